@@ -1,0 +1,235 @@
+/** Configuration: the user's YAML files to plain structs.  Layer 1.
+ *
+ *  Two kinds of file.  *Params* are the users' Model Zoo files ("runconfig" style): what the Model
+ *  Zoo accepts is accepted (aliases, old key names, `1e-05`, last duplicate wins with a warning).
+ *  *Cluster* files are ours and strict: every constant has a value with its unit, a source and a
+ *  kind.  One key table each (src/conf/params_keys.c, cluster_keys.c) drives parser, types,
+ *  defaults, ranges, `--set`, the dump and docs/CONFIG.md.  All errors of a file are reported at
+ *  once, each as `file:line:col: key: what; hint`, as one WSC_CONFIG error.
+ *
+ *  Not collective: rank 0 reads the bytes, every rank parses the same bytes.
+ *  Start reading at struct conf_params and struct conf_cluster.
+ */
+#ifndef WSC_CONF_H
+#define WSC_CONF_H
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CONF_MAX_DIRS = 64, CONF_MAX_PHASES = 32, CONF_MAX_SHARDS = 64 };
+
+/** Integer keys that may also be `null` or "auto". */
+#define CONF_NULL (-2147483647LL)
+#define CONF_AUTO (-2147483646LL)
+
+/* ---- params ---------------------------------------------------------------------------------- */
+
+/** train_input, eval_input. */
+struct conf_input {
+    bool present;                 /**< the section is in the file */
+    char *data_processor;         /**< class name; owned */
+    char *data_dir[CONF_MAX_DIRS]; /**< directories with *.h5; owned */
+    int n_data_dirs;
+    int64_t batch_size;           /**< global, sequences */
+    int64_t micro_batch_size;     /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
+    bool shuffle;
+    int64_t shuffle_seed;
+    bool repeat, drop_last;
+    int64_t num_workers, prefetch_factor; /**< accepted, without effect */
+    bool persistent_workers, use_worker_cache;
+    int64_t max_sequence_length;  /**< for corpus files; CONF_NULL when absent */
+};
+
+enum conf_init_kind { CONF_INIT_DEFAULT, CONF_INIT_CONSTANT, CONF_INIT_ZEROS, CONF_INIT_ONES,
+                      CONF_INIT_NORMAL, CONF_INIT_TRUNCATED_NORMAL, CONF_INIT_UNIFORM };
+/** An initializer spec; a and b are absolute bounds. */
+struct conf_init {
+    enum conf_init_kind kind;     /**< DEFAULT: the family's rule with initializer_range */
+    double mean, std, a, b, value;
+};
+
+enum conf_position { CONF_POSITION_LEARNED, CONF_POSITION_NONE };
+enum conf_fp16_type { CONF_FP16, CONF_BF16, CONF_CB16 };
+enum conf_loss_scaling { CONF_LOSS_NUM_TOKENS, CONF_LOSS_BATCH_SIZE };
+enum conf_nonlinearity { CONF_GELU, CONF_GELU_NEW, CONF_RELU };
+
+struct conf_model {
+    int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
+    int64_t max_position_embeddings;
+    enum conf_position position_embedding_type;
+    enum conf_nonlinearity nonlinearity;
+    double layer_norm_epsilon;
+    bool share_embedding_weights, use_bias_in_output;
+    bool use_ffn_bias, use_ffn_bias_in_attention, use_projection_bias_in_attention;
+    double dropout_rate, attention_dropout_rate, embedding_dropout_rate, residual_dropout_rate;
+    bool mixed_precision;
+    enum conf_fp16_type fp16_type;
+    bool attention_softmax_fp32;
+    double initializer_range;
+    struct conf_init initializer, embedding_initializer, output_layer_initializer;
+    enum conf_loss_scaling loss_scaling;
+    double loss_weight;
+    bool compute_eval_metrics;
+    double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
+    bool scale_qk_dot_by_d, scale_qk_dot_by_layer_idx;
+};
+
+enum conf_scheduler { CONF_LR_CONSTANT, CONF_LR_LINEAR, CONF_LR_COSINE };
+/** One phase of the learning-rate list; phases run in sequence, each with its own counter. */
+struct conf_lr_phase {
+    enum conf_scheduler scheduler;
+    double initial_learning_rate, end_learning_rate; /**< CONSTANT: initial only */
+    int64_t total_iters;          /**< steps; CONF_NULL = for ever (CONSTANT, or the last) */
+};
+
+struct conf_optimizer {
+    char *optimizer_type;         /**< as written; "AdamW" is what this release runs; owned */
+    struct conf_lr_phase phase[CONF_MAX_PHASES];
+    int n_phases;
+    double beta1, beta2, eps, weight_decay;
+    bool correct_bias;
+    double max_gradient_norm;     /**< 0 = no clipping */
+    double max_gradient_value;    /**< 0 = no clipping */
+    double loss_scaling_factor;   /**< 1; or CONF_LOSS_SCALE_DYNAMIC */
+    bool log_summaries;
+    double adjust_decoder_kernel; /**< muP: scales the learning rate of decoder matrices */
+};
+#define CONF_LOSS_SCALE_DYNAMIC (-1.0)
+
+enum conf_mode { CONF_TRAIN, CONF_EVAL, CONF_TRAIN_AND_EVAL, CONF_GENERATE };
+
+struct conf_runconfig {
+    enum conf_mode mode;
+    char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
+    int64_t num_csx;
+    int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
+                                       this run, max_steps is the absolute last step */
+    int64_t eval_frequency, eval_steps; /**< CONF_NULL when absent */
+    int64_t checkpoint_steps;     /**< 0 = never */
+    int64_t max_checkpoints;      /**< keep the newest N; CONF_NULL = all */
+    bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
+    bool disable_strict_checkpoint_loading;
+    char *load_checkpoint_states; /**< comma list or NULL = all; owned */
+    int64_t log_steps;
+    int64_t seed;
+    int64_t precision_opt_level;
+    int64_t num_wgt_servers;      /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    bool validate_only, compile_only;
+};
+
+/** One warning of a parse: something accepted, but without effect or suspicious. */
+struct conf_warning {
+    char *text; /**< owned, with file:line:col where there is one */
+};
+
+struct conf_params {
+    struct conf_input train_input, eval_input;
+    struct conf_model model;
+    struct conf_optimizer optimizer;
+    struct conf_runconfig runconfig;
+    bool trace_hash;              /**< log weights_hash at every step */
+    int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
+    struct conf_warning *warning; /**< owned array */
+    int n_warnings;
+    char *file;                   /**< name for messages; owned */
+};
+
+/* ---- cluster --------------------------------------------------------------------------------- */
+
+enum conf_granularity { CONF_STREAM_BLOCK, CONF_STREAM_MATRIX };
+
+/** The emulated machine.  Base units: ps, bytes, bytes/s, Hz, W. */
+struct conf_cluster {
+    char *name;                         /**< e.g. "CS-2"; owned */
+    struct conf_wafer {
+        int64_t clock_hz;
+        int64_t pe_cols, pe_rows;       /**< usable PEs, x by y */
+        int64_t sram_bytes_per_pe;
+        int64_t sram_reserved_bytes_per_pe; /**< code, queues, staging: not for activations */
+        double simd_fmach;              /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
+        double simd_fmachs;             /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
+        double simd_fmacs;              /**< 32-bit multiply-adds per cycle and PE */
+        double simd_fadds;              /**< 32-bit additions per cycle and PE */
+        double simd_fmuls;              /**< 32-bit products per cycle and PE */
+        double simd_faddh;              /**< 16-bit additions or products per cycle and PE */
+        int64_t vector_setup_cycles;    /**< start of one vector operation */
+        int64_t hop_cycles;             /**< router to router */
+        int64_t ramp_cycles;            /**< router to PE, each way */
+        int64_t exp_cycles;             /**< one exponential on one PE */
+        int64_t divide_cycles;          /**< one division or square root on one PE */
+        int64_t io_rate_bytes_per_s;    /**< one direction */
+        int64_t stage_latency_ps;       /**< fixed start cost of a stage */
+        int64_t drain_latency_ps;       /**< edge of the wafer to the farthest PE */
+        int64_t peak_flop_per_s;        /**< dense 16-bit, for MFU only */
+        int64_t system_power_w;
+    } wafer;
+    struct conf_swarmx {
+        int64_t fanout;
+        int64_t link_rate_bytes_per_s;  /**< one direction, all planes together */
+        int64_t link_latency_ps;        /**< one hop of cable and NICs */
+        int64_t latency_ps;             /**< a node: first byte in to first byte out, down */
+        int64_t add_latency_ps;         /**< the same upwards, with the addition */
+        int64_t node_power_w;
+    } swarmx;
+    struct conf_memoryx {
+        int64_t shards;
+        int64_t link_rate_bytes_per_s;  /**< one shard, one direction */
+        int64_t link_latency_ps;
+        int64_t update_rate_params_per_s; /**< one shard */
+        int64_t update_latency_ps;      /**< gradient complete to first updated weight */
+        int64_t capacity_bytes;         /**< all shards */
+        int64_t bytes_per_parameter;    /**< master weight, moments, gradient */
+        int64_t shard_power_w;
+    } memoryx;
+    struct conf_stream {
+        enum conf_granularity granularity;
+        int64_t prefetch_window_bytes;  /**< weights granted ahead of the stage being consumed */
+        int64_t chunk_bytes;            /**< host transport: largest piece of one MPI message */
+        int64_t chunks_in_flight;       /**< host transport: pieces posted at once per message */
+    } stream;
+    uint64_t hash;                      /**< of all values: which machine a number belongs to */
+    struct conf_source *source;         /**< owned; where each constant comes from, table order */
+    int n_sources;
+    char *file;                         /**< owned */
+};
+
+/** Provenance of one constant, for tables and reports. */
+struct conf_source {
+    const char *key;  /**< "wafer.clock"; static */
+    char *value;      /**< as written, with unit; owned */
+    const char *kind; /**< documented, derived, assumed or calibrated; static */
+    char *source;     /**< owned */
+};
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+/** `--set path=value`, in the order given; paths under `cluster.` belong to the cluster file. */
+struct conf_set {
+    const char *text; /**< borrowed */
+};
+
+/** Read a whole file; *@p bytes is owned by the caller and ends with an extra NUL.  Refuses more
+ *  than 16 MiB. */
+enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
+
+/** Parse params from memory; @p file is the name for messages.  @p out is filled with defaults
+ *  first; conf_params_fini() it also after an error. */
+enum wsc_err conf_params_parse(struct conf_params *out, const char *file, const char *bytes,
+                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+void conf_params_fini(struct conf_params *params);
+
+/** Parse a cluster file from memory; NULL @p bytes takes the built-in CS-2 (the text of
+ *  configs/cluster/cs2.yaml, compiled in). */
+enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, const char *bytes,
+                                size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+void conf_cluster_fini(struct conf_cluster *cluster);
+
+/** The effective params as YAML text that parses back to the same struct; owned by the caller. */
+enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
+/** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
+enum wsc_err conf_markdown(char **text) WSC_CHECKED;
+/** True when @p bytes look like a cluster file (a `schema_version` with a `wafer` section). */
+bool conf_is_cluster(const char *bytes, size_t n_bytes);
+#endif

@@ -1,0 +1,59 @@
+/** Data: which samples a step sees, and their tokens.  Layer 3.
+ *
+ *  The order of samples is a function of (seed, epoch) alone: whoever asks for samples
+ *  [first, first + n) of the stream gets the same ones, whatever the number of systems or ranks.
+ *  Also makes datasets from text (byte tokenizer).
+ */
+#ifndef WSC_DATA_H
+#define WSC_DATA_H
+#include <wsc/conf.h>
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/** Tokens of consecutive samples of the stream, caller's storage, each (n, T) row-major. */
+struct data_batch {
+    int64_t n, T;
+    int32_t *input_ids, *labels;
+    int32_t *mask; /**< loss mask, 0 or 1 */
+};
+enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T) WSC_CHECKED;
+void data_batch_destroy(struct data_batch **batch);
+
+/** The samples of one input section: all *.h5 of its directories, sorted by path. */
+struct data_source;
+/** Open; checks every file's shape, types, attribute n_examples, and that the sequence length is
+ *  @p T.  Errors name file and hint.  @p vocab_size bounds the token ids (checked when read).
+ *  Not collective: each rank opens for itself. */
+enum wsc_err data_source_open(struct data_source **out, const struct conf_input *input, int64_t T,
+                              int64_t vocab_size) WSC_CHECKED;
+void data_source_close(struct data_source **source);
+int64_t data_source_n_samples(const struct data_source *source);
+/** Samples [first, first + n) of the endless stream into @p batch (n <= its n_max); sample g is
+ *  element g mod N of epoch g / N's order (identity without shuffle). */
+enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,
+                              struct data_batch *batch) WSC_CHECKED;
+
+/** Element @p i of the permutation of [0, n) that belongs to (seed, epoch): O(1) memory and time,
+ *  by a Feistel network with cycle walking. */
+int64_t data_permute(int64_t i, int64_t n, uint64_t seed, uint64_t epoch);
+
+/** What `wsc data` makes. */
+struct data_make {
+    const char *const *input;  /**< text files, plain or .gz */
+    int n_inputs;
+    const char *out_dir;       /**< gets train/ and val/ with .h5 and data_params.json */
+    int64_t T;                 /**< max_seq_length */
+    double split;              /**< share of the sequences held out, [0, 1) */
+    int64_t samples_per_file;
+    void (*progress)(void *ctx, int64_t bytes_done, int64_t bytes_total); /**< may be NULL */
+    void *progress_ctx;
+};
+struct data_made {
+    int64_t n_bytes, n_train, n_val, vocab_size;
+    double unigram_entropy_nats; /**< of the bytes of the training part */
+};
+/** Byte-level dataset (vocabulary 256: one id per byte; text is packed without padding, so no end
+ *  mark is needed) in the Model Zoo's HDF5 form.  Written beside and renamed. */
+enum wsc_err data_make_bytes(const struct data_make *make, struct data_made *made) WSC_CHECKED;
+#endif

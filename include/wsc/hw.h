@@ -1,0 +1,28 @@
+/** The emulated hardware: what follows from the constants of a cluster file.  Layer 2.
+ *
+ *  The only place where cycles become picoseconds.  Nothing here knows a model.
+ */
+#ifndef WSC_HW_H
+#define WSC_HW_H
+#include <wsc/conf.h>
+
+#include <stdint.h>
+
+/** A view of a cluster file, borrowed for the life of the run. */
+struct hw {
+    const struct conf_cluster *cluster;
+};
+
+/** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers. */
+int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
+/** PEs of one wafer. */
+int64_t hw_n_pes(const struct hw *hw);
+/** SRAM of one wafer that activations may use, bytes. */
+int64_t hw_activation_bytes(const struct hw *hw);
+/** Depth of the SwarmX tree for @p n_csx wafers: ceil(log_fanout n), 0 for one wafer. */
+int hw_swarmx_levels(const struct hw *hw, int64_t n_csx);
+/** Nodes of that tree: the sum over levels of ceil(children / fanout). */
+int64_t hw_swarmx_nodes(const struct hw *hw, int64_t n_csx);
+/** Power of the whole cluster with @p n_csx wafers, watts. */
+double hw_cluster_power_w(const struct hw *hw, int64_t n_csx);
+#endif

@@ -1,0 +1,94 @@
+/** Kernels: the transformer's operations, their values on the host and their cycles.  Layer 4.
+ *
+ *  Two halves that meet only in the list of parts (<wsc/model.h>).  *Cycles* are closed forms over
+ *  the layout on the processing elements (docs/MODEL.md).  *Host* computes values, leaf by leaf:
+ *  each leaf's gradient comes from products of the same shapes wherever it is computed, and leaf
+ *  gradients are added along the canonical tree (<wsc/num.h>), so that values do not depend on
+ *  how leaves are spread over wafers, ranks or threads.
+ */
+#ifndef WSC_KERNELS_H
+#define WSC_KERNELS_H
+#include <wsc/data.h>
+#include <wsc/err.h>
+#include <wsc/hw.h>
+#include <wsc/model.h>
+#include <wsc/num.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- cycles ---------------------------------------------------------------------------------- */
+
+/** How a micro-batch lies on a wafer. */
+struct kernels_plan {
+    int lanes;                    /**< batch replicas side by side, pe_cols / lanes columns each */
+    int64_t micro_batch;          /**< largest number of sequences of one micro-batch on a wafer */
+    int64_t n_micro;              /**< micro-batches of a step */
+    bool recompute;               /**< only block inputs are kept, the rest is computed again */
+    int64_t act_bytes_per_sequence; /**< kept on the wafer between forward and backward */
+    int64_t act_bytes_available;  /**< on the wafer */
+    int64_t spill_bytes_per_sequence; /**< beyond the SRAM, per sequence, over all stages */
+};
+
+/** Choose lanes, micro-batch and recomputation for @p share sequences per wafer and step.
+ *  @p micro_batch is a number, CONF_AUTO (largest that fits) or CONF_NULL (the whole share).
+ *  Too large a number spills; one sequence that does not fit the wafer's peak working set is
+ *  WSC_CAPACITY. */
+enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
+                                const struct model *model, int64_t share, int64_t micro_batch,
+                                bool training) WSC_CHECKED;
+/** Cycles of one stage for @p n_sequences sequences on a wafer; 0 sequences cost 0. */
+int64_t kernels_stage_cycles(const struct hw *hw, const struct model *model,
+                             const struct kernels_plan *plan, int stage, bool backward,
+                             int64_t n_sequences);
+/** Cycles from the start of a backward stage to its first finished gradient. */
+int64_t kernels_first_gradient_cycles(const struct hw *hw, const struct model *model,
+                                      const struct kernels_plan *plan, int stage,
+                                      int64_t n_sequences);
+/** Bytes that one stage moves to (forward) or from (backward) the activation servers. */
+int64_t kernels_spill_bytes(const struct model *model, const struct kernels_plan *plan, int stage,
+                            int64_t n_sequences);
+
+/* ---- values on the host ---------------------------------------------------------------------- */
+
+/** Activations, scratch and results of one wafer. */
+struct kernels_host;
+
+/** The leaves that a wafer computes in one micro-batch. */
+struct kernels_share {
+    int64_t first_leaf, end_leaf; /**< global leaf indices; empty when equal */
+    int64_t n_leaves;             /**< leaves of the whole global batch */
+    int64_t leaf_samples;         /**< samples of a leaf; the batch's last leaf may have fewer */
+    int64_t batch_size;           /**< samples of the global batch */
+};
+
+/** @param max_samples  most samples of one micro-batch on this wafer */
+enum wsc_err kernels_host_create(struct kernels_host **out, const struct model *model,
+                                 int64_t max_samples, bool training) WSC_CHECKED;
+void kernels_host_destroy(struct kernels_host **k);
+/** Start a micro-batch: @p batch (borrowed until the last stage) holds the samples of @p share, in
+ *  order. */
+void kernels_host_begin(struct kernels_host *k, const struct kernels_share *share,
+                        const struct data_batch *batch);
+/** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. */
+void kernels_host_forward(struct kernels_host *k, int stage, const void *weights);
+/** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
+ *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves), contiguous: sums over
+ *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised. */
+void kernels_host_backward(struct kernels_host *k, int stage, const void *weights, float *grads);
+/** Results of one leaf after the last forward stage. */
+struct kernels_leaf_loss {
+    double loss_sum;              /**< nats, over masked tokens */
+    int64_t n_tokens;             /**< masked tokens */
+    int64_t n_correct;            /**< of them, argmax equals the label */
+};
+/** One entry per leaf of the share, in order; borrowed until the next begin. */
+const struct kernels_leaf_loss *kernels_host_losses(const struct kernels_host *k);
+/** Logits (V) of position @p t of the share's sample @p i, after the last forward stage; the head
+ *  keeps no logits of a whole batch, so the position is chosen before with _want_logits.
+ *  Borrowed until the next begin. */
+void kernels_host_want_logits(struct kernels_host *k, const int64_t *position_of_sample);
+const float *kernels_host_logits(const struct kernels_host *k, int64_t i);
+/** Bytes that activations of @p n_samples occupy on the host. */
+int64_t kernels_host_act_bytes(const struct model *model, int64_t n_samples, bool training);
+#endif

@@ -1,0 +1,61 @@
+/** Memory: the only place that calls malloc.  Layer 0.
+ *
+ *  Every block is counted under the tag of the module that owns it and aligned to 64 bytes, so
+ *  that vector code needs no peel loops and a run can end with "all tags balanced".  Thread-safe.
+ */
+#ifndef WSC_MEM_H
+#define WSC_MEM_H
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WSC_MEM_MAP(XX)                                                                            \
+    XX(BASE, "base") XX(CONF, "conf") XX(NUM, "num") XX(HW, "hw") XX(MODEL, "model")               \
+    XX(STORE, "store") XX(REPORT, "report") XX(COMM, "comm") XX(DATA, "data")                      \
+    XX(STREAM, "stream") XX(KERNELS, "kernels") XX(MEMORYX, "memoryx") XX(SWARMX, "swarmx")        \
+    XX(WAFER, "wafer") XX(RUN, "run") XX(SCALING, "scaling") XX(APP, "app") XX(MESH, "mesh")       \
+    XX(TEST, "test")
+
+enum wsc_mem_tag {
+#define XX(name, text) WSC_MEM_##name,
+    WSC_MEM_MAP(XX)
+#undef XX
+        WSC_MEM_N_TAGS
+};
+
+/** @p n elements of @p size bytes, zeroed; NULL (with an error raised) when there is no memory or
+ *  the product overflows.  n = 0 gives a valid block. */
+void *wsc_alloc(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
+/** The same, contents undefined: for large buffers that are overwritten at once. */
+void *wsc_alloc_raw(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
+/** Grow or shrink @p block (NULL allowed) to @p n elements; new bytes are zero.  On failure NULL
+ *  is returned, an error is raised, and @p block stays valid. */
+void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size) WSC_CHECKED;
+/** A copy of the string @p s; NULL on failure. */
+char *wsc_strdup(enum wsc_mem_tag tag, const char *s) WSC_CHECKED;
+/** Formatted text in a new block; NULL on failure. */
+char *wsc_asprintf(enum wsc_mem_tag tag, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3))) WSC_CHECKED;
+/** Release @p block; NULL allowed. */
+void wsc_free(void *block);
+/** Bytes that @p tag holds now, and the most it ever held. */
+int64_t wsc_mem_in_use(enum wsc_mem_tag tag);
+int64_t wsc_mem_peak(enum wsc_mem_tag tag);
+const char *wsc_mem_tag_name(enum wsc_mem_tag tag);
+/** True when no tag holds memory; otherwise names the tags and bytes on stderr. */
+bool wsc_mem_balanced(void);
+/** Resident set of this process, its peak so far, in bytes; 0 where the system does not tell. */
+int64_t wsc_mem_peak_rss_bytes(void);
+/** Keep freed large blocks in the heap instead of returning them to the system, so that a step
+ *  that allocates what the last one freed takes no page faults.  Call once at program start. */
+void wsc_mem_tune(void);
+
+/** `ptr = n zeroed elements`, or return WSC_NOMEM from the calling function. */
+#define TRY_NEW(ptr, tag, n)                                                                       \
+    do {                                                                                           \
+        (ptr) = wsc_alloc((tag), (size_t)(n), sizeof *(ptr));                                      \
+        if (!(ptr)) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate " #ptr);         \
+    } while (0)
+#endif

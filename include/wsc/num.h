@@ -1,0 +1,98 @@
+/** Numbers: products, canonical sums, 16-bit formats, threads.  Layer 1.  Owns oneDNN and OpenMP.
+ *
+ *  The one invariant: a result depends on the operands and their shape alone, never on the number
+ *  of threads, the alignment or who asks.  So every product runs on one thread (threads work on
+ *  different products), and every sum that crosses leaves or blocks follows the canonical tree.
+ *  Arithmetic functions cannot fail: preconditions are checked, shapes are the caller's duty.
+ */
+#ifndef WSC_NUM_H
+#define WSC_NUM_H
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/** Set the number of worker threads; 0 takes OMP_NUM_THREADS, else 1.  Also makes the library
+ *  behind num_gemm run each product on the calling thread.  Call once per process, before use. */
+void num_init(int n_threads);
+/** Worker threads that num_parallel uses. */
+int num_threads(void);
+/** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when
+ *  all are done.  Bodies must not touch the same data.  thread is in [0, num_threads()). */
+void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx);
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+enum num_format { NUM_FP32, NUM_BF16 };
+/** Bytes of one element. */
+static inline int64_t num_format_bytes(enum num_format f)
+{
+    return f == NUM_FP32 ? 4 : 2;
+}
+/** bfloat16, round to nearest even, NaN stays NaN. */
+void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
+void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n);
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/** C (M, N) = op(A) (M, K) op(B) (K, N) + beta C, row-major, fp32, beta 0 or 1.
+ *  @param lda, ldb, ldc  row strides in elements of A, B, C as stored */
+void num_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const float *a,
+              int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+/** The same with bfloat16 operands, fp32 sums and result. */
+void num_gemm_bf16(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const uint16_t *a,
+                   int64_t lda, const uint16_t *b, int64_t ldb, float beta, float *c, int64_t ldc);
+/** Five-line reference of both (fp32 operands): the specification and the oracle of the tests. */
+void num_gemm_ref(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const float *a,
+                  int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+
+/* ---- the canonical tree ------------------------------------------------------------------------
+ * Over items 0 .. n-1: node (level, index) covers [index 2^level, min((index + 1) 2^level, n)).
+ * The sum of a node is sum(left child) + sum(right child); an empty right child adds nothing.  A
+ * contiguous range of items is a list of its maximal nodes, from left to right; two lists of
+ * adjacent ranges merge into the list of the joint range by adding siblings.  So a total does not
+ * depend on who owned which range. */
+
+struct num_node {
+    int level;
+    int64_t index;
+};
+enum { NUM_MAX_NODES = 128 };
+/** The maximal nodes of a range, left to right. */
+struct num_nodes {
+    int n;
+    struct num_node node[NUM_MAX_NODES];
+};
+/** Nodes of the range [first, end) among @p n_items; empty for first >= end. */
+void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64_t n_items);
+/** First item and end item that @p node covers among @p n_items. */
+void num_node_span(const struct num_node *node, int64_t n_items, int64_t *first, int64_t *end);
+
+/** One addition of a merge: slot[into] += slot[from], slots numbered in the concatenation of the
+ *  left list and the right list. */
+struct num_merge_step {
+    int into, from;
+};
+/** How two lists of adjacent ranges become one. */
+struct num_merge {
+    int n_steps;
+    struct num_merge_step step[NUM_MAX_NODES];
+    struct num_nodes result;      /**< nodes of the joint range */
+    int slot[NUM_MAX_NODES];      /**< slot of the concatenation that ends as result.node[i] */
+};
+/** Plan the merge of @p left and @p right (right starts where left ends; both may be empty)
+ *  among @p n_items.  Siblings are always added left += right. */
+void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
+                    const struct num_nodes *right, int64_t n_items);
+
+/** y += x, elementwise, fp32. */
+void num_add(float *restrict y, const float *restrict x, int64_t n);
+/** y *= s. */
+void num_scale(float *restrict y, float s, int64_t n);
+/** Sum of squares of one block in double, in a fixed order (same bits on every call). */
+double num_sum_squares(const float *x, int64_t n);
+/** True when no element is NaN or infinite. */
+bool num_all_finite(const float *x, int64_t n);
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/check.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void (*abort_hook)(void);
+
+void wsc_check_set_abort(void (*hook)(void))
+{
+    abort_hook = hook;
+}
+
+void wsc_check_failed(const char *file, int line, const char *cond, const char *fmt, ...)
+{
+    va_list ap;
+    (void)fprintf(stderr, "wsc: internal error at %s:%d: %s: ", file, line, cond);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fputs("; please report this\n", stderr);
+    if (abort_hook) abort_hook();
+    abort();
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/clock.h>
+#include <wsc/log.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    enum wsc_log_level threshold;
+    bool quiet;
+    FILE *file;
+    void (*before_line)(void);
+} sink = {.threshold = WSC_LOG_INFO};
+
+void wsc_log(enum wsc_log_level level, const char *fmt, ...)
+{
+    static const char *const name[] = {"DEBUG", "INFO", "WARNING", "ERROR"};
+    if (level < sink.threshold || (sink.quiet && level < WSC_LOG_ERROR)) return;
+    char stamp[40], text[4096];
+    va_list ap;
+    wsc_clock_stamp(stamp, sizeof stamp);
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (sink.before_line) sink.before_line();
+    FILE *out = level >= WSC_LOG_WARNING ? stderr : stdout;
+    (void)fprintf(out, "%s %s:   %s\n", stamp, name[level], text);
+    (void)fflush(out);
+    if (!sink.file) return;
+    (void)fprintf(sink.file, "%s %s:   %s\n", stamp, name[level], text);
+    (void)fflush(sink.file);
+}
+
+void wsc_log_set_level(enum wsc_log_level level)
+{
+    sink.threshold = level;
+}
+
+void wsc_log_quiet(bool quiet)
+{
+    sink.quiet = quiet;
+}
+
+enum wsc_err wsc_log_open(const char *path)
+{
+    if (sink.file) (void)fclose(sink.file);
+    sink.file = NULL;
+    if (!path) return WSC_OK;
+    sink.file = fopen(path, "a");
+    if (!sink.file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    return WSC_OK;
+}
+
+void wsc_log_set_hook(void (*before_line)(void))
+{
+    sink.before_line = before_line;
+}

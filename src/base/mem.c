@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/mem.h>
+
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { ALIGNMENT = 64 };
+
+/* Stands just before the aligned block. */
+struct header {
+    void *raw;
+    size_t bytes;
+    enum wsc_mem_tag tag;
+};
+
+static _Atomic int64_t in_use[WSC_MEM_N_TAGS];
+static _Atomic int64_t peak[WSC_MEM_N_TAGS];
+
+static void count(enum wsc_mem_tag tag, int64_t bytes)
+{
+    int64_t now = atomic_fetch_add(&in_use[tag], bytes) + bytes;
+    int64_t seen = atomic_load(&peak[tag]);
+    while (now > seen && !atomic_compare_exchange_weak(&peak[tag], &seen, now)) {
+    }
+}
+
+static struct header *header_of(void *block)
+{
+    return (struct header *)block - 1;
+}
+
+static void *allocate(enum wsc_mem_tag tag, size_t n, size_t size, bool zeroed)
+{
+    size_t bytes;
+    const size_t overhead = sizeof(struct header) + ALIGNMENT;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > (size_t)PTRDIFF_MAX - overhead) {
+        (void)WSC_RAISE(WSC_NOMEM, "%s asked for %zu x %zu bytes", wsc_mem_tag_name(tag), n, size);
+        return NULL;
+    }
+    char *raw = zeroed ? calloc(1, bytes + overhead) : malloc(bytes + overhead);
+    if (!raw) {
+        (void)WSC_RAISE(WSC_NOMEM, "%s asked for %zu bytes, the host has no more memory",
+                        wsc_mem_tag_name(tag), bytes);
+        return NULL;
+    }
+    uintptr_t first = (uintptr_t)(raw + sizeof(struct header));
+    uintptr_t pad = (ALIGNMENT - first % ALIGNMENT) % ALIGNMENT;
+    char *block = raw + sizeof(struct header) + pad;
+    *header_of(block) = (struct header){.raw = raw, .bytes = bytes, .tag = tag};
+    count(tag, (int64_t)bytes);
+    return block;
+}
+
+void *wsc_alloc(enum wsc_mem_tag tag, size_t n, size_t size)
+{
+    return allocate(tag, n, size, true);
+}
+
+void *wsc_alloc_raw(enum wsc_mem_tag tag, size_t n, size_t size)
+{
+    return allocate(tag, n, size, false);
+}
+
+void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size)
+{
+    char *bigger = allocate(tag, n, size, false);
+    if (!bigger) return NULL;
+    size_t bytes = n * size, old = block ? header_of(block)->bytes : 0;
+    size_t kept = old < bytes ? old : bytes;
+    if (kept) memcpy(bigger, block, kept);
+    memset(bigger + kept, 0, bytes - kept);
+    wsc_free(block);
+    return bigger;
+}
+
+char *wsc_strdup(enum wsc_mem_tag tag, const char *s)
+{
+    size_t bytes = strlen(s) + 1;
+    char *copy = allocate(tag, bytes, 1, false);
+    if (copy) memcpy(copy, s, bytes);
+    return copy;
+}
+
+char *wsc_asprintf(enum wsc_mem_tag tag, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int length = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (length < 0) return NULL;
+    char *text = allocate(tag, (size_t)length + 1, 1, false);
+    if (!text) return NULL;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, (size_t)length + 1, fmt, ap);
+    va_end(ap);
+    return text;
+}
+
+void wsc_free(void *block)
+{
+    if (!block) return;
+    struct header *h = header_of(block);
+    count(h->tag, -(int64_t)h->bytes);
+    free(h->raw);
+}
+
+int64_t wsc_mem_in_use(enum wsc_mem_tag tag)
+{
+    return atomic_load(&in_use[tag]);
+}
+
+int64_t wsc_mem_peak(enum wsc_mem_tag tag)
+{
+    return atomic_load(&peak[tag]);
+}
+
+const char *wsc_mem_tag_name(enum wsc_mem_tag tag)
+{
+    static const char *const name[] = {
+#define XX(name, text) [WSC_MEM_##name] = text,
+        WSC_MEM_MAP(XX)
+#undef XX
+    };
+    return name[tag];
+}
+
+bool wsc_mem_balanced(void)
+{
+    bool balanced = true;
+    for (int t = 0; t < WSC_MEM_N_TAGS; t++) {
+        int64_t bytes = wsc_mem_in_use((enum wsc_mem_tag)t);
+        if (!bytes) continue;
+        (void)fprintf(stderr, "wsc: %s still holds %lld bytes\n",
+                      wsc_mem_tag_name((enum wsc_mem_tag)t), (long long)bytes);
+        balanced = false;
+    }
+    return balanced;
+}
+
+int64_t wsc_mem_peak_rss_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) ? 0 : (int64_t)usage.ru_maxrss * 1024;
+}
+
+void wsc_mem_tune(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    (void)mallopt(M_TOP_PAD, 1 << 24);
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test.h"
+
+#include <wsc/rng.h>
+
+#include <ftw.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+bool test_near(double a, double b, double tol, const char *what, const char *file, int line)
+{
+    if (fabs(a - b) <= tol * (1.0 + fabs(b))) return true;
+    (void)fprintf(stderr, "%s:%d: %s is %.9g, expected %.9g (difference %.3g)\n", file, line, what, a, b,
+                  a - b);
+    return false;
+}
+
+bool test_eq(long long a, long long b, const char *what, const char *file, int line)
+{
+    if (a == b) return true;
+    (void)fprintf(stderr, "%s:%d: %s: %lld, %lld\n", file, line, what, a, b);
+    return false;
+}
+
+bool test_str(const char *a, const char *b, const char *what, const char *file, int line)
+{
+    if (a && b && !strcmp(a, b)) return true;
+    (void)fprintf(stderr, "%s:%d: %s is \"%s\", expected \"%s\"\n", file, line, what, a ? a : "(null)",
+                  b ? b : "(null)");
+    return false;
+}
+
+static char tmpdir[64];
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    (void)info, (void)kind, (void)where;
+    return remove(path);
+}
+
+static void remove_tmpdir(void)
+{
+    (void)nftw(tmpdir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+const char *test_tmpdir(void)
+{
+    if (tmpdir[0]) return tmpdir;
+    (void)snprintf(tmpdir, sizeof tmpdir, "/tmp/wsc-test-XXXXXX");
+    if (!mkdtemp(tmpdir)) abort();
+    (void)atexit(remove_tmpdir);
+    return tmpdir;
+}
+
+void test_fill(float *x, int64_t n, uint64_t seed)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(2.0 * wsc_rng_uniform(seed, wsc_rng_stream(WSC_RNG_TEST, 0), (uint64_t)i) - 1.0);
+}

@@ -1,0 +1,45 @@
+/** Unit tests on CUnit: TEST(suite, name) defines a case and registers it; nothing else to edit.
+ *
+ *  T_NEAR and T_EQ print both values when they differ, which CUnit's own macros do not.
+ */
+#ifndef WSC_TEST_H
+#define WSC_TEST_H
+#include <CUnit/CUnit.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef void (*test_fn)(void);
+void test_add(const char *suite, const char *name, test_fn fn);
+
+#define TEST(suite, name)                                                                          \
+    static void test_##suite##_##name(void);                                                       \
+    __attribute__((constructor)) static void register_##suite##_##name(void)                       \
+    {                                                                                              \
+        test_add(#suite, #name, test_##suite##_##name);                                            \
+    }                                                                                              \
+    static void test_##suite##_##name(void)
+
+/** |a - b| <= tol (1 + |b|), NaN never passes; prints both values and their place otherwise. */
+bool test_near(double a, double b, double tol, const char *what, const char *file, int line);
+bool test_eq(long long a, long long b, const char *what, const char *file, int line);
+bool test_str(const char *a, const char *b, const char *what, const char *file, int line);
+#define T_NEAR(a, b, tol) CU_ASSERT(test_near((a), (b), (tol), #a, __FILE__, __LINE__))
+#define T_EQ(a, b)                                                                                 \
+    CU_ASSERT(test_eq((long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__))
+#define T_STR(a, b) CU_ASSERT(test_str((a), (b), #a, __FILE__, __LINE__))
+#define T_OK(call)                                                                                 \
+    do {                                                                                           \
+        enum wsc_err t_rc_ = (call);                                                               \
+        if (t_rc_) (void)fprintf(stderr, "%s\n", wsc_err_trace());                                 \
+        CU_ASSERT_EQUAL_FATAL(t_rc_, WSC_OK);                                                      \
+    } while (0)
+
+/** True on every rank or on none (MPI tests): a rank that failed alone would leave the others in
+ *  the next collective. */
+bool test_agree(bool ok);
+/** A fresh folder for this process, removed at exit; borrowed. */
+const char *test_tmpdir(void);
+/** Deterministic values in (-1, 1): element i of stream @p seed. */
+void test_fill(float *x, int64_t n, uint64_t seed);
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../support/test.h"
+
+#include <CUnit/Basic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_CASES = 2048, SECONDS_PER_CASE = 60 };
+
+static struct {
+    const char *suite, *name;
+    test_fn fn;
+} cases[MAX_CASES];
+static int n_cases;
+
+void test_add(const char *suite, const char *name, test_fn fn)
+{
+    if (n_cases == MAX_CASES) return;
+    cases[n_cases].suite = suite;
+    cases[n_cases].name = name;
+    cases[n_cases++].fn = fn;
+}
+
+/* A case that hangs ends the program by SIGALRM instead of waiting for ever. */
+static void arm(void)
+{
+    (void)alarm(SECONDS_PER_CASE);
+}
+
+static void disarm(void)
+{
+    (void)alarm(0);
+}
+
+static CU_pSuite suite_named(const char *name)
+{
+    CU_pSuite s = CU_get_suite(name);
+    return s ? s : CU_add_suite_with_setup_and_teardown(name, NULL, NULL, arm, disarm);
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : "";
+    if (CU_initialize_registry() != CUE_SUCCESS) return 2;
+    for (int i = 0; i < n_cases; i++) {
+        if (*only && !strstr(cases[i].name, only) && !strstr(cases[i].suite, only)) continue;
+        CU_pSuite s = suite_named(cases[i].suite);
+        if (!s || !CU_add_test(s, cases[i].name, cases[i].fn)) return 2;
+    }
+    CU_basic_set_mode(CU_BRM_NORMAL);
+    CU_basic_run_tests();
+    unsigned failed = CU_get_number_of_tests_failed(), ran = CU_get_number_of_tests_run();
+    printf("unit: %u passed, %u failed\n", ran - failed, failed);
+    CU_cleanup_registry();
+    return failed || !ran;
+}
