@@ -29,7 +29,7 @@ enum { CONF_MAX_DIRS = 64, CONF_MAX_PHASES = 32, CONF_MAX_SHARDS = 64 };
 /** train_input, eval_input. */
 struct conf_input {
     bool present;                 /**< the section is in the file */
-    char *data_processor;         /**< class name; owned */
+    char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
     char *data_dir[CONF_MAX_DIRS]; /**< directories with *.h5; owned */
     int n_data_dirs;
     int64_t batch_size;           /**< global, sequences */
@@ -37,8 +37,6 @@ struct conf_input {
     bool shuffle;
     int64_t shuffle_seed;
     bool repeat, drop_last;
-    int64_t num_workers, prefetch_factor; /**< accepted, without effect */
-    bool persistent_workers, use_worker_cache;
     int64_t max_sequence_length;  /**< for corpus files; CONF_NULL when absent */
 };
 
@@ -93,6 +91,9 @@ struct conf_optimizer {
     double max_gradient_norm;     /**< 0 = no clipping */
     double max_gradient_value;    /**< 0 = no clipping */
     double loss_scaling_factor;   /**< 1; or CONF_LOSS_SCALE_DYNAMIC */
+    double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
+                                       rule of fp16_type */
+    int64_t steps_per_increase;   /**< dynamic scaling: good steps before the scale doubles */
     bool log_summaries;
     double adjust_decoder_kernel; /**< muP: scales the learning rate of decoder matrices */
 };
@@ -117,6 +118,9 @@ struct conf_runconfig {
     int64_t precision_opt_level;
     int64_t num_wgt_servers;      /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
     bool validate_only, compile_only;
+    /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL
+     *  when absent. */
+    int64_t profile_start_step, profile_end_step;
 };
 
 /** One warning of a parse: something accepted, but without effect or suspicious. */

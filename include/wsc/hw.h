@@ -13,13 +13,17 @@ struct hw {
     const struct conf_cluster *cluster;
 };
 
-/** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers. */
+/** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers; @p cycles >= 0, less than
+ *  106 days, clock at most 1 THz. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** PEs of one wafer. */
 int64_t hw_n_pes(const struct hw *hw);
-/** SRAM of one wafer that activations may use, bytes. */
+/** SRAM that activations may use, bytes: of one PE, of one wafer. */
+int64_t hw_activation_bytes_per_pe(const struct hw *hw);
 int64_t hw_activation_bytes(const struct hw *hw);
-/** Depth of the SwarmX tree for @p n_csx wafers: ceil(log_fanout n), 0 for one wafer. */
+/** Wafer cycles (a real number) in which @p bytes cross the wafer's edge in one direction. */
+double hw_io_cycles(const struct hw *hw, double bytes);
+/** Depth of the SwarmX tree for @p n_csx wafers: ceil(log_fanout n), 0 for one wafer or none. */
 int hw_swarmx_levels(const struct hw *hw, int64_t n_csx);
 /** Nodes of that tree: the sum over levels of ceil(children / fanout). */
 int64_t hw_swarmx_nodes(const struct hw *hw, int64_t n_csx);

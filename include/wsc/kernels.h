@@ -19,35 +19,66 @@
 
 /* ---- cycles ---------------------------------------------------------------------------------- */
 
+/** What stays between forward and backward of a block; the rest is computed again.  x block input,
+ *  q k v projections, a attention output, h input of the feed-forward half, p filter before the
+ *  nonlinearity.  Norms and nonlinearities are always computed again. */
+enum kernels_keep {
+    KERNELS_KEEP_ALL,          /**< x q k v a h p: no product twice */
+    KERNELS_KEEP_NO_ATTENTION, /**< x q k v h p: attention twice */
+    KERNELS_KEEP_PROJECTIONS,  /**< x q k v h: attention and first feed-forward product twice */
+    KERNELS_KEEP_FILTER,       /**< x h p: projections and attention twice */
+    KERNELS_KEEP_INPUT,        /**< x: everything but the last product twice */
+    KERNELS_N_KEEPS
+};
+
 /** How a micro-batch lies on a wafer. */
 struct kernels_plan {
     int lanes;                    /**< batch replicas side by side, pe_cols / lanes columns each */
     int64_t micro_batch;          /**< largest number of sequences of one micro-batch on a wafer */
-    int64_t n_micro;              /**< micro-batches of a step */
-    bool recompute;               /**< only block inputs are kept, the rest is computed again */
-    int64_t act_bytes_per_sequence; /**< kept on the wafer between forward and backward */
+    int64_t n_micro;              /**< micro-batches of a step; they differ by at most one sequence
+                                       unless the size was given by number */
+    enum kernels_keep keep;
+    bool recompute;               /**< keep != KERNELS_KEEP_ALL */
+    int64_t act_bytes_per_sequence; /**< kept between forward and backward, all blocks */
+    int64_t work_bytes_per_sequence; /**< live at the peak of one block, beside the kept ones */
     int64_t act_bytes_available;  /**< on the wafer */
-    int64_t spill_bytes_per_sequence; /**< beyond the SRAM, per sequence, over all stages */
+    int64_t spill_bytes_per_sequence; /**< of the kept ones, how much lies on activation servers;
+                                           with an explicit micro-batch also what of the working
+                                           set must make room.  Goes out once and in once a step */
+    double step_cycles;           /**< estimate the choice was made by: compute and the wafer's
+                                       own I/O, no waiting for the cluster */
 };
 
-/** Choose lanes, micro-batch and recomputation for @p share sequences per wafer and step.
- *  @p micro_batch is a number, CONF_AUTO (largest that fits) or CONF_NULL (the whole share).
- *  Too large a number spills; one sequence that does not fit the wafer's peak working set is
- *  WSC_CAPACITY. */
+/** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
+ *  shortest step: compute overlapped with I/O, stage by stage.
+ *  @p micro_batch is a number, CONF_AUTO (the largest whose working set fits, evened out) or
+ *  CONF_NULL (the whole share).  What is kept lies in the SRAM or, where that is faster, on the
+ *  activation servers.  Too large a number spills; one sequence whose working set does not fit is
+ *  WSC_CAPACITY.  A share of 0 plans as 1. */
 enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
                                 const struct model *model, int64_t share, int64_t micro_batch,
                                 bool training) WSC_CHECKED;
-/** Cycles of one stage for @p n_sequences sequences on a wafer; 0 sequences cost 0. */
+/** Cycles of one stage for @p n_sequences sequences on a wafer; 0 sequences cost 0.  Pure and
+ *  cheap (microseconds). */
 int64_t kernels_stage_cycles(const struct hw *hw, const struct model *model,
                              const struct kernels_plan *plan, int stage, bool backward,
                              int64_t n_sequences);
-/** Cycles from the start of a backward stage to its first finished gradient. */
+/** Cycles from the start of a backward stage to its first finished gradient row; at most the
+ *  stage's cycles. */
 int64_t kernels_first_gradient_cycles(const struct hw *hw, const struct model *model,
                                       const struct kernels_plan *plan, int stage,
                                       int64_t n_sequences);
-/** Bytes that one stage moves to (forward) or from (backward) the activation servers. */
+/** Bytes that one stage moves to (forward) or from (backward) the activation servers, beside its
+ *  weights or gradients.  The transfer is planned ahead, so it overlaps with the computation. */
 int64_t kernels_spill_bytes(const struct model *model, const struct kernels_plan *plan, int stage,
                             int64_t n_sequences);
+/** A stage's cycles by what they are spent on, for tables; the parts add up to the stage. */
+struct kernels_cycles {
+    double products, attention, elementwise, recompute;
+};
+struct kernels_cycles kernels_stage_breakdown(const struct hw *hw, const struct model *model,
+                                              const struct kernels_plan *plan, int stage,
+                                              bool backward, int64_t n_sequences);
 
 /* ---- values on the host ---------------------------------------------------------------------- */
 
@@ -84,10 +115,13 @@ struct kernels_leaf_loss {
 };
 /** One entry per leaf of the share, in order; borrowed until the next begin. */
 const struct kernels_leaf_loss *kernels_host_losses(const struct kernels_host *k);
-/** Logits (V) of position @p t of the share's sample @p i, after the last forward stage; the head
- *  keeps no logits of a whole batch, so the position is chosen before with _want_logits.
- *  Borrowed until the next begin. */
-void kernels_host_want_logits(struct kernels_host *k, const int64_t *position_of_sample);
+/** Choose one position per sample of the share whose logits to keep; call after _begin and before
+ *  the head's forward (the head keeps no logits of a whole batch).  @p position_of_sample is read
+ *  at once, each in [0, T).  The next _begin forgets the choice. */
+enum wsc_err kernels_host_want_logits(struct kernels_host *k,
+                                      const int64_t *position_of_sample) WSC_CHECKED;
+/** Logits (V) of the chosen position of the share's sample @p i, scaled, after the last forward
+ *  stage.  Borrowed until the next begin. */
 const float *kernels_host_logits(const struct kernels_host *k, int64_t i);
 /** Bytes that activations of @p n_samples occupy on the host. */
 int64_t kernels_host_act_bytes(const struct model *model, int64_t n_samples, bool training);

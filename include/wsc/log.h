@@ -18,8 +18,9 @@ void wsc_log(enum wsc_log_level level, const char *fmt, ...) __attribute__((form
 void wsc_log_set_level(enum wsc_log_level level);
 /** Silence INFO and WARNING of this process: for ranks other than 0. */
 void wsc_log_quiet(bool quiet);
-/** Copy every line to @p path from now on, appending; NULL closes the file. */
+/** Copy every line to @p path from now on, appending. */
 enum wsc_err wsc_log_open(const char *path) WSC_CHECKED;
+void wsc_log_close(void);
 /** Called before each line that goes to a terminal; NULL removes it. */
 void wsc_log_set_hook(void (*before_line)(void));
 

@@ -85,12 +85,12 @@ struct model {
 };
 
 /** Build tables and plan.  Errors: heads that do not divide the width, unsupported families
- *  (named, with the key), sizes that overflow. */
+ *  (named, with the key), sizes beyond 8192 layers or 2^20 in one direction. */
 enum wsc_err model_create(struct model **out, const struct conf_params *params,
                           enum conf_granularity granularity) WSC_CHECKED;
 void model_destroy(struct model **model);
 
-/** Index of the view of tensor kind @p kind in @p stage, or -1. */
+/** Index of the view of tensor kind @p kind in @p stage, or -1.  A tied head streams MODEL_WTE. */
 int model_stage_find(const struct model *model, const struct model_stage *stage,
                      enum model_tensor_kind kind);
 

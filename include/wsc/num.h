@@ -15,12 +15,14 @@
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /** Set the number of worker threads; 0 takes OMP_NUM_THREADS, else 1.  Also makes the library
- *  behind num_gemm run each product on the calling thread.  Call once per process, before use. */
+ *  behind num_gemm run each product on the calling thread.  Call once per process, before use;
+ *  without a call there is one worker thread. */
 void num_init(int n_threads);
 /** Worker threads that num_parallel uses. */
 int num_threads(void);
 /** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when
- *  all are done.  Bodies must not touch the same data.  thread is in [0, num_threads()). */
+ *  all are done.  Bodies must not touch the same data, nor call num_parallel.  thread is in
+ *  [0, num_threads()). */
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx);
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -37,16 +39,19 @@ void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t 
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/** C (M, N) = op(A) (M, K) op(B) (K, N) + beta C, row-major, fp32, beta 0 or 1.
- *  @param lda, ldb, ldc  row strides in elements of A, B, C as stored */
-void num_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const float *a,
-              int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+/** A product C (M, N) = op(A) (M, K) op(B) (K, N) + beta C, row-major. */
+struct num_product {
+    bool trans_a, trans_b;    /**< op is the transpose: A is stored (K, M), B (N, K) */
+    int64_t m, n, k;          /**< each may be 0 */
+    int64_t lda, ldb, ldc;    /**< row strides in elements of A, B, C as stored */
+    float beta;               /**< 0 (C is only written) or 1 */
+};
+/** The product in fp32, on the calling thread. */
+void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
 /** The same with bfloat16 operands, fp32 sums and result. */
-void num_gemm_bf16(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const uint16_t *a,
-                   int64_t lda, const uint16_t *b, int64_t ldb, float beta, float *c, int64_t ldc);
-/** Five-line reference of both (fp32 operands): the specification and the oracle of the tests. */
-void num_gemm_ref(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, const float *a,
-                  int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c);
+/** Short reference of both (fp32 operands): the specification and the oracle of the tests. */
+void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);
 
 /* ---- the canonical tree ------------------------------------------------------------------------
  * Over items 0 .. n-1: node (level, index) covers [index 2^level, min((index + 1) 2^level, n)).
@@ -65,7 +70,7 @@ struct num_nodes {
     int n;
     struct num_node node[NUM_MAX_NODES];
 };
-/** Nodes of the range [first, end) among @p n_items; empty for first >= end. */
+/** Nodes of the range [first, end) among @p n_items (at most 2^30); empty for first >= end. */
 void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64_t n_items);
 /** First item and end item that @p node covers among @p n_items. */
 void num_node_span(const struct num_node *node, int64_t n_items, int64_t *first, int64_t *end);

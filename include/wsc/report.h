@@ -1,7 +1,10 @@
 /** What a run leaves behind: metrics, performance, tables, pictures, progress.  Layer 2.
  *
  *  Owns jansson.  Drawing is gnuplot's, started as a program.  Every number comes in as an
- *  argument; nothing is computed here but formatting.
+ *  argument; nothing is computed here but formatting (and differences of two rows, for words).
+ *  The one invariant: what is written parses back to the same value, and a number that is not
+ *  finite is an error (WSC_NUMERIC), never text.  Not collective: rank 0 reports.
+ *  Start reading at struct report_step and struct report_scaling.
  */
 #ifndef WSC_REPORT_H
 #define WSC_REPORT_H
@@ -10,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /** Where the time of a step or a run went, ps; the parts add up to the whole exactly. */
 struct report_breakdown {
@@ -19,8 +23,9 @@ struct report_breakdown {
 /** One logged training step. */
 struct report_step {
     int64_t step;
+    bool has_values; /**< false: time without values; loss and grad_norm are null */
     double loss, lr, grad_norm, loss_scale;
-    int64_t tokens;                   /**< trained so far, all steps */
+    int64_t tokens; /**< trained so far, all steps */
     int64_t virtual_time_ps, step_time_ps;
     double samples_per_s, tokens_per_s;           /**< of the emulated machine, this step */
     double host_samples_per_s, host_tokens_per_s; /**< of this program on this host */
@@ -31,15 +36,36 @@ struct report_step {
 
 /* ---- metrics.jsonl --------------------------------------------------------------------------- */
 struct report_metrics;
-/** Open `<dir>/metrics.jsonl`, keeping only whole lines with step <= @p keep_to (resume); a line
- *  is written whole or not at all. */
+/** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping only whole lines with
+ *  step <= @p keep_to: -1 starts afresh, a resume passes the step of its checkpoint.  A last line
+ *  that a crash tore is dropped; any other line that is not ours is an error (WSC_FORMAT) and the
+ *  file is left as it was. */
 enum wsc_err report_metrics_open(struct report_metrics **out, const char *dir,
                                  int64_t keep_to) WSC_CHECKED;
-enum wsc_err report_metrics_step(struct report_metrics *m, const struct report_step *step) WSC_CHECKED;
+/** One object on one line, written whole or not at all; `breakdown` holds ps. */
+enum wsc_err report_metrics_step(struct report_metrics *m,
+                                 const struct report_step *step) WSC_CHECKED;
 /** One evaluation: `{"step", "eval_loss", "eval_accuracy", "eval_perplexity", "samples"}`. */
 enum wsc_err report_metrics_eval(struct report_metrics *m, int64_t step, double loss,
                                  double accuracy, double perplexity, int64_t samples) WSC_CHECKED;
+/** Close and release; NULL inside allowed. */
 void report_metrics_close(struct report_metrics **m);
+
+/* ---- log lines of the Model Zoo -------------------------------------------------------------- */
+/** Rates of the emulated machine, smoothed as the Model Zoo does; start from all zero. */
+struct report_rate {
+    double rate, global_rate; /**< samples/s: 0.6 new + 0.4 old, and since the start */
+    int64_t samples, time_ps; /**< since the start */
+};
+/** Account for @p samples that took @p time_ps of virtual time. */
+void report_rate_update(struct report_rate *r, int64_t samples, int64_t time_ps);
+/** `| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, GlobalRate=...`; without
+ *  values there is no Loss. */
+void report_log_train(const struct report_step *s, double rate, double global_rate);
+/** The same line with `Eval`, for a batch of an evaluation. */
+void report_log_eval(int64_t step, double loss, double rate, double global_rate);
+/** `Avg Eval Loss: v`, `Metric: eval/accuracy = v`, `Metric: eval/lm_perplexity = v`. */
+void report_log_eval_end(double loss, double accuracy, double perplexity);
 
 /* ---- performance.json ------------------------------------------------------------------------ */
 struct report_performance {
@@ -51,7 +77,9 @@ struct report_performance {
     const char *model_name, *params_file, *cluster_file, *cluster_name;
     uint64_t cluster_hash;
     const char *numerics; /**< host, none, mesh */
+    const char *command;  /**< the command line, for provenance; NULL leaves it out */
 };
+/** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps. */
 enum wsc_err report_performance_write(const char *dir,
                                       const struct report_performance *p) WSC_CHECKED;
 /** The same object on stdout. */
@@ -60,7 +88,7 @@ enum wsc_err report_performance_print(const struct report_performance *p) WSC_CH
 /* ---- wsc scale ------------------------------------------------------------------------------- */
 /** One row of scaling.csv. */
 struct report_scale_row {
-    const char *model;                /**< borrowed */
+    const char *model; /**< borrowed */
     int64_t params, num_csx, global_batch, micro_batch;
     double tokens_per_s, samples_per_s, speedup, efficiency;
     int64_t step_time_ps;
@@ -78,16 +106,19 @@ struct report_scaling {
     int n_rows;
     const struct report_point *point;
     int n_points;
-    const char *scaling;              /**< weak or strong */
+    const char *scaling; /**< weak or strong */
     const struct conf_cluster *cluster;
-    const char *cluster_text;         /**< the cluster file as read */
-    const char *command;              /**< the command line, for provenance */
+    const char *cluster_text; /**< the cluster file as read */
+    const char *command;      /**< the command line, for provenance */
 };
 /** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing). */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
-/** The table on stdout: one block per model, a row per node count, human units. */
-void report_scaling_print(const struct report_scaling *s);
-/** Points of a CSV `model,num_csx,tokens_per_s,source,...` with a header line; owned array. */
+/** The table on stdout: one block per model, a row per node count, human units, and below it where
+ *  the loss at the largest count comes from. */
+enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
+/** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source` (more columns
+ *  may follow); `#` lines and blank lines are skipped, fields may be quoted.  *@p points is owned
+ *  by the caller. */
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n) WSC_CHECKED;
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -97,10 +128,28 @@ void report_progress_start(const char *what, int64_t total);
 void report_progress(int64_t done, const char *note);
 void report_progress_end(void);
 
-/** `12.3 k`, `4.5 M`: three significant digits with an SI prefix. */
+/* ---- tables, units, files -------------------------------------------------------------------- */
+/** A table of text: cells are added row by row, columns are aligned when it is printed. */
+struct report_table;
+/** @p align has one letter per column, `l` or `r`; @p head may be NULL (no head line).
+ *  @p head is copied. */
+enum wsc_err report_table_new(struct report_table **out, const char *align,
+                              const char *const *head) WSC_CHECKED;
+/** Add the next cell, left to right; a lack of memory is told by report_table_print(). */
+void report_table_cell(struct report_table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/** Print to @p out, each line after @p indent spaces. */
+enum wsc_err report_table_print(const struct report_table *t, FILE *out, int indent) WSC_CHECKED;
+void report_table_free(struct report_table **t);
+
+/** `12.3 k`, `4.50 M`, `950`: three significant digits with an SI prefix. */
 void report_si(char *text, int size, double value);
+/** The same with a unit: `12.3 ms`, `4.50 Mtokens/s`, `950 s`. */
+void report_si_unit(char *text, int size, double value, const char *unit);
 /** Make a folder and its parents. */
 enum wsc_err report_mkdir(const char *path) WSC_CHECKED;
+/** Replace the file @p path by @p text at once: written beside, synced, renamed. */
+enum wsc_err report_write_text(const char *path, const char *text) WSC_CHECKED;
 /** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)". */
 const char *report_version(void);
 #endif

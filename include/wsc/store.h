@@ -1,7 +1,11 @@
 /** Files in HDF5: datasets and checkpoints.  Layer 2.  Owns HDF5.
  *
  *  HDF5's own printer is silenced; its innermost reason becomes part of our one-line error.
- *  Checkpoints are written beside and renamed, so a crash never costs an older one.
+ *  Files of others are not trusted: links, external storage, filters, types and sizes are checked
+ *  before a byte is read.  Whatever is written goes to `<path>.tmp` and is synced and renamed, so
+ *  a crash never costs an older file and a file under its final name is complete.
+ *  HDF5 is not thread-safe: one thread at a time.
+ *  Start reading at struct store_group.
  */
 #ifndef WSC_STORE_H
 #define WSC_STORE_H
@@ -12,65 +16,108 @@
 
 /* ---- sample files (Model Zoo GPT HDF5) ------------------------------------------------------- */
 
+/** A file open for reading: dataset `data` (n, 3, T), or (n, 5, T) for variable-length sequences
+ *  packed together, or a *corpus*: rank-1 `data`, where sample i is input tokens [iT, iT + T) with
+ *  the labels one further and mask 1.  Any integer type. */
 struct store_samples;
-enum wsc_err store_samples_open(struct store_samples **out, const char *path) WSC_CHECKED;
+/** Open and check.  @p corpus_T is the sequence length of a corpus file (<= 0: unknown, such files
+ *  are refused); other files carry their own.  A missing attribute n_examples is accepted. */
+enum wsc_err store_samples_open(struct store_samples **out, const char *path,
+                                int64_t corpus_T) WSC_CHECKED;
+/** NULL allowed. */
 void store_samples_close(struct store_samples **samples);
 /** Number of samples; tokens per sample; rows per sample (3: input_ids, attention_mask, labels). */
 int64_t store_samples_n(const struct store_samples *s);
 int64_t store_samples_T(const struct store_samples *s);
 int store_samples_rows(const struct store_samples *s);
-/** Sample @p i as int32 (rows, T). */
+/** Sample @p i as int32 (rows, T); values beyond int32 come out as its largest or smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
-/** Write @p n samples (n, 3, T) with attribute n_examples, chunk (1, 3, T), gzip level 4. */
+
+/** A sample file being written: (n, 3, T) int32, chunk (1, 3, T), shuffle and gzip level 4,
+ *  attribute n_examples. */
+struct store_samples_writer;
+/** Begin `<path>.tmp`, which will hold @p n samples of length @p T. */
+enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path, int64_t n,
+                                  int64_t T) WSC_CHECKED;
+/** The next @p k samples, (k, 3, T). */
+enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data,
+                                  int64_t k) WSC_CHECKED;
+/** Sync and rename to the final name; fails unless n samples came.  The file is closed, and on
+ *  failure removed, whatever happens. */
+enum wsc_err store_samples_finish(struct store_samples_writer **w) WSC_CHECKED;
+/** Close and remove; NULL allowed. */
+void store_samples_discard(struct store_samples_writer **w);
+/** The three calls in one, for @p n samples (n, 3, T) in memory. */
 enum wsc_err store_samples_write(const char *path, const int32_t *data, int64_t n,
                                  int64_t T) WSC_CHECKED;
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** Who writes or reads together.  One process: NULL, 0, 1. */
+/** Who writes together.  One process: NULL, 0, 1. */
 struct store_group {
-    const void *mpi_comm; /**< MPI_Comm * of the ranks that hold MemoryX shards, borrowed; NULL = alone */
+    const void *mpi_comm; /**< MPI_Comm * of the ranks that hold MemoryX shards, borrowed as long
+                               as the file is open; NULL = alone, without MPI */
     int rank, size;
 };
 
+/** A checkpoint: datasets at the root named by the dotted key, contiguous, little-endian; root
+ *  attributes `__version__` (0.5, the Model Zoo's layout), `__wsc_version__` (ours) and, last,
+ *  `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its elements, which does not
+ *  depend on who wrote which part. */
 struct store_file;
-/** Create `<path>.tmp`.  Collective over @p group. */
+/** Create `<path>.tmp`, replacing one that a crash left.  Collective over @p group; all ranks
+ *  succeed or all fail. */
 enum wsc_err store_create(struct store_file **out, const char *path,
                           const struct store_group *group) WSC_CHECKED;
-/** Open for reading; checks that it is a complete file of a version we know.  Not collective. */
+/** Open for reading.  A file that says it is ours must be complete and of a version we know; a
+ *  plain HDF5 file with tensors at its root is accepted.  Not collective. */
 enum wsc_err store_open(struct store_file **out, const char *path) WSC_CHECKED;
-/** Mark complete, flush to disk, rename to the final name (group rank 0), sync the folder.
- *  Collective.  The file is closed whatever happens. */
+/** Check that every element was written exactly once, mark complete, flush to disk, rename to the
+ *  final name (group rank 0), sync the folder.  Collective, all succeed or all fail; a rank whose
+ *  store_write failed calls it like the others.  The file is closed whatever happens; on failure
+ *  nothing is left and an older file of that name is untouched. */
 enum wsc_err store_commit(struct store_file **file) WSC_CHECKED;
-/** Close without keeping (a file being written is removed); NULL allowed. */
+/** Close without keeping (a file being written is removed; then collective); NULL allowed. */
 void store_close(struct store_file **file);
+/** Open, then read every dataset and compare it with its `__sum__` where it has one.  Reads the
+ *  whole file: for use before a checkpoint is trusted.  Not collective. */
+enum wsc_err store_check(const char *path) WSC_CHECKED;
 
-/** float32 or double or int64 datasets of rank 1 or 2, named by the dotted key, contiguous.
- *  Collective: every rank of the group defines the same datasets in the same order. */
 enum store_type { STORE_F32, STORE_F64, STORE_I64 };
+/** Add a dataset of rank 1 or 2.  Collective: every rank of the group defines the same datasets in
+ *  the same order. */
 enum wsc_err store_define(struct store_file *f, const char *name, enum store_type type, int n_dims,
                           const int64_t *shape) WSC_CHECKED;
-/** Write or read elements [first, first + n) of the flattened dataset.  Independent. */
+/** Write elements [first, first + n) of the flattened dataset, in its type.  Independent: the
+ *  ranks' parts together cover each element once. */
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data) WSC_CHECKED;
-enum wsc_err store_read(struct store_file *f, const char *name, int64_t first, int64_t n,
-                        void *data) WSC_CHECKED;
-/** A second name for the same dataset (tied tensors).  Collective. */
+/** Read elements [first, first + n) as @p type: any float type comes as F32 or F64, any integer
+ *  type as I64.  Not collective. */
+enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
+                        int64_t n, void *data) WSC_CHECKED;
+/** A second name @p alias for the dataset @p name (tied tensors).  Collective. */
 enum wsc_err store_link(struct store_file *f, const char *name, const char *alias) WSC_CHECKED;
 /** Text attribute of the root.  Collective when writing; reading gives an owned string. */
 enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value) WSC_CHECKED;
 enum wsc_err store_get_text(struct store_file *f, const char *name, char **value) WSC_CHECKED;
-bool store_has(struct store_file *f, const char *name);
-/** Shape of a dataset; fails when it does not exist.  @p shape holds 2. */
-enum wsc_err store_shape(struct store_file *f, const char *name, int *n_dims, int64_t *shape) WSC_CHECKED;
-/** Visit every root dataset, in name order. */
+/** Is there a dataset @p name?  A text attribute @p name? */
+bool store_has(const struct store_file *f, const char *name);
+bool store_has_text(const struct store_file *f, const char *name);
+/** Shape of a dataset; fails when it does not exist.  @p shape holds 2; a scalar has n_dims 0. */
+enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_dims,
+                         int64_t *shape) WSC_CHECKED;
+/** Visit every root dataset, in name order; @p type is the stored type, e.g. "float32". */
 typedef enum wsc_err (*store_visit_fn)(void *ctx, const char *name, const char *type, int n_dims,
                                        const int64_t *shape);
 enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx) WSC_CHECKED;
-/** Path of the newest `checkpoint_<step>.mdl` in @p dir and its step; *path NULL when none.
- *  Left-over `.tmp` files are ignored.  Owned by the caller. */
+
+/* ---- folders of checkpoints ------------------------------------------------------------------ */
+
+/** Path of the newest `checkpoint_<step>.mdl` in @p dir and its step; *path NULL when none or when
+ *  there is no such folder.  Left-over `.tmp` files are ignored.  Owned by the caller. */
 enum wsc_err store_newest(const char *dir, char **path, int64_t *step) WSC_CHECKED;
 /** Remove left-over `.tmp` files of an earlier crash, and all but the @p keep newest checkpoints
- *  (keep <= 0: all stay). */
+ *  (keep <= 0: all stay).  Not while a checkpoint is being written. */
 enum wsc_err store_prune(const char *dir, int64_t keep) WSC_CHECKED;
 #endif

@@ -43,11 +43,15 @@ void wsc_log_quiet(bool quiet)
     sink.quiet = quiet;
 }
 
-enum wsc_err wsc_log_open(const char *path)
+void wsc_log_close(void)
 {
     if (sink.file) (void)fclose(sink.file);
     sink.file = NULL;
-    if (!path) return WSC_OK;
+}
+
+enum wsc_err wsc_log_open(const char *path)
+{
+    wsc_log_close();
     sink.file = fopen(path, "a");
     if (!sink.file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     return WSC_OK;

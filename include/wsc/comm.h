@@ -1,0 +1,117 @@
+/** Roles, links, fibers, MPI.  Layer 3.  Owns MPI.
+ *
+ *  The emulated cluster is a Kahn process network: sequential programs (fibers) that read named
+ *  first-in-first-out links in program order and wait for nothing else.  So nothing that they
+ *  compute, values or virtual time, can depend on which fiber runs when or on which rank it lives.
+ *  A role is what has a rank: one MemoryX shard, one SwarmX node, one wafer.  Roles on one rank
+ *  take turns; a message between them is a pointer.  Between ranks it is one MPI header and the
+ *  payload in pieces.  There is no global barrier and no wildcard receive.
+ *
+ *  Start reading at comm_spawn, comm_send, comm_recv, comm_run.
+ */
+#ifndef WSC_COMM_H
+#define WSC_COMM_H
+#include <wsc/err.h>
+#include <wsc/vtime.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct comm;
+struct comm_link;
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+/** Start MPI (when @p use_mpi) and learn rank and size.  One per process. */
+enum wsc_err comm_create(struct comm **out, bool use_mpi) WSC_CHECKED;
+/** Release everything; ends MPI when comm_create started it. */
+void comm_destroy(struct comm **comm);
+int comm_rank(const struct comm *comm);
+int comm_size(const struct comm *comm);
+/** Host transport: largest piece of a payload in one MPI message, and pieces posted at once. */
+void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_flight);
+/** End every rank of the job with exit status @p status, at once. */
+_Noreturn void comm_abort(int status);
+
+/** Collectives over all ranks, for start-up and results only, never on the data path. */
+/** Rank 0's bytes to everyone; *@p bytes is allocated on the other ranks (owned by the caller).
+ *  @p n_bytes < 0 on rank 0 is passed on and means "nothing". */
+enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes) WSC_CHECKED;
+/** The first failure of all ranks, by rank: every rank returns its code, and *@p mine tells the one
+ *  rank that should print its message.  Collective: call it where every rank arrives, failed or
+ *  not. */
+enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHECKED;
+/** The largest @p value of all ranks. */
+int64_t comm_max(struct comm *comm, int64_t value);
+void comm_barrier(struct comm *comm);
+/** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
+ *  Valid until comm_destroy(); the newest call replaces the one before. */
+const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size);
+
+/* ---- buffers --------------------------------------------------------------------------------- */
+
+/** A payload with a reference count: a broadcast inside one process copies nothing. */
+struct comm_buf;
+/** Contents undefined; one reference. */
+enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t bytes) WSC_CHECKED;
+void *comm_buf_data(struct comm_buf *buf);
+int64_t comm_buf_bytes(const struct comm_buf *buf);
+struct comm_buf *comm_buf_ref(struct comm_buf *buf);
+/** Give back one reference and null the pointer; NULL allowed. */
+void comm_buf_unref(struct comm_buf **buf);
+
+/* ---- messages and links ---------------------------------------------------------------------- */
+
+enum { COMM_MSG_FIELDS = 8 };
+/** What every message carries.  `kind`, `step` and `index` say where in the protocol it belongs;
+ *  the receiver names what it expects and anything else is a bug that ends the job. */
+struct comm_msg {
+    int32_t kind;
+    int32_t index;
+    int64_t step;
+    struct vtime_span span;            /**< set by the link: arrival of first and last byte */
+    int64_t bytes;                     /**< on the emulated link */
+    int64_t field[COMM_MSG_FIELDS];    /**< meaning by kind, see <wsc/stream.h> */
+    struct comm_buf *payload;          /**< host values, or NULL; a message owns one reference */
+};
+
+/** Place @p n_roles roles: rank_of_role[r] is copied.  Before any link. */
+enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role) WSC_CHECKED;
+bool comm_is_local(const struct comm *comm, int role);
+
+/** Everything about a link but its ends. */
+struct comm_link_spec {
+    int64_t rate_bytes_per_s, latency_ps;
+    int max_waiting;   /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
+    const char *name;  /**< for who-waits-for-whom; borrowed, static */
+};
+/** A link from role @p src to role @p dst.  Every rank opens the same links in the same order (the
+ *  count is the tag); *@p out is NULL where neither end is local.  Owned by comm. */
+enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
+                            const struct comm_link_spec *spec) WSC_CHECKED;
+/** The virtual side of the sending end: rate, occupation, counters. */
+const struct vtime_link *comm_link_time(const struct comm_link *link);
+
+/** Send; msg->span says when first and last byte are ready, msg->bytes what the emulated link
+ *  carries.  Takes the payload's reference.  May block the fiber (max_waiting). */
+enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
+/** The same for a message of no size (a credit): it neither waits for nor occupies the link. */
+enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
+/** Wait for the next message.  Its payload's reference passes to the caller. */
+enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg) WSC_CHECKED;
+
+/* ---- fibers ---------------------------------------------------------------------------------- */
+
+/** A sequential program of a local role. */
+typedef enum wsc_err (*comm_fiber_fn)(void *arg);
+/** @param stack_bytes  0 for the default (128 KiB), more for fibers that call big libraries
+ *  @param name         for messages, e.g. "wafer 3"; copied */
+enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg,
+                        int64_t stack_bytes, const char *name) WSC_CHECKED;
+/** Run all fibers to their end; returns the first error of a local fiber.  When nothing can move
+ *  any more: WSC_DEADLOCK with the list of who waits for whom.  Not collective, but ends on every
+ *  rank only when the protocol is over. */
+enum wsc_err comm_run(struct comm *comm) WSC_CHECKED;
+/** Messages that local fibers have received so far: the event count of the emulation. */
+int64_t comm_n_messages(const struct comm *comm);
+#endif

@@ -1,0 +1,81 @@
+/** MemoryX: one shard of the weight store.  Layer 5.
+ *
+ *  Holds its slices of the fp32 master weights and of the optimizer state, streams weights down,
+ *  takes summed gradients up, updates.  Two sequential programs share the shard: one sends, one
+ *  receives and updates; the second tells the first when a step's weights are ready.
+ *  Nothing it computes depends on the number of shards.
+ */
+#ifndef WSC_MEMORYX_H
+#define WSC_MEMORYX_H
+#include <wsc/conf.h>
+#include <wsc/err.h>
+#include <wsc/store.h>
+#include <wsc/stream.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct memoryx;
+
+/** What the end of a batch tells; shard 0 hands it to memoryx_hooks.on_batch. */
+struct memoryx_batch {
+    int64_t step;                 /**< finished steps, this one included; or the batch's index */
+    bool has_values;
+    double loss;                  /**< mean over masked tokens, or by the loss_scaling rule */
+    struct stream_loss sums;      /**< over the batch */
+    double grad_norm;             /**< of the mean gradient, before clipping; 0 when evaluating */
+    double learning_rate;
+    bool has_hash;
+    uint64_t weights_hash;        /**< of all parameters, after the update */
+    struct vtime end;             /**< of the batch on the slowest wafer */
+    int64_t time_ps;              /**< since the batch before */
+    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps; /**< add up to time_ps */
+};
+struct memoryx_hooks {
+    enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch); /**< shard 0 only */
+    /** Texts of all prompts: each its length, then its tokens; shard 0 only, GENERATE only. */
+    enum wsc_err (*on_texts)(void *ctx, const int32_t *words, int64_t n_words);
+    void *ctx;
+};
+
+/** What a shard needs to know beyond the net; borrowed for its life. */
+struct memoryx_config {
+    const struct conf_params *params; /**< optimizer, loss scaling, checks */
+    bool values;                  /**< false: sizes and times only, no memory for weights */
+    uint64_t seed;                /**< of the initial weights */
+    struct memoryx_hooks hooks;
+};
+enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
+                            const struct memoryx_config *config) WSC_CHECKED;
+void memoryx_destroy(struct memoryx **memoryx);
+/** Initial weights by the rules of the tensor table: element i of tensor k is a function of
+ *  (seed, k, i). */
+void memoryx_init_weights(struct memoryx *memoryx);
+/** Make the shard's programs for @p pass (borrowed until comm_run returns) ready to run. */
+enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass) WSC_CHECKED;
+/** Time at which the newest batch ended. */
+struct vtime memoryx_now(const struct memoryx *memoryx);
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/** Define all datasets of a checkpoint; every rank that holds shards calls it once.
+ *  Tensors under their names; `optimizer.state.<i>.exp_avg` and `.exp_avg_sq`; times. */
+enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+/** Write this shard's slices. */
+enum wsc_err memoryx_save(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+/** What to take from a checkpoint. */
+struct memoryx_load {
+    bool optimizer;  /**< moments and virtual time too; otherwise weights only */
+    bool strict;     /**< a tensor that is missing is an error; otherwise it keeps its value */
+};
+/** Read this shard's slices.  Names with or without the leading "model." level are taken.  Errors:
+ *  a shape that does not fit, names that the model does not know (strict). */
+enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
+                          const struct memoryx_load *what) WSC_CHECKED;
+/** The same two for `--dump_gradients`: mean gradients of the newest step, under the tensors'
+ *  names, before clipping. */
+enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+/** Bytes of host memory for one parameter with values. */
+enum { MEMORYX_HOST_BYTES_PER_PARAM = 16 };
+#endif

@@ -1,0 +1,91 @@
+/** Run: one job from files to results.  Layer 6.
+ *
+ *  struct run_cluster is the emulated machine with all its roles, ready for passes; a sweep uses
+ *  it directly.  run_job() is what `wsc run` does: load, train, evaluate, write, resume.
+ */
+#ifndef WSC_RUN_H
+#define WSC_RUN_H
+#include <wsc/comm.h>
+#include <wsc/conf.h>
+#include <wsc/err.h>
+#include <wsc/hw.h>
+#include <wsc/kernels.h>
+#include <wsc/memoryx.h>
+#include <wsc/model.h>
+#include <wsc/report.h>
+#include <wsc/stream.h>
+#include <wsc/swarmx.h>
+#include <wsc/wafer.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+/** Model, machine, roles of this rank. */
+struct run_cluster {
+    struct comm *comm;               /**< borrowed */
+    struct hw hw;
+    const struct conf_params *params; /**< borrowed */
+    struct model *model;             /**< owned */
+    struct stream_net *net;          /**< owned */
+    struct memoryx **memoryx;        /**< owned, n_shards; NULL where not local */
+    struct swarmx **swarmx;          /**< owned, n_nodes; NULL where not local */
+    struct wafer **wafer;            /**< owned, n_wafers; NULL where not local */
+    bool values;
+};
+/** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
+int run_n_shards(const struct conf_params *params, const struct conf_cluster *cluster);
+/** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
+enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_cluster *cluster,
+                         int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
+/** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
+enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
+                                const struct conf_params *params,
+                                const struct conf_cluster *cluster, bool values,
+                                const struct memoryx_hooks *hooks) WSC_CHECKED;
+void run_cluster_destroy(struct run_cluster **cluster);
+/** Plan a wafer's work for a global batch and cut the batch accordingly. */
+enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
+                            bool training, struct kernels_plan *plan,
+                            struct stream_batch *batch) WSC_CHECKED;
+/** Run one pass on all local roles. */
+enum wsc_err run_pass(struct run_cluster *c, const struct stream_pass *pass,
+                      const struct wafer_work *work) WSC_CHECKED;
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/** Rates and energy of a stretch of virtual time. */
+struct run_rates {
+    double samples_per_s, tokens_per_s, mfu, joules_per_token;
+};
+/** @p samples sequences in @p time_ps on @p n_csx systems. */
+struct run_rates run_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
+                              int64_t samples, int64_t time_ps);
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+/** What `wsc run` was asked for; all borrowed. */
+struct run_job {
+    const struct conf_params *params;
+    const struct conf_cluster *cluster;
+    bool values;                     /**< --numerics host; false: none */
+    const char *dump_gradients;      /**< file, or NULL */
+    const char *const *prompt;       /**< texts to continue */
+    int n_prompts;
+    int64_t max_new_tokens;
+    double temperature;
+    int64_t top_k;
+    bool json;                       /**< performance.json on stdout too */
+    bool print_placement;
+    const char *command;             /**< the command line, for provenance */
+};
+/** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
+ *  (*@p report: this rank should print its message); later ones end the job with comm_abort()
+ *  after printing, when there are several ranks. */
+enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report) WSC_CHECKED;
+/** `--validate_only` and `--compile_only`: parameters, plan and capacity, as text or JSON. */
+enum wsc_err run_describe(const struct run_job *job, bool with_plan) WSC_CHECKED;
+/** `--print_placement`: which role lives on which of @p n_ranks ranks, on stdout. */
+enum wsc_err run_print_placement(const struct run_job *job, int n_ranks) WSC_CHECKED;
+#endif

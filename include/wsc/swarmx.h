@@ -1,0 +1,17 @@
+/** SwarmX: one node of the broadcast and reduce tree.  Layer 5.
+ *
+ *  Two sequential programs that share no data: weights go down, sums come up.  The node adds what
+ *  its children send along the canonical tree and keeps nothing between steps.
+ */
+#ifndef WSC_SWARMX_H
+#define WSC_SWARMX_H
+#include <wsc/err.h>
+#include <wsc/stream.h>
+
+struct swarmx;
+/** @param node  index in net->topology->node; net is borrowed */
+enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int node) WSC_CHECKED;
+void swarmx_destroy(struct swarmx **swarmx);
+/** Make the node's programs for @p pass (borrowed until comm_run returns) ready to run. */
+enum wsc_err swarmx_spawn(struct swarmx *swarmx, const struct stream_pass *pass) WSC_CHECKED;
+#endif

@@ -1,0 +1,41 @@
+/** Wafer: one emulated CS-2.  Layer 5.
+ *
+ *  Receives the weights of one stage at a time, computes, sends gradients; keeps activations and
+ *  nothing else.  Its clock advances by what the stage costs on the processing elements and by
+ *  what it waits for; every picosecond is booked under one name.
+ */
+#ifndef WSC_WAFER_H
+#define WSC_WAFER_H
+#include <wsc/data.h>
+#include <wsc/err.h>
+#include <wsc/kernels.h>
+#include <wsc/stream.h>
+
+#include <stdint.h>
+
+struct wafer;
+
+/** What a wafer generates: continuations of its share of the prompts. */
+struct wafer_prompts {
+    int n;
+    const int32_t *const *tokens; /**< borrowed; prompt i has n_tokens[i] >= 1 */
+    const int64_t *n_tokens;
+    double temperature;           /**< 0 = the most likely token */
+    int64_t top_k;                /**< sample among the k most likely; 0 = all */
+    uint64_t seed;
+};
+
+/** @param index  which wafer; net is borrowed */
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int index) WSC_CHECKED;
+void wafer_destroy(struct wafer **wafer);
+
+/** What a pass needs beyond its shape; all borrowed until comm_run returns. */
+struct wafer_work {
+    const struct kernels_plan *plan;
+    struct data_source *source;           /**< NULL without values and for GENERATE */
+    const struct wafer_prompts *prompts;  /**< GENERATE only */
+};
+/** Make the wafer's program for @p pass ready to run. */
+enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,
+                         const struct wafer_work *work) WSC_CHECKED;
+#endif

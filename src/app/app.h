@@ -1,0 +1,67 @@
+/** What the subcommands share: options, files, errors.  Each subcommand is one file. */
+#ifndef WSC_APP_H
+#define WSC_APP_H
+#include <wsc/comm.h>
+#include <wsc/conf.h>
+#include <wsc/err.h>
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A subcommand gets its own name as argv[0] and returns what went wrong, already printed or not. */
+struct app_command {
+    const char *name;
+    enum wsc_err (*run)(int argc, char **argv);
+    const char *summary;
+};
+enum wsc_err app_run(int argc, char **argv);
+enum wsc_err app_scale(int argc, char **argv);
+enum wsc_err app_data(int argc, char **argv);
+enum wsc_err app_inspect(int argc, char **argv);
+enum wsc_err app_ranks(int argc, char **argv);
+
+/* The command line as one string, for provenance; set by main. */
+const char *app_command_line(void);
+/* Says that the error has been told to the user; main then prints nothing. */
+void app_set_reported(void);
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+enum { APP_MAX_SETS = 256, APP_MAX_LIST = 256 };
+
+/* Params, cluster and what overrides them; most subcommands take these. */
+struct app_config {
+    const char *params_path, *cluster_path;
+    struct conf_set set[APP_MAX_SETS];
+    int n_sets;
+    char *owned[APP_MAX_SETS]; /* texts of sets that options made; owned */
+    int n_owned;
+};
+void app_config_fini(struct app_config *c);
+/* `--set text`, borrowed. */
+enum wsc_err app_add_set(struct app_config *c, const char *text) WSC_CHECKED;
+/* `--option value` as `path=value`. */
+enum wsc_err app_add_override(struct app_config *c, const char *path, const char *value) WSC_CHECKED;
+/* Rank 0 reads, every rank parses the same bytes.  @p comm may be NULL: this process alone.  A
+ * NULL path of the cluster takes the built-in CS-2.  *text (owned, may be NULL) is the file. */
+enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
+                             struct conf_params *params) WSC_CHECKED;
+enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
+                              struct conf_cluster *cluster, char **text) WSC_CHECKED;
+
+/* Usage errors that point to --help; getopt's own messages are off. */
+enum wsc_err app_bad_option(const char *command, char **argv, int option) WSC_CHECKED;
+/* A whole number in [min, max], or a clear error that names @p what. */
+enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
+                           int64_t *out) WSC_CHECKED;
+enum wsc_err app_parse_real(const char *what, const char *text, double min, double max,
+                            double *out) WSC_CHECKED;
+/* "1,2,4" to numbers. */
+enum wsc_err app_parse_int_list(const char *what, const char *text, int64_t min, int64_t max,
+                                int64_t *out, int *n) WSC_CHECKED;
+/* File name without folder and extension, cut to @p size. */
+void app_base_name(const char *path, char *name, int size);
+/* True when this process was started by mpirun, srun or the like. */
+bool app_under_mpi(void);
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app.h"
+
+#include <wsc/mem.h>
+#include <wsc/report.h>
+#include <wsc/run.h>
+#include <wsc/store.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+    "usage: wsc inspect FILE [--json]\n\n"
+    "Says what is in a checkpoint (.mdl), a dataset (.h5), a params file or a cluster file.\n\n"
+    "examples:\n"
+    "  wsc inspect model_dir/checkpoint_100.mdl\n"
+    "  wsc inspect configs/cluster/cs2.yaml\n";
+
+static const struct option long_option[] = {{"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+
+static enum wsc_err is_hdf5(const char *path, bool *yes)
+{
+    static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
+    unsigned char start[8] = {0};
+    FILE *file = fopen(path, "rb");
+    if (!file) return WSC_RAISE(WSC_IO, "%s: %s", path, strerror(errno));
+    *yes = fread(start, 1, sizeof start, file) == sizeof start &&
+           !memcmp(start, signature, sizeof start);
+    (void)fclose(file);
+    return WSC_OK;
+}
+
+/* ---- HDF5 ------------------------------------------------------------------------------------ */
+
+struct totals {
+    struct report_table *table;
+    int64_t n_datasets, n_elems;
+};
+
+static enum wsc_err add_dataset(void *ctx, const char *name, const char *type, int n_dims,
+                                const int64_t *shape)
+{
+    struct totals *t = ctx;
+    int64_t n = 1;
+    char shape_text[96] = "scalar";
+    for (int d = 0, used = 0; d < n_dims; d++) {
+        n *= shape[d];
+        used += snprintf(shape_text + used, sizeof shape_text - (size_t)used, "%s%lld", d ? " x " : "",
+                         (long long)shape[d]);
+    }
+    report_table_cell(t->table, "%s", name);
+    report_table_cell(t->table, "%s", type);
+    report_table_cell(t->table, "%s", shape_text);
+    t->n_datasets++;
+    t->n_elems += n;
+    return WSC_OK;
+}
+
+static enum wsc_err inspect_samples(const char *path)
+{
+    struct store_samples *s = NULL;
+    TRY(store_samples_open(&s, path, 0));
+    (void)printf("%s: dataset, %lld samples of %lld tokens, %d rows each\n", path,
+                 (long long)store_samples_n(s), (long long)store_samples_T(s),
+                 store_samples_rows(s));
+    store_samples_close(&s);
+    return WSC_OK;
+}
+
+static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
+{
+    struct totals t = {0};
+    int64_t step = -1;
+    TRY(report_table_new(&t.table, "llr", (const char *const[]){"name", "type", "shape"}));
+    enum wsc_err rc = store_visit(file, add_dataset, &t);
+    if (!rc && store_has(file, "global_step"))
+        rc = store_read(file, "global_step", STORE_I64, 0, 1, &step);
+    if (!rc) {
+        (void)printf("%s: %lld datasets, %lld elements", path, (long long)t.n_datasets,
+                     (long long)t.n_elems);
+        if (step >= 0) (void)printf(", global step %lld", (long long)step);
+        (void)printf("\n");
+        rc = report_table_print(t.table, stdout, 2);
+    }
+    report_table_free(&t.table);
+    return rc;
+}
+
+static enum wsc_err inspect_hdf5(const char *path)
+{
+    struct store_file *file = NULL;
+    TRY(store_open(&file, path));
+    const bool samples = store_has(file, "data");
+    enum wsc_err rc = samples ? WSC_OK : inspect_tensors(file, path);
+    store_close(&file);
+    if (rc) return rc;
+    return samples ? inspect_samples(path) : store_check(path);
+}
+
+/* ---- YAML ------------------------------------------------------------------------------------ */
+
+static enum wsc_err print_constants(const struct conf_cluster *c)
+{
+    struct report_table *table;
+    TRY(report_table_new(&table, "lrll",
+                         (const char *const[]){"constant", "value", "kind", "source"}));
+    for (int i = 0; i < c->n_sources; i++) {
+        report_table_cell(table, "%s", c->source[i].key);
+        report_table_cell(table, "%s", c->source[i].value);
+        report_table_cell(table, "%s", c->source[i].kind);
+        report_table_cell(table, "%s", c->source[i].source);
+    }
+    enum wsc_err rc = report_table_print(table, stdout, 2);
+    report_table_free(&table);
+    return rc;
+}
+
+static enum wsc_err inspect_cluster(const char *path)
+{
+    const struct app_config config = {.cluster_path = path};
+    struct conf_cluster cluster;
+    enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
+    if (!rc) (void)printf("%s: cluster of %s, hash %016llx\n", path, cluster.name,
+                          (unsigned long long)cluster.hash);
+    if (!rc) rc = print_constants(&cluster);
+    conf_cluster_fini(&cluster);
+    return rc;
+}
+
+static enum wsc_err inspect_params(const char *path, bool json)
+{
+    const struct app_config config = {.params_path = path};
+    struct conf_params params;
+    struct conf_cluster cluster = {0};
+    enum wsc_err rc = app_load_params(NULL, &config, &params);
+    if (!rc) rc = app_load_cluster(NULL, &config, &cluster, NULL);
+    const struct run_job job = {.params = &params, .cluster = &cluster, .json = json};
+    if (!rc) rc = run_describe(&job, false);
+    conf_params_fini(&params);
+    conf_cluster_fini(&cluster);
+    return rc;
+}
+
+static enum wsc_err inspect_yaml(const char *path, bool json)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    TRY(conf_read_file(path, &bytes, &n));
+    const bool cluster = conf_is_cluster(bytes, n);
+    wsc_free(bytes);
+    return cluster ? inspect_cluster(path) : inspect_params(path, json);
+}
+
+enum wsc_err app_inspect(int argc, char **argv)
+{
+    int option;
+    bool json = false, hdf5 = false;
+    while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {
+        if (option == '?' || option == ':') return app_bad_option("inspect", argv, option);
+        if (option == 'j') json = true;
+        if (option == 'h') {
+            (void)fputs(help, stdout);
+            return WSC_OK;
+        }
+    }
+    if (optind + 1 != argc)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "one FILE is needed"), "wsc inspect --help");
+    TRY(is_hdf5(argv[optind], &hdf5));
+    return hdf5 ? inspect_hdf5(argv[optind]) : inspect_yaml(argv[optind], json);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/num.h>
+#include <wsc/run.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PROMPTS = 64 };
+
+struct run_options {
+    struct app_config config;
+    struct run_job job;
+    const char *prompt[MAX_PROMPTS];
+    bool validate_only, compile_only, help;
+};
+
+static const char help[] =
+    "usage: wsc run [CSX|CPU] --params FILE [options]\n"
+    "       mpirun -n R wsc run ...     any R from 1 to `wsc ranks`; the results are the same\n\n"
+    "  --params FILE           Model Zoo params (runconfig style)\n"
+    "  --mode MODE             train, eval, train_and_eval, generate\n"
+    "  --num_csx N             emulated CS-2 systems\n"
+    "  --num_steps S           steps of this run\n"
+    "  --max_steps S           absolute last step\n"
+    "  --model_dir DIR         where results and checkpoints go\n"
+    "  --checkpoint_path FILE  start from this checkpoint, or from plain tensors\n"
+    "  --cluster FILE          the emulated machine; built-in: CS-2\n"
+    "  --numerics host|none    compute values on the host, or keep time only\n"
+    "  --set PATH=VALUE        override any key, e.g. model.num_hidden_layers=2,\n"
+    "                          cluster.swarmx.link_latency=5us; may be repeated\n"
+    "  --seed K                seed of the initial weights\n"
+    "  --validate_only         check the params, print what they mean\n"
+    "  --compile_only          print the plan of the emulated machine as well\n"
+    "  --json                  results as JSON on stdout\n"
+    "  --dump_gradients FILE   mean gradient of every tensor after the first step (HDF5)\n"
+    "  --print_placement       which role lives on which rank\n"
+    "  --prompt TEXT           generate: continue TEXT; may be repeated\n"
+    "  --max_new_tokens N      generate: tokens to add (200)\n"
+    "  --temperature X         generate: 0 takes the most likely token (0.8)\n"
+    "  --top_k K               generate: draw among the K most likely; 0 = all (40)\n\n"
+    "examples:\n"
+    "  wsc run --params configs/params/tiny.yaml --num_csx 2 --num_steps 20\n"
+    "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 --numerics none\n"
+    "  wsc run --params my.yaml --mode generate --prompt 'A hacker is '\n";
+
+enum { OPT_PARAMS = 256, OPT_MODE, OPT_NUM_CSX, OPT_NUM_STEPS, OPT_MAX_STEPS, OPT_MODEL_DIR,
+       OPT_CHECKPOINT, OPT_CLUSTER, OPT_NUMERICS, OPT_SET, OPT_SEED, OPT_VALIDATE, OPT_COMPILE,
+       OPT_JSON, OPT_DUMP, OPT_PLACEMENT, OPT_PROMPT, OPT_NEW_TOKENS, OPT_TEMPERATURE, OPT_TOP_K };
+
+static const struct option long_option[] = {
+    {"params", required_argument, NULL, OPT_PARAMS},
+    {"mode", required_argument, NULL, OPT_MODE},
+    {"num_csx", required_argument, NULL, OPT_NUM_CSX},
+    {"num_steps", required_argument, NULL, OPT_NUM_STEPS},
+    {"max_steps", required_argument, NULL, OPT_MAX_STEPS},
+    {"model_dir", required_argument, NULL, OPT_MODEL_DIR},
+    {"checkpoint_path", required_argument, NULL, OPT_CHECKPOINT},
+    {"cluster", required_argument, NULL, OPT_CLUSTER},
+    {"numerics", required_argument, NULL, OPT_NUMERICS},
+    {"set", required_argument, NULL, OPT_SET},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"validate_only", no_argument, NULL, OPT_VALIDATE},
+    {"compile_only", no_argument, NULL, OPT_COMPILE},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"dump_gradients", required_argument, NULL, OPT_DUMP},
+    {"print_placement", no_argument, NULL, OPT_PLACEMENT},
+    {"prompt", required_argument, NULL, OPT_PROMPT},
+    {"max_new_tokens", required_argument, NULL, OPT_NEW_TOKENS},
+    {"temperature", required_argument, NULL, OPT_TEMPERATURE},
+    {"top_k", required_argument, NULL, OPT_TOP_K},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
+
+/* Options that are keys of the params under another name. */
+static const struct {
+    int option;
+    const char *path;
+} override[] = {
+    {OPT_MODE, "runconfig.mode"},           {OPT_NUM_CSX, "runconfig.num_csx"},
+    {OPT_NUM_STEPS, "runconfig.num_steps"}, {OPT_MAX_STEPS, "runconfig.max_steps"},
+    {OPT_MODEL_DIR, "runconfig.model_dir"}, {OPT_CHECKPOINT, "runconfig.checkpoint_path"},
+    {OPT_SEED, "runconfig.seed"},
+};
+
+static enum wsc_err parse_numerics(const char *text, struct run_job *job)
+{
+    if (!strcmp(text, "host") || !strcmp(text, "none")) {
+        job->values = text[0] == 'h';
+        return WSC_OK;
+    }
+    return WSC_RAISE(WSC_USAGE, "--numerics: expected host or none, got \"%s\"", text);
+}
+
+static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
+{
+    if (option == OPT_NEW_TOKENS)
+        return app_parse_int("--max_new_tokens", value, 1, 1 << 20, &o->job.max_new_tokens);
+    if (option == OPT_TEMPERATURE)
+        return app_parse_real("--temperature", value, 0, 100, &o->job.temperature);
+    if (option == OPT_TOP_K) return app_parse_int("--top_k", value, 0, 1 << 20, &o->job.top_k);
+    if (o->job.n_prompts == MAX_PROMPTS)
+        return WSC_RAISE(WSC_USAGE, "--prompt: more than %d", MAX_PROMPTS);
+    o->prompt[o->job.n_prompts++] = value;
+    return WSC_OK;
+}
+
+static enum wsc_err take_option(struct run_options *o, int option, const char *value)
+{
+    for (int i = 0; i < (int)(sizeof override / sizeof *override); i++)
+        if (override[i].option == option)
+            return app_add_override(&o->config, override[i].path, value);
+    switch (option) {
+    case OPT_PARAMS:
+        o->config.params_path = value;
+        return WSC_OK;
+    case OPT_CLUSTER:
+        o->config.cluster_path = value;
+        return WSC_OK;
+    case OPT_SET:
+        return app_add_set(&o->config, value);
+    case OPT_NUMERICS:
+        return parse_numerics(value, &o->job);
+    case OPT_DUMP:
+        o->job.dump_gradients = value;
+        return WSC_OK;
+    case OPT_VALIDATE:
+        o->validate_only = true;
+        return WSC_OK;
+    case OPT_COMPILE:
+        o->compile_only = true;
+        return WSC_OK;
+    case OPT_JSON:
+        o->job.json = true;
+        return WSC_OK;
+    case OPT_PLACEMENT:
+        o->job.print_placement = true;
+        return WSC_OK;
+    case 'h':
+        o->help = true;
+        return WSC_OK;
+    default:
+        return take_generation(o, option, value);
+    }
+}
+
+/* The Model Zoo's run.py takes the device as a word; every device here is emulated. */
+static enum wsc_err take_device(int argc, char **argv)
+{
+    for (int i = optind; i < argc; i++)
+        if (strcmp(argv[i], "CSX") && strcmp(argv[i], "CPU"))
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: unexpected argument", argv[i]),
+                                "wsc run --help");
+    return WSC_OK;
+}
+
+static enum wsc_err parse(struct run_options *o, int argc, char **argv)
+{
+    int option;
+    o->job.values = true;
+    o->job.max_new_tokens = 200;
+    o->job.temperature = 0.8;
+    o->job.top_k = 40;
+    o->job.prompt = o->prompt;
+    o->job.command = app_command_line();
+    while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {
+        if (option == '?' || option == ':') return app_bad_option("run", argv, option);
+        TRY(take_option(o, option, optarg));
+    }
+    return take_device(argc, argv);
+}
+
+static enum wsc_err execute(struct comm *comm, struct run_options *o)
+{
+    const struct conf_params *p = o->job.params;
+    if (o->job.print_placement) return run_print_placement(&o->job, comm_size(comm));
+    if (o->validate_only || o->compile_only || p->runconfig.validate_only ||
+        p->runconfig.compile_only) {
+        if (comm_rank(comm)) return WSC_OK;
+        return run_describe(&o->job, o->compile_only || p->runconfig.compile_only);
+    }
+    bool report;
+    enum wsc_err rc = run_job(comm, &o->job, &report);
+    if (!report) app_set_reported();
+    return rc;
+}
+
+static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
+{
+    int64_t n_roles;
+    TRY(run_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
+    if (comm_size(comm) <= n_roles) return WSC_OK;
+    if (comm_rank(comm)) app_set_reported();
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm),
+                                  (long long)n_roles),
+                        "mpirun -n %lld, or fewer", (long long)n_roles);
+}
+
+static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
+{
+    struct conf_params params = {0};
+    struct conf_cluster cluster = {0};
+    wsc_log_quiet(comm_rank(comm) != 0);
+    enum wsc_err rc = app_load_params(comm, &o->config, &params);
+    if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
+    for (int i = 0; i < params.n_warnings && !rc; i++)
+        WSC_WARNING("%s", params.warning[i].text);
+    o->job.params = &params;
+    o->job.cluster = &cluster;
+    if (!rc) rc = check_ranks(comm, &o->job);
+    if (!rc) rc = execute(comm, o);
+    conf_params_fini(&params);
+    conf_cluster_fini(&cluster);
+    return rc;
+}
+
+enum wsc_err app_run(int argc, char **argv)
+{
+    struct run_options o = {0};
+    struct comm *comm = NULL;
+    enum wsc_err rc = parse(&o, argc, argv);
+    if (!rc && o.help) {
+        (void)fputs(help, stdout);
+        return WSC_OK;
+    }
+    /* Even a wrong command line starts MPI, so that the ranks end together and one speaks. */
+    if (app_under_mpi() || !rc) {
+        enum wsc_err started = comm_create(&comm, app_under_mpi());
+        if (!rc) rc = started;
+        if (rc && !started && comm_rank(comm)) app_set_reported();
+    }
+    num_init(0);
+    if (!rc) rc = load_and_run(comm, &o);
+    comm_destroy(&comm);
+    app_config_fini(&o.config);
+    return rc;
+}

@@ -1,0 +1,151 @@
+/** What the files of comm share: the job, links with their two transports, fibers. */
+#ifndef WSC_COMM_IMPL_H
+#define WSC_COMM_IMPL_H
+#include <wsc/comm.h>
+#include <wsc/mem.h>
+
+#include <mpi.h>
+#include <ucontext.h>
+
+struct comm_buf {
+    struct comm *comm;   /* borrowed: where a released buffer waits for its next use */
+    int64_t bytes, capacity;
+    int refs;
+    struct comm_buf *next;
+    void *data;          /* owned */
+};
+
+/* The part of a message that travels. */
+struct wire_header {
+    int32_t kind, index;
+    int64_t step;
+    int64_t first_ps, last_ps, bytes;
+    int64_t field[COMM_MSG_FIELDS];
+    int64_t payload_bytes; /* -1: no payload */
+};
+
+/* A message in a queue: on its way out over MPI, or arrived. */
+struct comm_node {
+    struct comm_msg msg;
+    struct wire_header wire;
+    struct comm_node *next;
+};
+
+struct comm_queue {
+    struct comm_node *head, *tail;
+    int n;
+};
+
+struct comm_fiber {
+    ucontext_t context;
+    void *stack;              /* owned mapping, guard page first */
+    size_t stack_bytes;
+    comm_fiber_fn fn;
+    void *arg;                /* borrowed */
+    struct comm *comm;
+    int role;
+    char name[48];
+    enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_DONE } state;
+    struct comm_link *waits_for;
+    enum wsc_err rc;
+    struct comm_fiber *next;  /* in the ready list */
+    void *fake_stack;         /* of AddressSanitizer */
+};
+
+struct comm_link {
+    struct comm *comm;
+    int id, src, dst;         /* id is the MPI tag */
+    bool src_local, dst_local;
+    const char *name;
+    int max_waiting;
+    struct vtime_link time;   /* kept by the sending end */
+    struct comm_queue arrived; /* kept by the receiving end */
+    struct comm_fiber *receiver, *sender; /* blocked here, or NULL */
+    int n_waiting;            /* payloads not yet taken, kept by the sending end */
+    /* Remote sending end: messages in order; the first is being posted. */
+    struct comm_queue outgoing;
+    int64_t send_posted_bytes;
+    int send_in_flight;       /* requests, the header's included */
+    bool send_header_posted;
+    /* Remote receiving end: one message at a time. */
+    struct comm_node *incoming;
+    int64_t recv_posted_bytes;
+    int recv_in_flight;
+    bool recv_header_posted;
+    struct comm_link *next;
+};
+
+/* What an MPI request belongs to. */
+struct comm_request {
+    struct comm_link *link;
+    enum { REQUEST_SEND_HEADER, REQUEST_SEND_CHUNK, REQUEST_RECV_HEADER, REQUEST_RECV_CHUNK } kind;
+};
+
+struct comm {
+    bool use_mpi, started_mpi;
+    int rank, size;
+    MPI_Comm world, subgroup;
+    int64_t chunk_bytes, chunks_in_flight;
+    int n_roles;
+    int *rank_of_role;        /* owned, n_roles */
+    int n_links;              /* opened anywhere: the next tag */
+    struct comm_link *links;  /* owned list of those with a local end */
+    struct comm_node *free_nodes;
+    struct comm_buf *free_bufs;
+    int64_t free_buf_bytes;
+
+    ucontext_t scheduler;
+    const void *scheduler_stack; /* bounds, for AddressSanitizer */
+    size_t scheduler_stack_bytes;
+    struct comm_fiber **fiber;   /* owned, n_fibers of capacity */
+    int n_fibers, fiber_capacity, n_done;
+    struct comm_fiber *ready_head, *ready_tail;
+    struct comm_fiber *running;
+    struct stack_pool *stacks;
+    int64_t n_messages;
+
+    int n_requests, request_capacity;
+    MPI_Request *request;        /* owned */
+    struct comm_request *request_of; /* owned */
+    int *completed;              /* owned, scratch of MPI_Testsome */
+    bool oversubscribed;
+    double stall_limit_s;
+};
+
+/* fiber.c */
+enum wsc_err fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
+void fiber_destroy(struct comm_fiber *fiber);
+/* Run @p fiber until it blocks or ends. */
+void fiber_resume(struct comm *comm, struct comm_fiber *fiber);
+/* Back to the scheduler, until somebody makes the running fiber ready. */
+void fiber_block(struct comm *comm);
+void fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
+void fiber_free_stacks(struct comm *comm);
+
+/* link.c */
+struct comm_node *node_take(struct comm *comm);
+void node_give(struct comm *comm, struct comm_node *node);
+void queue_push(struct comm_queue *q, struct comm_node *node);
+struct comm_node *queue_pop(struct comm_queue *q);
+/* A message is there for the receiving end. */
+void link_arrived(struct comm_link *link, struct comm_node *node);
+/* The receiving end took a payload, or MPI did: the sender may go on. */
+void link_taken(struct comm_link *link);
+void links_destroy(struct comm *comm);
+
+/* remote.c: everything that calls MPI on the data path */
+enum wsc_err remote_send(struct comm_link *link, struct comm_node *node);
+enum wsc_err remote_expect(struct comm_link *link);
+/* Let MPI move; true when something arrived or left. */
+enum wsc_err remote_poll(struct comm *comm, bool *moved);
+/* True while messages are still on their way out. */
+bool remote_sending(const struct comm *comm);
+void remote_cancel(struct comm *comm);
+
+#define TRY_MPI(call)                                                                              \
+    do {                                                                                           \
+        int mpi_rc_ = (call);                                                                      \
+        if (mpi_rc_ != MPI_SUCCESS) return comm_raise_mpi(mpi_rc_, #call, __FILE__, __LINE__);     \
+    } while (0)
+enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int line);
+#endif

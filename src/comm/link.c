@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "comm_impl.h"
+
+#include <wsc/check.h>
+
+struct comm_node *node_take(struct comm *comm)
+{
+    struct comm_node *node = comm->free_nodes;
+    if (node)
+        comm->free_nodes = node->next;
+    else
+        node = wsc_alloc(WSC_MEM_COMM, 1, sizeof *node);
+    if (node) node->next = NULL;
+    return node;
+}
+
+void node_give(struct comm *comm, struct comm_node *node)
+{
+    node->next = comm->free_nodes;
+    comm->free_nodes = node;
+}
+
+void queue_push(struct comm_queue *q, struct comm_node *node)
+{
+    node->next = NULL;
+    if (q->tail)
+        q->tail->next = node;
+    else
+        q->head = node;
+    q->tail = node;
+    q->n++;
+}
+
+struct comm_node *queue_pop(struct comm_queue *q)
+{
+    struct comm_node *node = q->head;
+    q->head = node->next;
+    if (!q->head) q->tail = NULL;
+    q->n--;
+    return node;
+}
+
+enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
+                            const struct comm_link_spec *spec)
+{
+    WSC_CHECK(src >= 0 && src < comm->n_roles && dst >= 0 && dst < comm->n_roles,
+              "link from role %d to role %d of %d", src, dst, comm->n_roles);
+    int id = comm->n_links++;
+    *out = NULL;
+    bool src_local = comm_is_local(comm, src), dst_local = comm_is_local(comm, dst);
+    if (!src_local && !dst_local) return WSC_OK;
+    struct comm_link *link;
+    TRY_NEW(link, WSC_MEM_COMM, 1);
+    link->comm = comm;
+    link->id = id;
+    link->src = src;
+    link->dst = dst;
+    link->src_local = src_local;
+    link->dst_local = dst_local;
+    link->name = spec->name;
+    link->max_waiting = spec->max_waiting;
+    link->time.rate_bytes_per_s = spec->rate_bytes_per_s;
+    link->time.latency_ps = spec->latency_ps;
+    link->next = comm->links;
+    comm->links = link;
+    *out = link;
+    return src_local ? WSC_OK : remote_expect(link);
+}
+
+const struct vtime_link *comm_link_time(const struct comm_link *link)
+{
+    return &link->time;
+}
+
+void link_arrived(struct comm_link *link, struct comm_node *node)
+{
+    queue_push(&link->arrived, node);
+    if (!link->receiver) return;
+    fiber_make_ready(link->comm, link->receiver);
+    link->receiver = NULL;
+}
+
+void link_taken(struct comm_link *link)
+{
+    link->n_waiting--;
+    if (!link->sender) return;
+    fiber_make_ready(link->comm, link->sender);
+    link->sender = NULL;
+}
+
+/* Payloads that nobody took yet are bounded, so that a fast sender cannot fill the host. */
+static void wait_for_room(struct comm_link *link)
+{
+    while (link->max_waiting && link->n_waiting >= link->max_waiting) {
+        struct comm_fiber *self = link->comm->running;
+        link->sender = self;
+        self->state = FIBER_SENDING;
+        self->waits_for = link;
+        fiber_block(link->comm);
+    }
+}
+
+static enum wsc_err deliver(struct comm_link *link, const struct comm_msg *msg,
+                            struct vtime_span arrival)
+{
+    struct comm_node *node = node_take(link->comm);
+    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
+    node->msg = *msg;
+    node->msg.span = arrival;
+    if (msg->payload) link->n_waiting++;
+    if (!link->dst_local) return remote_send(link, node);
+    link_arrived(link, node);
+    return WSC_OK;
+}
+
+enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
+{
+    if (msg->payload) wait_for_room(link);
+    return deliver(link, msg, vtime_link_send(&link->time, msg->span, msg->bytes));
+}
+
+enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
+{
+    return deliver(link, msg, vtime_at(vtime_link_signal(&link->time, msg->span.last)));
+}
+
+enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
+{
+    struct comm *comm = link->comm;
+    while (!link->arrived.n) {
+        WSC_CHECK(!link->receiver, "two fibers read link %s", link->name);
+        struct comm_fiber *self = comm->running;
+        link->receiver = self;
+        self->state = FIBER_RECEIVING;
+        self->waits_for = link;
+        fiber_block(comm);
+    }
+    struct comm_node *node = queue_pop(&link->arrived);
+    *msg = node->msg;
+    node_give(comm, node);
+    comm->n_messages++;
+    if (msg->payload && link->src_local) link_taken(link);
+    return link->src_local ? WSC_OK : remote_expect(link);
+}
+
+static void queue_destroy(struct comm_queue *q)
+{
+    while (q->n) {
+        struct comm_node *node = queue_pop(q);
+        comm_buf_unref(&node->msg.payload);
+        wsc_free(node);
+    }
+}
+
+void links_destroy(struct comm *comm)
+{
+    while (comm->links) {
+        struct comm_link *link = comm->links;
+        comm->links = link->next;
+        queue_destroy(&link->arrived);
+        queue_destroy(&link->outgoing);
+        if (link->incoming) {
+            comm_buf_unref(&link->incoming->msg.payload);
+            wsc_free(link->incoming);
+        }
+        wsc_free(link);
+    }
+    comm->n_links = 0;
+}

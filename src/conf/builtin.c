@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+/* The file itself becomes part of the program, so that there is one text to maintain.  The path is
+ * relative to the repository root, where make runs. */
+__asm__(".section .rodata\n"
+        "conf_builtin_cs2_text:\n"
+        "    .incbin \"configs/cluster/cs2.yaml\"\n"
+        "conf_builtin_cs2_end:\n"
+        "    .byte 0\n"
+        ".text\n");
+
+extern const char conf_builtin_cs2_text[], conf_builtin_cs2_end[];
+
+const char *conf_builtin_cs2(size_t *n_bytes)
+{
+    *n_bytes = (size_t)(conf_builtin_cs2_end - conf_builtin_cs2_text);
+    return conf_builtin_cs2_text;
+}

@@ -1,0 +1,265 @@
+/** What the files of conf share: the YAML tree, the list of problems, the key tables. */
+#ifndef CONF_IMPL_H
+#define CONF_IMPL_H
+#include <wsc/conf.h>
+#include <wsc/units.h>
+
+#include <limits.h>
+
+enum {
+    CONF_MAX_DEPTH = 64,      /**< nesting of a file, aliases followed */
+    CONF_MAX_NODES = 1000000, /**< nodes of a file, aliases followed */
+    CONF_MAX_MAP = 512,       /**< keys of one map */
+    CONF_MAX_ANCHORS = 512,
+    CONF_MAX_ERRORS = 50, /**< reported; the rest is counted */
+    CONF_MAX_WARNINGS = 200,
+    CONF_MAX_PATH = 192,
+    CONF_QUOTE_BYTES = 64
+};
+
+/* ---- problems -------------------------------------------------------------------------------- */
+
+/** Where: line and column from 1; line 0 is the whole file, line < 0 is `--set` number -line. */
+struct conf_pos {
+    int line, column;
+};
+
+/** Collects the errors and warnings of one file. */
+struct conf_diag {
+    const char *file;
+    const struct conf_set *sets;
+    int n_sets;
+    char *error[CONF_MAX_ERRORS];
+    int n_errors;                  /**< may exceed CONF_MAX_ERRORS */
+    struct conf_warning **warning; /**< the list to extend; NULL drops warnings */
+    int *n_warnings;
+    bool no_memory;
+};
+/** Add an error, or a warning, about @p key (NULL: none) at @p pos. */
+void conf_diag_error(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt,
+                     ...) __attribute__((format(printf, 4, 5)));
+void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/** One raise for all errors, WSC_OK when there were none; releases the list either way. */
+enum wsc_err conf_diag_finish(struct conf_diag *d) WSC_CHECKED;
+/** @p text for a message: cut to CONF_QUOTE_BYTES, control characters replaced. */
+const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES]);
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+enum conf_node_kind { CONF_NODE_SCALAR, CONF_NODE_LIST, CONF_NODE_MAP };
+struct conf_entry {
+    const char *key; /**< NULL in a list */
+    struct conf_pos key_pos;
+    struct conf_node *value;
+};
+/** A node; an alias shares the node of its anchor, so nothing below is ever written after the
+ *  parse but by conf_doc_set, which copies. */
+struct conf_node {
+    enum conf_node_kind kind;
+    struct conf_pos pos;
+    const char *text; /**< scalar */
+    bool plain;       /**< scalar without quotes: may be null, a number, a boolean */
+    bool open;        /**< not complete yet: an alias to it would be a cycle */
+    int height;       /**< levels below, this one included */
+    int64_t weight;   /**< nodes below with aliases followed, this one included */
+    int n, capacity;
+    struct conf_entry *entry;
+};
+struct conf_block;
+struct conf_doc {
+    struct conf_block *block; /**< owned memory of all nodes */
+    struct conf_node *root;   /**< NULL: an empty document */
+    int64_t n_nodes;
+};
+/** How duplicate keys are taken. */
+enum conf_duplicates { CONF_LAST_WINS, CONF_DUPLICATE_IS_ERROR };
+
+/** Parse one document.  Problems go to @p d; false when there is no usable tree. */
+bool conf_doc_parse(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes,
+                    enum conf_duplicates duplicates);
+/** Parse the value of `--set` number @p set (from 1) into a node of @p doc; NULL after an error. */
+struct conf_node *conf_doc_parse_value(struct conf_doc *doc, struct conf_diag *d, const char *value,
+                                       int set);
+/** Put @p value at the dotted @p path, making maps on the way; no error for a bad path, which the
+ *  key table reports. */
+void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
+                  struct conf_node *value);
+void conf_doc_fini(struct conf_doc *doc);
+
+/** New nodes and text in the memory of @p doc; NULL without memory. */
+char *conf_doc_text(struct conf_doc *doc, const char *text, size_t n);
+struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t n,
+                                  struct conf_pos pos);
+struct conf_node *conf_doc_map(struct conf_doc *doc, struct conf_pos pos);
+struct conf_node *conf_doc_list(struct conf_doc *doc, struct conf_pos pos);
+/** Add @p entry at the end of a list or map; false without memory. */
+bool conf_doc_append(struct conf_doc *doc, struct conf_node *node, const struct conf_entry *entry);
+/** Set the key of @p entry in @p map, replacing an earlier value; false without memory. */
+bool conf_doc_put(struct conf_doc *doc, struct conf_node *map, const struct conf_entry *entry);
+/** Replace the map at @p key by a copy that nobody shares and return it; NULL when it is no map. */
+struct conf_node *conf_doc_own(struct conf_doc *doc, struct conf_node *map, const char *key);
+
+/** Index of @p key in @p map, or -1; NULL and other kinds of node have no keys. */
+int conf_node_index(const struct conf_node *map, const char *key);
+/** The value of @p key, or NULL. */
+struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
+/** Forget @p key of @p map. */
+void conf_node_remove(struct conf_node *map, const char *key);
+/** NULL, `null`, `~` or nothing. */
+bool conf_node_is_null(const struct conf_node *node);
+/** What a node is, for messages: its text in quotes, "a map", "a list" or "null". */
+const char *conf_node_describe(const struct conf_node *node, char out[CONF_QUOTE_BYTES]);
+
+/* ---- key tables ------------------------------------------------------------------------------ */
+
+enum conf_status {
+    CONF_USED,
+    CONF_OLD,       /**< used, but has a newer spelling: a warning, not dumped */
+    CONF_NO_EFFECT, /**< accepted; nothing in the emulated machine depends on it */
+    CONF_NOISE,     /**< obsolete or misspelt: accepted with a warning of its own */
+    CONF_ONLY       /**< one of `choices`, which need no field; anything else is not supported */
+};
+enum conf_type {
+    CONF_T_INT,
+    CONF_T_DOUBLE,
+    CONF_T_QUANTITY,
+    CONF_T_BOOL,
+    CONF_T_STRING,
+    CONF_T_CHOICE,
+    CONF_T_SPECIAL, /**< `read` and `write` know */
+    CONF_T_ANY      /**< not looked at */
+};
+struct conf_choice {
+    const char *name; /**< lower case; "null" stands for a null value */
+    int value;
+};
+enum { CONF_MAX_CHOICES = 6, CONF_MAX_KEYS = 256 };
+
+struct conf_parse;
+struct conf_text;
+/** One row per key. */
+struct conf_key {
+    const char *path;
+    enum conf_type type;
+    enum conf_status status;
+    enum wsc_unit unit;
+    bool required;        /**< when its section is in the file */
+    bool nullable;        /**< null stands for the default */
+    bool positive;        /**< > 0 instead of >= min */
+    const char *fallback; /**< default as it would be written; "=path" copies the value of an
+                               earlier row; NULL: all bits zero */
+    double min, max;
+    size_t offset;
+    struct conf_choice choices[CONF_MAX_CHOICES];
+    void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                 void *field);
+    void (*write)(struct conf_text *out, const void *field, int indent);
+    const char *form; /**< type in words, for SPECIAL */
+    const char *doc;
+};
+struct conf_table {
+    const struct conf_key *key;
+    int n;
+    bool sourced; /**< values are maps {value, kind, source}; every section must be there */
+};
+const struct conf_table *conf_params_table(void);
+const struct conf_table *conf_cluster_table(void);
+
+/** State of one pass of a tree through a table. */
+struct conf_parse {
+    const struct conf_table *table;
+    struct conf_diag *diag;
+    char *out;                                    /**< the struct that offsets refer to */
+    bool seen[CONF_MAX_KEYS];                     /**< rows that need no default any more */
+    const struct conf_node *given[CONF_MAX_KEYS]; /**< value of a row's key in the file */
+};
+/** Walk the tree: every key through its row, unknown keys reported.  @p read takes the node of a
+ *  key, normally conf_key_read. */
+void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
+                    void (*read)(struct conf_parse *p, int row, const struct conf_node *node));
+/** Defaults of absent keys; required keys that are missing. */
+void conf_keys_defaults(struct conf_parse *p, const struct conf_node *root);
+/** Row of @p path, or -1. */
+int conf_keys_find(const struct conf_table *table, const char *path);
+/** True when rows stand below @p path. */
+bool conf_keys_is_section(const struct conf_table *table, const char *path);
+/** Report @p path as unknown, with the nearest known one. */
+void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
+                       const char *path);
+/** The node at a dotted path, or NULL. */
+const struct conf_node *conf_node_at(const struct conf_node *root, const char *path);
+
+/** Read @p node by its row into the struct; problems to the diag. */
+void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
+/** Set the default of a row, read as if it stood in the file. */
+void conf_key_default(struct conf_parse *p, int row);
+/** Say that the value is not supported and which are. */
+void conf_key_unsupported(struct conf_parse *p, const char *path, const struct conf_node *node,
+                          const struct conf_choice *choices);
+/** A number, a whole number, a boolean; false after an error about @p path. */
+bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_node *node,
+                      double *out);
+bool conf_read_int(struct conf_parse *p, const char *path, const struct conf_node *node,
+                   int64_t *out);
+bool conf_parse_bool(const char *text, bool *out);
+/** Index in @p choices of a scalar or null, whatever its case; -1. */
+int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node);
+
+/* ---- params ---------------------------------------------------------------------------------- */
+
+/** Keys with a form of their own; the field is the int64_t, the double, the struct conf_init, or
+ *  the struct conf_input or conf_optimizer around it. */
+void conf_read_data_dir(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *input);
+void conf_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
+                           const struct conf_node *node, void *field);
+void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
+                           const struct conf_node *node, void *field);
+void conf_read_learning_rate(struct conf_parse *p, const struct conf_key *key,
+                             const struct conf_node *node, void *optimizer);
+void conf_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *optimizer);
+void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *field);
+void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
+void conf_write_micro_batch(struct conf_text *out, const void *field, int indent);
+void conf_write_initializer(struct conf_text *out, const void *field, int indent);
+void conf_write_learning_rate(struct conf_text *out, const void *optimizer, int indent);
+void conf_write_betas(struct conf_text *out, const void *optimizer, int indent);
+void conf_write_loss_scale(struct conf_text *out, const void *field, int indent);
+
+/** Old spellings to new ones, in the tree, with a warning each. */
+void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
+/** The current spelling of a dotted path. */
+const char *conf_renames_path(const char *path);
+/** Checks between keys. */
+void conf_params_check(struct conf_parse *p, const struct conf_node *root,
+                       struct conf_params *params);
+
+/* ---- --set ----------------------------------------------------------------------------------- */
+
+/** Split `a.b=c` (number @p set, from 1) at the first `=`; false after an error. */
+bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], const char **value);
+/** The path inside the cluster file when @p path starts with `cluster.`, else NULL. */
+const char *conf_set_cluster_path(const char *path);
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/** A growing text. */
+struct conf_text {
+    char *text; /**< owned; NULL after a failure */
+    size_t n, capacity;
+    bool failed;
+};
+void conf_text_add(struct conf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** Hand the text over, or WSC_NOMEM. */
+enum wsc_err conf_text_take(struct conf_text *t, char **out) WSC_CHECKED;
+/** A YAML string in double quotes. */
+void conf_text_string(struct conf_text *t, const char *s);
+/** A double that reads back bit by bit, as short as possible. */
+void conf_text_double(struct conf_text *t, double x);
+
+/** configs/cluster/cs2.yaml as it was when the program was built. */
+const char *conf_builtin_cs2(size_t *n_bytes);
+#endif

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- params as YAML ---- */
+
+static void write_int(struct conf_text *out, int64_t value)
+{
+    if (value == CONF_NULL)
+        conf_text_add(out, " null");
+    else
+        conf_text_add(out, " %lld", (long long)value);
+}
+
+static void write_choice(struct conf_text *out, const struct conf_key *key, int value)
+{
+    for (int i = 0; i < CONF_MAX_CHOICES && key->choices[i].name; i++)
+        if (key->choices[i].value == value) {
+            conf_text_add(out, " %s", key->choices[i].name);
+            return;
+        }
+}
+
+static void write_value(struct conf_text *out, const struct conf_key *key, const void *field,
+                        int indent)
+{
+    const char *text;
+    switch (key->type) {
+    case CONF_T_INT:
+        write_int(out, *(const int64_t *)field);
+        break;
+    case CONF_T_DOUBLE:
+        conf_text_add(out, " ");
+        conf_text_double(out, *(const double *)field);
+        break;
+    case CONF_T_BOOL:
+        conf_text_add(out, " %s", *(const bool *)field ? "true" : "false");
+        break;
+    case CONF_T_CHOICE:
+        write_choice(out, key, *(const int *)field);
+        break;
+    case CONF_T_STRING:
+        text = *(char *const *)field;
+        conf_text_add(out, " ");
+        if (text)
+            conf_text_string(out, text);
+        else
+            conf_text_add(out, "null");
+        break;
+    case CONF_T_SPECIAL:
+        key->write(out, field, indent);
+        break;
+    case CONF_T_QUANTITY:
+    case CONF_T_ANY:
+        break;
+    }
+}
+
+/* Open the sections of @p path that the last path was not in; returns the indentation. */
+static int open_sections(struct conf_text *out, const char *path, char last[CONF_MAX_PATH])
+{
+    int indent = 0;
+    size_t start = 0;
+    bool same = true;
+    for (size_t n = strcspn(path, "."); path[n]; n = start + strcspn(path + start, ".")) {
+        same = same && !strncmp(path, last, n + 1);
+        if (!same) conf_text_add(out, "%*s%.*s:\n", indent, "", (int)(n - start), path + start);
+        indent += 4;
+        start = n + 1;
+    }
+    (void)snprintf(last, CONF_MAX_PATH, "%s", path);
+    return indent;
+}
+
+/* Sections and lists that the file did not have stay away. */
+static bool is_present(const struct conf_params *params, const char *path)
+{
+    if (!strncmp(path, "train_input.", 12)) return params->train_input.present;
+    if (!strncmp(path, "eval_input.", 11)) return params->eval_input.present;
+    if (!strncmp(path, "optimizer.", 10)) return params->optimizer.n_phases > 0;
+    return true;
+}
+
+enum wsc_err conf_params_dump(const struct conf_params *params, char **text)
+{
+    const struct conf_table *table = conf_params_table();
+    struct conf_text out = {0};
+    char last[CONF_MAX_PATH] = "";
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        if (key->status != CONF_USED || !is_present(params, key->path)) continue;
+        int indent = open_sections(&out, key->path, last);
+        const char *dot = strrchr(key->path, '.');
+        conf_text_add(&out, "%*s%s:", indent, "", dot ? dot + 1 : key->path);
+        write_value(&out, key, (const char *)params + key->offset, indent + 4);
+        conf_text_add(&out, "\n");
+    }
+    return conf_text_take(&out, text);
+}
+
+/* ---- tables as Markdown ---- */
+
+static void write_form(struct conf_text *out, const struct conf_key *key)
+{
+    static const char *const names[] = {
+        [CONF_T_INT] = "whole number", [CONF_T_DOUBLE] = "number", [CONF_T_QUANTITY] = "quantity",
+        [CONF_T_BOOL] = "boolean",     [CONF_T_STRING] = "text",   [CONF_T_CHOICE] = "",
+        [CONF_T_SPECIAL] = "",         [CONF_T_ANY] = "any"};
+    conf_text_add(out, "%s", key->form ? key->form : names[key->type]);
+    for (int i = 0; i < CONF_MAX_CHOICES && key->choices[i].name; i++)
+        conf_text_add(out, "%s`%s`", i ? ", " : "", key->choices[i].name);
+}
+
+static void write_bound(struct conf_text *out, const struct conf_key *key, double bound)
+{
+    char text[48];
+    (void)snprintf(text, sizeof text, "%.10g", bound);
+    if (key->unit != WSC_UNIT_NONE) wsc_units_format(key->unit, (int64_t)bound, text, sizeof text);
+    conf_text_add(out, "%s", text);
+}
+
+static void write_range(struct conf_text *out, const struct conf_key *key)
+{
+    const double unbounded = 1e100;
+    if (key->positive) {
+        conf_text_add(out, "> 0");
+        return;
+    }
+    if (!(key->min < key->max)) return;
+    bool low = key->min > -unbounded, high = key->max < unbounded;
+    if (low) write_bound(out, key, key->min);
+    if (low || high) conf_text_add(out, " to ");
+    if (high) write_bound(out, key, key->max);
+}
+
+static void write_default(struct conf_text *out, const struct conf_key *key)
+{
+    if (key->required)
+        conf_text_add(out, "required");
+    else if (key->fallback && key->fallback[0] == '=')
+        conf_text_add(out, "as %s", key->fallback + 1);
+    else if (key->fallback)
+        conf_text_add(out, "%s", key->fallback);
+}
+
+static const char *status_text(const struct conf_key *key)
+{
+    static const char *const text[] = {[CONF_USED] = "used",
+                                       [CONF_OLD] = "old spelling",
+                                       [CONF_NO_EFFECT] = "accepted, without effect",
+                                       [CONF_NOISE] = "ignored with a warning",
+                                       [CONF_ONLY] = "other values are not supported"};
+    return text[key->status];
+}
+
+static void write_table(struct conf_text *out, const struct conf_table *table)
+{
+    conf_text_add(out, "| key | value | unit | default | range | status | meaning |\n"
+                       "|---|---|---|---|---|---|---|\n");
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        conf_text_add(out, "| `%s` | ", key->path);
+        write_form(out, key);
+        conf_text_add(out, " | %s | ", wsc_units_base(key->unit));
+        write_default(out, key);
+        conf_text_add(out, " | ");
+        write_range(out, key);
+        conf_text_add(out, " | %s | %s |\n", status_text(key), key->doc);
+    }
+}
+
+enum wsc_err conf_markdown(char **text)
+{
+    struct conf_text out = {0};
+    conf_text_add(&out, "# Configuration keys\n\n"
+                        "Generated from the key tables; do not edit.\n\n"
+                        "## Params files\n\n"
+                        "Model Zoo files of the runconfig style. `--set path=value` takes the "
+                        "same paths.\n\n");
+    write_table(&out, conf_params_table());
+    conf_text_add(&out, "\n## Cluster files\n\n"
+                        "Every constant is `{value: ..., kind: documented | derived | assumed | "
+                        "calibrated, source: ...}`. Quantities carry their unit: `150 GB/s`. "
+                        "`--set cluster.path=value` changes one.\n\n");
+    write_table(&out, conf_cluster_table());
+    return conf_text_take(&out, text);
+}

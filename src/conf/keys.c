@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+#include <wsc/check.h>
+
+#include <stdio.h>
+#include <string.h>
+
+int conf_keys_find(const struct conf_table *table, const char *path)
+{
+    for (int i = 0; i < table->n; i++)
+        if (!strcmp(table->key[i].path, path)) return i;
+    return -1;
+}
+
+static bool is_below(const char *path, const char *section, size_t n)
+{
+    return !n || (!strncmp(path, section, n) && path[n] == '.');
+}
+
+bool conf_keys_is_section(const struct conf_table *table, const char *path)
+{
+    size_t n = strlen(path);
+    for (int i = 0; i < table->n; i++)
+        if (is_below(table->key[i].path, path, n)) return true;
+    return false;
+}
+
+const struct conf_node *conf_node_at(const struct conf_node *root, const char *path)
+{
+    char key[CONF_MAX_PATH];
+    while (root && *path) {
+        size_t n = strcspn(path, ".");
+        (void)snprintf(key, sizeof key, "%.*s", (int)n, path);
+        root = conf_node_find(root, key);
+        path += n + (path[n] == '.');
+    }
+    return root;
+}
+
+/* The sibling whose name is closest, or a key of the same name in another section. */
+static bool nearest(const struct conf_table *table, const char *path, char out[CONF_MAX_PATH])
+{
+    const char *dot = strrchr(path, '.'), *name = dot ? dot + 1 : path;
+    size_t n = dot ? (size_t)(dot - path) : 0, skip = dot ? n + 1 : 0;
+    int best = (int)strlen(name) / 3 + 1;
+    bool found = false;
+    for (int i = 0; i < table->n; i++) {
+        const char *known = table->key[i].path;
+        if (!is_below(known, path, n)) continue;
+        char part[CONF_MAX_PATH];
+        int length = (int)strcspn(known + skip, ".");
+        (void)snprintf(part, sizeof part, "%.*s", length, known + skip);
+        int d = wsc_units_distance(name, part);
+        if (d >= best) continue;
+        best = d;
+        found = true;
+        (void)snprintf(out, CONF_MAX_PATH, "%.*s", (int)skip + length, known);
+    }
+    for (int i = 0; i < table->n && !found; i++) {
+        const char *known = table->key[i].path, *last = strrchr(known, '.');
+        found = last && !strcmp(last + 1, name);
+        if (found) (void)snprintf(out, CONF_MAX_PATH, "%s", known);
+    }
+    return found;
+}
+
+void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
+                       const char *path)
+{
+    char near[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    const char *prefix = pos.line < 0 && table->sourced ? "cluster." : "";
+    /* Past the errors that are shown only their number matters. */
+    if (d->n_errors < CONF_MAX_ERRORS && nearest(table, path, near))
+        conf_diag_error(d, pos, conf_quote(path, shown), "unknown key; hint: did you mean %s%s?",
+                        prefix, near);
+    else
+        conf_diag_error(d, pos, conf_quote(path, shown), "unknown key");
+}
+
+struct walk {
+    struct conf_parse *p;
+    void (*read)(struct conf_parse *p, int row, const struct conf_node *node);
+};
+
+static void walk_map(const struct walk *w, const struct conf_node *map, const char *section);
+
+static void walk_entry(const struct walk *w, const struct conf_entry *entry, const char *section)
+{
+    const struct conf_table *table = w->p->table;
+    char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    (void)snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", entry->key);
+    int row = conf_keys_find(table, path);
+    /* A dot inside a key is part of its name, never a way down. */
+    if (strchr(entry->key, '.')) {
+        conf_diag_error(w->p->diag, entry->key_pos, conf_quote(path, shown),
+                        "unknown key; hint: a dot is part of a name here, write nested maps");
+    } else if (row >= 0) {
+        w->read(w->p, row, entry->value);
+    } else if (!conf_keys_is_section(table, path)) {
+        conf_keys_unknown(table, w->p->diag, entry->key_pos, path);
+    } else if (entry->value->kind == CONF_NODE_MAP) {
+        walk_map(w, entry->value, path);
+    } else if (!conf_node_is_null(entry->value)) {
+        conf_diag_error(w->p->diag, entry->value->pos, path, "expected a map of keys, got %s",
+                        conf_node_describe(entry->value, shown));
+    }
+}
+
+static void walk_map(const struct walk *w, const struct conf_node *map, const char *section)
+{
+    for (int i = 0; i < map->n; i++)
+        walk_entry(w, &map->entry[i], section);
+}
+
+void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
+                    void (*read)(struct conf_parse *p, int row, const struct conf_node *node))
+{
+    const struct walk w = {.p = p, .read = read};
+    WSC_CHECK(p->table->n <= CONF_MAX_KEYS, "%d keys", p->table->n);
+    if (root) walk_map(&w, root, "");
+}
+
+static size_t field_size(enum conf_type type)
+{
+    switch (type) {
+    case CONF_T_INT:
+    case CONF_T_QUANTITY:
+        return sizeof(int64_t);
+    case CONF_T_DOUBLE:
+        return sizeof(double);
+    case CONF_T_BOOL:
+        return sizeof(bool);
+    case CONF_T_CHOICE:
+        return sizeof(int);
+    case CONF_T_STRING:
+    case CONF_T_SPECIAL:
+    case CONF_T_ANY:
+        break;
+    }
+    return 0;
+}
+
+/* Read the default as if it stood in the file, or copy it from the row that it names. */
+static void apply_default(struct conf_parse *p, int row)
+{
+    const struct conf_key *key = &p->table->key[row];
+    if (!key->fallback || key->status == CONF_ONLY) return;
+    if (key->fallback[0] == '=') {
+        int from = conf_keys_find(p->table, key->fallback + 1);
+        WSC_CHECK(from >= 0 && from < row, "%s has no earlier default", key->path);
+        memcpy(p->out + key->offset, p->out + p->table->key[from].offset, field_size(key->type));
+        return;
+    }
+    conf_key_default(p, row);
+}
+
+static void report_missing(struct conf_parse *p, const struct conf_node *root, const char *path,
+                           char reported[CONF_MAX_PATH])
+{
+    char section[CONF_MAX_PATH] = "";
+    const char *dot = strrchr(path, '.');
+    if (dot) (void)snprintf(section, sizeof section, "%.*s", (int)(dot - path), path);
+    const struct conf_node *node = conf_node_at(root, section);
+    const struct conf_pos file = {0};
+    if (!*section || (node && (!conf_node_is_null(node) || p->table->sourced))) {
+        conf_diag_error(p->diag, *section ? node->pos : file, path, "required key is missing");
+    } else if (p->table->sourced && strcmp(section, reported) != 0) {
+        conf_diag_error(p->diag, file, section, "required section is missing");
+        (void)snprintf(reported, CONF_MAX_PATH, "%s", section);
+    }
+}
+
+void conf_keys_defaults(struct conf_parse *p, const struct conf_node *root)
+{
+    char reported[CONF_MAX_PATH] = "";
+    for (int i = 0; i < p->table->n; i++) {
+        if (p->seen[i]) continue;
+        if (p->table->key[i].required)
+            report_missing(p, root, p->table->key[i].path, reported);
+        else
+            apply_default(p, i);
+    }
+}

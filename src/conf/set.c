@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+#include <string.h>
+
+bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], const char **value)
+{
+    const char *text = d->sets[set - 1].text;
+    struct conf_pos pos = {.line = -set};
+    size_t n = strcspn(text, "=");
+    if (!text[n]) {
+        conf_diag_error(d, pos, NULL, "expected key.path=value");
+        return false;
+    }
+    bool bad = !n || n >= CONF_MAX_PATH || text[0] == '.' || text[n - 1] == '.';
+    for (size_t i = 0; i + 1 < n && !bad; i++)
+        bad = text[i] == '.' && text[i + 1] == '.';
+    if (bad) {
+        conf_diag_error(d, pos, NULL, "not a key path");
+        return false;
+    }
+    memcpy(path, text, n);
+    path[n] = '\0';
+    *value = text + n + 1;
+    return true;
+}
+
+const char *conf_set_cluster_path(const char *path)
+{
+    static const char prefix[] = "cluster.";
+    return strncmp(path, prefix, sizeof prefix - 1) ? NULL : path + sizeof prefix - 1;
+}
+
+static bool put(struct conf_doc *doc, struct conf_node *map, const char *key,
+                struct conf_node *value)
+{
+    struct conf_entry entry = {.key = key, .key_pos = value->pos, .value = value};
+    return conf_doc_put(doc, map, &entry);
+}
+
+void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
+                  struct conf_node *value)
+{
+    if (!doc->root) doc->root = conf_doc_map(doc, value->pos);
+    struct conf_node *map = doc->root;
+    while (map) {
+        size_t n = strcspn(path, ".");
+        const char *key = conf_doc_text(doc, path, n);
+        if (!key) break;
+        if (!path[n]) {
+            d->no_memory = d->no_memory || !put(doc, map, key, value);
+            return;
+        }
+        struct conf_node *next = conf_doc_own(doc, map, key);
+        if (!next) { /* absent, null or a scalar: a map takes its place */
+            next = conf_doc_map(doc, value->pos);
+            if (!next || !put(doc, map, key, next)) break;
+        }
+        map = next;
+        path += n + 1;
+    }
+    d->no_memory = true;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data_impl.h"
+
+#include <wsc/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_dot(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* Names that data_make_bytes() gives, with or without the mark of an unfinished file. */
+static bool is_our_name(const char *name)
+{
+    static const char params[] = "data_params.json", prefix[] = "data-";
+    if (!strcmp(name, params)) return true;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    const char *rest = name + sizeof prefix - 1;
+    size_t digits = strspn(rest, "0123456789");
+    rest += digits;
+    return digits >= 5 && (!strcmp(rest, ".h5") || !strcmp(rest, ".h5.tmp"));
+}
+
+/* What stands in a folder. */
+struct census {
+    bool missing;
+    int n_ours, n_other;
+    char other[256]; /* one of them, for the message */
+};
+
+static enum wsc_err take_census(const char *dir, struct census *c)
+{
+    *c = (struct census){0};
+    DIR *d = opendir(dir);
+    if (!d && errno == ENOENT) {
+        c->missing = true;
+        return WSC_OK;
+    }
+    if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", dir, strerror(errno));
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (is_dot(e->d_name)) continue;
+        if (is_our_name(e->d_name)) {
+            c->n_ours++;
+            continue;
+        }
+        c->n_other++;
+        (void)snprintf(c->other, sizeof c->other, "%s", e->d_name);
+    }
+    (void)closedir(d);
+    return WSC_OK;
+}
+
+/* Does `<dir>/data_params.json` say that we made it? */
+static enum wsc_err find_mark(const char *dir, bool *found)
+{
+    char text[4096];
+    char *path = wsc_asprintf(WSC_MEM_DATA, "%s/data_params.json", dir);
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f) (void)fclose(f);
+    wsc_free(path);
+    *found = strstr(text, DATA_CREATED_BY) != NULL;
+    return WSC_OK;
+}
+
+enum wsc_err data_folder_check(const char *dir)
+{
+    struct census c;
+    bool marked = false;
+    TRY(take_census(dir, &c));
+    if (c.missing || c.n_ours + c.n_other == 0) return WSC_OK;
+    if (c.n_other)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other),
+            "give another --out");
+    TRY(find_mark(dir, &marked));
+    if (!marked)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: holds a dataset that `wsc data` did not make", dir),
+            "give another --out, or remove it");
+    return WSC_OK;
+}
+
+static enum wsc_err make_parents(const char *dir)
+{
+    char *path = wsc_strdup(WSC_MEM_DATA, dir);
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+    enum wsc_err rc = WSC_OK;
+    for (char *c = path + 1; *c && !rc; c++) {
+        if (*c != '/') continue;
+        *c = '\0';
+        if (mkdir(path, 0777) && errno != EEXIST)
+            rc = WSC_RAISE(WSC_IO, "%s: cannot be made: %s", path, strerror(errno));
+        *c = '/';
+    }
+    wsc_free(path);
+    return rc;
+}
+
+static void remove_files(const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d) return;
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (is_our_name(e->d_name)) (void)unlinkat(dirfd(d), e->d_name, 0);
+    (void)closedir(d);
+}
+
+void data_folder_remove(const char *dir)
+{
+    remove_files(dir);
+    (void)rmdir(dir);
+}
+
+enum wsc_err data_folder_begin(const char *dir)
+{
+    struct census c;
+    TRY(make_parents(dir));
+    TRY(take_census(dir, &c));
+    if (c.n_other)
+        return WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other);
+    data_folder_remove(dir);
+    if (mkdir(dir, 0777)) return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    return WSC_OK;
+}
+
+enum wsc_err data_folder_finish(const char *tmp, const char *dir)
+{
+    data_folder_remove(dir);
+    if (rename(tmp, dir))
+        return WSC_RAISE(WSC_IO, "%s: cannot be renamed to %s: %s", tmp, dir, strerror(errno));
+    return WSC_OK;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/hw.h>
+
+#include <wsc/check.h>
+
+static const int64_t ps_per_s = 1000000000000;
+
+/** ceil(n * mul / div) without an intermediate beyond 64 bits, for n < div <= 9e12 and
+ *  mul = 1e12: two decimal halves of six digits each. */
+static int64_t scaled_remainder(int64_t n, int64_t div)
+{
+    const int64_t half = 1000000;
+    int64_t high = n * half / div, rest = n * half % div;
+    return high * half + (rest * half + div - 1) / div;
+}
+
+int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles)
+{
+    int64_t clock = hw->cluster->wafer.clock_hz, whole;
+    WSC_CHECK(clock > 0 && clock <= ps_per_s && cycles >= 0, "%lld cycles at %lld Hz",
+              (long long)cycles, (long long)clock);
+    bool over = __builtin_mul_overflow(cycles / clock, ps_per_s, &whole);
+    over |= __builtin_add_overflow(whole, scaled_remainder(cycles % clock, clock), &whole);
+    WSC_CHECK(!over, "%lld cycles are more than 106 days", (long long)cycles);
+    return whole;
+}
+
+double hw_io_cycles(const struct hw *hw, double bytes)
+{
+    const struct conf_wafer *w = &hw->cluster->wafer;
+    return bytes * ((double)w->clock_hz / (double)w->io_rate_bytes_per_s);
+}
+
+int64_t hw_n_pes(const struct hw *hw)
+{
+    return hw->cluster->wafer.pe_cols * hw->cluster->wafer.pe_rows;
+}
+
+int64_t hw_activation_bytes_per_pe(const struct hw *hw)
+{
+    const struct conf_wafer *w = &hw->cluster->wafer;
+    return w->sram_bytes_per_pe - w->sram_reserved_bytes_per_pe;
+}
+
+int64_t hw_activation_bytes(const struct hw *hw)
+{
+    return hw_n_pes(hw) * hw_activation_bytes_per_pe(hw);
+}
+
+/** Nodes of one level above @p children. */
+static int64_t parents(const struct hw *hw, int64_t children)
+{
+    int64_t fanout = hw->cluster->swarmx.fanout;
+    WSC_CHECK(fanout >= 2 && children >= 1, "fan-out %lld of %lld children", (long long)fanout,
+              (long long)children);
+    return (children - 1) / fanout + 1;
+}
+
+int hw_swarmx_levels(const struct hw *hw, int64_t n_csx)
+{
+    int levels = 0;
+    for (int64_t n = n_csx; n > 1; n = parents(hw, n))
+        levels++;
+    return levels;
+}
+
+int64_t hw_swarmx_nodes(const struct hw *hw, int64_t n_csx)
+{
+    int64_t nodes = 0;
+    for (int64_t n = n_csx; n > 1;) {
+        n = parents(hw, n);
+        nodes += n;
+    }
+    return nodes;
+}
+
+double hw_cluster_power_w(const struct hw *hw, int64_t n_csx)
+{
+    const struct conf_cluster *c = hw->cluster;
+    return (double)n_csx * (double)c->wafer.system_power_w +
+           (double)hw_swarmx_nodes(hw, n_csx) * (double)c->swarmx.node_power_w +
+           (double)c->memoryx.shards * (double)c->memoryx.shard_power_w;
+}

@@ -1,0 +1,79 @@
+/** Cycles: one micro-batch on a grid of processing elements, shared by cycles*.c and plan.c.
+ *
+ *  docs/MODEL.md derives each formula; the symbols are the names used here.  Cycles are whole
+ *  numbers held in doubles: exact below 2^53, and no absurd size can overflow them.
+ */
+#ifndef WSC_KERNELS_CYCLES_IMPL_H
+#define WSC_KERNELS_CYCLES_IMPL_H
+#include <wsc/kernels.h>
+
+/** Where features and tokens of one micro-batch lie, and how fast one PE is. */
+struct layout {
+    const struct model *model;
+    double cols, rows; /**< PEs of one lane; hidden features lie on x, tokens on y */
+    double lanes;
+    double t;    /**< tokens of a PE */
+    double k, f; /**< features of a PE, of C hidden and of F filter features */
+    double mac;  /**< multiply-adds per cycle, sums in 32 bits */
+    double add;  /**< 32-bit additions per cycle */
+    double mul;  /**< 32-bit products per cycle */
+    double fast; /**< additions, products and moves per cycle in the format of activations */
+    double setup, exp, divide;
+    double relay; /**< cycles of one PE in a chain of receive, add, send */
+    double hop;
+    /* Attention: the PEs of one head and the queries one PE holds. */
+    double head_cols;    /**< columns over which a head's features spread */
+    double heads_per_pe; /**< heads that share a PE */
+    double seqs;         /**< sequences of which a PE holds tokens */
+    double q_mean;       /**< queries of a PE that see a key, on average over keys */
+};
+
+void cycles_layout(struct layout *l, const struct hw *hw, const struct model *model, int lanes,
+                   int64_t n_sequences);
+
+/** What backward of a block computes again, by what is kept. */
+struct keep_row {
+    bool qkv, attention, output, ffn0;
+    bool by_part; /**< needs no weights of another part: possible when parts stream one by one */
+};
+extern const struct keep_row cycles_keep[KERNELS_N_KEEPS];
+
+struct kernels_cycles cycles_forward(const struct layout *l, enum model_part part);
+/** Input gradient, weight gradient and what @p keep makes necessary to compute again. */
+struct kernels_cycles cycles_backward(const struct layout *l, enum model_part part,
+                                      enum kernels_keep keep);
+/** From the start of the part's backward to its first gradient row, all that @p keep makes
+ *  necessary for this part included. */
+double cycles_first_gradient(const struct layout *l, enum model_part part, enum kernels_keep keep);
+struct kernels_cycles cycles_stage(const struct layout *l, const struct model_stage *stage,
+                                   enum kernels_keep keep, bool backward);
+double cycles_total(const struct kernels_cycles *c);
+
+/* The operations (cycles_ops.c). */
+double cycles_vector(const struct layout *l, double n, double rate);
+double cycles_features(const struct layout *l, int64_t n);
+double cycles_product(const struct layout *l, int64_t n_in, int64_t n_out);
+double cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out);
+double cycles_gradient_row(const struct layout *l, int64_t n_in);
+double cycles_gradient_latency(const struct layout *l);
+double cycles_pointwise(const struct layout *l, double features, double ops);
+double cycles_norm(const struct layout *l);
+double cycles_norm_gradient(const struct layout *l);
+double cycles_nonlinearity(const struct layout *l);
+double cycles_attention(const struct layout *l);
+double cycles_attention_gradient(const struct layout *l);
+
+/* The plan, opened for the tests. */
+
+/** Bytes of one PE: kept by all blocks, live at the peak of one block beside the kept ones. */
+struct plan_bytes {
+    double kept, work;
+};
+/** @p resident: the kept tensors of a block are counted in kept, not again in work. */
+struct plan_bytes plan_bytes_per_pe(const struct layout *l, enum kernels_keep keep, bool training,
+                                    bool resident);
+/** Cycles of a micro-batch of @p n_sequences with @p plan: stage by stage the longest of compute,
+ *  bytes in and bytes out. */
+double plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
+                               const struct kernels_plan *plan, bool training, int64_t n_sequences);
+#endif

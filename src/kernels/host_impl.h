@@ -1,0 +1,276 @@
+/** What the files of the host half share: buffers, the current micro-batch, the current stage.
+ *
+ *  Numerics.  With model->format fp32 everything is fp32.  With bfloat16 the *operands of products*
+ *  (weights, activations, activation gradients, softmax probabilities) are rounded to bfloat16 and
+ *  summed in fp32; residual stream, norms, softmax, loss and weight gradients are fp32.  A buffer
+ *  of operands is a `void *` in the model's format.
+ *
+ *  Exactness.  Rows (tokens) of a leaf are cut into blocks by the leaf's size alone, weight
+ *  gradients into blocks by their shape alone; every product belongs to one block, so its shape
+ *  does not depend on the share, and threads only choose who computes which block.
+ */
+#ifndef WSC_KERNELS_HOST_IMPL_H
+#define WSC_KERNELS_HOST_IMPL_H
+#include <wsc/kernels.h>
+#include <wsc/num.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HOST_BLOCK_ROWS = 256, /**< most rows of one activation product */
+    HOST_QUERY_ROWS = 64,  /**< queries that share one block of attention scores */
+    HOST_PAD = 16          /**< rows of scores are padded to whole vectors */
+};
+
+/** Consecutive rows (tokens) of the share. */
+struct host_span {
+    int64_t row, n;
+};
+
+/** What create may be told by tests; values do not depend on logits_bytes. */
+struct host_limits {
+    int64_t vocab_cols;   /**< most columns of one block of logits */
+    int64_t logits_bytes; /**< keep all logits for the backward pass when they fit this */
+};
+
+/** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
+enum host_buffer {
+    HOST_X,       /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,     /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,   /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,     /**< kept: operands (N, 3C) */
+    HOST_CTX,     /**< kept: operands (N, C), attention before its output projection */
+    HOST_SOFTMAX, /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,     /**< kept: (N, F) before the nonlinearity */
+    HOST_LOGITS,  /**< training: one block of logits or all */
+    HOST_TOKENS,  /**< struct host_token per row */
+    HOST_VECTORS, /**< bfloat16: the stage's one-dimensional tensors as fp32 */
+    HOST_DRES,    /**< training: gradient of the residual stream */
+    HOST_DRES_OP, /**< bfloat16 training: the same as operands */
+    HOST_ACT,     /**< training: operands (N, F) after the nonlinearity */
+    HOST_DPRE,    /**< training: operands (N, F) */
+    HOST_DQKV,    /**< training: operands (N, 3C) */
+    HOST_DCTX,    /**< training: operands (N, C) */
+    HOST_XN,      /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,     /**< training: its gradient, fp32 */
+    HOST_DLOGITS, /**< bfloat16 training: one block of operands */
+    HOST_N_BUFFERS
+};
+
+/** Memory of one thread. */
+enum host_thread_buffer {
+    HOST_OPERAND, /**< a block of rows of operands, as wide as C and F */
+    HOST_WIDE,    /**< a block of rows of fp32 results */
+    HOST_ROW,     /**< one fp32 row */
+    HOST_ROW2,    /**< another */
+    HOST_SCORE,   /**< scores of a block of queries */
+    HOST_DSCORE,
+    HOST_SCORE_OP, /**< bfloat16: the same as operands */
+    HOST_DSCORE_OP,
+    HOST_HEAD_OUT, /**< (queries, d) */
+    HOST_DK,
+    HOST_DV,   /**< (T, d) */
+    HOST_TREE, /**< partial sums of one gradient block, one per level */
+    HOST_N_THREAD_BUFFERS
+};
+
+/** One row of the head: softmax statistics and loss. */
+struct host_token {
+    double sum; /**< of exp(logit - max) */
+    double nats;
+    float max, label_logit;
+    int32_t best; /**< lowest column that holds max */
+    bool counts;  /**< inside the loss mask */
+};
+
+/** The stage at hand. */
+struct host_stage {
+    int layer;
+    int64_t n_elems;
+    int64_t offset[MODEL_N_TENSOR_KINDS];      /**< in the stage's vector; -1 = absent */
+    int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
+    const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
+    const float *vector[MODEL_N_TENSOR_KINDS]; /**< one-dimensional tensors; NULL = absent */
+    float *grads;
+};
+
+struct kernels_host {
+    const struct model *model;
+    struct host_limits limits;
+    int64_t max_samples, max_rows;
+    bool training, keep_logits, fp32;
+    int n_threads;
+    int64_t vocab_block; /**< columns of all blocks of logits but the last */
+    int64_t tree_stride; /**< elements of one level of HOST_TREE */
+    void *buffer[HOST_N_BUFFERS];
+    void **thread_buffer; /**< owned, n_threads x HOST_N_THREAD_BUFFERS */
+    /* the micro-batch */
+    struct kernels_share share;
+    const struct data_batch *batch;
+    int64_t n_samples, n_rows, n_leaves, n_blocks;
+    struct host_span *leaf, *block; /**< owned */
+    struct num_nodes nodes;
+    struct kernels_leaf_loss *loss; /**< owned, one per leaf */
+    int64_t *wanted;                /**< owned, position per sample; -1 = none */
+    float *wanted_logits;           /**< owned, (max_samples, V), made on first use */
+    bool any_wanted;
+    struct host_stage stage;
+    int64_t vocab_at; /**< first column of the block of logits at hand */
+};
+
+/* ---- host_layout.c */
+
+/** What kernels_host_create uses. */
+extern const struct host_limits kernels_host_limits;
+
+/** Bytes of every shared buffer; sums of absurd models saturate. */
+void kernels_host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *model,
+                         int64_t n_samples, bool training, const struct host_limits *limits);
+/** Bytes of every buffer of one thread. */
+void kernels_host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model *model,
+                                int64_t n_samples, bool training, const struct host_limits *limits);
+int64_t kernels_host_vocab_block(const struct model *model, const struct host_limits *limits);
+bool kernels_host_keeps_logits(const struct model *model, int64_t n_samples,
+                               const struct host_limits *limits);
+/** Rows of a gradient's blocks, and the most elements of any block of the model. */
+int64_t kernels_host_grad_block_rows(int64_t rows, int64_t cols);
+int64_t kernels_host_grad_block_max(const struct model *model);
+/** kernels_host_create with limits of its own. */
+enum wsc_err kernels_host_create_limited(struct kernels_host **out, const struct model *model,
+                                         int64_t max_samples, bool training,
+                                         const struct host_limits *limits) WSC_CHECKED;
+
+/* ---- host_grad.c */
+
+/** A gradient (rows, cols), or some rows of it, as the sum over leaves of what `leaf` computes. */
+struct host_grad {
+    enum model_tensor_kind kind;
+    int64_t first_row, rows, cols;
+    const void *dy; /**< operands (N, rows) with row stride ld_dy, or fp32 (see leaf) */
+    const void *x;  /**< operands (N, cols) */
+    int64_t ld_dy, ld_x;
+    const float *stats; /**< of a norm */
+    /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */
+    void (*leaf)(const struct kernels_host *k, const struct host_grad *g,
+                 const struct host_span *leaf, int64_t r0, int64_t n, float *dst);
+};
+
+/** Sum every gradient of the list whose tensor is in the stage over the share's canonical nodes. */
+void kernels_host_sum_grads(struct kernels_host *k, const struct host_grad *grad, int n);
+/** dy^T x. */
+struct host_grad kernels_host_linear_grad(enum model_tensor_kind kind, int64_t rows, int64_t cols,
+                                          const void *dy, int64_t ld_dy, const void *x);
+/** Column sums of operands. */
+struct host_grad kernels_host_bias_grad(enum model_tensor_kind kind, int64_t n, const void *dy,
+                                        int64_t ld_dy);
+/** Both gradients of a norm from the gradient of its output (HOST_DXN). */
+void kernels_host_norm_grads(const struct kernels_host *k, struct host_grad out[2],
+                             enum model_tensor_kind weight, const float *x, const float *stats);
+
+/* ---- host_rows.c: operations on rows of operands and norms */
+
+/** Run @p rows for every block of rows. */
+void kernels_host_each_block(struct kernels_host *k,
+                             void (*rows)(struct kernels_host *k, const struct host_span *b,
+                                          int thread));
+/** Statistics of a norm's rows, then its output as operands. */
+void kernels_host_norm_forward(const struct kernels_host *k, const struct host_span *b,
+                               enum model_tensor_kind weight, const float *x, float *stats,
+                               void *out, int thread);
+/** The output again, from saved statistics. */
+void kernels_host_norm_again(const struct kernels_host *k, const struct host_span *b,
+                             enum model_tensor_kind weight, const float *x, const float *stats,
+                             void *out, int thread);
+/** Gradient of the norm's input from HOST_DXN, added to HOST_DRES (or written, @p first). */
+void kernels_host_norm_backward(const struct kernels_host *k, const struct host_span *b,
+                                enum model_tensor_kind weight, const float *x, const float *stats,
+                                bool first);
+/** out (n, cols at ld_out) = in (n, cols) + bias, as operands; overwrites @p in. */
+void kernels_host_store_linear(const struct kernels_host *k, const struct host_span *b, float *in,
+                               int64_t cols, const float *bias, void *out, int64_t ld_out);
+/** HOST_DRES of a block as operands. */
+const void *kernels_host_dres_operands(const struct kernels_host *k, const struct host_span *b);
+
+/* ---- host_block.c, host_attention.c, host_head.c */
+
+void kernels_host_embed_forward(struct kernels_host *k);
+void kernels_host_embed_backward(struct kernels_host *k);
+void kernels_host_qkv_forward(struct kernels_host *k);
+void kernels_host_qkv_backward(struct kernels_host *k);
+void kernels_host_attn_forward(struct kernels_host *k);
+void kernels_host_attn_backward(struct kernels_host *k);
+void kernels_host_ffn0_forward(struct kernels_host *k);
+void kernels_host_ffn0_backward(struct kernels_host *k);
+void kernels_host_ffn1_forward(struct kernels_host *k);
+void kernels_host_ffn1_backward(struct kernels_host *k);
+void kernels_host_head_forward(struct kernels_host *k);
+void kernels_host_head_backward(struct kernels_host *k);
+
+/* ---- places in buffers */
+
+static inline int64_t host_padded(int64_t n)
+{
+    return (n + HOST_PAD - 1) / HOST_PAD * HOST_PAD;
+}
+/** Element @p i of a buffer of operands. */
+static inline void *host_at(const struct kernels_host *k, void *operands, int64_t i)
+{
+    return (char *)operands + i * (k->fp32 ? 4 : 2);
+}
+static inline const void *host_const_at(const struct kernels_host *k, const void *operands,
+                                        int64_t i)
+{
+    return (const char *)operands + i * (k->fp32 ? 4 : 2);
+}
+static inline void *host_thread(const struct kernels_host *k, int thread, enum host_thread_buffer b)
+{
+    return k->thread_buffer[thread * HOST_N_THREAD_BUFFERS + (int)b];
+}
+/** Copy number @p layer of a kept buffer whose rows have @p cols fp32 values. */
+static inline float *host_kept(const struct kernels_host *k, enum host_buffer b, int64_t layer,
+                               int64_t cols)
+{
+    return (float *)k->buffer[b] + (k->training ? layer : 0) * k->max_rows * cols;
+}
+static inline void *host_kept_operands(const struct kernels_host *k, enum host_buffer b,
+                                       int64_t layer, int64_t cols)
+{
+    return host_at(k, k->buffer[b], (k->training ? layer : 0) * k->max_rows * cols);
+}
+/** Residual stream at the start of block @p layer (L: at the head). */
+static inline float *host_x(const struct kernels_host *k, int64_t layer)
+{
+    return host_kept(k, HOST_X, layer, k->model->C);
+}
+/** Residual stream before the FFN; the same memory as host_x when nothing is kept. */
+static inline float *host_mid(const struct kernels_host *k, int64_t layer)
+{
+    return k->training ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
+}
+/** Mean and 1/std of every row of norm @p i: 2 l and 2 l + 1 in block l, 2 L at the head. */
+static inline float *host_norm_stats(const struct kernels_host *k, int64_t i)
+{
+    return host_kept(k, HOST_NORMS, i, 2);
+}
+/** The product in the model's format. */
+static inline void host_product(const struct kernels_host *k, const struct num_product *p,
+                                const void *a, const void *b, float *c)
+{
+    if (k->fp32)
+        num_gemm(p, a, b, c);
+    else
+        num_gemm_bf16(p, a, b, c);
+}
+/** c (n, out) = x (n, in) w^T: a linear layer with weights (out, in). */
+static inline struct num_product host_linear_shape(int64_t n, int64_t in, int64_t out)
+{
+    return (struct num_product){
+        .trans_b = true, .m = n, .n = out, .k = in, .lda = in, .ldb = in, .ldc = out};
+}
+/** dx (n, in) = dy (n, out) w: its gradient. */
+static inline struct num_product host_linear_back_shape(int64_t n, int64_t in, int64_t out)
+{
+    return (struct num_product){.m = n, .n = in, .k = out, .lda = out, .ldb = in, .ldc = in};
+}
+#endif

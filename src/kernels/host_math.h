@@ -1,0 +1,161 @@
+/** Vector loops of the host half: exponential, nonlinearities, sums in 16 fixed lanes.
+ *
+ *  Branch-free and inline, so that the compiler turns the loops that use them into vector code
+ *  without being allowed to reorder anything: a sum is sixteen interleaved partial sums and a
+ *  fixed tree over them, whatever the width of the registers.
+ */
+#ifndef WSC_KERNELS_HOST_MATH_H
+#define WSC_KERNELS_HOST_MATH_H
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { HOST_LANES = 16 };
+
+/** exp(x), relative error below 2e-7 for -87.3 <= x <= 88; 0 below, exp(88) above, NaN for NaN.
+ *  x = n ln2 + r with |r| <= ln2/2; exp(r) by a minimax polynomial fitted for this file. */
+static inline float host_exp(float x)
+{
+    const float lowest = -87.3F, highest = 88.0F, log2_e = 1.44269504F;
+    const float ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
+    const float round_to_integer = 12582912.0F; /* 1.5 * 2^23 */
+    float clamped = x > highest ? highest : x;
+    clamped = clamped < lowest ? lowest : clamped;
+    float shifted = clamped * log2_e + round_to_integer;
+    float n = shifted - round_to_integer;
+    float r = clamped - n * ln2_high - n * ln2_low;
+    float p = 0.00138145988F;
+    p = p * r + 0.00836871658F;
+    p = p * r + 0.0416683890F;
+    p = p * r + 0.166665211F;
+    p = p * r + 0.49999994F;
+    p = p * (r * r) + r + 1.0F;
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 127U) << 23; /* the low bits of the shifted number hold n */
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    float y = p * power;
+    return x < lowest ? 0.0F : y;
+}
+
+/** Standard normal density and distribution at x, absolute error below 2e-7. */
+struct host_normal {
+    float density, distribution;
+};
+/** erfc(z) = exp(-z^2) t P(t), t = 1/(1 + 0.4 z), z >= 0: the form of Abramowitz and Stegun 7.1.26
+ *  with coefficients fitted for this file (4e-8 before rounding). */
+static inline struct host_normal host_normal_at(float x)
+{
+    const float inv_sqrt_2pi = 0.398942280F, inv_sqrt_2 = 0.707106781F;
+    float z = fabsf(x) * inv_sqrt_2;
+    float e = host_exp(-0.5F * x * x);
+    float t = 1.0F / (1.0F + 0.4F * z);
+    float p = -0.197529137F;
+    p = p * t + 0.698029101F;
+    p = p * t - 0.352912903F;
+    p = p * t + 0.453808755F;
+    p = p * t + 0.167597264F;
+    p = p * t + 0.231006920F;
+    float tail = 0.5F * e * t * p;
+    float upper = 1.0F - tail;
+    return (struct host_normal){.density = e * inv_sqrt_2pi, .distribution = x > 0 ? upper : tail};
+}
+
+/** Value and derivative of a nonlinearity. */
+struct host_activation {
+    float value, slope;
+};
+/** x Phi(x) (Hendrycks and Gimpel 2016, erf form). */
+static inline struct host_activation host_gelu(float x)
+{
+    struct host_normal n = host_normal_at(x);
+    return (struct host_activation){x * n.distribution, n.distribution + x * n.density};
+}
+/** x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) (the same paper's tanh form), written with
+ *  (1 + tanh(u))/2 = 1/(1 + exp(-2u)). */
+static inline struct host_activation host_gelu_new(float x)
+{
+    const float two_sqrt_2_over_pi = 1.59576912F, cubic = 0.044715F;
+    float two_u = two_sqrt_2_over_pi * (x + cubic * x * x * x);
+    float slope_of_two_u = two_sqrt_2_over_pi * (1.0F + 3.0F * cubic * x * x);
+    float s = 1.0F / (1.0F + host_exp(-two_u));
+    return (struct host_activation){x * s, s + x * s * (1.0F - s) * slope_of_two_u};
+}
+
+/** The lanes' sum along a fixed tree. */
+static inline float host_lanes_sum(float lane[HOST_LANES])
+{
+    for (int width = HOST_LANES / 2; width > 0; width /= 2) {
+        for (int j = 0; j < width; j++)
+            lane[j] += lane[j + width];
+    }
+    return lane[0];
+}
+
+static inline float host_sum(const float *x, int64_t n)
+{
+    float lane[HOST_LANES] = {0};
+    int64_t i = 0;
+    for (; i + HOST_LANES <= n; i += HOST_LANES) {
+        for (int j = 0; j < HOST_LANES; j++)
+            lane[j] += x[i + j];
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] += x[i];
+    return host_lanes_sum(lane);
+}
+
+static inline float host_dot(const float *x, const float *y, int64_t n)
+{
+    float lane[HOST_LANES] = {0};
+    int64_t i = 0;
+    for (; i + HOST_LANES <= n; i += HOST_LANES) {
+        for (int j = 0; j < HOST_LANES; j++)
+            lane[j] += x[i + j] * y[i + j];
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] += x[i] * y[i];
+    return host_lanes_sum(lane);
+}
+
+/** Sum of (x - mean)^2. */
+static inline float host_sum_deviations(const float *x, float mean, int64_t n)
+{
+    float lane[HOST_LANES] = {0};
+    int64_t i = 0;
+    for (; i + HOST_LANES <= n; i += HOST_LANES) {
+        for (int j = 0; j < HOST_LANES; j++)
+            lane[j] += (x[i + j] - mean) * (x[i + j] - mean);
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] += (x[i] - mean) * (x[i] - mean);
+    return host_lanes_sum(lane);
+}
+
+/** Largest element; -inf for none; NaNs are passed over (they show in the sum of exponentials). */
+static inline float host_max(const float *x, int64_t n)
+{
+    float lane[HOST_LANES];
+    for (int j = 0; j < HOST_LANES; j++)
+        lane[j] = -INFINITY;
+    int64_t i = 0;
+    for (; i + HOST_LANES <= n; i += HOST_LANES) {
+        for (int j = 0; j < HOST_LANES; j++)
+            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] = x[i] > lane[j] ? x[i] : lane[j];
+    for (int j = 1; j < HOST_LANES; j++)
+        lane[0] = lane[j] > lane[0] ? lane[j] : lane[0];
+    return lane[0];
+}
+
+/** out = exp(x - max), returns the sum; out may be x. */
+static inline float host_exp_row(float *out, const float *x, float max, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = host_exp(x[i] - max);
+    return host_sum(out, n);
+}
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/kernels.h>
+
+#include "cycles_impl.h"
+
+#include <math.h>
+
+enum { MAX_LANES = 64, SUM_BYTES = 2 * 4 /* two vectors of 32-bit partial sums per token */ };
+
+/** One question to the planner. */
+struct task {
+    const struct hw *hw;
+    const struct model *model;
+    int64_t share;
+    int64_t micro_batch; /**< given by number; 0 = free */
+    bool training;
+};
+
+/** Vectors of C features that a block keeps per token: x, q k v, a, h. */
+static double kept_hidden(enum kernels_keep keep)
+{
+    const struct keep_row *r = &cycles_keep[keep];
+    return 6 - 3 * r->qkv - r->attention - r->output;
+}
+
+/** Vectors of F features that a block keeps per token: p. */
+static double kept_filter(enum kernels_keep keep)
+{
+    return cycles_keep[keep].ffn0 ? 0 : 1;
+}
+
+/** Live values per token of a PE at the two peaks of a block's backward, beside what is kept on
+ *  the wafer anyway when @p resident. */
+static double live_backward(const struct layout *l, enum kernels_keep keep, bool resident)
+{
+    const struct keep_row *r = &cycles_keep[keep];
+    /* Second feed-forward product: h, p, act, d act, dy; a block computed again from its input
+     * also holds x, q k v, a for later. */
+    double ffn = 2 * l->k + 3 * l->f + (r->output ? 5 * l->k : 0);
+    /* Attention: x, q k v, a, da, dq dk dv, dy. */
+    double attention = 10 * l->k;
+    if (resident) {
+        ffn -= l->k + kept_filter(keep) * l->f; /* h, or x when only x is kept */
+        attention -= (kept_hidden(keep) - (r->output ? 0 : 1)) * l->k;
+    }
+    return fmax(ffn, attention);
+}
+
+struct plan_bytes plan_bytes_per_pe(const struct layout *l, enum kernels_keep keep, bool training,
+                                    bool resident)
+{
+    double value = (double)num_format_bytes(l->model->format);
+    double block = kept_hidden(keep) * l->k + kept_filter(keep) * l->f;
+    struct plan_bytes b = {0};
+    /* Forward alone: h, its norm, p, act, or x, its norm, q k v, a. */
+    double live = training ? live_backward(l, keep, resident) : fmax(2 * l->k + 2 * l->f, 6 * l->k);
+    b.work = l->t * (value * live + SUM_BYTES);
+    b.kept = training ? l->t * value * block * (double)l->model->L : 0;
+    return b;
+}
+
+/** Exact bytes that one sequence keeps over all blocks. */
+static double kept_per_sequence(const struct model *m, enum kernels_keep keep)
+{
+    double block = kept_hidden(keep) * (double)m->C + kept_filter(keep) * (double)m->F;
+    return block * (double)m->L * (double)m->T * (double)num_format_bytes(m->format);
+}
+
+static int64_t clamp_int(double x)
+{
+    return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
+}
+
+static bool fits(const struct task *task, const struct kernels_plan *p, int64_t n, bool resident)
+{
+    struct layout l;
+    cycles_layout(&l, task->hw, task->model, p->lanes, n);
+    struct plan_bytes b = plan_bytes_per_pe(&l, p->keep, task->training, resident);
+    return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
+}
+
+/** Largest number of sequences, at most the share, that fits; 0 = not one. */
+static int64_t largest(const struct task *task, const struct kernels_plan *p, bool resident)
+{
+    int64_t low = 0, high = task->share;
+    while (low < high) {
+        int64_t mid = high - (high - low) / 2;
+        if (fits(task, p, mid, resident))
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}
+
+/** Sizes in bytes, once lanes, keep and micro-batch stand. */
+static void set_bytes(const struct task *task, struct kernels_plan *p, bool resident)
+{
+    struct layout l;
+    double room = (double)hw_activation_bytes_per_pe(task->hw), spill = 0;
+    double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
+    int64_t L = task->model->L;
+    cycles_layout(&l, task->hw, task->model, p->lanes, p->micro_batch);
+    struct plan_bytes b = plan_bytes_per_pe(&l, p->keep, task->training, resident);
+    double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
+    if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
+    if (b.work > room) spill += (b.work - room) * pes_per_sequence * (double)L;
+    p->act_bytes_per_sequence = clamp_int(kept);
+    p->work_bytes_per_sequence = clamp_int(b.work * pes_per_sequence);
+    p->act_bytes_available = hw_activation_bytes(task->hw);
+    /* Every block moves the same whole number of bytes. */
+    p->spill_bytes_per_sequence = clamp_int(ceil(spill / (double)L)) * L;
+    p->recompute = p->keep != KERNELS_KEEP_ALL;
+}
+
+double plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
+                               const struct kernels_plan *plan, bool training, int64_t n_sequences)
+{
+    struct layout l;
+    double sum = 0, weight = (double)num_format_bytes(model->format), latency;
+    int per_layer = (model->n_stages - 2) / (int)model->L;
+    if (n_sequences <= 0) return 0;
+    cycles_layout(&l, hw, model, plan->lanes, n_sequences);
+    latency =
+        (double)hw->cluster->wafer.stage_latency_ps * 1e-12 * (double)hw->cluster->wafer.clock_hz;
+    /* All blocks are alike: embedding, the stages of block 0 L times, head. */
+    for (int i = 0; i < per_layer + 2; i++) {
+        int stage = i <= per_layer ? i : model->n_stages - 1;
+        const struct model_stage *s = &model->stage[stage];
+        double times = s->layer < 0 ? 1 : (double)model->L, n = (double)s->n_elems;
+        double spill = (double)kernels_spill_bytes(model, plan, stage, n_sequences);
+        struct kernels_cycles f = cycles_stage(&l, s, plan->keep, false);
+        double io = hw_io_cycles(hw, fmax(n * weight, spill));
+        sum += times * (latency + fmax(cycles_total(&f), io));
+        if (!training) continue;
+        struct kernels_cycles b = cycles_stage(&l, s, plan->keep, true);
+        io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
+        sum += times * (latency + fmax(cycles_total(&b), io));
+    }
+    return sum;
+}
+
+/** Micro-batches of a step: evened out when free, whole ones and a rest when given. */
+static void set_micro_batches(const struct task *task, struct kernels_plan *p, int64_t most)
+{
+    p->n_micro = (task->share - 1) / most + 1;
+    p->micro_batch = task->micro_batch ? most : (task->share - 1) / p->n_micro + 1;
+}
+
+static double step_cycles(const struct task *task, const struct kernels_plan *p)
+{
+    int64_t large = p->n_micro - 1, small_size = task->share - large * p->micro_batch;
+    if (!task->micro_batch && task->share % p->n_micro != 0) {
+        large = task->share % p->n_micro;
+        small_size = p->micro_batch - 1;
+    }
+    double small = plan_micro_batch_cycles(task->hw, task->model, p, task->training, small_size);
+    if (large == 0) return small;
+    return (double)(p->n_micro - large) * small +
+           (double)large *
+               plan_micro_batch_cycles(task->hw, task->model, p, task->training, p->micro_batch);
+}
+
+/** Try one way; keep it in @p best when it is faster. */
+static void try_plan(const struct task *task, int lanes, enum kernels_keep keep, bool resident,
+                     struct kernels_plan *best)
+{
+    struct kernels_plan p = {.lanes = lanes, .keep = keep};
+    int64_t most = task->micro_batch;
+    if (most == 0)
+        most = largest(task, &p, resident);
+    else if (!fits(task, &p, resident ? most : 1, resident))
+        return;
+    if (most == 0) return;
+    set_micro_batches(task, &p, most);
+    set_bytes(task, &p, resident);
+    p.step_cycles = step_cycles(task, &p);
+    if (best->lanes == 0 || p.step_cycles < best->step_cycles) *best = p;
+}
+
+static WSC_CHECKED enum wsc_err too_large(const struct task *task)
+{
+    struct layout l;
+    double least = INFINITY;
+    for (int keep = 0; keep < KERNELS_N_KEEPS; keep++) {
+        cycles_layout(&l, task->hw, task->model, 1, 1);
+        struct plan_bytes b = plan_bytes_per_pe(&l, (enum kernels_keep)keep, task->training, false);
+        least = fmin(least, b.work);
+    }
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CAPACITY,
+                  "one sequence of %lld tokens needs %.0f bytes on a processing element, %lld are "
+                  "free for activations",
+                  (long long)task->model->T, least,
+                  (long long)hw_activation_bytes_per_pe(task->hw)),
+        "a shorter max_position_embeddings or a smaller hidden_size and filter_size fit");
+}
+
+/** True when the model's blocks stream part by part. */
+static bool streams_parts(const struct model *model)
+{
+    return model->stage[1].n_parts == 1;
+}
+
+/** Every number of lanes with every choice of what to keep. */
+static void search(const struct task *task, struct kernels_plan *best)
+{
+    int64_t cols = task->hw->cluster->wafer.pe_cols;
+    int max_lanes = cols < MAX_LANES ? (int)cols : MAX_LANES;
+    for (int keep = 0; keep < (task->training ? KERNELS_N_KEEPS : 1); keep++) {
+        if (streams_parts(task->model) && !cycles_keep[keep].by_part) continue;
+        for (int lanes = 1; lanes <= max_lanes; lanes++) {
+            try_plan(task, lanes, (enum kernels_keep)keep, true, best);
+            if (task->training) try_plan(task, lanes, (enum kernels_keep)keep, false, best);
+        }
+    }
+    /* Without training there is nothing to keep, so a given size can only overflow the work. */
+    for (int lanes = 1; lanes <= max_lanes && best->lanes == 0; lanes++)
+        try_plan(task, lanes, KERNELS_KEEP_ALL, false, best);
+}
+
+enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
+                                const struct model *model, int64_t share, int64_t micro_batch,
+                                bool training)
+{
+    struct task task = {hw, model, share < 1 ? 1 : share, 0, training};
+    *plan = (struct kernels_plan){0};
+    if (micro_batch == CONF_NULL)
+        task.micro_batch = task.share;
+    else if (micro_batch != CONF_AUTO)
+        task.micro_batch = micro_batch < task.share ? micro_batch : task.share;
+    if (task.micro_batch < 0 || micro_batch == 0)
+        return WSC_RAISE(WSC_CONFIG, "micro_batch_size: %lld is not a positive number",
+                         (long long)micro_batch);
+    search(&task, plan);
+    return plan->lanes ? WSC_OK : too_large(&task);
+}
+
+/** Share of a block's kept values that belongs to @p part. */
+static double part_share(const struct model *m, enum model_part part, enum kernels_keep keep)
+{
+    const struct keep_row *r = &cycles_keep[keep];
+    double C = (double)m->C, filter = kept_filter(keep) * (double)m->F;
+    double all = kept_hidden(keep) * C + filter;
+    switch (part) {
+    case MODEL_PART_QKV:
+        return C / all;
+    case MODEL_PART_ATTN:
+        return (3.0 * !r->qkv + !r->attention) * C / all;
+    case MODEL_PART_FFN0:
+        return (r->output ? 0 : C) / all;
+    case MODEL_PART_FFN1:
+        return filter / all;
+    case MODEL_PART_EMBED:
+    case MODEL_PART_HEAD:
+        break;
+    }
+    return 0;
+}
+
+int64_t kernels_spill_bytes(const struct model *model, const struct kernels_plan *plan, int stage,
+                            int64_t n_sequences)
+{
+    const struct model_stage *s = &model->stage[stage];
+    int64_t per_block = plan->spill_bytes_per_sequence / model->L;
+    double block = (double)per_block * (double)n_sequences;
+    if (s->n_parts == 1) block *= part_share(model, s->part[0], plan->keep);
+    return clamp_int(floor(block));
+}

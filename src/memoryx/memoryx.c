@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memoryx_impl.h"
+
+#include <wsc/mem.h>
+#include <wsc/rng.h>
+
+#include <stdio.h>
+
+static enum wsc_err slices_create(struct memoryx *mx)
+{
+    const struct model *model = mx->net->model;
+    TRY_NEW(mx->slice, WSC_MEM_MEMORYX, model->n_tensors);
+    for (int i = 0; i < model->n_tensors; i++) {
+        struct memoryx_slice *s = &mx->slice[i];
+        stream_slice(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
+        if (!mx->config.values) continue;
+        TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
+        TRY_NEW(s->m, WSC_MEM_MEMORYX, s->n);
+        TRY_NEW(s->v, WSC_MEM_MEMORYX, s->n);
+        TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
+                            const struct memoryx_config *config)
+{
+    struct memoryx *mx;
+    TRY_NEW(mx, WSC_MEM_MEMORYX, 1);
+    *out = mx;
+    mx->net = net;
+    mx->config = *config;
+    mx->shard = shard;
+    mx->n_shards = net->topology->n_shards;
+    mx->ports = &net->ports[stream_role_of_shard(net->topology, shard)];
+    TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, net->model->n_stages);
+    TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, net->model->n_stages);
+    TRY_NEW(mx->sums, WSC_MEM_MEMORYX, net->model->n_stages);
+    return slices_create(mx);
+}
+
+void memoryx_destroy(struct memoryx **memoryx)
+{
+    struct memoryx *mx = *memoryx;
+    *memoryx = NULL;
+    if (!mx) return;
+    for (int i = 0; mx->slice && i < mx->net->model->n_tensors; i++) {
+        wsc_free(mx->slice[i].w);
+        wsc_free(mx->slice[i].m);
+        wsc_free(mx->slice[i].v);
+        wsc_free(mx->slice[i].g);
+    }
+    for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
+        stream_sums_clear(&mx->sums[s]);
+    stream_window_destroy(&mx->window);
+    wsc_free(mx->slice);
+    wsc_free(mx->sums);
+    wsc_free(mx->arrived);
+    wsc_free(mx->times.ready);
+    wsc_free(mx);
+}
+
+static float initial_value(const struct conf_init *init, uint64_t seed, int tensor, int64_t i)
+{
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)tensor);
+    const uint64_t at = (uint64_t)i;
+    switch (init->kind) {
+    case CONF_INIT_ONES:
+        return 1.0F;
+    case CONF_INIT_CONSTANT:
+        return (float)init->value;
+    case CONF_INIT_NORMAL:
+        return (float)(init->mean + init->std * wsc_rng_normal(seed, stream, at));
+    case CONF_INIT_TRUNCATED_NORMAL:
+        return (float)(init->mean +
+                       init->std * wsc_rng_truncated_normal(seed, stream, at,
+                                                            (init->a - init->mean) / init->std,
+                                                            (init->b - init->mean) / init->std));
+    case CONF_INIT_UNIFORM:
+        return (float)(init->a + (init->b - init->a) * wsc_rng_uniform(seed, stream, at));
+    case CONF_INIT_ZEROS:
+    case CONF_INIT_DEFAULT:
+        return 0.0F;
+    }
+    return 0.0F;
+}
+
+struct init_job {
+    const struct memoryx *mx;
+    int tensor;
+};
+enum { INIT_BLOCK = 4096 };
+
+static void init_block(void *ctx, int64_t b, int thread)
+{
+    const struct init_job *job = ctx;
+    const struct memoryx *mx = job->mx;
+    const struct memoryx_slice *s = &mx->slice[job->tensor];
+    const struct conf_init *init = &mx->net->model->tensor[job->tensor].init;
+    (void)thread;
+    for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
+        s->w[i] = initial_value(init, mx->config.seed, job->tensor, s->first + i);
+}
+
+void memoryx_init_weights(struct memoryx *memoryx)
+{
+    for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++) {
+        struct init_job job = {memoryx, i};
+        num_parallel((memoryx->slice[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
+    }
+}
+
+enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass)
+{
+    const struct stream_net *net = memoryx->net;
+    int role = stream_role_of_shard(net->topology, memoryx->shard);
+    char name[48];
+    memoryx->pass = pass;
+    stream_window_destroy(&memoryx->window);
+    TRY(stream_window_create(&memoryx->window, net->model, pass->mode == STREAM_TRAIN,
+                             pass->batch.n_micro, net->hw->cluster->stream.prefetch_window_bytes));
+    (void)snprintf(name, sizeof name, "MemoryX shard %d (down)", memoryx->shard);
+    TRY(comm_spawn(net->comm, role, memoryx_run_down, memoryx, 0, name));
+    (void)snprintf(name, sizeof name, "MemoryX shard %d (up)", memoryx->shard);
+    return comm_spawn(net->comm, role, memoryx_run_up, memoryx, 512 << 10, name);
+}
+
+struct vtime memoryx_now(const struct memoryx *memoryx)
+{
+    return memoryx->times.step_end;
+}

@@ -1,0 +1,14 @@
+/** What the files of num share, and what its tests reach into. */
+#ifndef WSC_NUM_IMPL_H
+#define WSC_NUM_IMPL_H
+#include <wsc/num.h>
+
+/** The library's products must run on the calling thread, also when that thread was not started
+ *  by OpenMP or num_init: its thread count is one per host thread. */
+void num_pin_library(void);
+/** The product by widening both operands: where the library has no bfloat16 for this processor. */
+void num_gemm_bf16_widened(const struct num_product *p, const uint16_t *a, const uint16_t *b,
+                           float *c);
+/** Settle k = 0 and empty results, check the strides; false when nothing is left to do. */
+bool num_product_prepare(const struct num_product *p, float *c);
+#endif

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <errno.h>
+#include <string.h>
+
+static void add_provenance(struct report_json *j, const struct report_performance *p)
+{
+    char date[REPORT_DATE_SIZE], host[256];
+    report_date(date);
+    report_host(host, sizeof host);
+    report_json_open(j, "provenance");
+    report_json_str(j, "program", report_version());
+    report_json_str(j, "command", p->command);
+    report_json_str(j, "host", host);
+    report_json_str(j, "date", date);
+    report_json_str(j, "params_file", p->params_file);
+    report_json_str(j, "cluster_file", p->cluster_file);
+    report_json_str(j, "cluster_name", p->cluster_name);
+    report_json_hash(j, "cluster_hash", p->cluster_hash);
+    report_json_close(j);
+}
+
+static void add_performance(struct report_json *j, const struct report_performance *p)
+{
+    report_json_open(j, NULL);
+    report_json_str(j, "model", p->model_name);
+    report_json_int(j, "num_csx", p->num_csx);
+    report_json_int(j, "ranks", p->ranks);
+    report_json_int(j, "roles", p->roles);
+    report_json_int(j, "params", p->params);
+    report_json_int(j, "global_batch_size", p->global_batch_size);
+    report_json_int(j, "micro_batch_size", p->micro_batch_size);
+    report_json_int(j, "steps", p->steps);
+    report_json_str(j, "numerics", p->numerics);
+    report_json_int(j, "virtual_time_ps", p->virtual_time_ps);
+    report_json_real(j, "samples_per_s", p->samples_per_s);
+    report_json_real(j, "tokens_per_s", p->tokens_per_s);
+    report_json_real(j, "mfu", p->mfu);
+    report_json_real(j, "joules_per_token", p->joules_per_token);
+    report_json_real(j, "host_seconds", p->host_seconds);
+    report_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
+    report_json_breakdown(j, &p->breakdown);
+    add_provenance(j, p);
+    report_json_close(j);
+}
+
+enum wsc_err report_performance_write(const char *dir, const struct report_performance *p)
+{
+    enum wsc_err rc;
+    struct report_json j = {.pretty = true};
+    char *path = report_path(dir, "performance.json");
+    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    add_performance(&j, p);
+    TRY_GOTO(report_json_check(&j, path), cleanup);
+    TRY_GOTO(report_mkdir(dir), cleanup);
+    TRY_GOTO(report_write_text(path, j.text.bytes), cleanup);
+cleanup:
+    report_text_free(&j.text);
+    wsc_free(path);
+    return rc;
+}
+
+enum wsc_err report_performance_print(const struct report_performance *p)
+{
+    struct report_json j = {.pretty = true};
+    add_performance(&j, p);
+    enum wsc_err rc = report_json_check(&j, "performance");
+    if (!rc && (fputs(j.text.bytes, stdout) < 0 || fflush(stdout)))
+        rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
+    report_text_free(&j.text);
+    return rc;
+}

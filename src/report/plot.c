@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, SAID_SIZE = 1024 };
+
+/* Okabe and Ito 2008, "Color Universal Design": told apart by every kind of colour vision.  The
+ * yellow of the set is left out, it is too pale on white. */
+static const unsigned palette[] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
+                                   0xE69F00, 0x56B4E9, 0x000000};
+enum { N_COLOURS = sizeof palette / sizeof *palette };
+static const int filled[] = {7, 5, 9, 11, 13, 15}; /* gnuplot's filled shapes: curves */
+static const int hollow[N_SHAPES] = {6,  4,  8, 10,
+                                     12, 14, 2, 1}; /* its hollow ones and crosses: points */
+
+static unsigned colour_of(int m)
+{
+    return palette[m % N_COLOURS];
+}
+
+/* The model's colour, black for a model that was not swept. */
+static unsigned colour_of_point(const struct report_view *v, const struct report_point *p)
+{
+    for (int m = 0; m < v->n_models; m++)
+        if (!strcmp(v->row[v->model[m].first].model, p->model)) return colour_of(m);
+    return 0;
+}
+
+/* The first point with the source of point i stands for all of them. */
+static bool opens_source(const struct report_scaling *s, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (!strcmp(s->point[k].source, s->point[i].source)) return false;
+    return true;
+}
+
+/* A legend entry, cut so that it leaves room for the plot. */
+static void add_title(struct report_text *t, const char *s)
+{
+    char cut[4 * LEGEND_CHARS + 4];
+    size_t n = 0;
+    int chars = 0;
+    for (; s[n] && chars < LEGEND_CHARS; chars++) {
+        int length = report_utf8_length(s + n);
+        n += length ? (size_t)length : 1;
+    }
+    (void)snprintf(cut, sizeof cut, "%.*s%s", (int)n, s, s[n] ? "…" : "");
+    report_text_gnuplot(t, cut);
+}
+
+/* $m<k>: a model's curve; $i<k>: its ideal line from the first point. */
+static void add_model_data(struct report_text *t, const struct report_view *v, int m)
+{
+    const struct report_scale_row *first = &v->row[v->model[m].first];
+    const struct report_scale_row *last = &v->row[v->model[m].end - 1];
+    report_text_add(t, "$m%d << EOD\n", m);
+    for (const struct report_scale_row *r = first; r <= last; r++)
+        report_text_add(t, "%lld %.17g\n", (long long)r->num_csx, r->tokens_per_s);
+    report_text_add(t, "EOD\n$i%d << EOD\n%lld %.17g\n%lld %.17g\nEOD\n", m,
+                    (long long)first->num_csx, first->tokens_per_s, (long long)last->num_csx,
+                    first->tokens_per_s * (double)last->num_csx / (double)first->num_csx);
+}
+
+/* $p<k>: the points that share the source of point k. */
+static void add_source_data(struct report_text *t, const struct report_view *v, int k)
+{
+    const struct report_scaling *s = v->in;
+    report_text_add(t, "$p%d << EOD\n", k);
+    for (int i = k; i < s->n_points; i++) {
+        const struct report_point *p = &s->point[i];
+        if (strcmp(p->source, s->point[k].source) != 0) continue;
+        report_text_add(t, "%.17g %.17g %u\n", p->num_csx, p->tokens_per_s, colour_of_point(v, p));
+    }
+    report_text_add(t, "EOD\n");
+}
+
+struct range {
+    double lo, hi;
+};
+
+static void widen(struct range *r, double x)
+{
+    if (x < r->lo) r->lo = x;
+    if (x > r->hi) r->hi = x;
+}
+
+/* gnuplot labels decades, too few for a range of one or two: then 1, 2, 5 or every digit. */
+static void add_y_ticks(struct report_text *t, const struct range *y)
+{
+    const double few = 10, some = 200;
+    if (y->hi / y->lo > some) return;
+    bool all = y->hi / y->lo < few, first = true;
+    report_text_add(t, "set ytics (");
+    for (int power = (int)floor(log10(y->lo)); power <= (int)log10(y->hi); power++) {
+        for (int digit = 1; digit <= 9; digit++) {
+            double value = digit * pow(10, power);
+            bool wanted = all || digit == 1 || digit == 2 || digit == 5;
+            if (!wanted || value < y->lo || value > y->hi) continue;
+            report_text_add(t, "%s%.17g", first ? "" : ", ", value);
+            first = false;
+        }
+    }
+    report_text_add(t, ")\n");
+}
+
+/* Everything that is drawn, with some air around it. */
+static void add_ranges(struct report_text *t, const struct report_view *v)
+{
+    struct range x = {(double)v->tick[0], (double)v->tick[v->n_ticks - 1]};
+    struct range y = {v->row[0].tokens_per_s, v->row[0].tokens_per_s};
+    for (int i = 0; i < v->in->n_rows; i++)
+        widen(&y, v->row[i].tokens_per_s);
+    for (int m = 0; m < v->n_models; m++) {
+        const struct report_scale_row *first = &v->row[v->model[m].first];
+        double n = (double)v->row[v->model[m].end - 1].num_csx / (double)first->num_csx;
+        widen(&y, first->tokens_per_s * n);
+    }
+    for (int i = 0; i < v->in->n_points; i++) {
+        widen(&x, v->in->point[i].num_csx);
+        widen(&y, v->in->point[i].tokens_per_s);
+    }
+    y = (struct range){y.lo / 1.6, y.hi * 1.6};
+    report_text_add(t, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.lo / 1.25,
+                    x.hi * 1.25, y.lo, y.hi);
+    add_y_ticks(t, &y);
+}
+
+static WSC_CHECKED enum wsc_err add_ticks(struct report_text *t, const struct report_view *v)
+{
+    int64_t *tick = wsc_alloc(WSC_MEM_REPORT, (size_t)v->n_ticks, sizeof *tick);
+    if (!tick) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "copy the node counts");
+    memcpy(tick, v->tick, (size_t)v->n_ticks * sizeof *tick);
+    int n = report_ticks_choose(tick, v->n_ticks, MAX_TICKS);
+    report_text_add(t, "set xtics (");
+    for (int i = 0; i < n; i++)
+        report_text_add(t, "%s'%lld' %lld", i ? ", " : "", (long long)tick[i], (long long)tick[i]);
+    report_text_add(t, ")\n");
+    wsc_free(tick);
+    return WSC_OK;
+}
+
+static void add_frame(struct report_text *t, const struct report_view *v)
+{
+    const char *machine = v->in->cluster->name;
+    struct report_text label = {0};
+    report_text_add(t, "# %s; run `gnuplot scaling.gp` here to draw it again\n", report_version());
+    report_text_add(t, "set encoding utf8\nset termoption noenhanced\n");
+    report_text_add(&label, "Training throughput, %s scaling on emulated %s systems",
+                    v->in->scaling, machine);
+    report_text_add(t, "set title ");
+    report_text_gnuplot(t, label.bytes ? label.bytes : "");
+    report_text_free(&label);
+    report_text_add(&label, "number of %s systems", machine);
+    report_text_add(t, "\nset xlabel ");
+    report_text_gnuplot(t, label.bytes ? label.bytes : "");
+    report_text_free(&label);
+    report_text_add(
+        t, "\nset ylabel 'tokens per second'\n"
+           "set logscale xy\nset format y '%%.0s %%c'\n"
+           "set grid xtics ytics mytics lt 1 lw 0.6 lc rgb '#cccccc', "
+           "lt 1 lw 0.4 lc rgb '#e8e8e8'\n"
+           "set border 3 lw 1 lc rgb '#444444'\nset tics nomirror out\n"
+           "set key outside right center Left reverse samplen 2 spacing 1.3 width -4 font ',12'\n");
+}
+
+/* One legend entry and shape per source, as far as there are shapes. */
+static void add_published(struct report_text *t, const struct report_scaling *s)
+{
+    int shape = 0;
+    if (s->n_points)
+        report_text_add(t, ", \\\n  keyentry with dots lc rgb '#ffffff' title 'published:'");
+    for (int k = 0; k < s->n_points; k++) {
+        if (!opens_source(s, k)) continue;
+        report_text_add(t,
+                        ", \\\n  $p%d using 1:2:3 with points pt %d ps 1.8 lw 2 "
+                        "lc rgb variable %s",
+                        k, hollow[shape % N_SHAPES], shape < N_SHAPES ? "title " : "notitle");
+        if (shape++ < N_SHAPES) add_title(t, s->point[k].source);
+    }
+}
+
+static void add_curves(struct report_text *t, const struct report_view *v)
+{
+    report_text_add(t, "plot \\\n");
+    for (int m = 0; m < v->n_models; m++)
+        report_text_add(t, "  $i%d with lines dt (8,6) lw 1 lc rgb '#%06x' notitle, \\\n", m,
+                        colour_of(m));
+    for (int m = 0; m < v->n_models; m++) {
+        report_text_add(t, "  $m%d with linespoints pt %d ps 0.9 lw 2.4 lc rgb '#%06x' title ", m,
+                        filled[(size_t)m % (sizeof filled / sizeof *filled)], colour_of(m));
+        add_title(t, v->row[v->model[m].first].model);
+        report_text_add(t, ", \\\n");
+    }
+    report_text_add(t, "  keyentry with lines dt (8,6) lw 1 lc rgb '#666666' title "
+                       "'linear from first point'");
+    add_published(t, v->in);
+    report_text_add(t, "\n");
+}
+
+static WSC_CHECKED enum wsc_err make_script(struct report_text *t, const struct report_view *v)
+{
+    add_frame(t, v);
+    for (int m = 0; m < v->n_models; m++)
+        add_model_data(t, v, m);
+    for (int k = 0; k < v->in->n_points; k++)
+        if (opens_source(v->in, k)) add_source_data(t, v, k);
+    add_ranges(t, v);
+    TRY(add_ticks(t, v));
+    report_text_add(t, "set terminal svg size 1000,560 dynamic noenhanced font "
+                       "'DejaVu Sans,Helvetica,sans-serif,14' background '#ffffff' "
+                       "name 'scaling'\nset output 'scaling.svg'\n");
+    add_curves(t, v);
+    report_text_add(t, "set terminal pngcairo size 2000,1120 noenhanced font 'DejaVu Sans,13' "
+                       "fontscale 1.8 linewidth 2 pointscale 1.9 background '#ffffff'\n"
+                       "set output 'scaling.png'\nreplot\nunset output\n");
+    return report_text_check(t);
+}
+
+/* ---- running gnuplot --------------------------------------------------------------------------
+ */
+
+static int spawn_gnuplot(pid_t *child, const char *dir, int said)
+{
+    char program[] = "gnuplot", script[] = "scaling.gp";
+    char *argv[] = {program, script, NULL};
+    posix_spawn_file_actions_t actions;
+    int why = posix_spawn_file_actions_init(&actions);
+    if (why) return why;
+    why = posix_spawn_file_actions_addchdir_np(&actions, dir);
+    if (!why) why = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!why) why = posix_spawn_file_actions_adddup2(&actions, said, 1);
+    if (!why) why = posix_spawn_file_actions_adddup2(&actions, said, 2);
+    if (!why) why = posix_spawnp(child, program, &actions, NULL, argv, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return why;
+}
+
+/* Keep the beginning of what it says, on one line; read all of it so that it never blocks. */
+static void listen_to(int fd, char *said, size_t size)
+{
+    char part[512];
+    size_t used = 0;
+    ssize_t n;
+    while ((n = read(fd, part, sizeof part)) > 0 || (n < 0 && errno == EINTR)) {
+        for (ssize_t i = 0; i < n && used + 1 < size; i++) {
+            bool space = part[i] == '\n' || part[i] == '\t' || part[i] == ' ';
+            if (space && (!used || said[used - 1] == ' ')) continue;
+            said[used++] = part[i];
+            if (space) said[used - 1] = ' ';
+        }
+    }
+    said[used] = '\0';
+}
+
+static WSC_CHECKED enum wsc_err run_gnuplot(const char *dir)
+{
+    int ends[2], status = 0;
+    pid_t child = 0, done = 0;
+    char said[SAID_SIZE];
+    if (pipe2(ends, O_CLOEXEC)) return WSC_RAISE(WSC_IO, "no pipe: %s", strerror(errno));
+    int why = spawn_gnuplot(&child, dir, ends[1]);
+    (void)close(ends[1]);
+    if (why) {
+        (void)close(ends[0]);
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "gnuplot cannot be started: %s", strerror(why)),
+                            "install the Debian package gnuplot-nox");
+    }
+    listen_to(ends[0], said, sizeof said);
+    (void)close(ends[0]);
+    do {
+        done = waitpid(child, &status, 0);
+    } while (done < 0 && errno == EINTR);
+    if (done == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return WSC_OK;
+    return WSC_RAISE(WSC_IO, "%s/scaling.gp: gnuplot failed: %s", dir, said);
+}
+
+static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
+{
+    struct stat info;
+    char *path = report_path(dir, name);
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a picture");
+    bool good = !stat(path, &info) && info.st_size > 0;
+    wsc_free(path);
+    if (!good) return WSC_RAISE(WSC_IO, "%s/%s: gnuplot has not written it", dir, name);
+    return WSC_OK;
+}
+
+/* A picture of an earlier sweep must not pass for this one. */
+static void remove_old(const char *dir, const char *name)
+{
+    char *path = report_path(dir, name);
+    if (path) (void)unlink(path);
+    wsc_free(path);
+}
+
+enum wsc_err report_plot_write(const char *dir, const struct report_view *v)
+{
+    enum wsc_err rc;
+    struct report_text t = {0};
+    char *path = report_path(dir, "scaling.gp");
+    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    TRY_GOTO(make_script(&t, v), cleanup);
+    TRY_GOTO(report_write_text(path, t.bytes), cleanup);
+    remove_old(dir, "scaling.svg");
+    remove_old(dir, "scaling.png");
+    TRY_GOTO(run_gnuplot(dir), cleanup);
+    TRY_GOTO(check_picture(dir, "scaling.svg"), cleanup);
+    TRY_GOTO(check_picture(dir, "scaling.png"), cleanup);
+cleanup:
+    report_text_free(&t);
+    wsc_free(path);
+    return rc;
+}

@@ -1,0 +1,110 @@
+/** What the files of report share: a growing text, JSON out, numbers in, a sorted view of rows. */
+#ifndef REPORT_IMPL_H
+#define REPORT_IMPL_H
+#include <wsc/report.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { REPORT_REAL_SIZE = 40, REPORT_DATE_SIZE = 20, REPORT_N_PARTS = 4 };
+
+/* ---- text ------------------------------------------------------------------------------------ */
+/** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in
+ *  @p failed (the error is raised), so that callers check once, at the end. */
+struct report_text {
+    char *bytes; /**< NUL-terminated once something was added; owned */
+    size_t n, size;
+    bool failed;
+};
+void report_text_add(struct report_text *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void report_text_bytes(struct report_text *t, const char *bytes, size_t n);
+/** Escaped for HTML, text or attribute; what is not UTF-8 or not printable becomes U+FFFD. */
+void report_text_html(struct report_text *t, const char *s);
+/** A JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
+void report_text_json(struct report_text *t, const char *s);
+/** A CSV field (RFC 4180), quoted when it needs to be. */
+void report_text_csv(struct report_text *t, const char *s);
+/** A string of gnuplot in single quotes, on one line. */
+void report_text_gnuplot(struct report_text *t, const char *s);
+/** Append the file @p path, at most @p limit bytes. */
+enum wsc_err report_text_file(struct report_text *t, const char *path, size_t limit) WSC_CHECKED;
+enum wsc_err report_text_check(const struct report_text *t) WSC_CHECKED;
+void report_text_free(struct report_text *t);
+/** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none. */
+int report_utf8_length(const char *s);
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+/** The shortest of 9, 15, 17 digits that parses back to @p value; always with a point or an
+ *  exponent, so that typed readers see a real number.  @p value is finite. */
+void report_real(char text[static REPORT_REAL_SIZE], double value);
+/** A number in JSON's grammar and nothing else: no hex, no nan, no trailing text. */
+bool report_parse_real(const char *text, size_t n, double *value);
+
+/** Picoseconds as `1.025 s`: four digits, so that neighbouring node counts differ. */
+void report_step_time(char *text, int size, int64_t ps);
+/** A number of parameters as model cards write it: `111 M`, `12.9 B`, `1.00 T`. */
+void report_params(char *text, int size, int64_t params);
+
+/* ---- JSON out -------------------------------------------------------------------------------- */
+struct report_json {
+    struct report_text text;
+    int depth;
+    bool pretty, comma;
+    const char *bad_key; /**< first real that is not finite */
+    double bad;
+};
+/** @p key is NULL for the outermost object. */
+void report_json_open(struct report_json *j, const char *key);
+void report_json_close(struct report_json *j);
+void report_json_int(struct report_json *j, const char *key, int64_t value);
+void report_json_null(struct report_json *j, const char *key);
+void report_json_real(struct report_json *j, const char *key, double value);
+/** Nothing when @p value is NULL. */
+void report_json_str(struct report_json *j, const char *key, const char *value);
+void report_json_hash(struct report_json *j, const char *key, uint64_t value);
+void report_json_breakdown(struct report_json *j, const struct report_breakdown *b);
+/** Errors of all that was added; @p what names the object in the sentence. */
+enum wsc_err report_json_check(const struct report_json *j, const char *what) WSC_CHECKED;
+
+/* ---- provenance ------------------------------------------------------------------------------ */
+void report_date(char text[static REPORT_DATE_SIZE]);
+void report_host(char *text, size_t size);
+/** `<dir>/<name>`, owned by the caller; NULL (raised) without memory. */
+char *report_path(const char *dir, const char *name) WSC_CHECKED;
+
+/* ---- scaling --------------------------------------------------------------------------------- */
+/** Rows by model (in order of appearance) and node count. */
+struct report_view {
+    const struct report_scaling *in;
+    struct report_scale_row *row; /**< owned copy, sorted */
+    struct report_span {
+        int first, end;
+    } * model; /**< owned; rows of each model */
+    int n_models;
+    int64_t *tick; /**< owned; distinct node counts, rising */
+    int n_ticks;
+};
+/** Check all numbers, then sort. */
+enum wsc_err report_view_make(struct report_view *v, const struct report_scaling *s) WSC_CHECKED;
+void report_view_fini(struct report_view *v);
+/** The row of model @p m at @p num_csx; NULL when it was not swept. */
+const struct report_scale_row *report_view_find(const struct report_view *v, int m,
+                                                int64_t num_csx);
+/** Choose at most about @p most of the rising node counts @p tick, so that labels do not touch:
+ *  all when they are few, else the powers of two and the last.  Returns how many stay. */
+int report_ticks_choose(int64_t *tick, int n, int most);
+
+/** The four parts of @p b in the order of report_part_name. */
+void report_parts(const struct report_breakdown *b, double part[static REPORT_N_PARTS]);
+extern const char *const report_part_name[REPORT_N_PARTS];
+/** Where the loss from the first to the last row of model @p m comes from, in words. */
+void report_loss_words(struct report_text *t, const struct report_view *v, int m);
+
+enum wsc_err report_csv_write(const char *dir, const struct report_view *v) WSC_CHECKED;
+/** scaling.gp, and from it scaling.svg and scaling.png by gnuplot. */
+enum wsc_err report_plot_write(const char *dir, const struct report_view *v) WSC_CHECKED;
+/** report.html, with scaling.svg of @p dir inside. */
+enum wsc_err report_html_write(const char *dir, const struct report_view *v) WSC_CHECKED;
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+enum { WRAP = 96 };
+
+/* ---- scaling.csv ------------------------------------------------------------------------------
+ */
+
+static void add_real(struct report_text *t, double value)
+{
+    char text[REPORT_REAL_SIZE];
+    report_real(text, value);
+    report_text_add(t, ",%s", text);
+}
+
+static void add_int(struct report_text *t, int64_t value)
+{
+    report_text_add(t, ",%lld", (long long)value);
+}
+
+static void add_row(struct report_text *t, const struct report_scale_row *r)
+{
+    report_text_csv(t, r->model);
+    add_int(t, r->params);
+    add_int(t, r->num_csx);
+    add_int(t, r->global_batch);
+    add_int(t, r->micro_batch);
+    add_real(t, r->tokens_per_s);
+    add_real(t, r->samples_per_s);
+    add_real(t, r->speedup);
+    add_real(t, r->efficiency);
+    add_int(t, r->step_time_ps);
+    add_int(t, r->breakdown.compute_ps);
+    add_int(t, r->breakdown.weights_wait_ps);
+    add_int(t, r->breakdown.reduce_wait_ps);
+    add_int(t, r->breakdown.boundary_ps);
+    add_real(t, r->mfu);
+    add_real(t, r->joules_per_token);
+    report_text_add(t, "\n");
+}
+
+enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
+{
+    enum wsc_err rc;
+    struct report_text t = {0};
+    char *path = report_path(dir, "scaling.csv");
+    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    report_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
+                        "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
+                        "reduce_wait_ps,boundary_ps,mfu,joules_per_token\n");
+    for (int i = 0; i < v->in->n_rows; i++)
+        add_row(&t, &v->row[i]);
+    TRY_GOTO(report_text_check(&t), cleanup);
+    TRY_GOTO(report_write_text(path, t.bytes), cleanup);
+cleanup:
+    report_text_free(&t);
+    wsc_free(path);
+    return rc;
+}
+
+/* ---- the table on stdout ----------------------------------------------------------------------
+ */
+
+static void add_cells(struct report_table *t, const struct report_scale_row *r)
+{
+    char step[32], rate[32];
+    double part[REPORT_N_PARTS];
+    report_parts(&r->breakdown, part);
+    report_step_time(step, sizeof step, r->step_time_ps);
+    report_si(rate, sizeof rate, r->tokens_per_s);
+    report_table_cell(t, "%lld", (long long)r->num_csx);
+    report_table_cell(t, "%lld", (long long)r->global_batch);
+    report_table_cell(t, "%s", step);
+    report_table_cell(t, "%s", rate);
+    report_table_cell(t, "%.2f", r->speedup);
+    report_table_cell(t, "%.1f %%", 100.0 * r->efficiency);
+    for (int i = 0; i < REPORT_N_PARTS; i++)
+        report_table_cell(t, "%.1f %%", 100.0 * part[i] / (double)r->step_time_ps);
+    report_table_cell(t, "%.1f %%", 100.0 * r->mfu);
+}
+
+/* Lines of at most WRAP columns, two of them blank. */
+static void print_wrapped(const char *words)
+{
+    size_t column = 0;
+    while (*words) {
+        size_t n = strcspn(words, " ");
+        bool fits = column && column + 1 + n <= WRAP;
+        (void)printf("%s%.*s", fits ? " " : column ? "\n  " : "  ", (int)n, words);
+        column = fits ? column + 1 + n : 2 + n;
+        words += n + strspn(words + n, " ");
+    }
+    (void)printf("\n");
+}
+
+static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
+{
+    static const char *const head[] = {"systems", "batch",  "step time", "tokens/s",
+                                       "speedup", "effic.", "compute",   "weights",
+                                       "reduce",  "bound.", "MFU"};
+    const struct report_scale_row *first = &v->row[v->model[m].first];
+    struct report_table *table = NULL;
+    struct report_text words = {0};
+    char params[32];
+    report_params(params, sizeof params, first->params);
+    enum wsc_err rc;
+    TRY_GOTO(report_table_new(&table, "rrrrrrrrrrr", head), cleanup);
+    for (int i = v->model[m].first; i < v->model[m].end; i++)
+        add_cells(table, &v->row[i]);
+    report_loss_words(&words, v, m);
+    TRY_GOTO(report_text_check(&words), cleanup);
+    (void)printf("%s%s (%s parameters), %s scaling on %s\n", m ? "\n" : "", first->model, params,
+                 v->in->scaling, v->in->cluster->name);
+    TRY_GOTO(report_table_print(table, stdout, 2), cleanup);
+    print_wrapped(words.bytes);
+cleanup:
+    report_table_free(&table);
+    report_text_free(&words);
+    return rc;
+}
+
+enum wsc_err report_scaling_print(const struct report_scaling *s)
+{
+    struct report_view view;
+    TRY(report_view_make(&view, s));
+    enum wsc_err rc = WSC_OK;
+    for (int m = 0; m < view.n_models && !rc; m++)
+        rc = print_model(&view, m);
+    if (!rc && (fflush(stdout) || ferror(stdout)))
+        rc = WSC_RAISE(WSC_IO, "standard output cannot be written");
+    report_view_fini(&view);
+    return rc;
+}

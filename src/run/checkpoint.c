@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 4096 };
+
+static const struct memoryx *any_shard(const struct run_state *s)
+{
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) return s->cluster->memoryx[m];
+    return NULL;
+}
+
+/* Every rank arrives, whether its part failed or not, and all go the same way. */
+static enum wsc_err agree(struct run_state *s, enum wsc_err rc)
+{
+    bool mine;
+    enum wsc_err all = comm_agree(s->comm, rc, &mine);
+    if (all && !mine) return WSC_RAISE(all, "another rank failed");
+    return all;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static const char *const counter_name[] = {"global_step", "dataloader.samples_streamed",
+                                           "dataloader.seed"};
+enum { N_COUNTERS = 3 };
+
+static enum wsc_err write_counters(const struct run_state *s, struct store_file *file)
+{
+    const int64_t value[N_COUNTERS] = {s->step, s->samples,
+                                       s->job->params->train_input.shuffle_seed};
+    for (int i = 0; i < N_COUNTERS && s->group.rank == 0; i++)
+        TRY(store_write(file, counter_name[i], 0, 1, &value[i]));
+    return WSC_OK;
+}
+
+static enum wsc_err write_shards(const struct run_state *s, struct store_file *file)
+{
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) TRY(memoryx_save(s->cluster->memoryx[m], file));
+    return write_counters(s, file);
+}
+
+static enum wsc_err write_checkpoint(struct run_state *s, const char *path)
+{
+    struct store_file *file = NULL;
+    const int64_t one = 1;
+    TRY(store_create(&file, path, &s->group));
+    enum wsc_err rc = memoryx_define(any_shard(s), file);
+    for (int i = 0; i < N_COUNTERS && !rc; i++)
+        rc = store_define(file, counter_name[i], STORE_I64, 1, &one);
+    if (rc) {
+        store_close(&file);
+        return rc;
+    }
+    rc = write_shards(s, file);
+    enum wsc_err committed = store_commit(&file);
+    return rc ? rc : committed;
+}
+
+enum wsc_err run_save(struct run_state *s)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/checkpoint_%lld.mdl", rc->model_dir, (long long)s->step);
+    WSC_INFO("Saving checkpoint at step %lld", (long long)s->step);
+    TRY(agree(s, s->in_group ? write_checkpoint(s, path) : WSC_OK));
+    s->saved_step = s->step;
+    WSC_INFO("Saved checkpoint %s", path);
+    if (comm_rank(s->comm)) return WSC_OK;
+    return store_prune(rc->model_dir, rc->max_checkpoints > 0 ? rc->max_checkpoints : 0);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static enum wsc_err write_gradients(struct run_state *s, const char *path)
+{
+    struct store_file *file = NULL;
+    const int64_t one = 1;
+    TRY(store_create(&file, path, &s->group));
+    enum wsc_err rc = memoryx_define_gradients(any_shard(s), file);
+    if (!rc) rc = store_define(file, "loss", STORE_F64, 1, &one);
+    if (rc) {
+        store_close(&file);
+        return rc;
+    }
+    for (int m = 0; m < s->cluster->net->topology->n_shards && !rc; m++)
+        if (s->cluster->memoryx[m]) rc = memoryx_save_gradients(s->cluster->memoryx[m], file);
+    if (!rc && comm_rank(s->comm) == 0) rc = store_write(file, "loss", 0, 1, &s->last_loss);
+    enum wsc_err committed = store_commit(&file);
+    return rc ? rc : committed;
+}
+
+enum wsc_err run_dump_gradients(struct run_state *s)
+{
+    const char *path = s->job->dump_gradients;
+    TRY(agree(s, s->in_group ? write_gradients(s, path) : WSC_OK));
+    WSC_INFO("Wrote the gradients of step %lld to %s", (long long)s->step, path);
+    return WSC_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static bool asks_for(const char *states, const char *what)
+{
+    const size_t length = strlen(what);
+    for (const char *p = states; p && *p;) {
+        p += strspn(p, ", ");
+        size_t n = strcspn(p, ", ");
+        if (n == length && !strncmp(p, what, n)) return true;
+        p += n;
+    }
+    return !states;
+}
+
+static enum wsc_err read_counter(struct store_file *file, const char *name, int64_t *value)
+{
+    return store_has(file, name) ? store_read(file, name, STORE_I64, 0, 1, value) : WSC_OK;
+}
+
+/* Weights alone, unless the file also holds the state of a run and it is asked for. */
+static enum wsc_err load_file(struct run_state *s, struct store_file *file)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    const bool is_run = store_has(file, "global_step");
+    const struct memoryx_load what = {
+        .optimizer = is_run && asks_for(rc->load_checkpoint_states, "optimizer"),
+        .strict = !rc->disable_strict_checkpoint_loading};
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    if (is_run && asks_for(rc->load_checkpoint_states, "global_step"))
+        TRY(read_counter(file, "global_step", &s->step));
+    if (is_run && asks_for(rc->load_checkpoint_states, "dataloader"))
+        TRY(read_counter(file, "dataloader.samples_streamed", &s->samples));
+    return WSC_OK;
+}
+
+static enum wsc_err load_path(struct run_state *s, const char *path)
+{
+    struct store_file *file = NULL;
+    TRY(store_open(&file, path));
+    enum wsc_err rc = load_file(s, file);
+    store_close(&file);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
+}
+
+/* Rank 0 looks, all get the path; *path is NULL when there is nothing to load. */
+static enum wsc_err choose_path(struct run_state *s, char **path)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    enum wsc_err err = WSC_OK;
+    int64_t n_bytes = -1, step;
+    *path = NULL;
+    if (comm_rank(s->comm) == 0) {
+        if (rc->checkpoint_path) {
+            *path = wsc_strdup(WSC_MEM_RUN, rc->checkpoint_path);
+        } else if (rc->autoload_last_checkpoint) {
+            WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
+                     rc->model_dir);
+            err = store_newest(rc->model_dir, path, &step);
+        }
+        if (!err && *path) err = store_check(*path);
+        n_bytes = *path ? (int64_t)strlen(*path) : -1;
+    }
+    TRY(agree(s, err));
+    return comm_share(s->comm, path, &n_bytes);
+}
+
+enum wsc_err run_restore(struct run_state *s)
+{
+    char *path = NULL;
+    enum wsc_err rc = choose_path(s, &path);
+    for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
+    if (!rc && path) rc = agree(s, load_path(s, path));
+    if (!rc && path)
+        WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
+    if (path && !s->job->params->runconfig.checkpoint_path) s->saved_step = s->step;
+    wsc_free(path);
+    return rc;
+}

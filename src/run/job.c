@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/clock.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static bool trains(const struct run_state *s)
+{
+    enum conf_mode mode = s->job->params->runconfig.mode;
+    return mode == CONF_TRAIN || mode == CONF_TRAIN_AND_EVAL;
+}
+
+static bool evaluates(const struct run_state *s)
+{
+    enum conf_mode mode = s->job->params->runconfig.mode;
+    return mode == CONF_EVAL || mode == CONF_TRAIN_AND_EVAL;
+}
+
+/* ---- set up ---------------------------------------------------------------------------------- */
+
+static bool has_local_wafer(const struct run_cluster *c)
+{
+    for (int i = 0; i < c->net->topology->n_wafers; i++)
+        if (c->wafer[i]) return true;
+    return false;
+}
+
+static bool has_local_shard(const struct run_cluster *c)
+{
+    for (int i = 0; i < c->net->topology->n_shards; i++)
+        if (c->memoryx[i]) return true;
+    return false;
+}
+
+static enum wsc_err open_data(struct run_state *s)
+{
+    const struct conf_params *p = s->job->params;
+    const struct model *m = s->cluster->model;
+    if (!s->job->values || !has_local_wafer(s->cluster)) return WSC_OK;
+    if (trains(s)) TRY(data_source_open(&s->train_source, &p->train_input, m->T, m->V));
+    if (evaluates(s)) TRY(data_source_open(&s->eval_source, &p->eval_input, m->T, m->V));
+    return WSC_OK;
+}
+
+static enum wsc_err open_outputs(struct run_state *s)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    char path[4096];
+    if (comm_rank(s->comm)) return WSC_OK;
+    TRY(report_mkdir(rc->model_dir));
+    (void)snprintf(path, sizeof path, "%s/run.log", rc->model_dir);
+    TRY(wsc_log_open(path));
+    return store_prune(rc->model_dir, 0);
+}
+
+static enum wsc_err plan(struct run_state *s)
+{
+    const struct conf_params *p = s->job->params;
+    if (trains(s))
+        TRY(run_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
+    if (evaluates(s))
+        TRY(run_plan_batch(s->cluster, &p->eval_input, false, &s->eval_plan, &s->eval_batch));
+    return WSC_OK;
+}
+
+static enum wsc_err set_up_local(struct run_state *s)
+{
+    const struct run_job *job = s->job;
+    const struct memoryx_hooks hooks = {run_on_batch, run_on_texts, s};
+    TRY(run_check(job));
+    TRY(run_cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
+    TRY(plan(s));
+    TRY(open_outputs(s));
+    return open_data(s);
+}
+
+/* The last step of this run: num_steps from here, but never past max_steps. */
+static void choose_last_step(struct run_state *s)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    s->last_step = s->step;
+    if (!trains(s)) return;
+    int64_t last = rc->num_steps != CONF_NULL ? s->step + rc->num_steps : INT64_MAX;
+    if (rc->max_steps != CONF_NULL && rc->max_steps < last) last = rc->max_steps;
+    if (last > s->last_step) s->last_step = last;
+}
+
+static enum wsc_err open_metrics(struct run_state *s)
+{
+    if (comm_rank(s->comm)) return WSC_OK;
+    return report_metrics_open(&s->metrics, s->job->params->runconfig.model_dir,
+                               s->step ? s->step : -1);
+}
+
+static enum wsc_err set_up(struct run_state *s, bool *report)
+{
+    TRY(comm_agree(s->comm, set_up_local(s), report));
+    s->in_group = has_local_shard(s->cluster);
+    s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
+    run_log_start(s);
+    TRY(comm_agree(s->comm, s->job->values ? run_restore(s) : WSC_OK, report));
+    TRY(comm_agree(s->comm, open_metrics(s), report));
+    choose_last_step(s);
+    s->first_step = s->step;
+    s->first_samples = s->samples;
+    s->host_start_s = s->host_logged_s = wsc_clock_s();
+    s->host_logged_step = s->step;
+    return WSC_OK;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* eval_steps batches, or all whole batches of the data.  Every rank walks the same number; ranks
+ * without wafers have no data and learn it from the others. */
+static enum wsc_err count_eval_batches(struct run_state *s, int64_t *n)
+{
+    *n = s->job->params->runconfig.eval_steps;
+    if (*n != CONF_NULL) return WSC_OK;
+    int64_t here = s->job->values ? 0 : 1;
+    if (s->eval_source) here = data_source_n_samples(s->eval_source) / s->eval_batch.batch_size;
+    *n = comm_max(s->comm, here);
+    if (*n > 0) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "eval_input: fewer samples than one batch of %lld",
+                                  (long long)s->eval_batch.batch_size),
+                        "--set eval_input.batch_size=...");
+}
+
+static enum wsc_err evaluate(struct run_state *s)
+{
+    int64_t n;
+    TRY(count_eval_batches(s, &n));
+    const struct stream_pass pass = {
+        .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
+    const struct wafer_work work = {.plan = &s->eval_plan, .source = s->eval_source};
+    memset(&s->eval, 0, sizeof s->eval);
+    s->in_eval = true;
+    enum wsc_err err = run_pass(s->cluster, &pass, &work);
+    s->in_eval = false;
+    return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : run_log_eval_end(s);
+}
+
+static int64_t next_multiple(int64_t step, int64_t every)
+{
+    return every > 0 ? (step / every + 1) * every : INT64_MAX;
+}
+
+/* Where the roles have to stop: a checkpoint, an evaluation, a dump, the end. */
+static int64_t next_stop(const struct run_state *s)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    int64_t stop = s->last_step;
+    int64_t save = next_multiple(s->step, s->job->values ? rc->checkpoint_steps : 0);
+    int64_t eval = next_multiple(s->step, evaluates(s) ? rc->eval_frequency : 0);
+    if (save < stop) stop = save;
+    if (eval < stop) stop = eval;
+    if (s->job->dump_gradients && s->step == s->first_step) stop = s->step + 1;
+    return stop;
+}
+
+static enum wsc_err train_to(struct run_state *s, int64_t stop)
+{
+    const struct stream_pass pass = {.mode = STREAM_TRAIN,
+                                     .first_step = s->step,
+                                     .n_steps = stop - s->step,
+                                     .first_sample = s->samples,
+                                     .batch = s->train_batch,
+                                     .values = s->job->values};
+    const struct wafer_work work = {.plan = &s->train_plan, .source = s->train_source};
+    TRY(run_pass(s->cluster, &pass, &work));
+    s->samples += (stop - s->step) * s->train_batch.batch_size;
+    s->step = stop;
+    return WSC_OK;
+}
+
+static enum wsc_err after_training(struct run_state *s)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    const bool last = s->step == s->last_step;
+    if (s->job->dump_gradients && s->job->values && s->step == s->first_step + 1)
+        TRY(run_dump_gradients(s));
+    if (s->job->values && rc->checkpoint_steps > 0 && (last || s->step % rc->checkpoint_steps == 0))
+        TRY(run_save(s));
+    if (!evaluates(s)) return WSC_OK;
+    if (last || (rc->eval_frequency > 0 && s->step % rc->eval_frequency == 0)) return evaluate(s);
+    return WSC_OK;
+}
+
+static enum wsc_err train(struct run_state *s)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    if (s->job->values && rc->save_initial_checkpoint && s->step == 0) TRY(run_save(s));
+    if (comm_rank(s->comm) == 0) report_progress_start("train", s->last_step - s->first_step);
+    while (s->step < s->last_step) {
+        TRY(train_to(s, next_stop(s)));
+        TRY(after_training(s));
+    }
+    report_progress_end();
+    WSC_INFO("Training completed successfully!");
+    const double host_s = wsc_clock_s() - s->host_start_s;
+    WSC_INFO("Processed %lld sample(s) in %.2f seconds.",
+             (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
+    return comm_rank(s->comm) == 0 ? run_write_performance(s) : WSC_OK;
+}
+
+static enum wsc_err tokenize(const struct run_job *job, int32_t **tokens, int64_t *n_tokens)
+{
+    for (int i = 0; i < job->n_prompts; i++) {
+        n_tokens[i] = (int64_t)strlen(job->prompt[i]);
+        if (!n_tokens[i]) return WSC_RAISE(WSC_USAGE, "--prompt: an empty text");
+        TRY_NEW(tokens[i], WSC_MEM_RUN, n_tokens[i]);
+        for (int64_t k = 0; k < n_tokens[i]; k++)
+            tokens[i][k] = (unsigned char)job->prompt[i][k];
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err generate_from(struct run_state *s, const int32_t *const *tokens,
+                                  const int64_t *n_tokens)
+{
+    const struct run_job *job = s->job;
+    const int64_t seed = job->params->runconfig.seed;
+    const struct wafer_prompts prompts = {job->n_prompts,   tokens,     n_tokens,
+                                          job->temperature, job->top_k, (uint64_t)(seed > 0 ? seed : 0)};
+    struct conf_input input = {.batch_size = job->n_prompts, .micro_batch_size = CONF_NULL};
+    struct stream_pass pass = {
+        .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};
+    TRY(run_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
+    pass.batch.n_micro = 1;
+    const struct wafer_work work = {.plan = &s->eval_plan, .prompts = &prompts};
+    return run_pass(s->cluster, &pass, &work);
+}
+
+static enum wsc_err generate(struct run_state *s)
+{
+    const int n = s->job->n_prompts;
+    int32_t **tokens;
+    int64_t *n_tokens;
+    TRY_NEW(tokens, WSC_MEM_RUN, n);
+    TRY_NEW(n_tokens, WSC_MEM_RUN, n);
+    enum wsc_err rc = tokenize(s->job, tokens, n_tokens);
+    if (!rc) rc = generate_from(s, (const int32_t *const *)tokens, n_tokens);
+    for (int i = 0; i < n; i++)
+        wsc_free(tokens[i]);
+    wsc_free(tokens);
+    wsc_free(n_tokens);
+    return rc;
+}
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+static enum wsc_err work(struct run_state *s)
+{
+    switch (s->job->params->runconfig.mode) {
+    case CONF_TRAIN:
+    case CONF_TRAIN_AND_EVAL:
+        return train(s);
+    case CONF_EVAL:
+        return evaluate(s);
+    case CONF_GENERATE:
+        return generate(s);
+    }
+    return WSC_OK;
+}
+
+static void tear_down(struct run_state *s)
+{
+    report_progress_end();
+    report_metrics_close(&s->metrics);
+    data_source_close(&s->train_source);
+    data_source_close(&s->eval_source);
+    wsc_log_close();
+    run_cluster_destroy(&s->cluster);
+}
+
+/* An error in the middle of a run is this rank's alone; the others wait for its messages. */
+static void end_job(const struct run_state *s, enum wsc_err rc)
+{
+    if (comm_size(s->comm) == 1) return;
+    report_progress_end();
+    (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
+    comm_abort(wsc_err_exit_status(rc));
+}
+
+enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
+{
+    struct run_state s = {.comm = comm, .job = job, .saved_step = -1};
+    *report = true;
+    enum wsc_err rc = set_up(&s, report);
+    if (!rc) {
+        rc = work(&s);
+        if (rc) end_job(&s, rc);
+    }
+    tear_down(&s);
+    return rc;
+}

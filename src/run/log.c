@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+#include <wsc/clock.h>
+#include <wsc/data.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *kind_of(const struct run_state *s)
+{
+    return s->job->values ? "host" : "none";
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static struct report_step step_report(struct run_state *s, const struct memoryx_batch *b)
+{
+    const struct run_cluster *c = s->cluster;
+    const int64_t n = s->train_batch.batch_size;
+    const struct run_rates r =
+        run_rates_of(&c->hw, c->model, c->net->topology->n_wafers, n, b->time_ps);
+    const double host_s = wsc_clock_s() - s->host_logged_s;
+    const double host_samples = (double)((b->step - s->host_logged_step) * n);
+    const double host_rate = host_s > 0 ? host_samples / host_s : 0;
+    return (struct report_step){
+        .step = b->step,
+        .has_values = b->has_values,
+        .loss = b->loss,
+        .lr = b->learning_rate,
+        .grad_norm = b->grad_norm,
+        .loss_scale = 1,
+        .tokens = (s->first_samples + (b->step - s->first_step) * n) * c->model->T,
+        .virtual_time_ps = b->end.ps,
+        .step_time_ps = b->time_ps,
+        .samples_per_s = r.samples_per_s,
+        .tokens_per_s = r.tokens_per_s,
+        .host_samples_per_s = host_rate,
+        .host_tokens_per_s = host_rate * (double)c->model->T,
+        .has_hash = b->has_hash,
+        .weights_hash = b->weights_hash,
+        .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps}};
+}
+
+static void account(struct run_state *s, const struct memoryx_batch *b)
+{
+    s->total.compute_ps += b->compute_ps;
+    s->total.weights_wait_ps += b->weights_wait_ps;
+    s->total.reduce_wait_ps += b->reduce_wait_ps;
+    s->total.boundary_ps += b->boundary_ps;
+    s->total_time_ps += b->time_ps;
+    s->last_loss = b->loss;
+    report_rate_update(&s->rate, s->train_batch.batch_size, b->time_ps);
+}
+
+static void show_progress(const struct run_state *s, const struct memoryx_batch *b)
+{
+    char note[64];
+    if (b->has_values)
+        (void)snprintf(note, sizeof note, "loss %.4f", b->loss);
+    else
+        (void)snprintf(note, sizeof note, "%.3f ms/step", (double)b->time_ps * 1e-9);
+    report_progress(b->step - s->first_step, note);
+}
+
+static enum wsc_err on_train_batch(struct run_state *s, const struct memoryx_batch *b)
+{
+    const int64_t every = s->job->params->runconfig.log_steps;
+    account(s, b);
+    show_progress(s, b);
+    if (b->step % every && b->step != s->last_step) return WSC_OK;
+    const struct report_step step = step_report(s, b);
+    s->host_logged_s = wsc_clock_s();
+    s->host_logged_step = b->step;
+    report_log_train(&step, s->rate.rate, s->rate.global_rate);
+    return report_metrics_step(s->metrics, &step);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+static void on_eval_batch(struct run_state *s, const struct memoryx_batch *b)
+{
+    struct run_eval_sums *e = &s->eval;
+    const int64_t every = s->job->params->runconfig.log_steps;
+    e->n_batches++;
+    e->loss += b->loss;
+    e->sums.loss_sum += b->sums.loss_sum;
+    e->sums.n_tokens += b->sums.n_tokens;
+    e->sums.n_correct += b->sums.n_correct;
+    report_rate_update(&e->rate, s->eval_batch.batch_size, b->time_ps);
+    if (!b->has_values || e->n_batches % every) return;
+    report_log_eval(s->step, b->loss, e->rate.rate, e->rate.global_rate);
+}
+
+enum wsc_err run_log_eval_end(struct run_state *s)
+{
+    const struct run_eval_sums *e = &s->eval;
+    if (!s->job->values || !e->n_batches) return WSC_OK;
+    const double tokens = (double)e->sums.n_tokens;
+    const double loss = e->loss / (double)e->n_batches;
+    const double accuracy = (double)e->sums.n_correct / tokens;
+    const double perplexity = exp(e->sums.loss_sum / tokens);
+    report_log_eval_end(loss, accuracy, perplexity);
+    WSC_INFO("Evaluation completed successfully!");
+    return report_metrics_eval(s->metrics, s->step, loss, accuracy, perplexity, e->rate.samples);
+}
+
+enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch)
+{
+    struct run_state *s = ctx;
+    if (s->in_eval) {
+        on_eval_batch(s, batch);
+        return WSC_OK;
+    }
+    return on_train_batch(s, batch);
+}
+
+/* ---- generated texts ------------------------------------------------------------------------- */
+
+enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words)
+{
+    (void)ctx;
+    for (int64_t at = 0; at < n_words;) {
+        int64_t n = words[at++];
+        char *text;
+        TRY_NEW(text, WSC_MEM_RUN, n + 1);
+        data_decode_bytes(words + at, n, text);
+        (void)puts(text);
+        wsc_free(text);
+        at += n;
+    }
+    (void)fflush(stdout);
+    return WSC_OK;
+}
+
+/* ---- start and end --------------------------------------------------------------------------- */
+
+void run_log_start(const struct run_state *s)
+{
+    const struct run_cluster *c = s->cluster;
+    const struct stream_topology *t = c->net->topology;
+    const int64_t b = s->train_batch.batch_size;
+    char params[32];
+    report_si(params, sizeof params, (double)c->model->n_params);
+    WSC_INFO("%sparameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s",
+             params, c->model->n_stages, t->n_wafers, c->hw.cluster->name, t->n_nodes,
+             t->n_nodes == 1 ? "" : "s", t->n_shards, t->n_shards == 1 ? "" : "s",
+             comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
+    if (!b) return;
+    WSC_INFO("Effective batch size is %lld.", (long long)b);
+    const struct kernels_plan *p = &s->train_plan;
+    WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
+             p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train_batch.n_micro,
+             p->recompute ? "on" : "off");
+    if (p->spill_bytes_per_sequence)
+        WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
+                 (double)p->spill_bytes_per_sequence * 1e-6);
+    if (b % t->n_wafers)
+        WSC_WARNING("batch size %lld does not divide by %d systems: shares differ by one leaf; the "
+                    "real machine wants an even split",
+                    (long long)b, t->n_wafers);
+    if (s->train_batch.n_leaves < t->n_wafers)
+        WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
+                    (long long)s->train_batch.n_leaves, t->n_wafers);
+}
+
+static struct report_performance performance(const struct run_state *s)
+{
+    const struct run_cluster *c = s->cluster;
+    const struct run_job *job = s->job;
+    const int64_t steps = s->step - s->first_step, n_csx = c->net->topology->n_wafers;
+    const int64_t samples = steps * s->train_batch.batch_size;
+    const struct run_rates r = run_rates_of(&c->hw, c->model, n_csx, samples, s->total_time_ps);
+    const double host_s = wsc_clock_s() - s->host_start_s;
+    return (struct report_performance){
+        .num_csx = n_csx,
+        .ranks = comm_size(s->comm),
+        .roles = c->net->topology->n_roles,
+        .params = c->model->n_params,
+        .global_batch_size = s->train_batch.batch_size,
+        .micro_batch_size = s->train_plan.micro_batch,
+        .steps = steps,
+        .virtual_time_ps = s->total_time_ps,
+        .samples_per_s = r.samples_per_s,
+        .tokens_per_s = r.tokens_per_s,
+        .mfu = r.mfu,
+        .joules_per_token = r.joules_per_token,
+        .host_seconds = host_s,
+        .host_tokens_per_s = host_s > 0 ? (double)(samples * c->model->T) / host_s : 0,
+        .breakdown = s->total,
+        .model_name = job->params->file,
+        .params_file = job->params->file,
+        .cluster_file = job->cluster->file,
+        .cluster_name = job->cluster->name,
+        .cluster_hash = job->cluster->hash,
+        .numerics = kind_of(s),
+        .command = job->command};
+}
+
+enum wsc_err run_write_performance(struct run_state *s)
+{
+    const struct report_performance p = performance(s);
+    TRY(report_performance_write(s->job->params->runconfig.model_dir, &p));
+    return s->job->json ? report_performance_print(&p) : WSC_OK;
+}

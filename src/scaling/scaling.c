@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/scaling.h>
+
+#include <wsc/mem.h>
+#include <wsc/run.h>
+
+/* The first step streams into empty links, the second has the first one's boundary before it; from
+ * the third on, steps are alike. */
+enum { STEPS = 3 };
+
+static enum wsc_err keep_last(void *ctx, const struct memoryx_batch *batch)
+{
+    *(struct memoryx_batch *)ctx = *batch;
+    return WSC_OK;
+}
+
+static enum wsc_err simulate(struct comm *comm, const struct conf_params *params,
+                             const struct conf_cluster *cluster, struct report_scale_row *row)
+{
+    struct run_cluster *c = NULL;
+    struct memoryx_batch last = {0};
+    const struct memoryx_hooks hooks = {keep_last, NULL, &last};
+    struct kernels_plan plan;
+    struct stream_pass pass = {.mode = STREAM_TRAIN, .n_steps = STEPS};
+    const struct wafer_work work = {.plan = &plan};
+    enum wsc_err rc;
+    TRY_GOTO(run_cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
+    TRY_GOTO(run_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
+    TRY_GOTO(run_pass(c, &pass, &work), cleanup);
+    const int64_t n = params->runconfig.num_csx;
+    const struct run_rates r =
+        run_rates_of(&c->hw, c->model, n, pass.batch.batch_size, last.time_ps);
+    *row = (struct report_scale_row){
+        .params = c->model->n_params,
+        .num_csx = n,
+        .global_batch = pass.batch.batch_size,
+        .micro_batch = plan.micro_batch,
+        .tokens_per_s = r.tokens_per_s,
+        .samples_per_s = r.samples_per_s,
+        .step_time_ps = last.time_ps,
+        .breakdown = {last.compute_ps, last.weights_wait_ps, last.reduce_wait_ps, last.boundary_ps},
+        .mfu = r.mfu,
+        .joules_per_token = r.joules_per_token};
+cleanup:
+    run_cluster_destroy(&c);
+    return rc;
+}
+
+enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_cluster *cluster,
+                           int64_t num_csx, int64_t global_batch, struct report_scale_row *row)
+{
+    /* A shallow copy: only numbers differ, and the original owns the rest. */
+    struct conf_params params = *model->params;
+    struct comm *comm = NULL;
+    params.runconfig.num_csx = num_csx;
+    params.train_input.batch_size = global_batch;
+    enum wsc_err rc = comm_create(&comm, false);
+    if (!rc) rc = simulate(comm, &params, cluster, row);
+    row->model = model->name;
+    comm_destroy(&comm);
+    return rc;
+}
+
+static int64_t batch_for(const struct scaling_sweep *s, const struct conf_params *p, int64_t n)
+{
+    const int64_t per_csx =
+        s->batch_per_csx ? s->batch_per_csx : p->train_input.batch_size / p->runconfig.num_csx;
+    if (s->strong) return p->train_input.batch_size;
+    return (per_csx > 0 ? per_csx : 1) * n;
+}
+
+static void fill_speedup(struct report_scale_row *row, int n)
+{
+    const struct report_scale_row *base = row;
+    for (int i = 1; i < n; i++)
+        if (row[i].num_csx < base->num_csx) base = &row[i];
+    const double per_system = base->tokens_per_s / (double)base->num_csx;
+    for (int i = 0; i < n; i++) {
+        row[i].speedup = row[i].tokens_per_s / per_system;
+        row[i].efficiency = row[i].speedup / (double)row[i].num_csx;
+    }
+}
+
+static enum wsc_err run_model(const struct scaling_sweep *s, int m, struct report_scale_row *row)
+{
+    const struct scaling_model *model = &s->model[m];
+    for (int i = 0; i < s->n_counts; i++) {
+        const int64_t n = s->num_csx[i];
+        if (s->progress)
+            s->progress(s->progress_ctx, m * s->n_counts + i, s->n_models * s->n_counts,
+                        model->name);
+        TRY(scaling_point(model, s->cluster, n, batch_for(s, model->params, n), &row[i]));
+    }
+    fill_speedup(row, s->n_counts);
+    return WSC_OK;
+}
+
+enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct report_scale_row **rows)
+{
+    TRY_NEW(*rows, WSC_MEM_SCALING, sweep->n_models * sweep->n_counts);
+    for (int m = 0; m < sweep->n_models; m++) {
+        enum wsc_err rc = run_model(sweep, m, *rows + m * sweep->n_counts);
+        if (!rc) continue;
+        wsc_free(*rows);
+        *rows = NULL;
+        return wsc_err_frame(rc, __FILE__, __LINE__, sweep->model[m].name);
+    }
+    return WSC_OK;
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the table of datasets ------------------------------------------------------------------- */
+
+/* Index of the first entry whose name is not below @p name. */
+static int lower_bound(const struct store_file *f, const char *name)
+{
+    int lo = 0, hi = f->n_entries;
+    while (lo < hi) {
+        int mid = lo + (hi - lo) / 2;
+        if (strcmp(f->entry[mid]->name, name) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+struct store_entry *store_find(const struct store_file *f, const char *name)
+{
+    int i = lower_bound(f, name);
+    return i < f->n_entries && !strcmp(f->entry[i]->name, name) ? f->entry[i] : NULL;
+}
+
+static enum wsc_err make_room(struct store_file *f)
+{
+    if (f->n_entries < f->room) return WSC_OK;
+    int room = f->room ? 2 * f->room : 64;
+    struct store_entry **bigger =
+        wsc_realloc(WSC_MEM_STORE, f->entry, (size_t)room, sizeof(void *));
+    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of datasets");
+    f->entry = bigger;
+    f->room = room;
+    return WSC_OK;
+}
+
+enum wsc_err store_add(struct store_file *f, const char *name, struct store_entry **out)
+{
+    int at = lower_bound(f, name);
+    struct store_entry *e = NULL;
+    if (!*name || strchr(name, '/'))
+        return WSC_RAISE(WSC_USAGE, "%s: `%s` cannot be the name of a dataset", f->path, name);
+    if (store_find(f, name))
+        return WSC_RAISE(WSC_USAGE, "%s: dataset %s is defined twice", f->path, name);
+    TRY(make_room(f));
+    TRY_NEW(e, WSC_MEM_STORE, 1);
+    e->dset = H5I_INVALID_HID;
+    e->name = wsc_strdup(WSC_MEM_STORE, name);
+    if (!e->name) {
+        wsc_free(e);
+        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name of dataset");
+    }
+    for (int i = f->n_entries++; i > at; i--)
+        f->entry[i] = f->entry[i - 1];
+    f->entry[at] = e;
+    *out = e;
+    return WSC_OK;
+}
+
+bool store_has(const struct store_file *f, const char *name)
+{
+    return store_find(f, name) != NULL;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static struct store_file *make(const char *path)
+{
+    struct store_file *f = wsc_alloc(WSC_MEM_STORE, 1, sizeof *f);
+    store_h5_silence();
+    if (!f) return NULL;
+    f->file = H5I_INVALID_HID;
+    f->group.size = 1;
+    f->path = wsc_strdup(WSC_MEM_STORE, path);
+    if (f->path) return f;
+    wsc_free(f);
+    return NULL;
+}
+
+static herr_t close_hdf5(struct store_file *f)
+{
+    herr_t bad = 0;
+    for (int i = 0; i < f->n_entries; i++) {
+        hid_t dset = f->entry[i]->dset;
+        if (dset >= 0 && H5Dclose(dset) < 0) bad = -1;
+        f->entry[i]->dset = H5I_INVALID_HID;
+    }
+    if (f->file >= 0 && H5Fclose(f->file) < 0) bad = -1;
+    f->file = H5I_INVALID_HID;
+    return bad;
+}
+
+static void release(struct store_file **file)
+{
+    struct store_file *f = *file;
+    for (int i = 0; i < f->n_entries; i++) {
+        wsc_free(f->entry[i]->name);
+        wsc_free(f->entry[i]);
+    }
+    wsc_free(f->entry);
+    wsc_free(f->path);
+    wsc_free(f->tmp);
+    wsc_free(f);
+    *file = NULL;
+}
+
+void store_close(struct store_file **file)
+{
+    struct store_file *f = *file;
+    if (!f) return;
+    if (f->tmp && f->file >= 0) store_h5_abandon(f->file);
+    (void)close_hdf5(f);
+    if (f->tmp && f->group.rank == 0) (void)unlink(f->tmp);
+    release(file);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Alone on the group's first rank: plain open(2) gives the better error. */
+static enum wsc_err prepare(struct store_file *f)
+{
+    f->tmp = wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, f->path);
+    if (!f->tmp) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "temporary path");
+    return f->group.rank ? WSC_OK : store_touch(f->tmp);
+}
+
+enum wsc_err store_reserve(struct store_file *f, int64_t extra)
+{
+    return f->group.rank ? WSC_OK : store_h5_reserve(f->file, f->tmp, f->end, extra + STORE_MARGIN);
+}
+
+static enum wsc_err create_hdf5(struct store_file *f)
+{
+    static const double zoo_version = 0.5; /* layout of the Model Zoo's releases 2.4 to 2.10 */
+    static const int64_t our_version = STORE_VERSION;
+    hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), fcpl = H5Pcreate(H5P_FILE_CREATE);
+    (void)H5Pset_file_locking(fapl, false, true);
+    (void)H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
+    /* Object headers with checksums, and attributes above 64 KiB. */
+    (void)H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST);
+    (void)H5Pset_obj_track_times(fcpl, false);
+    enum wsc_err rc = store_group_driver(&f->group, fapl);
+    if (!rc) {
+        f->file = H5Fcreate(f->tmp, H5F_ACC_TRUNC, fcpl, fapl);
+        if (f->file < 0) rc = H5_RAISE(WSC_IO, "%s: cannot be created", f->tmp);
+    }
+    (void)H5Pclose(fcpl);
+    (void)H5Pclose(fapl);
+    if (!rc) rc = store_h5_set(f->file, f->tmp, "__version__", H5T_NATIVE_DOUBLE, &zoo_version);
+    if (!rc) rc = store_h5_set(f->file, f->tmp, STORE_ATTR_OURS, H5T_NATIVE_INT64, &our_version);
+    if (!rc) rc = store_reserve(f, 0);
+    return rc;
+}
+
+enum wsc_err store_create(struct store_file **out, const char *path,
+                          const struct store_group *group)
+{
+    struct store_file *f = make(path);
+    *out = NULL;
+    if (!f) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "open file");
+    if (group) f->group = *group;
+    enum wsc_err rc = store_group_agree(&f->group, prepare(f));
+    if (!rc) rc = store_group_agree(&f->group, create_hdf5(f));
+    if (rc) store_close(&f);
+    *out = f;
+    return rc;
+}
+
+/* What all ranks together wrote of a dataset. */
+struct total {
+    uint64_t sum, written;
+};
+_Static_assert(sizeof(struct total) == 2 * sizeof(uint64_t), "totals are added up as integers");
+
+static enum wsc_err check_totals(const struct store_file *f, const struct total *total)
+{
+    for (int i = 0; i < f->n_entries; i++) {
+        const struct store_entry *e = f->entry[i];
+        if (e->alias || total[i].written == (uint64_t)e->info.n) continue;
+        return WSC_RAISE(WSC_IO, "%s: %llu elements of dataset %s were written, expected %lld",
+                         f->path, (unsigned long long)total[i].written, e->name,
+                         (long long)e->info.n);
+    }
+    return WSC_OK;
+}
+
+/* Every rank ends up with the sums of the whole and writes the same attributes. */
+static enum wsc_err write_sums(struct store_file *f, struct total *total)
+{
+    for (int i = 0; i < f->n_entries; i++)
+        total[i] = (struct total){f->entry[i]->sum, (uint64_t)f->entry[i]->written};
+    TRY(store_group_sum(&f->group, &total->sum, 2 * f->n_entries));
+    TRY(check_totals(f, total));
+    for (int i = 0; i < f->n_entries; i++) {
+        const struct store_entry *e = f->entry[i];
+        int64_t sum = (int64_t)total[i].sum;
+        if (!e->alias) TRY(store_h5_set(e->dset, f->tmp, STORE_ATTR_SUM, H5T_NATIVE_INT64, &sum));
+    }
+    return WSC_OK;
+}
+
+/* The type by which h5py stores a bool. */
+static hid_t bool_type(void)
+{
+    static const int8_t no = 0, yes = 1;
+    hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
+    (void)H5Tenum_insert(type, "FALSE", &no);
+    (void)H5Tenum_insert(type, "TRUE", &yes);
+    return type;
+}
+
+static enum wsc_err flush(struct store_file *f)
+{
+    if (H5Fflush(f->file, H5F_SCOPE_GLOBAL) < 0)
+        return H5_RAISE(WSC_IO, "%s: cannot be written to disk", f->tmp);
+    return WSC_OK;
+}
+
+static enum wsc_err write_mark(struct store_file *f)
+{
+    static const int8_t yes = 1;
+    TRY(flush(f));
+    hid_t type = bool_type();
+    enum wsc_err rc = store_h5_set(f->file, f->tmp, STORE_ATTR_MARK, type, &yes);
+    (void)H5Tclose(type);
+    if (!rc) rc = flush(f); /* here a failure can still be handled, in closing it cannot */
+    return rc;
+}
+
+static enum wsc_err complete(struct store_file *f, struct total *total)
+{
+    /* 256 bytes hold a sum's attribute. */
+    TRY(store_group_agree(&f->group, total ? f->failed : WSC_NOMEM));
+    TRY(store_group_agree(&f->group, store_reserve(f, 256 * (int64_t)f->n_entries)));
+    TRY(store_group_agree(&f->group, write_sums(f, total)));
+    TRY(store_group_agree(&f->group, write_mark(f)));
+    return WSC_OK;
+}
+
+static enum wsc_err finish(struct store_file *f)
+{
+    struct total *total = wsc_alloc(WSC_MEM_STORE, (size_t)f->n_entries, sizeof *total);
+    enum wsc_err rc = complete(f, total);
+    wsc_free(total);
+    if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "checksums and mark");
+    if (close_hdf5(f) < 0) rc = H5_RAISE(WSC_IO, "%s: cannot be completed", f->tmp);
+    TRY(store_group_agree(&f->group, rc));
+    if (f->group.rank == 0) rc = store_publish(f->tmp, f->path);
+    TRY(store_group_agree(&f->group, rc));
+    return WSC_OK;
+}
+
+enum wsc_err store_commit(struct store_file **file)
+{
+    WSC_CHECK((*file)->tmp, "%s is open for reading", (*file)->path);
+    enum wsc_err rc = finish(*file);
+    if (rc)
+        store_close(file);
+    else
+        release(file);
+    return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum wsc_err check_complete(const struct store_file *f)
+{
+    int64_t version = 0;
+    bool ours = false;
+    TRY(store_h5_get_i64(f->file, f->path, STORE_ATTR_OURS, &version, &ours));
+    if (!ours) return WSC_OK;
+    if (version != STORE_VERSION)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has layout version %lld, expected %d",
+                                      f->path, (long long)version, STORE_VERSION),
+                            "it was written by another version of this program");
+    if (H5Aexists(f->file, STORE_ATTR_MARK) <= 0)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is incomplete", f->path),
+                            "the run that wrote it was interrupted: use an older checkpoint");
+    return WSC_OK;
+}
+
+struct listing {
+    struct store_file *f;
+    enum wsc_err rc;
+};
+
+static herr_t list_link(hid_t root, const char *name, const H5L_info_t *link, void *ctx)
+{
+    struct listing *l = ctx;
+    struct store_entry *e = NULL;
+    (void)root, (void)link;
+    l->rc = store_add(l->f, name, &e);
+    if (!l->rc) l->rc = store_entry_open(l->f, e);
+    if (e && e->dset >= 0) {
+        (void)H5Dclose(e->dset);
+        e->dset = H5I_INVALID_HID;
+    }
+    return l->rc ? -1 : 0;
+}
+
+static enum wsc_err list_datasets(struct store_file *f)
+{
+    struct listing l = {f, WSC_OK};
+    if (H5Literate(f->file, H5_INDEX_NAME, H5_ITER_INC, NULL, list_link, &l) >= 0) return WSC_OK;
+    if (!l.rc) return H5_RAISE(WSC_FORMAT, "%s: its contents cannot be listed", f->path);
+    (void)H5Eclear2(H5E_DEFAULT);
+    return l.rc;
+}
+
+enum wsc_err store_open(struct store_file **out, const char *path)
+{
+    struct store_file *f = make(path);
+    *out = NULL;
+    if (!f) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "open file");
+    enum wsc_err rc = store_h5_open(&f->file, path);
+    if (!rc) rc = check_complete(f);
+    if (!rc) rc = list_datasets(f);
+    if (rc) store_close(&f);
+    *out = f;
+    return rc;
+}
+
+static enum wsc_err check_sum(struct store_file *f, struct store_entry *e)
+{
+    int64_t expected = 0;
+    uint64_t found = 0;
+    bool present = false;
+    TRY(store_entry_open(f, e));
+    TRY(store_h5_get_i64(e->dset, f->path, STORE_ATTR_SUM, &expected, &present));
+    TRY(store_entry_sum(f, e, &found));
+    if (present && found != (uint64_t)expected)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_FORMAT, "%s: the values of %s differ from those that were written",
+                      f->path, e->name),
+            "the file is damaged; if it was edited on purpose, remove the attribute " STORE_ATTR_SUM
+            " of that dataset");
+    return WSC_OK;
+}
+
+enum wsc_err store_check(const char *path)
+{
+    struct store_file *f = NULL;
+    enum wsc_err rc = store_open(&f, path);
+    for (int i = 0; !rc && f && i < f->n_entries; i++)
+        rc = check_sum(f, f->entry[i]);
+    store_close(&f);
+    return rc;
+}

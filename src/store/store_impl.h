@@ -1,0 +1,125 @@
+/** What the files of `store` share: HDF5 handles and errors, the group, durable renaming. */
+#ifndef WSC_STORE_IMPL_H
+#define WSC_STORE_IMPL_H
+#include <wsc/store.h>
+
+#include <hdf5.h>
+
+#include <stddef.h>
+
+enum { STORE_MAX_DIMS = 3 };
+
+/** Layout version of our checkpoints, attribute `__wsc_version__`. */
+#define STORE_VERSION    1
+#define STORE_ATTR_OURS  "__wsc_version__"
+#define STORE_ATTR_MARK  "__SUCCESS__"
+#define STORE_ATTR_SUM   "__sum__"
+#define STORE_TMP_SUFFIX ".tmp"
+
+/* h5.c */
+
+/** Raise @p code with the given sentence and HDF5's innermost reason.  At once after the call that
+ *  failed: the next call into HDF5, also a close, forgets the reason. */
+enum wsc_err store_h5_raise(enum wsc_err code, const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5), cold));
+#define H5_RAISE(code, ...) store_h5_raise((code), __FILE__, __LINE__, __VA_ARGS__)
+
+/** Silence HDF5's printer; to be called before anything else is. */
+void store_h5_silence(void);
+/** Open a regular HDF5 file for reading, without file locks. */
+enum wsc_err store_h5_open(hid_t *file, const char *path) WSC_CHECKED;
+
+/** Before closing a file that will not be kept: let what HDF5 still wants to write go to memory.
+ *  After a failed write (disk full) closing would fail as well, and HDF5 crashes at exit over a
+ *  file that it could not close.  Without effect on a file written through MPI. */
+void store_h5_abandon(hid_t file);
+
+/** Take disk space for all that @p file has allocated, at least @p known bytes, and @p extra bytes
+ *  more, so that a full disk is noticed here: HDF5 1.10 cannot recover when writing its own tables
+ *  fails.  File systems that cannot reserve are left alone. */
+enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known,
+                              int64_t extra) WSC_CHECKED;
+/** Enough for the tables and attributes that one call adds. */
+enum { STORE_MARGIN = 1 << 16 };
+
+/** What a dataset is, after it passed the checks of store_h5_inspect(). */
+struct store_info {
+    int n_dims;
+    int64_t shape[STORE_MAX_DIMS];
+    int64_t n;          /**< elements */
+    H5T_class_t kind;   /**< H5T_INTEGER or H5T_FLOAT */
+    char type[16];      /**< "float32", "uint16" */
+    size_t chunk_bytes; /**< 0 when not chunked */
+    int64_t chunk_rows; /**< extent of a chunk along the first dimension */
+};
+/** Refuse external or virtual storage, foreign filters, other than numbers, ranks above
+ *  STORE_MAX_DIMS, absurd sizes, and storage that is not in the file. */
+enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
+                              struct store_info *info) WSC_CHECKED;
+/** Open dataset @p name at the root of @p file, which must be a hard link; @p dapl or H5P_DEFAULT.
+ */
+enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const char *name,
+                              hid_t dapl) WSC_CHECKED;
+/** Integer attribute of @p object: *present tells whether there is one. */
+enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
+                              bool *present) WSC_CHECKED;
+/** Scalar attribute of @p object from @p value in memory type @p type. */
+enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
+                          const void *value) WSC_CHECKED;
+
+/* group.c */
+
+/** Wait for all, and fail on all when one failed. */
+enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err mine) WSC_CHECKED;
+/** Add up @p x over the ranks, element by element, modulo 2^64. */
+enum wsc_err store_group_sum(const struct store_group *g, uint64_t *x, int n) WSC_CHECKED;
+/** Let @p fapl use the group's communicator. */
+enum wsc_err store_group_driver(const struct store_group *g, hid_t fapl) WSC_CHECKED;
+
+/* dir.c */
+
+/** Sync the closed file @p tmp, rename it to @p path, sync the folder. */
+enum wsc_err store_publish(const char *tmp, const char *path) WSC_CHECKED;
+/** Make an empty file @p path: the operating system's own words when that cannot be. */
+enum wsc_err store_touch(const char *path) WSC_CHECKED;
+
+/* file.c */
+
+/** A dataset of an open checkpoint. */
+struct store_entry {
+    char *name;
+    enum store_type type; /**< when being written */
+    struct store_info info;
+    hid_t dset;      /**< opened when first used, or -1 */
+    bool alias;      /**< a second name, without data of its own */
+    int64_t written; /**< elements this rank wrote */
+    uint64_t sum;    /**< of the elements this rank wrote */
+};
+
+struct store_file {
+    hid_t file;
+    char *path, *tmp; /**< tmp NULL when reading */
+    struct store_group group;
+    enum wsc_err failed;        /**< first failure of a write on this rank */
+    struct store_entry **entry; /**< sorted by name */
+    int n_entries, room;
+    int64_t end; /**< where the data of the last dataset end, when being written */
+};
+
+struct store_entry *store_find(const struct store_file *f, const char *name);
+/** New empty entry in its place; fails when there is one of this name. */
+enum wsc_err store_add(struct store_file *f, const char *name,
+                       struct store_entry **out) WSC_CHECKED;
+
+/** Reserve disk space (first rank) for what the file has, @p extra and a margin. */
+enum wsc_err store_reserve(struct store_file *f, int64_t extra) WSC_CHECKED;
+
+/* tensors.c */
+
+/** Sum over elements [first, first + n) of @p size bytes: does not depend on how a range is cut. */
+uint64_t store_sum(const void *data, size_t size, int64_t first, int64_t n);
+/** Read all of @p e in its stored width and add up. */
+enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e,
+                             uint64_t *sum) WSC_CHECKED;
+enum wsc_err store_entry_open(struct store_file *f, struct store_entry *e) WSC_CHECKED;
+#endif

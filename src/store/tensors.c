@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Elements per transfer: MPI-IO counts bytes in an int, so 8 bytes each must stay below 2^31. */
+static const int64_t max_piece = (int64_t)1 << 25;
+
+struct type_row {
+    hid_t memory, file;
+    size_t size;
+    const char *name;
+    H5T_class_t kind;
+};
+
+static struct type_row type_row(enum store_type type)
+{
+    switch (type) {
+    case STORE_F32:
+        return (struct type_row){H5T_NATIVE_FLOAT, H5T_IEEE_F32LE, 4, "float32", H5T_FLOAT};
+    case STORE_F64:
+        return (struct type_row){H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE, 8, "float64", H5T_FLOAT};
+    case STORE_I64:
+        return (struct type_row){H5T_NATIVE_INT64, H5T_STD_I64LE, 8, "int64", H5T_INTEGER};
+    }
+    WSC_CHECK(false, "type %d", (int)type);
+    return (struct type_row){0};
+}
+
+/* ---- checksum -------------------------------------------------------------------------------- */
+
+/* Steele, Lea & Flood 2014, "Fast splittable pseudorandom number generators", the 64-bit mix with
+ * the constants of SplitMix64. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ULL;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBULL;
+    return x ^ x >> 31;
+}
+
+static uint64_t element_bits(const char *at, size_t size)
+{
+    uint64_t bits = 0;
+    memcpy(&bits, at, size);
+    return bits;
+}
+
+uint64_t store_sum(const void *data, size_t size, int64_t first, int64_t n)
+{
+    static const uint64_t stride = 0x9E3779B97F4A7C15ULL; /* 2^64 / golden ratio, odd */
+    const char *at = data;
+    uint64_t sum = 0, place = (uint64_t)first * stride;
+    for (int64_t i = 0; i < n; i++, at += size) {
+        place += stride;
+        sum += mix((size == 4 ? element_bits(at, 4) : element_bits(at, size)) ^ place);
+    }
+    return sum;
+}
+
+/* ---- transfers ------------------------------------------------------------------------------- */
+
+/* A box of the dataset seen as (rows, columns). */
+struct box {
+    hsize_t first[2], count[2];
+    int64_t n;
+};
+
+/* The largest box at the start of the flat range [first, first + n): the rest of a row, or whole
+ * rows. */
+static struct box next_box(const struct store_info *info, int64_t first, int64_t n)
+{
+    int64_t columns = info->n_dims == 2 ? info->shape[1] : info->n;
+    int64_t row = first / columns, column = first % columns;
+    struct box b = {{(hsize_t)row, (hsize_t)column}, {1, 1}, 0};
+    if (column == 0 && n >= columns && columns <= max_piece) {
+        int64_t rows = (n < max_piece ? n : max_piece) / columns;
+        b.count[0] = (hsize_t)rows;
+        b.count[1] = (hsize_t)columns;
+        b.n = rows * columns;
+        return b;
+    }
+    b.n = columns - column < n ? columns - column : n;
+    if (b.n > max_piece) b.n = max_piece;
+    b.count[1] = (hsize_t)b.n;
+    return b;
+}
+
+/* Select @p b in the dataset's space of @p n_dims dimensions. */
+static herr_t select_box(hid_t space, int n_dims, const struct box *b)
+{
+    if (n_dims == 0) return H5Sselect_all(space);
+    int skip = n_dims == 1; /* rank 1 is a single row */
+    return H5Sselect_hyperslab(space, H5S_SELECT_SET, b->first + skip, NULL, b->count + skip, NULL);
+}
+
+struct transfer {
+    const char *path, *name;
+    hid_t dset, memory;
+    const struct store_info *info;
+    size_t size;
+    void *in;        /* reading: where to */
+    const void *out; /* writing: where from; NULL when reading */
+};
+
+static enum wsc_err move_box(const struct transfer *t, const struct box *b, int64_t offset)
+{
+    hsize_t n = (hsize_t)b->n;
+    size_t at = (size_t)offset * t->size;
+    hid_t space = H5Dget_space(t->dset), mem = H5Screate_simple(1, &n, NULL);
+    herr_t bad = space < 0 || mem < 0 ? -1 : select_box(space, t->info->n_dims, b);
+    enum wsc_err rc = WSC_OK;
+    if (bad >= 0 && t->out)
+        bad = H5Dwrite(t->dset, t->memory, mem, space, H5P_DEFAULT, (const char *)t->out + at);
+    else if (bad >= 0)
+        bad = H5Dread(t->dset, t->memory, mem, space, H5P_DEFAULT, (char *)t->in + at);
+    if (bad < 0)
+        rc = H5_RAISE(WSC_IO, "%s: dataset %s cannot be %s", t->path, t->name,
+                      t->out ? "written" : "read");
+    if (mem >= 0) (void)H5Sclose(mem);
+    if (space >= 0) (void)H5Sclose(space);
+    return rc;
+}
+
+static enum wsc_err move_range(const struct transfer *t, int64_t first, int64_t n)
+{
+    for (int64_t done = 0; done < n;) {
+        struct box b = next_box(t->info, first + done, n - done);
+        TRY(move_box(t, &b, done));
+        done += b.n;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err find(const struct store_file *f, const char *name, struct store_entry **e)
+{
+    *e = store_find(f, name);
+    if (!*e) return WSC_RAISE(WSC_FORMAT, "%s: has no dataset %s", f->path, name);
+    return WSC_OK;
+}
+
+static void check_range(const struct store_file *f, const struct store_entry *e, int64_t first,
+                        int64_t n)
+{
+    WSC_CHECK(first >= 0 && n >= 0 && first <= e->info.n && n <= e->info.n - first,
+              "%s: %s: elements [%lld, +%lld) of %lld", f->path, e->name, (long long)first,
+              (long long)n, (long long)e->info.n);
+}
+
+enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
+                         const void *data)
+{
+    struct store_entry *e = NULL;
+    TRY(find(f, name, &e));
+    WSC_CHECK(f->tmp && !e->alias, "%s: %s cannot be written", f->path, name);
+    check_range(f, e, first, n);
+    struct type_row row = type_row(e->type);
+    struct transfer t = {f->tmp, name, e->dset, row.memory, &e->info, row.size, NULL, data};
+    enum wsc_err rc = n ? move_range(&t, first, n) : WSC_OK;
+    if (rc) {
+        f->failed = rc;
+        return wsc_err_frame(rc, __FILE__, __LINE__, "write elements");
+    }
+    e->written += n;
+    e->sum += store_sum(data, row.size, first, n);
+    return WSC_OK;
+}
+
+enum wsc_err store_entry_open(struct store_file *f, struct store_entry *e)
+{
+    if (e->dset >= 0) return WSC_OK;
+    TRY(store_h5_dataset(&e->dset, f->file, f->path, e->name, H5P_DEFAULT));
+    TRY(store_h5_inspect(f->path, e->name, e->dset, &e->info));
+    if (e->info.n_dims > 2 || !e->info.n)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: %s has rank %d and %lld elements, expected rank 0 to 2 "
+                         "and at least one element",
+                         f->path, e->name, e->info.n_dims, (long long)e->info.n);
+    return WSC_OK;
+}
+
+enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
+                        int64_t n, void *data)
+{
+    struct store_entry *e = NULL;
+    TRY(find(f, name, &e));
+    WSC_CHECK(!f->tmp, "%s is open for writing", f->path);
+    check_range(f, e, first, n);
+    struct type_row row = type_row(type);
+    if (e->info.kind != row.kind)
+        return WSC_RAISE(WSC_FORMAT, "%s: %s holds %s, expected %s", f->path, name, e->info.type,
+                         row.name);
+    TRY(store_entry_open(f, e));
+    struct transfer t = {f->path, name, e->dset, row.memory, &e->info, row.size, data, NULL};
+    if (n) TRY(move_range(&t, first, n));
+    return WSC_OK;
+}
+
+enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e, uint64_t *sum)
+{
+    static const int64_t piece = (int64_t)1 << 18;
+    hid_t type = H5Dget_type(e->dset);
+    struct transfer t = {f->path, e->name, e->dset, type, &e->info, H5Tget_size(type), NULL, NULL};
+    enum wsc_err rc = WSC_OK;
+    *sum = 0;
+    t.in = wsc_alloc_raw(WSC_MEM_STORE, (size_t)piece, t.size);
+    if (!t.in) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffer for checking");
+    for (int64_t first = 0; first < e->info.n && !rc; first += piece) {
+        int64_t n = e->info.n - first < piece ? e->info.n - first : piece;
+        rc = move_range(&t, first, n);
+        if (!rc) *sum += store_sum(t.in, t.size, first, n);
+    }
+    wsc_free(t.in);
+    (void)H5Tclose(type);
+    return rc;
+}
+
+/* ---- names and shapes ------------------------------------------------------------------------ */
+
+/* -1 leaves the reason on HDF5's stack: the handles are closed by the caller. */
+static hid_t create_dataset(struct store_file *f, const struct store_entry *e, hid_t space,
+                            hid_t plist)
+{
+    (void)H5Pset_layout(plist, H5D_CONTIGUOUS);
+    /* Space now, so that all ranks agree where; no fill, as every element will be written. */
+    (void)H5Pset_alloc_time(plist, H5D_ALLOC_TIME_EARLY);
+    (void)H5Pset_fill_time(plist, H5D_FILL_TIME_NEVER);
+    (void)H5Pset_obj_track_times(plist, false);
+    hid_t type = type_row(e->type).file;
+    return H5Dcreate2(f->file, e->name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+}
+
+static enum wsc_err define_entry(struct store_file *f, struct store_entry *e)
+{
+    hsize_t dims[2] = {(hsize_t)e->info.shape[0], (hsize_t)e->info.shape[1]};
+    hid_t space = H5Screate_simple(e->info.n_dims, dims, NULL);
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    enum wsc_err rc = WSC_OK;
+    e->dset = create_dataset(f, e, space, plist);
+    if (e->dset < 0) rc = H5_RAISE(WSC_IO, "%s: dataset %s cannot be created", f->tmp, e->name);
+    (void)H5Pclose(plist);
+    (void)H5Sclose(space);
+    haddr_t offset = rc ? HADDR_UNDEF : H5Dget_offset(e->dset);
+    if (offset != HADDR_UNDEF) f->end = (int64_t)offset + e->info.n * 8;
+    return rc ? rc : store_reserve(f, 0);
+}
+
+enum wsc_err store_define(struct store_file *f, const char *name, enum store_type type, int n_dims,
+                          const int64_t *shape)
+{
+    struct store_entry *e = NULL;
+    struct type_row row = type_row(type);
+    struct store_info info = {.n_dims = n_dims, .n = 1, .kind = row.kind};
+    WSC_CHECK(f->tmp && (n_dims == 1 || n_dims == 2), "%s: %s: rank %d", f->path, name, n_dims);
+    for (int d = 0; d < n_dims; d++) {
+        info.shape[d] = shape[d];
+        WSC_CHECK(shape[d] > 0 && !__builtin_mul_overflow(info.n, shape[d], &info.n) &&
+                      info.n <= INT64_MAX / 8,
+                  "%s: %s: extent %lld", f->path, name, (long long)shape[d]);
+    }
+    memcpy(info.type, row.name, strlen(row.name) + 1);
+    TRY(store_add(f, name, &e));
+    e->type = type;
+    e->info = info;
+    enum wsc_err rc = store_group_agree(&f->group, define_entry(f, e));
+    if (rc) f->failed = rc;
+    return rc;
+}
+
+enum wsc_err store_link(struct store_file *f, const char *name, const char *alias)
+{
+    struct store_entry *target = NULL, *e = NULL;
+    TRY(find(f, name, &target));
+    WSC_CHECK(f->tmp, "%s is open for reading", f->path);
+    TRY(store_add(f, alias, &e));
+    e->alias = true;
+    e->type = target->type;
+    e->info = target->info;
+    if (H5Lcreate_hard(f->file, name, f->file, alias, H5P_DEFAULT, H5P_DEFAULT) < 0) {
+        f->failed = H5_RAISE(WSC_IO, "%s: %s cannot be linked to %s", f->tmp, alias, name);
+        return f->failed;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_dims, int64_t *shape)
+{
+    struct store_entry *e = NULL;
+    TRY(find(f, name, &e));
+    *n_dims = e->info.n_dims;
+    shape[0] = e->info.shape[0];
+    shape[1] = e->info.shape[1];
+    return WSC_OK;
+}
+
+enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx)
+{
+    for (int i = 0; i < f->n_entries; i++) {
+        const struct store_entry *e = f->entry[i];
+        TRY(visit(ctx, e->name, e->info.type, e->info.n_dims, e->info.shape));
+    }
+    return WSC_OK;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Far above any configuration text; a hostile attribute cannot ask for more. */
+static const size_t max_text_bytes = (size_t)64 << 20;
+
+enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value)
+{
+    WSC_CHECK(f->tmp, "%s is open for reading", f->path);
+    hid_t type = H5Tcopy(H5T_C_S1);
+    size_t bytes = strlen(value);
+    (void)H5Tset_size(type, bytes ? bytes : 1);
+    (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
+    (void)H5Tset_cset(type, H5T_CSET_UTF8);
+    enum wsc_err rc = store_group_agree(&f->group, store_reserve(f, (int64_t)bytes));
+    if (!rc) rc = store_h5_set(f->file, f->tmp, name, type, value);
+    (void)H5Tclose(type);
+    if (rc) f->failed = rc;
+    return rc;
+}
+
+bool store_has_text(const struct store_file *f, const char *name)
+{
+    return H5Aexists(f->file, name) > 0;
+}
+
+/* Fixed-length text into a block of its size and a NUL. */
+static enum wsc_err read_fixed(const struct store_file *f, hid_t attr, hid_t type, char **value)
+{
+    size_t bytes = H5Tget_size(type);
+    if (bytes > max_text_bytes)
+        return WSC_RAISE(WSC_FORMAT, "%s: a text of %zu bytes is too long", f->path, bytes);
+    char *text = wsc_alloc(WSC_MEM_STORE, bytes + 1, 1);
+    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
+    if (H5Aread(attr, type, text) < 0) {
+        wsc_free(text);
+        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", f->path);
+    }
+    *value = text;
+    return WSC_OK;
+}
+
+/* Text of any length, as h5py writes it: HDF5 hands out a block of its own. */
+static enum wsc_err read_variable(const struct store_file *f, hid_t attr, hid_t type, char **value)
+{
+    char *text = NULL;
+    if (H5Aread(attr, type, (void *)&text) < 0)
+        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", f->path);
+    *value = wsc_strdup(WSC_MEM_STORE, text ? text : "");
+    (void)H5free_memory(text);
+    return *value ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
+}
+
+static enum wsc_err read_text(const struct store_file *f, hid_t attr, const char *name,
+                              char **value)
+{
+    enum wsc_err rc;
+    hid_t type = H5Aget_type(attr), space = H5Aget_space(attr);
+    bool text = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
+                H5Sget_simple_extent_npoints(space) == 1;
+    if (!text)
+        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not a text", f->path, name);
+    else if (H5Tis_variable_str(type) > 0)
+        rc = read_variable(f, attr, type, value);
+    else
+        rc = read_fixed(f, attr, type, value);
+    if (space >= 0) (void)H5Sclose(space);
+    if (type >= 0) (void)H5Tclose(type);
+    return rc;
+}
+
+enum wsc_err store_get_text(struct store_file *f, const char *name, char **value)
+{
+    *value = NULL;
+    if (!store_has_text(f, name))
+        return WSC_RAISE(WSC_FORMAT, "%s: has no attribute %s", f->path, name);
+    hid_t attr = H5Aopen(f->file, name, H5P_DEFAULT);
+    if (attr < 0) return H5_RAISE(WSC_FORMAT, "%s: attribute %s is unreadable", f->path, name);
+    enum wsc_err rc = read_text(f, attr, name, value);
+    (void)H5Aclose(attr);
+    return rc;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/stream.h>
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Part @p i of @p n nearly equal contiguous parts of @p total: the first ones get one more. */
+static int64_t part_start(int64_t total, int64_t i, int64_t n)
+{
+    int64_t base = total / n, rest = total % n;
+    return i * base + (i < rest ? i : rest);
+}
+
+void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                   int64_t *first, int64_t *end)
+{
+    int64_t micro_first = part_start(b->n_leaves, micro, b->n_micro);
+    int64_t micro_leaves = part_start(b->n_leaves, micro + 1, b->n_micro) - micro_first;
+    *first = micro_first + part_start(micro_leaves, w_first, b->n_wafers);
+    *end = micro_first + part_start(micro_leaves, w_end, b->n_wafers);
+}
+
+int64_t stream_samples(const struct stream_batch *b, int64_t first_leaf, int64_t end_leaf)
+{
+    int64_t first = first_leaf * b->leaf_samples, end = end_leaf * b->leaf_samples;
+    if (first > b->batch_size) first = b->batch_size;
+    if (end > b->batch_size) end = b->batch_size;
+    return end - first;
+}
+
+int64_t stream_max_samples(const struct stream_batch *b)
+{
+    /* Micro-batch 0 is among the largest, and wafer 0's share of it too. */
+    int64_t first, end;
+    stream_leaves(b, 0, 0, 1, &first, &end);
+    return stream_samples(b, first, end);
+}
+
+void stream_slice(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *n)
+{
+    int64_t n_blocks = (n_elems + STREAM_BLOCK_ELEMS - 1) / STREAM_BLOCK_ELEMS;
+    int64_t begin = part_start(n_blocks, m, n_shards) * STREAM_BLOCK_ELEMS;
+    int64_t end = part_start(n_blocks, m + 1, n_shards) * STREAM_BLOCK_ELEMS;
+    *first = begin < n_elems ? begin : n_elems;
+    *n = (end < n_elems ? end : n_elems) - *first;
+}
+
+int64_t stream_stage_slice_elems(const struct model *model, int stage, int m, int n_shards)
+{
+    const struct model_stage *st = &model->stage[stage];
+    int64_t total = 0, first, n;
+    for (int v = 0; v < st->n_views; v++) {
+        stream_slice(model->tensor[st->view[v].tensor].n_elems, m, n_shards, &first, &n);
+        total += n;
+    }
+    return total;
+}
+
+/* Where the parts of a slice lie in the whole vector: calls @p copy for each. */
+struct slice_copy {
+    char *whole, *slice;
+    int64_t elem_bytes;
+    bool to_whole;
+};
+
+static void copy_slice(const struct model *model, int stage, int m, int n_shards,
+                       const struct slice_copy *c)
+{
+    const struct model_stage *st = &model->stage[stage];
+    int64_t done = 0, first, n;
+    for (int v = 0; v < st->n_views; v++) {
+        stream_slice(model->tensor[st->view[v].tensor].n_elems, m, n_shards, &first, &n);
+        char *whole = c->whole + (st->view[v].offset + first) * c->elem_bytes;
+        char *slice = c->slice + done * c->elem_bytes;
+        size_t bytes = (size_t)(n * c->elem_bytes);
+        if (bytes) memcpy(c->to_whole ? whole : slice, c->to_whole ? slice : whole, bytes);
+        done += n;
+    }
+}
+
+void stream_slice_scatter(const struct model *model, int stage, int m, int n_shards,
+                          const void *slice, void *stage_vector, int64_t elem_bytes)
+{
+    /* The cast only drops const: to_whole reads the slice. */
+    struct slice_copy c = {stage_vector, (char *)(uintptr_t)slice, elem_bytes, true};
+    copy_slice(model, stage, m, n_shards, &c);
+}
+
+void stream_slice_gather(const struct model *model, int stage, int m, int n_shards,
+                         const void *stage_vector, void *slice, int64_t elem_bytes)
+{
+    struct slice_copy c = {(char *)(uintptr_t)stage_vector, slice, elem_bytes, false};
+    copy_slice(model, stage, m, n_shards, &c);
+}
+
+int64_t stream_weight_bytes(const struct model *model, int stage)
+{
+    return model->stage[stage].n_elems * num_format_bytes(model->format);
+}
+
+int64_t stream_grad_bytes(const struct model *model, int stage)
+{
+    /* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
+    enum { GRADIENT_BYTES = 4 };
+    return model->stage[stage].n_elems * GRADIENT_BYTES;
+}
+
+int64_t stream_per_shard_bytes(int64_t bytes, int n_shards)
+{
+    return (bytes + n_shards - 1) / n_shards;
+}
+
+/* ---- how far a sender may run ahead ---------------------------------------------------------- */
+
+enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
+                                  bool training, int64_t n_micro, int64_t window_bytes)
+{
+    struct stream_window *w;
+    TRY_NEW(w, WSC_MEM_STREAM, 1);
+    *out = w;
+    int per_pass = model_n_transfers(model, training);
+    w->n_transfers = per_pass * n_micro;
+    TRY_NEW(w->need, WSC_MEM_STREAM, w->n_transfers);
+    int64_t oldest = 0, inside = 0; /* transfers oldest .. q are in the window */
+    for (int64_t q = 0; q < w->n_transfers; q++) {
+        inside += stream_weight_bytes(model, model_transfer_at(model, (int)(q % per_pass)).stage);
+        for (; inside > window_bytes && oldest < q; oldest++) {
+            int k = (int)(oldest % per_pass);
+            inside -= stream_weight_bytes(model, model_transfer_at(model, k).stage);
+        }
+        w->need[q] = oldest - 1;
+    }
+    return WSC_OK;
+}
+
+void stream_window_destroy(struct stream_window **w)
+{
+    if (!*w) return;
+    wsc_free((*w)->need);
+    wsc_free(*w);
+    *w = NULL;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/stream.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+static void expect(const struct comm_msg *msg, int32_t kind, int64_t step, int index)
+{
+    WSC_CHECK(msg->kind == kind && msg->step == step && msg->index == index,
+              "got message %d of step %lld, index %d; expected %d of step %lld, index %d",
+              (int)msg->kind, (long long)msg->step, (int)msg->index, (int)kind, (long long)step,
+              index);
+}
+
+enum wsc_err stream_recv_data(struct comm_link *link, int32_t kind, int64_t step, int index,
+                              struct comm_msg *msg)
+{
+    TRY(comm_recv(link, msg));
+    expect(msg, kind, step, index);
+    return WSC_OK;
+}
+
+/* Put shard @p m's part into the whole vector, which the first part creates. */
+static enum wsc_err put_part(struct stream_net *net, int stage, int m, int n_shards,
+                             struct comm_msg *part, struct comm_buf **whole)
+{
+    if (!part->payload) return WSC_OK;
+    const int64_t elem_bytes = num_format_bytes(net->model->format);
+    if (!*whole)
+        TRY(comm_buf_create(net->comm, whole, net->model->stage[stage].n_elems * elem_bytes));
+    stream_slice_scatter(net->model, stage, m, n_shards, comm_buf_data(part->payload),
+                         comm_buf_data(*whole), elem_bytes);
+    comm_buf_unref(&part->payload);
+    return WSC_OK;
+}
+
+enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_ports *ports,
+                                 int64_t step, int index, int stage, struct comm_msg *msg)
+{
+    const struct stream_side *up = &ports->up;
+    TRY(stream_recv_data(up->weights[0], STREAM_MSG_WEIGHTS, step, index, msg));
+    if (up->n == 1) return WSC_OK;
+    struct comm_buf *whole = NULL;
+    TRY(put_part(net, stage, 0, up->n, msg, &whole));
+    for (int m = 1; m < up->n; m++) {
+        struct comm_msg part;
+        TRY(stream_recv_data(up->weights[m], STREAM_MSG_WEIGHTS, step, index, &part));
+        TRY(put_part(net, stage, m, up->n, &part, &whole));
+        msg->span = vtime_span_max(msg->span, part.span);
+        msg->bytes += part.bytes;
+        for (int f = 0; f < COMM_MSG_FIELDS; f++)
+            if (part.field[f] > msg->field[f]) msg->field[f] = part.field[f];
+    }
+    msg->payload = whole;
+    return WSC_OK;
+}
+
+enum wsc_err stream_send_weights(const struct stream_ports *ports, struct comm_msg *msg)
+{
+    for (int i = 0; i < ports->down.n; i++) {
+        struct comm_msg copy = *msg;
+        copy.payload = comm_buf_ref(msg->payload);
+        TRY(comm_send(ports->down.weights[i], &copy));
+    }
+    comm_buf_unref(&msg->payload);
+    return WSC_OK;
+}
+
+enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
+                                struct vtime at)
+{
+    const struct comm_msg msg = {
+        .kind = STREAM_MSG_CREDIT, .index = index, .step = step, .span = vtime_at(at)};
+    for (int i = 0; i < ports->up.n; i++)
+        TRY(comm_signal(ports->up.credit[i], &msg));
+    return WSC_OK;
+}
+
+enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
+                                struct vtime *at)
+{
+    *at = (struct vtime){0};
+    for (int i = 0; i < ports->down.n; i++) {
+        struct comm_msg msg;
+        TRY(stream_recv_data(ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
+        *at = vtime_max(*at, msg.span.last);
+    }
+    return WSC_OK;
+}
+
+/* Shard @p m's part of a list of whole vectors. */
+static enum wsc_err cut_part(struct stream_net *net, int stage, int m, int n_shards, int n_sums,
+                             struct comm_buf *whole, struct comm_buf **part)
+{
+    const int64_t n_elems = net->model->stage[stage].n_elems;
+    const int64_t n_part = stream_stage_slice_elems(net->model, stage, m, n_shards);
+    TRY(comm_buf_create(net->comm, part, n_sums * n_part * (int64_t)sizeof(float)));
+    for (int i = 0; i < n_sums; i++)
+        stream_slice_gather(net->model, stage, m, n_shards,
+                            (const float *)comm_buf_data(whole) + i * n_elems,
+                            (float *)comm_buf_data(*part) + i * n_part, sizeof(float));
+    return WSC_OK;
+}
+
+enum wsc_err stream_send_up(struct stream_net *net, const struct stream_ports *ports,
+                            struct comm_msg *msg, int stage, int n_sums)
+{
+    const int n = ports->up.n;
+    if (n == 1) return comm_send(ports->up.data[0], msg);
+    const bool is_cut = msg->kind == STREAM_MSG_GRADS;
+    for (int m = 0; m < n; m++) {
+        struct comm_msg part = *msg;
+        if (is_cut) part.bytes = stream_per_shard_bytes(msg->bytes, n);
+        if (is_cut && msg->payload) {
+            part.payload = NULL;
+            TRY(cut_part(net, stage, m, n, n_sums, msg->payload, &part.payload));
+        } else {
+            part.payload = comm_buf_ref(msg->payload);
+        }
+        TRY(comm_send(ports->up.data[m], &part));
+    }
+    comm_buf_unref(&msg->payload);
+    return WSC_OK;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wafer_impl.h"
+
+#include <wsc/mem.h>
+#include <wsc/rng.h>
+
+#include <math.h>
+#include <string.h>
+
+/* The prompts of this wafer: a contiguous share of all. */
+struct writer {
+    struct wafer *w;
+    int first, n;
+    int64_t T;
+    int64_t length_max;   /* of any text at the end */
+    int32_t *text;        /* owned (n, length_max) */
+    int64_t *length;      /* owned (n) */
+    int64_t *position;    /* owned (n): of the last token inside the window */
+    float *scratch;       /* owned (V) */
+};
+
+static void writer_fini(struct writer *g)
+{
+    wsc_free(g->text);
+    wsc_free(g->length);
+    wsc_free(g->position);
+    wsc_free(g->scratch);
+}
+
+static enum wsc_err writer_init(struct writer *g, struct wafer *w)
+{
+    const struct wafer_prompts *p = w->work.prompts;
+    const int n_wafers = w->net->topology->n_wafers;
+    *g = (struct writer){.w = w, .T = w->net->model->T};
+    g->first = (int)((int64_t)p->n * w->index / n_wafers);
+    g->n = (int)((int64_t)p->n * (w->index + 1) / n_wafers) - g->first;
+    for (int i = g->first; i < g->first + g->n; i++) {
+        int64_t length = p->n_tokens[i] + w->pass->n_steps;
+        if (length > g->length_max) g->length_max = length;
+    }
+    TRY_NEW(g->text, WSC_MEM_WAFER, g->n * g->length_max);
+    TRY_NEW(g->length, WSC_MEM_WAFER, g->n);
+    TRY_NEW(g->position, WSC_MEM_WAFER, g->n);
+    TRY_NEW(g->scratch, WSC_MEM_WAFER, w->net->model->V);
+    for (int i = 0; i < g->n; i++) {
+        g->length[i] = p->n_tokens[g->first + i];
+        memcpy(g->text + i * g->length_max, p->tokens[g->first + i],
+               (size_t)g->length[i] * sizeof(int32_t));
+    }
+    return WSC_OK;
+}
+
+/* The newest tokens that fit the model's context, one text per row; causality hides the padding. */
+static void fill_batch(struct writer *g)
+{
+    struct data_batch *b = g->w->batch;
+    b->n = g->n;
+    memset(b->input_ids, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
+    memset(b->labels, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
+    memset(b->mask, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
+    for (int i = 0; i < g->n; i++) {
+        int64_t shown = g->length[i] < g->T ? g->length[i] : g->T;
+        memcpy(b->input_ids + i * g->T, g->text + i * g->length_max + g->length[i] - shown,
+               (size_t)shown * sizeof(int32_t));
+        g->position[i] = shown - 1;
+    }
+}
+
+static int64_t most_likely(const float *logits, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t v = 1; v < n; v++)
+        if (logits[v] > logits[best]) best = v;
+    return best;
+}
+
+/* Logits below the k-th largest are out of the draw. */
+static float kth_largest(struct writer *g, const float *logits, int64_t n, int64_t k)
+{
+    memcpy(g->scratch, logits, (size_t)n * sizeof(float));
+    float bound = -INFINITY;
+    for (int64_t i = 0; i < k; i++) {
+        int64_t best = most_likely(g->scratch, n);
+        bound = g->scratch[best];
+        g->scratch[best] = -INFINITY;
+    }
+    return bound;
+}
+
+static int64_t draw(struct writer *g, const float *logits, int prompt, int64_t position)
+{
+    const struct wafer_prompts *p = g->w->work.prompts;
+    const int64_t V = g->w->net->model->V;
+    const int64_t best = most_likely(logits, V);
+    if (p->temperature <= 0) return best;
+    float bound = p->top_k > 0 && p->top_k < V ? kth_largest(g, logits, V, p->top_k) : -INFINITY;
+    double total = 0;
+    for (int64_t v = 0; v < V; v++)
+        if (logits[v] >= bound) total += exp((double)(logits[v] - logits[best]) / p->temperature);
+    double u = total * wsc_rng_uniform(p->seed, wsc_rng_stream(WSC_RNG_SAMPLE, (uint64_t)prompt),
+                                       (uint64_t)position);
+    for (int64_t v = 0; v < V; v++) {
+        if (logits[v] < bound) continue;
+        u -= exp((double)(logits[v] - logits[best]) / p->temperature);
+        if (u <= 0) return v;
+    }
+    return best;
+}
+
+static enum wsc_err write_token(struct writer *g, int64_t step)
+{
+    struct wafer *w = g->w;
+    const struct model *model = w->net->model;
+    const struct kernels_share share = {.end_leaf = g->n,
+                                        .n_leaves = g->n,
+                                        .leaf_samples = 1,
+                                        .batch_size = g->n};
+    if (g->n) {
+        fill_batch(g);
+        kernels_host_begin(w->values, &share, w->batch);
+        TRY(kernels_host_want_logits(w->values, g->position));
+    }
+    for (int k = 0; k < model->n_stages; k++) {
+        const struct wafer_visit v = {.step = step, .index = k, .stage = k, .n_samples = g->n};
+        TRY(wafer_visit_stage(w, &share, &v));
+    }
+    for (int i = 0; i < g->n; i++) {
+        int64_t at = g->length[i]++;
+        g->text[i * g->length_max + at] =
+            (int32_t)draw(g, kernels_host_logits(w->values, i), g->first + i, at);
+    }
+    return wafer_send_times(w, step);
+}
+
+/* Every text as its length and its tokens. */
+static enum wsc_err send_texts(struct writer *g, int64_t step)
+{
+    struct wafer *w = g->w;
+    int64_t words = g->n;
+    for (int i = 0; i < g->n; i++)
+        words += g->length[i];
+    struct comm_msg msg = {.kind = STREAM_MSG_TOKENS,
+                           .step = step,
+                           .span = vtime_at(w->clock.now),
+                           .bytes = words * (int64_t)sizeof(int32_t)};
+    TRY(comm_buf_create(w->net->comm, &msg.payload, msg.bytes));
+    int32_t *out = comm_buf_data(msg.payload);
+    for (int i = 0; i < g->n; i++) {
+        *out++ = (int32_t)g->length[i];
+        memcpy(out, g->text + i * g->length_max, (size_t)g->length[i] * sizeof(int32_t));
+        out += g->length[i];
+    }
+    return stream_send_up(w->net, w->ports, &msg, 0, 0);
+}
+
+static enum wsc_err write_all(struct writer *g)
+{
+    const struct stream_pass *p = g->w->pass;
+    TRY(wafer_reserve(g->w, g->n, false));
+    for (int64_t step = p->first_step; step < p->first_step + p->n_steps; step++)
+        TRY(write_token(g, step));
+    return send_texts(g, p->first_step + p->n_steps);
+}
+
+enum wsc_err wafer_generate(struct wafer *w)
+{
+    struct writer g;
+    enum wsc_err rc = writer_init(&g, w);
+    if (!rc) rc = write_all(&g);
+    writer_fini(&g);
+    return rc;
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wafer_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int index)
+{
+    struct wafer *w;
+    TRY_NEW(w, WSC_MEM_WAFER, 1);
+    *out = w;
+    w->net = net;
+    w->index = index;
+    w->ports = &net->ports[stream_role_of_wafer(net->topology, index)];
+    return WSC_OK;
+}
+
+void wafer_destroy(struct wafer **wafer)
+{
+    if (!*wafer) return;
+    kernels_host_destroy(&(*wafer)->values);
+    data_batch_destroy(&(*wafer)->batch);
+    wsc_free(*wafer);
+    *wafer = NULL;
+}
+
+enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
+{
+    if (w->values && n_samples <= w->capacity_samples && training == w->capacity_training)
+        return WSC_OK;
+    kernels_host_destroy(&w->values);
+    data_batch_destroy(&w->batch);
+    int64_t n = n_samples > 0 ? n_samples : 1;
+    TRY(kernels_host_create(&w->values, w->net->model, n, training));
+    TRY(data_batch_create(&w->batch, n, w->net->model->T));
+    w->capacity_samples = n;
+    w->capacity_training = training;
+    return WSC_OK;
+}
+
+/* ---- one stage ------------------------------------------------------------------------------- */
+
+static enum wsc_err send_gradients(struct wafer *w, const struct kernels_share *share,
+                                   const struct wafer_visit *v, const void *weights,
+                                   struct vtime_span ready)
+{
+    struct comm_msg msg = {.kind = STREAM_MSG_GRADS,
+                           .step = v->step,
+                           .index = v->index,
+                           .span = ready,
+                           .bytes = stream_grad_bytes(w->net->model, v->stage)};
+    struct num_nodes nodes = {0};
+    if (weights) {
+        num_nodes_of_range(&nodes, share->first_leaf, share->end_leaf, share->n_leaves);
+        int64_t floats = nodes.n * w->net->model->stage[v->stage].n_elems;
+        TRY(comm_buf_create(w->net->comm, &msg.payload, floats * (int64_t)sizeof(float)));
+        if (nodes.n)
+            kernels_host_backward(w->values, v->stage, weights, comm_buf_data(msg.payload));
+    }
+    TRY(stream_send_up(w->net, w->ports, &msg, v->stage, nodes.n));
+    /* Gradients are not stored either: the stage ends when they have left. */
+    for (int i = 0; i < w->ports->up.n; i++)
+        wafer_clock_leave(w, comm_link_time(w->ports->up.data[i])->free);
+    return WSC_OK;
+}
+
+enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *share,
+                               const struct wafer_visit *v)
+{
+    struct comm_msg msg;
+    TRY(stream_recv_weights(w->net, w->ports, v->step, v->index, v->stage, &msg));
+    struct vtime begin = wafer_clock_begin(w, &msg, v);
+    TRY(stream_send_credit(w->ports, v->step, v->index, begin));
+    struct vtime_span gradients = wafer_clock_end(w, &msg, v);
+    const void *weights = msg.payload ? comm_buf_data(msg.payload) : NULL;
+    enum wsc_err rc = WSC_OK;
+    if (v->backward)
+        rc = send_gradients(w, share, v, weights, gradients);
+    else if (weights && v->n_samples)
+        kernels_host_forward(w->values, v->stage, weights);
+    comm_buf_unref(&msg.payload);
+    return rc;
+}
+
+/* ---- one batch ------------------------------------------------------------------------------- */
+
+/* Leaf losses along the canonical tree: the maximal nodes of this share. */
+static enum wsc_err send_losses(struct wafer *w, const struct kernels_share *share, int64_t step,
+                                int index)
+{
+    struct comm_msg msg = {.kind = STREAM_MSG_LOSS,
+                           .step = step,
+                           .index = index,
+                           .span = vtime_at(w->clock.now),
+                           .bytes = STREAM_LOSS_BYTES};
+    if (w->pass->values) {
+        const struct kernels_leaf_loss *leaf = NULL;
+        if (share->end_leaf > share->first_leaf) leaf = kernels_host_losses(w->values);
+        struct stream_losses sums = {0};
+        for (int64_t i = 0; i < share->end_leaf - share->first_leaf; i++) {
+            struct num_nodes one;
+            struct stream_loss sum = {leaf[i].loss_sum, leaf[i].n_tokens, leaf[i].n_correct};
+            num_nodes_of_range(&one, share->first_leaf + i, share->first_leaf + i + 1,
+                               share->n_leaves);
+            stream_losses_append(&sums, &one, share->n_leaves, &sum);
+        }
+        int64_t bytes = sums.nodes.n * (int64_t)sizeof(struct stream_loss);
+        TRY(comm_buf_create(w->net->comm, &msg.payload, bytes));
+        memcpy(comm_buf_data(msg.payload), sums.sum, (size_t)bytes);
+    }
+    return stream_send_up(w->net, w->ports, &msg, 0, 0);
+}
+
+enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
+{
+    const struct wafer_clock *c = &w->clock;
+    struct comm_msg msg = {.kind = STREAM_MSG_TIMES,
+                           .step = step,
+                           .span = vtime_at(c->now),
+                           .bytes = STREAM_SIGNAL_BYTES};
+    msg.field[STREAM_F_END] = c->now.ps;
+    msg.field[STREAM_F_WAFER] = w->index;
+    msg.field[STREAM_F_COMPUTE] = c->compute_ps;
+    msg.field[STREAM_F_WEIGHTS] = c->weights_wait_ps;
+    msg.field[STREAM_F_REDUCE] = c->reduce_wait_ps;
+    msg.field[STREAM_F_BOUNDARY] = c->boundary_ps;
+    return stream_send_up(w->net, w->ports, &msg, 0, 0);
+}
+
+static enum wsc_err begin_micro(struct wafer *w, int64_t step, const struct kernels_share *share)
+{
+    int64_t n = stream_samples(&w->pass->batch, share->first_leaf, share->end_leaf);
+    if (!w->pass->values || !n) return WSC_OK;
+    const struct stream_pass *p = w->pass;
+    int64_t first = p->first_sample + (step - p->first_step) * share->batch_size +
+                    share->first_leaf * share->leaf_samples;
+    TRY(data_source_read(w->work.source, first, n, w->batch));
+    kernels_host_begin(w->values, share, w->batch);
+    return WSC_OK;
+}
+
+static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro)
+{
+    const struct stream_batch *b = &w->pass->batch;
+    const struct model *model = w->net->model;
+    const int n = model_n_transfers(model, w->pass->mode == STREAM_TRAIN);
+    struct kernels_share share = {
+        .n_leaves = b->n_leaves, .leaf_samples = b->leaf_samples, .batch_size = b->batch_size};
+    stream_leaves(b, micro, w->index, w->index + 1, &share.first_leaf, &share.end_leaf);
+    TRY(begin_micro(w, step, &share));
+    for (int k = 0; k < n; k++) {
+        struct model_transfer t = model_transfer_at(model, k);
+        const struct wafer_visit v = {
+            .step = step,
+            .index = (int)micro * n + k,
+            .stage = t.stage,
+            .backward = t.backward,
+            .n_samples = stream_samples(b, share.first_leaf, share.end_leaf)};
+        TRY(wafer_visit_stage(w, &share, &v));
+        if (k == model->n_stages - 1) TRY(send_losses(w, &share, step, v.index));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err run(void *arg)
+{
+    struct wafer *w = arg;
+    const struct stream_pass *p = w->pass;
+    if (p->mode == STREAM_GENERATE) return wafer_generate(w);
+    if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
+    for (int64_t step = p->first_step; step < p->first_step + p->n_steps; step++) {
+        for (int64_t micro = 0; micro < p->batch.n_micro; micro++)
+            TRY(run_micro(w, step, micro));
+        TRY(wafer_send_times(w, step));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,
+                         const struct wafer_work *work)
+{
+    /* Products generate code on their first call and want a deep stack; sizes alone do not. */
+    enum { STACK_WITH_VALUES = 8 << 20 };
+    char name[48];
+    wafer->pass = pass;
+    wafer->work = *work;
+    (void)snprintf(name, sizeof name, "wafer %d", wafer->index);
+    return comm_spawn(wafer->net->comm, stream_role_of_wafer(wafer->net->topology, wafer->index),
+                      run, wafer, pass->values ? STACK_WITH_VALUES : 0, name);
+}

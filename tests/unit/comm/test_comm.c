@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/comm.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* A ring of relays in one process: each adds one to what it gets and passes it on. */
+enum { N_RELAYS = 50, N_ROUNDS = 20 };
+
+struct relay {
+    struct comm_link *in, *out;
+    int64_t seen;
+    bool starts;
+};
+
+static const struct comm_link_spec spec = {1000000000, 10, 0, "token"};
+
+static enum wsc_err relay_run(void *arg)
+{
+    struct relay *r = arg;
+    for (int i = 0; i < N_ROUNDS; i++) {
+        struct comm_msg msg = {.bytes = 1};
+        if (!(r->starts && i == 0)) TRY(comm_recv(r->in, &msg));
+        r->seen = ++msg.field[0];
+        TRY(comm_send(r->out, &msg));
+    }
+    if (r->starts) {
+        struct comm_msg last;
+        TRY(comm_recv(r->in, &last));
+        r->seen = last.field[0];
+    }
+    return WSC_OK;
+}
+
+TEST(comm, ring_of_fibers)
+{
+    struct comm *comm = NULL;
+    struct relay relay[N_RELAYS] = {0};
+    int rank_of[N_RELAYS] = {0};
+    T_OK(comm_create(&comm, false));
+    T_OK(comm_place(comm, N_RELAYS, rank_of));
+    for (int i = 0; i < N_RELAYS; i++)
+        T_OK(comm_link_open(comm, &relay[i].out, i, (i + 1) % N_RELAYS, &spec));
+    for (int i = 0; i < N_RELAYS; i++) {
+        relay[i].in = relay[(i + N_RELAYS - 1) % N_RELAYS].out;
+        relay[i].starts = i == 0;
+        T_OK(comm_spawn(comm, i, relay_run, &relay[i], 0, "relay"));
+    }
+    T_OK(comm_run(comm));
+    T_EQ(relay[0].seen, N_RELAYS * N_ROUNDS);
+    /* Each hop costs 1 byte / 1 GB/s = 1000 ps on the link, and 10 ps of latency. */
+    T_EQ(comm_link_time(relay[0].out)->busy_ps, 1000 * N_ROUNDS);
+    comm_destroy(&comm);
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+static enum wsc_err wait_for_ever(void *arg)
+{
+    struct comm_msg msg;
+    return comm_recv(arg, &msg);
+}
+
+TEST(comm, deadlock_says_who_waits_for_whom)
+{
+    struct comm *comm = NULL;
+    struct comm_link *ab, *ba;
+    T_OK(comm_create(&comm, false));
+    T_OK(comm_place(comm, 2, (int[]){0, 0}));
+    T_OK(comm_link_open(comm, &ab, 0, 1, &spec));
+    T_OK(comm_link_open(comm, &ba, 1, 0, &spec));
+    T_OK(comm_spawn(comm, 0, wait_for_ever, ba, 0, "shard 0"));
+    T_OK(comm_spawn(comm, 1, wait_for_ever, ab, 0, "wafer 0"));
+    T_EQ(comm_run(comm), WSC_DEADLOCK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "shard 0 waits for role 1 to send token"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "wafer 0 waits for role 0 to send token"));
+    comm_destroy(&comm);
+}
+
+static enum wsc_err fail_once(void *arg)
+{
+    (void)arg;
+    return WSC_RAISE(WSC_IO, "no such file");
+}
+
+TEST(comm, an_error_of_a_fiber_ends_the_run)
+{
+    struct comm *comm = NULL;
+    struct comm_link *link;
+    T_OK(comm_create(&comm, false));
+    T_OK(comm_place(comm, 2, (int[]){0, 0}));
+    T_OK(comm_link_open(comm, &link, 1, 0, &spec));
+    T_OK(comm_spawn(comm, 0, wait_for_ever, link, 0, "shard 0"));
+    T_OK(comm_spawn(comm, 1, fail_once, NULL, 0, "wafer 0"));
+    T_EQ(comm_run(comm), WSC_IO);
+    T_STR(wsc_err_message(), "no such file");
+    comm_destroy(&comm);
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* A sender that may have two payloads waiting never has three. */
+struct bounded {
+    struct comm *comm;
+    struct comm_link *link;
+    int alive, most;
+};
+
+static enum wsc_err produce(void *arg)
+{
+    struct bounded *b = arg;
+    for (int i = 0; i < 10; i++) {
+        struct comm_msg msg = {.index = i};
+        TRY(comm_buf_create(b->comm, &msg.payload, 64));
+        memset(comm_buf_data(msg.payload), i, 64);
+        TRY(comm_send(b->link, &msg));
+        b->alive++;
+        if (b->alive > b->most) b->most = b->alive;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err consume(void *arg)
+{
+    struct bounded *b = arg;
+    for (int i = 0; i < 10; i++) {
+        struct comm_msg msg;
+        TRY(comm_recv(b->link, &msg));
+        b->alive--;
+        const char *data = comm_buf_data(msg.payload);
+        if (msg.index != i || data[63] != i) return WSC_RAISE(WSC_FORMAT, "message %d", i);
+        comm_buf_unref(&msg.payload);
+    }
+    return WSC_OK;
+}
+
+TEST(comm, payloads_waiting_are_bounded)
+{
+    struct bounded b = {0};
+    const struct comm_link_spec narrow = {1000000000, 10, 2, "data"};
+    T_OK(comm_create(&b.comm, false));
+    T_OK(comm_place(b.comm, 2, (int[]){0, 0}));
+    T_OK(comm_link_open(b.comm, &b.link, 0, 1, &narrow));
+    T_OK(comm_spawn(b.comm, 0, produce, &b, 0, "producer"));
+    T_OK(comm_spawn(b.comm, 1, consume, &b, 0, "consumer"));
+    T_OK(comm_run(b.comm));
+    CU_ASSERT(b.most <= 2);
+    comm_destroy(&b.comm);
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+#include <wsc/units.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_NAME "configs/cluster/cs2.yaml"
+
+TEST(conf_cluster, built_in_text_is_the_shipped_file)
+{
+    struct conf_cluster a, b;
+    char *bytes;
+    size_t n;
+    T_OK(conf_read_file(FILE_NAME, &bytes, &n));
+    T_OK(conf_cluster_parse(&a, FILE_NAME, bytes, n, NULL, 0));
+    T_OK(conf_cluster_parse(&b, NULL, NULL, 0, NULL, 0));
+    CU_ASSERT(conf_is_cluster(bytes, n));
+    CU_ASSERT_EQUAL(a.hash, b.hash);
+    T_EQ(a.n_sources, b.n_sources);
+    for (int i = 0; i < a.n_sources; i++) {
+        T_STR(a.source[i].value, b.source[i].value);
+        T_STR(a.source[i].source, b.source[i].source);
+    }
+    conf_cluster_fini(&a);
+    conf_cluster_fini(&b);
+    wsc_free(bytes);
+}
+
+/* Published constants of the WSE-2 and the CS-2, in base units. */
+TEST(conf_cluster, cs2_constants)
+{
+    struct conf_cluster c;
+    T_OK(conf_cluster_parse(&c, NULL, NULL, 0, NULL, 0));
+    T_STR(c.name, "CS-2");
+    T_EQ(c.wafer.clock_hz, 850000000);
+    T_EQ(c.wafer.pe_cols * c.wafer.pe_rows, 745500);
+    T_EQ(c.wafer.sram_bytes_per_pe, 49152);
+    CU_ASSERT(c.wafer.simd_fmach == 4 && c.wafer.simd_fmachs == 2 && c.wafer.simd_fmacs == 0.5);
+    T_EQ(c.wafer.io_rate_bytes_per_s, 150000000000LL);
+    T_EQ(c.wafer.peak_flop_per_s, 7500000000000000LL);
+    T_EQ(c.wafer.system_power_w, 23000);
+    T_EQ(c.swarmx.fanout, 4);
+    T_EQ(c.swarmx.link_latency_ps, 1000000);
+    T_EQ(c.memoryx.shards * c.memoryx.link_rate_bytes_per_s, c.wafer.io_rate_bytes_per_s);
+    T_EQ(c.memoryx.capacity_bytes, 12000000000000LL);
+    T_EQ(c.stream.granularity, CONF_STREAM_BLOCK);
+    T_EQ(c.stream.prefetch_window_bytes, 256LL << 20);
+    /* (750 + 994) cycles, in nanoseconds rounded up. */
+    T_EQ(c.wafer.drain_latency_ps, ((750 + 994) * 1000LL / 850 + 1) * 1000);
+    conf_cluster_fini(&c);
+}
+
+/* At most three constants may be calibrated; each has a kind and a source. */
+TEST(conf_cluster, every_constant_has_its_provenance)
+{
+    struct conf_cluster c;
+    int calibrated = 0;
+    T_OK(conf_cluster_parse(&c, NULL, NULL, 0, NULL, 0));
+    CU_ASSERT(c.n_sources >= 35);
+    T_STR(c.source[0].key, "wafer.clock");
+    T_STR(c.source[0].value, "850 MHz");
+    T_STR(c.source[0].kind, "documented");
+    for (int i = 0; i < c.n_sources; i++) {
+        CU_ASSERT_FATAL(c.source[i].key && c.source[i].value && c.source[i].kind);
+        CU_ASSERT(c.source[i].source && strlen(c.source[i].source) > 10);
+        calibrated += !strcmp(c.source[i].kind, "calibrated");
+    }
+    CU_ASSERT(calibrated <= 3);
+    conf_cluster_fini(&c);
+}
+
+TEST(conf_cluster, set_changes_the_value_and_says_so)
+{
+    struct conf_cluster a, b;
+    const struct conf_set sets[] = {
+        {"cluster.wafer.clock=1.1 GHz"},
+        {"model.hidden_size=64"},
+        {"cluster.name=mine"},
+        {"cluster.stream.granularity={value: matrix, kind: derived, source: a test}"}};
+    T_OK(conf_cluster_parse(&a, NULL, NULL, 0, NULL, 0));
+    T_OK(conf_cluster_parse(&b, NULL, NULL, 0, sets, 4));
+    T_EQ(b.wafer.clock_hz, 1100000000);
+    T_STR(b.name, "mine");
+    T_STR(b.source[0].value, "1.1 GHz");
+    T_STR(b.source[0].kind, "assumed");
+    T_STR(b.source[0].source, "given on the command line");
+    T_EQ(b.stream.granularity, CONF_STREAM_MATRIX);
+    CU_ASSERT(a.hash != b.hash);
+    conf_cluster_fini(&a);
+    conf_cluster_fini(&b);
+}
+
+/* The spelling of a value, its source and the comments do not make another machine. */
+TEST(conf_cluster, hash_is_of_values_alone)
+{
+    struct conf_cluster a, b;
+    const struct conf_set same[] = {{"cluster.wafer.clock=0.85 GHz"},
+                                    {"cluster.wafer.io_rate=1200 Gb/s"}};
+    T_OK(conf_cluster_parse(&a, NULL, NULL, 0, NULL, 0));
+    T_OK(conf_cluster_parse(&b, NULL, NULL, 0, same, 2));
+    CU_ASSERT_EQUAL(a.hash, b.hash);
+    conf_cluster_fini(&a);
+    conf_cluster_fini(&b);
+}
+
+TEST(conf_cluster, params_are_no_cluster_file)
+{
+    char *bytes;
+    size_t n;
+    T_OK(conf_read_file("configs/params/tiny.yaml", &bytes, &n));
+    CU_ASSERT(!conf_is_cluster(bytes, n));
+    CU_ASSERT(!conf_is_cluster("wafer: [", 8));
+    CU_ASSERT(!conf_is_cluster("", 0));
+    wsc_free(bytes);
+}
+
+TEST(conf_markdown, names_every_kind_of_row)
+{
+    static const char *const parts[] = {
+        "| `model.hidden_size` | whole number |  | 768 | 1 to 1048576 | used | width |",
+        "| `model.attention_dropout_rate` | number |  | as model.dropout_rate | 0 to 1 |",
+        "| `optimizer.beta1` | number |  | 0.9 | 0 to 1 | old spelling |",
+        "| `model.attention_kernel` | any |  |  |  | accepted, without effect |",
+        "| `model.norm_type` | `layernorm` |  |  |  | other values are not supported |",
+        "| `wafer.clock` | quantity | Hz | required | 1 kHz to 1000 GHz | used |"};
+    char *text;
+    T_OK(conf_markdown(&text));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, parts[i]));
+        if (!strstr(text, parts[i])) (void)fprintf(stderr, "missing: %s\n", parts[i]);
+    }
+    wsc_free(text);
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/data.h>
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+static const char *path_of(const char *name)
+{
+    static char path[4][256];
+    static int turn;
+    turn = (turn + 1) % 4;
+    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
+    return path[turn];
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static void put_text(const char *path, const char *text, size_t bytes)
+{
+    FILE *f = fopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    CU_ASSERT_EQUAL(fwrite(text, 1, bytes, f), bytes);
+    (void)fclose(f);
+}
+
+static void put_gz(const char *path, const char *text, size_t bytes)
+{
+    gzFile f = gzopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    CU_ASSERT_EQUAL(gzwrite(f, text, (unsigned)bytes), (int)bytes);
+    (void)gzclose(f);
+}
+
+/* Byte i of the text the tests use: every value occurs. */
+static char byte_at(int64_t i)
+{
+    return (char)(unsigned char)((i * i / 3 + i) % 256);
+}
+
+/* Samples of one folder against byte_at(), from sample @p first of the whole on. */
+static void check_folder(const char *dir, int64_t first, int64_t n, int64_t T, int64_t bytes)
+{
+    struct conf_input input = {
+        .data_dir = {NULL}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
+    char copy[256];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(copy, sizeof copy, "%s", dir);
+    input.data_dir[0] = copy;
+    T_OK(data_source_open(&s, &input, T, 256));
+    T_EQ(data_source_n_samples(s), n);
+    T_OK(data_batch_create(&b, n, T));
+    T_OK(data_source_read(s, 0, n, b));
+    int64_t wrong = 0;
+    for (int64_t k = 0; k < n * T; k++) {
+        int64_t i = first * T + k;
+        bool valid = i + 1 < bytes;
+        wrong += b->mask[k] != valid;
+        wrong += b->input_ids[k] != (valid ? (unsigned char)byte_at(i) : 0);
+        wrong += b->labels[k] != (valid ? (unsigned char)byte_at(i + 1) : 0);
+    }
+    T_EQ(wrong, 0);
+    data_batch_destroy(&b);
+    data_source_close(&s);
+}
+
+static enum wsc_err make(const char *out, const char *const *input, int n, int64_t T, double split,
+                         struct data_made *made)
+{
+    struct data_make m = {.input = input,
+                          .n_inputs = n,
+                          .out_dir = out,
+                          .T = T,
+                          .split = split,
+                          .samples_per_file = 4};
+    return data_make_bytes(&m, made);
+}
+
+TEST(make, joins_cuts_splits_and_pads)
+{
+    enum { BYTES = 1003, T = 48 };
+    static char text[BYTES];
+    struct data_made made;
+    for (int i = 0; i < BYTES; i++)
+        text[i] = byte_at(i);
+    put_text(path_of("a.txt"), text, 400);
+    put_gz(path_of("b.txt.gz"), text + 400, 500);
+    put_text(path_of("empty.txt"), "", 0);
+    put_text(path_of("c"), text + 900, BYTES - 900);
+    char in[4][256];
+    (void)snprintf(in[0], 256, "%s", path_of("a.txt"));
+    (void)snprintf(in[1], 256, "%s", path_of("b.txt.gz"));
+    (void)snprintf(in[2], 256, "%s", path_of("empty.txt"));
+    (void)snprintf(in[3], 256, "%s", path_of("c"));
+    const char *const input[4] = {in[0], in[1], in[2], in[3]};
+    T_OK(make(path_of("out/deep/"), input, 4, T, 0.1, &made));
+    T_EQ(made.n_bytes, BYTES);
+    T_EQ(made.n_train + made.n_val, 21); /* ceil(1002 / 48) */
+    T_EQ(made.n_val, 2);
+    T_EQ(made.vocab_size, 256);
+    check_folder(path_of("out/deep/train"), 0, 19, T, BYTES);
+    check_folder(path_of("out/deep/val"), 19, 2, T, BYTES);
+    CU_ASSERT(exists(path_of("out/deep/train/data-00004.h5")));
+    CU_ASSERT(!exists(path_of("out/deep/train/data-00005.h5")));
+    CU_ASSERT(!exists(path_of("out/deep/train.tmp")) && !exists(path_of("out/deep/val.tmp")));
+    /* A second run replaces the first, and leaves no val/ when it makes none. */
+    T_OK(make(path_of("out/deep"), input, 4, 250, 0, &made));
+    T_EQ(made.n_train, 5);
+    check_folder(path_of("out/deep/train"), 0, 5, 250, BYTES);
+    CU_ASSERT(!exists(path_of("out/deep/val")));
+    CU_ASSERT(!exists(path_of("out/deep/train/data-00004.h5")));
+}
+
+TEST(make, last_label_is_neither_lost_nor_invented)
+{
+    struct data_made made;
+    char text[40], in[256];
+    const char *const input[1] = {in};
+    (void)snprintf(in, sizeof in, "%s", path_of("edge.txt"));
+    for (int i = 0; i < 40; i++)
+        text[i] = byte_at(i);
+    for (int bytes = 2; bytes <= 26; bytes++) { /* T = 8: samples end at 9, 17 and 25 bytes */
+        put_text(in, text, (size_t)bytes);
+        T_OK(make(path_of("edge"), input, 1, 8, 0, &made));
+        T_EQ(made.n_train, (bytes - 1 + 7) / 8);
+        check_folder(path_of("edge/train"), 0, made.n_train, 8, bytes);
+    }
+}
+
+/* Two symbols, the second in a quarter of the labels: -(3/4) ln (3/4) - (1/4) ln (1/4). */
+TEST(make, unigram_entropy_is_that_of_the_training_labels)
+{
+    struct data_made made;
+    char in[256], text[201];
+    const char *const input[1] = {in};
+    (void)snprintf(in, sizeof in, "%s", path_of("ab.txt"));
+    for (int i = 0; i < 201; i++)
+        text[i] = i > 100 ? 'z' : i % 4 ? 'a' : 'b'; /* the second half is held out */
+    put_text(in, text, sizeof text);
+    T_OK(make(path_of("ab"), input, 1, 20, 0.5, &made));
+    T_EQ(made.n_train, 5);
+    T_NEAR(made.unigram_entropy_nats, -0.75 * log(0.75) - 0.25 * log(0.25), 1e-12);
+}
+
+TEST(make, params_file_tells_what_was_made)
+{
+    struct data_made made;
+    char in[256], text[4096] = "";
+    const char *const input[1] = {in};
+    (void)snprintf(in, sizeof in, "%s", path_of("quo\"te\\.txt"));
+    put_text(in, "na\xc3\xafve text", 11);
+    T_OK(make(path_of("json"), input, 1, 4, 0, &made));
+    FILE *f = fopen(path_of("json/train/data_params.json"), "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    CU_ASSERT(fread(text, 1, sizeof text - 1, f) > 0);
+    (void)fclose(f);
+    static const char *const parts[] = {
+        "\"n_examples\": 3,",
+        "\"vocab_size\": 256,",
+        "quo\\\"te\\\\.txt",
+        "\"num_tokens\": 12,",
+        "\"num_pad_tokens\": 2,",
+        "\"loss_valid_tokens\": 10,",
+        "\"raw_bytes_count\": 11,",
+        "\"raw_chars_count\": 10,",
+        "\"max_seq_length\": 4,",
+        "\"features\": [\"input_ids\", \"attention_mask\", \"labels\"]"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, parts[i]));
+}
+
+static int n_reports;
+static int64_t last_done, last_total;
+
+static void report(void *ctx, int64_t done, int64_t total)
+{
+    (void)ctx;
+    CU_ASSERT(done > last_done);
+    n_reports++;
+    last_done = done;
+    last_total = total;
+}
+
+TEST(make, progress_ends_at_the_total)
+{
+    struct data_made made;
+    char in[256];
+    const char *const input[1] = {in};
+    (void)snprintf(in, sizeof in, "%s", path_of("progress.txt"));
+    put_text(in, "0123456789012345678901234567890123456789", 40);
+    struct data_make m = {.input = input,
+                          .n_inputs = 1,
+                          .out_dir = path_of("progress"),
+                          .T = 4,
+                          .samples_per_file = 3,
+                          .progress = report};
+    T_OK(data_make_bytes(&m, &made));
+    T_EQ(n_reports, 4);
+    T_EQ(last_done, 40);
+    T_EQ(last_total, 40);
+}
+
+static void refused(const struct data_make *m, const char *what)
+{
+    struct data_made made;
+    enum wsc_err rc = data_make_bytes(m, &made);
+    CU_ASSERT_NOT_EQUAL(rc, WSC_OK);
+    bool said = rc && strstr(wsc_err_message(), what) != NULL;
+    if (!said) (void)fprintf(stderr, "expected \"%s\": %s\n", what, wsc_err_message());
+    CU_ASSERT(said);
+}
+
+TEST(make, wrong_requests_are_refused)
+{
+    char in[256], out[256];
+    const char *input[1] = {in};
+    (void)snprintf(in, sizeof in, "%s", path_of("ok.txt"));
+    (void)snprintf(out, sizeof out, "%s", path_of("wrong"));
+    put_text(in, "some text that is long enough", 29);
+    const struct data_make good = {
+        .input = input, .n_inputs = 1, .out_dir = out, .T = 4, .samples_per_file = 3};
+    struct data_make m = good;
+    m.T = 0;
+    refused(&m, "max_seq_length is 0");
+    m = good;
+    m.split = 1;
+    refused(&m, "split is 1");
+    m.split = NAN;
+    refused(&m, "split is");
+    m = good;
+    m.samples_per_file = 0;
+    refused(&m, "at least 1");
+    m = good;
+    m.T = 100;
+    m.split = 0.1;
+    refused(&m, "cannot be split");
+    m = good;
+    input[0] = "/nonexistent.txt";
+    refused(&m, "/nonexistent.txt: cannot be opened: No such file");
+    input[0] = test_tmpdir();
+    refused(&m, "is not a regular file");
+    input[0] = in;
+    put_text(in, "x", 1);
+    refused(&m, "has 1 bytes");
+    m.out_dir = path_of("ok.txt/below");
+    put_text(in, "long enough", 11);
+    refused(&m, "Not a directory");
+    CU_ASSERT(!exists(out));
+}
+
+TEST(make, damaged_gzip_leaves_nothing)
+{
+    char in[256];
+    const char *const input[1] = {in};
+    static char text[100000];
+    struct stat info;
+    for (int i = 0; i < 100000; i++)
+        text[i] = byte_at(i * 7 % 1000);
+    (void)snprintf(in, sizeof in, "%s", path_of("cut.gz"));
+    put_gz(in, text, sizeof text);
+    CU_ASSERT_EQUAL_FATAL(stat(in, &info), 0);
+    CU_ASSERT_EQUAL_FATAL(truncate(in, info.st_size / 2), 0);
+    struct data_make m = {
+        .input = input, .n_inputs = 1, .out_dir = path_of("cut"), .T = 4, .samples_per_file = 1000};
+    refused(&m, "cut.gz: cannot be read");
+    CU_ASSERT(!exists(path_of("cut/train")) && !exists(path_of("cut/train.tmp")));
+}
+
+TEST(make, folders_of_others_are_left_alone)
+{
+    struct data_made made;
+    char in[256];
+    const char *const input[1] = {in};
+    int32_t sample[3] = {1, 1, 2};
+    (void)snprintf(in, sizeof in, "%s", path_of("mine.txt"));
+    put_text(in, "some text that is long enough", 29);
+    CU_ASSERT_EQUAL(mkdir(path_of("theirs"), 0777), 0);
+    CU_ASSERT_EQUAL(mkdir(path_of("theirs/train"), 0777), 0);
+    T_OK(make(path_of("theirs"), input, 1, 4, 0, &made)); /* an empty one may be taken */
+    put_text(path_of("theirs/train/thesis.tex"), "x", 1);
+    struct data_make m = {.input = input,
+                          .n_inputs = 1,
+                          .out_dir = path_of("theirs"),
+                          .T = 4,
+                          .samples_per_file = 1000};
+    refused(&m, "holds thesis.tex, which `wsc data` did not make");
+    CU_ASSERT(exists(path_of("theirs/train/data-00000.h5")));
+    /* Our names, but nothing says that we made them. */
+    CU_ASSERT_EQUAL(mkdir(path_of("other"), 0777), 0);
+    CU_ASSERT_EQUAL(mkdir(path_of("other/val"), 0777), 0);
+    T_OK(store_samples_write(path_of("other/val/data-00000.h5"), sample, 1, 1));
+    m.out_dir = path_of("other");
+    refused(&m, "holds a dataset that `wsc data` did not make");
+    CU_ASSERT(exists(path_of("other/val/data-00000.h5")));
+}
+
+/* ---- back to text ---------------------------------------------------------------------------- */
+
+static void decodes(const char *bytes, const char *expected)
+{
+    int32_t ids[64];
+    char text[65];
+    int64_t n = (int64_t)strlen(bytes);
+    for (int64_t i = 0; i < n; i++)
+        ids[i] = (unsigned char)bytes[i];
+    data_decode_bytes(ids, n, text);
+    T_STR(text, expected);
+}
+
+TEST(decode, gives_valid_utf8)
+{
+    static const int32_t outside[] = {'a', 256, -1, 0, 2147483647, 'b'};
+    char text[7];
+    decodes("plain\ttext\n", "plain\ttext\n");
+    decodes("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x99\x82",
+            "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x99\x82");
+    decodes("\x1b[31m\x7f\r", "?[31m??");
+    decodes("a\xc3", "a?");                   /* cut short */
+    decodes("\xe2\x82z", "??z");              /* cut short inside */
+    decodes("\xc0\xaf\xe0\x80\x80", "?????"); /* overlong */
+    decodes("\xed\xa0\x80\xf5", "????");      /* surrogate, beyond U+10FFFF */
+    decodes("\xc2\x85", "??");                /* C1 control */
+    data_decode_bytes(outside, 6, text);
+    T_STR(text, "a????b");
+    data_decode_bytes(outside, 0, text);
+    T_STR(text, "");
+}
+
+TEST(make, memory_is_balanced)
+{
+    T_EQ(wsc_mem_in_use(WSC_MEM_DATA), 0);
+    T_EQ(wsc_mem_in_use(WSC_MEM_STORE), 0);
+}

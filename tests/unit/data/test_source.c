@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/data.h>
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static bool is_permutation(int64_t n, uint64_t seed, uint64_t epoch)
+{
+    enum { MAX = 5000 };
+    static bool seen[MAX];
+    memset(seen, 0, sizeof seen);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t x = data_permute(i, n, seed, epoch);
+        if (x < 0 || x >= n || seen[x]) return false;
+        seen[x] = true;
+    }
+    return true;
+}
+
+TEST(order, is_a_permutation_for_every_size)
+{
+    static const int64_t sizes[] = {127, 128,  129,  255,  256,  257,
+                                    997, 1000, 1024, 4096, 4999, 5000};
+    for (int64_t n = 1; n <= 70; n++)
+        CU_ASSERT(is_permutation(n, 7, (uint64_t)n));
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        CU_ASSERT(is_permutation(sizes[i], 1337, 3));
+    for (int64_t i = 0; i < 100; i++) { /* far beyond what fits in memory */
+        int64_t n = ((int64_t)1 << 41) + 3, x = data_permute(n - 1 - i, n, 1, 0);
+        CU_ASSERT(x >= 0 && x < n);
+    }
+}
+
+/* Pinned, so that an old run can be resumed in the same order by a later release; the values come
+ * from a Python program that follows the definitions. */
+TEST(order, known_answer)
+{
+    static const int64_t ten[10] = {1, 7, 6, 3, 8, 9, 2, 5, 4, 0};
+    for (int64_t i = 0; i < 10; i++)
+        T_EQ(data_permute(i, 10, 1, 0), ten[i]);
+    T_EQ(data_permute(123456, 1000000007, 42, 9), 873770896);
+}
+
+TEST(order, depends_on_seed_and_epoch)
+{
+    int same_epoch = 0, same_seed = 0, fixed = 0;
+    enum { M = 1000 };
+    for (int64_t i = 0; i < M; i++) {
+        same_epoch += data_permute(i, M, 1, 0) == data_permute(i, M, 1, 1);
+        same_seed += data_permute(i, M, 1, 0) == data_permute(i, M, 2, 0);
+        fixed += data_permute(i, M, 1, 0) == i;
+    }
+    /* Poisson with mean 1: more than 8 of 1000 has a chance of 1e-6. */
+    CU_ASSERT(same_epoch <= 8 && same_seed <= 8 && fixed <= 8);
+}
+
+/* Chi-squared of where element 0 of 12 goes, over epochs: 11 degrees of freedom, 99.99 % at 37. */
+TEST(order, is_uniform_for_small_sizes)
+{
+    enum { M = 12, EPOCHS = 6000 };
+    int count[M] = {0};
+    double chi = 0;
+    for (uint64_t e = 0; e < EPOCHS; e++)
+        count[data_permute(0, M, 5, e)]++;
+    for (int k = 0; k < M; k++)
+        chi += (count[k] - EPOCHS / M) * (count[k] - EPOCHS / M) / (double)(EPOCHS / M);
+    CU_ASSERT(chi < 37);
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+enum { T = 4 };
+
+static const char *folder(const char *name)
+{
+    static char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
+    (void)mkdir(path, 0777);
+    return path;
+}
+
+/* A file of @p n samples whose first token is their number, from @p first on. */
+static void put_file(const char *dir, const char *name, int32_t first, int64_t n)
+{
+    int32_t data[64 * 3 * T];
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    for (int64_t i = 0; i < n; i++)
+        for (int t = 0; t < T; t++) {
+            data[i * 3 * T + t] = first + (int32_t)i + 100 * t;
+            data[i * 3 * T + T + t] = t < 3;
+            data[i * 3 * T + 2 * T + t] = t < 3 ? first + (int32_t)i + 100 * (t + 1) : -100;
+        }
+    T_OK(store_samples_write(path, data, n, T));
+}
+
+static struct conf_input input_of(char *dir)
+{
+    return (struct conf_input){
+        .present = true, .data_dir = {dir}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
+}
+
+TEST(source, stream_runs_over_files_and_epochs_in_order)
+{
+    char dir[256];
+    (void)snprintf(dir, sizeof dir, "%s", folder("three"));
+    put_file(dir, "b.h5", 5, 2); /* sorted by path, whatever the order of making */
+    put_file(dir, "a.h5", 0, 5);
+    put_file(dir, "c.h5", 7, 1);
+    struct conf_input input = input_of(dir);
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    T_OK(data_source_open(&s, &input, T, 500));
+    T_OK(data_batch_create(&b, 20, T));
+    T_EQ(data_source_n_samples(s), 8);
+    T_OK(data_source_read(s, 0, 20, b));
+    T_EQ(b->n, 20);
+    for (int k = 0; k < 20; k++) {
+        T_EQ(b->input_ids[k * T], k % 8);
+        T_EQ(b->input_ids[k * T + 3], k % 8 + 300);
+        T_EQ(b->mask[k * T + 2], 1);
+        T_EQ(b->mask[k * T + 3], 0);
+        T_EQ(b->labels[k * T + 2], k % 8 + 300);
+        T_EQ(b->labels[k * T + 3], 0); /* -100 under the mask */
+    }
+    T_OK(data_source_read(s, (int64_t)8 << 40 | 6, 2, b));
+    T_EQ(b->input_ids[0], 6);
+    T_EQ(b->input_ids[T], 7);
+    T_OK(data_source_read(s, 3, 0, b));
+    T_EQ(b->n, 0);
+    data_batch_destroy(&b);
+    data_source_close(&s);
+}
+
+/* Any cut of the stream gives the same samples, and more files than are kept open work. */
+TEST(source, shuffled_stream_does_not_depend_on_how_it_is_read)
+{
+    enum { FILES = 20, EACH = 3, N = FILES * EACH };
+    char dir[256], name[32];
+    int seen[N] = {0};
+    (void)snprintf(dir, sizeof dir, "%s", folder("many"));
+    for (int f = 0; f < FILES; f++) {
+        (void)snprintf(name, sizeof name, "p%02d.h5", f);
+        put_file(dir, name, f * EACH, EACH);
+    }
+    struct conf_input input = input_of(dir);
+    input.shuffle = true;
+    input.shuffle_seed = 1337;
+    struct data_source *s = NULL;
+    struct data_batch *all = NULL, *one = NULL;
+    T_OK(data_source_open(&s, &input, T, 500));
+    T_OK(data_batch_create(&all, 2 * N, T));
+    T_OK(data_batch_create(&one, 1, T));
+    T_OK(data_source_read(s, 0, 2 * N, all));
+    for (int g = 2 * N - 1; g >= 0; g--) {
+        T_OK(data_source_read(s, g, 1, one));
+        CU_ASSERT(!memcmp(one->input_ids, all->input_ids + g * T, T * sizeof(int32_t)));
+        T_EQ(one->input_ids[0], data_permute(g % N, N, 1337, (uint64_t)(g / N)));
+        seen[one->input_ids[0]]++;
+    }
+    for (int i = 0; i < N; i++)
+        T_EQ(seen[i], 2);
+    data_batch_destroy(&all);
+    data_batch_destroy(&one);
+    data_source_close(&s);
+}
+
+static void copy_file(const char *from_path, const char *dir, const char *name)
+{
+    char to_path[512];
+    (void)snprintf(to_path, sizeof to_path, "%s/%s", dir, name);
+    FILE *from = fopen(from_path, "rb"), *to = fopen(to_path, "wb");
+    CU_ASSERT_FATAL(from && to);
+    for (int c = fgetc(from); c != EOF; c = fgetc(from))
+        (void)fputc(c, to);
+    (void)fclose(from);
+    (void)fclose(to);
+}
+
+/* A file of an independent writer (tests/fixtures/make_h5py_samples.py). */
+TEST(source, reads_a_file_of_h5py)
+{
+    char dir[256];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", folder("h5py"));
+    copy_file("tests/data/h5py_samples.h5", dir, "x.h5");
+    struct conf_input input = input_of(dir);
+    T_OK(data_source_open(&s, &input, 16, 50));
+    T_OK(data_batch_create(&b, 12, 16));
+    T_OK(data_source_read(s, 0, 12, b));
+    T_EQ(b->input_ids[11 * 16 + 5], (7 * 11 + 3 * 5) % 50);
+    T_EQ(b->mask[11 * 16 + 4], 1);
+    T_EQ(b->mask[11 * 16 + 5], 0);
+    T_EQ(b->labels[2 * 16 + 7], (7 * 2 + 3 * 7 + 3) % 50);
+    data_source_close(&s);
+    copy_file("tests/data/h5py_weights.h5", dir, "y.h5"); /* no sample file */
+    CU_ASSERT_EQUAL(data_source_open(&s, &input, 16, 50), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "y.h5: has no dataset `data`"));
+    data_batch_destroy(&b);
+}
+
+static void refused(struct conf_input *input, int64_t length, int64_t vocab, const char *what)
+{
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    T_OK(data_batch_create(&b, 3, length));
+    enum wsc_err rc = data_source_open(&s, input, length, vocab);
+    if (!rc) rc = data_source_read(s, 0, 3, b);
+    CU_ASSERT_NOT_EQUAL(rc, WSC_OK);
+    bool said = rc && strstr(wsc_err_message(), what) != NULL;
+    if (!said) (void)fprintf(stderr, "expected \"%s\": %s\n", what, wsc_err_message());
+    CU_ASSERT(said);
+    data_batch_destroy(&b);
+    data_source_close(&s);
+}
+
+TEST(source, errors_name_file_and_place)
+{
+    char dir[256] = "/nonexistent";
+    struct conf_input input = input_of(dir);
+    refused(&input, T, 500, "/nonexistent: cannot be listed: No such file");
+    (void)snprintf(dir, sizeof dir, "%s", folder("none"));
+    input = input_of(dir);
+    refused(&input, T, 500, "holds no .h5 file; hint: make a dataset with `wsc data");
+    (void)snprintf(dir, sizeof dir, "%s", folder("vocab"));
+    put_file(dir, "x.h5", 10, 3);
+    refused(&input, T, 312, "x.h5: sample 2, position 2: labels is 312, expected 0 to 311");
+    refused(&input, T, 10, "x.h5: sample 0, position 0: input_ids is 10, expected 0 to 9");
+    refused(&input, T + 1, 500,
+            "sequences have 4 tokens, but model.max_position_embeddings is 5; hint: ");
+    input.max_sequence_length = 7;
+    refused(&input, T, 500, "max_sequence_length of the input is 7");
+}
+
+TEST(source, mask_must_be_zero_or_one)
+{
+    int32_t data[3 * T] = {1, 2, 3, 4, 1, 1, 2, 0, 2, 3, 4, 5};
+    char path[512], dir[256];
+    (void)snprintf(dir, sizeof dir, "%s", folder("mask"));
+    (void)snprintf(path, sizeof path, "%s/m.h5", dir);
+    T_OK(store_samples_write(path, data, 1, T));
+    struct conf_input input = input_of(dir);
+    refused(&input, T, 500, "sample 0, position 2: attention_mask is 2, expected 0 to 1");
+    data[T + 2] = 1;
+    data[2 * T + 1] = -1;
+    T_OK(store_samples_write(path, data, 1, T));
+    refused(&input, T, 500, "sample 0, position 1: labels is -1, expected 0 to 499");
+}
+
+TEST(source, memory_is_balanced)
+{
+    T_EQ(wsc_mem_in_use(WSC_MEM_DATA), 0);
+    T_EQ(wsc_mem_in_use(WSC_MEM_STORE), 0);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+#include "../model/model_case.h"
+
+#include <wsc/hw.h>
+
+/* Expected values by exact rational arithmetic outside: ceil(cycles 10^12 / clock). */
+TEST(hw, cycles_to_ps_is_exact_and_rounds_up)
+{
+    struct conf_cluster c = model_case_cs2();
+    struct hw hw = {&c};
+    T_EQ(hw_cycles_to_ps(&hw, 0), 0);
+    T_EQ(hw_cycles_to_ps(&hw, 1), 1177);
+    T_EQ(hw_cycles_to_ps(&hw, 850), 1000000);
+    T_EQ(hw_cycles_to_ps(&hw, 849999999), 999999998824);
+    T_EQ(hw_cycles_to_ps(&hw, 1000000000000000LL), 1176470588235294118LL);
+    c.wafer.clock_hz = 1000000007; /* a prime */
+    T_EQ(hw_cycles_to_ps(&hw, 123456789012345LL), 123456788148147483LL);
+    c.wafer.clock_hz = 1;
+    T_EQ(hw_cycles_to_ps(&hw, 3), 3000000000000LL);
+}
+
+TEST(hw, half_the_clock_is_twice_the_time)
+{
+    struct conf_cluster fast = model_case_cs2(), slow = fast;
+    slow.wafer.clock_hz /= 2;
+    struct hw a = {&fast}, b = {&slow};
+    for (int64_t cycles = 17; cycles < (int64_t)1 << 44; cycles *= 17)
+        T_EQ(hw_cycles_to_ps(&b, cycles * 17) - 2 * hw_cycles_to_ps(&a, cycles * 17) <= 0, 1);
+    T_EQ(hw_cycles_to_ps(&b, 17000000), 2 * hw_cycles_to_ps(&a, 17000000));
+}
+
+TEST(hw, sizes_and_io)
+{
+    struct conf_cluster c = model_case_cs2();
+    struct hw hw = {&c};
+    T_EQ(hw_n_pes(&hw), 745500);
+    T_EQ(hw_activation_bytes_per_pe(&hw), 40960);
+    T_EQ(hw_activation_bytes(&hw), 745500LL * 40960);
+    T_NEAR(hw_io_cycles(&hw, 150e9), 850e6, 1e-12);
+}
+
+/* Layers as published for the SwarmX tree: 0; 1 up to 4; 2 up to 16; 3 up to 64; 4 up to 256. */
+TEST(hw, swarmx_tree)
+{
+    static const struct {
+        int64_t n;
+        int levels;
+        int64_t nodes;
+    } row[] = {{0, 0, 0},  {1, 0, 0},   {2, 1, 1},   {4, 1, 1},    {5, 2, 3},   {16, 2, 5},
+               {17, 3, 8}, {64, 3, 21}, {65, 4, 25}, {192, 4, 64}, {256, 4, 85}};
+    struct conf_cluster c = model_case_cs2();
+    struct hw hw = {&c};
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        T_EQ(hw_swarmx_levels(&hw, row[i].n), row[i].levels);
+        T_EQ(hw_swarmx_nodes(&hw, row[i].n), row[i].nodes);
+    }
+    c.swarmx.fanout = 2;
+    T_EQ(hw_swarmx_levels(&hw, 64), 6);
+    T_EQ(hw_swarmx_nodes(&hw, 64), 63);
+}
+
+TEST(hw, power_of_systems_nodes_and_shards)
+{
+    struct conf_cluster c = model_case_cs2();
+    struct hw hw = {&c};
+    T_NEAR(hw_cluster_power_w(&hw, 1), 23000 + 12000, 0);
+    T_NEAR(hw_cluster_power_w(&hw, 16), 16 * 23000 + 5 * 500 + 12000, 0);
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+#include "model_case.h"
+
+#include <wsc/mem.h>
+#include <wsc/model.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct model_case tiny = {32, 3, 4, 128, 16};
+
+static struct model *make(const struct conf_params *p, enum conf_granularity granularity)
+{
+    struct model *m = NULL;
+    T_OK(model_create(&m, p, granularity));
+    return m;
+}
+
+/* Sizes of the Model Zoo's own files; the counts agree with published ones where there are. */
+TEST(model, parameter_counts_of_published_configs)
+{
+    static const struct {
+        struct model_case c;
+        int64_t params;
+    } row[] = {
+        {{768, 12, 12, 3072, 2048}, 125226240},     {{1024, 24, 16, 4096, 1024}, 354823168},
+        {{1280, 36, 20, 5120, 1024}, 774030080},    {{1600, 48, 16, 6400, 1024}, 1557611200},
+        {{768, 10, 12, 3072, 2048}, 111050496},     {{1088, 14, 17, 4352, 2048}, 255977024},
+        {{1536, 18, 12, 6144, 2048}, 590310912},    {{2048, 24, 16, 8192, 2048}, 1315723264},
+        {{2560, 32, 32, 10240, 2048}, 2651553280},  {{4096, 32, 32, 16384, 2048}, 6658404352},
+        {{5120, 40, 40, 20480, 2048}, 12853386240}, {{6144, 44, 64, 24576, 2048}, 20256221184},
+        {{256, 24, 4, 1024, 2048}, 32344832},       {{768, 12, 12, 3072, 1024}, 124439808},
+        {{1536, 12, 12, 6144, 1024}, 418748928},    {{1092, 12, 12, 4368, 1024}, 227886204},
+    };
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        struct conf_params p = model_case_params(row[i].c);
+        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        T_EQ(m->n_params, row[i].params);
+        model_destroy(&m);
+    }
+}
+
+/* GFLOP per token as published figures count them: 256M, 2.7B, 13B, 20B at 2048 tokens. */
+TEST(model, flop_per_token)
+{
+    static const struct {
+        struct model_case c;
+        double gflop;
+    } row[] = {{{1088, 14, 17, 4352, 2048}, 1.90},
+               {{2560, 32, 32, 10240, 2048}, 17.88},
+               {{5120, 40, 40, 20480, 2048}, 82.07},
+               {{6144, 44, 64, 24576, 2048}, 128.08}};
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        struct conf_params p = model_case_params(row[i].c);
+        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        CU_ASSERT(fabs(model_flop_per_token(m) / 1e9 - row[i].gflop) < 0.0051);
+        model_destroy(&m);
+    }
+}
+
+static const struct model_tensor *find(const struct model *m, enum model_tensor_kind kind,
+                                       int layer)
+{
+    for (int i = 0; i < m->n_tensors; i++)
+        if (m->tensor[i].kind == kind && m->tensor[i].layer == layer) return &m->tensor[i];
+    return NULL;
+}
+
+TEST(model, names_aliases_shapes_and_decay)
+{
+    struct conf_params p = model_case_params(tiny);
+    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    const struct model_tensor *t = &m->tensor[0];
+    T_STR(t->name, "model.embedding_layer.word_embeddings.weight");
+    T_STR(t->alias, "model.lm_head.weight");
+    CU_ASSERT(t->decay);
+    T_STR(m->tensor[1].name, "model.embedding_layer.position_embeddings.embed.weight");
+    T_STR(find(m, MODEL_NORMF_B, -1)->name, "model.transformer_decoder.norm.bias");
+    T_STR(find(m, MODEL_NORMF_B, -1)->alias, "model.ln_f.bias");
+    t = find(m, MODEL_FFN0_W, 2);
+    T_STR(t->name, "model.transformer_decoder.layers.2.ffn.ffn.0.linear_layer.weight");
+    T_STR(t->alias, "");
+    T_EQ(t->shape[0], 128);
+    T_EQ(t->shape[1], 32);
+    CU_ASSERT(t->decay);
+    t = find(m, MODEL_Q_B, 0);
+    T_STR(t->name, "model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.bias");
+    T_EQ(t->n_dims, 1);
+    CU_ASSERT(!t->decay);
+    CU_ASSERT(!find(m, MODEL_NORM1_W, 1)->decay);
+    CU_ASSERT_PTR_NULL(find(m, MODEL_LM_HEAD_W, -1));
+    T_EQ(m->n_tensors, 4 + 16 * 3);
+    model_destroy(&m);
+}
+
+TEST(model, switches_add_and_remove_tensors)
+{
+    struct conf_params p = model_case_params(tiny);
+    p.model.share_embedding_weights = false;
+    p.model.use_bias_in_output = true;
+    p.model.position_embedding_type = CONF_POSITION_NONE;
+    p.model.use_ffn_bias = p.model.use_ffn_bias_in_attention = false;
+    p.model.use_projection_bias_in_attention = false;
+    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    T_STR(m->tensor[0].alias, "");
+    T_STR(find(m, MODEL_LM_HEAD_W, -1)->name, "model.lm_head.weight");
+    T_EQ(find(m, MODEL_LM_HEAD_B, -1)->n_elems, 50257);
+    CU_ASSERT_PTR_NULL(find(m, MODEL_WPE, -1));
+    CU_ASSERT_PTR_NULL(find(m, MODEL_O_B, 0));
+    CU_ASSERT_PTR_NULL(find(m, MODEL_FFN1_B, 0));
+    T_EQ(m->n_tensors, 1 + 2 + 3 * 10 + 2);
+    model_destroy(&m);
+}
+
+TEST(model, default_initializers)
+{
+    struct conf_params p = model_case_params(tiny);
+    p.model.share_embedding_weights = false;
+    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    const struct conf_init *i = &find(m, MODEL_WTE, -1)->init;
+    T_EQ(i->kind, CONF_INIT_TRUNCATED_NORMAL);
+    T_NEAR(i->std, 0.02, 1e-15);
+    T_NEAR(i->a, -0.04, 1e-15);
+    T_NEAR(i->b, 0.04, 1e-15);
+    i = &find(m, MODEL_FFN1_W, 1)->init;
+    T_NEAR(i->std, 0.0081649658092772, 1e-15); /* 0.02 / sqrt(2 * 3) */
+    T_NEAR(i->b, 0.0163299316185545, 1e-15);
+    T_NEAR(find(m, MODEL_O_W, 1)->init.std, 0.0081649658092772, 1e-15);
+    T_NEAR(find(m, MODEL_V_W, 1)->init.std, 0.02, 1e-15);
+    T_EQ(find(m, MODEL_LM_HEAD_W, -1)->init.kind, CONF_INIT_NORMAL);
+    T_EQ(find(m, MODEL_NORM3_W, 2)->init.kind, CONF_INIT_ONES);
+    T_EQ(find(m, MODEL_NORM3_B, 2)->init.kind, CONF_INIT_ZEROS);
+    T_EQ(find(m, MODEL_K_B, 2)->init.kind, CONF_INIT_ZEROS);
+    for (int k = 0; k < m->n_tensors; k++)
+        CU_ASSERT(m->tensor[k].init.kind != CONF_INIT_DEFAULT);
+    model_destroy(&m);
+}
+
+TEST(model, explicit_initializers_and_mup_scales)
+{
+    struct conf_params p = model_case_params(tiny);
+    p.model.initializer = (struct conf_init){CONF_INIT_NORMAL, 0, 0.5, 0, 0, 0};
+    p.model.output_layer_initializer = (struct conf_init){CONF_INIT_UNIFORM, 0, 0, -1, 1, 0};
+    p.model.embedding_initializer = (struct conf_init){.kind = CONF_INIT_CONSTANT, .value = 3};
+    p.model.scale_qk_dot_by_d = true;
+    p.model.embeddings_scale = 10;
+    p.optimizer.adjust_decoder_kernel = 0.25;
+    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    T_NEAR(find(m, MODEL_Q_W, 0)->init.std, 0.5, 0);
+    T_EQ(find(m, MODEL_O_W, 0)->init.kind, CONF_INIT_UNIFORM);
+    T_NEAR(find(m, MODEL_WPE, -1)->init.value, 3, 0);
+    T_NEAR(m->qk_scale, 0.125, 0);
+    T_NEAR(m->embeddings_scale, 10, 0);
+    T_NEAR(find(m, MODEL_FFN1_W, 0)->lr_scale, 0.25, 0);
+    T_NEAR(find(m, MODEL_K_W, 0)->lr_scale, 0.25, 0);
+    T_NEAR(find(m, MODEL_K_B, 0)->lr_scale, 1, 0);
+    T_NEAR(find(m, MODEL_WTE, -1)->lr_scale, 1, 0);
+    T_NEAR(find(m, MODEL_NORM1_W, 0)->lr_scale, 1, 0);
+    model_destroy(&m);
+}
+
+/** The views of a stage lie end to end and belong to its layer; counts them in @p seen. */
+static void check_stage(const struct model *m, const struct model_stage *st, int seen[256])
+{
+    int64_t offset = 0;
+    for (int v = 0; v < st->n_views; v++) {
+        const struct model_tensor *t = &m->tensor[st->view[v].tensor];
+        CU_ASSERT(st->view[v].offset == offset && t->layer == st->layer);
+        T_EQ(model_stage_find(m, st, t->kind), v);
+        offset += t->n_elems;
+        seen[st->view[v].tensor]++;
+    }
+    T_EQ(st->n_elems, offset);
+}
+
+/** Stages hold every tensor once; a tied table streams in the first and the last. */
+static void check_stages(const struct model *m)
+{
+    int64_t sum = 0, longest = 0;
+    int seen[256] = {0};
+    for (int s = 0; s < m->n_stages; s++) {
+        int64_t n = m->stage[s].n_elems;
+        check_stage(m, &m->stage[s], seen);
+        longest = n > longest ? n : longest;
+        sum += n;
+    }
+    for (int i = 0; i < m->n_tensors; i++)
+        CU_ASSERT(seen[i] == (i == 0 && m->tied ? 2 : 1));
+    T_EQ(sum, m->n_params + (m->tied ? m->tensor[0].n_elems : 0));
+    T_EQ(m->n_stage_elems_max, longest);
+}
+
+TEST(model, stages_by_block_and_by_matrix)
+{
+    for (int tied = 0; tied < 2; tied++) {
+        struct conf_params p = model_case_params(tiny);
+        p.model.share_embedding_weights = tied;
+        p.model.use_bias_in_output = true;
+        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        T_EQ(m->n_stages, 5);
+        T_EQ(m->stage[2].n_parts, 4);
+        T_STR(m->stage[2].name, "layers.1");
+        check_stages(m);
+        T_EQ(model_stage_find(m, &m->stage[4], MODEL_WTE), tied ? 2 : -1);
+        T_EQ(model_stage_find(m, &m->stage[4], MODEL_Q_W), -1);
+        model_destroy(&m);
+        m = make(&p, CONF_STREAM_MATRIX);
+        T_EQ(m->n_stages, 14);
+        T_EQ(m->stage[4].part[0], MODEL_PART_FFN1);
+        T_STR(m->stage[0].name, "embed");
+        T_STR(m->stage[6].name, "layers.1.attn");
+        T_STR(m->stage[13].name, "head");
+        check_stages(m);
+        model_destroy(&m);
+    }
+}
+
+TEST(model, transfers_go_forward_then_back)
+{
+    struct conf_params p = model_case_params(tiny);
+    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    T_EQ(model_n_transfers(m, true), 10);
+    T_EQ(model_n_transfers(m, false), 5);
+    T_EQ(model_transfer_at(m, 4).stage, 4);
+    CU_ASSERT(!model_transfer_at(m, 4).backward);
+    T_EQ(model_transfer_at(m, 5).stage, 4);
+    CU_ASSERT(model_transfer_at(m, 5).backward);
+    T_EQ(model_transfer_at(m, 9).stage, 0);
+    model_destroy(&m);
+}
+
+TEST(model, a_trillion_parameters_take_little_memory)
+{
+    struct conf_params p = model_case_params((struct model_case){25600, 128, 160, 102400, 2048});
+    int64_t before = wsc_mem_in_use(WSC_MEM_MODEL);
+    struct model *m = make(&p, CONF_STREAM_MATRIX);
+    int64_t C = 25600, block = 12 * C * C + 13 * C;
+    T_EQ(m->n_params, 128 * block + 50257 * C + 2048 * C + 2 * C);
+    CU_ASSERT(m->n_params > 1000000000000);
+    CU_ASSERT(wsc_mem_in_use(WSC_MEM_MODEL) - before < 2000000);
+    model_destroy(&m);
+    CU_ASSERT_PTR_NULL(m);
+    model_destroy(&m);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MODEL), before);
+}
+
+/** model_create refuses @p p and names @p key. */
+static void refuse(const struct conf_params *p, const char *key)
+{
+    struct model *m;
+    int64_t before = wsc_mem_in_use(WSC_MEM_MODEL);
+    CU_ASSERT_EQUAL(model_create(&m, p, CONF_STREAM_BLOCK), WSC_CONFIG);
+    CU_ASSERT_PTR_NULL(m);
+    if (!strstr(wsc_err_message(), key)) {
+        (void)fprintf(stderr, "no \"%s\" in: %s\n", key, wsc_err_message());
+        CU_FAIL("key is not named");
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MODEL), before);
+}
+
+#define REFUSE(change, key)                                                                        \
+    do {                                                                                           \
+        struct conf_params p = model_case_params(tiny);                                            \
+        p.change;                                                                                  \
+        refuse(&p, key);                                                                           \
+    } while (0)
+
+TEST(model, refuses_what_makes_no_model)
+{
+    REFUSE(model.num_heads = 5, "num_heads");
+    REFUSE(model.num_heads = 0, "num_heads");
+    REFUSE(model.num_hidden_layers = 0, "num_hidden_layers");
+    REFUSE(model.num_hidden_layers = INT64_MAX, "num_hidden_layers");
+    REFUSE(model.hidden_size = -32, "hidden_size");
+    REFUSE(model.vocab_size = INT64_MAX, "vocab_size");
+    REFUSE(model.filter_size = 0, "filter_size");
+    REFUSE(model.max_position_embeddings = CONF_NULL, "max_position_embeddings");
+    REFUSE(model.layer_norm_epsilon = 0, "layer_norm_epsilon");
+    REFUSE(model.embeddings_scale = NAN, "embeddings_scale");
+    REFUSE(model.output_logits_scale = INFINITY, "output_logits_scale");
+    REFUSE(model.initializer_range = -1, "initializer_range");
+    REFUSE(optimizer.adjust_decoder_kernel = 0, "decoder_kernel");
+    REFUSE(model.initializer = ((struct conf_init){CONF_INIT_NORMAL, 0, 0, 0, 0, 0}),
+           "model.initializer");
+    REFUSE(model.embedding_initializer = ((struct conf_init){CONF_INIT_UNIFORM, 0, 0, 2, 1, 0}),
+           "model.embedding_initializer");
+    REFUSE(model.output_layer_initializer =
+               ((struct conf_init){CONF_INIT_TRUNCATED_NORMAL, 0, 1, NAN, 1, 0}),
+           "output_layer_initializer");
+}
+
+/* ---- learning rate ---- */
+
+static void phase(struct conf_optimizer *o, enum conf_scheduler scheduler, double from, double to,
+                  int64_t iters)
+{
+    o->phase[o->n_phases++] = (struct conf_lr_phase){scheduler, from, to, iters};
+}
+
+/* The schedule of a published 111M run: 1525 steps of warm-up, then a cosine to a tenth. */
+TEST(model, warm_up_then_cosine)
+{
+    struct conf_optimizer o = {0};
+    phase(&o, CONF_LR_LINEAR, 0, 6e-4, 1525);
+    phase(&o, CONF_LR_COSINE, 6e-4, 6e-5, 7512);
+    T_NEAR(model_learning_rate(&o, 0), 0, 0);
+    T_NEAR(model_learning_rate(&o, 1), 6e-4 / 1525, 1e-18);
+    T_NEAR(model_learning_rate(&o, 1524), 6e-4 * 1524 / 1525, 1e-18);
+    T_NEAR(model_learning_rate(&o, 1525), 6e-4, 1e-18);
+    T_NEAR(model_learning_rate(&o, 1525 + 3756), 3.3e-4, 1e-18);
+    T_NEAR(model_learning_rate(&o, 1525 + 2504), 6e-5 + 5.4e-4 * 0.75, 1e-18);
+    T_NEAR(model_learning_rate(&o, 1525 + 7512), 6e-5, 1e-18);
+    T_NEAR(model_learning_rate(&o, 1000000), 6e-5, 1e-18);
+}
+
+TEST(model, phases_count_for_themselves)
+{
+    struct conf_optimizer o = {0};
+    phase(&o, CONF_LR_CONSTANT, 1, 0, 10);
+    phase(&o, CONF_LR_LINEAR, 2, 0, 4);
+    phase(&o, CONF_LR_LINEAR, 7, 7, 0);
+    phase(&o, CONF_LR_CONSTANT, 5, 0, CONF_NULL);
+    T_NEAR(model_learning_rate(&o, 9), 1, 0);
+    T_NEAR(model_learning_rate(&o, 10), 2, 0);
+    T_NEAR(model_learning_rate(&o, 13), 0.5, 0);
+    T_NEAR(model_learning_rate(&o, 14), 5, 0);
+    T_NEAR(model_learning_rate(&o, INT64_MAX), 5, 0);
+    o.n_phases = 2;
+    T_NEAR(model_learning_rate(&o, 14), 0, 0);
+    o.phase[0].total_iters = CONF_NULL; /* for ever: nothing after it is reached */
+    T_NEAR(model_learning_rate(&o, 1000), 1, 0);
+}

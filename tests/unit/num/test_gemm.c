@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../../src/num/num_impl.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/num.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_ELEMS = 64 * 1024, GUARD = 16 };
+
+/* One product with all its operands; `shift` moves them off their alignment. */
+struct trial {
+    struct num_product shape;
+    bool bf16;
+    int shift;
+};
+
+struct buffers {
+    float a[MAX_ELEMS], b[MAX_ELEMS], c[MAX_ELEMS], expected[MAX_ELEMS];
+    uint16_t a16[MAX_ELEMS], b16[MAX_ELEMS];
+};
+
+static struct buffers *new_buffers(void)
+{
+    struct buffers *x = wsc_alloc(WSC_MEM_TEST, 1, sizeof *x);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(x);
+    return x;
+}
+
+/* The operands of every trial, made once: drawing them costs more than multiplying them. */
+static const float *pool(int operand)
+{
+    static float values[3][MAX_ELEMS];
+    if (values[operand][0] == 0) test_fill(values[operand], MAX_ELEMS, (uint64_t)operand + 1);
+    return values[operand];
+}
+
+static void fill(struct buffers *x, const struct trial *t)
+{
+    int64_t n = MAX_ELEMS - t->shift;
+    memcpy(x->a + t->shift, pool(0), (size_t)n * sizeof *x->a);
+    memcpy(x->b + t->shift, pool(1), (size_t)n * sizeof *x->b);
+    memcpy(x->c + t->shift, pool(2), (size_t)n * sizeof *x->c);
+    if (t->bf16) {
+        num_fp32_to_bf16(x->a16 + t->shift, x->a + t->shift, n);
+        num_fp32_to_bf16(x->b16 + t->shift, x->b + t->shift, n);
+        num_bf16_to_fp32(x->a + t->shift, x->a16 + t->shift, n);
+        num_bf16_to_fp32(x->b + t->shift, x->b16 + t->shift, n);
+    }
+}
+
+static void multiply(struct buffers *x, const struct trial *t)
+{
+    const struct num_product *s = &t->shape;
+    int d = t->shift;
+    if (t->bf16)
+        num_gemm_bf16(s, x->a16 + d, x->b16 + d, x->c + d);
+    else
+        num_gemm(s, x->a + d, x->b + d, x->c + d);
+}
+
+static struct num_product shape_of(int variant, int64_t m, int64_t n, int64_t k)
+{
+    bool ta = variant & 1, tb = variant & 2;
+    int64_t extra = variant & 8 ? 5 : 0;
+    return (struct num_product){.trans_a = ta,
+                                .trans_b = tb,
+                                .m = m,
+                                .n = n,
+                                .k = k,
+                                .lda = (ta ? m : k) + extra,
+                                .ldb = (tb ? k : n) + extra,
+                                .ldc = n + extra,
+                                .beta = variant & 4 ? 1.0F : 0.0F};
+}
+
+/* Every element of C, the untouched gap between rows, and what lies behind. */
+static void check_against_reference(struct buffers *x, const struct trial *t)
+{
+    const struct num_product *s = &t->shape;
+    int64_t used = s->m * s->ldc + GUARD;
+    fill(x, t);
+    memcpy(x->expected, x->c + t->shift, (size_t)used * sizeof *x->c);
+    num_gemm_ref(s, x->a + t->shift, x->b + t->shift, x->expected);
+    for (int64_t i = 0; s->beta == 0 && i < s->m; i++) {
+        for (int64_t j = 0; j < s->n; j++)
+            x->c[t->shift + i * s->ldc + j] = NAN; /* must be overwritten, not multiplied by 0 */
+    }
+    multiply(x, t);
+    double tol = 2e-7 * (double)(s->k + 4);
+    int64_t bad = 0;
+    for (int64_t i = 0; i < used; i++)
+        bad += !(fabs((double)x->c[t->shift + i] - (double)x->expected[i]) <= tol);
+    T_EQ(bad, 0);
+}
+
+static void check_variants(bool is_bf16)
+{
+    static const int64_t size[][3] = {{1, 1, 1},   {3, 5, 7},    {16, 16, 16}, {17, 33, 65},
+                                      {64, 31, 9}, {1, 100, 40}, {40, 1, 100}, {96, 48, 130},
+                                      {7, 9, 0},   {0, 4, 4}};
+    struct buffers *x = new_buffers();
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        for (int variant = 0; variant < 16; variant++) {
+            struct trial t = {.shape = shape_of(variant, size[i][0], size[i][1], size[i][2]),
+                              .bf16 = is_bf16,
+                              .shift = variant % 3};
+            check_against_reference(x, &t);
+        }
+    }
+    wsc_free(x);
+}
+
+TEST(num_gemm, fp32_matches_the_reference)
+{
+    check_variants(false);
+}
+
+TEST(num_gemm, bf16_matches_the_reference)
+{
+    check_variants(true);
+}
+
+TEST(num_gemm, integers_are_exact)
+{
+    struct buffers *x = new_buffers();
+    struct trial t = {.shape = shape_of(6, 60, 70, 80)};
+    for (int round = 0; round < 2; round++) {
+        t.bf16 = round == 1;
+        fill(x, &t);
+        for (int i = 0; i < MAX_ELEMS; i++) {
+            x->a[i] = (float)(i % 13 - 6);
+            x->b[i] = (float)(i % 7 - 3);
+            x->c[i] = x->expected[i] = (float)(i % 5);
+        }
+        num_fp32_to_bf16(x->a16, x->a, MAX_ELEMS);
+        num_fp32_to_bf16(x->b16, x->b, MAX_ELEMS);
+        const struct num_product *s = &t.shape;
+        num_gemm_ref(s, x->a, x->b, x->expected);
+        multiply(x, &t);
+        CU_ASSERT(memcmp(x->c, x->expected, MAX_ELEMS * sizeof *x->c) == 0);
+    }
+    wsc_free(x);
+}
+
+/* The contract: bits depend on operands and shape, not on addresses, strides' slack or threads. */
+static void check_same_bits(bool is_bf16)
+{
+    static const int64_t size[][3] = {{96, 100, 384}, {33, 64, 70}, {5, 300, 17}, {256, 64, 64}};
+    struct buffers *x = new_buffers(), *first = new_buffers();
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        for (int variant = 0; variant < 8; variant++) {
+            struct trial t = {.shape = shape_of(variant, size[i][0], size[i][1], size[i][2]),
+                              .bf16 = is_bf16};
+            fill(first, &t);
+            multiply(first, &t);
+            for (t.shift = 1; t.shift <= 16; t.shift += 5) {
+                fill(x, &t);
+                multiply(x, &t);
+                CU_ASSERT(memcmp(x->c + t.shift, first->c,
+                                 (size_t)(t.shape.m * t.shape.n) * sizeof *x->c) == 0);
+            }
+        }
+    }
+    wsc_free(x);
+    wsc_free(first);
+}
+
+TEST(num_gemm, fp32_bits_do_not_depend_on_alignment)
+{
+    check_same_bits(false);
+}
+
+TEST(num_gemm, bf16_bits_do_not_depend_on_alignment)
+{
+    check_same_bits(true);
+}
+
+struct crowd {
+    struct buffers *x[6];
+    struct trial t;
+};
+
+static void multiply_item(void *ctx, int64_t i, int thread)
+{
+    struct crowd *crowd = ctx;
+    (void)thread;
+    for (int round = 0; round < 3; round++)
+        multiply(crowd->x[i], &crowd->t);
+}
+
+static void check_threads(bool is_bf16)
+{
+    struct crowd crowd = {.t = {.shape = shape_of(1, 96, 130, 300), .bf16 = is_bf16}};
+    for (int i = 0; i < 6; i++)
+        fill(crowd.x[i] = new_buffers(), &crowd.t);
+    num_init(1);
+    multiply_item(&crowd, 0, 0);
+    num_init(2);
+    num_parallel(6, multiply_item, &crowd);
+    num_init(1);
+    for (int i = 1; i < 6; i++)
+        CU_ASSERT(memcmp(crowd.x[i]->c, crowd.x[0]->c, sizeof crowd.x[0]->c) == 0);
+    for (int i = 0; i < 6; i++)
+        wsc_free(crowd.x[i]);
+}
+
+TEST(num_gemm, bits_do_not_depend_on_threads)
+{
+    check_threads(false);
+    check_threads(true);
+}
+
+TEST(num_gemm, more_shapes_than_the_cache_holds)
+{
+    struct buffers *x = new_buffers();
+    for (int round = 0; round < 2; round++) {
+        for (int64_t m = 1; m <= 200; m++) {
+            struct trial t = {.shape = shape_of(0, m, 3, 4), .bf16 = true};
+            check_against_reference(x, &t);
+        }
+    }
+    wsc_free(x);
+}
+
+TEST(num_gemm, widening_replaces_a_missing_bf16_product)
+{
+    struct buffers *x = new_buffers();
+    for (int variant = 0; variant < 16; variant++) {
+        struct trial t = {.shape = shape_of(variant, 9, 21, 33), .bf16 = true};
+        fill(x, &t);
+        memcpy(x->expected, x->c, sizeof x->c);
+        num_gemm_bf16_widened(&t.shape, x->a16, x->b16, x->expected);
+        multiply(x, &t);
+        for (int64_t i = 0; i < t.shape.m * t.shape.ldc; i++)
+            T_NEAR(x->c[i], x->expected[i], 1e-5);
+    }
+    wsc_free(x);
+}

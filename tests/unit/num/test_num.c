@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../../src/num/num_impl.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/num.h>
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* ---- formats */
+
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint16_t bf16(float x)
+{
+    uint16_t y;
+    num_fp32_to_bf16(&y, &x, 1);
+    return y;
+}
+
+TEST(num_format, every_bf16_survives_the_round_trip)
+{
+    static uint16_t in[65536], out[65536];
+    static float wide[65536];
+    for (int i = 0; i < 65536; i++)
+        in[i] = (uint16_t)i;
+    num_bf16_to_fp32(wide, in, 65536);
+    num_fp32_to_bf16(out, wide, 65536);
+    for (int i = 0; i < 65536; i++) {
+        bool kept = isnan(wide[i]) ? isnan(from_bits((uint32_t)out[i] << 16)) : out[i] == in[i];
+        CU_ASSERT(kept);
+    }
+}
+
+TEST(num_format, rounds_to_nearest_even)
+{
+    T_EQ(bf16(from_bits(0x3F808000)), 0x3F80); /* tie, even below */
+    T_EQ(bf16(from_bits(0x3F818000)), 0x3F82); /* tie, even above */
+    T_EQ(bf16(from_bits(0x3F808001)), 0x3F81);
+    T_EQ(bf16(from_bits(0x3F807FFF)), 0x3F80);
+    T_EQ(bf16(from_bits(0xBF818000)), 0xBF82);
+    T_EQ(bf16(from_bits(0x7F7FFFFF)), 0x7F80);          /* the largest float becomes infinity */
+    T_EQ(bf16(from_bits(0x7F800001)) & 0x7FFF, 0x7FC0); /* a NaN of low bits only stays NaN */
+    T_EQ(num_format_bytes(NUM_BF16), 2);
+}
+
+/* ---- vectors */
+
+TEST(num_vector, sum_of_squares_is_exact_and_repeatable)
+{
+    static float x[1003];
+    for (int n = 0; n < 40; n++) {
+        double expected = 0;
+        for (int i = 0; i < n; i++) {
+            x[i] = (float)(i % 9 - 4);
+            expected += (double)x[i] * (double)x[i];
+        }
+        CU_ASSERT(num_sum_squares(x, n) == expected);
+    }
+    test_fill(x, 1003, 5);
+    double naive = 0;
+    for (int i = 0; i < 1003; i++)
+        naive += (double)x[i] * (double)x[i];
+    T_NEAR(num_sum_squares(x, 1003), naive, 1e-14);
+    static float shifted[1004];
+    memcpy(shifted + 1, x, sizeof x);
+    CU_ASSERT(num_sum_squares(x, 1003) == num_sum_squares(shifted + 1, 1003));
+}
+
+TEST(num_vector, finite_finds_one_bad_element_anywhere)
+{
+    float x[37];
+    test_fill(x, 37, 1);
+    x[4] = from_bits(0x7F7FFFFF);
+    CU_ASSERT(num_all_finite(x, 37));
+    CU_ASSERT(num_all_finite(x, 0));
+    const float bad[] = {NAN, -NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 37; i++) {
+        float keep = x[i];
+        x[i] = bad[i % 4];
+        CU_ASSERT(!num_all_finite(x, 37));
+        x[i] = keep;
+    }
+}
+
+TEST(num_vector, add_and_scale)
+{
+    float x[21], y[21], z[21];
+    test_fill(x, 21, 1);
+    test_fill(y, 21, 2);
+    memcpy(z, y, sizeof z);
+    num_add(z, x, 21);
+    num_scale(z, -1.5F, 20);
+    for (int i = 0; i < 21; i++)
+        CU_ASSERT(z[i] == (i < 20 ? (y[i] + x[i]) * -1.5F : y[i] + x[i]));
+}
+
+/* ---- threads */
+
+struct tally {
+    _Atomic int count[1000];
+    _Atomic int bad_thread;
+};
+
+static void count_item(void *ctx, int64_t i, int thread)
+{
+    struct tally *t = ctx;
+    atomic_fetch_add(&t->count[i], 1);
+    if (thread < 0 || thread >= num_threads()) atomic_store(&t->bad_thread, 1);
+}
+
+TEST(num_threads, every_item_runs_once)
+{
+    static struct tally t;
+    for (int n_threads = 1; n_threads <= 3; n_threads++) {
+        memset(&t, 0, sizeof t);
+        num_init(n_threads);
+        T_EQ(num_threads(), n_threads);
+        num_parallel(1000, count_item, &t);
+        num_parallel(0, count_item, &t);
+        for (int i = 0; i < 1000; i++)
+            T_EQ(t.count[i], 1);
+        T_EQ(t.bad_thread, 0);
+    }
+    num_init(0);
+    CU_ASSERT(num_threads() >= 1);
+    num_init(1);
+}

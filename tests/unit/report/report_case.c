@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_case.h"
+
+#include "../../support/test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_TEXT = 1 << 20, N_COUNTS = 7, N_MODELS = 2 };
+
+const char *case_path(const char *name)
+{
+    static char path[8][256];
+    static int turn;
+    turn = (turn + 1) % 8;
+    (void)snprintf(path[turn], sizeof path[turn], "%s/%s", test_tmpdir(), name);
+    return path[turn];
+}
+
+const char *case_read(const char *path)
+{
+    static char text[MAX_TEXT];
+    size_t n = 0;
+    FILE *file = fopen(path, "rb");
+    if (file) n = fread(text, 1, sizeof text - 1, file);
+    text[n] = '\0';
+    if (file) (void)fclose(file);
+    return text;
+}
+
+void case_write(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    CU_ASSERT(fputs(text, file) >= 0);
+    CU_ASSERT_EQUAL(fclose(file), 0);
+}
+
+const char *case_capture(int fd, void (*body)(void))
+{
+    const char *path = case_path("captured");
+    int saved, file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    (void)fflush(stdout);
+    saved = dup(fd);
+    CU_ASSERT_FATAL(file >= 0 && saved >= 0 && dup2(file, fd) == fd);
+    body();
+    (void)fflush(stdout);
+    (void)dup2(saved, fd);
+    (void)close(saved);
+    (void)close(file);
+    return case_read(path);
+}
+
+static struct conf_source sources[] = {
+    {"wafer.clock", (char[]){"850 MHz"}, "documented", (char[]){"Hot Chips 31, \"slide 5\""}},
+    {"wafer.stage_latency", (char[]){"20 us"}, "calibrated", (char[]){"fit on <1 system> & 2"}},
+    {"swarmx.fanout", (char[]){"4"}, "assumed", (char[]){"no figure is public"}}};
+
+static struct conf_cluster cluster = {.name = (char[]){"CS-2"},
+                                      .hash = 0x0123456789abcdefULL,
+                                      .source = sources,
+                                      .n_sources = sizeof sources / sizeof *sources,
+                                      .file = (char[]){"configs/cluster/cs2.yaml"}};
+
+static const struct report_point points[] = {
+    {"GPT-3 13B", 1, 24309, "Vassilieva et al., Table V"},
+    {"GPT-3 13B", 16, 371000, "a talk, with a title that is far too long for any legend"},
+    {"GPT-3 111M", 1, 1.6e6, "Vassilieva et al., Table V"}};
+
+/* One second of compute on any count (weak scaling), waits that grow with the logarithm. */
+static struct report_scale_row row_of(const char *model, int64_t params, int64_t n, double rate)
+{
+    struct report_scale_row r = {.model = model, .params = params, .num_csx = n};
+    int64_t ps = 1000000000000, level = 0;
+    for (int64_t k = n; k > 1; k /= 2)
+        level++;
+    r.global_batch = 120 * n;
+    r.micro_batch = 30;
+    r.breakdown = (struct report_breakdown){ps, level * ps / 500,
+                                            level * ps / (params > 1000000000 ? 150 : 25), ps / 40};
+    r.step_time_ps = r.breakdown.compute_ps + r.breakdown.weights_wait_ps +
+                     r.breakdown.reduce_wait_ps + r.breakdown.boundary_ps;
+    r.tokens_per_s = rate * (double)n * 1.025 * (double)ps / (double)r.step_time_ps;
+    r.samples_per_s = r.tokens_per_s / 2048;
+    r.speedup = r.tokens_per_s / rate;
+    r.efficiency = r.speedup / (double)n;
+    r.mfu = 0.25 * r.efficiency;
+    r.joules_per_token = 20000.0 * (double)n / r.tokens_per_s;
+    return r;
+}
+
+struct report_scaling case_scaling(void)
+{
+    static struct report_scale_row row[N_MODELS * N_COUNTS];
+    for (int i = 0; i < N_COUNTS; i++) {
+        row[i] = row_of("GPT-3 13B", 12853473280, 1LL << i, 24000);
+        row[N_COUNTS + i] = row_of("GPT-3 111M", 111053568, 1LL << i, 1.5e6);
+    }
+    return (struct report_scaling){.row = row,
+                                   .n_rows = N_MODELS * N_COUNTS,
+                                   .point = points,
+                                   .n_points = sizeof points / sizeof *points,
+                                   .scaling = "weak",
+                                   .cluster = &cluster,
+                                   .cluster_text = "name: CS-2 # a <b>bold</b> claim\n",
+                                   .command = "wsc scale --params 'a&b.yaml'"};
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+#include "report_case.h"
+
+#include <wsc/mem.h>
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- scaling.csv, the picture, report.html ----------------------------------------------------
+ */
+
+static const char *const csv_head =
+    "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,speedup,efficiency,"
+    "step_time_ps,compute_ps,weights_wait_ps,reduce_wait_ps,boundary_ps,mfu,joules_per_token\n";
+
+/* All files once for all cases: gnuplot takes a while. */
+static const char *sweep_dir(void)
+{
+    static char dir[256];
+    static struct report_scaling s;
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", case_path("sweep"));
+    s = case_scaling();
+    T_OK(report_scaling_write(dir, &s));
+    return dir;
+}
+
+static const char *sweep_file(const char *name)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", sweep_dir(), name);
+    return case_read(path);
+}
+
+/* Behind the name a line is a list of numbers, as JSON writes them. */
+static void check_csv_line(const char *line, const struct report_scale_row *r)
+{
+    char list[512];
+    size_t name = strlen(r->model);
+    CU_ASSERT_FATAL(!strncmp(line, r->model, name) && line[name] == ',');
+    (void)snprintf(list, sizeof list, "[%.*s]", (int)strcspn(line + name + 1, "\n"),
+                   line + name + 1);
+    json_t *a = json_loads(list, 0, NULL);
+    const int64_t whole[] = {r->params, r->num_csx, r->global_batch, r->micro_batch};
+    const double real[] = {r->tokens_per_s, r->samples_per_s, r->speedup, r->efficiency};
+    const int64_t time[] = {r->step_time_ps, r->breakdown.compute_ps, r->breakdown.weights_wait_ps,
+                            r->breakdown.reduce_wait_ps, r->breakdown.boundary_ps};
+    T_EQ(json_array_size(a), 15);
+    for (size_t i = 0; i < 4; i++)
+        T_EQ(json_integer_value(json_array_get(a, i)), whole[i]);
+    for (size_t i = 0; i < 4; i++)
+        CU_ASSERT(json_real_value(json_array_get(a, 4 + i)) == real[i]);
+    for (size_t i = 0; i < 5; i++)
+        T_EQ(json_integer_value(json_array_get(a, 8 + i)), time[i]);
+    CU_ASSERT(json_real_value(json_array_get(a, 13)) == r->mfu);
+    CU_ASSERT(json_real_value(json_array_get(a, 14)) == r->joules_per_token);
+    json_decref(a);
+}
+
+TEST(report_scaling, csv_has_the_contract_head_and_every_value)
+{
+    struct report_scaling s = case_scaling();
+    const char *line = sweep_file("scaling.csv");
+    CU_ASSERT_FATAL(!strncmp(line, csv_head, strlen(csv_head)));
+    line += strlen(csv_head);
+    for (int i = 0; i < s.n_rows; i++) {
+        check_csv_line(line, &s.row[i]);
+        line += strcspn(line, "\n") + 1;
+    }
+    T_STR(line, "");
+}
+
+TEST(report_scaling, pictures_are_pictures)
+{
+    static const char png[] = "\x89PNG\r\n\x1a\n";
+    CU_ASSERT(!memcmp(sweep_file("scaling.png"), png, 8));
+    const char *svg = sweep_file("scaling.svg");
+    CU_ASSERT_PTR_NOT_NULL(strstr(svg, "<svg"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(svg, "</svg>"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(svg, "weak scaling on emulated CS-2 systems"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(svg, "GPT-3 111M"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(svg, "Vassilieva et al., Table V"));
+    CU_ASSERT_PTR_NULL(strstr(svg, "for any legend")); /* long sources are cut */
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+TEST(report_scaling, html_is_whole_escaped_and_needs_no_network)
+{
+    const char *html = sweep_file("report.html");
+    CU_ASSERT(!strncmp(html, "<!DOCTYPE html>", 15));
+    T_EQ(count(html, "<svg"), 1);
+    T_EQ(count(html, "<!DOCTYPE"), 1);
+    T_EQ(count(html, "<tr>"), count(html, "</tr>"));
+    T_EQ(count(html, "<td"), count(html, "</td>"));
+    T_EQ(count(html, "Where the loss comes from."), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "# a &lt;b&gt;bold&lt;/b&gt; claim"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "wsc scale --params &#39;a&amp;b.yaml&#39;"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "Hot Chips 31, &quot;slide 5&quot;"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "fit on &lt;1 system&gt; &amp; 2"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "0123456789abcdef"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, report_version()));
+    T_EQ(count(html, "src="), 0);
+    T_EQ(count(html, "<link"), 0);
+    T_EQ(count(html, "url("), 0);
+}
+
+/* At 64 systems of the 13B: compute 1 s, weights 6/500 s, reduce 6/150 s, boundary 1/40 s; linear
+ * is 1.025 s, so 52/1077 of the step is lost, 40/1077 of it by the reduction. */
+TEST(report_scaling, the_loss_in_words_is_the_difference_of_the_parts)
+{
+    const char *html = sweep_file("report.html");
+    CU_ASSERT_PTR_NOT_NULL(strstr(
+        html,
+        "From 1 to 64 systems throughput grows 60.91 times. A step takes 1.077 s where linear "
+        "scaling would take 1.025 s: 4.8 % of it is lost. By cause, in shares of that step: "
+        "waiting for the reduction of gradients takes 3.7 %, waiting for weights takes "
+        "1.1 %."));
+}
+
+static void print_scaling(void)
+{
+    struct report_scaling s = case_scaling();
+    T_OK(report_scaling_print(&s));
+}
+
+TEST(report_scaling, table_has_a_block_per_model_and_a_row_per_count)
+{
+    const char *text = case_capture(1, print_scaling);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "GPT-3 13B (12.9 B parameters), weak scaling on CS-2\n"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(text, "\n       64   7680    1.077 s    1.46 M    60.91   95.2 %"));
+    T_EQ(count(text, "\n        1 "), 2);
+    T_EQ(count(text, "\n       64 "), 2);
+    T_EQ(count(text, "step time"), 2);
+}
+
+TEST(report_scaling, rows_may_come_in_any_order)
+{
+    struct report_scaling s = case_scaling();
+    struct report_scale_row mixed[3] = {s.row[2], s.row[7], s.row[0]};
+    s.row = mixed;
+    s.n_rows = 3;
+    s.n_points = 0;
+    mixed[0].model = "a \"quoted\", 'odd' <model>";
+    mixed[2].model = mixed[0].model;
+    T_OK(report_scaling_write(case_path("mixed"), &s));
+    const char *csv = case_read(case_path("mixed/scaling.csv")) + strlen(csv_head);
+    CU_ASSERT(!strncmp(csv, "\"a \"\"quoted\"\", 'odd' <model>\",12853473280,1,", 42));
+    CU_ASSERT_PTR_NOT_NULL(strstr(csv, "<model>\",12853473280,4,"));
+    const char *html = case_read(case_path("mixed/report.html"));
+    CU_ASSERT_PTR_NULL(strstr(html, "<model>"));
+    T_EQ(count(html, "a &quot;quoted&quot;, &#39;odd&#39; &lt;model&gt;"), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "Only one node count was swept"));
+}
+
+TEST(report_scaling, many_node_counts_are_thinned_in_the_headline_only)
+{
+    enum { N = 64 };
+    static struct report_scale_row row[N];
+    struct report_scaling s = case_scaling();
+    for (int i = 0; i < N; i++) {
+        row[i] = s.row[0];
+        row[i].num_csx = i + 1;
+        row[i].tokens_per_s *= i + 1;
+    }
+    s.row = row;
+    s.n_rows = N;
+    T_OK(report_scaling_write(case_path("many"), &s));
+    const char *html = case_read(case_path("many/report.html"));
+    T_EQ(count(html, " systems</th>"), 6);
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "<p>7 of 64 node counts"));
+    T_EQ(count(html, "class=\"bar\""), N);
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("many/scaling.gp")),
+                                  "set xtics ('1' 1, '2' 2, '4' 4, '8' 8, '16' 16, '32' 32, "
+                                  "'64' 64)\n"));
+}
+
+/* The same global batch on 4 systems: linear is a quarter of the time, every part counts. */
+static struct report_scale_row strong[2];
+static void print_strong(void)
+{
+    struct report_scaling s = case_scaling();
+    s.row = strong;
+    s.n_rows = 2;
+    s.scaling = "strong";
+    T_OK(report_scaling_print(&s));
+}
+
+static const char *strong_words(struct report_breakdown b)
+{
+    strong[0] = strong[1] = case_scaling().row[0];
+    strong[0].breakdown = (struct report_breakdown){800, 100, 0, 100};
+    strong[0].step_time_ps = 1000;
+    strong[1].num_csx = 4;
+    strong[1].breakdown = b;
+    strong[1].step_time_ps = b.compute_ps + b.weights_wait_ps + b.reduce_wait_ps + b.boundary_ps;
+    static char joined[4096];
+    const char *text = case_capture(1, print_strong);
+    size_t n = 0;
+    for (; *text && n + 1 < sizeof joined; text++) {
+        const char c = *text;
+        bool blank = c == ' ' || c == '\n';
+        if (!blank)
+            joined[n++] = c;
+        else if (n && joined[n - 1] != ' ')
+            joined[n++] = ' ';
+    }
+    joined[n] = '\0';
+    return joined;
+}
+
+TEST(report_scaling, the_loss_of_strong_scaling_is_against_the_smaller_share)
+{
+    const char *text = strong_words((struct report_breakdown){190, 100, 110, 100});
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "A step takes 500.0 ps where linear scaling"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "250.0 ps: 50.0 % of it is lost."));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "gradients takes 22.0 %"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "waiting for weights takes 15.0 %"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "step boundary takes 15.0 %"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "compute gives back 2.0 %."));
+    text = strong_words((struct report_breakdown){200, 25, 0, 25});
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "That is linear to within 0.05 %."));
+    text = strong_words((struct report_breakdown){150, 25, 0, 25});
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "25.0 % of it is gained."));
+}
+
+TEST(report_scaling, numbers_that_cannot_be_drawn_are_refused)
+{
+    struct report_scaling s = case_scaling();
+    struct report_scale_row bad = s.row[0];
+    s.n_rows = 0;
+    CU_ASSERT_EQUAL(report_scaling_write(case_path("bad"), &s), WSC_USAGE);
+    s.n_rows = 1;
+    s.row = &bad;
+    bad.efficiency = NAN;
+    CU_ASSERT_EQUAL(report_scaling_write(case_path("bad"), &s), WSC_NUMERIC);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "GPT-3 13B on 1 systems: efficiency is"));
+    bad = case_scaling().row[0];
+    bad.tokens_per_s = 0;
+    CU_ASSERT_EQUAL(report_scaling_print(&s), WSC_NUMERIC);
+    struct stat info;
+    CU_ASSERT(stat(case_path("bad"), &info) != 0);
+}
+
+TEST(report_scaling, a_missing_gnuplot_is_named)
+{
+    struct report_scaling s = case_scaling();
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s", getenv("PATH") ? getenv("PATH") : "");
+    CU_ASSERT_EQUAL(setenv("PATH", "/nowhere", 1), 0);
+    enum wsc_err rc = report_scaling_write(case_path("no_gnuplot"), &s);
+    CU_ASSERT_EQUAL(setenv("PATH", path, 1), 0);
+    CU_ASSERT_EQUAL(rc, WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "package gnuplot-nox"));
+}
+
+TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)
+{
+    struct report_scaling s = case_scaling();
+    T_OK(report_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
+    CU_ASSERT_EQUAL(report_scaling_write(case_path("blocked"), &s), WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "gnuplot failed: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "scaling.svg"));
+}
+
+/* ---- published points -------------------------------------------------------------------------
+ */
+
+TEST(report_points, reads_quotes_comments_and_more_columns)
+{
+    struct report_point *p = NULL;
+    int n = 0;
+    case_write(case_path("good.csv"), "# published\nmodel,num_csx,tokens_per_s,source,note\r\n"
+                                      "\n  # more\n"
+                                      "GPT-3 13B , 1 ,24309,\"a \"\"b\"\", c\",x\n"
+                                      "gpt,16,3.71e5,talk,\"\"");
+    T_OK(report_points_read(case_path("good.csv"), &p, &n));
+    T_EQ(n, 2);
+    T_STR(p[0].model, "GPT-3 13B");
+    T_NEAR(p[0].tokens_per_s, 24309, 0);
+    T_STR(p[0].source, "a \"b\", c");
+    T_NEAR(p[1].num_csx, 16, 0);
+    T_NEAR(p[1].tokens_per_s, 371000, 0);
+    wsc_free(p);
+}
+
+TEST(report_points, many_points_fit)
+{
+    enum { N = 1000 };
+    static char text[N * 32];
+    struct report_point *p = NULL;
+    int n = 0, used = snprintf(text, sizeof text, "model,num_csx,tokens_per_s,source\n");
+    for (int i = 1; i <= N; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "m,%d,%d.5,s\n", i, i);
+    case_write(case_path("many.csv"), text);
+    T_OK(report_points_read(case_path("many.csv"), &p, &n));
+    T_EQ(n, N);
+    T_NEAR(p[N - 1].tokens_per_s, N + 0.5, 0);
+    wsc_free(p);
+}
+
+#define HEAD "model,num_csx,tokens_per_s,source\n"
+
+TEST(report_points, errors_name_file_and_line)
+{
+    static char long_line[10000];
+    memset(long_line, 'x', sizeof long_line - 1);
+    const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "bad.csv: empty"},
+        {"model,tokens_per_s\n", "bad.csv:1: expected the head line"},
+        {HEAD "m,1,x,s\n", "bad.csv:2: tokens_per_s: expected a number above 0, got \"x\""},
+        {HEAD "m,1,12z,s\n", "bad.csv:2: tokens_per_s"},
+        {HEAD "m,0x10,12,s\n", "bad.csv:2: num_csx"},
+        {HEAD "m,nan,12,s\n", "bad.csv:2: num_csx"},
+        {HEAD "m,1,1e999,s\n", "bad.csv:2: tokens_per_s"},
+        {HEAD "m,0,12,s\n", "bad.csv:2: num_csx"},
+        {HEAD "#c\n\nm,1,-3,s\n", "bad.csv:4: tokens_per_s"},
+        {HEAD "m,1,12\n", "bad.csv:2: 3 fields, the head line has 4"},
+        {HEAD "m,1,12,s,t\n", "bad.csv:2: 5 fields"},
+        {HEAD "m,1,12,\"s\n", "bad.csv:2: a quoted field does not end"},
+        {HEAD "m,1,12,\"s\"t\n", "bad.csv:2: \"t\" after a quoted field"},
+        {HEAD "m,1,12,s\"t\n", "bad.csv:2: a quote inside a field"},
+        {HEAD ",1,12,s\n", "bad.csv:2: model is empty"},
+        {HEAD "m,1,12,\n", "bad.csv:2: source is empty"},
+        {long_line, "bad.csv:1: longer than"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct report_point *p;
+        int n;
+        case_write(case_path("bad.csv"), cases[i].text);
+        CU_ASSERT_EQUAL(report_points_read(case_path("bad.csv"), &p, &n), WSC_FORMAT);
+        if (!strstr(wsc_err_message(), cases[i].message))
+            T_STR(wsc_err_message(), cases[i].message);
+        CU_ASSERT(!p && n == 0);
+    }
+}
+
+TEST(report_points, a_missing_file_and_long_names_are_errors)
+{
+    char text[512];
+    struct report_point *p;
+    int n;
+    CU_ASSERT_EQUAL(report_points_read(case_path("none.csv"), &p, &n), WSC_IO);
+    (void)snprintf(text, sizeof text, HEAD "%064d,1,2,s\n", 7);
+    case_write(case_path("long.csv"), text);
+    CU_ASSERT_EQUAL(report_points_read(case_path("long.csv"), &p, &n), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "model is longer than 63 bytes"));
+    T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+#include <hdf5.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { N = 12, T = 16 };
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
+    return path;
+}
+
+/* What opening a bad file must do: fail with one line that names the file and says @p what. */
+static void refused(const char *path, int64_t corpus_T, const char *what)
+{
+    struct store_samples *s = NULL;
+    enum wsc_err rc = store_samples_open(&s, path, corpus_T);
+    CU_ASSERT_NOT_EQUAL(rc, WSC_OK);
+    CU_ASSERT_PTR_NULL(s);
+    bool named = rc && strstr(wsc_err_message(), path),
+         said = rc && strstr(wsc_err_message(), what);
+    if (!named || !said) (void)fprintf(stderr, "expected \"%s\": %s\n", what, wsc_err_message());
+    CU_ASSERT(named && said);
+    CU_ASSERT_PTR_NULL(strchr(wsc_err_message(), '\n'));
+}
+
+/* tests/fixtures/make_h5py_samples.py repeats these. */
+static int32_t h5py_value(int i, int row, int t)
+{
+    if (row == 1) return t < T - i;
+    return (7 * i + 3 * t + (row == 2 ? 3 : 0)) % 50;
+}
+
+TEST(samples, file_of_h5py_reads_as_written)
+{
+    struct store_samples *s = NULL;
+    int32_t x[3 * T];
+    T_OK(store_samples_open(&s, "tests/data/h5py_samples.h5", 0));
+    T_EQ(store_samples_n(s), N);
+    T_EQ(store_samples_T(s), T);
+    T_EQ(store_samples_rows(s), 3);
+    for (int k = 0; k < N; k++) {
+        int i = (5 * k + 3) % N; /* not in order */
+        T_OK(store_samples_read(s, i, x));
+        for (int j = 0; j < 3 * T; j++)
+            T_EQ(x[j], h5py_value(i, j / T, j % T));
+    }
+    store_samples_close(&s);
+    CU_ASSERT_PTR_NULL(s);
+}
+
+TEST(samples, round_trip_in_pieces)
+{
+    enum { M = 7, L = 5 };
+    int32_t data[M * 3 * L], x[3 * L];
+    char path[256];
+    struct store_samples_writer *w = NULL;
+    struct store_samples *s = NULL;
+    (void)snprintf(path, sizeof path, "%s", path_of("round.h5"));
+    for (int j = 0; j < M * 3 * L; j++)
+        data[j] = (j * 7919) % 50257 - 20;
+    T_OK(store_samples_create(&w, path, M, L));
+    CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0); /* not under its name before it is complete */
+    T_OK(store_samples_append(w, data, 3));
+    T_OK(store_samples_append(w, data + 3 * 3 * L, 0));
+    T_OK(store_samples_append(w, data + 3 * 3 * L, 4));
+    T_OK(store_samples_finish(&w));
+    T_OK(store_samples_open(&s, path, 0));
+    T_EQ(store_samples_n(s), M);
+    for (int i = M - 1; i >= 0; i--) {
+        T_OK(store_samples_read(s, i, x));
+        CU_ASSERT(!memcmp(x, data + 3 * L * i, sizeof x));
+    }
+    store_samples_close(&s);
+}
+
+TEST(samples, discarded_file_leaves_nothing)
+{
+    int32_t data[3] = {1, 1, 2};
+    struct store_samples_writer *w = NULL;
+    T_OK(store_samples_create(&w, path_of("gone.h5"), 2, 1));
+    T_OK(store_samples_append(w, data, 1));
+    store_samples_discard(&w);
+    CU_ASSERT_NOT_EQUAL(access(path_of("gone.h5"), F_OK), 0);
+    CU_ASSERT_NOT_EQUAL(access(path_of("gone.h5.tmp"), F_OK), 0);
+}
+
+TEST(samples, unwritable_folder_is_an_error)
+{
+    int32_t data[3] = {1, 1, 2};
+    CU_ASSERT_EQUAL(store_samples_write("/nonexistent/dir/x.h5", data, 1, 1), WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "No such file or directory"));
+}
+
+/* ---- files of others, good and bad, made with HDF5 itself --------------------------------------
+ */
+
+struct shape {
+    int rank;
+    hsize_t dims[3];
+};
+
+static hid_t make_file(const char *path)
+{
+    return H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+}
+
+static void make_dataset(const char *path, struct shape shape, hid_t type, hid_t plist, bool fill)
+{
+    static const int64_t zeros[4096];
+    hid_t f = make_file(path), space = H5Screate_simple(shape.rank, shape.dims, NULL);
+    hid_t d = H5Dcreate2(f, "data", type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    CU_ASSERT(d >= 0);
+    if (fill) CU_ASSERT(H5Dwrite(d, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros) >= 0);
+    (void)H5Dclose(d);
+    (void)H5Sclose(space);
+    (void)H5Fclose(f);
+}
+
+TEST(samples, corpus_needs_a_length_and_is_cut)
+{
+    enum { TOKENS = 23, L = 5 };
+    uint16_t tokens[TOKENS];
+    hsize_t n = TOKENS;
+    int32_t x[3 * L];
+    const char *path = path_of("corpus.h5");
+    struct store_samples *s = NULL;
+    for (int j = 0; j < TOKENS; j++)
+        tokens[j] = (uint16_t)(60000 + j);
+    hid_t f = make_file(path), space = H5Screate_simple(1, &n, NULL);
+    hid_t d = H5Dcreate2(f, "data", H5T_STD_U16BE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CU_ASSERT(H5Dwrite(d, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, tokens) >= 0);
+    (void)H5Dclose(d);
+    (void)H5Sclose(space);
+    (void)H5Fclose(f);
+    refused(path, 0, "max_sequence_length");
+    T_OK(store_samples_open(&s, path, L));
+    T_EQ(store_samples_n(s), (TOKENS - 1) / L);
+    for (int i = 0; i < (TOKENS - 1) / L; i++) {
+        T_OK(store_samples_read(s, i, x));
+        for (int t = 0; t < L; t++) {
+            T_EQ(x[t], 60000 + i * L + t);
+            T_EQ(x[L + t], 1);
+            T_EQ(x[2 * L + t], 60000 + i * L + t + 1);
+        }
+    }
+    store_samples_close(&s);
+}
+
+TEST(samples, wrong_shapes_and_types_are_refused)
+{
+    const char *path = path_of("bad.h5");
+    hid_t i32 = H5T_STD_I32LE;
+    make_dataset(path, (struct shape){3, {4, 2, 8}}, i32, H5P_DEFAULT, true);
+    refused(path, 0, "expected (n, 3, T)");
+    make_dataset(path, (struct shape){2, {4, 8}}, i32, H5P_DEFAULT, true);
+    refused(path, 0, "rank 2");
+    make_dataset(path, (struct shape){3, {4, 3, 8}}, H5T_IEEE_F32LE, H5P_DEFAULT, true);
+    refused(path, 0, "float32");
+    make_dataset(path, (struct shape){3, {4, 3, 8}}, H5T_C_S1, H5P_DEFAULT, false);
+    refused(path, 0, "neither");
+    make_dataset(path, (struct shape){3, {1ULL << 40, 3, 1ULL << 40}}, i32, H5P_DEFAULT, false);
+    refused(path, 0, "absurd");
+    make_dataset(path, (struct shape){3, {1ULL << 30, 3, 8}}, i32, H5P_DEFAULT, false);
+    refused(path, 0, "never written");
+    hid_t f = make_file(path);
+    (void)H5Fclose(f);
+    refused(path, 0, "no dataset `data`");
+}
+
+TEST(samples, foreign_storage_is_refused)
+{
+    const char *path = path_of("foreign.h5");
+    hsize_t chunk[3] = {1, 3, 8}, huge[3] = {1 << 20, 3, 128};
+    struct shape shape = {3, {4, 3, 8}};
+    hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
+    (void)H5Pset_external(plist, "/etc/passwd", 0, H5F_UNLIMITED);
+    make_dataset(path, shape, H5T_STD_I32LE, plist, false);
+    refused(path, 0, "other files");
+    (void)H5Pclose(plist);
+    plist = H5Pcreate(H5P_DATASET_CREATE);
+    (void)H5Pset_chunk(plist, 3, chunk);
+    (void)H5Pset_filter(plist, H5Z_FILTER_SCALEOFFSET, 0, 2, (const unsigned[]){2, 0});
+    make_dataset(path, shape, H5T_STD_I32LE, plist, false);
+    refused(path, 0, "HDF5 filter 6");
+    (void)H5Pclose(plist);
+    plist = H5Pcreate(H5P_DATASET_CREATE);
+    (void)H5Pset_chunk(plist, 3, huge);
+    make_dataset(path, (struct shape){3, {1 << 20, 3, 128}}, H5T_STD_I32LE, plist, false);
+    refused(path, 0, "chunks of more than");
+    (void)H5Pset_chunk(plist, 3, chunk);
+    make_dataset(path, shape, H5T_STD_I32LE, plist, false);
+    refused(path, 0, "0 of 4 chunks");
+    (void)H5Pclose(plist);
+}
+
+TEST(samples, links_are_refused)
+{
+    const char *path = path_of("links.h5");
+    hid_t f = make_file(path);
+    (void)H5Lcreate_soft("/data", f, "data", H5P_DEFAULT, H5P_DEFAULT); /* a loop */
+    (void)H5Fclose(f);
+    refused(path, 0, "link");
+    f = make_file(path);
+    (void)H5Lcreate_external("other.h5", "/data", f, "data", H5P_DEFAULT, H5P_DEFAULT);
+    (void)H5Fclose(f);
+    refused(path, 0, "link");
+    f = make_file(path);
+    (void)H5Gclose(H5Gcreate2(f, "data", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    (void)H5Fclose(f);
+    refused(path, 0, "is a group");
+}
+
+TEST(samples, count_attribute_must_agree)
+{
+    const char *path = path_of("count.h5");
+    struct store_samples *s = NULL;
+    int64_t n = 5;
+    make_dataset(path, (struct shape){3, {4, 3, 8}}, H5T_STD_I32LE, H5P_DEFAULT, true);
+    T_OK(store_samples_open(&s, path, 0)); /* the attribute may be missing */
+    T_EQ(store_samples_n(s), 4);
+    store_samples_close(&s);
+    hid_t f = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);
+    hid_t a = H5Acreate2(f, "n_examples", H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    (void)H5Awrite(a, H5T_NATIVE_INT64, &n);
+    (void)H5Aclose(a);
+    (void)H5Sclose(space);
+    (void)H5Fclose(f);
+    refused(path, 0, "n_examples is 5 but data has 4");
+}
+
+TEST(samples, not_hdf5_or_cut_short_is_refused)
+{
+    char path[256];
+    struct stat info;
+    int32_t data[64 * 3 * 8] = {0};
+    (void)snprintf(path, sizeof path, "%s", path_of("short.h5"));
+    refused(test_tmpdir(), 0, "not a regular file");
+    refused("/nonexistent.h5", 0, "No such file");
+    FILE *f = fopen(path, "w");
+    (void)fputs("PK\x03\x04 this is not HDF5", f);
+    (void)fclose(f);
+    refused(path, 0, "is not an HDF5 file");
+    T_OK(store_samples_write(path, data, 64, 8));
+    CU_ASSERT_EQUAL_FATAL(stat(path, &info), 0);
+    CU_ASSERT_EQUAL_FATAL(truncate(path, info.st_size - 100), 0);
+    refused(path, 0, "hint: ");
+    CU_ASSERT_EQUAL_FATAL(truncate(path, 0), 0);
+    refused(path, 0, "is not an HDF5 file");
+}
+
+TEST(samples, memory_is_balanced)
+{
+    T_EQ(wsc_mem_in_use(WSC_MEM_STORE), 0);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/vtime.h>
+
+#include <stdio.h>
+
+TEST(vtime, duration_rounds_up_and_does_not_overflow)
+{
+    T_EQ(vtime_duration_ps(1, 3), 333333333334);
+    T_EQ(vtime_duration_ps(1LL << 40, 150000000000LL), 7330077518507);
+    T_EQ(vtime_duration_ps(0, 7), 0);
+    T_EQ(vtime_duration_ps(4000000000000LL, 150000000000LL), 26666666666667);
+}
+
+/* One row per message on one link of 1000 bytes/s (1 byte = 1e9 ps) and latency 5 ps. */
+TEST(vtime, link_scenarios)
+{
+    static const struct {
+        int64_t first, last, bytes, arrives_first, arrives_last, free;
+        const char *why;
+    } row[] = {
+        {100, 100, 1, 105, 1000000105, 1000000100, "idle link: rate decides"},
+        {200, 200, 1, 1000000105, 2000000105, 2000000100, "busy link: waits for the first"},
+        {3000000000, 9000000000, 2, 3000000005, 9000000005, 9000000000, "slow producer stretches"},
+        {20000000000, 20000000000, 0, 20000000005, 20000000005, 20000000000, "no bytes: latency only"},
+    };
+    struct vtime_link link = {.rate_bytes_per_s = 1000, .latency_ps = 5};
+    int64_t bytes = 0;
+    for (int i = 0; i < (int)(sizeof row / sizeof *row); i++) {
+        struct vtime_span ready = {{row[i].first}, {row[i].last}};
+        struct vtime_span got = vtime_link_send(&link, ready, row[i].bytes);
+        bytes += row[i].bytes;
+        T_EQ(got.first.ps, row[i].arrives_first);
+        T_EQ(got.last.ps, row[i].arrives_last);
+        T_EQ(link.free.ps, row[i].free);
+        T_EQ(link.bytes, bytes);
+    }
+    struct vtime before = link.free;
+    T_EQ(vtime_link_signal(&link, (struct vtime){7}).ps, 12);
+    T_EQ(link.free.ps, before.ps);
+}
