@@ -6,6 +6,7 @@ PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib
 MODULES := base conf vtime num hw model store report comm data stream kernels memoryx swarmx wafer run scaling app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
+PREFIX  ?= /usr/local
 MAKEFLAGS += --no-print-directory
 
 Q   := $(if $(V),,@)
@@ -29,14 +30,17 @@ LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
 
 lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
-test.c  := tests/support/test.c
+test.c  := $(sort $(wildcard tests/support/*.c))
 unit.c  := tests/unit/main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
 mpi.c   := $(sort $(wildcard tests/mpi/*.c))
+prog.c  := $(sort $(wildcard tests/program/*.c))
+bench.c := $(sort $(wildcard benchmarks/*.c))
+benches := $(bench.c:benchmarks/%.c=$(BUILD)/benchmarks/%)
 lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/kernels/host*.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/kernels/host*.c src/memoryx/optimizer.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
 
 MPIRUN   = mpirun --timeout 300
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
@@ -45,6 +49,7 @@ export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
 export OMPI_MCA_mpi_yield_when_idle := 1
+export OMPI_MCA_orte_execute_quiet := 1
 
 ## all: build the program, build/wsc (default)
 all: build/wsc
@@ -54,10 +59,12 @@ build/wsc: $(BUILD)/bin/wsc
 $(BUILD)/bin/wsc: $(call obj,$(app.c)) $(lib)
 $(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c)) $(lib)
 $(BUILD)/tests/mpi: $(call obj,$(mpi.c) $(test.c)) $(lib)
-$(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi:
+$(BUILD)/tests/program: $(call obj,$(prog.c) $(test.c)) $(lib)
+$(benches): $(BUILD)/benchmarks/%: $(BUILD)/obj/benchmarks/%.o $(lib)
+$(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program $(benches):
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-$(BUILD)/tests/unit $(BUILD)/tests/mpi: LDLIBS += $(shell pkg-config --libs cunit 2>/dev/null)
+$(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program: LDLIBS += $(shell pkg-config --libs cunit 2>/dev/null)
 
 $(lib): $(call obj,$(lib.c))
 	$(call say,AR,$@)
@@ -66,23 +73,78 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# The built-in cluster is the shipped file.
+$(call obj,src/conf/builtin.c): configs/cluster/cs2.yaml
+# Version and revision, where they are printed.
+$(call obj,src/report/file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"'
+
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS)' > $@.new; \
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 -include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
+## test: install what is missing, build, run every test; ends with `N passed, N failed`
+test: deps
+	$(Q)$(MAKE) all && sh tests/run.sh "$(MAKE)"
+## check: the same without installing  (T=text picks tests, NPS="1 2" rank counts)
+check: all
+	$(Q)sh tests/run.sh "$(MAKE)"
 check-unit: $(BUILD)/tests/unit
 	$(Q)$(SAN.$(VARIANT)) $< $(T)
 check-mpi: $(BUILD)/tests/mpi
 	$(Q)for n in $(NPS); do $(SAN.$(VARIANT)) $(MPIRUN) -np $$n $< $(T) || exit 1; done
+check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
+	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
+## asan: unit and MPI tests under AddressSanitizer, LeakSanitizer and UBSan
+asan:
+	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
+## golden-update: rewrite the expected messages and figures of tests/golden; look at the diff
+golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program
+	$(Q)WSC_GOLDEN_UPDATE=1 $(BUILD)/tests/unit golden; \
+	WSC_GOLDEN_UPDATE=1 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program golden; git diff --stat tests/golden
+
+## lint: layers, banned functions, symbols, format, clang-tidy, shell scripts
+lint: $(lib)
+	$(Q)sh tests/lint/layers.sh
+	$(Q)sh tests/lint/rules.sh $(lib)
+	$(Q)clang-format --dry-run --Werror $(sources)
+	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
+	$(Q)shellcheck -x $(shell find mpi_launch tests benchmarks .ci -name '*.sh') .ci/run mpi_launch/deps.sh
+## format: rewrite the sources with clang-format
+format:
+	$(Q)clang-format -i $(sources)
+## compdb: compile_commands.json for clangd
+compdb:
+	$(Q)bear -- $(MAKE) -B all
+
+## run: the main job: data, training on 4 emulated CS-2s, sweep, report  (TEXT=file for your own)
+run: deps
+	$(Q)$(MAKE) all && sh mpi_launch/main_job.sh $(TEXT)
+## deps: install what is missing (apt), or name the packages
+deps:
+	$(Q)sh mpi_launch/deps.sh
+## bench: speed of kernels, training and simulation, verified first
+bench: all $(benches)
+	$(Q)sh benchmarks/run.sh $(BUILD)
+benches: $(benches)
+## docs: docs/CONFIG.md from the key tables; doxygen check of the headers where it is installed
+docs: all
+	$(Q)build/wsc --help-config > docs/CONFIG.md
+	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
+## install: to DESTDIR/PREFIX (default /usr/local)
+install: all
+	$(Q)install -D $(BUILD)/bin/wsc $(DESTDIR)$(PREFIX)/bin/wsc
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc && cp -r configs mpi_launch $(DESTDIR)$(PREFIX)/share/wsc/
+	$(Q)install -D -m 644 benchmarks/reference/throughput.csv $(DESTDIR)$(PREFIX)/share/wsc/reference/throughput.csv
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build
 ## help: this list
 help:
-	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all check-unit check-mpi clean help FORCE
+.PHONY: all test check check-unit check-mpi check-program asan golden-update lint format compdb run deps \
+        bench benches docs install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

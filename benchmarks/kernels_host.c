@@ -22,7 +22,7 @@ struct bench {
     struct model model;
     struct model_tensor tensor[MAX_TENSORS];
     struct model_stage stage[MAX_STAGES];
-    float *weight[MAX_STAGES];   /* fp32 masters, one vector per stage */
+    float *weight[MAX_STAGES]; /* fp32 masters, one vector per stage */
     uint16_t *narrow[MAX_STAGES];
     float *grad[MAX_STAGES];
     struct data_batch batch;
@@ -203,20 +203,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Speed of one large product, 1 thread, best of several, flop/s. */
+/* Speed of one large product on one thread, best of several, flop per CPU second. */
 static double product_rate(bool fp32)
 {
     enum { N = 1024 };
-    float *a = new_block(N * N, sizeof *a), *c = new_block(N * N, sizeof *c);
+    float *a = new_block((size_t)N * N, sizeof *a), *c = new_block((size_t)N * N, sizeof *c);
     struct num_product p = {.m = N, .n = N, .k = N, .lda = N, .ldb = N, .ldc = N};
     double best = 1e30;
     for (int i = 0; i < 6; i++) {
-        double start = wsc_clock_s();
+        double start = wsc_clock_cpu_s();
         if (fp32)
             num_gemm(&p, a, a, c);
         else
             num_gemm_bf16(&p, (uint16_t *)a, (uint16_t *)a, c);
-        double seconds = wsc_clock_s() - start;
+        double seconds = wsc_clock_cpu_s() - start;
         best = seconds < best ? seconds : best;
     }
     wsc_free(a);
@@ -227,22 +227,26 @@ static double product_rate(bool fp32)
 static void report(struct bench *b, struct kernels_host *k, bool valid)
 {
     const struct model *m = &b->model;
-    double seconds[N_STEPS], tokens = (double)(b->batch.n * m->T);
+    double seconds[N_STEPS], cpu[N_STEPS], tokens = (double)(b->batch.n * m->T);
     for (int i = 0; i < N_STEPS; i++) {
-        double start = wsc_clock_s();
+        double start = wsc_clock_s(), cpu_start = wsc_clock_cpu_s();
         step(b, k, 0, count_leaves(b), b->grad);
         seconds[i] = wsc_clock_s() - start;
+        cpu[i] = wsc_clock_cpu_s() - cpu_start;
     }
     qsort(seconds, N_STEPS, sizeof *seconds, by_value);
+    qsort(cpu, N_STEPS, sizeof *cpu, by_value);
     int64_t matrix_weights = m->L * (4 * m->C * m->C + 2 * m->C * m->F) + m->V * m->C;
     double flop = 6.0 * (double)matrix_weights + 12.0 * (double)(m->L * m->T * m->C);
-    double rate = tokens / seconds[N_STEPS / 2];
-    double peak = product_rate(m->format == NUM_FP32) * num_threads();
-    (void)printf("threads %d leaf %lld: %.0f tokens/s (min %.0f, max %.0f of %d), %.1f GFLOP/s, "
-                 "%.0f %% of the product's %.1f, activations %.0f MiB, valid: %s\n",
+    double rate = tokens / seconds[N_STEPS / 2], cpu_rate = tokens / cpu[N_STEPS / 2];
+    double peak = product_rate(m->format == NUM_FP32);
+    (void)printf("threads %d, leaf %lld: %.0f tokens/s (min %.0f, max %.0f, %d steps), "
+                 "%.0f per CPU second, %.1f GFLOP/s per CPU second, %.0f %% of one product's %.1f, "
+                 "activations %.0f MiB, valid: %s\n",
                  num_threads(), (long long)b->leaf_samples, rate, tokens / seconds[N_STEPS - 1],
-                 tokens / seconds[0], N_STEPS, rate * flop / 1e9, 100 * rate * flop / peak,
-                 peak / 1e9, (double)kernels_host_act_bytes(m, b->batch.n, true) / (1 << 20),
+                 tokens / seconds[0], N_STEPS, cpu_rate, cpu_rate * flop / 1e9,
+                 100 * cpu_rate * flop / peak, peak / 1e9,
+                 (double)kernels_host_act_bytes(m, b->batch.n, true) / (1 << 20),
                  valid ? "true" : "false");
 }
 

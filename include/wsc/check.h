@@ -17,8 +17,8 @@ _Noreturn void wsc_check_failed(const char *file, int line, const char *cond, co
 #define WSC_CHECK(cond, ...)                                                                       \
     ((cond) ? (void)0 : wsc_check_failed(__FILE__, __LINE__, #cond, __VA_ARGS__))
 #ifdef WSC_DEBUG
-    #define WSC_ASSERT(cond) WSC_CHECK(cond, "assertion")
+#    define WSC_ASSERT(cond) WSC_CHECK(cond, "assertion")
 #else
-    #define WSC_ASSERT(cond) ((void)sizeof((cond) ? 1 : 0))
+#    define WSC_ASSERT(cond) ((void)sizeof((cond) ? 1 : 0))
 #endif
 #endif

@@ -1,4 +1,5 @@
-/** The host's wall clock: for progress displays and host rates, never for virtual time.  Layer 0. */
+/** The host's wall clock: for progress displays and host rates, never for virtual time.  Layer 0.
+ */
 #ifndef WSC_CLOCK_H
 #define WSC_CLOCK_H
 #include <stddef.h>

@@ -69,10 +69,10 @@ struct comm_msg {
     int32_t kind;
     int32_t index;
     int64_t step;
-    struct vtime_span span;            /**< set by the link: arrival of first and last byte */
-    int64_t bytes;                     /**< on the emulated link */
-    int64_t field[COMM_MSG_FIELDS];    /**< meaning by kind, see <wsc/stream.h> */
-    struct comm_buf *payload;          /**< host values, or NULL; a message owns one reference */
+    struct vtime_span span;         /**< set by the link: arrival of first and last byte */
+    int64_t bytes;                  /**< on the emulated link */
+    int64_t field[COMM_MSG_FIELDS]; /**< meaning by kind, see <wsc/stream.h> */
+    struct comm_buf *payload;       /**< host values, or NULL; a message owns one reference */
 };
 
 /** Place @p n_roles roles: rank_of_role[r] is copied.  Before any link. */
@@ -82,8 +82,8 @@ bool comm_is_local(const struct comm *comm, int role);
 /** Everything about a link but its ends. */
 struct comm_link_spec {
     int64_t rate_bytes_per_s, latency_ps;
-    int max_waiting;   /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
-    const char *name;  /**< for who-waits-for-whom; borrowed, static */
+    int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
+    const char *name; /**< for who-waits-for-whom; borrowed, static */
 };
 /** A link from role @p src to role @p dst.  Every rank opens the same links in the same order (the
  *  count is the tag); *@p out is NULL where neither end is local.  Owned by comm. */

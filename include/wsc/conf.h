@@ -28,23 +28,30 @@ enum { CONF_MAX_DIRS = 64, CONF_MAX_PHASES = 32, CONF_MAX_SHARDS = 64 };
 
 /** train_input, eval_input. */
 struct conf_input {
-    bool present;                 /**< the section is in the file */
-    char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
+    bool present;                  /**< the section is in the file */
+    char *data_processor;          /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
     char *data_dir[CONF_MAX_DIRS]; /**< directories with *.h5; owned */
     int n_data_dirs;
-    int64_t batch_size;           /**< global, sequences */
-    int64_t micro_batch_size;     /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
+    int64_t batch_size;       /**< global, sequences */
+    int64_t micro_batch_size; /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
     bool shuffle;
     int64_t shuffle_seed;
     bool repeat, drop_last;
-    int64_t max_sequence_length;  /**< for corpus files; CONF_NULL when absent */
+    int64_t max_sequence_length; /**< for corpus files; CONF_NULL when absent */
 };
 
-enum conf_init_kind { CONF_INIT_DEFAULT, CONF_INIT_CONSTANT, CONF_INIT_ZEROS, CONF_INIT_ONES,
-                      CONF_INIT_NORMAL, CONF_INIT_TRUNCATED_NORMAL, CONF_INIT_UNIFORM };
+enum conf_init_kind {
+    CONF_INIT_DEFAULT,
+    CONF_INIT_CONSTANT,
+    CONF_INIT_ZEROS,
+    CONF_INIT_ONES,
+    CONF_INIT_NORMAL,
+    CONF_INIT_TRUNCATED_NORMAL,
+    CONF_INIT_UNIFORM
+};
 /** An initializer spec; a and b are absolute bounds. */
 struct conf_init {
-    enum conf_init_kind kind;     /**< DEFAULT: the family's rule with initializer_range */
+    enum conf_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
     double mean, std, a, b, value;
 };
 
@@ -78,22 +85,22 @@ enum conf_scheduler { CONF_LR_CONSTANT, CONF_LR_LINEAR, CONF_LR_COSINE };
 /** One phase of the learning-rate list; phases run in sequence, each with its own counter. */
 struct conf_lr_phase {
     enum conf_scheduler scheduler;
-    double initial_learning_rate, end_learning_rate; /**< CONSTANT: initial only */
-    int64_t total_iters;          /**< steps; CONF_NULL = for ever (CONSTANT, or the last) */
+    double initial_learning_rate, end_learning_rate; /**< CONSTANT: both the same */
+    int64_t total_iters; /**< steps; CONF_NULL = for ever (CONSTANT, or the last) */
 };
 
 struct conf_optimizer {
-    char *optimizer_type;         /**< as written; "AdamW" is what this release runs; owned */
+    char *optimizer_type; /**< as written; "AdamW" is what this release runs; owned */
     struct conf_lr_phase phase[CONF_MAX_PHASES];
     int n_phases;
     double beta1, beta2, eps, weight_decay;
     bool correct_bias;
-    double max_gradient_norm;     /**< 0 = no clipping */
-    double max_gradient_value;    /**< 0 = no clipping */
-    double loss_scaling_factor;   /**< 1; or CONF_LOSS_SCALE_DYNAMIC */
+    double max_gradient_norm;                                  /**< 0 = no clipping */
+    double max_gradient_value;                                 /**< 0 = no clipping */
+    double loss_scaling_factor;                                /**< 1; or CONF_LOSS_SCALE_DYNAMIC */
     double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
                                        rule of fp16_type */
-    int64_t steps_per_increase;   /**< dynamic scaling: good steps before the scale doubles */
+    int64_t steps_per_increase; /**< dynamic scaling: good steps before the scale doubles */
     bool log_summaries;
     double adjust_decoder_kernel; /**< muP: scales the learning rate of decoder matrices */
 };
@@ -108,15 +115,15 @@ struct conf_runconfig {
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
                                        this run, max_steps is the absolute last step */
     int64_t eval_frequency, eval_steps; /**< CONF_NULL when absent */
-    int64_t checkpoint_steps;     /**< 0 = never */
-    int64_t max_checkpoints;      /**< keep the newest N; CONF_NULL = all */
+    int64_t checkpoint_steps;           /**< 0 = never */
+    int64_t max_checkpoints;            /**< keep the newest N; CONF_NULL = all */
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
     bool disable_strict_checkpoint_loading;
     char *load_checkpoint_states; /**< comma list or NULL = all; owned */
     int64_t log_steps;
     int64_t seed;
     int64_t precision_opt_level;
-    int64_t num_wgt_servers;      /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_wgt_servers; /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
     bool validate_only, compile_only;
     /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL
      *  when absent. */
@@ -137,7 +144,7 @@ struct conf_params {
     int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
     struct conf_warning *warning; /**< owned array */
     int n_warnings;
-    char *file;                   /**< name for messages; owned */
+    char *file; /**< name for messages; owned */
 };
 
 /* ---- cluster --------------------------------------------------------------------------------- */
@@ -146,57 +153,57 @@ enum conf_granularity { CONF_STREAM_BLOCK, CONF_STREAM_MATRIX };
 
 /** The emulated machine.  Base units: ps, bytes, bytes/s, Hz, W. */
 struct conf_cluster {
-    char *name;                         /**< e.g. "CS-2"; owned */
+    char *name; /**< e.g. "CS-2"; owned */
     struct conf_wafer {
         int64_t clock_hz;
-        int64_t pe_cols, pe_rows;       /**< usable PEs, x by y */
+        int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
         int64_t sram_bytes_per_pe;
         int64_t sram_reserved_bytes_per_pe; /**< code, queues, staging: not for activations */
-        double simd_fmach;              /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
-        double simd_fmachs;             /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
-        double simd_fmacs;              /**< 32-bit multiply-adds per cycle and PE */
-        double simd_fadds;              /**< 32-bit additions per cycle and PE */
-        double simd_fmuls;              /**< 32-bit products per cycle and PE */
-        double simd_faddh;              /**< 16-bit additions or products per cycle and PE */
-        int64_t vector_setup_cycles;    /**< start of one vector operation */
-        int64_t hop_cycles;             /**< router to router */
-        int64_t ramp_cycles;            /**< router to PE, each way */
-        int64_t exp_cycles;             /**< one exponential on one PE */
-        int64_t divide_cycles;          /**< one division or square root on one PE */
-        int64_t io_rate_bytes_per_s;    /**< one direction */
-        int64_t stage_latency_ps;       /**< fixed start cost of a stage */
-        int64_t drain_latency_ps;       /**< edge of the wafer to the farthest PE */
-        int64_t peak_flop_per_s;        /**< dense 16-bit, for MFU only */
+        double simd_fmach;           /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
+        double simd_fmachs;          /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
+        double simd_fmacs;           /**< 32-bit multiply-adds per cycle and PE */
+        double simd_fadds;           /**< 32-bit additions per cycle and PE */
+        double simd_fmuls;           /**< 32-bit products per cycle and PE */
+        double simd_faddh;           /**< 16-bit additions or products per cycle and PE */
+        int64_t vector_setup_cycles; /**< start of one vector operation */
+        int64_t hop_cycles;          /**< router to router */
+        int64_t ramp_cycles;         /**< router to PE, each way */
+        int64_t exp_cycles;          /**< one exponential on one PE */
+        int64_t divide_cycles;       /**< one division or square root on one PE */
+        int64_t io_rate_bytes_per_s; /**< one direction */
+        int64_t stage_latency_ps;    /**< fixed start cost of a stage */
+        int64_t drain_latency_ps;    /**< edge of the wafer to the farthest PE */
+        int64_t peak_flop_per_s;     /**< dense 16-bit, for MFU only */
         int64_t system_power_w;
     } wafer;
     struct conf_swarmx {
         int64_t fanout;
-        int64_t link_rate_bytes_per_s;  /**< one direction, all planes together */
-        int64_t link_latency_ps;        /**< one hop of cable and NICs */
-        int64_t latency_ps;             /**< a node: first byte in to first byte out, down */
-        int64_t add_latency_ps;         /**< the same upwards, with the addition */
+        int64_t link_rate_bytes_per_s; /**< one direction, all planes together */
+        int64_t link_latency_ps;       /**< one hop of cable and NICs */
+        int64_t latency_ps;            /**< a node: first byte in to first byte out, down */
+        int64_t add_latency_ps;        /**< the same upwards, with the addition */
         int64_t node_power_w;
     } swarmx;
     struct conf_memoryx {
         int64_t shards;
-        int64_t link_rate_bytes_per_s;  /**< one shard, one direction */
+        int64_t link_rate_bytes_per_s; /**< one shard, one direction */
         int64_t link_latency_ps;
         int64_t update_rate_params_per_s; /**< one shard */
-        int64_t update_latency_ps;      /**< gradient complete to first updated weight */
-        int64_t capacity_bytes;         /**< all shards */
-        int64_t bytes_per_parameter;    /**< master weight, moments, gradient */
+        int64_t update_latency_ps;        /**< gradient complete to first updated weight */
+        int64_t capacity_bytes;           /**< all shards */
+        int64_t bytes_per_parameter;      /**< master weight, moments, gradient */
         int64_t shard_power_w;
     } memoryx;
     struct conf_stream {
         enum conf_granularity granularity;
-        int64_t prefetch_window_bytes;  /**< weights granted ahead of the stage being consumed */
-        int64_t chunk_bytes;            /**< host transport: largest piece of one MPI message */
-        int64_t chunks_in_flight;       /**< host transport: pieces posted at once per message */
+        int64_t prefetch_window_bytes; /**< weights granted ahead of the stage being consumed */
+        int64_t chunk_bytes;           /**< host transport: largest piece of one MPI message */
+        int64_t chunks_in_flight;      /**< host transport: pieces posted at once per message */
     } stream;
-    uint64_t hash;                      /**< of all values: which machine a number belongs to */
-    struct conf_source *source;         /**< owned; where each constant comes from, table order */
+    uint64_t hash;              /**< of all values: which machine a number belongs to */
+    struct conf_source *source; /**< owned; where each constant comes from, table order */
     int n_sources;
-    char *file;                         /**< owned */
+    char *file; /**< owned */
 };
 
 /** Provenance of one constant, for tables and reports. */
@@ -219,15 +226,18 @@ struct conf_set {
 enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
 
 /** Parse params from memory; @p file is the name for messages.  @p out is filled with defaults
- *  first; conf_params_fini() it also after an error. */
+ *  first; conf_params_fini() it also after an error.  The `cluster.` sets are only checked to name
+ *  a key. */
 enum wsc_err conf_params_parse(struct conf_params *out, const char *file, const char *bytes,
                                size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 void conf_params_fini(struct conf_params *params);
 
 /** Parse a cluster file from memory; NULL @p bytes takes the built-in CS-2 (the text of
- *  configs/cluster/cs2.yaml, compiled in). */
+ *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name.  Only the `cluster.` sets are
+ *  looked at; conf_cluster_fini() @p out also after an error. */
 enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, const char *bytes,
-                                size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+                                size_t n_bytes, const struct conf_set *sets,
+                                int n_sets) WSC_CHECKED;
 void conf_cluster_fini(struct conf_cluster *cluster);
 
 /** The effective params as YAML text that parses back to the same struct; owned by the caller. */

@@ -33,20 +33,20 @@ enum kernels_keep {
 
 /** How a micro-batch lies on a wafer. */
 struct kernels_plan {
-    int lanes;                    /**< batch replicas side by side, pe_cols / lanes columns each */
-    int64_t micro_batch;          /**< largest number of sequences of one micro-batch on a wafer */
-    int64_t n_micro;              /**< micro-batches of a step; they differ by at most one sequence
-                                       unless the size was given by number */
+    int lanes;           /**< batch replicas side by side, pe_cols / lanes columns each */
+    int64_t micro_batch; /**< largest number of sequences of one micro-batch on a wafer */
+    int64_t n_micro;     /**< micro-batches of a step; they differ by at most one sequence
+                              unless the size was given by number */
     enum kernels_keep keep;
-    bool recompute;               /**< keep != KERNELS_KEEP_ALL */
-    int64_t act_bytes_per_sequence; /**< kept between forward and backward, all blocks */
-    int64_t work_bytes_per_sequence; /**< live at the peak of one block, beside the kept ones */
-    int64_t act_bytes_available;  /**< on the wafer */
+    bool recompute;                   /**< keep != KERNELS_KEEP_ALL */
+    int64_t act_bytes_per_sequence;   /**< kept between forward and backward, all blocks */
+    int64_t work_bytes_per_sequence;  /**< live at the peak of one block, beside the kept ones */
+    int64_t act_bytes_available;      /**< on the wafer */
     int64_t spill_bytes_per_sequence; /**< of the kept ones, how much lies on activation servers;
                                            with an explicit micro-batch also what of the working
                                            set must make room.  Goes out once and in once a step */
-    double step_cycles;           /**< estimate the choice was made by: compute and the wafer's
-                                       own I/O, no waiting for the cluster */
+    double step_cycles;               /**< estimate the choice was made by: compute and the wafer's
+                                           own I/O, no waiting for the cluster */
 };
 
 /** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
@@ -105,13 +105,14 @@ void kernels_host_begin(struct kernels_host *k, const struct kernels_share *shar
 void kernels_host_forward(struct kernels_host *k, int stage, const void *weights);
 /** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
  *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves), contiguous: sums over
- *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised. */
+ *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
+ */
 void kernels_host_backward(struct kernels_host *k, int stage, const void *weights, float *grads);
 /** Results of one leaf after the last forward stage. */
 struct kernels_leaf_loss {
-    double loss_sum;              /**< nats, over masked tokens */
-    int64_t n_tokens;             /**< masked tokens */
-    int64_t n_correct;            /**< of them, argmax equals the label */
+    double loss_sum;   /**< nats, over masked tokens */
+    int64_t n_tokens;  /**< masked tokens */
+    int64_t n_correct; /**< of them, argmax equals the label */
 };
 /** One entry per leaf of the share, in order; borrowed until the next begin. */
 const struct kernels_leaf_loss *kernels_host_losses(const struct kernels_host *k);

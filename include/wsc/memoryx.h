@@ -19,16 +19,16 @@ struct memoryx;
 
 /** What the end of a batch tells; shard 0 hands it to memoryx_hooks.on_batch. */
 struct memoryx_batch {
-    int64_t step;                 /**< finished steps, this one included; or the batch's index */
+    int64_t step; /**< finished steps, this one included; or the batch's index */
     bool has_values;
-    double loss;                  /**< mean over masked tokens, or by the loss_scaling rule */
-    struct stream_loss sums;      /**< over the batch */
-    double grad_norm;             /**< of the mean gradient, before clipping; 0 when evaluating */
+    double loss;             /**< mean over masked tokens, or by the loss_scaling rule */
+    struct stream_loss sums; /**< over the batch */
+    double grad_norm;        /**< of the mean gradient, before clipping; 0 when evaluating */
     double learning_rate;
     bool has_hash;
-    uint64_t weights_hash;        /**< of all parameters, after the update */
-    struct vtime end;             /**< of the batch on the slowest wafer */
-    int64_t time_ps;              /**< since the batch before */
+    uint64_t weights_hash; /**< of all parameters, after the update */
+    struct vtime end;      /**< of the batch on the slowest wafer */
+    int64_t time_ps;       /**< since the batch before */
     int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps; /**< add up to time_ps */
 };
 struct memoryx_hooks {
@@ -41,8 +41,8 @@ struct memoryx_hooks {
 /** What a shard needs to know beyond the net; borrowed for its life. */
 struct memoryx_config {
     const struct conf_params *params; /**< optimizer, loss scaling, checks */
-    bool values;                  /**< false: sizes and times only, no memory for weights */
-    uint64_t seed;                /**< of the initial weights */
+    bool values;                      /**< false: sizes and times only, no memory for weights */
+    uint64_t seed;                    /**< of the initial weights */
     struct memoryx_hooks hooks;
 };
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
@@ -65,8 +65,8 @@ enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *fi
 enum wsc_err memoryx_save(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** What to take from a checkpoint. */
 struct memoryx_load {
-    bool optimizer;  /**< moments and virtual time too; otherwise weights only */
-    bool strict;     /**< a tensor that is missing is an error; otherwise it keeps its value */
+    bool optimizer; /**< moments and virtual time too; otherwise weights only */
+    bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */
 };
 /** Read this shard's slices.  Names with or without the leading "model." level are taken.  Errors:
  *  a shape that does not fit, names that the model does not know (strict). */
@@ -74,8 +74,10 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
 /** The same two for `--dump_gradients`: mean gradients of the newest step, under the tensors'
  *  names, before clipping. */
-enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
-enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx,
+                                      struct store_file *file) WSC_CHECKED;
+enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx,
+                                    struct store_file *file) WSC_CHECKED;
 /** Bytes of host memory for one parameter with values. */
 enum { MEMORYX_HOST_BYTES_PER_PARAM = 16 };
 #endif

@@ -16,54 +16,68 @@
 
 /** What a tensor is for; also its place in a layer.  One row per kind in src/model/tensors.c. */
 enum model_tensor_kind {
-    MODEL_WTE, MODEL_WPE,
-    MODEL_NORM1_W, MODEL_NORM1_B,
-    MODEL_Q_W, MODEL_Q_B, MODEL_K_W, MODEL_K_B, MODEL_V_W, MODEL_V_B,
-    MODEL_O_W, MODEL_O_B,
-    MODEL_NORM3_W, MODEL_NORM3_B,
-    MODEL_FFN0_W, MODEL_FFN0_B, MODEL_FFN1_W, MODEL_FFN1_B,
-    MODEL_NORMF_W, MODEL_NORMF_B,
-    MODEL_LM_HEAD_W, MODEL_LM_HEAD_B,
+    MODEL_WTE,
+    MODEL_WPE,
+    MODEL_NORM1_W,
+    MODEL_NORM1_B,
+    MODEL_Q_W,
+    MODEL_Q_B,
+    MODEL_K_W,
+    MODEL_K_B,
+    MODEL_V_W,
+    MODEL_V_B,
+    MODEL_O_W,
+    MODEL_O_B,
+    MODEL_NORM3_W,
+    MODEL_NORM3_B,
+    MODEL_FFN0_W,
+    MODEL_FFN0_B,
+    MODEL_FFN1_W,
+    MODEL_FFN1_B,
+    MODEL_NORMF_W,
+    MODEL_NORMF_B,
+    MODEL_LM_HEAD_W,
+    MODEL_LM_HEAD_B,
     MODEL_N_TENSOR_KINDS
 };
 
 struct model_tensor {
     enum model_tensor_kind kind;
-    int layer;                /**< 0 .. L-1; -1 outside the blocks */
-    char name[96];            /**< Model Zoo name, e.g. "model.lm_head.weight" */
-    char alias[96];           /**< second Model Zoo name of the same tensor; "" = none */
+    int layer;      /**< 0 .. L-1; -1 outside the blocks */
+    char name[96];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
+    char alias[96]; /**< second Model Zoo name of the same tensor; "" = none */
     int n_dims;
-    int64_t shape[2];         /**< row-major; linear weights are (out, in) */
+    int64_t shape[2]; /**< row-major; linear weights are (out, in) */
     int64_t n_elems;
-    bool decay;               /**< weight decay applies */
-    struct conf_init init;    /**< resolved: never CONF_INIT_DEFAULT */
-    double lr_scale;          /**< muP; 1 otherwise */
+    bool decay;            /**< weight decay applies */
+    struct conf_init init; /**< resolved: never CONF_INIT_DEFAULT */
+    double lr_scale;       /**< muP; 1 otherwise */
 };
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
 enum model_part {
-    MODEL_PART_EMBED,   /**< wte[token] + wpe[position] */
-    MODEL_PART_QKV,     /**< norm1, q, k, v projections */
-    MODEL_PART_ATTN,    /**< causal attention, output projection, residual */
-    MODEL_PART_FFN0,    /**< norm3, first linear, nonlinearity */
-    MODEL_PART_FFN1,    /**< second linear, residual */
-    MODEL_PART_HEAD     /**< final norm, logits, cross entropy */
+    MODEL_PART_EMBED, /**< wte[token] + wpe[position] */
+    MODEL_PART_QKV,   /**< norm1, q, k, v projections */
+    MODEL_PART_ATTN,  /**< causal attention, output projection, residual */
+    MODEL_PART_FFN0,  /**< norm3, first linear, nonlinearity */
+    MODEL_PART_FFN1,  /**< second linear, residual */
+    MODEL_PART_HEAD   /**< final norm, logits, cross entropy */
 };
 
 /** A tensor inside a stage's streamed vector. */
 struct model_view {
-    int tensor;               /**< index in model->tensor */
-    int64_t offset;           /**< elements from the start of the stage's vector */
+    int tensor;     /**< index in model->tensor */
+    int64_t offset; /**< elements from the start of the stage's vector */
 };
 enum { MODEL_MAX_VIEWS = 16, MODEL_MAX_PARTS = 4 };
 struct model_stage {
-    int layer;                /**< -1 outside the blocks */
+    int layer; /**< -1 outside the blocks */
     int n_parts;
     enum model_part part[MODEL_MAX_PARTS]; /**< in forward order */
     int n_views;
     struct model_view view[MODEL_MAX_VIEWS];
-    int64_t n_elems;          /**< length of the streamed vector */
-    char name[48];            /**< for traces and tables, e.g. "layers.3" */
+    int64_t n_elems; /**< length of the streamed vector */
+    char name[48];   /**< for traces and tables, e.g. "layers.3" */
 };
 
 struct model {
@@ -71,17 +85,17 @@ struct model {
     int64_t head_dim;         /**< C / H */
     bool tied;                /**< lm_head is wte: the head stage streams wte again */
     double norm_eps;
-    double qk_scale;          /**< 1/sqrt(d), or 1/d for muP */
-    bool qk_scale_by_layer;   /**< additionally 1/(layer + 1) */
+    double qk_scale;        /**< 1/sqrt(d), or 1/d for muP */
+    bool qk_scale_by_layer; /**< additionally 1/(layer + 1) */
     double embeddings_scale, logits_scale;
     enum conf_nonlinearity nonlinearity;
-    enum num_format format;   /**< of weights on the wire and operands of products */
+    enum num_format format; /**< of weights on the wire and operands of products */
     int n_tensors;
-    struct model_tensor *tensor;   /**< owned, n_tensors, in checkpoint order */
+    struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
     int n_stages;
-    struct model_stage *stage;     /**< owned, n_stages, in forward order */
-    int64_t n_params;              /**< tied tensors counted once */
-    int64_t n_stage_elems_max;     /**< longest stage vector */
+    struct model_stage *stage; /**< owned, n_stages, in forward order */
+    int64_t n_params;          /**< tied tensors counted once */
+    int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
 /** Build tables and plan.  Errors: heads that do not divide the width, unsupported families

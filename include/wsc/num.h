@@ -41,10 +41,10 @@ void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t 
 
 /** A product C (M, N) = op(A) (M, K) op(B) (K, N) + beta C, row-major. */
 struct num_product {
-    bool trans_a, trans_b;    /**< op is the transpose: A is stored (K, M), B (N, K) */
-    int64_t m, n, k;          /**< each may be 0 */
-    int64_t lda, ldb, ldc;    /**< row strides in elements of A, B, C as stored */
-    float beta;               /**< 0 (C is only written) or 1 */
+    bool trans_a, trans_b; /**< op is the transpose: A is stored (K, M), B (N, K) */
+    int64_t m, n, k;       /**< each may be 0 */
+    int64_t lda, ldb, ldc; /**< row strides in elements of A, B, C as stored */
+    float beta;            /**< 0 (C is only written) or 1 */
 };
 /** The product in fp32, on the calling thread. */
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
@@ -84,8 +84,8 @@ struct num_merge_step {
 struct num_merge {
     int n_steps;
     struct num_merge_step step[NUM_MAX_NODES];
-    struct num_nodes result;      /**< nodes of the joint range */
-    int slot[NUM_MAX_NODES];      /**< slot of the concatenation that ends as result.node[i] */
+    struct num_nodes result; /**< nodes of the joint range */
+    int slot[NUM_MAX_NODES]; /**< slot of the concatenation that ends as result.node[i] */
 };
 /** Plan the merge of @p left and @p right (right starts where left ends; both may be empty)
  *  among @p n_items.  Siblings are always added left += right. */

@@ -74,6 +74,9 @@ struct report_performance {
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
     double host_seconds, host_tokens_per_s;
     struct report_breakdown breakdown;
+    /** Host memory: the largest process with a wafer, the activations of one wafer in it, the
+     *  largest process with a MemoryX shard. */
+    int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
     const char *model_name, *params_file, *cluster_file, *cluster_name;
     uint64_t cluster_hash;
     const char *numerics; /**< host, none, mesh */

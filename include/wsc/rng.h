@@ -11,11 +11,11 @@
 /** Streams, so that no two uses of one seed share numbers.  A use that has several (tensors,
  *  epochs) adds its own index in the upper bits with wsc_rng_stream(). */
 enum wsc_rng_use {
-    WSC_RNG_INIT = 1,  /**< initial weights; index within: tensor */
-    WSC_RNG_SHUFFLE,   /**< sample order; index within: epoch */
-    WSC_RNG_SAMPLE,    /**< generated tokens; index within: prompt */
-    WSC_RNG_JITTER,    /**< virtual-time noise; index within: role */
-    WSC_RNG_TEST       /**< test inputs */
+    WSC_RNG_INIT = 1, /**< initial weights; index within: tensor */
+    WSC_RNG_SHUFFLE,  /**< sample order; index within: epoch */
+    WSC_RNG_SAMPLE,   /**< generated tokens; index within: prompt */
+    WSC_RNG_JITTER,   /**< virtual-time noise; index within: role */
+    WSC_RNG_TEST      /**< test inputs */
 };
 
 /** The stream number of @p use with its own @p index. */

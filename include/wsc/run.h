@@ -24,14 +24,14 @@
 
 /** Model, machine, roles of this rank. */
 struct run_cluster {
-    struct comm *comm;               /**< borrowed */
+    struct comm *comm; /**< borrowed */
     struct hw hw;
     const struct conf_params *params; /**< borrowed */
-    struct model *model;             /**< owned */
-    struct stream_net *net;          /**< owned */
-    struct memoryx **memoryx;        /**< owned, n_shards; NULL where not local */
-    struct swarmx **swarmx;          /**< owned, n_nodes; NULL where not local */
-    struct wafer **wafer;            /**< owned, n_wafers; NULL where not local */
+    struct model *model;              /**< owned */
+    struct stream_net *net;           /**< owned */
+    struct memoryx **memoryx;         /**< owned, n_shards; NULL where not local */
+    struct swarmx **swarmx;           /**< owned, n_nodes; NULL where not local */
+    struct wafer **wafer;             /**< owned, n_wafers; NULL where not local */
     bool values;
 };
 /** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
@@ -69,16 +69,16 @@ struct run_rates run_rates_of(const struct hw *hw, const struct model *model, in
 struct run_job {
     const struct conf_params *params;
     const struct conf_cluster *cluster;
-    bool values;                     /**< --numerics host; false: none */
-    const char *dump_gradients;      /**< file, or NULL */
-    const char *const *prompt;       /**< texts to continue */
+    bool values;                /**< --numerics host; false: none */
+    const char *dump_gradients; /**< file, or NULL */
+    const char *const *prompt;  /**< texts to continue */
     int n_prompts;
     int64_t max_new_tokens;
     double temperature;
     int64_t top_k;
-    bool json;                       /**< performance.json on stdout too */
+    bool json; /**< performance.json on stdout too */
     bool print_placement;
-    const char *command;             /**< the command line, for provenance */
+    const char *command; /**< the command line, for provenance */
 };
 /** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
  *  (*@p report: this rank should print its message); later ones end the job with comm_abort()

@@ -21,8 +21,8 @@ struct scaling_sweep {
     int n_models;
     const int64_t *num_csx;
     int n_counts;
-    bool strong;                      /**< the global batch stays; otherwise it grows with N */
-    int64_t batch_per_csx;            /**< weak scaling; 0: batch_size / num_csx of the params */
+    bool strong;           /**< the global batch stays; otherwise it grows with N */
+    int64_t batch_per_csx; /**< weak scaling; 0: batch_size / num_csx of the params */
     const struct conf_cluster *cluster;
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;

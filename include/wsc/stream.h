@@ -31,12 +31,12 @@ struct stream_node {
     int parent;                  /**< SwarmX node, or -1: the root, whose parents are the shards */
     int first_child, n_children; /**< SwarmX nodes, or wafers when leaf */
     bool leaf;
-    int first_wafer, end_wafer;  /**< all wafers below */
+    int first_wafer, end_wafer; /**< all wafers below */
 };
 /** Roles are numbered: shards 0 .. M-1, then SwarmX nodes (root first), then wafers. */
 struct stream_topology {
     int n_shards, n_nodes, n_wafers, n_roles, fanout;
-    struct stream_node *node;    /**< owned, n_nodes, level by level from the root */
+    struct stream_node *node; /**< owned, n_nodes, level by level from the root */
 };
 /** The tree of @p n_wafers: ceil(log_fanout N) levels, ceil(children / fanout) nodes in each,
  *  children spread evenly; no node for one wafer. */
@@ -67,10 +67,10 @@ void stream_place(const struct stream_topology *t, int n_ranks, int *rank_of_rol
 
 /** How a global batch is cut. */
 struct stream_batch {
-    int64_t batch_size;   /**< samples */
+    int64_t batch_size; /**< samples */
     int64_t leaf_samples;
-    int64_t n_leaves;     /**< ceil(batch_size / leaf_samples) */
-    int64_t n_micro;      /**< micro-batches */
+    int64_t n_leaves; /**< ceil(batch_size / leaf_samples) */
+    int64_t n_micro;  /**< micro-batches */
     int n_wafers;
 };
 /** Range [*first, *end) of global leaves of wafers [w_first, w_end) in micro-batch @p micro. */
@@ -88,7 +88,8 @@ int64_t stream_max_samples(const struct stream_batch *b);
 enum { STREAM_BLOCK_ELEMS = 1024 };
 /** Elements [*first, *first + *n) of a tensor of @p n_elems that shard @p m of @p n_shards owns. */
 void stream_slice(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *n);
-/** Elements of @p stage that shard @p m streams: its slices of the stage's tensors, in view order. */
+/** Elements of @p stage that shard @p m streams: its slices of the stage's tensors, in view order.
+ */
 int64_t stream_stage_slice_elems(const struct model *model, int stage, int m, int n_shards);
 /** Copy shard @p m's part @p slice into or out of the whole vector @p stage_vector; elements of
  *  @p elem_bytes bytes. */
@@ -107,12 +108,19 @@ struct stream_pass {
     int64_t n_steps;      /**< batches, or generated tokens */
     int64_t first_sample; /**< of the sample stream, where first_step begins */
     struct stream_batch batch;
-    bool values;          /**< payloads travel; false: sizes only */
+    bool values; /**< payloads travel; false: sizes only */
 };
 
 enum stream_msg_kind {
-    STREAM_MSG_WEIGHTS = 1, STREAM_MSG_CREDIT, STREAM_MSG_LOSS, STREAM_MSG_GRADS,
-    STREAM_MSG_TIMES, STREAM_MSG_READY, STREAM_MSG_NORM, STREAM_MSG_SCALE, STREAM_MSG_HASH,
+    STREAM_MSG_WEIGHTS = 1,
+    STREAM_MSG_CREDIT,
+    STREAM_MSG_LOSS,
+    STREAM_MSG_GRADS,
+    STREAM_MSG_TIMES,
+    STREAM_MSG_READY,
+    STREAM_MSG_NORM,
+    STREAM_MSG_SCALE,
+    STREAM_MSG_HASH,
     STREAM_MSG_TOKENS
 };
 /** Fields of STREAM_MSG_WEIGHTS: when the step before ended on the slowest wafer, when its last
@@ -120,12 +128,18 @@ enum stream_msg_kind {
 enum { STREAM_F_STEP_START, STREAM_F_REDUCED, STREAM_F_READY };
 /** Fields of STREAM_MSG_TIMES: end of the step on the slowest wafer, which one (lowest of equals),
  *  and where its time went; parts add up to end - step start. */
-enum { STREAM_F_END, STREAM_F_WAFER, STREAM_F_COMPUTE, STREAM_F_WEIGHTS, STREAM_F_REDUCE,
-       STREAM_F_BOUNDARY };
+enum {
+    STREAM_F_END,
+    STREAM_F_WAFER,
+    STREAM_F_COMPUTE,
+    STREAM_F_WEIGHTS,
+    STREAM_F_REDUCE,
+    STREAM_F_BOUNDARY
+};
 
 /** Loss sums of one canonical node, as they travel. */
 struct stream_loss {
-    double loss_sum;      /**< nats over masked tokens */
+    double loss_sum; /**< nats over masked tokens */
     int64_t n_tokens, n_correct;
 };
 enum { STREAM_LOSS_BYTES = 24 /**< on the emulated link */, STREAM_SIGNAL_BYTES = 64 };
@@ -143,25 +157,25 @@ struct stream_side {
 };
 /** All links of one role. */
 struct stream_ports {
-    struct stream_side up;        /**< towards MemoryX: parents */
-    struct stream_side down;      /**< towards the wafers: children */
-    struct comm_link *ready;      /**< shards: from the updating half to the sending half */
+    struct stream_side up;   /**< towards MemoryX: parents */
+    struct stream_side down; /**< towards the wafers: children */
+    struct comm_link *ready; /**< shards: from the updating half to the sending half */
     /** Between shards: shard 0 has one pair per other shard, the others one pair. */
     struct comm_link *peer_out[STREAM_MAX_FANOUT], *peer_in[STREAM_MAX_FANOUT];
     int n_peers;
 };
 /** Everything that is fixed for a job: machine, model, tree, links of the local roles. */
 struct stream_net {
-    struct comm *comm;            /**< borrowed */
-    const struct hw *hw;          /**< borrowed */
-    const struct model *model;    /**< borrowed */
+    struct comm *comm;                /**< borrowed */
+    const struct hw *hw;              /**< borrowed */
+    const struct model *model;        /**< borrowed */
     struct stream_topology *topology; /**< owned */
-    struct stream_ports *ports;   /**< owned, n_roles; filled for local roles only */
+    struct stream_ports *ports;       /**< owned, n_roles; filled for local roles only */
 };
 /** Place the roles on the ranks of @p comm and open the links.  Collective. */
 enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const struct hw *hw,
-                               const struct model *model, struct stream_topology *take_topology)
-    WSC_CHECKED;
+                               const struct model *model,
+                               struct stream_topology *take_topology) WSC_CHECKED;
 void stream_net_destroy(struct stream_net **net);
 /** Bytes that all links of the local roles have carried, by direction, as counted by the sending
  *  ends. */
@@ -181,8 +195,8 @@ int64_t stream_per_shard_bytes(int64_t bytes, int n_shards);
  *  to consume transfer stream_window_need(q) of the same batch; -1 needs nothing.  All transfers
  *  after that one up to q fit the window; the next one always may. */
 struct stream_window {
-    int64_t n_transfers;          /**< of one batch, all micro-batches */
-    int64_t *need;                /**< owned */
+    int64_t n_transfers; /**< of one batch, all micro-batches */
+    int64_t *need;       /**< owned */
 };
 enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
                                   bool training, int64_t n_micro, int64_t window_bytes) WSC_CHECKED;
@@ -193,10 +207,11 @@ void stream_window_destroy(struct stream_window **w);
 /** Receive from every parent the weights of transfer @p index of batch @p step: one whole vector.
  *  From several shards the parts are put together.  @p msg->payload NULL without values. */
 enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_ports *ports,
-                                 int64_t step, int index, int stage, struct comm_msg *msg)
-    WSC_CHECKED;
+                                 int64_t step, int index, int stage,
+                                 struct comm_msg *msg) WSC_CHECKED;
 /** Send to every child; the payload is shared, its reference taken.  msg->span: ready times. */
-enum wsc_err stream_send_weights(const struct stream_ports *ports, struct comm_msg *msg) WSC_CHECKED;
+enum wsc_err stream_send_weights(const struct stream_ports *ports,
+                                 struct comm_msg *msg) WSC_CHECKED;
 /** Tell every parent at @p at that transfer @p index is being consumed. */
 enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime at) WSC_CHECKED;

@@ -1,4 +1,4 @@
-/** Virtual time: integer picoseconds of the emulated machine, and the links that carry it.  Layer 1.
+/** Virtual time: integer picoseconds of the emulated machine, and the links that carry it. Layer 1.
  *
  *  Integers, so that adding is exact in any order; a struct, so that the compiler rejects
  *  `time + seconds`.  Nothing here reads a host clock.  int64 picoseconds reach 106 days.
@@ -47,10 +47,10 @@ int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 struct vtime_link {
     int64_t rate_bytes_per_s;
     int64_t latency_ps;
-    struct vtime free;   /**< when the sending end can take the next message */
-    int64_t bytes;       /**< carried so far */
-    int64_t n_messages;  /**< carried so far */
-    int64_t busy_ps;     /**< time in which a message occupied the sending end */
+    struct vtime free;  /**< when the sending end can take the next message */
+    int64_t bytes;      /**< carried so far */
+    int64_t n_messages; /**< carried so far */
+    int64_t busy_ps;    /**< time in which a message occupied the sending end */
 };
 
 /** Send @p bytes whose first and last byte are ready at @p ready; returns when they arrive:

@@ -20,8 +20,8 @@ struct wafer_prompts {
     int n;
     const int32_t *const *tokens; /**< borrowed; prompt i has n_tokens[i] >= 1 */
     const int64_t *n_tokens;
-    double temperature;           /**< 0 = the most likely token */
-    int64_t top_k;                /**< sample among the k most likely; 0 = all */
+    double temperature; /**< 0 = the most likely token */
+    int64_t top_k;      /**< sample among the k most likely; 0 = all */
     uint64_t seed;
 };
 
@@ -32,8 +32,8 @@ void wafer_destroy(struct wafer **wafer);
 /** What a pass needs beyond its shape; all borrowed until comm_run returns. */
 struct wafer_work {
     const struct kernels_plan *plan;
-    struct data_source *source;           /**< NULL without values and for GENERATE */
-    const struct wafer_prompts *prompts;  /**< GENERATE only */
+    struct data_source *source;          /**< NULL without values and for GENERATE */
+    const struct wafer_prompts *prompts; /**< GENERATE only */
 };
 /** Make the wafer's program for @p pass ready to run. */
 enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,

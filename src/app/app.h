@@ -42,7 +42,8 @@ void app_config_fini(struct app_config *c);
 /* `--set text`, borrowed. */
 enum wsc_err app_add_set(struct app_config *c, const char *text) WSC_CHECKED;
 /* `--option value` as `path=value`. */
-enum wsc_err app_add_override(struct app_config *c, const char *path, const char *value) WSC_CHECKED;
+enum wsc_err app_add_override(struct app_config *c, const char *path,
+                              const char *value) WSC_CHECKED;
 /* Rank 0 reads, every rank parses the same bytes.  @p comm may be NULL: this process alone.  A
  * NULL path of the cluster takes the built-in CS-2.  *text (owned, may be NULL) is the file. */
 enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,

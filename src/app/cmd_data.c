@@ -74,7 +74,8 @@ static enum wsc_err take_option(struct data_options *o, int option, const char *
 static enum wsc_err parse(struct data_options *o, int argc, char **argv)
 {
     int option;
-    o->make = (struct data_make){.input = o->input, .T = 256, .split = 0.05, .samples_per_file = 2000};
+    o->make =
+        (struct data_make){.input = o->input, .T = 256, .split = 0.05, .samples_per_file = 2000};
     while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {
         if (option == '?' || option == ':') return app_bad_option("data", argv, option);
         TRY(take_option(o, option, optarg));

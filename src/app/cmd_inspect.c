@@ -17,9 +17,8 @@ static const char help[] =
     "  wsc inspect model_dir/checkpoint_100.mdl\n"
     "  wsc inspect configs/cluster/cs2.yaml\n";
 
-static const struct option long_option[] = {{"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+static const struct option long_option[] = {
+    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
 static enum wsc_err is_hdf5(const char *path, bool *yes)
 {
@@ -48,8 +47,8 @@ static enum wsc_err add_dataset(void *ctx, const char *name, const char *type, i
     char shape_text[96] = "scalar";
     for (int d = 0, used = 0; d < n_dims; d++) {
         n *= shape[d];
-        used += snprintf(shape_text + used, sizeof shape_text - (size_t)used, "%s%lld", d ? " x " : "",
-                         (long long)shape[d]);
+        used += snprintf(shape_text + used, sizeof shape_text - (size_t)used, "%s%lld",
+                         d ? " x " : "", (long long)shape[d]);
     }
     report_table_cell(t->table, "%s", name);
     report_table_cell(t->table, "%s", type);
@@ -123,8 +122,9 @@ static enum wsc_err inspect_cluster(const char *path)
     const struct app_config config = {.cluster_path = path};
     struct conf_cluster cluster;
     enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
-    if (!rc) (void)printf("%s: cluster of %s, hash %016llx\n", path, cluster.name,
-                          (unsigned long long)cluster.hash);
+    if (!rc)
+        (void)printf("%s: cluster of %s, hash %016llx\n", path, cluster.name,
+                     (unsigned long long)cluster.hash);
     if (!rc) rc = print_constants(&cluster);
     conf_cluster_fini(&cluster);
     return rc;

@@ -13,12 +13,10 @@ static const char help[] =
     "example:\n"
     "  mpirun -n $(wsc ranks --num_csx 16) wsc run --params my.yaml --num_csx 16\n";
 
-static const struct option long_option[] = {{"num_csx", required_argument, NULL, 'n'},
-                                            {"cluster", required_argument, NULL, 'c'},
-                                            {"params", required_argument, NULL, 'p'},
-                                            {"set", required_argument, NULL, 's'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+static const struct option long_option[] = {
+    {"num_csx", required_argument, NULL, 'n'}, {"cluster", required_argument, NULL, 'c'},
+    {"params", required_argument, NULL, 'p'},  {"set", required_argument, NULL, 's'},
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
 
 struct ranks_options {
     struct app_config config;
@@ -52,7 +50,8 @@ static enum wsc_err print_ranks(const struct ranks_options *o)
     if (o->config.params_path) rc = app_load_params(NULL, &o->config, &params);
     if (!rc) rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
     const struct conf_params *p = o->config.params_path ? &params : NULL;
-    if (!rc) rc = run_n_roles(p, &cluster, o->num_csx ? o->num_csx : params.runconfig.num_csx, &n_roles);
+    if (!rc)
+        rc = run_n_roles(p, &cluster, o->num_csx ? o->num_csx : params.runconfig.num_csx, &n_roles);
     if (!rc) (void)printf("%lld\n", (long long)n_roles);
     conf_params_fini(&params);
     conf_cluster_fini(&cluster);

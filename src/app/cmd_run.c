@@ -47,9 +47,28 @@ static const char help[] =
     "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 --numerics none\n"
     "  wsc run --params my.yaml --mode generate --prompt 'A hacker is '\n";
 
-enum { OPT_PARAMS = 256, OPT_MODE, OPT_NUM_CSX, OPT_NUM_STEPS, OPT_MAX_STEPS, OPT_MODEL_DIR,
-       OPT_CHECKPOINT, OPT_CLUSTER, OPT_NUMERICS, OPT_SET, OPT_SEED, OPT_VALIDATE, OPT_COMPILE,
-       OPT_JSON, OPT_DUMP, OPT_PLACEMENT, OPT_PROMPT, OPT_NEW_TOKENS, OPT_TEMPERATURE, OPT_TOP_K };
+enum {
+    OPT_PARAMS = 256,
+    OPT_MODE,
+    OPT_NUM_CSX,
+    OPT_NUM_STEPS,
+    OPT_MAX_STEPS,
+    OPT_MODEL_DIR,
+    OPT_CHECKPOINT,
+    OPT_CLUSTER,
+    OPT_NUMERICS,
+    OPT_SET,
+    OPT_SEED,
+    OPT_VALIDATE,
+    OPT_COMPILE,
+    OPT_JSON,
+    OPT_DUMP,
+    OPT_PLACEMENT,
+    OPT_PROMPT,
+    OPT_NEW_TOKENS,
+    OPT_TEMPERATURE,
+    OPT_TOP_K
+};
 
 static const struct option long_option[] = {
     {"params", required_argument, NULL, OPT_PARAMS},
@@ -151,7 +170,7 @@ static enum wsc_err take_option(struct run_options *o, int option, const char *v
 static enum wsc_err take_device(int argc, char **argv)
 {
     for (int i = optind; i < argc; i++)
-        if (strcmp(argv[i], "CSX") && strcmp(argv[i], "CPU"))
+        if (strcmp(argv[i], "CSX") != 0 && strcmp(argv[i], "CPU") != 0)
             return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: unexpected argument", argv[i]),
                                 "wsc run --help");
     return WSC_OK;
@@ -194,9 +213,9 @@ static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
     TRY(run_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
     if (comm_size(comm) <= n_roles) return WSC_OK;
     if (comm_rank(comm)) app_set_reported();
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm),
-                                  (long long)n_roles),
-                        "mpirun -n %lld, or fewer", (long long)n_roles);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm), (long long)n_roles),
+        "mpirun -n %lld, or fewer", (long long)n_roles);
 }
 
 static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
@@ -212,6 +231,8 @@ static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
     o->job.cluster = &cluster;
     if (!rc) rc = check_ranks(comm, &o->job);
     if (!rc) rc = execute(comm, o);
+    o->job.params = NULL;
+    o->job.cluster = NULL;
     conf_params_fini(&params);
     conf_cluster_fini(&cluster);
     return rc;

@@ -41,20 +41,27 @@ static const char help[] =
     "  wsc scale --params configs/params/gpt3_1p3b.yaml --num_csx 1,16,192 --out out/192 \\\n"
     "            --set cluster.swarmx.link_latency=10us\n";
 
-enum { OPT_PARAMS = 256, OPT_OUT, OPT_NUM_CSX, OPT_SCALING, OPT_BATCH, OPT_CLUSTER, OPT_POINTS,
-       OPT_SET };
+enum {
+    OPT_PARAMS = 256,
+    OPT_OUT,
+    OPT_NUM_CSX,
+    OPT_SCALING,
+    OPT_BATCH,
+    OPT_CLUSTER,
+    OPT_POINTS,
+    OPT_SET
+};
 
-static const struct option long_option[] = {
-    {"params", required_argument, NULL, OPT_PARAMS},
-    {"out", required_argument, NULL, OPT_OUT},
-    {"num_csx", required_argument, NULL, OPT_NUM_CSX},
-    {"scaling", required_argument, NULL, OPT_SCALING},
-    {"batch_per_csx", required_argument, NULL, OPT_BATCH},
-    {"cluster", required_argument, NULL, OPT_CLUSTER},
-    {"points", required_argument, NULL, OPT_POINTS},
-    {"set", required_argument, NULL, OPT_SET},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
+static const struct option long_option[] = {{"params", required_argument, NULL, OPT_PARAMS},
+                                            {"out", required_argument, NULL, OPT_OUT},
+                                            {"num_csx", required_argument, NULL, OPT_NUM_CSX},
+                                            {"scaling", required_argument, NULL, OPT_SCALING},
+                                            {"batch_per_csx", required_argument, NULL, OPT_BATCH},
+                                            {"cluster", required_argument, NULL, OPT_CLUSTER},
+                                            {"points", required_argument, NULL, OPT_POINTS},
+                                            {"set", required_argument, NULL, OPT_SET},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
 
 static enum wsc_err take_option(struct scale_options *o, int option, const char *value)
 {
@@ -162,7 +169,7 @@ static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_c
     o->sweep.cluster = cluster;
     o->sweep.progress = show_progress;
     if (points_path) TRY(report_points_read(points_path, &points, &n_points));
-    report_progress_start("sweep", o->n_models * o->sweep.n_counts);
+    report_progress_start("sweep", (int64_t)o->n_models * o->sweep.n_counts);
     enum wsc_err rc = scaling_run(&o->sweep, &rows);
     report_progress_end();
     if (!rc) {
@@ -177,7 +184,8 @@ static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_c
         rc = report_scaling_print(&s);
         if (!rc) rc = report_scaling_write(o->out, &s);
     }
-    if (!rc) (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", o->out);
+    if (!rc)
+        (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", o->out);
     wsc_free(rows);
     wsc_free(points);
     return rc;

@@ -48,7 +48,8 @@ static void print_help(FILE *out)
     (void)fputs("wsc: an emulator of a wafer-scale cluster: CS-2 wafers, the MemoryX weight store\n"
                 "and the SwarmX tree.  It trains GPTs by weight streaming and keeps the emulated\n"
                 "machine's time.\n\n"
-                "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n\n",
+                "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n"
+                "       wsc --version | --help-config\n\n",
                 out);
     for (int i = 0; i < N_COMMANDS; i++)
         (void)fprintf(out, "  %-9s %s\n", command[i].name, command[i].summary);
@@ -92,6 +93,16 @@ static enum wsc_err dispatch(int argc, char **argv)
     return unknown_command(argv[1]);
 }
 
+/* Every key of params and cluster files: docs/CONFIG.md. */
+static enum wsc_err print_keys(void)
+{
+    char *text = NULL;
+    TRY(conf_markdown(&text));
+    (void)fputs(text, stdout);
+    wsc_free(text);
+    return WSC_OK;
+}
+
 int main(int argc, char **argv)
 {
     wsc_mem_tune();
@@ -109,7 +120,7 @@ int main(int argc, char **argv)
         return 0;
     }
     opterr = 0;
-    enum wsc_err rc = dispatch(argc, argv);
+    enum wsc_err rc = strcmp(argv[1], "--help-config") ? dispatch(argc, argv) : print_keys();
     if (rc) return fail(rc);
     return wsc_mem_balanced() ? 0 : 1;
 }

@@ -68,7 +68,8 @@ enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
                                             "--params configs/params/default.yaml"));
     enum wsc_err rc = share_file(comm, c->params_path, &bytes, &n);
     if (!rc)
-        rc = told_once(comm, conf_params_parse(params, c->params_path, bytes, n, c->set, c->n_sets));
+        rc =
+            told_once(comm, conf_params_parse(params, c->params_path, bytes, n, c->set, c->n_sets));
     wsc_free(bytes);
     return rc;
 }
@@ -82,8 +83,8 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     memset(cluster, 0, sizeof *cluster);
     if (c->cluster_path) rc = share_file(comm, c->cluster_path, &bytes, &n);
     if (!rc)
-        rc = told_once(comm, conf_cluster_parse(cluster, c->cluster_path, bytes, n, c->set,
-                                                c->n_sets));
+        rc = told_once(comm,
+                       conf_cluster_parse(cluster, c->cluster_path, bytes, n, c->set, c->n_sets));
     if (text)
         *text = bytes;
     else
@@ -110,8 +111,7 @@ enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int6
     return WSC_OK;
 }
 
-enum wsc_err app_parse_real(const char *what, const char *text, double min, double max,
-                            double *out)
+enum wsc_err app_parse_real(const char *what, const char *text, double min, double max, double *out)
 {
     double value = 0;
     if (wsc_units_double(text, &value) || value < min || value > max)

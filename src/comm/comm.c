@@ -121,13 +121,13 @@ void comm_destroy(struct comm **comm)
     struct comm *c = *comm;
     *comm = NULL;
     if (!c) return;
-    if (c->use_mpi) remote_cancel(c);
+    if (c->use_mpi) comm_remote_cancel(c);
     for (int i = 0; i < c->n_fibers; i++)
-        fiber_destroy(c->fiber[i]);
-    links_destroy(c);
+        comm_fiber_destroy(c->fiber[i]);
+    comm_links_destroy(c);
     free_bufs(c);
     free_nodes(c);
-    fiber_free_stacks(c);
+    comm_fiber_free_stacks(c);
     if (c->use_mpi) end_mpi(c);
     wsc_free(c->fiber);
     wsc_free(c->rank_of_role);
@@ -257,13 +257,13 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     WSC_CHECK(comm_is_local(comm, role), "%s lives on rank %d", name, comm->rank_of_role[role]);
     TRY(reserve_fiber(comm));
     struct comm_fiber *f;
-    TRY(fiber_create(comm, &f, stack_bytes));
+    TRY(comm_fiber_create(comm, &f, stack_bytes));
     f->fn = fn;
     f->arg = arg;
     f->role = role;
     (void)snprintf(f->name, sizeof f->name, "%s", name);
     comm->fiber[comm->n_fibers++] = f;
-    fiber_make_ready(comm, f);
+    comm_fiber_make_ready(comm, f);
     return WSC_OK;
 }
 
@@ -302,7 +302,7 @@ static enum wsc_err wait_for_others(struct comm *comm)
     double since = wsc_clock_s();
     bool moved = false;
     for (int64_t spins = 0; !moved; spins++) {
-        TRY(remote_poll(comm, &moved));
+        TRY(comm_remote_poll(comm, &moved));
         if (moved) break;
         if (!comm->n_requests) return raise_stuck(comm, "no role can move any more");
         if (spins < SPINS) continue;
@@ -321,25 +321,26 @@ static enum wsc_err run_next(struct comm *comm)
     struct comm_fiber *f = comm->ready_head;
     comm->ready_head = f->next;
     if (!comm->ready_head) comm->ready_tail = NULL;
-    fiber_resume(comm, f);
+    comm_fiber_resume(comm, f);
     if (f->state != FIBER_DONE) return WSC_OK;
     comm->n_done++;
     return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
 }
 
-static enum wsc_err run_all(struct comm *comm)
+static enum wsc_err take_turn(struct comm *comm, int64_t turn)
 {
     enum { POLL_EVERY = 8 };
     bool moved;
-    for (int64_t turn = 1; comm->n_done < comm->n_fibers; turn++) {
-        if (!comm->ready_head) {
-            TRY(wait_for_others(comm));
-            continue;
-        }
-        TRY(run_next(comm));
-        if (comm->n_requests && turn % POLL_EVERY == 0) TRY(remote_poll(comm, &moved));
-    }
-    while (remote_sending(comm))
+    if (!comm->ready_head) return wait_for_others(comm);
+    TRY(run_next(comm));
+    return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
+}
+
+static enum wsc_err run_all(struct comm *comm)
+{
+    for (int64_t turn = 1; comm->n_done < comm->n_fibers; turn++)
+        TRY(take_turn(comm, turn));
+    while (comm_remote_sending(comm))
         TRY(wait_for_others(comm));
     return WSC_OK;
 }
@@ -348,7 +349,7 @@ enum wsc_err comm_run(struct comm *comm)
 {
     enum wsc_err rc = run_all(comm);
     for (int i = 0; i < comm->n_fibers; i++)
-        fiber_destroy(comm->fiber[i]);
+        comm_fiber_destroy(comm->fiber[i]);
     comm->n_fibers = comm->n_done = 0;
     comm->ready_head = comm->ready_tail = NULL;
     return rc;

@@ -8,11 +8,11 @@
 #include <ucontext.h>
 
 struct comm_buf {
-    struct comm *comm;   /* borrowed: where a released buffer waits for its next use */
+    struct comm *comm; /* borrowed: where a released buffer waits for its next use */
     int64_t bytes, capacity;
     int refs;
     struct comm_buf *next;
-    void *data;          /* owned */
+    void *data; /* owned */
 };
 
 /* The part of a message that travels. */
@@ -38,34 +38,34 @@ struct comm_queue {
 
 struct comm_fiber {
     ucontext_t context;
-    void *stack;              /* owned mapping, guard page first */
+    void *stack; /* owned mapping, guard page first */
     size_t stack_bytes;
     comm_fiber_fn fn;
-    void *arg;                /* borrowed */
+    void *arg; /* borrowed */
     struct comm *comm;
     int role;
     char name[48];
     enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_DONE } state;
     struct comm_link *waits_for;
     enum wsc_err rc;
-    struct comm_fiber *next;  /* in the ready list */
-    void *fake_stack;         /* of AddressSanitizer */
+    struct comm_fiber *next; /* in the ready list */
+    void *fake_stack;        /* of AddressSanitizer */
 };
 
 struct comm_link {
     struct comm *comm;
-    int id, src, dst;         /* id is the MPI tag */
+    int id, src, dst; /* id is the MPI tag */
     bool src_local, dst_local;
     const char *name;
     int max_waiting;
-    struct vtime_link time;   /* kept by the sending end */
-    struct comm_queue arrived; /* kept by the receiving end */
+    struct vtime_link time;               /* kept by the sending end */
+    struct comm_queue arrived;            /* kept by the receiving end */
     struct comm_fiber *receiver, *sender; /* blocked here, or NULL */
-    int n_waiting;            /* payloads not yet taken, kept by the sending end */
+    int n_waiting;                        /* payloads not yet taken, kept by the sending end */
     /* Remote sending end: messages in order; the first is being posted. */
     struct comm_queue outgoing;
     int64_t send_posted_bytes;
-    int send_in_flight;       /* requests, the header's included */
+    int send_in_flight; /* requests, the header's included */
     bool send_header_posted;
     /* Remote receiving end: one message at a time. */
     struct comm_node *incoming;
@@ -87,9 +87,9 @@ struct comm {
     MPI_Comm world, subgroup;
     int64_t chunk_bytes, chunks_in_flight;
     int n_roles;
-    int *rank_of_role;        /* owned, n_roles */
-    int n_links;              /* opened anywhere: the next tag */
-    struct comm_link *links;  /* owned list of those with a local end */
+    int *rank_of_role;       /* owned, n_roles */
+    int n_links;             /* opened anywhere: the next tag */
+    struct comm_link *links; /* owned list of those with a local end */
     struct comm_node *free_nodes;
     struct comm_buf *free_bufs;
     int64_t free_buf_bytes;
@@ -97,7 +97,7 @@ struct comm {
     ucontext_t scheduler;
     const void *scheduler_stack; /* bounds, for AddressSanitizer */
     size_t scheduler_stack_bytes;
-    struct comm_fiber **fiber;   /* owned, n_fibers of capacity */
+    struct comm_fiber **fiber; /* owned, n_fibers of capacity */
     int n_fibers, fiber_capacity, n_done;
     struct comm_fiber *ready_head, *ready_tail;
     struct comm_fiber *running;
@@ -105,42 +105,42 @@ struct comm {
     int64_t n_messages;
 
     int n_requests, request_capacity;
-    MPI_Request *request;        /* owned */
+    MPI_Request *request;            /* owned */
     struct comm_request *request_of; /* owned */
-    int *completed;              /* owned, scratch of MPI_Testsome */
+    int *completed;                  /* owned, scratch of MPI_Testsome */
     bool oversubscribed;
     double stall_limit_s;
 };
 
 /* fiber.c */
-enum wsc_err fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
-void fiber_destroy(struct comm_fiber *fiber);
+enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
+void comm_fiber_destroy(struct comm_fiber *fiber);
 /* Run @p fiber until it blocks or ends. */
-void fiber_resume(struct comm *comm, struct comm_fiber *fiber);
+void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber);
 /* Back to the scheduler, until somebody makes the running fiber ready. */
-void fiber_block(struct comm *comm);
-void fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
-void fiber_free_stacks(struct comm *comm);
+void comm_fiber_block(struct comm *comm);
+void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
+void comm_fiber_free_stacks(struct comm *comm);
 
 /* link.c */
-struct comm_node *node_take(struct comm *comm);
-void node_give(struct comm *comm, struct comm_node *node);
-void queue_push(struct comm_queue *q, struct comm_node *node);
-struct comm_node *queue_pop(struct comm_queue *q);
+struct comm_node *comm_node_take(struct comm *comm);
+void comm_node_give(struct comm *comm, struct comm_node *node);
+void comm_queue_push(struct comm_queue *q, struct comm_node *node);
+struct comm_node *comm_queue_pop(struct comm_queue *q);
 /* A message is there for the receiving end. */
-void link_arrived(struct comm_link *link, struct comm_node *node);
+void comm_link_arrived(struct comm_link *link, struct comm_node *node);
 /* The receiving end took a payload, or MPI did: the sender may go on. */
-void link_taken(struct comm_link *link);
-void links_destroy(struct comm *comm);
+void comm_link_taken(struct comm_link *link);
+void comm_links_destroy(struct comm *comm);
 
 /* remote.c: everything that calls MPI on the data path */
-enum wsc_err remote_send(struct comm_link *link, struct comm_node *node);
-enum wsc_err remote_expect(struct comm_link *link);
+enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
+enum wsc_err comm_remote_expect(struct comm_link *link);
 /* Let MPI move; true when something arrived or left. */
-enum wsc_err remote_poll(struct comm *comm, bool *moved);
+enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 /* True while messages are still on their way out. */
-bool remote_sending(const struct comm *comm);
-void remote_cancel(struct comm *comm);
+bool comm_remote_sending(const struct comm *comm);
+void comm_remote_cancel(struct comm *comm);
 
 #define TRY_MPI(call)                                                                              \
     do {                                                                                           \

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-    #include <sanitizer/common_interface_defs.h>
+#    include <sanitizer/common_interface_defs.h>
 #else
 /* AddressSanitizer must be told of every change of stack; elsewhere there is nobody to tell. */
 static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
@@ -65,7 +65,7 @@ static void stack_give(struct comm *comm, void *stack, size_t bytes)
     comm->stacks = entry;
 }
 
-void fiber_free_stacks(struct comm *comm)
+void comm_fiber_free_stacks(struct comm *comm)
 {
     while (comm->stacks) {
         struct stack_pool *entry = comm->stacks;
@@ -88,7 +88,7 @@ static void fiber_main(unsigned high, unsigned low)
     WSC_CHECK(false, "fiber %s could not leave", f->name);
 }
 
-enum wsc_err fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes)
+enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes)
 {
     enum { DEFAULT_STACK_BYTES = 128 * 1024 };
     struct comm_fiber *f;
@@ -110,14 +110,14 @@ enum wsc_err fiber_create(struct comm *comm, struct comm_fiber **out, int64_t st
     return WSC_OK;
 }
 
-void fiber_destroy(struct comm_fiber *fiber)
+void comm_fiber_destroy(struct comm_fiber *fiber)
 {
     if (!fiber) return;
     stack_give(fiber->comm, fiber->stack, fiber->stack_bytes);
     wsc_free(fiber);
 }
 
-void fiber_resume(struct comm *comm, struct comm_fiber *fiber)
+void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber)
 {
     void *fake = NULL;
     comm->running = fiber;
@@ -127,7 +127,7 @@ void fiber_resume(struct comm *comm, struct comm_fiber *fiber)
     comm->running = NULL;
 }
 
-void fiber_block(struct comm *comm)
+void comm_fiber_block(struct comm *comm)
 {
     struct comm_fiber *self = comm->running;
     WSC_CHECK(self, "only a fiber can wait for a link");
@@ -138,7 +138,7 @@ void fiber_block(struct comm *comm)
                                     &comm->scheduler_stack_bytes);
 }
 
-void fiber_make_ready(struct comm *comm, struct comm_fiber *fiber)
+void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber)
 {
     fiber->state = FIBER_READY;
     fiber->waits_for = NULL;

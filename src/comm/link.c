@@ -3,7 +3,7 @@
 
 #include <wsc/check.h>
 
-struct comm_node *node_take(struct comm *comm)
+struct comm_node *comm_node_take(struct comm *comm)
 {
     struct comm_node *node = comm->free_nodes;
     if (node)
@@ -14,13 +14,13 @@ struct comm_node *node_take(struct comm *comm)
     return node;
 }
 
-void node_give(struct comm *comm, struct comm_node *node)
+void comm_node_give(struct comm *comm, struct comm_node *node)
 {
     node->next = comm->free_nodes;
     comm->free_nodes = node;
 }
 
-void queue_push(struct comm_queue *q, struct comm_node *node)
+void comm_queue_push(struct comm_queue *q, struct comm_node *node)
 {
     node->next = NULL;
     if (q->tail)
@@ -31,7 +31,7 @@ void queue_push(struct comm_queue *q, struct comm_node *node)
     q->n++;
 }
 
-struct comm_node *queue_pop(struct comm_queue *q)
+struct comm_node *comm_queue_pop(struct comm_queue *q)
 {
     struct comm_node *node = q->head;
     q->head = node->next;
@@ -64,7 +64,7 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->next = comm->links;
     comm->links = link;
     *out = link;
-    return src_local ? WSC_OK : remote_expect(link);
+    return src_local ? WSC_OK : comm_remote_expect(link);
 }
 
 const struct vtime_link *comm_link_time(const struct comm_link *link)
@@ -72,19 +72,19 @@ const struct vtime_link *comm_link_time(const struct comm_link *link)
     return &link->time;
 }
 
-void link_arrived(struct comm_link *link, struct comm_node *node)
+void comm_link_arrived(struct comm_link *link, struct comm_node *node)
 {
-    queue_push(&link->arrived, node);
+    comm_queue_push(&link->arrived, node);
     if (!link->receiver) return;
-    fiber_make_ready(link->comm, link->receiver);
+    comm_fiber_make_ready(link->comm, link->receiver);
     link->receiver = NULL;
 }
 
-void link_taken(struct comm_link *link)
+void comm_link_taken(struct comm_link *link)
 {
     link->n_waiting--;
     if (!link->sender) return;
-    fiber_make_ready(link->comm, link->sender);
+    comm_fiber_make_ready(link->comm, link->sender);
     link->sender = NULL;
 }
 
@@ -96,20 +96,20 @@ static void wait_for_room(struct comm_link *link)
         link->sender = self;
         self->state = FIBER_SENDING;
         self->waits_for = link;
-        fiber_block(link->comm);
+        comm_fiber_block(link->comm);
     }
 }
 
 static enum wsc_err deliver(struct comm_link *link, const struct comm_msg *msg,
                             struct vtime_span arrival)
 {
-    struct comm_node *node = node_take(link->comm);
+    struct comm_node *node = comm_node_take(link->comm);
     if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
     node->msg = *msg;
     node->msg.span = arrival;
     if (msg->payload) link->n_waiting++;
-    if (!link->dst_local) return remote_send(link, node);
-    link_arrived(link, node);
+    if (!link->dst_local) return comm_remote_send(link, node);
+    comm_link_arrived(link, node);
     return WSC_OK;
 }
 
@@ -133,26 +133,26 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
         link->receiver = self;
         self->state = FIBER_RECEIVING;
         self->waits_for = link;
-        fiber_block(comm);
+        comm_fiber_block(comm);
     }
-    struct comm_node *node = queue_pop(&link->arrived);
+    struct comm_node *node = comm_queue_pop(&link->arrived);
     *msg = node->msg;
-    node_give(comm, node);
+    comm_node_give(comm, node);
     comm->n_messages++;
-    if (msg->payload && link->src_local) link_taken(link);
-    return link->src_local ? WSC_OK : remote_expect(link);
+    if (msg->payload && link->src_local) comm_link_taken(link);
+    return link->src_local ? WSC_OK : comm_remote_expect(link);
 }
 
 static void queue_destroy(struct comm_queue *q)
 {
     while (q->n) {
-        struct comm_node *node = queue_pop(q);
+        struct comm_node *node = comm_queue_pop(q);
         comm_buf_unref(&node->msg.payload);
         wsc_free(node);
     }
 }
 
-void links_destroy(struct comm *comm)
+void comm_links_destroy(struct comm *comm)
 {
     while (comm->links) {
         struct comm_link *link = comm->links;

@@ -20,7 +20,8 @@ static enum wsc_err grow_requests(struct comm *comm)
         wsc_realloc(WSC_MEM_COMM, comm->request_of, (size_t)capacity, sizeof *request_of);
     if (!request_of) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
     comm->request_of = request_of;
-    int *completed = wsc_realloc(WSC_MEM_COMM, comm->completed, (size_t)capacity, sizeof *completed);
+    int *completed =
+        wsc_realloc(WSC_MEM_COMM, comm->completed, (size_t)capacity, sizeof *completed);
     if (!completed) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
     comm->completed = completed;
     comm->request_capacity = capacity;
@@ -52,7 +53,7 @@ static enum wsc_err post_send(struct comm_link *link)
     struct comm *comm = link->comm;
     struct comm_node *node = link->outgoing.head;
     int peer = comm->rank_of_role[link->dst];
-    MPI_Request *request;
+    MPI_Request *request = NULL;
     if (!link->send_header_posted) {
         TRY(new_request(link, REQUEST_SEND_HEADER, &request));
         TRY_MPI(MPI_Isend(&node->wire, (int)sizeof node->wire, MPI_BYTE, peer, link->id,
@@ -72,7 +73,7 @@ static enum wsc_err post_send(struct comm_link *link)
     return WSC_OK;
 }
 
-enum wsc_err remote_send(struct comm_link *link, struct comm_node *node)
+enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
 {
     const struct comm_msg *m = &node->msg;
     node->wire = (struct wire_header){.kind = m->kind,
@@ -83,7 +84,7 @@ enum wsc_err remote_send(struct comm_link *link, struct comm_node *node)
                                       .bytes = m->bytes,
                                       .payload_bytes = m->payload ? m->payload->bytes : -1};
     memcpy(node->wire.field, m->field, sizeof m->field);
-    queue_push(&link->outgoing, node);
+    comm_queue_push(&link->outgoing, node);
     return link->outgoing.n == 1 ? post_send(link) : WSC_OK;
 }
 
@@ -93,18 +94,18 @@ static enum wsc_err sent(struct comm_link *link)
     link->send_in_flight--;
     if (link->send_posted_bytes < node->wire.payload_bytes) return post_send(link);
     if (link->send_in_flight) return WSC_OK;
-    (void)queue_pop(&link->outgoing);
+    (void)comm_queue_pop(&link->outgoing);
     if (node->msg.payload) {
         comm_buf_unref(&node->msg.payload);
-        link_taken(link);
+        comm_link_taken(link);
     }
-    node_give(link->comm, node);
+    comm_node_give(link->comm, node);
     link->send_header_posted = false;
     link->send_posted_bytes = 0;
     return link->outgoing.n ? post_send(link) : WSC_OK;
 }
 
-bool remote_sending(const struct comm *comm)
+bool comm_remote_sending(const struct comm *comm)
 {
     for (const struct comm_link *link = comm->links; link; link = link->next)
         if (link->outgoing.n) return true;
@@ -114,15 +115,14 @@ bool remote_sending(const struct comm *comm)
 /* ---- receiving ------------------------------------------------------------------------------- */
 
 /* One message ahead of the reader is enough to overlap, and bounds what waits in memory. */
-enum wsc_err remote_expect(struct comm_link *link)
+enum wsc_err comm_remote_expect(struct comm_link *link)
 {
-    enum { AHEAD = 1 };
     struct comm *comm = link->comm;
-    if (link->incoming || link->arrived.n > AHEAD) return WSC_OK;
-    link->incoming = node_take(comm);
+    if (link->incoming || link->arrived.n) return WSC_OK;
+    link->incoming = comm_node_take(comm);
     if (!link->incoming) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expect a message");
     link->incoming->msg.payload = NULL;
-    MPI_Request *request;
+    MPI_Request *request = NULL;
     TRY(new_request(link, REQUEST_RECV_HEADER, &request));
     TRY_MPI(MPI_Irecv(&link->incoming->wire, (int)sizeof link->incoming->wire, MPI_BYTE,
                       comm->rank_of_role[link->src], link->id, comm->world, request));
@@ -139,7 +139,7 @@ static enum wsc_err post_recv(struct comm_link *link)
     while (link->recv_posted_bytes < total && link->recv_in_flight < comm->chunks_in_flight) {
         int64_t bytes = next_chunk(comm, link->recv_posted_bytes, total);
         char *to = (char *)node->msg.payload->data + link->recv_posted_bytes;
-        MPI_Request *request;
+        MPI_Request *request = NULL;
         TRY(new_request(link, REQUEST_RECV_CHUNK, &request));
         TRY_MPI(MPI_Irecv(to, (int)bytes, MPI_BYTE, comm->rank_of_role[link->src], link->id,
                           comm->world, request));
@@ -153,8 +153,8 @@ static enum wsc_err received_all(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
     link->incoming = NULL;
-    link_arrived(link, node);
-    return remote_expect(link);
+    comm_link_arrived(link, node);
+    return comm_remote_expect(link);
 }
 
 static enum wsc_err received_header(struct comm_link *link)
@@ -207,13 +207,13 @@ static void drop_finished(struct comm *comm)
     comm->n_requests = kept;
 }
 
-enum wsc_err remote_poll(struct comm *comm, bool *moved)
+enum wsc_err comm_remote_poll(struct comm *comm, bool *moved)
 {
     *moved = false;
     if (!comm->n_requests) return WSC_OK;
     int n = 0;
-    TRY_MPI(MPI_Testsome(comm->n_requests, comm->request, &n, comm->completed,
-                         MPI_STATUSES_IGNORE));
+    TRY_MPI(
+        MPI_Testsome(comm->n_requests, comm->request, &n, comm->completed, MPI_STATUSES_IGNORE));
     if (n == MPI_UNDEFINED || n <= 0) return WSC_OK;
     /* Handlers append requests; the indices of this round stay valid until drop_finished(). */
     for (int i = 0; i < n; i++) {
@@ -225,7 +225,7 @@ enum wsc_err remote_poll(struct comm *comm, bool *moved)
     return WSC_OK;
 }
 
-void remote_cancel(struct comm *comm)
+void comm_remote_cancel(struct comm *comm)
 {
     for (int i = 0; i < comm->n_requests; i++) {
         (void)MPI_Cancel(&comm->request[i]);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conf_impl.h"
 
+#include <wsc/check.h>
+
 #include <yaml.h>
 
 #include <stdio.h>
@@ -63,23 +65,41 @@ static void syntax_error(struct builder *b, const yaml_parser_t *parser)
          parser->context ? parser->context : "");
 }
 
+static struct anchor *find_anchor(struct builder *b, const char *name)
+{
+    for (int i = 0; i < b->n_anchors; i++)
+        if (!strcmp(b->anchor[i].name, name)) return &b->anchor[i];
+    return NULL;
+}
+
+/* A name that is used again means the later node from here on. */
 static void remember_anchor(struct builder *b, const yaml_char_t *name, struct conf_node *node)
 {
     if (!name) return;
-    const char *text = (const char *)name;
-    struct anchor *a = NULL;
-    for (int i = 0; i < b->n_anchors && !a; i++)
-        if (!strcmp(b->anchor[i].name, text)) a = &b->anchor[i];
+    struct anchor *a = find_anchor(b, (const char *)name);
+    if (!a && b->n_anchors == CONF_MAX_ANCHORS) {
+        FAIL(b, node->pos, "more than %d anchors", CONF_MAX_ANCHORS);
+        return;
+    }
     if (!a) {
-        if (b->n_anchors == CONF_MAX_ANCHORS) {
-            FAIL(b, node->pos, "more than %d anchors", CONF_MAX_ANCHORS);
+        char *copy = conf_doc_text(b->doc, (const char *)name, strlen((const char *)name));
+        if (!copy) {
+            out_of_memory(b);
             return;
         }
         a = &b->anchor[b->n_anchors++];
-        a->name = conf_doc_text(b->doc, text, strlen(text));
-        if (!a->name) out_of_memory(b);
+        a->name = copy;
     }
     a->node = node;
+}
+
+/* The innermost open list or map; NULL at the top. */
+static struct level *innermost(struct builder *b)
+{
+    if (!b->depth) return NULL;
+    struct level *top = &b->level[b->depth - 1];
+    WSC_CHECK(top->node, "level %d", b->depth);
+    return top;
 }
 
 /* Merge key: entries of a map, or of a list of maps, that are not there yet. */
@@ -114,11 +134,11 @@ static void resolve_merge(struct builder *b, struct conf_node *map)
 /* Hang a complete or an open node under the innermost open one. */
 static void attach(struct builder *b, struct conf_node *node)
 {
-    if (!b->depth) {
+    struct level *top = innermost(b);
+    if (!top) {
         b->root = node;
         return;
     }
-    struct level *top = &b->level[b->depth - 1];
     struct conf_entry entry = {.key = top->key, .key_pos = top->key_pos, .value = node};
     top->key = NULL;
     bool map = top->node->kind == CONF_NODE_MAP;
@@ -138,7 +158,10 @@ static void count(struct builder *b, struct conf_pos pos, int64_t weight)
 
 static void close_level(struct builder *b)
 {
-    struct conf_node *node = b->level[--b->depth].node;
+    const struct level *top = innermost(b);
+    WSC_CHECK(top, "an end without its start");
+    struct conf_node *node = top->node;
+    b->depth--;
     node->open = false;
     if (node->kind == CONF_NODE_MAP) resolve_merge(b, node);
     for (int i = 0; i < node->n; i++) {
@@ -171,9 +194,8 @@ static void take_alias(struct builder *b, const yaml_event_t *event)
     const char *name = (const char *)event->data.alias.anchor;
     struct conf_pos pos = pos_of(b, event->start_mark);
     char quoted[CONF_QUOTE_BYTES];
-    struct conf_node *node = NULL;
-    for (int i = 0; i < b->n_anchors; i++)
-        if (!strcmp(b->anchor[i].name, name)) node = b->anchor[i].node;
+    const struct anchor *anchor = find_anchor(b, name);
+    struct conf_node *node = anchor ? anchor->node : NULL;
     if (!node) {
         FAIL(b, pos, "alias *%s has no anchor before it", conf_quote(name, quoted));
         return;
@@ -238,6 +260,12 @@ static bool tag_is_known(struct builder *b, const yaml_char_t *tag, struct conf_
     return false;
 }
 
+static bool is_key_place(struct builder *b)
+{
+    const struct level *top = innermost(b);
+    return top && top->node->kind == CONF_NODE_MAP && !top->key;
+}
+
 static void take_scalar(struct builder *b, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -249,8 +277,7 @@ static void take_scalar(struct builder *b, const yaml_event_t *event)
         FAIL(b, pos, "text with a NUL byte");
         return;
     }
-    struct level *top = b->depth ? &b->level[b->depth - 1] : NULL;
-    if (top && top->node->kind == CONF_NODE_MAP && !top->key) {
+    if (is_key_place(b)) {
         take_key(b, text, n, pos);
         return;
     }
@@ -260,17 +287,11 @@ static void take_scalar(struct builder *b, const yaml_event_t *event)
         return;
     }
     bool bare = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    node->plain =
-        tag ? strcmp((const char *)tag, YAML_STR_TAG) && strcmp((const char *)tag, "!") : bare;
+    bool text_tag = tag && (!strcmp((const char *)tag, YAML_STR_TAG) || tag[1] == '\0');
+    node->plain = tag ? !text_tag : bare;
     remember_anchor(b, event->data.scalar.anchor, node);
     count(b, pos, 1);
     attach(b, node);
-}
-
-static bool is_key_place(const struct builder *b)
-{
-    const struct level *top = b->depth ? &b->level[b->depth - 1] : NULL;
-    return top && top->node->kind == CONF_NODE_MAP && !top->key;
 }
 
 /* A list, a map or an alias. */

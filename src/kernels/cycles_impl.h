@@ -28,40 +28,41 @@ struct layout {
     double q_mean;       /**< queries of a PE that see a key, on average over keys */
 };
 
-void cycles_layout(struct layout *l, const struct hw *hw, const struct model *model, int lanes,
-                   int64_t n_sequences);
+void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
+                           int lanes, int64_t n_sequences);
 
 /** What backward of a block computes again, by what is kept. */
 struct keep_row {
     bool qkv, attention, output, ffn0;
     bool by_part; /**< needs no weights of another part: possible when parts stream one by one */
 };
-extern const struct keep_row cycles_keep[KERNELS_N_KEEPS];
+extern const struct keep_row kernels_cycles_keep[KERNELS_N_KEEPS];
 
-struct kernels_cycles cycles_forward(const struct layout *l, enum model_part part);
+struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_part part);
 /** Input gradient, weight gradient and what @p keep makes necessary to compute again. */
-struct kernels_cycles cycles_backward(const struct layout *l, enum model_part part,
-                                      enum kernels_keep keep);
+struct kernels_cycles kernels_cycles_backward(const struct layout *l, enum model_part part,
+                                              enum kernels_keep keep);
 /** From the start of the part's backward to its first gradient row, all that @p keep makes
  *  necessary for this part included. */
-double cycles_first_gradient(const struct layout *l, enum model_part part, enum kernels_keep keep);
-struct kernels_cycles cycles_stage(const struct layout *l, const struct model_stage *stage,
-                                   enum kernels_keep keep, bool backward);
-double cycles_total(const struct kernels_cycles *c);
+double kernels_cycles_first_gradient(const struct layout *l, enum model_part part,
+                                     enum kernels_keep keep);
+struct kernels_cycles kernels_cycles_stage(const struct layout *l, const struct model_stage *stage,
+                                           enum kernels_keep keep, bool backward);
+double kernels_cycles_total(const struct kernels_cycles *c);
 
 /* The operations (cycles_ops.c). */
-double cycles_vector(const struct layout *l, double n, double rate);
-double cycles_features(const struct layout *l, int64_t n);
-double cycles_product(const struct layout *l, int64_t n_in, int64_t n_out);
-double cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out);
-double cycles_gradient_row(const struct layout *l, int64_t n_in);
-double cycles_gradient_latency(const struct layout *l);
-double cycles_pointwise(const struct layout *l, double features, double ops);
-double cycles_norm(const struct layout *l);
-double cycles_norm_gradient(const struct layout *l);
-double cycles_nonlinearity(const struct layout *l);
-double cycles_attention(const struct layout *l);
-double cycles_attention_gradient(const struct layout *l);
+double kernels_cycles_vector(const struct layout *l, double n, double rate);
+double kernels_cycles_features(const struct layout *l, int64_t n);
+double kernels_cycles_product(const struct layout *l, int64_t n_in, int64_t n_out);
+double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out);
+double kernels_cycles_gradient_row(const struct layout *l, int64_t n_in);
+double kernels_cycles_gradient_latency(const struct layout *l);
+double kernels_cycles_pointwise(const struct layout *l, double features, double ops);
+double kernels_cycles_norm(const struct layout *l);
+double kernels_cycles_norm_gradient(const struct layout *l);
+double kernels_cycles_nonlinearity(const struct layout *l);
+double kernels_cycles_attention(const struct layout *l);
+double kernels_cycles_attention_gradient(const struct layout *l);
 
 /* The plan, opened for the tests. */
 
@@ -70,10 +71,11 @@ struct plan_bytes {
     double kept, work;
 };
 /** @p resident: the kept tensors of a block are counted in kept, not again in work. */
-struct plan_bytes plan_bytes_per_pe(const struct layout *l, enum kernels_keep keep, bool training,
-                                    bool resident);
+struct plan_bytes kernels_plan_bytes_per_pe(const struct layout *l, enum kernels_keep keep,
+                                            bool training, bool resident);
 /** Cycles of a micro-batch of @p n_sequences with @p plan: stage by stage the longest of compute,
  *  bytes in and bytes out. */
-double plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
-                               const struct kernels_plan *plan, bool training, int64_t n_sequences);
+double kernels_plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
+                                       const struct kernels_plan *plan, bool training,
+                                       int64_t n_sequences);
 #endif

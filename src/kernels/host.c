@@ -4,7 +4,7 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
-#include <string.h>
+#include <stddef.h>
 
 static enum wsc_err allocate(void **out, int64_t bytes)
 {
@@ -19,7 +19,7 @@ static enum wsc_err allocate_threads(struct kernels_host *k)
     kernels_host_thread_layout(bytes, k->model, k->max_samples, k->training, &k->limits);
     TRY_NEW(k->thread_buffer, WSC_MEM_KERNELS, k->n_threads * HOST_N_THREAD_BUFFERS);
     for (int t = 0; t < k->n_threads; t++) {
-        void **own = k->thread_buffer + t * HOST_N_THREAD_BUFFERS;
+        void **own = k->thread_buffer + (ptrdiff_t)t * HOST_N_THREAD_BUFFERS;
         for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++)
             TRY(allocate(&own[i], bytes[i]));
         if (k->fp32) { /* operands are the fp32 rows themselves */
@@ -100,7 +100,7 @@ void kernels_host_destroy(struct kernels_host **handle)
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         wsc_free(k->buffer[i]);
     for (int t = 0; k->thread_buffer && t < k->n_threads; t++)
-        free_thread(k->thread_buffer + t * HOST_N_THREAD_BUFFERS, k->fp32);
+        free_thread(k->thread_buffer + (ptrdiff_t)t * HOST_N_THREAD_BUFFERS, k->fp32);
     wsc_free(k->thread_buffer);
     wsc_free(k->leaf);
     wsc_free(k->block);

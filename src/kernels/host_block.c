@@ -196,7 +196,7 @@ static void activate(enum conf_nonlinearity f, float *restrict out, const float 
         return;
     case CONF_RELU:
         for (int64_t i = 0; i < n; i++)
-            out[i] = x[i] > 0 ? x[i] : x[i] * 0; /* x * 0, so that NaN stays */
+            out[i] = host_relu(x[i]).value;
         return;
     }
 }
@@ -222,8 +222,9 @@ static void activate_backward(enum conf_nonlinearity f, float *restrict out, flo
         return;
     case CONF_RELU:
         for (int64_t i = 0; i < n; i++) {
-            out[i] = x[i] > 0 ? x[i] : x[i] * 0;
-            dx[i] = x[i] > 0 ? dout[i] : 0;
+            struct host_activation a = host_relu(x[i]);
+            out[i] = a.value;
+            dx[i] = dout[i] * a.slope;
         }
         return;
     }

@@ -7,10 +7,24 @@
 #ifndef WSC_KERNELS_HOST_MATH_H
 #define WSC_KERNELS_HOST_MATH_H
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 enum { HOST_LANES = 16 };
+
+/** Bitwise `yes ? a : b`: a plain conditional on floats may trap, which the compiler respects by
+ *  branching, and a loop that branches is not vectorised. */
+static inline float host_pick(bool yes, float a, float b)
+{
+    uint32_t a_bits, b_bits, mask = 0U - (uint32_t)yes;
+    memcpy(&a_bits, &a, sizeof a_bits);
+    memcpy(&b_bits, &b, sizeof b_bits);
+    uint32_t bits = (a_bits & mask) | (b_bits & ~mask);
+    float picked;
+    memcpy(&picked, &bits, sizeof picked);
+    return picked;
+}
 
 /** exp(x), relative error below 2e-7 for -87.3 <= x <= 88; 0 below, exp(88) above, NaN for NaN.
  *  x = n ln2 + r with |r| <= ln2/2; exp(r) by a minimax polynomial fitted for this file. */
@@ -19,8 +33,8 @@ static inline float host_exp(float x)
     const float lowest = -87.3F, highest = 88.0F, log2_e = 1.44269504F;
     const float ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
     const float round_to_integer = 12582912.0F; /* 1.5 * 2^23 */
-    float clamped = x > highest ? highest : x;
-    clamped = clamped < lowest ? lowest : clamped;
+    float clamped = host_pick(x > highest, highest, x);
+    clamped = host_pick(clamped < lowest, lowest, clamped);
     float shifted = clamped * log2_e + round_to_integer;
     float n = shifted - round_to_integer;
     float r = clamped - n * ln2_high - n * ln2_low;
@@ -35,8 +49,7 @@ static inline float host_exp(float x)
     bits = (bits + 127U) << 23; /* the low bits of the shifted number hold n */
     float power;
     memcpy(&power, &bits, sizeof power);
-    float y = p * power;
-    return x < lowest ? 0.0F : y;
+    return host_pick(x < lowest, 0.0F, p * power);
 }
 
 /** Standard normal density and distribution at x, absolute error below 2e-7. */
@@ -59,7 +72,8 @@ static inline struct host_normal host_normal_at(float x)
     p = p * t + 0.231006920F;
     float tail = 0.5F * e * t * p;
     float upper = 1.0F - tail;
-    return (struct host_normal){.density = e * inv_sqrt_2pi, .distribution = x > 0 ? upper : tail};
+    return (struct host_normal){.density = e * inv_sqrt_2pi,
+                                .distribution = host_pick(x > 0, upper, tail)};
 }
 
 /** Value and derivative of a nonlinearity. */
@@ -71,6 +85,11 @@ static inline struct host_activation host_gelu(float x)
 {
     struct host_normal n = host_normal_at(x);
     return (struct host_activation){x * n.distribution, n.distribution + x * n.density};
+}
+/** max(x, 0); NaN stays. */
+static inline struct host_activation host_relu(float x)
+{
+    return (struct host_activation){host_pick(x < 0, 0, x), host_pick(x > 0, 1, 0)};
 }
 /** x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) (the same paper's tanh form), written with
  *  (1 + tanh(u))/2 = 1/(1 + exp(-2u)). */
@@ -142,7 +161,7 @@ static inline float host_max(const float *x, int64_t n)
     int64_t i = 0;
     for (; i + HOST_LANES <= n; i += HOST_LANES) {
         for (int j = 0; j < HOST_LANES; j++)
-            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+            lane[j] = host_pick(x[i + j] > lane[j], x[i + j], lane[j]);
     }
     for (int j = 0; i < n; i++, j++)
         lane[j] = x[i] > lane[j] ? x[i] : lane[j];

@@ -19,21 +19,21 @@ struct task {
 /** Vectors of C features that a block keeps per token: x, q k v, a, h. */
 static double kept_hidden(enum kernels_keep keep)
 {
-    const struct keep_row *r = &cycles_keep[keep];
+    const struct keep_row *r = &kernels_cycles_keep[keep];
     return 6 - 3 * r->qkv - r->attention - r->output;
 }
 
 /** Vectors of F features that a block keeps per token: p. */
 static double kept_filter(enum kernels_keep keep)
 {
-    return cycles_keep[keep].ffn0 ? 0 : 1;
+    return kernels_cycles_keep[keep].ffn0 ? 0 : 1;
 }
 
 /** Live values per token of a PE at the two peaks of a block's backward, beside what is kept on
  *  the wafer anyway when @p resident. */
 static double live_backward(const struct layout *l, enum kernels_keep keep, bool resident)
 {
-    const struct keep_row *r = &cycles_keep[keep];
+    const struct keep_row *r = &kernels_cycles_keep[keep];
     /* Second feed-forward product: h, p, act, d act, dy; a block computed again from its input
      * also holds x, q k v, a for later. */
     double ffn = 2 * l->k + 3 * l->f + (r->output ? 5 * l->k : 0);
@@ -46,8 +46,8 @@ static double live_backward(const struct layout *l, enum kernels_keep keep, bool
     return fmax(ffn, attention);
 }
 
-struct plan_bytes plan_bytes_per_pe(const struct layout *l, enum kernels_keep keep, bool training,
-                                    bool resident)
+struct plan_bytes kernels_plan_bytes_per_pe(const struct layout *l, enum kernels_keep keep,
+                                            bool training, bool resident)
 {
     double value = (double)num_format_bytes(l->model->format);
     double block = kept_hidden(keep) * l->k + kept_filter(keep) * l->f;
@@ -74,8 +74,8 @@ static int64_t clamp_int(double x)
 static bool fits(const struct task *task, const struct kernels_plan *p, int64_t n, bool resident)
 {
     struct layout l;
-    cycles_layout(&l, task->hw, task->model, p->lanes, n);
-    struct plan_bytes b = plan_bytes_per_pe(&l, p->keep, task->training, resident);
+    kernels_cycles_layout(&l, task->hw, task->model, p->lanes, n);
+    struct plan_bytes b = kernels_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
 
@@ -100,8 +100,8 @@ static void set_bytes(const struct task *task, struct kernels_plan *p, bool resi
     double room = (double)hw_activation_bytes_per_pe(task->hw), spill = 0;
     double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
     int64_t L = task->model->L;
-    cycles_layout(&l, task->hw, task->model, p->lanes, p->micro_batch);
-    struct plan_bytes b = plan_bytes_per_pe(&l, p->keep, task->training, resident);
+    kernels_cycles_layout(&l, task->hw, task->model, p->lanes, p->micro_batch);
+    struct plan_bytes b = kernels_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
     if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
     if (b.work > room) spill += (b.work - room) * pes_per_sequence * (double)L;
@@ -113,14 +113,15 @@ static void set_bytes(const struct task *task, struct kernels_plan *p, bool resi
     p->recompute = p->keep != KERNELS_KEEP_ALL;
 }
 
-double plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
-                               const struct kernels_plan *plan, bool training, int64_t n_sequences)
+double kernels_plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
+                                       const struct kernels_plan *plan, bool training,
+                                       int64_t n_sequences)
 {
     struct layout l;
     double sum = 0, weight = (double)num_format_bytes(model->format), latency;
     int per_layer = (model->n_stages - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;
-    cycles_layout(&l, hw, model, plan->lanes, n_sequences);
+    kernels_cycles_layout(&l, hw, model, plan->lanes, n_sequences);
     latency =
         (double)hw->cluster->wafer.stage_latency_ps * 1e-12 * (double)hw->cluster->wafer.clock_hz;
     /* All blocks are alike: embedding, the stages of block 0 L times, head. */
@@ -129,13 +130,13 @@ double plan_micro_batch_cycles(const struct hw *hw, const struct model *model,
         const struct model_stage *s = &model->stage[stage];
         double times = s->layer < 0 ? 1 : (double)model->L, n = (double)s->n_elems;
         double spill = (double)kernels_spill_bytes(model, plan, stage, n_sequences);
-        struct kernels_cycles f = cycles_stage(&l, s, plan->keep, false);
+        struct kernels_cycles f = kernels_cycles_stage(&l, s, plan->keep, false);
         double io = hw_io_cycles(hw, fmax(n * weight, spill));
-        sum += times * (latency + fmax(cycles_total(&f), io));
+        sum += times * (latency + fmax(kernels_cycles_total(&f), io));
         if (!training) continue;
-        struct kernels_cycles b = cycles_stage(&l, s, plan->keep, true);
+        struct kernels_cycles b = kernels_cycles_stage(&l, s, plan->keep, true);
         io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
-        sum += times * (latency + fmax(cycles_total(&b), io));
+        sum += times * (latency + fmax(kernels_cycles_total(&b), io));
     }
     return sum;
 }
@@ -154,11 +155,12 @@ static double step_cycles(const struct task *task, const struct kernels_plan *p)
         large = task->share % p->n_micro;
         small_size = p->micro_batch - 1;
     }
-    double small = plan_micro_batch_cycles(task->hw, task->model, p, task->training, small_size);
+    double small =
+        kernels_plan_micro_batch_cycles(task->hw, task->model, p, task->training, small_size);
     if (large == 0) return small;
     return (double)(p->n_micro - large) * small +
-           (double)large *
-               plan_micro_batch_cycles(task->hw, task->model, p, task->training, p->micro_batch);
+           (double)large * kernels_plan_micro_batch_cycles(task->hw, task->model, p, task->training,
+                                                           p->micro_batch);
 }
 
 /** Try one way; keep it in @p best when it is faster. */
@@ -183,8 +185,9 @@ static WSC_CHECKED enum wsc_err too_large(const struct task *task)
     struct layout l;
     double least = INFINITY;
     for (int keep = 0; keep < KERNELS_N_KEEPS; keep++) {
-        cycles_layout(&l, task->hw, task->model, 1, 1);
-        struct plan_bytes b = plan_bytes_per_pe(&l, (enum kernels_keep)keep, task->training, false);
+        kernels_cycles_layout(&l, task->hw, task->model, 1, 1);
+        struct plan_bytes b =
+            kernels_plan_bytes_per_pe(&l, (enum kernels_keep)keep, task->training, false);
         least = fmin(least, b.work);
     }
     return wsc_err_hint(
@@ -208,7 +211,7 @@ static void search(const struct task *task, struct kernels_plan *best)
     int64_t cols = task->hw->cluster->wafer.pe_cols;
     int max_lanes = cols < MAX_LANES ? (int)cols : MAX_LANES;
     for (int keep = 0; keep < (task->training ? KERNELS_N_KEEPS : 1); keep++) {
-        if (streams_parts(task->model) && !cycles_keep[keep].by_part) continue;
+        if (streams_parts(task->model) && !kernels_cycles_keep[keep].by_part) continue;
         for (int lanes = 1; lanes <= max_lanes; lanes++) {
             try_plan(task, lanes, (enum kernels_keep)keep, true, best);
             if (task->training) try_plan(task, lanes, (enum kernels_keep)keep, false, best);
@@ -239,7 +242,7 @@ enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
 /** Share of a block's kept values that belongs to @p part. */
 static double part_share(const struct model *m, enum model_part part, enum kernels_keep keep)
 {
-    const struct keep_row *r = &cycles_keep[keep];
+    const struct keep_row *r = &kernels_cycles_keep[keep];
     double C = (double)m->C, filter = kept_filter(keep) * (double)m->F;
     double all = kept_hidden(keep) * C + filter;
     switch (part) {

@@ -86,35 +86,45 @@ static enum wsc_err define_tensor(const struct model_tensor *t, struct store_fil
     return t->alias[0] ? store_link(file, t->name, t->alias) : WSC_OK;
 }
 
+static enum wsc_err define_moments(const struct model_tensor *t, int i, struct store_file *file)
+{
+    char name[NAME_BYTES];
+    for (int k = 0; k < 2; k++) {
+        state_name(name, i, moment_name[k]);
+        TRY(store_define(file, name, STORE_F32, t->n_dims, t->shape));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err save_moments(const struct memoryx_slice *s, int i, struct store_file *file)
+{
+    const float *const moment[2] = {s->m, s->v};
+    char name[NAME_BYTES];
+    for (int k = 0; k < 2; k++) {
+        state_name(name, i, moment_name[k]);
+        TRY(store_write(file, name, s->first, s->n, moment[k]));
+    }
+    return WSC_OK;
+}
+
 enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
     const int64_t times[2] = {memoryx->n_shards, n_times(memoryx)};
-    char name[NAME_BYTES];
     for (int i = 0; i < model->n_tensors; i++)
         TRY(define_tensor(&model->tensor[i], file));
-    for (int i = 0; i < model->n_tensors; i++) {
-        const struct model_tensor *t = &model->tensor[i];
-        for (int k = 0; k < 2; k++) {
-            state_name(name, i, moment_name[k]);
-            TRY(store_define(file, name, STORE_F32, t->n_dims, t->shape));
-        }
-    }
+    for (int i = 0; i < model->n_tensors; i++)
+        TRY(define_moments(&model->tensor[i], i, file));
     return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
 }
 
 enum wsc_err memoryx_save(const struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
-    char name[NAME_BYTES];
     for (int i = 0; i < model->n_tensors; i++) {
         const struct memoryx_slice *s = &memoryx->slice[i];
-        const float *const moment[2] = {s->m, s->v};
         TRY(store_write(file, model->tensor[i].name, s->first, s->n, s->w));
-        for (int k = 0; k < 2; k++) {
-            state_name(name, i, moment_name[k]);
-            TRY(store_write(file, name, s->first, s->n, moment[k]));
-        }
+        TRY(save_moments(s, i, file));
     }
     return save_times(memoryx, file);
 }
@@ -218,13 +228,12 @@ static enum wsc_err check_known(void *ctx, const char *name, const char *type, i
 {
     const struct known_names *known = ctx;
     (void)type, (void)n_dims, (void)shape;
-    if (strncmp(name, "model.", 6)) return WSC_OK;
+    if (strncmp(name, "model.", 6) != 0) return WSC_OK;
     for (int i = 0; i < known->model->n_tensors; i++) {
         const struct model_tensor *t = &known->model->tensor[i];
         if (same_name(name, t->name) || same_name(name, t->alias)) return WSC_OK;
     }
-    enum wsc_err rc =
-        WSC_RAISE(WSC_FORMAT, "checkpoint: the params have no tensor named %s", name);
+    enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: the params have no tensor named %s", name);
     return wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true ignores it");
 }
 

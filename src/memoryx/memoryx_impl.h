@@ -5,18 +5,18 @@
 
 /* This shard's slice of one tensor. */
 struct memoryx_slice {
-    int64_t first, n;         /* elements [first, first + n) of the tensor */
-    float *w, *m, *v;         /* owned (n): master weight, first and second moment */
-    float *g;                 /* owned (n): sum, then mean gradient of the step */
-    bool g_started;           /* a stage has contributed to g in this step */
+    int64_t first, n; /* elements [first, first + n) of the tensor */
+    float *w, *m, *v; /* owned (n): master weight, first and second moment */
+    float *g;         /* owned (n): sum, then mean gradient of the step */
+    bool g_started;   /* a stage has contributed to g in this step */
 };
 
 /* Virtual times between steps: all that a restart needs to go on exactly. */
 struct memoryx_times {
-    struct vtime step_end;    /* the newest batch's, on the slowest wafer */
-    struct vtime reduced;     /* its last gradient was complete here */
-    struct vtime updating;    /* the optimizer is busy until then */
-    struct vtime *ready;      /* owned (n_stages): updated weights of a stage */
+    struct vtime step_end; /* the newest batch's, on the slowest wafer */
+    struct vtime reduced;  /* its last gradient was complete here */
+    struct vtime updating; /* the optimizer is busy until then */
+    struct vtime *ready;   /* owned (n_stages): updated weights of a stage */
 };
 
 struct memoryx {
@@ -24,16 +24,16 @@ struct memoryx {
     const struct stream_ports *ports; /* borrowed */
     struct memoryx_config config;
     int shard, n_shards;
-    struct memoryx_slice *slice;      /* owned (n_tensors) */
+    struct memoryx_slice *slice; /* owned (n_tensors) */
     struct memoryx_times times;
-    const struct stream_pass *pass;   /* borrowed, of the run in progress */
-    struct stream_window *window;     /* owned, of the run in progress */
-    struct stream_sums *sums;         /* owned (n_stages): micro-batches so far */
+    const struct stream_pass *pass; /* borrowed, of the run in progress */
+    struct stream_window *window;   /* owned, of the run in progress */
+    struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */
     struct stream_losses losses;
-    struct memoryx_batch batch;       /* in the making */
+    struct memoryx_batch batch; /* in the making */
     /* Gradients of the batch in the making.  They become times.reduced and times.ready only when
      * the sending half has sent everything, so that it never sees half of them. */
-    struct vtime *arrived;            /* owned (n_stages) */
+    struct vtime *arrived; /* owned (n_stages) */
 };
 
 /* down.c */

@@ -19,8 +19,8 @@ static void slice_nodes(const struct memoryx *mx, int i, int m, struct num_nodes
 {
     int64_t n_elems = mx->net->model->tensor[i].n_elems, first, n;
     stream_slice(n_elems, m, mx->n_shards, &first, &n);
-    num_nodes_of_range(nodes, first / STREAM_BLOCK_ELEMS,
-                       first / STREAM_BLOCK_ELEMS + blocks(n), blocks(n_elems));
+    num_nodes_of_range(nodes, first / STREAM_BLOCK_ELEMS, first / STREAM_BLOCK_ELEMS + blocks(n),
+                       blocks(n_elems));
 }
 
 static int64_t count_sums(const struct memoryx *mx, int m)
@@ -49,7 +49,8 @@ static void square_block(void *ctx, int64_t b, int thread)
 }
 
 /* This shard's sums of squares of tensor @p i, one per maximal node. */
-static void square_sums(const struct memoryx *mx, int i, double *scratch, struct stream_scalars *out)
+static void square_sums(const struct memoryx *mx, int i, double *scratch,
+                        struct stream_scalars *out)
 {
     const struct memoryx_slice *s = &mx->slice[i];
     const int64_t n_blocks = blocks(mx->net->model->tensor[i].n_elems);
@@ -77,8 +78,8 @@ static enum wsc_err own_sums(struct memoryx *mx, struct comm_buf **out)
 {
     double *scratch;
     TRY_NEW(scratch, WSC_MEM_MEMORYX, most_blocks(mx));
-    enum wsc_err rc = comm_buf_create(mx->net->comm, out,
-                                      count_sums(mx, mx->shard) * (int64_t)sizeof(double));
+    enum wsc_err rc =
+        comm_buf_create(mx->net->comm, out, count_sums(mx, mx->shard) * (int64_t)sizeof(double));
     double *to = rc ? NULL : comm_buf_data(*out);
     for (int i = 0; !rc && i < mx->net->model->n_tensors; i++) {
         struct stream_scalars sums;
@@ -140,7 +141,9 @@ static enum wsc_err lead_norm(struct memoryx *mx, int64_t step, double *norm, st
     }
     for (int m = 0; m < mx->n_shards; m++)
         comm_buf_unref(&part[m]);
-    struct comm_msg out = {.kind = STREAM_MSG_SCALE, .step = step, .span = vtime_at(*at),
+    struct comm_msg out = {.kind = STREAM_MSG_SCALE,
+                           .step = step,
+                           .span = vtime_at(*at),
                            .bytes = STREAM_SIGNAL_BYTES};
     memcpy(&out.field[0], norm, sizeof *norm);
     return tell_peers(mx, &out);
@@ -148,8 +151,10 @@ static enum wsc_err lead_norm(struct memoryx *mx, int64_t step, double *norm, st
 
 static enum wsc_err follow_norm(struct memoryx *mx, int64_t step, double *norm, struct vtime *at)
 {
-    struct comm_msg msg = {.kind = STREAM_MSG_NORM, .step = step,
-                           .span = vtime_at(mx->times.reduced), .bytes = STREAM_SIGNAL_BYTES};
+    struct comm_msg msg = {.kind = STREAM_MSG_NORM,
+                           .step = step,
+                           .span = vtime_at(mx->times.reduced),
+                           .bytes = STREAM_SIGNAL_BYTES};
     if (mx->pass->values) TRY(own_sums(mx, &msg.payload));
     TRY(comm_send(mx->ports->peer_out[0], &msg));
     TRY(stream_recv_data(mx->ports->peer_in[0], STREAM_MSG_SCALE, step, 0, &msg));

@@ -43,6 +43,11 @@ static void add_performance(struct report_json *j, const struct report_performan
     report_json_real(j, "host_seconds", p->host_seconds);
     report_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
     report_json_breakdown(j, &p->breakdown);
+    report_json_open(j, "host_memory");
+    report_json_int(j, "wafer_peak_rss_bytes", p->wafer_peak_rss_bytes);
+    report_json_int(j, "wafer_activation_bytes", p->wafer_activation_bytes);
+    report_json_int(j, "memoryx_peak_rss_bytes", p->memoryx_peak_rss_bytes);
+    report_json_close(j);
     add_provenance(j, p);
     report_json_close(j);
 }

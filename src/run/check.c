@@ -9,15 +9,17 @@ static enum wsc_err check_values(const struct conf_params *p)
     if (m->dropout_rate > 0 || m->attention_dropout_rate > 0 || m->embedding_dropout_rate > 0 ||
         m->residual_dropout_rate > 0)
         return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: model.dropout_rate: dropout is not supported by --numerics "
-                                  "host in this release",
+            WSC_RAISE(WSC_CONFIG,
+                      "%s: model.dropout_rate: dropout is not supported by --numerics "
+                      "host in this release",
                       p->file),
             "--set model.dropout_rate=0 --set model.attention_dropout_rate=0 "
             "--set model.embedding_dropout_rate=0, or --numerics none");
     if (m->mixed_precision && m->fp16_type != CONF_BF16)
         return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: model.fp16_type: --numerics host computes fp32 and bfloat16 "
-                                  "in this release",
+            WSC_RAISE(WSC_CONFIG,
+                      "%s: model.fp16_type: --numerics host computes fp32 and bfloat16 "
+                      "in this release",
                       p->file),
             "--set model.fp16_type=bfloat16, or --numerics none");
     return WSC_OK;
@@ -34,8 +36,9 @@ static enum wsc_err check_host_memory(const struct conf_params *p)
     const long long n_params = model->n_params;
     model_destroy(&model);
     if (needed <= 64 * host) return WSC_OK; /* many hosts may share the weights */
-    return wsc_err_hint(WSC_RAISE(WSC_NOMEM, "%s: %lld parameters with values need %.3g bytes of "
-                                             "host memory",
+    return wsc_err_hint(WSC_RAISE(WSC_NOMEM,
+                                  "%s: %lld parameters with values need %.3g bytes of "
+                                  "host memory",
                                   p->file, n_params, needed),
                         "--numerics none keeps the time without values");
 }
@@ -46,9 +49,9 @@ static enum wsc_err check_modes(const struct run_job *job)
     const enum conf_mode mode = p->runconfig.mode;
     const bool trains = mode == CONF_TRAIN || mode == CONF_TRAIN_AND_EVAL;
     if (trains && p->runconfig.num_steps == CONF_NULL && p->runconfig.max_steps == CONF_NULL)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: neither runconfig.num_steps nor max_steps",
-                                      p->file),
-                            "--num_steps 100");
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: neither runconfig.num_steps nor max_steps", p->file),
+            "--num_steps 100");
     if ((mode == CONF_EVAL || mode == CONF_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (mode != CONF_GENERATE) return WSC_OK;
@@ -57,15 +60,17 @@ static enum wsc_err check_modes(const struct run_job *job)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");
     if (p->model.vocab_size == 256) return WSC_OK;
-    return wsc_err_hint(
-        WSC_RAISE(WSC_CONFIG, "%s: --prompt needs a byte-level model, vocab_size is %lld", p->file,
-                  (long long)p->model.vocab_size),
-        "datasets made by `wsc data` have vocab_size 256");
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: --prompt needs a byte-level model, vocab_size is %lld",
+                                  p->file, (long long)p->model.vocab_size),
+                        "datasets made by `wsc data` have vocab_size 256");
 }
 
 enum wsc_err run_check(const struct run_job *job)
 {
     TRY(check_modes(job));
+    if (job->dump_gradients && !job->values)
+        return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (!job->values) return WSC_OK;
     TRY(check_values(job->params));
     return check_host_memory(job->params);

@@ -179,8 +179,7 @@ enum wsc_err run_restore(struct run_state *s)
     for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
     if (!rc && path) rc = agree(s, load_path(s, path));
-    if (!rc && path)
-        WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
+    if (!rc && path) WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
     if (path && !s->job->params->runconfig.checkpoint_path) s->saved_step = s->step;
     wsc_free(path);
     return rc;

@@ -17,7 +17,8 @@ static enum wsc_err make_topology(struct stream_topology **out, const struct con
 {
     enum { MAX_CSX = 4096 };
     if (num_csx < 1 || num_csx > MAX_CSX)
-        return WSC_RAISE(WSC_CONFIG, "num_csx: %lld is not in 1 .. %d", (long long)num_csx, MAX_CSX);
+        return WSC_RAISE(WSC_CONFIG, "num_csx: %lld is not in 1 .. %d", (long long)num_csx,
+                         MAX_CSX);
     return stream_topology_create(out, run_n_shards(params, cluster), (int)num_csx,
                                   (int)cluster->swarmx.fanout);
 }
@@ -27,7 +28,7 @@ enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_clu
 {
     struct stream_topology *t = NULL;
     enum wsc_err rc = make_topology(&t, params, cluster, num_csx);
-    if (!rc) *n_roles = t->n_roles;
+    if (!rc && t) *n_roles = t->n_roles;
     stream_topology_destroy(&t);
     return rc;
 }
@@ -40,9 +41,9 @@ static enum wsc_err check_capacity(const struct model *model, const struct conf_
     char need_text[32], have_text[32];
     report_si_unit(need_text, sizeof need_text, needed, "B");
     report_si_unit(have_text, sizeof have_text, (double)mx->capacity_bytes, "B");
-    enum wsc_err rc =
-        WSC_RAISE(WSC_CAPACITY, "%lld parameters of %lld bytes need %s of MemoryX, the cluster has %s",
-                  (long long)model->n_params, (long long)mx->bytes_per_parameter, need_text, have_text);
+    enum wsc_err rc = WSC_RAISE(
+        WSC_CAPACITY, "%lld parameters of %lld bytes need %s of MemoryX, the cluster has %s",
+        (long long)model->n_params, (long long)mx->bytes_per_parameter, need_text, have_text);
     return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
 }
 
@@ -69,7 +70,7 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
                                 const struct memoryx_hooks *hooks)
 {
     struct run_cluster *c;
-    struct stream_topology *topology;
+    struct stream_topology *topology = NULL;
     TRY_NEW(c, WSC_MEM_RUN, 1);
     *out = c;
     c->comm = comm;
@@ -85,12 +86,8 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
     return create_roles(c, &config);
 }
 
-void run_cluster_destroy(struct run_cluster **cluster)
+static void destroy_roles(struct run_cluster *c, const struct stream_topology *t)
 {
-    struct run_cluster *c = *cluster;
-    *cluster = NULL;
-    if (!c) return;
-    const struct stream_topology *t = c->net ? c->net->topology : NULL;
     for (int i = 0; c->memoryx && i < t->n_shards; i++)
         memoryx_destroy(&c->memoryx[i]);
     for (int i = 0; c->swarmx && i < t->n_nodes; i++)
@@ -100,6 +97,14 @@ void run_cluster_destroy(struct run_cluster **cluster)
     wsc_free(c->memoryx);
     wsc_free(c->swarmx);
     wsc_free(c->wafer);
+}
+
+void run_cluster_destroy(struct run_cluster **cluster)
+{
+    struct run_cluster *c = *cluster;
+    *cluster = NULL;
+    if (!c) return;
+    if (c->net) destroy_roles(c, c->net->topology);
     stream_net_destroy(&c->net);
     model_destroy(&c->model);
     wsc_free(c);

@@ -67,18 +67,20 @@ static void print_json(const struct run_job *job, const struct model *m)
     const long long micro = p->train_input.micro_batch_size;
     char micro_text[32];
     (void)snprintf(micro_text, sizeof micro_text, "%lld", micro);
-    const char *micro_json = micro == CONF_AUTO ? "\"auto\"" : micro == CONF_NULL ? "null" : micro_text;
-    (void)printf(
-        "{\"params\": %lld, \"hidden_size\": %lld, \"num_hidden_layers\": %lld, \"num_heads\": %lld, "
-        "\"num_kv_groups\": %lld, \"filter_size\": %lld, \"vocab_size\": %lld, "
-        "\"max_position_embeddings\": %lld, \"position_embedding_type\": %s, "
-        "\"nonlinearity\": \"%s\", \"norm_type\": \"layernorm\", \"tied\": %s, "
-        "\"batch_size\": %lld, \"micro_batch_size\": %s}\n",
-        (long long)m->n_params, (long long)m->C, (long long)m->L, (long long)m->H, (long long)m->H,
-        (long long)m->F, (long long)m->V, (long long)m->T,
-        p->model.position_embedding_type == CONF_POSITION_LEARNED ? "\"learned\"" : "null",
-        act[m->nonlinearity], m->tied ? "true" : "false", (long long)p->train_input.batch_size,
-        micro_json);
+    const char *micro_json = micro == CONF_AUTO   ? "\"auto\""
+                             : micro == CONF_NULL ? "null"
+                                                  : micro_text;
+    (void)printf("{\"params\": %lld, \"hidden_size\": %lld, \"num_hidden_layers\": %lld, "
+                 "\"num_heads\": %lld, "
+                 "\"num_kv_groups\": %lld, \"filter_size\": %lld, \"vocab_size\": %lld, "
+                 "\"max_position_embeddings\": %lld, \"position_embedding_type\": %s, "
+                 "\"nonlinearity\": \"%s\", \"norm_type\": \"layernorm\", \"tied\": %s, "
+                 "\"batch_size\": %lld, \"micro_batch_size\": %s}\n",
+                 (long long)m->n_params, (long long)m->C, (long long)m->L, (long long)m->H,
+                 (long long)m->H, (long long)m->F, (long long)m->V, (long long)m->T,
+                 p->model.position_embedding_type == CONF_POSITION_LEARNED ? "\"learned\"" : "null",
+                 act[m->nonlinearity], m->tied ? "true" : "false",
+                 (long long)p->train_input.batch_size, micro_json);
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -113,7 +115,8 @@ static enum wsc_err print_plan(const struct run_cluster *c)
     struct stream_batch batch;
     TRY(run_plan_batch(c, &c->params->train_input, true, &plan, &batch));
     char kept[32], have[32];
-    report_si_unit(kept, sizeof kept, (double)(plan.act_bytes_per_sequence * plan.micro_batch), "B");
+    report_si_unit(kept, sizeof kept, (double)(plan.act_bytes_per_sequence * plan.micro_batch),
+                   "B");
     report_si_unit(have, sizeof have, (double)plan.act_bytes_available, "B");
     (void)printf("\nplan on %d x %s\n"
                  "  lanes                %d\n"

@@ -100,6 +100,7 @@ static enum wsc_err open_metrics(struct run_state *s)
 static enum wsc_err set_up(struct run_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
+    WSC_CHECK(s->cluster, "set up without a cluster");
     s->in_group = has_local_shard(s->cluster);
     s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
     run_log_start(s);
@@ -190,6 +191,14 @@ static enum wsc_err after_training(struct run_state *s)
     return WSC_OK;
 }
 
+/* The largest process that holds a wafer, and the largest that holds a shard.  Collective. */
+static void measure_memory(struct run_state *s)
+{
+    const int64_t rss = wsc_mem_peak_rss_bytes();
+    s->wafer_rss_bytes = comm_max(s->comm, has_local_wafer(s->cluster) ? rss : 0);
+    s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
+}
+
 static enum wsc_err train(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
@@ -204,6 +213,7 @@ static enum wsc_err train(struct run_state *s)
     const double host_s = wsc_clock_s() - s->host_start_s;
     WSC_INFO("Processed %lld sample(s) in %.2f seconds.",
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
+    measure_memory(s);
     return comm_rank(s->comm) == 0 ? run_write_performance(s) : WSC_OK;
 }
 
@@ -224,8 +234,9 @@ static enum wsc_err generate_from(struct run_state *s, const int32_t *const *tok
 {
     const struct run_job *job = s->job;
     const int64_t seed = job->params->runconfig.seed;
-    const struct wafer_prompts prompts = {job->n_prompts,   tokens,     n_tokens,
-                                          job->temperature, job->top_k, (uint64_t)(seed > 0 ? seed : 0)};
+    const struct wafer_prompts prompts = {job->n_prompts, tokens,
+                                          n_tokens,       job->temperature,
+                                          job->top_k,     (uint64_t)(seed > 0 ? seed : 0)};
     struct conf_input input = {.batch_size = job->n_prompts, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {
         .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};

@@ -5,36 +5,37 @@
 
 /* Sums over the batches of one evaluation. */
 struct run_eval_sums {
-    double loss;              /* of batch losses */
+    double loss; /* of batch losses */
     struct stream_loss sums;
     int64_t n_batches;
     struct report_rate rate;
 };
 
 struct run_state {
-    struct comm *comm;               /* borrowed */
-    const struct run_job *job;       /* borrowed */
-    struct run_cluster *cluster;     /* owned */
-    struct store_group group;        /* of the ranks that hold shards */
+    struct comm *comm;           /* borrowed */
+    const struct run_job *job;   /* borrowed */
+    struct run_cluster *cluster; /* owned */
+    struct store_group group;    /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
     struct kernels_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
-    bool in_eval;                    /* the pass in progress evaluates */
+    bool in_eval; /* the pass in progress evaluates */
 
-    int64_t step, last_step;         /* finished, and where to stop */
-    int64_t samples;                 /* of the stream, so far */
+    int64_t step, last_step;           /* finished, and where to stop */
+    int64_t samples;                   /* of the stream, so far */
     int64_t first_step, first_samples; /* at the start of this run */
-    int64_t saved_step;              /* of the newest checkpoint; -1 none */
+    int64_t saved_step;                /* of the newest checkpoint; -1 none */
 
     /* rank 0 only: what on_batch keeps */
-    struct report_metrics *metrics;  /* owned */
+    struct report_metrics *metrics; /* owned */
     struct report_rate rate;
     struct report_breakdown total;
     int64_t total_time_ps;
     double host_start_s, host_logged_s;
     int64_t host_logged_step;
     double last_loss;
+    int64_t wafer_rss_bytes, memoryx_rss_bytes;
     struct run_eval_sums eval;
 };
 

@@ -190,6 +190,12 @@ static struct report_performance performance(const struct run_state *s)
         .host_seconds = host_s,
         .host_tokens_per_s = host_s > 0 ? (double)(samples * c->model->T) / host_s : 0,
         .breakdown = s->total,
+        .wafer_peak_rss_bytes = s->wafer_rss_bytes,
+        .wafer_activation_bytes =
+            s->job->values
+                ? kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true)
+                : 0,
+        .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
         .model_name = job->params->file,
         .params_file = job->params->file,
         .cluster_file = job->cluster->file,

@@ -4,6 +4,8 @@
 #include <wsc/mem.h>
 #include <wsc/run.h>
 
+#include <stddef.h>
+
 /* The first step streams into empty links, the second has the first one's boundary before it; from
  * the third on, steps are alike. */
 enum { STEPS = 3 };
@@ -99,7 +101,7 @@ enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct report_scale_
 {
     TRY_NEW(*rows, WSC_MEM_SCALING, sweep->n_models * sweep->n_counts);
     for (int m = 0; m < sweep->n_models; m++) {
-        enum wsc_err rc = run_model(sweep, m, *rows + m * sweep->n_counts);
+        enum wsc_err rc = run_model(sweep, m, *rows + (ptrdiff_t)m * sweep->n_counts);
         if (!rc) continue;
         wsc_free(*rows);
         *rows = NULL;

@@ -100,9 +100,10 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     enum wsc_err rc = store_h5_dataset(&s->dset, s->file, s->path, data_name, dapl);
     (void)H5Pclose(dapl);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "open with cache");
-    hsize_t count = s->corpus ? (hsize_t)s->T + 1 : (hsize_t)s->rows * (hsize_t)s->T;
+    /* With a memory space of another rank HDF5 would copy element by element. */
+    hsize_t tokens = (hsize_t)s->T + 1, box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
     s->file_space = H5Dget_space(s->dset);
-    s->mem_space = H5Screate_simple(1, &count, NULL);
+    s->mem_space = H5Screate_simple(s->corpus ? 1 : 3, s->corpus ? &tokens : box, NULL);
     if (s->file_space < 0 || s->mem_space < 0)
         return H5_RAISE(WSC_FORMAT, "%s: dataset data has no usable shape", s->path);
     return WSC_OK;

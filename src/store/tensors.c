@@ -96,6 +96,13 @@ static herr_t select_box(hid_t space, int n_dims, const struct box *b)
     return H5Sselect_hyperslab(space, H5S_SELECT_SET, b->first + skip, NULL, b->count + skip, NULL);
 }
 
+/* Memory of the same shape: with another rank HDF5 would copy chunked data element by element. */
+static hid_t memory_box(int n_dims, const struct box *b)
+{
+    int skip = n_dims < 2;
+    return H5Screate_simple(2 - skip, b->count + skip, NULL);
+}
+
 struct transfer {
     const char *path, *name;
     hid_t dset, memory;
@@ -107,9 +114,8 @@ struct transfer {
 
 static enum wsc_err move_box(const struct transfer *t, const struct box *b, int64_t offset)
 {
-    hsize_t n = (hsize_t)b->n;
     size_t at = (size_t)offset * t->size;
-    hid_t space = H5Dget_space(t->dset), mem = H5Screate_simple(1, &n, NULL);
+    hid_t space = H5Dget_space(t->dset), mem = memory_box(t->info->n_dims, b);
     herr_t bad = space < 0 || mem < 0 ? -1 : select_box(space, t->info->n_dims, b);
     enum wsc_err rc = WSC_OK;
     if (bad >= 0 && t->out)

@@ -5,7 +5,7 @@
 #include <wsc/mem.h>
 
 /* Payloads of gradients that may wait at one link; weights are bounded by credits. */
-enum { GRADS_WAITING = 2 };
+enum { GRADS_WAITING = 1 };
 
 /* Three links between a parent and a child, with the rate and latency of the cable. */
 static enum wsc_err join(struct stream_net *net, int parent, int child,
@@ -40,18 +40,24 @@ static enum wsc_err join_shards(struct stream_net *net)
     return WSC_OK;
 }
 
+static enum wsc_err join_children(struct stream_net *net, int i, const struct comm_link_spec *cable)
+{
+    const struct stream_topology *t = net->topology;
+    const struct stream_node *node = &t->node[i];
+    for (int c = node->first_child; c < node->first_child + node->n_children; c++) {
+        int child = node->leaf ? stream_role_of_wafer(t, c) : stream_role_of_node(t, c);
+        TRY(join(net, stream_role_of_node(t, i), child, cable));
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err join_tree(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
     const struct conf_swarmx *sx = &net->hw->cluster->swarmx;
     const struct comm_link_spec cable = {sx->link_rate_bytes_per_s, sx->link_latency_ps, 0, NULL};
-    for (int i = 0; i < t->n_nodes; i++) {
-        const struct stream_node *node = &t->node[i];
-        for (int c = node->first_child; c < node->first_child + node->n_children; c++) {
-            int child = node->leaf ? stream_role_of_wafer(t, c) : stream_role_of_node(t, c);
-            TRY(join(net, stream_role_of_node(t, i), child, &cable));
-        }
-    }
+    for (int i = 0; i < t->n_nodes; i++)
+        TRY(join_children(net, i, &cable));
     return WSC_OK;
 }
 
@@ -59,7 +65,8 @@ static enum wsc_err join_peers(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
     const struct conf_memoryx *mx = &net->hw->cluster->memoryx;
-    const struct comm_link_spec cable = {mx->link_rate_bytes_per_s, mx->link_latency_ps, 0, "norms"};
+    const struct comm_link_spec cable = {mx->link_rate_bytes_per_s, mx->link_latency_ps, 0,
+                                         "norms"};
     const struct comm_link_spec inside = {mx->link_rate_bytes_per_s, 0, 0, "updated weights"};
     for (int m = 0; m < t->n_shards; m++)
         TRY(comm_link_open(net->comm, &net->ports[m].ready, m, m, &inside));

@@ -102,21 +102,29 @@ static enum wsc_err cut_part(struct stream_net *net, int stage, int m, int n_sha
     return WSC_OK;
 }
 
+/* Gradients are cut over the shards; anything else goes to each of them whole. */
+static enum wsc_err make_part(struct stream_net *net, const struct comm_msg *msg, int stage,
+                              int n_sums, int m, struct comm_msg *part)
+{
+    const int n_shards = net->topology->n_shards;
+    *part = *msg;
+    if (msg->kind != STREAM_MSG_GRADS) {
+        part->payload = comm_buf_ref(msg->payload);
+        return WSC_OK;
+    }
+    part->bytes = stream_per_shard_bytes(msg->bytes, n_shards);
+    if (!msg->payload) return WSC_OK;
+    part->payload = NULL;
+    return cut_part(net, stage, m, n_shards, n_sums, msg->payload, &part->payload);
+}
+
 enum wsc_err stream_send_up(struct stream_net *net, const struct stream_ports *ports,
                             struct comm_msg *msg, int stage, int n_sums)
 {
-    const int n = ports->up.n;
-    if (n == 1) return comm_send(ports->up.data[0], msg);
-    const bool is_cut = msg->kind == STREAM_MSG_GRADS;
-    for (int m = 0; m < n; m++) {
-        struct comm_msg part = *msg;
-        if (is_cut) part.bytes = stream_per_shard_bytes(msg->bytes, n);
-        if (is_cut && msg->payload) {
-            part.payload = NULL;
-            TRY(cut_part(net, stage, m, n, n_sums, msg->payload, &part.payload));
-        } else {
-            part.payload = comm_buf_ref(msg->payload);
-        }
+    if (ports->up.n == 1) return comm_send(ports->up.data[0], msg);
+    for (int m = 0; m < ports->up.n; m++) {
+        struct comm_msg part;
+        TRY(make_part(net, msg, stage, n_sums, m, &part));
         TRY(comm_send(ports->up.data[m], &part));
     }
     comm_buf_unref(&msg->payload);

@@ -7,11 +7,11 @@
 #include <string.h>
 
 struct swarmx {
-    struct stream_net *net;          /* borrowed */
+    struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */
-    const struct stream_node *node;  /* borrowed */
+    const struct stream_node *node;   /* borrowed */
     int index;
-    const struct stream_pass *pass;  /* borrowed, of the run in progress */
+    const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct stream_sums sums;
     struct stream_losses losses;
 };
@@ -175,7 +175,8 @@ static enum wsc_err pass_tokens(struct swarmx *sx, int64_t step)
         int64_t more = comm_buf_bytes(msg.payload);
         TRY(comm_buf_create(sx->net->comm, &joint, before + more));
         if (before) memcpy(comm_buf_data(joint), comm_buf_data(out.payload), (size_t)before);
-        if (more) memcpy((char *)comm_buf_data(joint) + before, comm_buf_data(msg.payload), (size_t)more);
+        if (more)
+            memcpy((char *)comm_buf_data(joint) + before, comm_buf_data(msg.payload), (size_t)more);
         comm_buf_unref(&out.payload);
         comm_buf_unref(&msg.payload);
         msg.bytes += out.bytes;

@@ -12,11 +12,11 @@ struct writer {
     struct wafer *w;
     int first, n;
     int64_t T;
-    int64_t length_max;   /* of any text at the end */
-    int32_t *text;        /* owned (n, length_max) */
-    int64_t *length;      /* owned (n) */
-    int64_t *position;    /* owned (n): of the last token inside the window */
-    float *scratch;       /* owned (V) */
+    int64_t length_max; /* of any text at the end */
+    int32_t *text;      /* owned (n, length_max) */
+    int64_t *length;    /* owned (n) */
+    int64_t *position;  /* owned (n): of the last token inside the window */
+    float *scratch;     /* owned (V) */
 };
 
 static void writer_fini(struct writer *g)
@@ -111,10 +111,8 @@ static enum wsc_err write_token(struct writer *g, int64_t step)
 {
     struct wafer *w = g->w;
     const struct model *model = w->net->model;
-    const struct kernels_share share = {.end_leaf = g->n,
-                                        .n_leaves = g->n,
-                                        .leaf_samples = 1,
-                                        .batch_size = g->n};
+    const struct kernels_share share = {
+        .end_leaf = g->n, .n_leaves = g->n, .leaf_samples = 1, .batch_size = g->n};
     if (g->n) {
         fill_batch(g);
         kernels_host_begin(w->values, &share, w->batch);

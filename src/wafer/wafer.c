@@ -88,6 +88,18 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
 /* ---- one batch ------------------------------------------------------------------------------- */
 
 /* Leaf losses along the canonical tree: the maximal nodes of this share. */
+static void add_losses(const struct wafer *w, const struct kernels_share *share,
+                       struct stream_losses *sums)
+{
+    const struct kernels_leaf_loss *leaf = kernels_host_losses(w->values);
+    for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
+        struct num_nodes one;
+        const struct stream_loss sum = {leaf->loss_sum, leaf->n_tokens, leaf->n_correct};
+        num_nodes_of_range(&one, i, i + 1, share->n_leaves);
+        stream_losses_append(sums, &one, share->n_leaves, &sum);
+    }
+}
+
 static enum wsc_err send_losses(struct wafer *w, const struct kernels_share *share, int64_t step,
                                 int index)
 {
@@ -97,16 +109,8 @@ static enum wsc_err send_losses(struct wafer *w, const struct kernels_share *sha
                            .span = vtime_at(w->clock.now),
                            .bytes = STREAM_LOSS_BYTES};
     if (w->pass->values) {
-        const struct kernels_leaf_loss *leaf = NULL;
-        if (share->end_leaf > share->first_leaf) leaf = kernels_host_losses(w->values);
         struct stream_losses sums = {0};
-        for (int64_t i = 0; i < share->end_leaf - share->first_leaf; i++) {
-            struct num_nodes one;
-            struct stream_loss sum = {leaf[i].loss_sum, leaf[i].n_tokens, leaf[i].n_correct};
-            num_nodes_of_range(&one, share->first_leaf + i, share->first_leaf + i + 1,
-                               share->n_leaves);
-            stream_losses_append(&sums, &one, share->n_leaves, &sum);
-        }
+        if (share->end_leaf > share->first_leaf) add_losses(w, share, &sums);
         int64_t bytes = sums.nodes.n * (int64_t)sizeof(struct stream_loss);
         TRY(comm_buf_create(w->net->comm, &msg.payload, bytes));
         memcpy(comm_buf_data(msg.payload), sums.sum, (size_t)bytes);
@@ -153,12 +157,12 @@ static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro)
     TRY(begin_micro(w, step, &share));
     for (int k = 0; k < n; k++) {
         struct model_transfer t = model_transfer_at(model, k);
-        const struct wafer_visit v = {
-            .step = step,
-            .index = (int)micro * n + k,
-            .stage = t.stage,
-            .backward = t.backward,
-            .n_samples = stream_samples(b, share.first_leaf, share.end_leaf)};
+        const struct wafer_visit v = {.step = step,
+                                      .index = (int)micro * n + k,
+                                      .stage = t.stage,
+                                      .backward = t.backward,
+                                      .n_samples =
+                                          stream_samples(b, share.first_leaf, share.end_leaf)};
         TRY(wafer_visit_stage(w, &share, &v));
         if (k == model->n_stages - 1) TRY(send_losses(w, &share, step, v.index));
     }

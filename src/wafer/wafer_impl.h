@@ -14,18 +14,18 @@ struct wafer {
     const struct stream_ports *ports; /* borrowed */
     int index;
     struct wafer_clock clock;
-    const struct stream_pass *pass;   /* borrowed, of the run in progress */
+    const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct wafer_work work;
-    struct kernels_host *values;      /* owned; NULL without values */
-    struct data_batch *batch;         /* owned; NULL without values */
-    int64_t capacity_samples;         /* of values and batch */
+    struct kernels_host *values; /* owned; NULL without values */
+    struct data_batch *batch;    /* owned; NULL without values */
+    int64_t capacity_samples;    /* of values and batch */
     bool capacity_training;
 };
 
 /* One stage of one micro-batch on this wafer. */
 struct wafer_visit {
     int64_t step;
-    int index;                        /* of the transfer within the batch */
+    int index; /* of the transfer within the batch */
     int stage;
     bool backward;
     int64_t n_samples;

@@ -13,8 +13,8 @@
 bool test_near(double a, double b, double tol, const char *what, const char *file, int line)
 {
     if (fabs(a - b) <= tol * (1.0 + fabs(b))) return true;
-    (void)fprintf(stderr, "%s:%d: %s is %.9g, expected %.9g (difference %.3g)\n", file, line, what, a, b,
-                  a - b);
+    (void)fprintf(stderr, "%s:%d: %s is %.9g, expected %.9g (difference %.3g)\n", file, line, what,
+                  a, b, a - b);
     return false;
 }
 
@@ -28,8 +28,8 @@ bool test_eq(long long a, long long b, const char *what, const char *file, int l
 bool test_str(const char *a, const char *b, const char *what, const char *file, int line)
 {
     if (a && b && !strcmp(a, b)) return true;
-    (void)fprintf(stderr, "%s:%d: %s is \"%s\", expected \"%s\"\n", file, line, what, a ? a : "(null)",
-                  b ? b : "(null)");
+    (void)fprintf(stderr, "%s:%d: %s is \"%s\", expected \"%s\"\n", file, line, what,
+                  a ? a : "(null)", b ? b : "(null)");
     return false;
 }
 
@@ -58,5 +58,6 @@ const char *test_tmpdir(void)
 void test_fill(float *x, int64_t n, uint64_t seed)
 {
     for (int64_t i = 0; i < n; i++)
-        x[i] = (float)(2.0 * wsc_rng_uniform(seed, wsc_rng_stream(WSC_RNG_TEST, 0), (uint64_t)i) - 1.0);
+        x[i] = (float)(2.0 * wsc_rng_uniform(seed, wsc_rng_stream(WSC_RNG_TEST, 0), (uint64_t)i) -
+                       1.0);
 }

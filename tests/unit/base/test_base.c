@@ -42,6 +42,7 @@ TEST(mem, counts_aligns_and_zeroes)
     int64_t before = wsc_mem_in_use(WSC_MEM_TEST);
     char *p = wsc_alloc(WSC_MEM_TEST, 10, 3);
     CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+    if (!p) return;
     T_EQ((uintptr_t)p % 64, 0);
     T_EQ(wsc_mem_in_use(WSC_MEM_TEST) - before, 30);
     for (int i = 0; i < 30; i++)

@@ -36,7 +36,7 @@ TEST(conf_cluster, cs2_constants)
     struct conf_cluster c;
     T_OK(conf_cluster_parse(&c, NULL, NULL, 0, NULL, 0));
     T_STR(c.name, "CS-2");
-    T_EQ(c.wafer.clock_hz, 850000000);
+    T_EQ(c.wafer.clock_hz, 1100000000);
     T_EQ(c.wafer.pe_cols * c.wafer.pe_rows, 745500);
     T_EQ(c.wafer.sram_bytes_per_pe, 49152);
     CU_ASSERT(c.wafer.simd_fmach == 4 && c.wafer.simd_fmachs == 2 && c.wafer.simd_fmacs == 0.5);
@@ -62,7 +62,7 @@ TEST(conf_cluster, every_constant_has_its_provenance)
     T_OK(conf_cluster_parse(&c, NULL, NULL, 0, NULL, 0));
     CU_ASSERT(c.n_sources >= 35);
     T_STR(c.source[0].key, "wafer.clock");
-    T_STR(c.source[0].value, "850 MHz");
+    T_STR(c.source[0].value, "1.1 GHz");
     T_STR(c.source[0].kind, "documented");
     for (int i = 0; i < c.n_sources; i++) {
         CU_ASSERT_FATAL(c.source[i].key && c.source[i].value && c.source[i].kind);
@@ -77,15 +77,15 @@ TEST(conf_cluster, set_changes_the_value_and_says_so)
 {
     struct conf_cluster a, b;
     const struct conf_set sets[] = {
-        {"cluster.wafer.clock=1.1 GHz"},
+        {"cluster.wafer.clock=850 MHz"},
         {"model.hidden_size=64"},
         {"cluster.name=mine"},
         {"cluster.stream.granularity={value: matrix, kind: derived, source: a test}"}};
     T_OK(conf_cluster_parse(&a, NULL, NULL, 0, NULL, 0));
     T_OK(conf_cluster_parse(&b, NULL, NULL, 0, sets, 4));
-    T_EQ(b.wafer.clock_hz, 1100000000);
+    T_EQ(b.wafer.clock_hz, 850000000);
     T_STR(b.name, "mine");
-    T_STR(b.source[0].value, "1.1 GHz");
+    T_STR(b.source[0].value, "850 MHz");
     T_STR(b.source[0].kind, "assumed");
     T_STR(b.source[0].source, "given on the command line");
     T_EQ(b.stream.granularity, CONF_STREAM_MATRIX);
@@ -98,7 +98,7 @@ TEST(conf_cluster, set_changes_the_value_and_says_so)
 TEST(conf_cluster, hash_is_of_values_alone)
 {
     struct conf_cluster a, b;
-    const struct conf_set same[] = {{"cluster.wafer.clock=0.85 GHz"},
+    const struct conf_set same[] = {{"cluster.wafer.clock=1100 MHz"},
                                     {"cluster.wafer.io_rate=1200 Gb/s"}};
     T_OK(conf_cluster_parse(&a, NULL, NULL, 0, NULL, 0));
     T_OK(conf_cluster_parse(&b, NULL, NULL, 0, same, 2));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every file of tests/golden/errors is rejected with exactly the text that stands beside it. */
+/* Every file of tests/golden/errors is rejected with exactly the text that stands beside it.  With
+ * WSC_GOLDEN_UPDATE in the environment the texts are written anew instead; read the difference. */
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
@@ -7,6 +8,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FOLDER "tests/golden/errors"
@@ -60,6 +62,15 @@ static enum wsc_err parse_case(const char *name, char *bytes, size_t n)
     return parse_params(name, bytes, n, NULL, 0);
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    if (!f) return;
+    (void)fputs(text, f);
+    (void)fclose(f);
+}
+
 static void check_case(const char *name)
 {
     char path[512], *bytes = NULL, *expected = NULL;
@@ -70,6 +81,8 @@ static void check_case(const char *name)
     CU_ASSERT_EQUAL(rc, WSC_CONFIG);
     char *message = wsc_asprintf(WSC_MEM_TEST, "%s\n", rc ? wsc_err_message() : "accepted");
     (void)snprintf(path, sizeof path, FOLDER "/%s.expected", name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(message);
+    if (message && getenv("WSC_GOLDEN_UPDATE")) write_text(path, message);
     T_OK(conf_read_file(path, &expected, &n_expected));
     T_STR(message, expected);
     wsc_free(message);
@@ -83,6 +96,7 @@ TEST(conf_golden, errors_read_exactly_as_written)
     int64_t before = wsc_mem_in_use(WSC_MEM_CONF);
     DIR *folder = opendir(FOLDER);
     CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    if (!folder) return;
     for (struct dirent *e = readdir(folder); e; e = readdir(folder)) {
         if (!ends(e->d_name, ".yaml") && !ends(e->d_name, ".set")) continue;
         check_case(e->d_name);

@@ -20,7 +20,8 @@ static uint64_t draw(uint64_t *i, uint64_t below)
 static char draw_byte(uint64_t *i)
 {
     static const char special[] = "{}[]:,-&*!|>'\"%@`#?\n\t <~.0eE_\\";
-    return draw(i, 4) ? special[draw(i, sizeof special - 1)] : (char)draw(i, 256);
+    if (draw(i, 4)) return special[draw(i, sizeof special - 1)];
+    return (char)draw(i, 256);
 }
 
 /* Copy the line around @p at once more. */
@@ -73,29 +74,31 @@ static void parse_one(const char *text, size_t n, bool cluster, int *accepted)
     *accepted += rc == WSC_OK;
 }
 
+static void mutate_file(const char *name, uint64_t *i, int *accepted)
+{
+    char *bytes;
+    size_t n;
+    T_OK(conf_read_file(name, &bytes, &n));
+    char *text = wsc_alloc(WSC_MEM_TEST, n * (2 << MAX_DAMAGE), 1);
+    for (int m = 0; text && m < N_MUTATIONS / 3; m++) {
+        size_t length = n;
+        memcpy(text, bytes, n);
+        for (uint64_t k = 1 + draw(i, MAX_DAMAGE); k; k--)
+            length = damage(text, length, i);
+        parse_one(text, length, strstr(name, "cluster") != NULL, accepted);
+    }
+    wsc_free(text);
+    wsc_free(bytes);
+}
+
 TEST(conf_mutations, never_crash_hang_or_leak)
 {
-    static const char *const names[] = {"configs/params/tiny.yaml", "configs/params/gpt3_13b.yaml",
-                                        "configs/cluster/cs2.yaml"};
     int64_t before = wsc_mem_in_use(WSC_MEM_CONF);
     uint64_t i = 0;
     int accepted = 0;
-    for (int f = 0; f < 3; f++) {
-        char *bytes;
-        size_t n;
-        T_OK(conf_read_file(names[f], &bytes, &n));
-        char *text = wsc_alloc(WSC_MEM_TEST, n * 32, 1);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-        for (int m = 0; m < N_MUTATIONS / 3; m++) {
-            size_t length = n;
-            memcpy(text, bytes, n);
-            for (uint64_t k = 1 + draw(&i, MAX_DAMAGE); k; k--)
-                length = damage(text, length, &i);
-            parse_one(text, length, f == 2, &accepted);
-        }
-        wsc_free(text);
-        wsc_free(bytes);
-    }
+    mutate_file("configs/params/tiny.yaml", &i, &accepted);
+    mutate_file("configs/params/gpt3_13b.yaml", &i, &accepted);
+    mutate_file("configs/cluster/cs2.yaml", &i, &accepted);
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
     /* Both outcomes must occur, else the damage proves nothing. */
     CU_ASSERT(accepted > N_MUTATIONS / 50 && accepted < N_MUTATIONS);
@@ -104,19 +107,21 @@ TEST(conf_mutations, never_crash_hang_or_leak)
 /* Files made to be slow: many keys, many unknown keys, many aliases, deep flow collections. */
 static void parse_repeated(const char *head, const char *piece, int n, const char *tail)
 {
-    size_t size = strlen(head) + (size_t)n * (strlen(piece) + 12) + strlen(tail) + 1, used;
+    size_t size = strlen(head) + (size_t)n * (strlen(piece) + 12) + strlen(tail) + 1;
+    int accepted = 0, before = (int)strcspn(piece, "#"); /* a # is a running number */
+    FILE *f = NULL;
     char *text = wsc_alloc(WSC_MEM_TEST, size, 1);
-    int accepted = 0;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(text);
-    used = (size_t)snprintf(text, size, "%s", head);
+    if (text) f = fmemopen(text, size, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    if (!f) return;
+    (void)fputs(head, f);
     for (int i = 0; i < n; i++) {
-        const char *hash = strchr(piece, '#');
-        int before = hash ? (int)(hash - piece) : (int)strlen(piece);
-        used += (size_t)snprintf(text + used, size - used, "%.*s", before, piece);
-        if (hash) used += (size_t)snprintf(text + used, size - used, "%d%s", i, hash + 1);
+        (void)fprintf(f, "%.*s", before, piece);
+        if (piece[before]) (void)fprintf(f, "%d%s", i, piece + before + 1);
     }
-    used += (size_t)snprintf(text + used, size - used, "%s", tail);
-    parse_one(text, used, false, &accepted);
+    (void)fputs(tail, f);
+    (void)fclose(f);
+    parse_one(text, strlen(text), false, &accepted);
     T_EQ(accepted, 0);
     wsc_free(text);
 }

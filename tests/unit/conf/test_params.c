@@ -126,7 +126,7 @@ TEST(conf_params, yaml_as_users_write_it)
     CU_ASSERT(p.optimizer.phase[0].initial_learning_rate == 6e-6 && p.optimizer.beta2 == 0.95);
     T_EQ(p.runconfig.max_steps, 1000);
     T_EQ(p.n_warnings, 1);
-    CU_ASSERT(warns(&p, "t.yaml:28:5: model.initializer.a: given twice, first on line 27"));
+    CU_ASSERT(warns(&p, "t.yaml:26:5: model.initializer.a: given twice, first on line 25"));
     conf_params_fini(&p);
 }
 
@@ -237,6 +237,34 @@ TEST(conf_params, mode_decides_which_sections_are_needed)
     conf_params_fini(&p);
 }
 
+static bool same_init(const struct conf_init *x, const struct conf_init *y)
+{
+    return x->kind == y->kind && x->mean == y->mean && x->std == y->std && x->a == y->a &&
+           x->b == y->b && x->value == y->value;
+}
+
+static bool same_phase(const struct conf_lr_phase *x, const struct conf_lr_phase *y)
+{
+    return x->scheduler == y->scheduler && x->initial_learning_rate == y->initial_learning_rate &&
+           x->end_learning_rate == y->end_learning_rate && x->total_iters == y->total_iters;
+}
+
+static void check_same(const struct conf_params *p, const struct conf_params *q)
+{
+    T_EQ(p->model.hidden_size, q->model.hidden_size);
+    T_EQ(p->model.position_embedding_type, q->model.position_embedding_type);
+    T_EQ(p->model.nonlinearity, q->model.nonlinearity);
+    T_EQ(p->model.fp16_type, q->model.fp16_type);
+    CU_ASSERT(same_init(&p->model.initializer, &q->model.initializer));
+    CU_ASSERT(same_init(&p->model.embedding_initializer, &q->model.embedding_initializer));
+    CU_ASSERT(p->optimizer.loss_scaling_factor == q->optimizer.loss_scaling_factor);
+    T_EQ(p->optimizer.n_phases, q->optimizer.n_phases);
+    for (int i = 0; i < p->optimizer.n_phases; i++)
+        CU_ASSERT(same_phase(&p->optimizer.phase[i], &q->optimizer.phase[i]));
+    T_STR(p->runconfig.model_dir, q->runconfig.model_dir);
+    T_EQ(p->runconfig.num_steps, q->runconfig.num_steps);
+}
+
 static void check_round_trip(const char *name, const char *bytes, size_t n)
 {
     struct conf_params p, q;
@@ -246,8 +274,7 @@ static void check_round_trip(const char *name, const char *bytes, size_t n)
     T_OK(conf_params_parse(&q, name, once, strlen(once), NULL, 0));
     T_OK(conf_params_dump(&q, &twice));
     T_STR(twice, once);
-    CU_ASSERT_EQUAL(memcmp(&p.model, &q.model, sizeof p.model), 0);
-    CU_ASSERT_EQUAL(memcmp(p.optimizer.phase, q.optimizer.phase, sizeof p.optimizer.phase), 0);
+    check_same(&p, &q);
     T_EQ(q.n_warnings, 0);
     wsc_free(once);
     wsc_free(twice);
@@ -270,45 +297,55 @@ TEST(conf_params, dump_parses_back_to_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
 }
 
-/* Published widths and depths (Cerebras-GPT; Brown et al. 2020; Narayanan et al. 2021); the count
- * V C + T C + L (4 C^2 + 4 C + 2 C F + F + C + 4 C) + 2 C is that of a tied GPT with biases. */
+struct shipped {
+    const char *name;
+    double parameters, tolerance;
+    long long batch;
+};
+
+/* V C + T C + L (4 C^2 + 4 C + 2 C F + F + C + 4 C) + 2 C: a tied GPT with biases. */
+static double n_parameters(const struct conf_model *m)
+{
+    double c = (double)m->hidden_size, f = (double)m->filter_size;
+    double rows = (double)(m->vocab_size + m->max_position_embeddings);
+    double block = 4 * c * c + 9 * c + 2 * c * f + f;
+    return rows * c + (double)m->num_hidden_layers * block + 2 * c;
+}
+
+static void check_shipped(const struct shipped *file)
+{
+    struct conf_params p;
+    char path[64], *bytes;
+    size_t n;
+    (void)snprintf(path, sizeof path, "configs/params/%s.yaml", file->name);
+    T_OK(conf_read_file(path, &bytes, &n));
+    T_OK(conf_params_parse(&p, path, bytes, n, NULL, 0));
+    T_NEAR(n_parameters(&p.model), file->parameters, file->tolerance);
+    T_EQ(p.train_input.batch_size, file->batch);
+    T_EQ(p.n_warnings, 0);
+    CU_ASSERT(p.model.dropout_rate == 0 && p.optimizer.max_gradient_norm == 1);
+    check_round_trip(path, bytes, n);
+    conf_params_fini(&p);
+    wsc_free(bytes);
+}
+
+/* Parameter counts of Cerebras-GPT as published; 175B and 1T are published as rounded. */
 TEST(conf_params, shipped_files_have_the_published_sizes)
 {
-    static const struct {
-        const char *name;
-        double parameters;
-        long long batch;
-    } files[] = {{"gpt3_111m", 111050496, 120},
-                 {"gpt3_256m", 255977024, 264},
-                 {"gpt3_590m", 590310912, 264},
-                 {"gpt3_1p3b", 1315723264, 132},
-                 {"gpt3_2p7b", 2651553280, 132},
-                 {"gpt3_6p7b", 6658404352, 130},
-                 {"gpt3_13b", 12853386240, 90},
-                 {"gpt3_20b", 20256221184, 77},
-                 {"gpt3_175b", 174.6e9, 92},
-                 {"gpt3_1t", 1008.0e9, 16},
-                 {"tiny", 120576, 8},
-                 {"default", 4870144, 16}};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        struct conf_params p;
-        char path[64], *bytes;
-        size_t n;
-        (void)snprintf(path, sizeof path, "configs/params/%s.yaml", files[i].name);
-        T_OK(conf_read_file(path, &bytes, &n));
-        T_OK(conf_params_parse(&p, path, bytes, n, NULL, 0));
-        double c = (double)p.model.hidden_size, f = (double)p.model.filter_size;
-        double rows = (double)(p.model.vocab_size + p.model.max_position_embeddings);
-        double block = 4 * c * c + 9 * c + 2 * c * f + f;
-        T_NEAR(rows * c + (double)p.model.num_hidden_layers * block + 2 * c, files[i].parameters,
-               i < 8 || i > 9 ? 0 : 1e-3);
-        T_EQ(p.train_input.batch_size, files[i].batch);
-        T_EQ(p.n_warnings, 0);
-        CU_ASSERT(p.model.dropout_rate == 0 && p.optimizer.max_gradient_norm == 1);
-        check_round_trip(path, bytes, n);
-        conf_params_fini(&p);
-        wsc_free(bytes);
-    }
+    static const struct shipped files[] = {{"gpt3_111m", 111050496, 0, 120},
+                                           {"gpt3_256m", 255977024, 0, 264},
+                                           {"gpt3_590m", 590310912, 0, 264},
+                                           {"gpt3_1p3b", 1315723264, 0, 132},
+                                           {"gpt3_2p7b", 2651553280, 0, 132},
+                                           {"gpt3_6p7b", 6658404352, 0, 130},
+                                           {"gpt3_13b", 12853386240, 0, 90},
+                                           {"gpt3_20b", 20256221184, 0, 77},
+                                           {"gpt3_175b", 175e9, 3e-3, 92},
+                                           {"gpt3_1t", 1008e9, 1e-4, 16},
+                                           {"tiny", 120576, 0, 8},
+                                           {"default", 4870144, 0, 16}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        check_shipped(&files[i]);
 }
 
 TEST(conf_params, a_failed_parse_is_safe_to_release)

@@ -3,6 +3,7 @@
 
 #include "../../support/test.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
@@ -13,7 +14,7 @@
 static void *new_block(size_t n, size_t size)
 {
     void *block = wsc_alloc(WSC_MEM_TEST, n, size);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(block);
+    WSC_CHECK(block, "no memory for a test");
     return block;
 }
 
@@ -116,6 +117,7 @@ static void add_head(struct fixture *f, const struct fixture_shape *s)
 
 static void build_model(struct fixture *f, const struct fixture_shape *s)
 {
+    int64_t head_dim = s->C / s->H;
     f->model =
         (struct model){.L = s->L,
                        .C = s->C,
@@ -123,10 +125,10 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
                        .F = s->F,
                        .V = s->V,
                        .T = s->T,
-                       .head_dim = s->C / s->H,
+                       .head_dim = head_dim,
                        .tied = s->tied,
                        .norm_eps = 1e-5,
-                       .qk_scale = 1.0 / sqrt((double)(s->C / s->H)),
+                       .qk_scale = 1.0 / sqrt((double)head_dim),
                        .qk_scale_by_layer = s->scale_by_layer,
                        .embeddings_scale = s->embeddings_scale != 0 ? s->embeddings_scale : 1,
                        .logits_scale = s->logits_scale != 0 ? s->logits_scale : 1,

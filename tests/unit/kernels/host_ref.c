@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host_ref.h"
 
-#include "../../support/test.h"
-
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -27,7 +26,7 @@ static double *room(struct ref *r, int64_t n)
 {
     double *p = r->memory + r->used;
     r->used += n;
-    CU_ASSERT_FATAL(r->used <= r->size);
+    WSC_CHECK(r->used <= r->size, "the reference's memory is too small");
     return p;
 }
 
@@ -321,14 +320,16 @@ static void row_loss(double *row, int64_t V, int32_t label, double scale, struct
 static void forward(struct ref *r, const int32_t *ids)
 {
     struct linear head = head_layer(r);
-    for (int l = 0; l < r->m->L; l++)
-        r->layer[l] = new_acts(r);
+    r->layer[0] = new_acts(r);
     r->last = room(r, r->m->T * r->m->C);
     r->xnf = room(r, r->m->T * r->m->C);
     r->logits = room(r, r->m->T * r->m->V);
     embed(r, ids, r->layer[0].x);
-    for (int l = 0; l < r->m->L; l++)
-        block(r, l, l + 1 < r->m->L ? r->layer[l + 1].x : r->last);
+    for (int l = 0; l + 1 < r->m->L; l++) {
+        r->layer[l + 1] = new_acts(r);
+        block(r, l, r->layer[l + 1].x);
+    }
+    block(r, (int)r->m->L - 1, r->last);
     norm(r, MODEL_NORMF_W, -1, r->last, r->xnf);
     linear(r, &head, r->xnf, r->logits);
     for (int64_t i = 0; i < r->m->T * r->m->V; i++)
@@ -352,9 +353,9 @@ void ref_sample(const struct model *m, double *const *w, const struct data_batch
     int64_t T = m->T, per_layer = T * (8 * m->C + 2 * m->F) + m->H * T * T;
     struct ref r = {
         .m = m, .w = w, .g = grad, .size = 2 * m->L * per_layer + T * (4 * m->C + m->V)};
-    CU_ASSERT_FATAL(m->L <= MAX_LAYERS);
+    WSC_CHECK(m->L >= 1 && m->L <= MAX_LAYERS, "%d layers", (int)m->L);
     r.memory = wsc_alloc(WSC_MEM_TEST, (size_t)r.size, sizeof *r.memory);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(r.memory);
+    WSC_CHECK(r.memory, "no memory for a test");
     forward(&r, batch->input_ids + sample * T);
     if (logits) memcpy(logits, r.logits, (size_t)(T * m->V) * sizeof *logits);
     *out = (struct ref_result){0};

@@ -43,8 +43,8 @@ TEST(cycles, product_is_what_the_busiest_pe_does)
         rig_open(&r, (struct model_case){16, 1, 4, 64, shape[i][1]}, CONF_STREAM_BLOCK);
         r.cluster.wafer.pe_cols = 12;
         r.cluster.wafer.pe_rows = 7;
-        cycles_layout(&l, &r.hw, r.model, 1, shape[i][0]);
-        T_NEAR(cycles_product(&l, shape[i][2], shape[i][3]),
+        kernels_cycles_layout(&l, &r.hw, r.model, 1, shape[i][0]);
+        T_NEAR(kernels_cycles_product(&l, shape[i][2], shape[i][3]),
                count_product(&r.cluster.wafer, shape[i][0] * shape[i][1], shape[i][2], shape[i][3]),
                0);
         model_destroy(&r.model);
@@ -63,14 +63,14 @@ TEST(cycles, small_numbers_by_hand)
     w->vector_setup_cycles = 1;
     w->simd_fmachs = w->simd_fadds = w->simd_fmuls = w->simd_faddh = 1;
     w->divide_cycles = 10;
-    cycles_layout(&l, &r.hw, r.model, 1, 1);
+    kernels_cycles_layout(&l, &r.hw, r.model, 1, 1);
     /* vector of t: 4.  Product 6 -> 5: 5 (2 4 + 4) + 6 2 = 72. */
-    T_NEAR(cycles_product(&l, 6, 5), 72, 0);
+    T_NEAR(kernels_cycles_product(&l, 6, 5), 72, 0);
     /* dW: 5 (4 + 2 4 + (1 + 2)) + 6 1 = 81. */
-    T_NEAR(cycles_weight_gradient(&l, 6, 5), 81, 0);
+    T_NEAR(kernels_cycles_weight_gradient(&l, 6, 5), 81, 0);
     /* Norm: 2 (4 + 4) + (2 4 + 6 2 + 3) + 3 10 + 2 3 4 = 93. */
-    T_NEAR(cycles_norm(&l), 93, 0);
-    T_NEAR(cycles_pointwise(&l, 2, 3), 24, 0);
+    T_NEAR(kernels_cycles_norm(&l), 93, 0);
+    T_NEAR(kernels_cycles_pointwise(&l, 2, 3), 24, 0);
     model_destroy(&r.model);
 }
 
@@ -103,13 +103,13 @@ TEST(cycles, attention_is_within_three_percent_of_a_count)
         rig_open(&r, (struct model_case){C, 1, shape[i][1], 4L * C, T}, CONF_STREAM_BLOCK);
         r.cluster.wafer.pe_cols = 16;
         r.cluster.wafer.pe_rows = 8;
-        cycles_layout(&l, &r.hw, r.model, 1, 1);
+        kernels_cycles_layout(&l, &r.hw, r.model, 1, 1);
         double busiest = 0;
         for (int row = 0; row < 8; row++)
             busiest = fmax(busiest, count_attention(&r.cluster.wafer, row, 8, T, C / 16, d));
-        T_NEAR(cycles_attention(&l) / busiest, 1, 0.015);
-        CU_ASSERT(cycles_attention_gradient(&l) > 2 * cycles_attention(&l));
-        CU_ASSERT(cycles_attention_gradient(&l) < 3 * cycles_attention(&l));
+        T_NEAR(kernels_cycles_attention(&l) / busiest, 1, 0.015);
+        CU_ASSERT(kernels_cycles_attention_gradient(&l) > 2 * kernels_cycles_attention(&l));
+        CU_ASSERT(kernels_cycles_attention_gradient(&l) < 3 * kernels_cycles_attention(&l));
         model_destroy(&r.model);
     }
 }
@@ -174,8 +174,8 @@ TEST(cycles, a_link_carries_one_sum_a_cycle)
     rig_open(&r, (struct model_case){750, 1, 1, 750, 994}, CONF_STREAM_BLOCK);
     r.cluster.wafer.vector_setup_cycles = 0;
     r.cluster.wafer.simd_fmachs = r.cluster.wafer.simd_fadds = 1000;
-    cycles_layout(&l, &r.hw, r.model, 1, 64);
-    T_NEAR(cycles_product(&l, 750, 10), 10 * 64 + 6 * 749, 0);
+    kernels_cycles_layout(&l, &r.hw, r.model, 1, 64);
+    T_NEAR(kernels_cycles_product(&l, 750, 10), 10 * 64 + 6 * 749, 0);
     model_destroy(&r.model);
 }
 

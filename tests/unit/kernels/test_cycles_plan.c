@@ -51,6 +51,33 @@ TEST(plan, sizes_add_up)
     model_destroy(&r.model);
 }
 
+/* Counted by hand for 4 hidden and 14 filter features of a PE: live values per token with what is
+ * kept on the servers, the same with it on the wafer, and kept values per block. */
+TEST(plan, bytes_of_a_pe_by_hand)
+{
+    static const double expect[KERNELS_N_KEEPS][3] = {
+        [KERNELS_KEEP_ALL] = {50, 32, 38},         [KERNELS_KEEP_NO_ATTENTION] = {50, 32, 34},
+        [KERNELS_KEEP_PROJECTIONS] = {50, 46, 20}, [KERNELS_KEEP_FILTER] = {50, 36, 22},
+        [KERNELS_KEEP_INPUT] = {70, 66, 4},
+    };
+    struct rig r;
+    struct layout l;
+    rig_open(&r, case_2p7b, CONF_STREAM_BLOCK);
+    kernels_cycles_layout(&l, &r.hw, r.model, 1, 10);
+    T_NEAR(l.t, 21, 0);
+    for (int i = 0; i < KERNELS_N_KEEPS; i++) {
+        enum kernels_keep keep = (enum kernels_keep)i;
+        struct plan_bytes away = kernels_plan_bytes_per_pe(&l, keep, true, false);
+        struct plan_bytes here = kernels_plan_bytes_per_pe(&l, keep, true, true);
+        T_NEAR(away.work, 21 * (2 * expect[i][0] + 8), 0);
+        T_NEAR(here.work, 21 * (2 * expect[i][1] + 8), 0);
+        T_NEAR(here.kept, 32.0 * 21 * 2 * expect[i][2], 0);
+        T_NEAR(kernels_plan_bytes_per_pe(&l, keep, false, true).kept, 0, 0);
+    }
+    T_NEAR(kernels_plan_bytes_per_pe(&l, KERNELS_KEEP_ALL, false, true).work, 21 * (2 * 36 + 8), 0);
+    model_destroy(&r.model);
+}
+
 /** Fastest way for the whole share as one micro-batch, by trying all of them. */
 static double brute_force(const struct rig *r, int64_t share)
 {
@@ -59,10 +86,10 @@ static double brute_force(const struct rig *r, int64_t share)
         for (int keep = 0; keep < KERNELS_N_KEEPS; keep++) {
             struct kernels_plan p = {.lanes = lanes, .keep = (enum kernels_keep)keep};
             struct layout l;
-            cycles_layout(&l, &r->hw, r->model, lanes, share);
-            struct plan_bytes b = plan_bytes_per_pe(&l, p.keep, true, true);
+            kernels_cycles_layout(&l, &r->hw, r->model, lanes, share);
+            struct plan_bytes b = kernels_plan_bytes_per_pe(&l, p.keep, true, true);
             if (b.kept + b.work > 40960) continue;
-            best = fmin(best, plan_micro_batch_cycles(&r->hw, r->model, &p, true, share));
+            best = fmin(best, kernels_plan_micro_batch_cycles(&r->hw, r->model, &p, true, share));
         }
     return best;
 }
@@ -80,7 +107,8 @@ TEST(plan, is_the_fastest_of_all_ways)
         T_EQ(p.micro_batch, shares[i]);
         CU_ASSERT(p.step_cycles <= brute_force(&r, shares[i]));
         if (p.spill_bytes_per_sequence == 0) T_NEAR(p.step_cycles, brute_force(&r, shares[i]), 0);
-        T_NEAR(p.step_cycles, plan_micro_batch_cycles(&r.hw, r.model, &p, true, p.micro_batch), 0);
+        T_NEAR(p.step_cycles,
+               kernels_plan_micro_batch_cycles(&r.hw, r.model, &p, true, p.micro_batch), 0);
     }
     model_destroy(&r.model);
 }
@@ -96,7 +124,7 @@ TEST(plan, computes_nothing_twice_when_all_fits)
     T_EQ(p.act_bytes_per_sequence, 14LL * 2048 * 2 * (6 * 1088 + 4352));
     struct kernels_plan again = p;
     again.keep = KERNELS_KEEP_INPUT;
-    CU_ASSERT(plan_micro_batch_cycles(&r.hw, r.model, &again, true, 16) > p.step_cycles);
+    CU_ASSERT(kernels_plan_micro_batch_cycles(&r.hw, r.model, &again, true, 16) > p.step_cycles);
     model_destroy(&r.model);
 }
 
@@ -217,8 +245,8 @@ TEST(plan, largest_micro_batches_are_those_of_published_configs)
         int64_t n = 1;
         rig_open(&r, row[i].c, CONF_STREAM_BLOCK);
         for (struct layout l; n < 1000; n++) {
-            cycles_layout(&l, &r.hw, r.model, 1, n + 1);
-            if (plan_bytes_per_pe(&l, KERNELS_KEEP_ALL, true, false).work > 40960) break;
+            kernels_cycles_layout(&l, &r.hw, r.model, 1, n + 1);
+            if (kernels_plan_bytes_per_pe(&l, KERNELS_KEEP_ALL, true, false).work > 40960) break;
         }
         CU_ASSERT(fabs((double)n / row[i].published - 1) < 0.12);
         model_destroy(&r.model);

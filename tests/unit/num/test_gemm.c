@@ -2,6 +2,7 @@
 #include "../../../src/num/num_impl.h"
 #include "../../support/test.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
 
@@ -22,10 +23,15 @@ struct buffers {
     uint16_t a16[MAX_ELEMS], b16[MAX_ELEMS];
 };
 
+static bool same_bits(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
 static struct buffers *new_buffers(void)
 {
     struct buffers *x = wsc_alloc(WSC_MEM_TEST, 1, sizeof *x);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(x);
+    WSC_CHECK(x, "no memory for a test");
     return x;
 }
 
@@ -140,29 +146,33 @@ TEST(num_gemm, integers_are_exact)
         const struct num_product *s = &t.shape;
         num_gemm_ref(s, x->a, x->b, x->expected);
         multiply(x, &t);
-        CU_ASSERT(memcmp(x->c, x->expected, MAX_ELEMS * sizeof *x->c) == 0);
+        CU_ASSERT(same_bits(x->c, x->expected, sizeof x->c));
     }
     wsc_free(x);
 }
 
-/* The contract: bits depend on operands and shape, not on addresses, strides' slack or threads. */
+/* The contract: bits depend on operands and shape, not on addresses or threads. */
+static void check_shifts(struct buffers *x, struct buffers *first, struct trial t)
+{
+    size_t bytes = (size_t)(t.shape.m * t.shape.n) * sizeof *x->c;
+    fill(first, &t);
+    multiply(first, &t);
+    for (t.shift = 1; t.shift <= 16; t.shift += 5) {
+        fill(x, &t);
+        multiply(x, &t);
+        CU_ASSERT(same_bits(x->c + t.shift, first->c, bytes));
+    }
+}
+
 static void check_same_bits(bool is_bf16)
 {
     static const int64_t size[][3] = {{96, 100, 384}, {33, 64, 70}, {5, 300, 17}, {256, 64, 64}};
     struct buffers *x = new_buffers(), *first = new_buffers();
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-        for (int variant = 0; variant < 8; variant++) {
-            struct trial t = {.shape = shape_of(variant, size[i][0], size[i][1], size[i][2]),
-                              .bf16 = is_bf16};
-            fill(first, &t);
-            multiply(first, &t);
-            for (t.shift = 1; t.shift <= 16; t.shift += 5) {
-                fill(x, &t);
-                multiply(x, &t);
-                CU_ASSERT(memcmp(x->c + t.shift, first->c,
-                                 (size_t)(t.shape.m * t.shape.n) * sizeof *x->c) == 0);
-            }
-        }
+        for (int variant = 0; variant < 8; variant++)
+            check_shifts(x, first,
+                         (struct trial){shape_of(variant, size[i][0], size[i][1], size[i][2]),
+                                        .bf16 = is_bf16});
     }
     wsc_free(x);
     wsc_free(first);
@@ -202,7 +212,7 @@ static void check_threads(bool is_bf16)
     num_parallel(6, multiply_item, &crowd);
     num_init(1);
     for (int i = 1; i < 6; i++)
-        CU_ASSERT(memcmp(crowd.x[i]->c, crowd.x[0]->c, sizeof crowd.x[0]->c) == 0);
+        CU_ASSERT(same_bits(crowd.x[i]->c, crowd.x[0]->c, sizeof crowd.x[0]->c));
     for (int i = 0; i < 6; i++)
         wsc_free(crowd.x[i]);
 }

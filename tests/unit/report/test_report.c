@@ -199,6 +199,7 @@ static const struct report_performance performance = {.num_csx = 16,
                                                       .host_seconds = 12.5,
                                                       .host_tokens_per_s = 1e4,
                                                       .breakdown = {10, 20, 30, 40},
+                                                      .wafer_peak_rss_bytes = 77,
                                                       .model_name = "gpt \"tiny\"\x80",
                                                       .params_file = "a\\b.yaml",
                                                       .cluster_file = NULL,
@@ -213,6 +214,7 @@ static void check_performance(json_t *o)
     T_EQ(int_of(o, "virtual_time_ps"), 1234567890123);
     CU_ASSERT(real_of(o, "samples_per_s") == 1.0 / 3.0);
     CU_ASSERT(real_of(o, "host_tokens_per_s") == 1e4);
+    T_EQ(int_of(json_object_get(o, "host_memory"), "wafer_peak_rss_bytes"), 77);
     T_EQ(int_of(breakdown, "compute"), 10);
     T_EQ(int_of(breakdown, "weights_wait"), 20);
     T_EQ(int_of(breakdown, "reduce_wait"), 30);

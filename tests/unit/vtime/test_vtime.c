@@ -23,7 +23,8 @@ TEST(vtime, link_scenarios)
         {100, 100, 1, 105, 1000000105, 1000000100, "idle link: rate decides"},
         {200, 200, 1, 1000000105, 2000000105, 2000000100, "busy link: waits for the first"},
         {3000000000, 9000000000, 2, 3000000005, 9000000005, 9000000000, "slow producer stretches"},
-        {20000000000, 20000000000, 0, 20000000005, 20000000005, 20000000000, "no bytes: latency only"},
+        {20000000000, 20000000000, 0, 20000000005, 20000000005, 20000000000,
+         "no bytes: latency only"},
     };
     struct vtime_link link = {.rate_bytes_per_s = 1000, .latency_ps = 5};
     int64_t bytes = 0;

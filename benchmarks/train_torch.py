@@ -1,0 +1,194 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""The training benchmark's other side: the same GPT in PyTorch, written the fast way.
+
+    train_torch.py --data DIR --weights FILE [--threads N] [--processes P] [--bf16] [--steps S]
+
+Debian's python3-torch 1.13, python3-numpy and python3-h5py.  One fused projection for q, k and v,
+the mask added by the product of the scores, the multi-tensor AdamW.  Weights come from FILE (an
+HDF5 file of tensors under Model Zoo names; made from a seed and written when it does not exist),
+batches from DIR (a Model Zoo dataset) in file order.  With P processes each computes an equal part
+of the batch, gradients are averaged by DistributedDataParallel over gloo.  Prints one JSON object:
+seconds, CPU seconds of this process, loss and gradient norm of every step.
+"""
+import argparse
+import glob
+import json
+import os
+import time
+
+import h5py
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+V, C, L, H, T, BATCH = 256, 384, 6, 6, 256, 8
+EPS = 1e-5
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm3 = nn.LayerNorm(C, eps=EPS), nn.LayerNorm(C, eps=EPS)
+        self.qkv, self.out = nn.Linear(C, 3 * C), nn.Linear(C, C)
+        self.ffn0, self.ffn1 = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+
+    def attention(self, x, mask):
+        n = x.size(0) * H
+        qkv = self.qkv(x).view(-1, T, 3, H, C // H).permute(2, 0, 3, 1, 4)
+        q, k, v = (part.reshape(n, T, C // H) for part in qkv)
+        scores = torch.baddbmm(mask.to(q.dtype), q, k.transpose(1, 2), alpha=(C // H) ** -0.5)
+        mixed = torch.bmm(F.softmax(scores, dim=-1).to(v.dtype), v)
+        return self.out(mixed.view(-1, H, T, C // H).transpose(1, 2).reshape(-1, T, C))
+
+    def forward(self, x, mask):
+        x = x + self.attention(self.norm1(x), mask)
+        return x + self.ffn1(F.gelu(self.ffn0(self.norm3(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(V, C), nn.Embedding(T, C)
+        self.blocks = nn.ModuleList(Block() for _ in range(L))
+        self.norm = nn.LayerNorm(C, eps=EPS)
+        self.register_buffer("mask", torch.full((1, T, T), float("-inf")).triu(1))
+
+    def forward(self, ids, labels):
+        x = self.tokens(ids) + self.positions.weight
+        for block in self.blocks:
+            x = block(x, self.mask)
+        logits = F.linear(self.norm(x), self.tokens.weight)
+        return F.cross_entropy(logits.float().view(-1, V), labels.reshape(-1))
+
+
+def zoo_names(model):
+    """Pairs of a Model Zoo name and the tensor, or the part of a tensor, that it names."""
+    decoder = "model.transformer_decoder."
+    yield "model.embedding_layer.word_embeddings.weight", model.tokens.weight
+    yield "model.embedding_layer.position_embeddings.embed.weight", model.positions.weight
+    for kind in ("weight", "bias"):
+        yield decoder + "norm." + kind, getattr(model.norm, kind)
+        for i, block in enumerate(model.blocks):
+            name = f"{decoder}layers.{i}."
+            for j, part in enumerate("qkv"):
+                whole = getattr(block.qkv, kind)
+                yield f"{name}self_attn.proj_{part}_dense_layer.{kind}", whole[j * C:(j + 1) * C]
+            yield f"{name}self_attn.proj_output_dense_layer.{kind}", getattr(block.out, kind)
+            yield f"{name}norm1.{kind}", getattr(block.norm1, kind)
+            yield f"{name}norm3.{kind}", getattr(block.norm3, kind)
+            yield f"{name}ffn.ffn.0.linear_layer.{kind}", getattr(block.ffn0, kind)
+            yield f"{name}ffn.ffn.1.linear_layer.{kind}", getattr(block.ffn1, kind)
+
+
+def write_weights(path):
+    torch.manual_seed(1)
+    model = Gpt()
+    with torch.no_grad(), h5py.File(path + ".tmp", "w") as file:
+        for name, tensor in zoo_names(model):
+            if tensor.dim() == 2:
+                tensor.normal_(std=0.02)
+            elif "norm" not in name:
+                tensor.normal_(std=0.01)  # biases take part in the comparison
+            file[name] = tensor.numpy()
+    os.replace(path + ".tmp", path)
+
+
+def read_weights(model, path):
+    with torch.no_grad(), h5py.File(path, "r") as file:
+        for name, tensor in zoo_names(model):
+            tensor.copy_(torch.from_numpy(file[name][...]))
+
+
+def read_samples(folder, n):
+    parts, have = [], 0
+    for path in sorted(glob.glob(os.path.join(folder, "*.h5"))):
+        with h5py.File(path, "r") as file:
+            parts.append(file["data"][:n - have])
+        have += len(parts[-1])
+        if have == n:
+            break
+    samples = np.concatenate(parts).astype(np.int64)
+    assert len(samples) == n, f"{folder}: {len(samples)} samples, {n} are needed"
+    return torch.from_numpy(samples[:, 0]), torch.from_numpy(samples[:, 2])
+
+
+def optimizer_of(model):
+    decayed = [p for p in model.parameters() if p.dim() == 2]
+    others = [p for p in model.parameters() if p.dim() != 2]
+    groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=3e-4, betas=(0.9, 0.95), eps=1e-8, foreach=True)
+
+
+def train(rank, args):
+    torch.set_num_threads(args.threads)
+    model = Gpt()
+    read_weights(model, args.weights)
+    optimizer = optimizer_of(model)
+    parameters = list(model.parameters())
+    step_of = model
+    if args.processes > 1:
+        step_of = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    ids, labels = read_samples(args.data, args.steps * BATCH)
+    share = BATCH // args.processes
+    result = {"seconds": [], "cpu_seconds": [], "loss": [], "grad_norm": []}
+    for step in range(args.steps):
+        first = step * BATCH + rank * share
+        start, cpu = time.perf_counter(), time.process_time()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
+            loss = step_of(ids[first:first + share], labels[first:first + share])
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=args.processes == 1)
+        result["loss"].append(loss.item())
+        result["seconds"].append(time.perf_counter() - start)
+        result["cpu_seconds"].append(time.process_time() - cpu)
+        result["grad_norm"].append(norm.item())
+    return result
+
+
+def mean_over_processes(values):
+    total = torch.tensor(values, dtype=torch.float64)
+    dist.all_reduce(total)
+    return (total / dist.get_world_size()).tolist()
+
+
+def run(rank, args):
+    if args.processes == 1:
+        print(json.dumps(train(rank, args)), flush=True)
+        return
+    os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[rank % os.cpu_count()]})
+    dist.init_process_group("gloo", init_method="file://" + args.rendezvous, rank=rank,
+                            world_size=args.processes)
+    result = train(rank, args)
+    result["loss"] = mean_over_processes(result["loss"])
+    if rank == 0:
+        print(json.dumps(result), flush=True)
+    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--weights", required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--bf16", action="store_true")
+    args = parser.parse_args()
+    if not os.path.exists(args.weights):
+        write_weights(args.weights)
+    if args.processes == 1:
+        run(0, args)
+        return
+    args.rendezvous = f"{os.path.abspath(args.weights)}.meet.{os.getpid()}"
+    torch.multiprocessing.spawn(run, (args,), nprocs=args.processes)
+    if os.path.exists(args.rendezvous):
+        os.remove(args.rendezvous)
+
+
+if __name__ == "__main__":
+    main()

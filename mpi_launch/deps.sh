@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Checks for what the build, the tests and the main job need.  On Debian and Ubuntu it installs
+# what is missing (as root or through sudo without a password); elsewhere it names the packages
+# and ends with status 1.  Does nothing, quickly, when all is there.
+set -u
+
+jargon=/usr/share/doc/jargon-text/jargon.txt.gz
+missing= # what was not found, for people
+wanted=  # Debian packages that provide it
+
+need() { # WHAT PACKAGE...
+    missing="$missing $1"
+    shift
+    wanted="$wanted $*"
+}
+
+have() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+# One run of the preprocessor tells whether compiler, C library, MPI and oneDNN headers are there.
+headers_work() {
+    have mpicc && printf '#include <mpi.h>\n#include <omp.h>\n#include <stdlib.h>\n%s\n' \
+        '#include <oneapi/dnnl/dnnl.h>' | mpicc -fopenmp -E -x c - >/dev/null 2>&1
+}
+
+check_modules() {
+    while read -r module package; do
+        pkg-config --exists "$module" 2>/dev/null || need "$module" "$package"
+    done <<EOF
+hdf5-openmpi libhdf5-openmpi-dev
+yaml-0.1 libyaml-dev
+jansson libjansson-dev
+libxxhash libxxhash-dev
+zlib zlib1g-dev
+cunit libcunit1-dev
+EOF
+}
+
+check() {
+    missing=
+    wanted=
+    have gcc && have make || need compiler build-essential
+    have pkg-config || need pkg-config pkg-config
+    have mpirun || need mpirun openmpi-bin
+    headers_work || need 'mpicc oneapi/dnnl/dnnl.h' build-essential libopenmpi-dev libdnnl-dev
+    check_modules
+    have gnuplot || need gnuplot gnuplot-nox
+    # The text is a Debian package only; elsewhere `make run TEXT=file` takes any text.
+    [ -r "$jargon" ] || ! have apt-get || need "$jargon" jargon-text
+    [ -z "$missing" ]
+}
+
+explain() {
+    cat >&2 <<EOF
+deps: missing:$missing
+  apt:   apt-get install build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libyaml-dev libdnnl-dev libjansson-dev libxxhash-dev zlib1g-dev libcunit1-dev gnuplot-nox jargon-text
+  dnf:   dnf install gcc make pkgconf-pkg-config openmpi-devel hdf5-openmpi-devel libyaml-devel onednn-devel jansson-devel xxhash-devel zlib-devel CUnit-devel gnuplot
+  spack: spack install openmpi hdf5+mpi libyaml onednn jansson xxhash zlib cunit gnuplot pkgconf
+EOF
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+    fi
+}
+
+# Small images leave documentation out when they install; the text is documentation.
+install() {
+    as_root apt-get -q -y -o DPkg::Lock::Timeout=300 update </dev/null &&
+        # shellcheck disable=SC2086 # a list of package names
+        as_root apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
+            -o 'Dpkg::Options::=--path-include=/usr/share/doc/jargon-text/*' \
+            "$@" install $wanted </dev/null
+}
+
+check && exit 0
+have apt-get || explain
+[ "$(id -u)" -eq 0 ] || sudo -n true 2>/dev/null || explain
+echo "deps: missing:$missing; installing$wanted" >&2
+install || explain
+check && exit 0
+# A package that is there without its file was installed under another rule.
+[ "$wanted" = ' jargon-text' ] && install --reinstall && check && exit 0
+explain

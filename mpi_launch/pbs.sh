@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# PBS: submit from the top of the tree.  A script gets no options of its own from qsub, so those of
+# `wsc run` travel in WSC_ARGS (split at blanks):
+#
+#   qsub -l select=2:ncpus=16:mpiprocs=16 \
+#       -v WSC_ARGS='--params configs/params/gpt3_111m.yaml --num_csx 16' mpi_launch/pbs.sh
+#
+# As many ranks are started as the job has slots, at most one per role.  Resubmitting goes on from
+# the newest checkpoint in model_dir.
+#PBS -N wsc
+#PBS -l select=1:ncpus=17:mpiprocs=17
+#PBS -l walltime=04:00:00
+#PBS -j oe
+set -u
+
+home=${WSC_HOME:-${PBS_O_WORKDIR:?submit with qsub, or set WSC_HOME}}
+cd "$home" || exit 2
+. "$home/mpi_launch/common.sh"
+
+# shellcheck disable=SC2086 # split at blanks on purpose
+set -- ${WSC_ARGS:?set WSC_ARGS to the options of wsc run}
+program=$(find_wsc "$home") || exit 2
+roles=$(count_ranks "$program" "$@") || exit
+slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
+exec mpirun --quiet --hostfile "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" \
+    --mca mpi_yield_when_idle 1 "$program" run "$@"

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Rules that no compiler checks: banned functions, symbol prefixes, sizes of files, SPDX lines.
+# usage: rules.sh LIBRARY
+library=$1
+status=0
+
+# A banned function is one that stands before "(" and is not part of a longer name or a comment.
+while read -r name owner instead; do
+    case $name in '#'* | '') continue ;; esac
+    found=$(grep -nE "(^|[^A-Za-z0-9_>.])$name\(" -r src --include='*.c' --include='*.h' |
+        grep -vE '^[^:]*:[0-9]*: *(\*|/\*|//)' | grep -v "^$owner" || true)
+    [ -z "$found" ] && continue
+    printf '%s\n' "$found" | sed "s|$| -- $name is banned, use $instead|"
+    status=1
+done <tests/lint/banned.txt
+
+# Every symbol that leaves a file starts with the name of its folder (base: wsc_).
+nm -A --defined-only --extern-only "$library" | awk '
+    { split($1, part, ":"); member = part[2]; symbol = $NF }
+    symbol ~ /^(wsc|conf|vtime|num|hw|model|store|report|comm|data|stream|kernels|memoryx|swarmx|wafer|run|scaling)_/ { next }
+    symbol ~ /^__(asan|odr|sanitizer|gcov)/ { next }
+    { print library ": " member ": " symbol " has no module prefix"; bad = 1 }
+    END { exit bad }' library="$library" || status=1
+
+for f in $(find src tests benchmarks -name '*.c') $(find mpi_launch tests benchmarks -name '*.sh'); do
+    head -n 2 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$f: no SPDX line"; status=1; }
+done
+for f in $(find src include -name '*.[ch]'); do
+    lines=$(wc -l <"$f")
+    [ "$lines" -le 800 ] || { echo "$f: $lines lines, 800 is the limit"; status=1; }
+done
+exit $status

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Messages between ranks: sizes around the chunk, order, all pairs at once, collectives. */
+#include "../support/test.h"
+
+#include <wsc/comm.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct comm_link_spec spec = {1000000000, 7, 0, "payload"};
+
+enum { MAX_RANKS = 16, CHUNK = 1000 };
+/* Around the chunk, many chunks with a rest, nothing, one byte, no payload at all. */
+static const int64_t size_of[] = {0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 0, 17 * CHUNK + 3, 1, -1, 64};
+enum { N_SIZES = sizeof size_of / sizeof *size_of };
+
+/* One direction of one pair of ranks. */
+struct talk {
+    struct comm *comm;
+    struct comm_link *link;
+    int from, to, n_rounds;
+    int64_t n_received;
+};
+
+static unsigned char byte_of(const struct talk *t, int message, int64_t i)
+{
+    return (unsigned char)(t->from * 31 + t->to * 7 + message * 13 + i);
+}
+
+static enum wsc_err say(void *arg)
+{
+    struct talk *t = arg;
+    for (int i = 0; i < t->n_rounds * N_SIZES; i++) {
+        int64_t bytes = size_of[i % N_SIZES];
+        struct comm_msg msg = {.kind = 5, .index = i, .step = -i, .bytes = bytes > 0 ? bytes : 0};
+        msg.field[COMM_MSG_FIELDS - 1] = INT64_MIN + i;
+        if (bytes >= 0) TRY(comm_buf_create(t->comm, &msg.payload, bytes));
+        for (int64_t k = 0; k < bytes; k++)
+            ((unsigned char *)comm_buf_data(msg.payload))[k] = byte_of(t, i, k);
+        TRY(comm_send(t->link, &msg));
+    }
+    return WSC_OK;
+}
+
+static bool is_right(const struct talk *t, int i, const struct comm_msg *msg)
+{
+    const int64_t bytes = size_of[i % N_SIZES];
+    if (msg->kind != 5 || msg->index != i || msg->step != -i) return false;
+    if (msg->field[COMM_MSG_FIELDS - 1] != INT64_MIN + i) return false;
+    if ((msg->payload != NULL) != (bytes >= 0)) return false;
+    if (msg->payload && comm_buf_bytes(msg->payload) != bytes) return false;
+    for (int64_t k = 0; k < bytes; k++)
+        if (((unsigned char *)comm_buf_data(msg->payload))[k] != byte_of(t, i, k)) return false;
+    return true;
+}
+
+static enum wsc_err hear(void *arg)
+{
+    struct talk *t = arg;
+    for (int i = 0; i < t->n_rounds * N_SIZES; i++) {
+        struct comm_msg msg;
+        TRY(comm_recv(t->link, &msg));
+        if (!is_right(t, i, &msg))
+            return WSC_RAISE(WSC_FORMAT, "message %d from %d to %d", i, t->from, t->to);
+        t->n_received++;
+        comm_buf_unref(&msg.payload);
+    }
+    return WSC_OK;
+}
+
+/* A link each way between all pairs of roles, one role per rank and one more on rank 0. */
+static enum wsc_err open_talks(struct comm *comm, struct talk *talk, int n_rounds, int max_waiting)
+{
+    int rank_of[MAX_RANKS + 1], n_roles = comm_size(comm) + 1, n = 0;
+    struct comm_link_spec bounded = spec;
+    bounded.max_waiting = max_waiting;
+    for (int r = 0; r < n_roles; r++)
+        rank_of[r] = r % comm_size(comm);
+    TRY(comm_place(comm, n_roles, rank_of));
+    for (int from = 0; from < n_roles; from++)
+        for (int to = 0; to < n_roles; to++) {
+            talk[n] = (struct talk){comm, NULL, from, to, n_rounds, 0};
+            if (from == to) continue;
+            TRY(comm_link_open(comm, &talk[n++].link, from, to, &bounded));
+        }
+    for (int i = 0; i < n; i++) {
+        if (comm_is_local(comm, talk[i].from))
+            TRY(comm_spawn(comm, talk[i].from, say, &talk[i], 0, "speaker"));
+        if (comm_is_local(comm, talk[i].to))
+            TRY(comm_spawn(comm, talk[i].to, hear, &talk[i], 0, "hearer"));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err talk_all(int64_t in_flight, int n_rounds, int max_waiting, bool *complete)
+{
+    static struct talk talk[(MAX_RANKS + 1) * MAX_RANKS];
+    struct comm *comm = NULL;
+    memset(talk, 0, sizeof talk);
+    enum wsc_err rc = comm_create(&comm, true);
+    if (!rc) comm_set_chunks(comm, CHUNK, in_flight);
+    if (!rc) rc = open_talks(comm, talk, n_rounds, max_waiting);
+    if (!rc) rc = comm_run(comm);
+    *complete = true;
+    for (int i = 0; !rc && i < (comm_size(comm) + 1) * comm_size(comm); i++)
+        if (comm_is_local(comm, talk[i].to))
+            *complete = *complete && talk[i].n_received == (int64_t)n_rounds * N_SIZES;
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    if (rc) abort(); /* the other ranks would wait for ever for this one's messages */
+    comm_destroy(&comm);
+    return rc;
+}
+
+static void check_talks(int64_t in_flight, int n_rounds, int max_waiting)
+{
+    bool complete = false;
+    enum wsc_err rc = talk_all(in_flight, n_rounds, max_waiting, &complete);
+    CU_ASSERT_FATAL(test_agree(rc == WSC_OK && complete));
+    CU_ASSERT_FATAL(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
+}
+
+TEST(comm_mpi, every_pair_talks_at_once_one_chunk_in_flight)
+{
+    check_talks(1, 2, 0);
+}
+
+TEST(comm_mpi, every_pair_talks_at_once_eight_chunks_in_flight)
+{
+    check_talks(8, 2, 0);
+}
+
+TEST(comm_mpi, many_messages_keep_their_order)
+{
+    check_talks(3, 20, 0);
+}
+
+TEST(comm_mpi, a_bound_on_waiting_payloads_changes_nothing_that_arrives)
+{
+    check_talks(2, 3, 1);
+}
+
+/* ---- collectives ----------------------------------------------------------------------------- */
+
+static bool shares(struct comm *comm, int64_t n)
+{
+    char *bytes = NULL;
+    int64_t n_bytes = -77;
+    const bool first = comm_rank(comm) == 0;
+    if (first) n_bytes = n;
+    if (first && n >= 0) bytes = wsc_alloc(WSC_MEM_TEST, (size_t)n + 1, 1);
+    for (int64_t i = 0; first && i < n; i++)
+        bytes[i] = (char)(i * 5);
+    enum wsc_err rc = comm_share(comm, &bytes, &n_bytes);
+    bool right = !rc && n_bytes == n && (bytes != NULL) == (n >= 0);
+    for (int64_t i = 0; right && i < n; i++)
+        right = bytes[i] == (char)(i * 5);
+    if (right && n >= 0) right = bytes[n] == '\0';
+    wsc_free(bytes);
+    return right;
+}
+
+TEST(comm_mpi, rank_0_shares_its_bytes)
+{
+    static const int64_t length[] = {0, 1, 70001, -1};
+    struct comm *comm = NULL;
+    CU_ASSERT_FATAL(test_agree(comm_create(&comm, true) == WSC_OK));
+    for (int i = 0; i < 4; i++)
+        CU_ASSERT(test_agree(shares(comm, length[i])));
+    comm_destroy(&comm);
+}
+
+/* Each rank in turn fails, then all: one code for everyone, one rank that speaks. */
+static bool agrees_on(struct comm *comm, int first_bad, int second_bad)
+{
+    const int rank = comm_rank(comm);
+    bool mine = true;
+    enum wsc_err rc = WSC_OK;
+    if (rank == second_bad) rc = WSC_CAPACITY;
+    if (rank == first_bad) rc = WSC_NUMERIC;
+    enum wsc_err all = comm_agree(comm, rc, &mine);
+    return all == WSC_NUMERIC && mine == (rank == first_bad);
+}
+
+TEST(comm_mpi, all_ranks_agree_on_the_first_failure)
+{
+    struct comm *comm = NULL;
+    bool mine = true;
+    CU_ASSERT_FATAL(test_agree(comm_create(&comm, true) == WSC_OK));
+    enum wsc_err rc = comm_agree(comm, WSC_OK, &mine);
+    CU_ASSERT(test_agree(rc == WSC_OK && !mine));
+    for (int first = 0; first < comm_size(comm); first++)
+        for (int second = first; second < comm_size(comm); second++)
+            CU_ASSERT(test_agree(agrees_on(comm, first, second)));
+    comm_destroy(&comm);
+}
+
+TEST(comm_mpi, the_largest_value_of_all_ranks)
+{
+    struct comm *comm = NULL;
+    CU_ASSERT_FATAL(test_agree(comm_create(&comm, true) == WSC_OK));
+    const int64_t rank = comm_rank(comm), last = comm_size(comm) - 1;
+    bool up = comm_max(comm, (INT64_C(1) << 40) + rank) == (INT64_C(1) << 40) + last;
+    bool down = comm_max(comm, -rank) == 0;
+    CU_ASSERT(test_agree(up && down));
+    comm_destroy(&comm);
+    CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A training run on any number of ranks gives, to the last bit, what one process gives: losses,
+ * norms, hashes of the weights, virtual times and where they went, bytes on the links. */
+#include "../support/small_run.h"
+#include "../support/test.h"
+
+#include <wsc/mem.h>
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 3, SAMPLES = 20 };
+
+struct shape {
+    int num_csx;
+    const char *shards, *fanout, *granularity;
+};
+
+static const char *data_dir(void)
+{
+    static char dir[256];
+    int rank;
+    if (dir[0]) return dir;
+    (void)MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    enum wsc_err rc = WSC_OK;
+    if (rank == 0) (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    if (rank == 0) rc = small_data_write(dir, SAMPLES);
+    (void)MPI_Bcast(dir, sizeof dir, MPI_CHAR, 0, MPI_COMM_WORLD);
+    CU_ASSERT_FATAL(test_agree(rc == WSC_OK));
+    return dir;
+}
+
+/* Bits, not values: a NaN equals itself, and -0 is not 0. */
+static bool same_bits(double a, double b)
+{
+    return !memcmp(&a, &b, sizeof a);
+}
+
+static bool same_batch(const struct memoryx_batch *a, const struct memoryx_batch *b)
+{
+    bool values = same_bits(a->loss, b->loss) && same_bits(a->grad_norm, b->grad_norm) &&
+                  same_bits(a->learning_rate, b->learning_rate) &&
+                  a->weights_hash == b->weights_hash && a->sums.n_tokens == b->sums.n_tokens &&
+                  a->sums.n_correct == b->sums.n_correct && a->has_values == b->has_values;
+    bool times = a->end.ps == b->end.ps && a->time_ps == b->time_ps &&
+                 a->compute_ps == b->compute_ps && a->weights_wait_ps == b->weights_wait_ps &&
+                 a->reduce_wait_ps == b->reduce_wait_ps && a->boundary_ps == b->boundary_ps;
+    return a->step == b->step && values && times;
+}
+
+static bool same_result(const struct small_result *a, const struct small_result *b)
+{
+    bool same = a->n == STEPS && b->n == STEPS;
+    for (int i = 0; same && i < STEPS; i++)
+        same = same_batch(&a->batch[i], &b->batch[i]);
+    return same && a->bytes_down == b->bytes_down && a->bytes_up == b->bytes_up;
+}
+
+/* Rank 0 hears the batches; bytes are counted where links start. */
+static void spread(struct small_result *r)
+{
+    int64_t bytes[2] = {r->bytes_down, r->bytes_up};
+    (void)MPI_Allreduce(MPI_IN_PLACE, bytes, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    (void)MPI_Bcast(r, sizeof *r, MPI_BYTE, 0, MPI_COMM_WORLD);
+    r->bytes_down = bytes[0];
+    r->bytes_up = bytes[1];
+}
+
+static enum wsc_err run_on_all(const struct small_config *c, const char *dir,
+                               struct small_result *out)
+{
+    struct comm *comm = NULL;
+    enum wsc_err rc = comm_create(&comm, true);
+    if (!rc) rc = small_run(comm, c, STEPS, dir, out);
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    if (rc) abort(); /* the other ranks would wait for ever for this one's messages */
+    comm_destroy(&comm);
+    return rc;
+}
+
+static bool shape_is_exact(const struct shape *s, const char *dir)
+{
+    const char *const sets[] = {s->shards, s->fanout, s->granularity, NULL};
+    struct small_config c;
+    struct small_result together, alone;
+    enum wsc_err rc = small_config_init(&c, s->num_csx, sets);
+    if (!rc) rc = small_run_alone(&c, STEPS, dir, &alone);
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    bool same = test_agree(rc == WSC_OK) && !run_on_all(&c, dir, &together);
+    if (same) {
+        spread(&together);
+        same = same_result(&together, &alone);
+    }
+    small_config_fini(&c);
+    if (!same)
+        (void)fprintf(stderr, "num_csx %d, %s, %s, %s, %s differ\n", s->num_csx, s->shards,
+                      s->fanout, s->granularity, dir ? "values" : "no values");
+    return same;
+}
+
+static const int counts[] = {1, 2, 3, 5, 8};
+static const char *const shards[] = {"cluster.memoryx.shards=1", "cluster.memoryx.shards=3"};
+static const char *const fanouts[] = {"cluster.swarmx.fanout=2", "cluster.swarmx.fanout=4"};
+static const char *const grains[] = {"cluster.stream.granularity=block",
+                                     "cluster.stream.granularity=matrix"};
+
+TEST(run_mpi, times_are_those_of_one_process)
+{
+    for (int i = 0; i < 5 * 8; i++) {
+        const struct shape s = {counts[i / 8], shards[i & 1], fanouts[i >> 1 & 1],
+                                grains[i >> 2 & 1]};
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, NULL)));
+    }
+}
+
+/* Every count with both numbers of shards; fan-out and granularity alternate, so that each pair of
+ * settings occurs. */
+TEST(run_mpi, values_are_those_of_one_process)
+{
+    const char *dir = data_dir();
+    for (int i = 0; i < 5 * 2; i++) {
+        const struct shape s = {counts[i / 2], shards[i & 1], fanouts[(i / 2 + i) & 1],
+                                grains[i / 4 & 1]};
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, dir)));
+    }
+}
+
+/* Two runs of different shape on the same ranks: the values are the same, whatever the shape. */
+TEST(run_mpi, values_do_not_depend_on_the_cluster)
+{
+    const char *dir = data_dir();
+    struct small_result first = {0}, r;
+    for (int i = 0; i < 5; i++) {
+        const char *const sets[] = {shards[i & 1], fanouts[i >> 1 & 1], "reduction_leaf=1", NULL};
+        struct small_config c;
+        bool same = small_config_init(&c, counts[i], sets) == WSC_OK;
+        CU_ASSERT_FATAL(test_agree(same));
+        CU_ASSERT_FATAL(test_agree(run_on_all(&c, dir, &r) == WSC_OK));
+        small_config_fini(&c);
+        spread(&r);
+        if (i == 0) first = r;
+        for (int k = 0; k < STEPS; k++)
+            same = same && same_bits(r.batch[k].loss, first.batch[k].loss) &&
+                   same_bits(r.batch[k].grad_norm, first.batch[k].grad_norm) &&
+                   r.batch[k].weights_hash == first.batch[k].weights_hash &&
+                   r.batch[k].weights_hash;
+        CU_ASSERT(test_agree(same));
+    }
+}
+
+/* The host's transport must not show: tiny chunks, one or eight in flight, against the default. */
+TEST(run_mpi, chunks_change_nothing)
+{
+    static const char *const in_flight[] = {"cluster.stream.chunks_in_flight=1",
+                                            "cluster.stream.chunks_in_flight=8"};
+    for (int i = 0; i < 2; i++) {
+        const struct shape s = {3, "cluster.stream.chunk=4 KiB", in_flight[i], shards[1]};
+        CU_ASSERT(test_agree(shape_is_exact(&s, data_dir())));
+    }
+}
+
+TEST(run_mpi, memory_is_balanced)
+{
+    bool balanced = true;
+    for (int tag = 0; tag < WSC_MEM_N_TAGS; tag++)
+        balanced = balanced && wsc_mem_in_use((enum wsc_mem_tag)tag) == 0;
+    CU_ASSERT(test_agree(balanced));
+}
