@@ -1,13 +1,14 @@
-# shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 # What the launch scripts share; they source it.  Who does what is asked of `wsc ranks`.
 
 # The program: $WSC, the build of the tree $1, an installation around it, or the PATH.
 find_wsc() {
     for candidate in "${WSC:-}" "$1/build/wsc" "$1/../../bin/wsc"; do
-        [ -n "$candidate" ] && [ -x "$candidate" ] && [ ! -d "$candidate" ] || continue
-        echo "$candidate"
-        return
+        if [ -f "$candidate" ] && [ -x "$candidate" ]; then
+            echo "$candidate"
+            return
+        fi
     done
     command -v wsc && return
     echo "$0: no program wsc: run make first, or set WSC=/path/to/wsc" >&2
@@ -25,7 +26,7 @@ count_ranks() { # PROGRAM OPTION...
         left=$((left - 1))
         case $option in
         --num_csx | --params | --cluster | --set)
-            [ "$left" -gt 0 ] || break
+            [ "$left" -gt 0 ] || break # its value is missing; `wsc run` will say so
             set -- "$@" "$option" "$1"
             shift
             left=$((left - 1))
@@ -33,8 +34,6 @@ count_ranks() { # PROGRAM OPTION...
         --num_csx=* | --params=* | --cluster=* | --set=*) set -- "$@" "$option" ;;
         esac
     done
-    # An option without its value: `wsc run` says so better than anybody.
-    [ "$left" -eq 0 ] || shift "$left"
     "$program" ranks "$@"
 }
 

@@ -41,14 +41,14 @@ EOF
 check() {
     missing=
     wanted=
-    have gcc && have make || need compiler build-essential
+    { have gcc && have make; } || need compiler build-essential
     have pkg-config || need pkg-config pkg-config
     have mpirun || need mpirun openmpi-bin
     headers_work || need 'mpicc oneapi/dnnl/dnnl.h' build-essential libopenmpi-dev libdnnl-dev
     check_modules
     have gnuplot || need gnuplot gnuplot-nox
     # The text is a Debian package only; elsewhere `make run TEXT=file` takes any text.
-    [ -r "$jargon" ] || ! have apt-get || need "$jargon" jargon-text
+    if [ ! -r "$jargon" ] && have apt-get; then need "$jargon" jargon-text; fi
     [ -z "$missing" ]
 }
 
@@ -71,9 +71,9 @@ as_root() {
 }
 
 # Small images leave documentation out when they install; the text is documentation.
+# shellcheck disable=SC2086 # a list of package names
 install() {
     as_root apt-get -q -y -o DPkg::Lock::Timeout=300 update </dev/null &&
-        # shellcheck disable=SC2086 # a list of package names
         as_root apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
             -o 'Dpkg::Options::=--path-include=/usr/share/doc/jargon-text/*' \
             "$@" install $wanted </dev/null

@@ -181,8 +181,8 @@ static const float *widened(const struct kernels_host *k, const void *operands, 
 }
 
 /* ds = p (dp - sum_j p_j dp_j) scale, and the sum is the product of output and its gradient. */
-static void softmax_row_backward(float *restrict row, float *restrict drow, const float stats[2],
-                                 float scale, float dot, int64_t n)
+static void softmax_row_backward(float *row, float *drow, const float stats[2], float scale,
+                                 float dot, int64_t n)
 {
     float max = stats[0], inv_sum = stats[1];
     for (int64_t j = 0; j < n; j++) {

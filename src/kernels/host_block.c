@@ -46,8 +46,8 @@ static void token_leaf(const struct kernels_host *k, const struct host_grad *g,
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
         int64_t row = k->batch->input_ids[i] - r0;
         if (row < 0 || row >= n) continue;
-        float *restrict sum = dst + row * C;
-        const float *restrict dx = (const float *)g->dy + i * C;
+        float *sum = dst + row * C;
+        const float *dx = (const float *)g->dy + i * C;
         for (int64_t c = 0; c < C; c++)
             sum[c] += dx[c] * scale;
     }
@@ -182,8 +182,7 @@ void kernels_host_ffn0_backward(struct kernels_host *k)
 
 /* ---- the nonlinearity, which the second linear layer applies to what the first one kept */
 
-static void activate(enum conf_nonlinearity f, float *restrict out, const float *restrict x,
-                     int64_t n)
+static void activate(enum conf_nonlinearity f, float *out, const float *x, int64_t n)
 {
     switch (f) {
     case CONF_GELU:
@@ -202,8 +201,8 @@ static void activate(enum conf_nonlinearity f, float *restrict out, const float 
 }
 
 /* out = f(x), dx = dout f'(x). */
-static void activate_backward(enum conf_nonlinearity f, float *restrict out, float *restrict dx,
-                              const float *restrict dout, const float *restrict x, int64_t n)
+static void activate_backward(enum conf_nonlinearity f, float *out, float *dx, const float *dout,
+                              const float *x, int64_t n)
 {
     switch (f) {
     case CONF_GELU:

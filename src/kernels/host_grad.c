@@ -16,7 +16,6 @@ struct block_sum {
 };
 
 /* The definition of the canonical tree, see <wsc/num.h>. */
-// NOLINTNEXTLINE(misc-no-recursion): as deep as the tree
 static void sum_node(const struct block_sum *s, int level, int64_t index, float *dst)
 {
     const struct kernels_host *k = s->k;
@@ -99,7 +98,7 @@ struct host_grad kernels_host_linear_grad(enum model_tensor_kind kind, int64_t r
                               .leaf = linear_leaf};
 }
 
-static void add_widened(float *restrict sum, const uint16_t *restrict row, int64_t n)
+static void add_widened(float *sum, const uint16_t *row, int64_t n)
 {
     for (int64_t c = 0; c < n; c++) {
         uint32_t bits = (uint32_t)row[c] << 16;
@@ -135,8 +134,8 @@ static void norm_weight_leaf(const struct kernels_host *k, const struct host_gra
     (void)k;
     memset(dst, 0, (size_t)n * sizeof *dst);
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
-        const float *restrict dy = (const float *)g->dy + i * g->ld_dy + r0;
-        const float *restrict x = (const float *)g->x + i * g->ld_x + r0;
+        const float *dy = (const float *)g->dy + i * g->ld_dy + r0;
+        const float *x = (const float *)g->x + i * g->ld_x + r0;
         float mean = g->stats[2 * i], rstd = g->stats[2 * i + 1];
         for (int64_t c = 0; c < n; c++)
             dst[c] += dy[c] * ((x[c] - mean) * rstd);

@@ -135,8 +135,8 @@ void kernels_host_head_forward(struct kernels_host *k)
 /* ---- backward */
 
 /* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place. */
-static void logits_backward(float *restrict row, const struct host_token *t, float scale,
-                            int64_t first, int64_t cols, int32_t label)
+static void logits_backward(float *row, const struct host_token *t, float scale, int64_t first,
+                            int64_t cols, int32_t label)
 {
     if (!t->counts) {
         memset(row, 0, (size_t)cols * sizeof *row);

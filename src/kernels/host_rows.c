@@ -21,8 +21,8 @@ void kernels_host_each_block(struct kernels_host *k,
     num_parallel(k->n_blocks, run_block, &each);
 }
 
-static void normalise(float *restrict out, const float *restrict x, const float *stats,
-                      const float *weight, const float *bias, int64_t n)
+static void normalise(float *out, const float *x, const float *stats, const float *weight,
+                      const float *bias, int64_t n)
 {
     float mean = stats[0], rstd = stats[1];
     if (bias) {
@@ -66,8 +66,8 @@ void kernels_host_norm_forward(const struct kernels_host *k, const struct host_s
 }
 
 /* With xhat = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - xhat mean(g xhat)). */
-static void norm_row_backward(float *restrict dx, const float *restrict dy, const float *restrict x,
-                              const float *restrict w, const float *stats, int64_t n)
+static void norm_row_backward(float *dx, const float *dy, const float *x, const float *w,
+                              const float *stats, int64_t n)
 {
     float mean = stats[0], rstd = stats[1];
     float lane_g[HOST_LANES] = {0}, lane_gx[HOST_LANES] = {0};

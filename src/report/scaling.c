@@ -167,9 +167,8 @@ void report_parts(const struct report_breakdown *b, double part[static REPORT_N_
     part[3] = (double)b->boundary_ps;
 }
 
-/* The loss of a row against the first one: with perfect scaling every part of a step would take
- * ideal = (batch / batch_0) (N_0 / N) times what it took there, so 1 - efficiency is the sum over
- * the parts of (part - ideal part_0) / step. */
+/* What a step takes longer than with linear scaling, ps: then every part of it would take
+ * ideal = (batch / batch_0) (N_0 / N) times what it took in the first row. */
 struct loss {
     double total, part[REPORT_N_PARTS];
 };
@@ -178,33 +177,33 @@ static struct loss loss_between(const struct report_scale_row *base,
                                 const struct report_scale_row *row)
 {
     struct loss loss = {0};
-    double base_part[REPORT_N_PARTS], part[REPORT_N_PARTS], step = (double)row->step_time_ps;
+    double base_part[REPORT_N_PARTS], part[REPORT_N_PARTS];
     double batches =
         base->global_batch > 0 ? (double)row->global_batch / (double)base->global_batch : 1.0;
     double ideal = batches * (double)base->num_csx / (double)row->num_csx;
     report_parts(&base->breakdown, base_part);
     report_parts(&row->breakdown, part);
     for (int i = 0; i < REPORT_N_PARTS; i++)
-        loss.part[i] = (part[i] - ideal * base_part[i]) / step;
-    loss.total = 1.0 - ideal * (double)base->step_time_ps / step;
+        loss.part[i] = part[i] - ideal * base_part[i];
+    loss.total = (double)row->step_time_ps - ideal * (double)base->step_time_ps;
     return loss;
 }
 
-/* Largest first, as long as it is worth a word. */
+/* Every part that changed, largest first. */
 static void add_causes(struct report_text *t, const struct loss *loss)
 {
-    const double least = 0.0005;
+    const double least_ps = 0.5;
     bool told[REPORT_N_PARTS] = {false};
     for (int n = 0; n < REPORT_N_PARTS; n++) {
+        char time[32];
         int most = -1;
         for (int i = 0; i < REPORT_N_PARTS; i++)
             if (!told[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
-        double share = loss->part[most];
         told[most] = true;
-        if (fabs(share) < least) return;
-        report_text_add(t, "%s%s %s %.1f %%",
-                        n ? ", " : " By cause, in shares of that step: ", report_part_name[most],
-                        share < 0 ? "gives back" : "takes", 100.0 * fabs(share));
+        if (fabs(loss->part[most]) < least_ps) return;
+        report_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
+        report_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
+                        loss->part[most] < 0 ? '-' : '+', time);
     }
 }
 
@@ -212,25 +211,21 @@ void report_loss_words(struct report_text *t, const struct report_view *v, int m
 {
     const struct report_scale_row *base = &v->row[v->model[m].first];
     const struct report_scale_row *last = &v->row[v->model[m].end - 1];
-    const double linear = 0.0005; /* what one decimal of a percentage can show */
     if (base->num_csx == last->num_csx) {
         report_text_add(t, "Only one node count was swept: there is nothing to compare with.");
         return;
     }
     struct loss loss = loss_between(base, last);
-    char step[32], ideal[32];
+    char step[32], lost[32];
     report_step_time(step, sizeof step, last->step_time_ps);
-    report_step_time(ideal, sizeof ideal,
-                     (int64_t)((double)last->step_time_ps * (1.0 - loss.total) + 0.5));
-    report_text_add(t, "From %lld to %lld systems throughput grows %.2f times. ",
+    report_si_unit(lost, sizeof lost, fabs(loss.total) * 1e-12, "s");
+    report_text_add(t,
+                    "From %lld to %lld systems throughput grows %.2f times. A step takes %s, %s "
+                    "(%.3g %%) %s than with linear scaling.",
                     (long long)base->num_csx, (long long)last->num_csx,
-                    last->tokens_per_s / base->tokens_per_s);
-    if (fabs(loss.total) < linear) {
-        report_text_add(t, "That is linear to within 0.05 %%.");
-        return;
-    }
-    report_text_add(t, "A step takes %s where linear scaling would take %s: %.1f %% of it is %s.",
-                    step, ideal, 100.0 * fabs(loss.total), loss.total > 0 ? "lost" : "gained");
+                    last->tokens_per_s / base->tokens_per_s, step, lost,
+                    100.0 * fabs(loss.total) / (double)last->step_time_ps,
+                    loss.total < 0 ? "less" : "more");
     add_causes(t, &loss);
     report_text_add(t, ".");
 }

@@ -77,7 +77,7 @@ static void add_cells(struct report_table *t, const struct report_scale_row *r)
     report_table_cell(t, "%s", step);
     report_table_cell(t, "%s", rate);
     report_table_cell(t, "%.2f", r->speedup);
-    report_table_cell(t, "%.1f %%", 100.0 * r->efficiency);
+    report_table_cell(t, "%.2f %%", 100.0 * r->efficiency);
     for (int i = 0; i < REPORT_N_PARTS; i++)
         report_table_cell(t, "%.1f %%", 100.0 * part[i] / (double)r->step_time_ps);
     report_table_cell(t, "%.1f %%", 100.0 * r->mfu);

@@ -4,6 +4,8 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
+#include <unistd.h>
+
 int run_n_shards(const struct conf_params *params, const struct conf_cluster *cluster)
 {
     int64_t n = cluster->memoryx.shards;
@@ -47,6 +49,29 @@ static enum wsc_err check_capacity(const struct model *model, const struct conf_
     return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
 }
 
+/* Values of the shards on this rank must fit this host: refuse before asking for the memory. */
+static enum wsc_err check_host_memory(const struct run_cluster *c)
+{
+    const struct stream_topology *t = c->net->topology;
+    const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double per_shard =
+        (double)c->model->n_params / t->n_shards * MEMORYX_HOST_BYTES_PER_PARAM;
+    double needed = 0;
+    for (int m = 0; m < t->n_shards; m++)
+        if (comm_is_local(c->comm, stream_role_of_shard(t, m))) needed += per_shard;
+    if (needed <= host) return WSC_OK;
+    char need_text[32], have_text[32];
+    report_si_unit(need_text, sizeof need_text, needed, "B");
+    report_si_unit(have_text, sizeof have_text, host, "B");
+    enum wsc_err rc =
+        WSC_RAISE(WSC_NOMEM,
+                  "%lld parameters with values need %s of memory on one rank, this host "
+                  "has %s",
+                  (long long)c->model->n_params, need_text, have_text);
+    return wsc_err_hint(rc, "--numerics none keeps time without values; more ranks on more hosts "
+                            "share the weights");
+}
+
 static enum wsc_err create_roles(struct run_cluster *c, const struct memoryx_config *config)
 {
     const struct stream_topology *t = c->net->topology;
@@ -81,6 +106,7 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&topology, params, cluster, params->runconfig.num_csx));
     TRY(stream_net_create(&c->net, comm, &c->hw, c->model, topology));
+    if (values) TRY(check_host_memory(c));
     const int64_t seed = params->runconfig.seed > 0 ? params->runconfig.seed : 0;
     const struct memoryx_config config = {params, values, (uint64_t)seed, *hooks};
     return create_roles(c, &config);
@@ -121,7 +147,9 @@ enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input
                                    .n_wafers = c->net->topology->n_wafers};
     int64_t share = stream_max_samples(batch);
     TRY(kernels_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
-    batch->n_micro = plan->n_micro < batch->n_leaves ? plan->n_micro : batch->n_leaves;
+    /* A micro-batch has at least one leaf on the wafer with the largest share. */
+    const int64_t most_leaves = (batch->n_leaves + batch->n_wafers - 1) / batch->n_wafers;
+    batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
     return WSC_OK;
 }
 

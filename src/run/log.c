@@ -157,10 +157,6 @@ void run_log_start(const struct run_state *s)
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
-    if (b % t->n_wafers)
-        WSC_WARNING("batch size %lld does not divide by %d systems: shares differ by one leaf; the "
-                    "real machine wants an even split",
-                    (long long)b, t->n_wafers);
     if (s->train_batch.n_leaves < t->n_wafers)
         WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
                     (long long)s->train_batch.n_leaves, t->n_wafers);

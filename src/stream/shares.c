@@ -12,13 +12,25 @@ static int64_t part_start(int64_t total, int64_t i, int64_t n)
     return i * base + (i < rest ? i : rest);
 }
 
+/* Leaves of the first @p n wafers, when those below @p rest have @p more and the others @p less. */
+static int64_t wafers_leaves(int64_t n, int64_t rest, int64_t more, int64_t less)
+{
+    return n < rest ? n * more : rest * more + (n - rest) * less;
+}
+
 void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                    int64_t *first, int64_t *end)
 {
-    int64_t micro_first = part_start(b->n_leaves, micro, b->n_micro);
-    int64_t micro_leaves = part_start(b->n_leaves, micro + 1, b->n_micro) - micro_first;
-    *first = micro_first + part_start(micro_leaves, w_first, b->n_wafers);
-    *end = micro_first + part_start(micro_leaves, w_end, b->n_wafers);
+    /* Wafers below `rest` get one leaf more; each wafer cuts its own share into micro-batches, so
+     * that totals stay even whatever their number. */
+    const int64_t share = b->n_leaves / b->n_wafers, rest = b->n_leaves % b->n_wafers;
+    const int64_t start_more = part_start(share + 1, micro, b->n_micro);
+    const int64_t start_less = part_start(share, micro, b->n_micro);
+    const int64_t n_more = part_start(share + 1, micro + 1, b->n_micro) - start_more;
+    const int64_t n_less = part_start(share, micro + 1, b->n_micro) - start_less;
+    const int64_t micro_first = rest * start_more + (b->n_wafers - rest) * start_less;
+    *first = micro_first + wafers_leaves(w_first, rest, n_more, n_less);
+    *end = micro_first + wafers_leaves(w_end, rest, n_more, n_less);
 }
 
 int64_t stream_samples(const struct stream_batch *b, int64_t first_leaf, int64_t end_leaf)

@@ -47,10 +47,10 @@ enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_por
         TRY(stream_recv_data(up->weights[m], STREAM_MSG_WEIGHTS, step, index, &part));
         TRY(put_part(net, stage, m, up->n, &part, &whole));
         msg->span = vtime_span_max(msg->span, part.span);
-        msg->bytes += part.bytes;
         for (int f = 0; f < COMM_MSG_FIELDS; f++)
             if (part.field[f] > msg->field[f]) msg->field[f] = part.field[f];
     }
+    msg->bytes = stream_weight_bytes(net->model, stage); /* stripes are rounded up, the whole is not */
     msg->payload = whole;
     return WSC_OK;
 }

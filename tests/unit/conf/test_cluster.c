@@ -46,7 +46,7 @@ TEST(conf_cluster, cs2_constants)
     T_EQ(c.swarmx.fanout, 4);
     T_EQ(c.swarmx.link_latency_ps, 1000000);
     T_EQ(c.memoryx.shards * c.memoryx.link_rate_bytes_per_s, c.wafer.io_rate_bytes_per_s);
-    T_EQ(c.memoryx.capacity_bytes, 12000000000000LL);
+    T_EQ(c.memoryx.capacity_bytes, 2400000000000000LL);
     T_EQ(c.stream.granularity, CONF_STREAM_BLOCK);
     T_EQ(c.stream.prefetch_window_bytes, 256LL << 20);
     /* (750 + 994) cycles, in nanoseconds rounded up. */

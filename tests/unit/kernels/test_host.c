@@ -484,7 +484,7 @@ TEST(kernels_host, absurd_sizes_fail_cleanly)
     int64_t before = wsc_mem_in_use(WSC_MEM_KERNELS);
     CU_ASSERT(kernels_host_create(&k, &f.model, INT64_MAX / 4, true) == WSC_NOMEM);
     CU_ASSERT_PTR_NULL(k);
-    CU_ASSERT(kernels_host_create(&k, &f.model, INT64_C(1) << 50, true) == WSC_NOMEM);
+    CU_ASSERT(kernels_host_create(&k, &f.model, INT64_C(1) << 56, true) == WSC_NOMEM);
     T_EQ(wsc_mem_in_use(WSC_MEM_KERNELS), before);
     CU_ASSERT(kernels_host_act_bytes(&f.model, INT64_MAX / 4, true) == INT64_MAX);
     fixture_destroy(&f);

@@ -5,6 +5,7 @@
 #include <wsc/log.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,20 @@ static void progress_body(void)
     WSC_WARNING("between");
     report_progress(200, "loss 2.00");
     report_progress_end();
+}
+
+/* What a pseudo-terminal's other end wrote; the kernel hands it over in pieces, after a while. */
+static void drain(int master, char *seen, size_t size)
+{
+    enum { QUIET_MS = 200 };
+    struct pollfd ready = {.fd = master, .events = POLLIN};
+    size_t used = 0;
+    while (used < size - 1 && poll(&ready, 1, QUIET_MS) > 0) {
+        ssize_t n = read(master, seen + used, size - 1 - used);
+        if (n <= 0) break;
+        used += (size_t)n;
+    }
+    seen[used] = '\0';
 }
 
 /* Run progress_body with a pseudo-terminal of @p columns as stderr; what arrived on it. */
@@ -41,8 +56,7 @@ static const char *on_terminal(const char *term, unsigned short columns)
         (void)setenv("TERM", saved_term, 1);
     else
         (void)unsetenv("TERM");
-    ssize_t n = read(master, seen, sizeof seen - 1);
-    seen[n > 0 ? n : 0] = '\0';
+    drain(master, seen, sizeof seen);
     (void)close(slave);
     (void)close(saved);
     (void)close(master);

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# All benchmarks, one table, and BUILD/benchmarks/results.json:  sh benchmarks/run.sh BUILD
+#
+#   ROUNDS   rounds of every training case (5)
+#   STEPS    steps of every training run (10; the first 3 warm up)
+#   WAIT     seconds to wait for an idle machine before a training run (30)
+#   CASES    one training case, as train.py names it (all)
+set -eu
+build=${1:?usage: sh benchmarks/run.sh BUILD}
+here=$(dirname "$0")
+out=$build/benchmarks
+wsc=$build/bin/wsc
+threads=$(nproc)
+valid=true
+
+first_line() { sed -n "s/^$1[^:]*: *//p;T;q" "$2"; }
+version_of() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo unknown; }
+text() { printf '"%s"' "$(printf '%s' "$1" | tr -d '"\\\n')"; }
+
+provenance() {
+    printf '"date": %s,\n' "$(text "$(date '+%Y-%m-%d %H:%M:%S %z')")"
+    printf '"program": %s,\n' "$(text "$("$wsc" --version)")"
+    printf '"cpu": %s,\n' "$(text "$(first_line 'model name' /proc/cpuinfo)")"
+    printf '"cpu_family_model": "%s/%s",\n' "$(first_line 'cpu family' /proc/cpuinfo)" \
+        "$(first_line 'model	' /proc/cpuinfo)"
+    printf '"vector_units": %s,\n' "$(text "$(first_line flags /proc/cpuinfo | tr ' ' '\n' |
+        grep -E '^(avx2|fma|avx512f|avx512_bf16|avx512_vnni|amx_bf16|amx_tile)$' | tr '\n' ' ')")"
+    printf '"processors": %s,\n"memory_kib": %s,\n' "$threads" \
+        "$(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo)"
+    printf '"load_before": %s,\n' "$(text "$load_before")"
+    printf '"load_after": %s,\n' "$(text "$(cut -d ' ' -f 1-3 /proc/loadavg)")"
+    printf '"versions": {"compiler": %s, "onednn": %s, "openmpi": %s, "pytorch": %s, ' \
+        "$(text "$(cc --version | head -n 1)")" "$(text "$(version_of libdnnl2)")" \
+        "$(text "$(version_of libopenmpi3)")" "$(text "$(version_of python3-torch)")"
+    printf '"blas": %s},\n' "$(text "$(readlink -f /usr/lib/"$(uname -m)"-linux-gnu/libblas.so.3)")"
+}
+
+make_data() {
+    [ -d "$out/data/train" ] && return
+    cat "$here"/../src/*/*.c > "$out/text.txt"
+    "$wsc" data --input "$out/text.txt" --out "$out/data" --max_seq_length 256
+}
+
+has_torch() { /usr/bin/python3 -c 'import torch, h5py' 2>/dev/null; }
+
+load_before=$(cut -d ' ' -f 1-3 /proc/loadavg)
+echo "== products"
+"$out/sgemm_peak" "$threads" "$out/sgemm.json" || valid=false
+echo "== simulation"
+"$out/simulate" "$here/../configs/params" "$out/simulate.json" || valid=false
+echo "== training: GPT of 6 layers, width 384, batch 8 x 256 tokens"
+make_data
+rm -f "$out/train.json"
+if has_torch; then
+    /usr/bin/python3 "$here/train.py" --wsc "$wsc" --dir "$out" --peak "$out/sgemm.json" \
+        --rounds "${ROUNDS:-5}" --steps "${STEPS:-10}" --wait "${WAIT:-30}" \
+        ${CASES:+--case "$CASES"} || valid=false
+else
+    echo "python3-torch and python3-h5py are not installed: nothing to compare with"
+fi
+{
+    echo '{'
+    provenance
+    for part in sgemm simulate train; do
+        printf '"%s": ' "$part"
+        cat "$out/$part.json" 2>/dev/null || echo null
+        echo ','
+    done
+    printf '"valid": %s\n}\n' "$valid"
+} > "$out/results.json"
+echo "wrote $out/results.json, valid: $valid"
+[ "$valid" = true ]

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/small_run.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/scaling.h>
+
+#include <string.h>
+
+static struct small_config config;
+
+static void set_up(void)
+{
+    static const char *const sets[] = {"model.hidden_size=256", "model.filter_size=1024",
+                                       "train_input.batch_size=6", NULL};
+    T_OK(small_config_init(&config, 1, sets));
+}
+
+static void tear_down(void)
+{
+    small_config_fini(&config);
+    T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
+
+static struct scaling_sweep sweep_of(const struct scaling_model *model, const int64_t *counts,
+                                     int n_counts)
+{
+    return (struct scaling_sweep){.model = model,
+                                  .n_models = 1,
+                                  .num_csx = counts,
+                                  .n_counts = n_counts,
+                                  .cluster = &config.cluster};
+}
+
+/* Every row is a run of that cluster: its third step, nothing fitted. */
+static void check_row(const struct report_scale_row *row)
+{
+    struct small_config c = config; /* only numbers differ */
+    struct small_result r;
+    c.params.runconfig.num_csx = row->num_csx;
+    c.params.train_input.batch_size = row->global_batch;
+    T_OK(small_run_alone(&c, 3, NULL, &r));
+    const struct memoryx_batch *b = &r.batch[2];
+    T_EQ(row->step_time_ps, b->time_ps);
+    T_EQ(row->breakdown.compute_ps, b->compute_ps);
+    T_EQ(row->breakdown.weights_wait_ps, b->weights_wait_ps);
+    T_EQ(row->breakdown.reduce_wait_ps, b->reduce_wait_ps);
+    T_EQ(row->breakdown.boundary_ps, b->boundary_ps);
+    const double per_s = (double)row->global_batch / ((double)b->time_ps * 1e-12);
+    T_NEAR(row->samples_per_s, per_s, 1e-12);
+    T_NEAR(row->tokens_per_s, per_s * SMALL_T, 1e-12);
+}
+
+TEST(scaling, weak_scaling_grows_the_batch_with_the_systems)
+{
+    static const int64_t counts[] = {1, 2, 3, 8};
+    struct report_scale_row *row = NULL;
+    set_up();
+    const struct scaling_model model = {"small", &config.params};
+    const struct scaling_sweep sweep = sweep_of(&model, counts, 4);
+    T_OK(scaling_run(&sweep, &row));
+    for (int i = 0; i < 4; i++) {
+        T_EQ(row[i].num_csx, counts[i]);
+        T_EQ(row[i].global_batch, 6 * counts[i]);
+        T_STR(row[i].model, "small");
+        check_row(&row[i]);
+        T_NEAR(row[i].speedup, row[i].tokens_per_s / row[0].tokens_per_s, 1e-12);
+        T_NEAR(row[i].efficiency, row[i].speedup / (double)counts[i], 1e-12);
+        CU_ASSERT(row[i].efficiency <= 1 + 1e-12); /* more systems only add waiting */
+    }
+    T_NEAR(row[0].speedup, 1, 1e-15);
+    wsc_free(row);
+    tear_down();
+}
+
+TEST(scaling, strong_scaling_keeps_the_batch)
+{
+    static const int64_t counts[] = {1, 2, 6};
+    struct report_scale_row *row = NULL;
+    set_up();
+    const struct scaling_model model = {"small", &config.params};
+    struct scaling_sweep sweep = sweep_of(&model, counts, 3);
+    sweep.strong = true;
+    T_OK(scaling_run(&sweep, &row));
+    for (int i = 0; i < 3; i++) {
+        T_EQ(row[i].global_batch, 6);
+        check_row(&row[i]);
+    }
+    wsc_free(row);
+    tear_down();
+}
+
+/* speedup counts from the smallest system, wherever it stands in the list. */
+TEST(scaling, the_smallest_count_is_the_base)
+{
+    static const int64_t counts[] = {4, 2, 8};
+    struct report_scale_row *row = NULL;
+    set_up();
+    const struct scaling_model model = {"small", &config.params};
+    struct scaling_sweep sweep = sweep_of(&model, counts, 3);
+    sweep.batch_per_csx = 3;
+    T_OK(scaling_run(&sweep, &row));
+    T_EQ(row[0].global_batch, 12);
+    T_NEAR(row[1].speedup, 2, 1e-12);
+    T_NEAR(row[1].efficiency, 1, 1e-12);
+    T_NEAR(row[0].speedup, 2 * row[0].tokens_per_s / row[1].tokens_per_s, 1e-12);
+    wsc_free(row);
+    tear_down();
+}
+
+static void count_calls(void *ctx, int done, int total, const char *what)
+{
+    int *n_calls = ctx;
+    CU_ASSERT(done == *n_calls && total == 4 && what && *what);
+    (*n_calls)++;
+}
+
+TEST(scaling, models_follow_each_other_and_progress_is_told)
+{
+    static const int64_t counts[] = {1, 3};
+    struct report_scale_row *row = NULL;
+    int n_calls = 0;
+    set_up();
+    const struct scaling_model model[] = {{"first", &config.params}, {"second", &config.params}};
+    struct scaling_sweep sweep = sweep_of(model, counts, 2);
+    sweep.n_models = 2;
+    sweep.progress = count_calls;
+    sweep.progress_ctx = &n_calls;
+    T_OK(scaling_run(&sweep, &row));
+    T_EQ(n_calls, 4);
+    T_STR(row[1].model, "first");
+    T_STR(row[2].model, "second");
+    T_EQ(row[1].step_time_ps, row[3].step_time_ps);
+    wsc_free(row);
+    tear_down();
+}
+
+TEST(scaling, a_model_that_does_not_fit_ends_the_sweep)
+{
+    static const int64_t counts[] = {1, 2};
+    struct report_scale_row *row = NULL;
+    set_up();
+    config.cluster.memoryx.capacity_bytes = 1000;
+    const struct scaling_model model = {"small", &config.params};
+    const struct scaling_sweep sweep = sweep_of(&model, counts, 2);
+    T_EQ(scaling_run(&sweep, &row), WSC_CAPACITY);
+    CU_ASSERT_PTR_NULL(row);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "MemoryX"));
+    tear_down();
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The tree of SwarmX nodes and the placement of roles, for every cluster up to 200 wafers. */
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/stream.h>
+
+#include <string.h>
+
+enum { MOST_WAFERS = 200, LEAST_FANOUT = 2, MOST_FANOUT = 8, SHARDS = 3, MOST_ROLES = 512 };
+
+/* Nodes by the rule of the header, counted from the leaves up. */
+static int nodes_expected(int n_wafers, int fanout)
+{
+    int total = 0;
+    for (int n = n_wafers; n > 1;) {
+        n = (n + fanout - 1) / fanout;
+        total += n;
+    }
+    return total;
+}
+
+/* Smallest number of levels with fanout^levels >= wafers. */
+static int levels_expected(int n_wafers, int fanout)
+{
+    int levels = 0;
+    for (int reach = 1; reach < n_wafers; reach *= fanout)
+        levels++;
+    return levels;
+}
+
+static int level_of(const struct stream_topology *t, int node)
+{
+    int level = 0;
+    for (int i = node; t->node[i].parent >= 0; i = t->node[i].parent)
+        level++;
+    return level;
+}
+
+/* Each wafer is below exactly one leaf, and every leaf is as deep as the tree. */
+static bool leaves_are_right(const struct stream_topology *t)
+{
+    int n_above[MOST_WAFERS] = {0};
+    const int levels = levels_expected(t->n_wafers, t->fanout);
+    for (int i = 0; i < t->n_nodes; i++) {
+        const struct stream_node *n = &t->node[i];
+        if (n->leaf != (level_of(t, i) == levels - 1)) return false;
+        for (int c = 0; n->leaf && c < n->n_children; c++)
+            n_above[n->first_child + c]++;
+    }
+    for (int w = 0; w < t->n_wafers; w++)
+        if (n_above[w] != (t->n_nodes ? 1 : 0)) return false;
+    return true;
+}
+
+/* Children name their parent, follow each other and cover the parent's wafers without a gap. */
+static bool node_is_right(const struct stream_topology *t, int i)
+{
+    const struct stream_node *n = &t->node[i];
+    int at = n->first_wafer;
+    if (n->n_children < 1 || n->n_children > t->fanout) return false;
+    if (n->leaf) return n->first_child == at && at + n->n_children == n->end_wafer;
+    for (int c = n->first_child; c < n->first_child + n->n_children; c++) {
+        if (c <= i || c >= t->n_nodes) return false;
+        if (t->node[c].parent != i || t->node[c].first_wafer != at) return false;
+        at = t->node[c].end_wafer;
+    }
+    return at == n->end_wafer;
+}
+
+static bool tree_is_right(const struct stream_topology *t)
+{
+    if (t->n_nodes != nodes_expected(t->n_wafers, t->fanout)) return false;
+    if (t->n_roles != SHARDS + t->n_nodes + t->n_wafers) return false;
+    if (!t->n_nodes) return t->n_wafers == 1;
+    const struct stream_node *root = &t->node[0];
+    if (root->parent != -1 || root->first_wafer != 0 || root->end_wafer != t->n_wafers)
+        return false;
+    for (int i = 0; i < t->n_nodes; i++)
+        if ((i && t->node[i].parent < 0) || !node_is_right(t, i)) return false;
+    return leaves_are_right(t);
+}
+
+static void for_all(bool (*check)(const struct stream_topology *t))
+{
+    int n_wrong = 0;
+    for (int fanout = LEAST_FANOUT; fanout <= MOST_FANOUT; fanout++)
+        for (int n = 1; n <= MOST_WAFERS; n++) {
+            struct stream_topology *t = NULL;
+            T_OK(stream_topology_create(&t, SHARDS, n, fanout));
+            n_wrong += !check(t);
+            stream_topology_destroy(&t);
+        }
+    T_EQ(n_wrong, 0);
+    T_EQ(wsc_mem_in_use(WSC_MEM_STREAM), 0);
+}
+
+TEST(stream_topology, every_wafer_is_below_one_leaf_of_an_even_tree)
+{
+    for_all(tree_is_right);
+}
+
+/* Children of a node have spans that differ by no more than the evenness of each level allows: no
+ * node has all it can take while a sister has one child less than half of that. */
+static bool children_are_even(const struct stream_topology *t)
+{
+    for (int i = 1; i < t->n_nodes; i++) {
+        if (level_of(t, i) != level_of(t, i - 1)) continue;
+        int difference = t->node[i].n_children - t->node[i - 1].n_children;
+        if (difference < -1 || difference > 1) return false;
+    }
+    return true;
+}
+
+TEST(stream_topology, nodes_of_a_level_differ_by_one_child)
+{
+    for_all(children_are_even);
+}
+
+TEST(stream_topology, sixty_four_wafers_need_twenty_one_nodes)
+{
+    struct stream_topology *t = NULL;
+    char name[32];
+    int index;
+    T_OK(stream_topology_create(&t, 12, 64, 4));
+    T_EQ(t->n_nodes, 16 + 4 + 1);
+    T_EQ(t->n_roles, 12 + 21 + 64);
+    T_EQ(stream_kind_of_role(t, 11, &index), STREAM_MEMORYX);
+    T_EQ(index, 11);
+    T_EQ(stream_kind_of_role(t, 12, &index), STREAM_SWARMX);
+    T_EQ(index, 0);
+    T_EQ(stream_kind_of_role(t, 12 + 21 + 63, &index), STREAM_WAFER);
+    T_EQ(index, 63);
+    stream_role_name(t, 12 + 20, name, sizeof name);
+    T_STR(name, "SwarmX node 20");
+    stream_topology_destroy(&t);
+}
+
+/* ---- placement ------------------------------------------------------------------------------- */
+
+static bool wafers_are_in_blocks(const struct stream_topology *t, const int *rank_of)
+{
+    for (int w = 1; w < t->n_wafers; w++)
+        if (rank_of[stream_role_of_wafer(t, w)] < rank_of[stream_role_of_wafer(t, w - 1)])
+            return false;
+    return true;
+}
+
+static bool placement_is_right(const struct stream_topology *t, int n_ranks)
+{
+    int rank_of[MOST_ROLES], n_on[MOST_ROLES] = {0};
+    memset(rank_of, -1, sizeof rank_of);
+    stream_place(t, n_ranks, rank_of);
+    for (int r = 0; r < t->n_roles; r++) {
+        if (rank_of[r] < 0 || rank_of[r] >= n_ranks) return false;
+        n_on[rank_of[r]]++;
+    }
+    for (int rank = 0; rank < n_ranks && n_ranks <= t->n_roles; rank++)
+        if (!n_on[rank]) return false;
+    return rank_of[stream_role_of_shard(t, 0)] == 0 && wafers_are_in_blocks(t, rank_of);
+}
+
+static bool placements_are_right(const struct stream_topology *t)
+{
+    if (t->n_wafers > 24 && t->n_wafers % 17) return true; /* all ranks of some clusters */
+    for (int n_ranks = 1; n_ranks <= t->n_roles; n_ranks++)
+        if (!placement_is_right(t, n_ranks)) return false;
+    return true;
+}
+
+TEST(stream_place, every_rank_has_work_and_shard_0_is_on_rank_0)
+{
+    for_all(placements_are_right);
+}
+
+TEST(stream_place, all_roles_have_a_rank_of_their_own_when_there_are_enough)
+{
+    struct stream_topology *t = NULL;
+    int rank_of[MOST_ROLES], used[MOST_ROLES] = {0}, n_alone = 0;
+    T_OK(stream_topology_create(&t, 12, 16, 4));
+    stream_place(t, t->n_roles, rank_of);
+    for (int r = 0; r < t->n_roles; r++)
+        n_alone += used[rank_of[r]]++ == 0;
+    T_EQ(n_alone, t->n_roles);
+    stream_topology_destroy(&t);
+}
