@@ -50,6 +50,8 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
 export OMPI_MCA_mpi_yield_when_idle := 1
 export OMPI_MCA_orte_execute_quiet := 1
+# Idle worker threads sleep: on a shared machine spinning ones take the others' processor.
+export OMP_WAIT_POLICY := passive
 
 ## all: build the program, build/wsc (default)
 all: build/wsc

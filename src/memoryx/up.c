@@ -83,6 +83,8 @@ static enum wsc_err finish_loss(struct memoryx *mx, int64_t step)
     WSC_CHECK(mx->losses.nodes.n == 1, "%d loss sums left", mx->losses.nodes.n);
     batch->sums = mx->losses.sum[0];
     mx->losses.nodes.n = 0;
+    /* All shards see the same sums; one of them speaks, and its failure ends the job. */
+    if (mx->shard) return WSC_OK;
     if (!batch->sums.n_tokens)
         return WSC_RAISE(WSC_NUMERIC, "step %lld: no token of the batch has loss mask 1",
                          (long long)step + 1);

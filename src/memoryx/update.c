@@ -160,7 +160,7 @@ static uint64_t hash_of_slices(const struct memoryx *mx)
 
 static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
 {
-    if (!mx->pass->values || isfinite(mx->batch.grad_norm)) return WSC_OK;
+    if (mx->shard || !mx->pass->values || isfinite(mx->batch.grad_norm)) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: the gradient is not finite (norm %g)",
                                   (long long)step + 1, mx->batch.grad_norm),
                         "lower the learning rate or lengthen the warm-up");

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tests of the program as users run it: WSC names it; run from the top of the source tree. */
+#include "../support/test.h"
+
+#include <CUnit/Basic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_CASES = 256, SECONDS_PER_CASE = 150 };
+
+static struct {
+    const char *suite, *name;
+    test_fn fn;
+} cases[MAX_CASES];
+static int n_cases;
+
+void test_add(const char *suite, const char *name, test_fn fn)
+{
+    if (n_cases == MAX_CASES) abort();
+    cases[n_cases].suite = suite;
+    cases[n_cases].name = name;
+    cases[n_cases++].fn = fn;
+}
+
+static void arm(void)
+{
+    (void)alarm(SECONDS_PER_CASE);
+}
+
+static void disarm(void)
+{
+    (void)alarm(0);
+}
+
+static bool add_cases(const char *only)
+{
+    for (int i = 0; i < n_cases; i++) {
+        if (*only && !strstr(cases[i].name, only) && !strstr(cases[i].suite, only)) continue;
+        CU_pSuite s = CU_get_suite(cases[i].suite);
+        if (!s)
+            s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, arm, disarm);
+        if (!s || !CU_add_test(s, cases[i].name, cases[i].fn)) return false;
+    }
+    return true;
+}
+
+/* More ranks than cores, and root in a container, are fine here; mpirun stays quiet. */
+static void set_environment(void)
+{
+    static const char *const name[] = {
+        "OMPI_ALLOW_RUN_AS_ROOT",           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle",
+        "OMPI_MCA_orte_execute_quiet",
+    };
+    for (int i = 0; i < (int)(sizeof name / sizeof *name); i++)
+        (void)setenv(name[i], "1", 0);
+    (void)setenv("WSC_STALL_SECONDS", "40", 0);
+    (void)unsetenv("OMP_NUM_THREADS");
+}
+
+/* The program by its full path, so that commands may run anywhere. */
+static bool find_program(void)
+{
+    const char *name = getenv("WSC");
+    char *path = name ? realpath(name, NULL) : NULL;
+    bool found = path && !access(path, X_OK) && !setenv("WSC", path, 1);
+    free(path);
+    return found;
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : "";
+    if (!find_program()) {
+        (void)fputs("WSC=path of the program is needed\n", stderr);
+        return 2;
+    }
+    set_environment();
+    if (CU_initialize_registry() != CUE_SUCCESS || !add_cases(only)) return 2;
+    CU_basic_set_mode(CU_BRM_NORMAL);
+    CU_basic_run_tests();
+    unsigned failed = CU_get_number_of_tests_failed(), ran = CU_get_number_of_tests_run();
+    printf("program: %u passed, %u failed\n", ran - failed, failed);
+    CU_cleanup_registry();
+    return failed || !ran;
+}

@@ -1,0 +1,35 @@
+/** Commands as a user types them: started by a shell, bounded in time, with all that they leave.
+ *
+ *  Each command carries a mark in its environment, by which every process that it started is
+ *  found again, under mpirun too.
+ */
+#ifndef WSC_TEST_SPAWN_H
+#define WSC_TEST_SPAWN_H
+#include <stdbool.h>
+#include <sys/types.h>
+
+/** A command that runs. */
+struct spawn {
+    pid_t pid;
+    char mark[64]; /**< WSC_TEST_MARK=... of all its processes */
+    char out_path[128], err_path[128];
+};
+/** How it ended. */
+struct spawn_result {
+    int status;      /**< exit status; 128 + signal; -1 when it took too long and was killed */
+    char *out, *err; /**< owned; never NULL */
+    int n_left;      /**< processes that were still there two seconds later */
+};
+/** Start `sh -c command`; $WSC is the program. */
+bool spawn_start(struct spawn *s, const char *command);
+/** Wait, at most @p seconds. */
+void spawn_wait(struct spawn *s, double seconds, struct spawn_result *r);
+/** SIGKILL to every process of the command but its shell; returns how many. */
+int spawn_kill(const struct spawn *s);
+/** Both, with a limit of 60 s. */
+void spawn_run(struct spawn_result *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void spawn_free(struct spawn_result *r);
+/** Run a command that has to succeed quietly: prints what it said otherwise. */
+bool spawn_ok(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#endif
