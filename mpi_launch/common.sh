@@ -2,15 +2,15 @@
 # shellcheck shell=sh
 # What the launch scripts share; they source it.  Who does what is asked of `wsc ranks`.
 
-# The program: $WSC, the build of the tree $1, an installation around it, or the PATH.
+# The program: $WSC, or else the build of the tree $1, an installation around it, the PATH.
 find_wsc() {
-    for candidate in "${WSC:-}" "$1/build/wsc" "$1/../../bin/wsc"; do
+    for candidate in "$1/build/wsc" "$1/../../bin/wsc" "$(command -v wsc)"; do
+        candidate=${WSC:-$candidate}
         if [ -f "$candidate" ] && [ -x "$candidate" ]; then
             echo "$candidate"
             return
         fi
     done
-    command -v wsc && return
     echo "$0: no program wsc: run make first, or set WSC=/path/to/wsc" >&2
     return 1
 }

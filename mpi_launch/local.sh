@@ -40,7 +40,8 @@ case ${1:-} in
 esac
 
 program=$(find_wsc "$home") || exit 2
-[ -n "$ranks" ] || ranks=$(count_ranks "$program" "$@") || exit
+# What is wrong with the options, `wsc run` says better than `wsc ranks`.
+[ -n "$ranks" ] || ranks=$(count_ranks "$program" "$@" 2>/dev/null) || ranks=1
 [ "$ranks" -gt 1 ] || exec "$program" run "$@"
 
 # An idle rank gives its core to the others; where ranks outnumber cores that is what makes the

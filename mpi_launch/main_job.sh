@@ -38,7 +38,7 @@ last_value() { # NAME FILE
     sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\\1/p" "$2" | tail -n 1
 }
 
-# Log lines of the run, as one line that is drawn again or as one short line each.
+# Log lines of the run, as one line that is drawn again; elsewhere a line from time to time.
 show_training() { # LAST_STEP
     while IFS= read -r line; do
         case $line in
@@ -63,7 +63,7 @@ show_step() { # STEP LAST_STEP LOSS
     note="step $1 of $2  loss $3  ${took} s, about $left s left"
     if [ -n "$terminal" ]; then
         printf '\r  %s\033[K' "$note"
-    else
+    elif [ $(($1 % 50)) -eq 0 ]; then
         printf '  %s\n' "$note"
     fi
 }
@@ -96,12 +96,13 @@ train() {
 # A model that only knows how often each byte occurs reaches the unigram entropy.
 judge() {
     entropy=$(last_value unigram_entropy_nats "$out/data/train/data_params.json")
-    loss=$(last_value loss "$out/run/metrics.jsonl")
+    loss=$(sed -n 's/.*"loss": *\([-+0-9.eE]*\).*/\1/p' "$out/run/metrics.jsonl" | tail -n 10 |
+        awk '{ sum += $1 } END { print sum / NR }')
     eval_loss=$(last_value eval_loss "$out/run/metrics.jsonl")
     rate=$(last_value tokens_per_s "$out/run/performance.json")
     host_rate=$(last_value host_tokens_per_s "$out/run/performance.json")
-    printf '\n  nats per byte:     unigram entropy %.3f   final loss: training %.3f, held out %.3f\n' \
-        "$entropy" "$loss" "$eval_loss"
+    printf '\n  nats per byte:     unigram entropy %.3f   ' "$entropy"
+    printf 'final loss: training %.3f (10 logged steps), held out %.3f\n' "$loss" "$eval_loss"
     printf '  tokens per second: emulated machine %.0f   this host %.0f\n' "$rate" "$host_rate"
     awk -v e="$entropy" -v l="$eval_loss" 'BEGIN { exit !(l < e - 0.5) }' ||
         die "the held-out loss $eval_loss is not well below the unigram entropy $entropy: nothing" \

@@ -13,11 +13,24 @@
 
 #define WSC_MEM_MAP(XX)                                                                            \
     XX(BASE, "base")                                                                               \
-    XX(CONF, "conf") XX(NUM, "num") XX(HW, "hw") XX(MODEL, "model") XX(STORE, "store")             \
-        XX(REPORT, "report") XX(COMM, "comm") XX(DATA, "data") XX(STREAM, "stream")                \
-            XX(KERNELS, "kernels") XX(MEMORYX, "memoryx") XX(SWARMX, "swarmx") XX(WAFER, "wafer")  \
-                XX(RUN, "run") XX(SCALING, "scaling") XX(APP, "app") XX(MESH, "mesh")              \
-                    XX(TEST, "test")
+    XX(CONF, "conf")                                                                               \
+    XX(NUM, "num")                                                                                 \
+    XX(HW, "hw")                                                                                   \
+    XX(MODEL, "model")                                                                             \
+    XX(STORE, "store")                                                                             \
+    XX(REPORT, "report")                                                                           \
+    XX(COMM, "comm")                                                                               \
+    XX(DATA, "data")                                                                               \
+    XX(STREAM, "stream")                                                                           \
+    XX(KERNELS, "kernels")                                                                         \
+    XX(MEMORYX, "memoryx")                                                                         \
+    XX(SWARMX, "swarmx")                                                                           \
+    XX(WAFER, "wafer")                                                                             \
+    XX(RUN, "run")                                                                                 \
+    XX(SCALING, "scaling")                                                                         \
+    XX(APP, "app")                                                                                 \
+    XX(MESH, "mesh")                                                                               \
+    XX(TEST, "test")
 
 enum wsc_mem_tag {
 #define XX(name, text) WSC_MEM_##name,

@@ -25,6 +25,8 @@ enum wsc_err app_ranks(int argc, char **argv);
 const char *app_command_line(void);
 /* Says that the error has been told to the user; main then prints nothing. */
 void app_set_reported(void);
+/* Tell the user the error just raised, unless it has been told. */
+void app_report_error(void);
 
 /* ---- options --------------------------------------------------------------------------------- */
 

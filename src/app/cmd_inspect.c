@@ -58,10 +58,8 @@ static enum wsc_err add_dataset(void *ctx, const char *name, const char *type, i
     return WSC_OK;
 }
 
-static enum wsc_err inspect_samples(const char *path)
+static enum wsc_err inspect_samples(const char *path, struct store_samples *s)
 {
-    struct store_samples *s = NULL;
-    TRY(store_samples_open(&s, path, 0));
     (void)printf("%s: dataset, %lld samples of %lld tokens, %d rows each\n", path,
                  (long long)store_samples_n(s), (long long)store_samples_T(s),
                  store_samples_rows(s));
@@ -91,12 +89,12 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
 static enum wsc_err inspect_hdf5(const char *path)
 {
     struct store_file *file = NULL;
+    struct store_samples *samples = NULL;
+    if (!store_samples_open(&samples, path, 0)) return inspect_samples(path, samples);
     TRY(store_open(&file, path));
-    const bool samples = store_has(file, "data");
-    enum wsc_err rc = samples ? WSC_OK : inspect_tensors(file, path);
+    enum wsc_err rc = inspect_tensors(file, path);
     store_close(&file);
-    if (rc) return rc;
-    return samples ? inspect_samples(path) : store_check(path);
+    return rc ? rc : store_check(path);
 }
 
 /* ---- YAML ------------------------------------------------------------------------------------ */

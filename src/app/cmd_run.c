@@ -195,7 +195,8 @@ static enum wsc_err parse(struct run_options *o, int argc, char **argv)
 static enum wsc_err execute(struct comm *comm, struct run_options *o)
 {
     const struct conf_params *p = o->job.params;
-    if (o->job.print_placement) return run_print_placement(&o->job, comm_size(comm));
+    if (o->job.print_placement)
+        return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm_size(comm));
     if (o->validate_only || o->compile_only || p->runconfig.validate_only ||
         p->runconfig.compile_only) {
         if (comm_rank(comm)) return WSC_OK;
@@ -245,6 +246,7 @@ enum wsc_err app_run(int argc, char **argv)
     enum wsc_err rc = parse(&o, argc, argv);
     if (!rc && o.help) {
         (void)fputs(help, stdout);
+        app_config_fini(&o.config);
         return WSC_OK;
     }
     /* Even a wrong command line starts MPI, so that the ranks end together and one speaks. */
@@ -255,6 +257,8 @@ enum wsc_err app_run(int argc, char **argv)
     }
     num_init(0);
     if (!rc) rc = load_and_run(comm, &o);
+    /* Before MPI ends: the first rank that exits with a failure takes the others with it. */
+    if (rc) app_report_error();
     comm_destroy(&comm);
     app_config_fini(&o.config);
     return rc;

@@ -72,10 +72,16 @@ static void print_errors(const char *message)
     }
 }
 
+void app_report_error(void)
+{
+    if (!reported) print_errors(wsc_err_message());
+    reported = true;
+}
+
 static int fail(enum wsc_err rc)
 {
     const char *trace = getenv("WSC_TRACE");
-    if (!reported) print_errors(wsc_err_message());
+    app_report_error();
     if (trace && *trace == '1') (void)fprintf(stderr, "%s\n", wsc_err_trace());
     return wsc_err_exit_status(rc);
 }

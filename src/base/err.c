@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 16384, TRACE_BYTES = 20480 };
+enum { MESSAGE_BYTES = 65536, TRACE_BYTES = 69632 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 static _Thread_local char trace[TRACE_BYTES];

@@ -294,11 +294,27 @@ static enum wsc_err raise_stuck(const struct comm *comm, const char *how)
     return WSC_RAISE(WSC_DEADLOCK, "rank %d: %s: %s", comm->rank, how, waits);
 }
 
-/* Nothing to run here: let MPI work, and give the processor to those who have work. */
+/* Give the processor to those who have work.  With more ranks than processors a waiting rank
+ * sleeps, longer each time up to a millisecond: a dozen that wake every few microseconds would
+ * take a processor of their own. */
+static void give_way(const struct comm *comm, int64_t spins)
+{
+    enum { FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 1000000, SPINS_PER_DOUBLING = 4 };
+    if (!comm->oversubscribed) {
+        (void)sched_yield();
+        return;
+    }
+    long ns = FIRST_NAP_NS;
+    for (int64_t i = 0; i < spins / SPINS_PER_DOUBLING && ns < LONGEST_NAP_NS; i++)
+        ns *= 2;
+    const struct timespec nap = {.tv_nsec = ns < LONGEST_NAP_NS ? ns : LONGEST_NAP_NS};
+    (void)nanosleep(&nap, NULL);
+}
+
+/* Nothing to run here: let MPI work. */
 static enum wsc_err wait_for_others(struct comm *comm)
 {
-    enum { SPINS = 64, NAP_NS = 50000 };
-    const struct timespec nap = {.tv_nsec = NAP_NS};
+    enum { SPINS = 64, LOOK_AT_CLOCK = 1024 };
     double since = wsc_clock_s();
     bool moved = false;
     for (int64_t spins = 0; !moved; spins++) {
@@ -306,11 +322,8 @@ static enum wsc_err wait_for_others(struct comm *comm)
         if (moved) break;
         if (!comm->n_requests) return raise_stuck(comm, "no role can move any more");
         if (spins < SPINS) continue;
-        if (comm->oversubscribed)
-            (void)nanosleep(&nap, NULL);
-        else
-            (void)sched_yield();
-        if (spins % 1024 == 0 && wsc_clock_s() - since > comm->stall_limit_s)
+        give_way(comm, spins - SPINS);
+        if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
             return raise_stuck(comm, "nothing has arrived for too long");
     }
     return WSC_OK;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All lines of one report must fit the message buffer of the error trace, 16 KiB. */
-enum { LINE_BYTES = 320 };
+/* All lines of one report must fit the message buffer of the error trace, 64 KiB. */
+enum { LINE_BYTES = 1024 };
 
 const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES])
 {
@@ -28,7 +28,10 @@ const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES])
 static int place(const struct conf_diag *d, struct conf_pos pos, const char *key, char *out,
                  size_t size)
 {
-    const char *file = strlen(d->file) > 96 ? d->file + strlen(d->file) - 96 : d->file;
+    /* A longer path keeps its end, which tells files apart. */
+    enum { MOST = 640 };
+    const size_t length = strlen(d->file);
+    const char *file = length > MOST ? d->file + length - MOST : d->file;
     const char *colon = key ? ": " : "";
     key = key ? key : "";
     if (pos.line > 0)

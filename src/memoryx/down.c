@@ -5,7 +5,29 @@
 
 #include <string.h>
 
-/* This shard's slices of the stage's tensors, one after the other, as they travel. */
+/* Master weights as they travel, by blocks on all threads. */
+struct pack_job {
+    enum num_format format;
+    char *to;
+    const float *w;
+    int64_t n;
+};
+enum { PACK_BLOCK = 1 << 16 };
+
+static void pack_block(void *ctx, int64_t i, int thread)
+{
+    const struct pack_job *job = ctx;
+    int64_t first = i * PACK_BLOCK, n = job->n - first;
+    char *to = job->to + first * num_format_bytes(job->format);
+    (void)thread;
+    if (n > PACK_BLOCK) n = PACK_BLOCK;
+    if (job->format == NUM_BF16)
+        num_fp32_to_bf16((uint16_t *)(void *)to, job->w + first, n);
+    else
+        memcpy(to, job->w + first, (size_t)n * sizeof(float));
+}
+
+/* This shard's slices of the stage's tensors, one after the other. */
 static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
     const struct model *model = mx->net->model;
@@ -16,10 +38,8 @@ static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf 
     char *to = comm_buf_data(*out);
     for (int v = 0; v < st->n_views; v++) {
         const struct memoryx_slice *s = &mx->slice[st->view[v].tensor];
-        if (model->format == NUM_BF16)
-            num_fp32_to_bf16((uint16_t *)(void *)to, s->w, s->n);
-        else if (s->n)
-            memcpy(to, s->w, (size_t)(s->n * elem_bytes));
+        struct pack_job job = {model->format, to, s->w, s->n};
+        num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, pack_block, &job);
         to += s->n * elem_bytes;
     }
     return WSC_OK;

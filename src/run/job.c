@@ -303,6 +303,7 @@ enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
     *report = true;
     enum wsc_err rc = set_up(&s, report);
     if (!rc) {
+        *report = true; /* from here on an error is this rank's own */
         rc = work(&s);
         if (rc) end_job(&s, rc);
     }

@@ -50,7 +50,8 @@ enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_por
         for (int f = 0; f < COMM_MSG_FIELDS; f++)
             if (part.field[f] > msg->field[f]) msg->field[f] = part.field[f];
     }
-    msg->bytes = stream_weight_bytes(net->model, stage); /* stripes are rounded up, the whole is not */
+    msg->bytes =
+        stream_weight_bytes(net->model, stage); /* stripes are rounded up, the whole is not */
     msg->payload = whole;
     return WSC_OK;
 }

@@ -17,6 +17,7 @@ static struct {
     test_fn fn;
 } cases[MAX_CASES];
 static int n_cases, my_rank, n_ranks;
+static const char *volatile running; /* name of the case in progress */
 
 void test_add(const char *suite, const char *name, test_fn fn)
 {
@@ -38,17 +39,19 @@ bool test_agree(bool ok)
 /* Only calls that a signal handler may make; mpirun ends the others when one rank has ended. */
 static void too_long(int signal_number)
 {
-    CU_pTest test = CU_get_current_test();
+    const char *name = running;
     static const char head[] = "mpi: time limit exceeded in ";
     (void)signal_number;
     (void)!write(STDERR_FILENO, head, sizeof head - 1);
-    if (test) (void)!write(STDERR_FILENO, test->pName, strlen(test->pName));
+    if (name) (void)!write(STDERR_FILENO, name, strlen(name));
     (void)!write(STDERR_FILENO, "\n", 1);
     _exit(3);
 }
 
 static void arm(void)
 {
+    CU_pTest test = CU_get_current_test();
+    running = test ? test->pName : NULL;
     (void)alarm(SECONDS_PER_CASE);
 }
 
@@ -112,8 +115,7 @@ static bool add_cases(const char *only)
     for (int i = 0; i < n_cases; i++) {
         if (!chosen(i, only)) continue;
         CU_pSuite s = CU_get_suite(cases[i].suite);
-        if (!s)
-            s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, arm, disarm);
+        if (!s) s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, arm, disarm);
         if (!s || !CU_add_test(s, cases[i].name, cases[i].fn)) return false;
     }
     return true;

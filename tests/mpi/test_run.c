@@ -32,10 +32,15 @@ static const char *data_dir(void)
     return dir;
 }
 
+static bool same_bytes(const void *a, const void *b, size_t n)
+{
+    return !memcmp(a, b, n);
+}
+
 /* Bits, not values: a NaN equals itself, and -0 is not 0. */
 static bool same_bits(double a, double b)
 {
-    return !memcmp(&a, &b, sizeof a);
+    return same_bytes(&a, &b, sizeof a);
 }
 
 static bool same_batch(const struct memoryx_batch *a, const struct memoryx_batch *b)
@@ -84,7 +89,7 @@ static bool shape_is_exact(const struct shape *s, const char *dir)
 {
     const char *const sets[] = {s->shards, s->fanout, s->granularity, NULL};
     struct small_config c;
-    struct small_result together, alone;
+    struct small_result together = {0}, alone = {0};
     enum wsc_err rc = small_config_init(&c, s->num_csx, sets);
     if (!rc) rc = small_run_alone(&c, STEPS, dir, &alone);
     if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());

@@ -39,8 +39,7 @@ static bool add_cases(const char *only)
     for (int i = 0; i < n_cases; i++) {
         if (*only && !strstr(cases[i].name, only) && !strstr(cases[i].suite, only)) continue;
         CU_pSuite s = CU_get_suite(cases[i].suite);
-        if (!s)
-            s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, arm, disarm);
+        if (!s) s = CU_add_suite_with_setup_and_teardown(cases[i].suite, NULL, NULL, arm, disarm);
         if (!s || !CU_add_test(s, cases[i].name, cases[i].fn)) return false;
     }
     return true;
@@ -50,8 +49,10 @@ static bool add_cases(const char *only)
 static void set_environment(void)
 {
     static const char *const name[] = {
-        "OMPI_ALLOW_RUN_AS_ROOT",           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
-        "OMPI_MCA_rmaps_base_oversubscribe", "OMPI_MCA_mpi_yield_when_idle",
+        "OMPI_ALLOW_RUN_AS_ROOT",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        "OMPI_MCA_rmaps_base_oversubscribe",
+        "OMPI_MCA_mpi_yield_when_idle",
         "OMPI_MCA_orte_execute_quiet",
     };
     for (int i = 0; i < (int)(sizeof name / sizeof *name); i++)

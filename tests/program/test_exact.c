@@ -76,8 +76,7 @@ TEST(exact, any_tree_and_any_number_of_shards)
         "--num_csx 5 --set cluster.memoryx.shards=1 --set cluster.swarmx.fanout=2",
         "--num_csx 7 --set cluster.memoryx.shards=12 --set cluster.swarmx.fanout=2",
         "--num_csx 7 --set cluster.memoryx.shards=3 --set cluster.swarmx.fanout=4",
-        "--num_csx 3 --set cluster.stream.granularity=matrix --set "
-        "train_input.micro_batch_size=1",
+        "--num_csx 3 --set cluster.stream.granularity=matrix --set train_input.micro_batch_size=1",
         "--num_csx 4 --set runconfig.num_wgt_servers=2 --set cluster.stream.prefetch_window=64KiB",
     };
     for (int i = 0; i < (int)(sizeof shape / sizeof *shape); i++) {

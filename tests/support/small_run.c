@@ -64,16 +64,17 @@ static int32_t draw(uint64_t i, int32_t below)
 enum wsc_err small_data_write(const char *dir, int64_t n)
 {
     char path[300];
+    const int64_t T = SMALL_T;
     int32_t *data;
-    TRY_NEW(data, WSC_MEM_TEST, n * 3 * SMALL_T);
-    for (int64_t i = 0; i < n * SMALL_T; i++) {
-        int32_t *sample = data + i / SMALL_T * 3 * SMALL_T + i % SMALL_T;
+    TRY_NEW(data, WSC_MEM_TEST, n * 3 * T);
+    for (int64_t i = 0; i < n * T; i++) {
+        int32_t *sample = data + i / T * 3 * T + i % T;
         sample[0] = draw((uint64_t)(3 * i), SMALL_V);
-        sample[SMALL_T] = draw((uint64_t)(3 * i + 1), 8) != 0;
-        sample[2 * SMALL_T] = draw((uint64_t)(3 * i + 2), SMALL_V);
+        sample[T] = draw((uint64_t)(3 * i + 1), 8) != 0;
+        sample[2 * T] = draw((uint64_t)(3 * i + 2), SMALL_V);
     }
     (void)snprintf(path, sizeof path, "%s/data.h5", dir);
-    enum wsc_err rc = store_samples_write(path, data, n, SMALL_T);
+    enum wsc_err rc = store_samples_write(path, data, n, T);
     wsc_free(data);
     return rc;
 }

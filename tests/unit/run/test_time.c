@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { STEPS = 6, MOST_STAGES = 64 };
 
@@ -41,7 +42,8 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
  *     up_i = max(end_i, max(min(begin_i + l + f_i, end_i), up_{i-1}) + g_s / R); end_i := up_i.
  * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
  * stages are updated in forward order behind the fixed latency u at rate U:
- *     r_0 = max(r_last of the step before, last gradient + u) + n_0 / U,  r_s = r_{s-1} + n_s / U. */
+ *     r_0 = max(r_last of the step before, last gradient + u) + n_0 / U,  r_s = r_{s-1} + n_s / U.
+ */
 
 struct form {
     const struct conf_cluster *cluster;
@@ -79,8 +81,7 @@ static void form_gradient(struct form *f, int stage, int64_t begin)
     int64_t first = begin + f->cluster->wafer.stage_latency_ps + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
-    f->up_free = most(f->now,
-                      most(first, f->up_free) + duration(bytes, mx->link_rate_bytes_per_s));
+    f->up_free = most(f->now, most(first, f->up_free) + duration(bytes, mx->link_rate_bytes_per_s));
     f->now = f->up_free;
     f->reduced = most(f->reduced, f->up_free + mx->link_latency_ps);
 }
@@ -162,17 +163,27 @@ TEST(run_time, one_wafer_is_the_closed_form)
     const char *const micro = "train_input.micro_batch_size=null";
     check_form((const char *const[]){ALONE, micro, NULL});
     check_form((const char *const[]){ALONE, micro, LARGER, NULL});
-    check_form((const char *const[]){ALONE, micro, LARGER, "cluster.stream.granularity=matrix",
-                                     NULL});
+    check_form(
+        (const char *const[]){ALONE, micro, LARGER, "cluster.stream.granularity=matrix", NULL});
     check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.link_rate=1 GB/s",
                                      "cluster.wafer.stage_latency=3 us", NULL});
-    check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.update_rate=1e6 params/s",
+    check_form((const char *const[]){ALONE, micro, LARGER,
+                                     "cluster.memoryx.update_rate=1e6 params/s",
                                      "model.share_embedding_weights=false", NULL});
 }
 
 /* ---- any cluster ----------------------------------------------------------------------------- */
 
-/* Every picosecond of a step is booked once. */
+/* Every picosecond of a step is booked once; *end is the sum of the steps so far. */
+static void check_parts(const struct memoryx_batch *b, int64_t *end)
+{
+    T_EQ(b->compute_ps + b->weights_wait_ps + b->reduce_wait_ps + b->boundary_ps, b->time_ps);
+    CU_ASSERT(b->compute_ps > 0 && b->weights_wait_ps >= 0 && b->reduce_wait_ps >= 0 &&
+              b->boundary_ps >= 0);
+    *end += b->time_ps;
+    T_EQ(*end, b->end.ps);
+}
+
 TEST(run_time, parts_add_up_to_the_step)
 {
     static const int counts[] = {1, 2, 3, 5, 16, 21};
@@ -181,15 +192,8 @@ TEST(run_time, parts_add_up_to_the_step)
     for (int i = 0; i < (int)(sizeof counts / sizeof *counts); i++) {
         int64_t end = 0;
         run_with(counts[i], sets, STEPS, &r);
-        for (int k = 0; k < STEPS; k++) {
-            const struct memoryx_batch *b = &r.batch[k];
-            T_EQ(b->compute_ps + b->weights_wait_ps + b->reduce_wait_ps + b->boundary_ps,
-                 b->time_ps);
-            CU_ASSERT(b->compute_ps > 0 && b->weights_wait_ps >= 0 && b->reduce_wait_ps >= 0 &&
-                      b->boundary_ps >= 0);
-            end += b->time_ps;
-            T_EQ(end, b->end.ps);
-        }
+        for (int k = 0; k < STEPS; k++)
+            check_parts(&r.batch[k], &end);
     }
 }
 
@@ -341,26 +345,38 @@ TEST(run_time, links_carry_the_bytes_of_the_plan)
 
 /* ---- values or none -------------------------------------------------------------------------- */
 
+static void check_same_times(const struct small_result *a, const struct small_result *b)
+{
+    for (int k = 0; k < STEPS; k++) {
+        T_EQ(a->batch[k].end.ps, b->batch[k].end.ps);
+        T_EQ(a->batch[k].compute_ps, b->batch[k].compute_ps);
+        T_EQ(a->batch[k].weights_wait_ps, b->batch[k].weights_wait_ps);
+        T_EQ(a->batch[k].reduce_wait_ps, b->batch[k].reduce_wait_ps);
+    }
+    T_EQ(a->bytes_down, b->bytes_down);
+    T_EQ(a->bytes_up, b->bytes_up);
+}
+
+static void check_values_and_none(int num_csx, const char *dir)
+{
+    const char *const sets[] = {"cluster.memoryx.shards=2", "train_input.micro_batch_size=1", NULL};
+    struct small_config c;
+    struct small_result with, without;
+    T_OK(small_config_init(&c, num_csx, sets));
+    T_OK(small_run_alone(&c, STEPS, dir, &with));
+    T_OK(small_run_alone(&c, STEPS, NULL, &without));
+    small_config_fini(&c);
+    CU_ASSERT(with.batch[0].has_values && !without.batch[0].has_values);
+    check_same_times(&with, &without);
+}
+
 TEST(run_time, values_change_no_time)
 {
     static const int counts[] = {1, 3, 8};
-    const char *const sets[] = {"cluster.memoryx.shards=2", "train_input.micro_batch_size=1", NULL};
-    T_OK(small_data_write(test_tmpdir(), 20));
-    for (int i = 0; i < 3; i++) {
-        struct small_config c;
-        struct small_result with, without;
-        T_OK(small_config_init(&c, counts[i], sets));
-        T_OK(small_run_alone(&c, STEPS, test_tmpdir(), &with));
-        T_OK(small_run_alone(&c, STEPS, NULL, &without));
-        small_config_fini(&c);
-        CU_ASSERT(with.batch[0].has_values && !without.batch[0].has_values);
-        for (int k = 0; k < STEPS; k++) {
-            T_EQ(with.batch[k].end.ps, without.batch[k].end.ps);
-            T_EQ(with.batch[k].compute_ps, without.batch[k].compute_ps);
-            T_EQ(with.batch[k].weights_wait_ps, without.batch[k].weights_wait_ps);
-            T_EQ(with.batch[k].reduce_wait_ps, without.batch[k].reduce_wait_ps);
-        }
-        T_EQ(with.bytes_down, without.bytes_down);
-        T_EQ(with.bytes_up, without.bytes_up);
-    }
+    char dir[128];
+    (void)snprintf(dir, sizeof dir, "%s/small_run", test_tmpdir());
+    CU_ASSERT_FATAL(mkdir(dir, 0700) == 0);
+    T_OK(small_data_write(dir, 20));
+    for (int i = 0; i < 3; i++)
+        check_values_and_none(counts[i], dir);
 }

@@ -35,19 +35,20 @@ static int64_t reach(int64_t n)
     return span;
 }
 
-/* A list with the leaf sums of [first, end), leaf by leaf. */
-static void append_leaves(struct comm *comm, struct stream_sums *s, int64_t first, int64_t end,
-                          int64_t n)
+static bool same_bytes(const void *a, const void *b, size_t n)
 {
-    for (int64_t leaf = first; leaf < end; leaf++) {
-        struct comm_buf *buf = NULL;
-        struct num_nodes one;
-        T_OK(comm_buf_create(comm, &buf, ELEMS * (int64_t)sizeof(float)));
-        for (int e = 0; e < ELEMS; e++)
-            ((float *)comm_buf_data(buf))[e] = leaf_value(leaf, e);
-        num_nodes_of_range(&one, leaf, leaf + 1, n);
-        stream_sums_append(s, &one, n, ELEMS, buf);
-    }
+    return !memcmp(a, b, n);
+}
+
+static void append_leaf(struct comm *comm, struct stream_sums *s, int64_t leaf, int64_t n)
+{
+    struct comm_buf *buf = NULL;
+    struct num_nodes one;
+    T_OK(comm_buf_create(comm, &buf, ELEMS * (int64_t)sizeof(float)));
+    for (int e = 0; e < ELEMS; e++)
+        ((float *)comm_buf_data(buf))[e] = leaf_value(leaf, e);
+    num_nodes_of_range(&one, leaf, leaf + 1, n);
+    stream_sums_append(s, &one, n, ELEMS, buf);
 }
 
 /* One part of the batch, packed as it travels, then taken into the joint list. */
@@ -57,12 +58,13 @@ static void append_part(struct comm *comm, struct stream_sums *joint, int64_t fi
     struct stream_sums part = {0};
     struct comm_buf *packed = NULL;
     struct num_nodes nodes;
-    append_leaves(comm, &part, first, end, n);
+    for (int64_t leaf = first; leaf < end; leaf++)
+        append_leaf(comm, &part, leaf, n);
     num_nodes_of_range(&nodes, first, end, n);
     T_EQ(part.nodes.n, nodes.n);
     T_OK(stream_sums_pack(&part, comm, ELEMS, &packed));
     T_EQ(part.nodes.n, 0);
-    T_EQ(comm_buf_bytes(packed), nodes.n * ELEMS * (int64_t)sizeof(float));
+    T_EQ(comm_buf_bytes(packed), (int64_t)nodes.n * ELEMS * (int64_t)sizeof(float));
     stream_sums_append(joint, &nodes, n, ELEMS, packed);
 }
 
@@ -87,7 +89,7 @@ static bool cut_gives_tree(struct comm *comm, int64_t n, int cut)
     bool same = joint.nodes.n == 1;
     for (int e = 0; same && e < ELEMS; e++) {
         const float expected = tree(0, reach(n), n, e);
-        same = !memcmp(&expected, &joint.vector[0][e], sizeof expected);
+        same = same_bytes(&expected, &joint.vector[0][e], sizeof expected);
     }
     stream_sums_clear(&joint);
     return same;
@@ -115,7 +117,7 @@ TEST(stream_sums, another_order_would_show)
         for (int64_t leaf = 0; leaf < n; leaf++)
             straight += leaf_value(leaf, 0);
         const float canonical = tree(0, reach(n), n, 0);
-        n_other += memcmp(&straight, &canonical, sizeof straight) != 0;
+        n_other += !same_bytes(&straight, &canonical, sizeof straight);
     }
     CU_ASSERT(n_other > MOST_LEAVES / 4);
 }
@@ -143,8 +145,8 @@ TEST(stream_sums, losses_and_scalars_follow_the_tree)
             stream_scalars_append(&scalars, &one, n, &value);
         }
         const double expected = scalar_tree(0, reach(n), n);
-        CU_ASSERT(!memcmp(&losses.sum[0].loss_sum, &expected, sizeof expected));
-        CU_ASSERT(!memcmp(&scalars.sum[0], &expected, sizeof expected));
+        CU_ASSERT(same_bytes(&losses.sum[0].loss_sum, &expected, sizeof expected));
+        CU_ASSERT(same_bytes(&scalars.sum[0], &expected, sizeof expected));
         T_EQ(losses.sum[0].n_tokens, n * (n - 1) / 2);
         T_EQ(losses.sum[0].n_correct, n);
     }

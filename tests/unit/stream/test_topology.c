@@ -81,16 +81,21 @@ static bool tree_is_right(const struct stream_topology *t)
     return leaves_are_right(t);
 }
 
+static bool holds_for(int n_wafers, int fanout, bool (*check)(const struct stream_topology *t))
+{
+    struct stream_topology *t = NULL;
+    T_OK(stream_topology_create(&t, SHARDS, n_wafers, fanout));
+    const bool holds = check(t);
+    stream_topology_destroy(&t);
+    return holds;
+}
+
 static void for_all(bool (*check)(const struct stream_topology *t))
 {
     int n_wrong = 0;
     for (int fanout = LEAST_FANOUT; fanout <= MOST_FANOUT; fanout++)
-        for (int n = 1; n <= MOST_WAFERS; n++) {
-            struct stream_topology *t = NULL;
-            T_OK(stream_topology_create(&t, SHARDS, n, fanout));
-            n_wrong += !check(t);
-            stream_topology_destroy(&t);
-        }
+        for (int n = 1; n <= MOST_WAFERS; n++)
+            n_wrong += !holds_for(n, fanout, check);
     T_EQ(n_wrong, 0);
     T_EQ(wsc_mem_in_use(WSC_MEM_STREAM), 0);
 }

@@ -1,0 +1,1 @@
+data --input "$TMP/none.txt" --out "$TMP/o"

@@ -1,0 +1,1 @@
+data --out "$TMP/o"

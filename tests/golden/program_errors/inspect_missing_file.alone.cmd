@@ -1,0 +1,1 @@
+inspect "$TMP/none.mdl"

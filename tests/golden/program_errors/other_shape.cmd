@@ -1,0 +1,2 @@
+"$WSC" run --params configs/params/tiny.yaml --model_dir "$TMP/m" --set train_input.data_dir="$DATA/train" --set eval_input.data_dir="$DATA/val" --num_steps 1 --set runconfig.checkpoint_steps=1 >"$TMP/log"
+run --params configs/params/tiny.yaml --model_dir "$TMP/m" --set train_input.data_dir="$DATA/train" --set eval_input.data_dir="$DATA/val" --set model.hidden_size=32 --checkpoint_path "$TMP/m/checkpoint_1.mdl"

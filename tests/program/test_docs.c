@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Commands that the documentation shows are commands that exist: every line of a ```sh block that
+ * runs build/wsc, alone or under mpirun, is given to the program with --help behind it, so that
+ * its options are read and nothing is done; a `run` whose params are in the tree is validated as
+ * well.  A line `# test: skip`, before a block or in it, leaves out what follows in that block. */
+#include "../support/test.h"
+#include "spawn.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COMMAND_BYTES = 4096 };
+
+static int n_commands;
+
+/* ---- a command line -------------------------------------------------------------------------- */
+
+/* Where the program's own words begin: behind the last build/wsc outside of $( ), NULL if none. */
+static char *program_words(char *line)
+{
+    char *found = NULL;
+    int depth = 0;
+    for (char *at = line; *at; at++) {
+        if (!strncmp(at, "$(", 2)) depth++;
+        if (*at == ')' && depth) depth--;
+        if (!depth && !strncmp(at, "build/wsc", 9) && strchr(" \t", at[9]) && at[9]) found = at + 9;
+    }
+    return found;
+}
+
+/* Cut at the first pipe, redirection or comment: what comes after is not the program's. */
+static void cut_at_shell(char *words)
+{
+    char quote = 0;
+    for (char *at = words; *at; at++) {
+        if (quote) {
+            if (*at == quote) quote = 0;
+            continue;
+        }
+        if (*at == '\'' || *at == '"') quote = *at;
+        const bool comment = *at == '#' && at > words && at[-1] == ' ';
+        if (!strchr("|>;&", *at) && !comment) continue;
+        *at = '\0';
+        return;
+    }
+}
+
+static bool params_exist(const char *words)
+{
+    char path[512];
+    const char *at = strstr(words, "--params ");
+    if (!at) return false;
+    at += strlen("--params ");
+    (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(at, " \t"), at);
+    return !access(path, R_OK);
+}
+
+static void check_command(const char *file, int line_number, char *line)
+{
+    char *words = program_words(line);
+    if (!words) return;
+    cut_at_shell(words);
+    n_commands++;
+    bool ok = spawn_ok("\"$WSC\" %s --help", words);
+    if (!strncmp(words, " run ", 5) && params_exist(words))
+        ok = spawn_ok("\"$WSC\" %s --validate_only", words) && ok;
+    if (!ok) (void)fprintf(stderr, "%s:%d: build/wsc%s\n", file, line_number, words);
+    CU_ASSERT(ok);
+}
+
+/* ---- a file of documentation ----------------------------------------------------------------- */
+
+struct reader {
+    const char *file;
+    int line_number;
+    bool in_block, skip, skip_next;
+    char command[COMMAND_BYTES]; /* with continued lines joined */
+};
+
+static bool begins(const char *line, const char *with)
+{
+    return !strncmp(line + strspn(line, " \t"), with, strlen(with));
+}
+
+/* Prose, or the fence of a block. */
+static void take_outside(struct reader *r, const char *line)
+{
+    if (strstr(line, "test: skip")) {
+        r->skip_next = true;
+    } else if (begins(line, "```")) {
+        r->in_block = true;
+        r->skip = r->skip_next || !(begins(line, "```sh") || begins(line, "```bash"));
+        r->skip_next = false;
+    } else if (line[strspn(line, " \t")]) {
+        r->skip_next = false;
+    }
+}
+
+static void take_inside(struct reader *r, char *line)
+{
+    if (begins(line, "```")) {
+        r->in_block = false;
+        r->command[0] = '\0';
+        return;
+    }
+    if (strstr(line, "# test: skip")) r->skip = true;
+    if (r->skip || begins(line, "#")) return;
+    const size_t used = strlen(r->command), n = strlen(line);
+    const bool goes_on = n && line[n - 1] == '\\';
+    if (goes_on) line[n - 1] = ' ';
+    (void)snprintf(r->command + used, sizeof r->command - used, "%s", line);
+    if (goes_on) return;
+    check_command(r->file, r->line_number, r->command);
+    r->command[0] = '\0';
+}
+
+static void check_file(const char *path)
+{
+    char *line = NULL;
+    size_t size = 0;
+    struct reader r = {.file = path};
+    FILE *f = fopen(path, "r");
+    while (f && getline(&line, &size, f) > 0) {
+        r.line_number++;
+        line[strcspn(line, "\r\n")] = '\0';
+        if (r.in_block)
+            take_inside(&r, line);
+        else
+            take_outside(&r, line);
+    }
+    free(line);
+    if (f) (void)fclose(f);
+}
+
+TEST(docs, commands_of_the_documentation_are_accepted)
+{
+    check_file("README.md");
+    check_file("CONTRIBUTING.md");
+    DIR *folder = opendir("docs");
+    for (struct dirent *e = folder ? readdir(folder) : NULL; e; e = readdir(folder)) {
+        char path[300];
+        const char *dot = strrchr(e->d_name, '.');
+        (void)snprintf(path, sizeof path, "docs/%.255s", e->d_name);
+        if (dot && !strcmp(dot, ".md")) check_file(path);
+    }
+    if (folder) (void)closedir(folder);
+}
+
+/* The reader itself: what it must find, join, cut and leave out. */
+TEST(docs, the_reader_finds_what_it_should)
+{
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/page.md", test_tmpdir());
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fputs("build/wsc not-in-a-block\n"
+                "```sh\n"
+                "make\n"
+                "build/wsc ranks --num_csx 4 | cat   # a comment\n"
+                "mpirun -n $(build/wsc ranks --num_csx 2) build/wsc run \\\n"
+                "    --params configs/params/tiny.yaml --num_csx 2\n"
+                "```\n"
+                "# test: skip\n"
+                "```sh\n"
+                "build/wsc nonsense\n"
+                "```\n"
+                "```c\n"
+                "build/wsc nonsense\n"
+                "```\n"
+                "```sh\n"
+                "# test: skip\n"
+                "build/wsc nonsense\n"
+                "```\n"
+                "```bash\n"
+                "OMP_NUM_THREADS=2 build/wsc inspect configs/params/tiny.yaml >/dev/null\n"
+                "```\n",
+                f);
+    (void)fclose(f);
+    const int before = n_commands;
+    check_file(path);
+    T_EQ(n_commands - before, 3);
+    char line[] = "mpirun -n 2 build/wsc run --set 'a|b' > log";
+    char *words = program_words(line);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(words);
+    cut_at_shell(words);
+    T_STR(words, " run --set 'a|b' ");
+}

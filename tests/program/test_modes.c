@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every command does what its help says: what it prints, which files it writes. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+static long long file_size(const char *dir, const char *name)
+{
+    char path[300];
+    struct stat info;
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return stat(path, &info) ? -1 : (long long)info.st_size;
+}
+
+/* A trained model of 20 steps, made once: its folder. */
+static const char *trained(void)
+{
+    static char dir[160];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("trained"));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_csx 2 --model_dir %s", job_tiny(), dir));
+    return dir;
+}
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+TEST(modes, training_prints_the_lines_and_writes_the_files)
+{
+    struct spawn_result r;
+    const char *dir = job_path("train");
+    spawn_run(&r, "%s --num_csx 2 --model_dir %s --json", job_tiny(), dir);
+    T_EQ(r.status, 0);
+    T_EQ(count(r.out, "INFO:   | Train Device=CSX, Step="), 20);
+    T_EQ(count(r.out, " samples/sec, GlobalRate="), 20);
+    T_EQ(count(r.out, "Saved checkpoint "), 2);
+    T_EQ(count(r.out, "Training completed successfully!"), 1);
+    T_EQ(count(r.out, "Processed 160 sample(s) in "), 1);
+    T_EQ(count(r.out, "\"num_csx\": 2"), 1);
+    static const char *const file[] = {"run.log", "metrics.jsonl", "performance.json",
+                                       "checkpoint_10.mdl", "checkpoint_20.mdl"};
+    for (int i = 0; i < (int)(sizeof file / sizeof *file); i++)
+        CU_ASSERT(file_size(dir, file[i]) > 0);
+    spawn_free(&r);
+}
+
+/* The text after @p key to the end of its line. */
+static void line_after(const char *text, const char *key, char value[64])
+{
+    const char *at = strstr(text, key);
+    (void)snprintf(value, 64, "%s", "");
+    if (at)
+        (void)snprintf(value, 64, "%.*s", (int)strcspn(at + strlen(key), "\n"), at + strlen(key));
+}
+
+static void evaluate(const char *launch, int num_csx, char loss[64])
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s %s --mode eval --num_csx %d --checkpoint_path %s/checkpoint_20.mdl "
+              "--model_dir %s",
+              launch, job_tiny(), num_csx, trained(), job_path("eval"));
+    T_EQ(r.status, 0);
+    T_EQ(count(r.out, "INFO:   | Eval Device=CSX, Step="), 4);
+    T_EQ(count(r.out, "Metric: eval/accuracy = "), 1);
+    T_EQ(count(r.out, "Metric: eval/lm_perplexity = "), 1);
+    T_EQ(count(r.out, "Evaluation completed successfully!"), 1);
+    line_after(r.out, "Avg Eval Loss: ", loss);
+    spawn_free(&r);
+}
+
+TEST(modes, evaluation_is_the_same_on_any_number_of_systems)
+{
+    char one[64], other[64];
+    evaluate("", 1, one);
+    CU_ASSERT(strtod(one, NULL) > 0.5 && strtod(one, NULL) < 5);
+    evaluate("", 3, other);
+    T_STR(other, one);
+    evaluate("mpirun --quiet -n 4", 5, other);
+    T_STR(other, one);
+}
+
+TEST(modes, train_and_eval_evaluates_between_the_steps)
+{
+    struct job_metrics alone, m;
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("both"));
+    spawn_run(&r, "%s --mode train_and_eval --num_csx 2 --model_dir %s", job_tiny(), dir);
+    T_EQ(r.status, 0);
+    T_EQ(count(r.out, "Avg Eval Loss: "), 2);
+    T_EQ(count(r.out, "| Eval Device=CSX, Step=10,"), 4);
+    T_EQ(count(r.out, "| Eval Device=CSX, Step=20,"), 4);
+    /* Looking does not change what is looked at. */
+    CU_ASSERT(job_read(dir, &m) && job_read(trained(), &alone) && job_same_values(&m, &alone));
+    spawn_free(&r);
+}
+
+static char *generate(const char *launch, const char *options)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s %s --mode generate --checkpoint_path %s/checkpoint_20.mdl --model_dir %s "
+              "--prompt 'the cat' --prompt 'a red mat. ' --max_new_tokens 24 %s | grep -v INFO:",
+              launch, job_tiny(), trained(), job_path("generate"), options);
+    T_EQ(r.status, 0);
+    char *text = r.out;
+    r.out = NULL;
+    spawn_free(&r);
+    return text;
+}
+
+TEST(modes, greedy_texts_continue_the_prompts_the_same_everywhere)
+{
+    static const struct {
+        const char *launch, *options;
+    } other[] = {{"", "--temperature 0 --num_csx 2"},
+                 {"", "--temperature 0 --num_csx 5 --set cluster.memoryx.shards=2"},
+                 {"mpirun --quiet -n 3", "--temperature 0 --num_csx 2"}};
+    char *one = generate("", "--temperature 0 --num_csx 1");
+    T_EQ(strncmp(one, "the cat", 7), 0);
+    const char *second = strstr(one, "\na red mat. ");
+    CU_ASSERT_PTR_NOT_NULL(second);
+    CU_ASSERT(strlen(one) >= 7 + 24 + 1 + 11 + 24);
+    for (int i = 0; i < 3; i++) {
+        char *text = generate(other[i].launch, other[i].options);
+        T_STR(text, one);
+        free(text);
+    }
+    free(one);
+}
+
+TEST(modes, drawn_texts_are_a_function_of_the_seed)
+{
+    char *one = generate("", "--temperature 1 --seed 5 --num_csx 1");
+    char *same = generate("", "--temperature 1 --seed 5 --num_csx 3");
+    char *other = generate("", "--temperature 1 --seed 6 --num_csx 1");
+    T_STR(same, one);
+    CU_ASSERT(strcmp(other, one) != 0);
+    free(one);
+    free(same);
+    free(other);
+}
+
+TEST(modes, dry_runs_write_nothing)
+{
+    static const char *const option[] = {"--validate_only", "--compile_only", "--print_placement",
+                                         "--validate_only --json"};
+    static const char *const says[] = {"hidden_size: 64", "lanes", "[MemoryX shard 0]",
+                                       "\"params\": 120576"};
+    for (int i = 0; i < 4; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("dry");
+        spawn_run(&r, "%s --num_csx 3 --model_dir %s %s", job_tiny(), dir, option[i]);
+        T_EQ(r.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, says[i]));
+        CU_ASSERT(file_size(dir, ".") < 0);
+        spawn_free(&r);
+    }
+}
+
+TEST(modes, every_role_has_a_rank_in_the_placement)
+{
+    struct spawn_result r;
+    spawn_run(&r, "mpirun --quiet -n 17 %s --num_csx 4 --print_placement", job_tiny());
+    T_EQ(r.status, 0);
+    T_EQ(count(r.out, "rank "), 17);
+    T_EQ(count(r.out, "["), 17);
+    spawn_free(&r);
+}
+
+/* ---- the other commands ---------------------------------------------------------------------- */
+
+TEST(modes, scale_writes_table_plot_and_report)
+{
+    struct spawn_result r;
+    const char *dir = job_path("scale");
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml,configs/params/gpt3_1p3b.yaml "
+              "--num_csx 1,4,16 --out %s && cat %s/scaling.csv",
+              dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.out, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
+                      "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,reduce_wait_ps,"
+                      "boundary_ps,mfu,joules_per_token"));
+    T_EQ(count(r.out, "\ntiny,120576,"), 3);
+    T_EQ(count(r.out, "\ngpt3_1p3b,"), 3);
+    CU_ASSERT(file_size(dir, "scaling.svg") > 1000 && file_size(dir, "report.html") > 1000);
+    CU_ASSERT(file_size(dir, "scaling.png") > 1000);
+    spawn_free(&r);
+}
+
+static void check_inspect(const char *file, const char *says)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" inspect %s", file);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, says));
+    T_STR(r.err, "");
+    spawn_free(&r);
+}
+
+TEST(modes, inspect_knows_every_kind_of_file)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/checkpoint_20.mdl", trained());
+    check_inspect(path, "global step 20");
+    check_inspect(path, "model.transformer_decoder.layers.1.self_attn.proj_q_dense_layer.weight");
+    (void)snprintf(path, sizeof path, "%s/train/*.h5", job_data());
+    check_inspect(path, "samples of 64 tokens, 3 rows each");
+    check_inspect("configs/params/tiny.yaml", "num_hidden_layers: 2");
+    check_inspect("configs/cluster/cs2.yaml", "cluster of CS-2");
+}
+
+/* 12 shards, the nodes of a tree of fan-out 4, the wafers. */
+TEST(modes, ranks_counts_the_roles)
+{
+    static const int n_ranks[][2] = {{1, 12 + 0 + 1},    {2, 12 + 1 + 2},     {4, 12 + 1 + 4},
+                                     {5, 12 + 3 + 5},    {16, 12 + 5 + 16},   {64, 12 + 21 + 64},
+                                     {65, 12 + 25 + 65}, {192, 12 + 64 + 192}};
+    for (int i = 0; i < (int)(sizeof n_ranks / sizeof *n_ranks); i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" ranks --num_csx %d", n_ranks[i][0]);
+        T_EQ(r.status, 0);
+        T_EQ(strtol(r.out, NULL, 10), n_ranks[i][1]);
+        spawn_free(&r);
+    }
+}
+
+TEST(modes, help_of_every_command_shows_an_example)
+{
+    static const char *const command[] = {"", "run", "scale", "data", "inspect", "ranks"};
+    for (int i = 0; i < (int)(sizeof command / sizeof *command); i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" %s --help", command[i]);
+        T_EQ(r.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "example"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "usage: wsc"));
+        T_STR(r.err, "");
+        spawn_free(&r);
+    }
+    CU_ASSERT(spawn_ok("\"$WSC\" --version"));
+}
+
+/* What `wsc --help` lists exists and has a help of its own. */
+TEST(modes, help_lists_commands_that_exist)
+{
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s", job_path("commands"));
+    CU_ASSERT(
+        spawn_ok("\"$WSC\" --help | sed -n 's/^  \\([a-z][a-z]*\\)   *[a-z].*/\\1/p' >%s", path));
+    CU_ASSERT(spawn_ok("test $(wc -l <%s) -ge 5", path));
+    CU_ASSERT(spawn_ok("while read -r c; do \"$WSC\" \"$c\" --help || exit 1; done <%s", path));
+}
