@@ -102,7 +102,7 @@ check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 asan:
 	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
 ## golden-update: rewrite the expected messages and figures of tests/golden; look at the diff
-golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program
+golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_GOLDEN_UPDATE=1 $(BUILD)/tests/unit golden; \
 	WSC_GOLDEN_UPDATE=1 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program golden; git diff --stat tests/golden
 

@@ -16,6 +16,8 @@ struct hw {
 /** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers; @p cycles >= 0, less than
  *  106 days, clock at most 1 THz. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
+/** Time from the edge of the wafer to its farthest PE: one hop per column and row. */
+int64_t hw_drain_ps(const struct hw *hw);
 /** PEs of one wafer. */
 int64_t hw_n_pes(const struct hw *hw);
 /** SRAM that activations may use, bytes: of one PE, of one wafer. */

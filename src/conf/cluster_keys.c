@@ -54,8 +54,6 @@ static const struct conf_key keys[] = {
      DOC("off-wafer links, one direction")},
     {FIELD("wafer.stage_latency", wafer.stage_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
      DOC("fixed cost of starting a stage")},
-    {FIELD("wafer.drain_latency", wafer.drain_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
-     DOC("edge of the wafer to the farthest PE")},
     {FIELD("wafer.peak", wafer.peak_flop_per_s), QUANTITY(FLOPS), RANGE(1, MAX_RATE * 9),
      DOC("dense 16-bit peak, for the utilisation that is reported")},
     {FIELD("wafer.system_power", wafer.system_power_w), QUANTITY(POWER), RANGE(0, MAX_POWER),

@@ -22,7 +22,7 @@ static enum wsc_err read_all(FILE *f, const char *path, char **bytes, size_t *n_
         n += fread(*bytes + n, 1, STEP_BYTES, f);
         if (ferror(f)) return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
         if (n > MAX_BYTES)
-            return WSC_RAISE(WSC_IO, "%s: larger than %d MiB, which no configuration is", path,
+            return WSC_RAISE(WSC_CONFIG, "%s: larger than %d MiB, which no configuration is", path,
                              MAX_BYTES >> 20);
     } while (!feof(f));
     (*bytes)[n] = '\0';
@@ -35,7 +35,7 @@ enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes)
     *bytes = NULL;
     *n_bytes = 0;
     FILE *f = fopen(path, "rb");
-    if (!f) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    if (!f) return WSC_RAISE(WSC_CONFIG, "%s: cannot be opened: %s", path, strerror(errno));
     enum wsc_err rc = read_all(f, path, bytes, n_bytes);
     (void)fclose(f);
     if (rc) {

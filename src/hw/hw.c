@@ -31,6 +31,12 @@ double hw_io_cycles(const struct hw *hw, double bytes)
     return bytes * ((double)w->clock_hz / (double)w->io_rate_bytes_per_s);
 }
 
+int64_t hw_drain_ps(const struct hw *hw)
+{
+    const struct conf_wafer *w = &hw->cluster->wafer;
+    return hw_cycles_to_ps(hw, (w->pe_cols + w->pe_rows) * w->hop_cycles);
+}
+
 int64_t hw_n_pes(const struct hw *hw)
 {
     return hw->cluster->wafer.pe_cols * hw->cluster->wafer.pe_rows;

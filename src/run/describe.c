@@ -122,8 +122,8 @@ static enum wsc_err print_plan(const struct run_cluster *c)
                  "  lanes                %d\n"
                  "  micro-batch          %lld sequences per system, %lld per step\n"
                  "  recomputation        %s\n"
-                 "  activations kept     %s of %s SRAM per system\n"
-                 "  spill per sequence   %lld bytes\n",
+                 "  activations kept     %s per system; the SRAM has %s for them\n"
+                 "  of each sequence     %lld bytes go to the activation servers\n",
                  c->net->topology->n_wafers, c->hw.cluster->name, plan.lanes,
                  (long long)plan.micro_batch, (long long)batch.n_micro,
                  plan.recompute ? "on" : "off", kept, have,

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 static bool trains(const struct run_state *s)
 {
@@ -203,6 +204,9 @@ static enum wsc_err train(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
     if (s->job->values && rc->save_initial_checkpoint && s->step == 0) TRY(run_save(s));
+    if (s->step == s->last_step)
+        WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
+                    (long long)s->step);
     if (comm_rank(s->comm) == 0) report_progress_start("train", s->last_step - s->first_step);
     while (s->step < s->last_step) {
         TRY(train_to(s, next_stop(s)));
@@ -291,8 +295,13 @@ static void tear_down(struct run_state *s)
 /* An error in the middle of a run is this rank's alone; the others wait for its messages. */
 static void end_job(const struct run_state *s, enum wsc_err rc)
 {
+    enum { PER_RANK_NS = 20000000, MOST_RANKS = 40 };
+    const int rank = comm_rank(s->comm);
     if (comm_size(s->comm) == 1) return;
     report_progress_end();
+    /* Several ranks may fail over the same thing; the first that speaks ends the others. */
+    const struct timespec turn = {.tv_nsec = (rank < MOST_RANKS ? rank : MOST_RANKS) * PER_RANK_NS};
+    (void)nanosleep(&turn, NULL);
     (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
     comm_abort(wsc_err_exit_status(rc));
 }

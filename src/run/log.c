@@ -144,7 +144,7 @@ void run_log_start(const struct run_state *s)
     const int64_t b = s->train_batch.batch_size;
     char params[32];
     report_si(params, sizeof params, (double)c->model->n_params);
-    WSC_INFO("%sparameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s",
+    WSC_INFO("%s parameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s",
              params, c->model->n_stages, t->n_wafers, c->hw.cluster->name, t->n_nodes,
              t->n_nodes == 1 ? "" : "s", t->n_shards, t->n_shards == 1 ? "" : "s",
              comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");

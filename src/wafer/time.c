@@ -51,7 +51,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weight
     int64_t cycles = kernels_stage_cycles(hw, model, plan, v->stage, v->backward, v->n_samples);
     spend(c, &c->compute_ps, vtime_add(start, hw_cycles_to_ps(hw, cycles)));
     /* Weights are never stored: the last of them, and what spills, must have passed. */
-    spend(c, &c->weights_wait_ps, vtime_add(weights->span.last, wafer->drain_latency_ps));
+    spend(c, &c->weights_wait_ps, vtime_add(weights->span.last, hw_drain_ps(hw)));
     int64_t spill = kernels_spill_bytes(model, plan, v->stage, v->n_samples);
     int64_t spill_ps = vtime_duration_ps(spill, wafer->io_rate_bytes_per_s);
     spend(c, &c->weights_wait_ps, vtime_add(begin, spill_ps));

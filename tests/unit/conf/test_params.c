@@ -343,7 +343,7 @@ TEST(conf_params, shipped_files_have_the_published_sizes)
                                            {"gpt3_175b", 175e9, 3e-3, 1472},
                                            {"gpt3_1t", 1008e9, 1e-4, 256},
                                            {"tiny", 120576, 0, 8},
-                                           {"default", 4870144, 0, 16}};
+                                           {"default", 4870144, 0, 4}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         check_shipped(&files[i]);
 }
@@ -364,9 +364,9 @@ TEST(conf_file, missing_folder_and_huge_files_are_refused)
 {
     char *bytes, path[128];
     size_t n;
-    CU_ASSERT_EQUAL(conf_read_file("no/such/file.yaml", &bytes, &n), WSC_IO);
+    CU_ASSERT_EQUAL(conf_read_file("no/such/file.yaml", &bytes, &n), WSC_CONFIG);
     T_STR(wsc_err_message(), "no/such/file.yaml: cannot be opened: No such file or directory");
-    CU_ASSERT_EQUAL(conf_read_file("configs", &bytes, &n), WSC_IO);
+    CU_ASSERT_EQUAL(conf_read_file("configs", &bytes, &n), WSC_CONFIG);
     CU_ASSERT_PTR_NULL(bytes);
     (void)snprintf(path, sizeof path, "%s/huge.yaml", test_tmpdir());
     FILE *f = fopen(path, "w");
@@ -374,6 +374,6 @@ TEST(conf_file, missing_folder_and_huge_files_are_refused)
     (void)fseek(f, 17L << 20, SEEK_SET);
     (void)fputc('x', f);
     (void)fclose(f);
-    CU_ASSERT_EQUAL(conf_read_file(path, &bytes, &n), WSC_IO);
+    CU_ASSERT_EQUAL(conf_read_file(path, &bytes, &n), WSC_CONFIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "larger than 16 MiB"));
 }

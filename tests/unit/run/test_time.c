@@ -98,7 +98,7 @@ static void form_transfer(struct form *f, int stage, bool backward)
         kernels_stage_cycles(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
     const int64_t spill = kernels_spill_bytes(f->model, f->plan, stage, f->n_samples);
     f->now = begin + wafer->stage_latency_ps + cycles_ps(f, cycles);
-    f->now = most(f->now, f->down_free + mx->link_latency_ps + wafer->drain_latency_ps);
+    f->now = most(f->now, f->down_free + mx->link_latency_ps + hw_drain_ps(&f->hw));
     f->now = most(f->now, begin + duration(spill, wafer->io_rate_bytes_per_s));
     if (backward) form_gradient(f, stage, begin);
 }
@@ -228,7 +228,6 @@ static const struct {
     {"cluster.swarmx.latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
     {"cluster.swarmx.add_latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
     {"cluster.wafer.stage_latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
-    {"cluster.wafer.drain_latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
 };
 
 static void check_better(int i, int num_csx, const char *grain)
