@@ -82,11 +82,17 @@ def execute(command, env, log):
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"{' '.join(command)}: exit status {process.returncode}, see {log}")
+        with open(log, encoding="utf-8") as errors:
+            said = errors.read()[-2000:].strip()
+        raise RunFailed(f"{' '.join(command)}: exit status {process.returncode}: {said}")
     busy_after, total_after = processor_seconds()
     cpu = usage.ru_utime + usage.ru_stime
     others = (busy_after - busy - cpu) / max(total_after - total, 1e-3)
     return output, cpu, max(others, 0.0)
+
+
+class RunFailed(Exception):
+    pass
 
 
 class Bench:
@@ -221,6 +227,11 @@ def show(result):
           f"{leaf:7.0f} {100 * result['others']:6.0f} %", flush=True)
 
 
+def save(bench, results):
+    with open(bench.path("train.json"), "w", encoding="utf-8") as file:
+        json.dump(results, file, indent=1)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--wsc", required=True)
@@ -236,18 +247,28 @@ def main():
     bench, names = Bench(args), args.case or list(CASES)
     kinds = sorted({CASES[name][0] for name in names}, reverse=True)
     results = {"flop_per_token": FLOP_PER_TOKEN, "cases": []}
-    results["verification"] = {kind: bench.verify(kind) for kind in kinds}
+    try:
+        results["verification"] = {kind: bench.verify(kind) for kind in kinds}
+    except RunFailed as failure:
+        sys.exit(str(failure))
     results["valid"] = all(v["valid"] for v in results["verification"].values())
-    if results["valid"]:
+    if not results["valid"]:
+        names = []  # what differs is not worth timing
+    else:
         print(f"{'tokens/s':<19} {'wsc':>16} {'PyTorch':>18} {'ratio':>18} {'per CPU s':>11} "
               f"{'of peak':>7} {'leaf 1':>7} {'others':>8}", flush=True)
-        for name in names:
+    save(bench, results)
+    for name in names:
+        try:
             result = bench.case(name)
             result["share_of_peak"] = share_of_peak(result, peak_of(args.peak))
             show(result)
-            results["cases"].append(result)
-    with open(bench.path("train.json"), "w", encoding="utf-8") as file:
-        json.dump(results, file, indent=1)
+        except RunFailed as failure:
+            result = {"case": name, "error": str(failure)}
+            results["valid"] = False
+            print(f"{name}: FAILED: {failure}", flush=True)
+        results["cases"].append(result)
+        save(bench, results)
     sys.exit(0 if results["valid"] else 1)
 
 

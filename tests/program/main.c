@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_CASES = 256, SECONDS_PER_CASE = 150 };
+enum { MAX_CASES = 256, SECONDS_PER_CASE = 400 };
 
 static struct {
     const char *suite, *name;
@@ -57,7 +57,7 @@ static void set_environment(void)
     };
     for (int i = 0; i < (int)(sizeof name / sizeof *name); i++)
         (void)setenv(name[i], "1", 0);
-    (void)setenv("WSC_STALL_SECONDS", "40", 0);
+    (void)setenv("WSC_STALL_SECONDS", "120", 0);
     (void)unsetenv("OMP_NUM_THREADS");
 }
 
