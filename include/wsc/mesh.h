@@ -236,6 +236,8 @@ enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd d
 /** Send one control wavelet on @p colour; thread as in struct mesh_op. */
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
                                int thread) WSC_CHECKED;
+/** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
+enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
 /** Scalar code that takes @p cycles. */
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles) WSC_CHECKED;
 /** Activate, block or unblock a task of this PE, in order with the operations. */

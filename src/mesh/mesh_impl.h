@@ -79,6 +79,7 @@ struct mesh_thread {
 enum mesh_todo_kind {
     MESH_TODO_OP,
     MESH_TODO_WAIT,
+    MESH_TODO_JOIN,
     MESH_TODO_ACTIVATE,
     MESH_TODO_BLOCK,
     MESH_TODO_UNBLOCK,

@@ -222,6 +222,14 @@ enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)
     return append(pe, MESH_TODO_WAIT, cycles, NULL);
 }
 
+enum wsc_err mesh_join(struct mesh_pe *pe, int thread)
+{
+    if (thread < 1 || thread > MESH_THREADS)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
+                         thread - 1);
+    return append(pe, MESH_TODO_JOIN, thread, NULL);
+}
+
 static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int id)
 {
     if (id < 0 || id >= MESH_TASKS || !pe->task[id])

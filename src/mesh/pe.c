@@ -110,6 +110,9 @@ static enum wsc_err todo_step(struct mesh_pe *pe, bool *waits)
         pe->waits_until = pe->m->now + t->arg;
         if (pe->m->last < pe->waits_until) pe->m->last = pe->waits_until;
         break;
+    case MESH_TODO_JOIN:
+        *waits = pe->threads >> t->arg & 1U;
+        break;
     case MESH_TODO_ACTIVATE:
         pe->activated |= 1ULL << t->arg;
         break;
