@@ -106,10 +106,14 @@ struct mesh_wavelet {
  *  one a cycle, as fast as they are taken. */
 enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour,
                               const struct mesh_wavelet *wavelet, int64_t n) WSC_CHECKED;
-/** Take what leaves the fabric at PE (x, y) over @p side on @p colour: at most @p capacity data
- *  words into @p word (borrowed), their number into *@p n. */
-enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour, uint32_t *word,
-                            int64_t capacity, int64_t *n) WSC_CHECKED;
+/** Where data words that leave the fabric go: owned by the host, filled during the run. */
+struct mesh_output {
+    uint32_t *word;
+    int64_t capacity, n;
+};
+/** Take what leaves the fabric at PE (x, y) over @p side on @p colour into @p output (borrowed). */
+enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
+                            struct mesh_output *output) WSC_CHECKED;
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

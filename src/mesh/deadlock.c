@@ -152,7 +152,8 @@ static enum wsc_err check_queues(const struct mesh_pe *pe)
         if (pe->in[q].n)
             return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d%s",
                              pe->x, pe->y, pe->in[q].n, pe->in[q].colour,
-                             pe->data_blocked >> q & 1U ? ": the data task is blocked" : "");
+                             (unsigned)pe->data_blocked >> q & 1U ? ": the data task is blocked"
+                                                                  : "");
     for (int q = 0; q < MESH_N_OUT; q++)
         if (pe->out[q].n)
             return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): %d wavelets of colour %d cannot leave",

@@ -41,16 +41,15 @@ enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour
     return WSC_OK;
 }
 
-enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour, uint32_t *word,
-                            int64_t capacity, int64_t *n)
+enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
+                            struct mesh_output *output)
 {
     TRY(check_edge(m, x, y, side, colour));
     void *grown = wsc_realloc(WSC_MEM_MESH, m->sink, (size_t)m->n_sinks + 1, sizeof *m->sink);
     if (!grown) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "edge sinks");
     m->sink = grown;
-    *n = 0;
-    m->sink[m->n_sinks++] =
-        (struct mesh_sink){x, y, colour, mesh_direction(side), word, capacity, n};
+    output->n = 0;
+    m->sink[m->n_sinks++] = (struct mesh_sink){x, y, colour, mesh_direction(side), output};
     return WSC_OK;
 }
 

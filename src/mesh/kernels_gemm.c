@@ -97,12 +97,11 @@ static enum wsc_err axis_routes(struct mesh_job *j, struct mesh_rect at, int i, 
 
 static enum wsc_err summa_routes(struct mesh_job *j)
 {
-    for (int y = 0; y < j->h; y++) {
-        for (int x = 0; x < j->w; x++) {
-            struct mesh_rect at = {x, y, 1, 1};
-            TRY(axis_routes(j, at, x, A_COLOUR, (uint8_t[2]){MESH_WEST, MESH_EAST}));
-            TRY(axis_routes(j, at, y, B_COLOUR, (uint8_t[2]){MESH_NORTH, MESH_SOUTH}));
-        }
+    static const uint8_t row[2] = {MESH_WEST, MESH_EAST}, column[2] = {MESH_NORTH, MESH_SOUTH};
+    for (int i = 0; i < j->w * j->h; i++) {
+        struct mesh_rect at = {i % j->w, i / j->w, 1, 1};
+        TRY(axis_routes(j, at, at.x, A_COLOUR, row));
+        TRY(axis_routes(j, at, at.y, B_COLOUR, column));
     }
     return WSC_OK;
 }

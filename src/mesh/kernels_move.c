@@ -47,22 +47,26 @@ static enum wsc_err scatter_main(struct mesh_pe *pe, uint32_t data)
     return scatter_part(pe, mesh_x(pe), j->w, MESH_COLOUR_X, b);
 }
 
-/* Routes of a scatter along a line of n PEs from (x, y) in steps of (dx, dy). */
-static enum wsc_err scatter_line(struct mesh_job *j, struct mesh_rect from, bool down, int colour,
-                                 int64_t block)
+/* Position i of n on a line of a scatter; PE @p at. */
+static enum wsc_err scatter_at(struct mesh_job *j, struct mesh_rect at, bool down, int64_t block)
 {
-    const int n = down ? j->h : j->w, queue = down ? QUEUE_Y : QUEUE_X;
-    for (int i = 0; i < n && n > 1; i++) {
-        int x = from.x + (down ? 0 : i), y = from.y + (down ? i : 0);
-        struct mesh_rect at = {x, y, 1, 1};
-        uint8_t on = down ? MESH_SOUTH : MESH_EAST, back = down ? MESH_NORTH : MESH_WEST;
-        struct mesh_route r = {.rx = i ? back : MESH_RAMP, .tx = i ? MESH_RAMP : 0};
-        if (i + 1 < n) r.tx |= on;
-        TRY(mesh_route(j->m, at, colour, &r));
-        if (!i) TRY(mesh_output_queue(j->m, at, queue, colour));
-        if (i) TRY(mesh_input_queue(j->m, at, queue, colour));
-        if (i)
-            TRY(keep_part(j, x, y, colour, (int64_t[3]){(i - 1) * block, block, (n - 1) * block}));
+    const int n = down ? j->h : j->w, i = down ? at.y : at.x;
+    const int queue = down ? QUEUE_Y : QUEUE_X, colour = down ? MESH_COLOUR_Y : MESH_COLOUR_X;
+    const uint8_t on = down ? MESH_SOUTH : MESH_EAST, back = down ? MESH_NORTH : MESH_WEST;
+    struct mesh_route r = {.rx = i ? back : MESH_RAMP, .tx = i ? MESH_RAMP : 0};
+    if (i + 1 < n) r.tx |= on;
+    TRY(mesh_route(j->m, at, colour, &r));
+    if (!i) return mesh_output_queue(j->m, at, queue, colour);
+    TRY(mesh_input_queue(j->m, at, queue, colour));
+    return keep_part(j, at.x, at.y, colour, (int64_t[3]){(i - 1) * block, block, (n - 1) * block});
+}
+
+static enum wsc_err scatter_routes(struct mesh_job *j)
+{
+    for (int i = 0; i < j->w * j->h; i++) {
+        struct mesh_rect at = {i % j->w, i / j->w, 1, 1};
+        if (j->h > 1 && at.x == 0) TRY(scatter_at(j, at, true, j->words * j->w));
+        if (j->w > 1) TRY(scatter_at(j, at, false, j->words));
     }
     return WSC_OK;
 }
@@ -79,9 +83,7 @@ static enum wsc_err scatter(struct mesh_job *j)
         TRY(mesh_reserve(j->m, root, b * 4 * j->w * (j->h - 1), 0, "all blocks", &j->address[1]));
     TRY(mesh_job_floats(j, 0, n_pes * b, true));
     TRY(mesh_copy_in(j->m, root, j->data, j->host[0], n_pes * b * 4));
-    TRY(scatter_line(j, root, true, MESH_COLOUR_Y, b * j->w));
-    for (int y = 0; y < j->h; y++)
-        TRY(scatter_line(j, (struct mesh_rect){0, y, 1, 1}, false, MESH_COLOUR_X, b));
+    TRY(scatter_routes(j));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, scatter_main, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));

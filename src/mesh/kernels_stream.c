@@ -18,7 +18,7 @@ struct stream {
     struct mesh_job job;
     struct mesh_wavelet *wavelet;
     uint32_t *out;
-    int64_t *n_out;
+    struct mesh_output *output; /* of each row */
 };
 
 static int sums_at(const struct mesh_job *j, int which)
@@ -103,13 +103,15 @@ static enum wsc_err stream_edges(struct stream *s)
     int64_t column = j->c->m * (j->shape[KF] + 1), words = j->c->m * j->shape[T];
     TRY_NEW(s->wavelet, WSC_MEM_MESH, column * j->w);
     TRY_NEW(s->out, WSC_MEM_MESH, words * j->h);
-    TRY_NEW(s->n_out, WSC_MEM_MESH, j->h);
+    TRY_NEW(s->output, WSC_MEM_MESH, j->h);
     for (int x = 0; x < j->w; x++) {
         struct mesh_wavelet *w = s->wavelet + x * column;
         TRY(mesh_edge_source(j->m, x, 0, MESH_NORTH, COLOUR_WEIGHTS, w, fill_column(s, x, w)));
     }
-    for (int y = 0; y < j->h; y++)
-        TRY(mesh_edge_sink(j->m, 0, y, MESH_WEST, 0, s->out + y * words, words, &s->n_out[y]));
+    for (int y = 0; y < j->h; y++) {
+        s->output[y] = (struct mesh_output){s->out + y * words, words, 0};
+        TRY(mesh_edge_sink(j->m, 0, y, MESH_WEST, 0, &s->output[y]));
+    }
     return WSC_OK;
 }
 
@@ -173,7 +175,7 @@ static enum wsc_err stream(struct stream *s)
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_NEXT, on_output_end, MESH_LOW));
     TRY(mesh_job_run(j));
     for (int y = 0; y < j->h; y++)
-        if (s->n_out[y] != j->c->m * j->shape[T]) mesh_job_compare(j, (double)s->n_out[y], 0);
+        if (s->output[y].n != j->c->m * j->shape[T]) mesh_job_compare(j, (double)s->output[y].n, 0);
     stream_check(s);
     return WSC_OK;
 }
@@ -186,6 +188,6 @@ enum wsc_err mesh_run_stream(const struct mesh_case *c, struct mesh_result *r)
     mesh_job_fini(&s.job);
     wsc_free(s.wavelet);
     wsc_free(s.out);
-    wsc_free(s.n_out);
+    wsc_free(s.output);
     return rc;
 }

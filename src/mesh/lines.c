@@ -9,7 +9,7 @@ enum wsc_err mesh_line_walk(struct mesh_line *l, const struct mesh_job *j, int x
     l->n = n;
     TRY_NEW(l->pe, WSC_MEM_MESH, n);
     for (int i = 0; i < n; i++)
-        l->pe[i] = (int32_t)((int64_t)(y + i * dy) * j->w + x + i * dx);
+        l->pe[i] = (y + i * dy) * j->w + x + i * dx;
     return WSC_OK;
 }
 
@@ -132,8 +132,8 @@ static enum wsc_err line_node(struct mesh_job *j, const struct mesh_line *l, con
                               int i, int colour, struct mesh_node *node)
 {
     node->n_children = s->children[i];
-    node->receive = s->children[i] ? (int8_t)(colour + s->depth[i] % 2) : -1;
-    node->send = i ? (int8_t)(colour + (s->depth[i] + 1) % 2) : -1;
+    node->receive = (int8_t)(s->children[i] ? colour + s->depth[i] % 2 : -1);
+    node->send = (int8_t)(i ? colour + (s->depth[i] + 1) % 2 : -1);
     if (i) fill_control(s, i, node);
     TRY(route_receive(j, l, s, i, colour + s->depth[i] % 2));
     return route_send(j, l, s, i, colour + (s->depth[i] + 1) % 2);
@@ -173,13 +173,11 @@ static enum wsc_err spread_at(struct mesh_job *j, int colour, int x, int y)
 
 enum wsc_err mesh_spread(struct mesh_job *j, int colour, int queue)
 {
-    for (int y = 0; y < j->h; y++) {
-        for (int x = 0; x < j->w; x++) {
-            TRY(spread_at(j, colour, x, y));
-            struct mesh_rect at = {x, y, 1, 1};
-            if (x || y) TRY(mesh_input_queue(j->m, at, queue, colour));
-            if (!x && !y) TRY(mesh_output_queue(j->m, at, queue, colour));
-        }
+    for (int i = 0; i < j->w * j->h; i++) {
+        struct mesh_rect at = {i % j->w, i / j->w, 1, 1};
+        TRY(spread_at(j, colour, at.x, at.y));
+        TRY(i ? mesh_input_queue(j->m, at, queue, colour)
+              : mesh_output_queue(j->m, at, queue, colour));
     }
     return WSC_OK;
 }

@@ -55,16 +55,13 @@ static enum wsc_err check_range(const struct mesh_pe *pe, int64_t first, int64_t
 static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,
                          void *const host[2])
 {
-    int64_t done = 0;
     TRY(mesh_check_rect(m, rect));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++, done += bytes) {
-            struct mesh_pe *pe = mesh_pe_at(m, x, y);
-            TRY(check_range(pe, address, bytes));
-            TRY(mesh_touch(pe, address + bytes));
-            if (host[0]) memcpy((char *)host[0] + done, pe->memory + address, (size_t)bytes);
-            if (host[1]) memcpy(pe->memory + address, (char *)host[1] + done, (size_t)bytes);
-        }
+    for (int64_t i = 0; i < (int64_t)rect.w * rect.h; i++) {
+        struct mesh_pe *pe = mesh_pe_at(m, rect.x + (int)(i % rect.w), rect.y + (int)(i / rect.w));
+        TRY(check_range(pe, address, bytes));
+        TRY(mesh_touch(pe, address + bytes));
+        if (host[0]) memcpy((char *)host[0] + i * bytes, pe->memory + address, (size_t)bytes);
+        if (host[1]) memcpy(pe->memory + address, (char *)host[1] + i * bytes, (size_t)bytes);
     }
     return WSC_OK;
 }

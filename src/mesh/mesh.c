@@ -10,11 +10,6 @@ enum { MAX_SIDE = 2048 };
 const int mesh_dx[5] = {0, 1, -1, 0, 0}, mesh_dy[5] = {0, 0, 0, -1, 1};
 const int mesh_opposite[5] = {0, 2, 1, 4, 3};
 
-int mesh_direction(int set)
-{
-    return __builtin_ctz((unsigned)set);
-}
-
 const char *mesh_direction_name(int direction)
 {
     static const char *const name[] = {"ramp", "east", "west", "north", "south"};

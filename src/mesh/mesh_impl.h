@@ -17,6 +17,7 @@ enum {
                         for an element */
     MESH_MAX_FILTERS = 4,
     MESH_NONE = 255,
+    MESH_AHEAD = 4,      /* items whose data are fetched ahead */
     MESH_OFF_FABRIC = -1 /* smaller numbers: edge sinks */
 };
 
@@ -59,9 +60,9 @@ struct mesh_router {
 };
 
 struct mesh_queue {
-    uint64_t entry[MESH_QUEUE];
     uint8_t head, n, depth, colour;
     uint8_t task; /* of data wavelets: index in mesh.task, or MESH_NONE */
+    uint64_t entry[MESH_QUEUE];
 };
 
 enum mesh_thread_state { MESH_IDLE, MESH_SETUP, MESH_RUNNING };
@@ -109,11 +110,11 @@ struct mesh_pe {
     uint8_t bulk;                /* its thread */
     uint8_t *memory;             /* owned, grows as touched */
     int32_t memory_bytes, reserved;
+    struct mesh_thread thread[MESH_THREADS + 1];
+    struct mesh_queue in[MESH_N_IN], out[MESH_N_OUT];
     uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue + 1 of a colour, or 0 */
     uint8_t task[MESH_TASKS];                          /* index in mesh.task + 1, or 0 */
-    struct mesh_queue in[MESH_N_IN], out[MESH_N_OUT];
-    struct mesh_thread thread[MESH_THREADS + 1];
-    struct mesh_todo *todo; /* owned, MESH_TODO */
+    struct mesh_todo *todo;                            /* owned, MESH_TODO */
 };
 
 struct mesh_task_entry {
@@ -131,8 +132,7 @@ struct mesh_source {
 };
 struct mesh_sink {
     int x, y, colour, side;
-    uint32_t *word;
-    int64_t capacity, *n;
+    struct mesh_output *output;
 };
 
 struct mesh_timer {
@@ -162,7 +162,8 @@ struct mesh {
     int hop, ramp_up, ramp_down, setup_fabric;
     int64_t step[5]; /* from a router to its neighbour */
     int64_t now, n_pes;
-    int64_t last; /* end of the last cycle in which a PE or edge did something */
+    int colour_turn; /* the colour that chooses first in this cycle */
+    int64_t last;    /* end of the last cycle in which a PE or edge did something */
     struct mesh_stats stats;
     bool linked;
     struct mesh_router *router;
@@ -192,7 +193,10 @@ static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 }
 /* Direction numbers 0 .. 4 are ramp, east, west, north, south. */
 extern const int mesh_dx[5], mesh_dy[5], mesh_opposite[5];
-int mesh_direction(int set);
+static inline int mesh_direction(int set)
+{
+    return __builtin_ctz((unsigned)set);
+}
 const char *mesh_direction_name(int direction);
 
 /* memory.c */

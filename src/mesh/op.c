@@ -67,9 +67,6 @@ static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, c
                                  const char *name)
 {
     int64_t first, end;
-    if (d->n_dims < 1 || d->n_dims > 4)
-        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: an array of %d dimensions, expected 1 to 4",
-                         pe->x, pe->y, name, d->n_dims);
     if (!mesh_dsd_length(d)) return WSC_OK;
     span(d, mesh_type_bytes(type), &first, &end);
     if (first < 0 || end > MESH_SRAM_BYTES)
@@ -100,6 +97,10 @@ static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd
 static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
                                   const char *name)
 {
+    bool array = d->kind == MESH_DSD_MEMORY || is_fabric(d);
+    if (d->kind > MESH_DSD_SCALAR || d->n_dims > (array ? 4 : 0) || d->n_dims < array)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: an operand of kind %d with %d dimensions",
+                         pe->x, pe->y, name, d->kind, d->n_dims);
     if (d->kind == MESH_DSD_MEMORY) return check_memory(pe, d, type, name);
     if (is_fabric(d)) return check_colour(pe, d, name);
     return WSC_OK;
@@ -154,11 +155,11 @@ static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
                          op->code);
     const struct mesh_code_info *info = &mesh_code_info[op->code];
     TRY(check_ids(pe, op));
-    TRY(check_kinds(pe, op));
     TRY(check_operand(pe, &op->dst, info->type[0], info->name));
     TRY(check_operand(pe, &op->a, info->type[1], info->name));
     TRY(check_operand(pe, &op->b, info->type[2], info->name));
     TRY(check_operand(pe, &op->c, info->type[2], info->name));
+    TRY(check_kinds(pe, op));
     int64_t n = op_length(op);
     if (!fits(&op->dst, n) || !fits(&op->a, n) || !fits(&op->b, n))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: operands of %lld, %lld and %lld elements",

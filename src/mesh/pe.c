@@ -48,7 +48,8 @@ static enum wsc_err consider_queue(struct mesh_pe *pe, struct choice *best, int 
     uint64_t entry = q->entry[q->head];
     if (mesh_entry_ready(entry) > pe->m->now) return WSC_OK;
     if (entry & MESH_CONTROL_BIT) return consider_control(pe, best, queue, entry);
-    if (q->task == MESH_NONE || pe->data_blocked >> queue & 1U || is_read(pe, queue)) return WSC_OK;
+    if (q->task == MESH_NONE || (unsigned)pe->data_blocked >> queue & 1U || is_read(pe, queue))
+        return WSC_OK;
     consider(pe->m, best, q->task, -1, queue);
     return WSC_OK;
 }
@@ -94,7 +95,7 @@ static enum wsc_err run_task(struct mesh_pe *pe, const struct choice *c)
 
 static enum wsc_err begin_op(struct mesh_pe *pe, const struct mesh_op *op, bool *waits)
 {
-    *waits = pe->threads >> op->thread & 1U;
+    *waits = (unsigned)pe->threads >> op->thread & 1U;
     return *waits ? WSC_OK : mesh_thread_begin(pe, op->thread, op);
 }
 
@@ -111,7 +112,7 @@ static enum wsc_err todo_step(struct mesh_pe *pe, bool *waits)
         if (pe->m->last < pe->waits_until) pe->m->last = pe->waits_until;
         break;
     case MESH_TODO_JOIN:
-        *waits = pe->threads >> t->arg & 1U;
+        *waits = (unsigned)pe->threads >> t->arg & 1U;
         break;
     case MESH_TODO_ACTIVATE:
         pe->activated |= 1ULL << t->arg;
@@ -133,25 +134,34 @@ static enum wsc_err todo_step(struct mesh_pe *pe, bool *waits)
     return WSC_OK;
 }
 
-/* The main thread: what the running task still has to begin, then at most one further task. */
+static bool main_is_free(const struct mesh_pe *pe)
+{
+    return !(pe->threads & 1U) && pe->waits_until <= pe->m->now;
+}
+
+/* What the running task still has to begin, as far as it can begin now. */
+static enum wsc_err main_todo(struct mesh_pe *pe, bool *busy)
+{
+    bool waits = false;
+    while (!waits && pe->next_todo < pe->n_todo && main_is_free(pe)) {
+        TRY(todo_step(pe, &waits));
+        *busy |= !waits;
+    }
+    return WSC_OK;
+}
+
+/* The main thread: the running task goes on, or the next one is picked. */
 static enum wsc_err main_cycle(struct mesh_pe *pe, bool *busy)
 {
     struct choice c;
-    bool waits = false, ran = false;
-    while (!waits && !(pe->threads & 1U) && pe->waits_until <= pe->m->now) {
-        if (pe->next_todo < pe->n_todo) {
-            TRY(todo_step(pe, &waits));
-            *busy |= !waits;
-            continue;
-        }
-        if (ran) break;
-        TRY(pick_task(pe, &c));
-        if (!c.task) break;
-        TRY(run_task(pe, &c));
-        ran = *busy = true;
-    }
-    if (ran) mesh_did(pe->m);
-    return WSC_OK;
+    TRY(main_todo(pe, busy));
+    if (pe->next_todo < pe->n_todo || !main_is_free(pe)) return WSC_OK;
+    TRY(pick_task(pe, &c));
+    if (!c.task) return WSC_OK;
+    TRY(run_task(pe, &c));
+    *busy = true;
+    mesh_did(pe->m);
+    return main_todo(pe, busy);
 }
 
 /* ---- the datapath ---------------------------------------------------------------------------- */
@@ -311,7 +321,17 @@ static enum wsc_err pe_cycle(struct mesh *m, struct mesh_pe *pe)
 
 enum wsc_err mesh_pes_cycle(struct mesh *m)
 {
-    for (int i = 0; i < m->pes.n; i++)
-        TRY(pe_cycle(m, &m->pe[m->pes.item[i]]));
+    const int32_t *item = m->pes.item;
+    for (int i = 0; i < m->pes.n; i++) {
+        if (i + MESH_AHEAD < m->pes.n) {
+            const struct mesh_pe *next = &m->pe[item[i + MESH_AHEAD]];
+            __builtin_prefetch(next);
+            __builtin_prefetch((const char *)next + 64);
+            __builtin_prefetch(&next->thread[0]);
+            __builtin_prefetch((const char *)&next->thread[0] + 64);
+            __builtin_prefetch((const char *)&next->thread[0] + 128);
+        }
+        TRY(pe_cycle(m, &m->pe[item[i]]));
+    }
     return WSC_OK;
 }

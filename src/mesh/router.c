@@ -142,12 +142,13 @@ static enum wsc_err to_sink(struct mesh *m, struct mesh_sink *s, uint64_t entry)
 {
     mesh_did(m);
     if (entry & MESH_CONTROL_BIT) return WSC_OK;
-    if (*s->n == s->capacity)
+    if (s->output->n == s->output->capacity)
         return WSC_RAISE(WSC_CAPACITY,
                          "PE (%d, %d): nobody takes wavelet %lld of colour %d that leaves the "
                          "fabric to the %s",
-                         s->x, s->y, (long long)*s->n, s->colour, mesh_direction_name(s->side));
-    s->word[(*s->n)++] = (uint32_t)entry;
+                         s->x, s->y, (long long)s->output->n, s->colour,
+                         mesh_direction_name(s->side));
+    s->output->word[s->output->n++] = (uint32_t)entry;
     return WSC_OK;
 }
 
@@ -255,7 +256,7 @@ static enum wsc_err channel_cycle(struct mesh *m, int64_t router, struct mesh_ch
 static enum wsc_err router_cycle(struct mesh *m, int64_t router)
 {
     struct mesh_router *r = &m->router[router];
-    uint32_t turn = ~0U << (m->now % MESH_COLOURS);
+    uint32_t turn = ~0U << m->colour_turn;
     uint32_t set = r->waiting & turn, rest = r->waiting & ~turn;
     bool again = false;
     for (int half = 0; half < 2; half++, set = rest)
@@ -270,8 +271,16 @@ static enum wsc_err router_cycle(struct mesh *m, int64_t router)
 
 enum wsc_err mesh_routers_cycle(struct mesh *m)
 {
-    for (int i = 0; i < m->routers.n; i++)
-        TRY(router_cycle(m, m->routers.item[i]));
+    const int32_t *item = m->routers.item;
+    m->colour_turn = (int)(m->now % MESH_COLOURS);
+    for (int i = 0; i < m->routers.n; i++) {
+        if (i + MESH_AHEAD < m->routers.n) {
+            const struct mesh_router *next = &m->router[item[i + MESH_AHEAD]];
+            __builtin_prefetch(&m->channel[next->first]);
+            __builtin_prefetch(&m->pe[item[i + MESH_AHEAD]].in[2].head);
+        }
+        TRY(router_cycle(m, item[i]));
+    }
     return WSC_OK;
 }
 

@@ -136,7 +136,7 @@ double mesh_form_reduce(const char *algo, int p, int64_t words)
         return fmax(b * levels, b * n * levels / (2 * (n - 1)) + n - 1) + MESSAGE * levels;
     if (!strcmp(algo, "two-phase"))
         return fmax(2 * b, 2 * b * (n - s) / (n - 1) + n - 1) + (2 * s - 2) * MESSAGE;
-    if (strcmp(algo, "auto") || auto_tree(p, words, NULL, &best)) return -1;
+    if (strcmp(algo, "auto") != 0 || auto_tree(p, words, NULL, &best)) return -1;
     return best;
 }
 
