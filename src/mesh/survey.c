@@ -22,12 +22,14 @@ static const struct row rows[] = {
     {"broadcast", "", 0.02, 6, NULL},
     {"reduce", "chain", 0.02, 6, NULL},
     {"reduce", "star", 0.10, 6,
-     "the form has no control wavelets: one a PE here, (B + 1)(P - 1); for small B its B P / 2 + P "
-     "- 1 adds a mean over links that overlaps with the distance"},
-    {"reduce", "tree", 0.10, 6, "the form has no control wavelets, one a level here"},
+     "the form has no cost of switches: here a control wavelet and a turn of the switch a PE, "
+     "(B + 2)(P - 1); for small B it adds up a load and a distance that overlap"},
+    {"reduce", "tree", 0.10, 6,
+     "the form has no cost of switches, and adds up a load and a distance that overlap"},
     {"reduce", "two-phase", 0.10, 6,
-     "an upper bound: the two phases overlap for vectors longer than a hop is long"},
-    {"reduce", "auto", 0.10, 6, "a lower bound over all trees (mean load of the links)"},
+     "the form adds up a load and a distance that overlap, and has no cost of switches"},
+    {"reduce", "auto", 0.10, 6,
+     "a lower bound over all trees (mean load of the links), without the cost of switches"},
     {"allreduce", "chain", 0.02, 6, NULL},
     {"allreduce", "ring", 0.10, 6, "the form splits words over PEs without rounding up"},
 };
