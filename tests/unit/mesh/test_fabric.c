@@ -12,6 +12,12 @@
 
 enum { MAX_SEEN = 64, GO = 8, DONE = 9 };
 
+/* T_OK with less nesting: it stands in loops here. */
+static void ok(enum wsc_err rc)
+{
+    T_OK(rc);
+}
+
 struct scene {
     struct mesh *m;
     struct mesh_stats stats;
@@ -24,9 +30,9 @@ struct scene {
 static void scene_init(struct scene *s, int w, int h, enum mesh_arch arch)
 {
     memset(s, 0, sizeof *s);
-    T_OK(mesh_create(&s->m, &(struct mesh_config){
-                                .w = w, .h = h, .arch = arch, .max_cycles = 1 << 20, .user = s}));
-    T_OK(mesh_reserve(s->m, (struct mesh_rect){0, 0, w, h}, 4096, 0, "data", &s->address));
+    ok(mesh_create(&s->m, &(struct mesh_config){
+                              .w = w, .h = h, .arch = arch, .max_cycles = 1 << 20, .user = s}));
+    ok(mesh_reserve(s->m, (struct mesh_rect){0, 0, w, h}, 4096, 0, "data", &s->address));
 }
 
 static void scene_end(struct scene *s)
@@ -47,7 +53,7 @@ static struct mesh_rect row(int x, int n)
 
 static void route(struct scene *s, struct mesh_rect at, int colour, int rx, int tx)
 {
-    T_OK(mesh_route(s->m, at, colour, &(struct mesh_route){.rx = (uint8_t)rx, .tx = (uint8_t)tx}));
+    ok(mesh_route(s->m, at, colour, &(struct mesh_route){.rx = (uint8_t)rx, .tx = (uint8_t)tx}));
 }
 
 static enum wsc_err probe(struct mesh_pe *pe, uint32_t data)
@@ -60,7 +66,7 @@ static enum wsc_err probe(struct mesh_pe *pe, uint32_t data)
 
 static void bind(struct scene *s, struct mesh_rect at, int id, mesh_task_fn fn)
 {
-    T_OK(mesh_task(s->m, at, id, fn, MESH_LOW));
+    ok(mesh_task(s->m, at, id, fn, MESH_LOW));
 }
 
 /* PE (0, 0) sends n words on colour 1, the others of the row receive them. */
@@ -85,11 +91,11 @@ static void row_of_receivers(struct scene *s, int p)
     route(s, one(0, 0), 1, MESH_RAMP, MESH_EAST);
     if (p > 2) route(s, row(1, p - 2), 1, MESH_WEST, MESH_RAMP | MESH_EAST);
     route(s, one(p - 1, 0), 1, MESH_WEST, MESH_RAMP);
-    T_OK(mesh_output_queue(s->m, one(0, 0), 2, 1));
-    T_OK(mesh_input_queue(s->m, row(1, p - 1), 2, 1));
+    ok(mesh_output_queue(s->m, one(0, 0), 2, 1));
+    ok(mesh_input_queue(s->m, row(1, p - 1), 2, 1));
     bind(s, one(0, 0), GO, send_n);
     bind(s, row(1, p - 1), GO, receive_n);
-    T_OK(mesh_start(s->m, row(0, p), GO));
+    ok(mesh_start(s->m, row(0, p), GO));
 }
 
 TEST(mesh, message_takes_words_plus_distance_plus_five)
@@ -100,7 +106,7 @@ TEST(mesh, message_takes_words_plus_distance_plus_five)
         scene_init(&s, p, 1, MESH_WSE2);
         s.n = n;
         row_of_receivers(&s, p);
-        T_OK(mesh_run(s.m, &s.stats));
+        ok(mesh_run(s.m, &s.stats));
         /* Word n - 1 is executed at n - 1 and received at n - 1 + 5 + (p - 1). */
         T_EQ(s.stats.cycles, n + p + 4);
         T_EQ(s.stats.wavelets, n);
@@ -121,7 +127,7 @@ static void probe_row(struct scene *s, int p, int n, mesh_task_fn fn)
     s->n = n;
     row_of_receivers(s, p);
     bind(s, row(1, p - 1), GO, probe);
-    T_OK(mesh_data_task(s->m, row(1, p - 1), 1, fn, MESH_LOW));
+    ok(mesh_data_task(s->m, row(1, p - 1), 1, fn, MESH_LOW));
 }
 
 TEST(mesh, first_word_and_hop_latency)
@@ -130,7 +136,7 @@ TEST(mesh, first_word_and_hop_latency)
         struct scene s;
         scene_init(&s, 3, 1, (enum mesh_arch)arch);
         probe_row(&s, 3, 1, probe);
-        T_OK(mesh_run(s.m, &s.stats));
+        ok(mesh_run(s.m, &s.stats));
         /* The start tasks of the receivers run in cycle 0.  WSE-2: executed in 0, router 3, PE 1's
          * router 4, PE 2's 5, ramps of 2.  WSE-3: 4 to set up, executed in 4, router 7, routers 9
          * and 11, ramps of 3. */
@@ -146,7 +152,7 @@ TEST(mesh, slow_receiver_holds_the_sender_back)
     struct scene s;
     scene_init(&s, 2, 1, MESH_WSE2);
     probe_row(&s, 2, 40, slow_probe);
-    T_OK(mesh_run(s.m, &s.stats));
+    ok(mesh_run(s.m, &s.stats));
     /* The first word at 6, then one every 10 cycles: nothing is lost though 40 words do not fit the
      * queues (6 out, 4 at each router, 4 in). */
     T_EQ(s.n_seen, 41);
@@ -175,19 +181,19 @@ static void two_colours(struct scene *s, int n)
     for (int i = 0; i < 2; i++) {
         route(s, one(0, 0), 1 + i, MESH_RAMP, MESH_EAST);
         route(s, one(1, 0), 1 + i, MESH_WEST, MESH_RAMP);
-        T_OK(mesh_output_queue(s->m, one(0, 0), i, 1 + i));
-        T_OK(mesh_input_queue(s->m, one(1, 0), i, 1 + i));
-        T_OK(mesh_data_task(s->m, one(1, 0), 1 + i, probe, MESH_LOW));
+        ok(mesh_output_queue(s->m, one(0, 0), i, 1 + i));
+        ok(mesh_input_queue(s->m, one(1, 0), i, 1 + i));
+        ok(mesh_data_task(s->m, one(1, 0), 1 + i, probe, MESH_LOW));
     }
     bind(s, one(0, 0), GO, send_two);
-    T_OK(mesh_start(s->m, one(0, 0), GO));
+    ok(mesh_start(s->m, one(0, 0), GO));
 }
 
 TEST(mesh, colours_share_a_link_one_wavelet_a_cycle)
 {
     struct scene s;
     two_colours(&s, 4);
-    T_OK(mesh_run(s.m, &s.stats));
+    ok(mesh_run(s.m, &s.stats));
     /* Eight words leave in cycles 1 to 8 up the ramp and arrive one a cycle from 6 on. */
     T_EQ(s.n_seen, 8);
     for (int i = 0; i < 8; i++)
@@ -212,10 +218,10 @@ TEST(mesh, a_blocked_colour_does_not_block_another)
 {
     struct scene s;
     two_colours(&s, 30);
-    T_OK(mesh_data_task(s.m, one(1, 0), 2, count_then_unblock, MESH_LOW));
+    ok(mesh_data_task(s.m, one(1, 0), 2, count_then_unblock, MESH_LOW));
     bind(&s, one(1, 0), GO, block_colour_1);
-    T_OK(mesh_start(s.m, one(1, 0), GO));
-    T_OK(mesh_run(s.m, &s.stats));
+    ok(mesh_start(s.m, one(1, 0), GO));
+    ok(mesh_run(s.m, &s.stats));
     T_EQ(s.n_seen, 60); /* 30 of colour 2 while colour 1 stood still, then those of colour 1 */
     scene_end(&s);
 }
@@ -241,17 +247,17 @@ TEST(mesh, switch_moves_after_the_control_wavelet_has_passed)
         struct mesh_route r = {.rx = MESH_RAMP, .tx = MESH_EAST, .n_more = 1, .ring = ring};
         r.more[0].tx = MESH_WEST;
         scene_init(&s, 3, 1, MESH_WSE2);
-        T_OK(mesh_route(s.m, one(1, 0), 1, &r));
+        ok(mesh_route(s.m, one(1, 0), 1, &r));
         route(&s, one(0, 0), 1, MESH_EAST, MESH_RAMP);
         route(&s, one(2, 0), 1, MESH_WEST, MESH_RAMP);
-        T_OK(mesh_output_queue(s.m, one(1, 0), 0, 1));
+        ok(mesh_output_queue(s.m, one(1, 0), 0, 1));
         for (int x = 0; x < 3; x += 2) {
-            T_OK(mesh_input_queue(s.m, one(x, 0), 0, 1));
-            T_OK(mesh_data_task(s.m, one(x, 0), 1, probe, MESH_LOW));
+            ok(mesh_input_queue(s.m, one(x, 0), 0, 1));
+            ok(mesh_data_task(s.m, one(x, 0), 1, probe, MESH_LOW));
         }
         bind(&s, one(1, 0), GO, send_with_switches);
-        T_OK(mesh_start(s.m, one(1, 0), GO));
-        T_OK(mesh_run(s.m, &s.stats));
+        ok(mesh_start(s.m, one(1, 0), GO));
+        ok(mesh_run(s.m, &s.stats));
         /* Words in cycles 0, 2, 4, each one hop: 6, 8, 10.  The first goes east, the second west;
          * the third east again if the switch is a ring, else west.  Hops: three words and two
          * control wavelets. */
@@ -272,9 +278,9 @@ static void filtered(struct scene *s, const struct mesh_filter *f, int n)
     probe_row(s, 2, n, probe);
     for (uint32_t i = 0; i < 16; i++)
         word[i] = i << 16 | i;
-    T_OK(mesh_copy_in(s->m, one(0, 0), s->address, word, sizeof word));
-    T_OK(mesh_filter(s->m, one(1, 0), 1, f));
-    T_OK(mesh_run(s->m, &s->stats));
+    ok(mesh_copy_in(s->m, one(0, 0), s->address, word, sizeof word));
+    ok(mesh_filter(s->m, one(1, 0), 1, f));
+    ok(mesh_run(s->m, &s->stats));
 }
 
 TEST(mesh, filters)
@@ -319,10 +325,10 @@ TEST(mesh, priority_and_one_task_a_cycle)
     struct scene s;
     scene_init(&s, 1, 1, MESH_WSE2);
     bind(&s, one(0, 0), GO, probe);
-    T_OK(mesh_task(s.m, one(0, 0), DONE, probe_high, MESH_HIGH));
-    T_OK(mesh_start(s.m, one(0, 0), GO));
-    T_OK(mesh_start(s.m, one(0, 0), DONE));
-    T_OK(mesh_run(s.m, &s.stats));
+    ok(mesh_task(s.m, one(0, 0), DONE, probe_high, MESH_HIGH));
+    ok(mesh_start(s.m, one(0, 0), GO));
+    ok(mesh_start(s.m, one(0, 0), DONE));
+    ok(mesh_run(s.m, &s.stats));
     T_EQ(s.data[0], 7);
     T_EQ(s.seen[0], 0);
     T_EQ(s.seen[1], 1);
@@ -346,8 +352,8 @@ static int64_t cycles_of(enum mesh_arch arch, struct mesh_op op)
     scene_init(&s, 1, 1, arch);
     timed_op = op;
     bind(&s, one(0, 0), GO, issue_timed);
-    T_OK(mesh_start(s.m, one(0, 0), GO));
-    T_OK(mesh_run(s.m, &s.stats));
+    ok(mesh_start(s.m, one(0, 0), GO));
+    ok(mesh_run(s.m, &s.stats));
     scene_end(&s);
     return s.stats.cycles;
 }
@@ -413,12 +419,12 @@ TEST(mesh, multiply_add_rounds_once)
     uint16_t got;
     struct scene s;
     memset(&s, 0, sizeof s);
-    T_OK(mesh_create(&s.m, &(struct mesh_config){.w = 1, .h = 1, .half = MESH_BF16, .user = &s}));
-    T_OK(mesh_copy_in(s.m, one(0, 0), 0, from, sizeof from));
+    ok(mesh_create(&s.m, &(struct mesh_config){.w = 1, .h = 1, .half = MESH_BF16, .user = &s}));
+    ok(mesh_copy_in(s.m, one(0, 0), 0, from, sizeof from));
     bind(&s, one(0, 0), GO, mac_bf16);
-    T_OK(mesh_start(s.m, one(0, 0), GO));
-    T_OK(mesh_run(s.m, &s.stats));
-    T_OK(mesh_copy_out(s.m, one(0, 0), 0, &got, sizeof got));
+    ok(mesh_start(s.m, one(0, 0), GO));
+    ok(mesh_run(s.m, &s.stats));
+    ok(mesh_copy_out(s.m, one(0, 0), 0, &got, sizeof got));
     T_NEAR(mesh_half_to_float(MESH_BF16, got), 258, 0);
     scene_end(&s);
 }

@@ -88,7 +88,7 @@ TEST(mesh, chain_and_broadcast_are_their_closed_forms)
     for (int p = 2; p <= 33; p += 31)
         for (int64_t b = 1; b <= 300; b += 299) {
             struct mesh_case c = {.algo = "chain", .w = p, .h = 1, .words = b, .seed = 3};
-            T_EQ(run("reduce", &c).stats.cycles, b + 6 * (p - 1));
+            T_EQ(run("reduce", &c).stats.cycles, b + 6LL * (p - 1));
             T_EQ(run("broadcast", &c).stats.cycles, b + p + 4);
         }
     struct mesh_case snake = {.algo = "snake", .w = 5, .h = 4, .words = 9, .seed = 3};
