@@ -20,6 +20,7 @@ enum wsc_err app_scale(int argc, char **argv);
 enum wsc_err app_data(int argc, char **argv);
 enum wsc_err app_inspect(int argc, char **argv);
 enum wsc_err app_ranks(int argc, char **argv);
+enum wsc_err app_mesh(int argc, char **argv);
 
 /* The command line as one string, for provenance; set by main. */
 const char *app_command_line(void);

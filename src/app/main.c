@@ -14,6 +14,7 @@
 static const struct app_command command[] = {
     {"run", app_run, "train, evaluate or generate on emulated CS-2 systems"},
     {"scale", app_scale, "throughput against the number of systems, as table, plot and report"},
+    {"mesh", app_mesh, "run a kernel on the emulated dataflow mesh, cycle by cycle"},
     {"data", app_data, "make a dataset from text"},
     {"inspect", app_inspect, "say what is in a checkpoint, dataset, params or cluster file"},
     {"ranks", app_ranks, "print the number of MPI ranks for one role per rank"},

@@ -1,0 +1,309 @@
+/** The dataflow mesh inside a wafer, cycle by cycle: routers, colours, processing elements.
+ * Layer 3.
+ *
+ *  It moves every wavelet over every link and runs every vector operation of every processing
+ *  element (PE), with values.  It is not a model: no cycle comes from a formula.  It does not
+ *  decode instructions: a task is a C function that issues vector operations, and what scalar
+ *  code costs is said by mesh_wait().
+ *  The one invariant: what happens in a cycle depends on the state at its start alone, so neither
+ *  the order in which routers and PEs are visited nor the host has any influence.
+ *  Start reading at mesh_create(), mesh_route() and mesh_issue(); docs/MESH.md tells the rules of
+ *  the machine with their sources and works through an example.
+ */
+#ifndef WSC_MESH_H
+#define WSC_MESH_H
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- the fabric ------------------------------------------------------------------------------ */
+
+enum {
+    MESH_COLOURS = 24,       /**< routable colours (SDK documentation) */
+    MESH_TASKS = 64,         /**< task ids (SDK documentation) */
+    MESH_SRAM_BYTES = 49152, /**< 48 KB of a PE, 8 banks of 6 KB (SDK documentation) */
+    MESH_POSITIONS = 4,      /**< switch positions of a colour, the initial one included */
+    MESH_THREADS = 8         /**< microthreads of a PE */
+};
+/** WSE-2: hop 1 cycle; WSE-3: hop 2 cycles. */
+enum mesh_arch { MESH_WSE2, MESH_WSE3 };
+/** What a 16-bit number is. */
+enum mesh_half { MESH_FP16, MESH_BF16 };
+/** Directions of a router, for sets; x grows to the east, y to the south. */
+enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH = 16 };
+
+struct mesh;
+/** One PE, as its tasks see it. */
+struct mesh_pe;
+struct mesh_config {
+    int w, h; /**< PEs; at most 2048 each */
+    enum mesh_arch arch;
+    enum mesh_half half;
+    int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
+    void *user;         /**< for tasks: mesh_user() */
+};
+/** PEs x .. x + w - 1, y .. y + h - 1. */
+struct mesh_rect {
+    int x, y, w, h;
+};
+/** A fabric without routes, programs and memory. */
+enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config) WSC_CHECKED;
+/** NULL inside allowed. */
+void mesh_destroy(struct mesh **m);
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+/** One more position of a switch.  On WSE-2 it changes the input or the output, one direction; on
+ *  WSE-3 both may change.  0: as in the initial position. */
+struct mesh_position {
+    uint8_t rx, tx;
+};
+/** When a router removes the first command of a passing control wavelet. */
+enum mesh_pop { MESH_NO_POP, MESH_ALWAYS_POP, MESH_POP_ON_ADVANCE };
+/** Where a colour comes from and goes to at one router: one direction in @c rx, any set in @c tx
+ *  (a wavelet is copied to all of them in the same cycle).  A switch has further positions. */
+struct mesh_route {
+    uint8_t rx, tx;
+    int n_more; /**< 0 .. 3 further positions */
+    struct mesh_position more[MESH_POSITIONS - 1];
+    bool ring; /**< after the last position comes the initial one; otherwise it stays */
+    enum mesh_pop pop;
+    int start; /**< position at the start */
+};
+/** Give the routers of @p rect a route for @p colour.  A second route at a router is an error
+ *  unless it is the same: one colour has one sender at a time. */
+enum wsc_err mesh_route(struct mesh *m, struct mesh_rect rect, int colour,
+                        const struct mesh_route *route) WSC_CHECKED;
+
+/** What a router withholds from its own PE; neighbours get every wavelet. */
+enum mesh_filter_kind { MESH_FILTER_COUNTER, MESH_FILTER_SPARSE, MESH_FILTER_RANGE };
+struct mesh_filter {
+    enum mesh_filter_kind kind;
+    bool count_data, count_control; /**< what the counter counts */
+    bool filter_control;            /**< pass control wavelets only at counter == max */
+    uint32_t init, max;             /**< counter: passes while counter <= max ... */
+    uint32_t limit1, limit2;        /**< ... and returns to 0 after limit1 (inclusive) */
+    uint16_t min_index, max_index;  /**< range: data whose upper half lies here */
+};
+/** At most four filters a PE; the colour must have a route there. */
+enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
+                         const struct mesh_filter *filter) WSC_CHECKED;
+
+/** A command of a control wavelet. */
+enum mesh_command { MESH_NOP, MESH_ADVANCE, MESH_RESET };
+/** Payload of a control wavelet: eight commands of three bits (the first one is executed by each
+ *  router it reaches, after it passed); @p entry is the control task it starts at a PE, or -1 when
+ *  no PE shall see it. */
+uint32_t mesh_control(const enum mesh_command *command, int n, int entry);
+
+/** A wavelet as the host writes and reads it. */
+struct mesh_wavelet {
+    uint32_t data;
+    bool control;
+};
+/** Feed @p n wavelets (borrowed) over the link that enters the fabric at PE (x, y) from @p side,
+ *  one a cycle, as fast as they are taken. */
+enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour,
+                              const struct mesh_wavelet *wavelet, int64_t n) WSC_CHECKED;
+/** Where data words that leave the fabric go: owned by the host, filled during the run. */
+struct mesh_output {
+    uint32_t *word;
+    int64_t capacity, n;
+};
+/** Take what leaves the fabric at PE (x, y) over @p side on @p colour into @p output (borrowed). */
+enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
+                            struct mesh_output *output) WSC_CHECKED;
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/** The same @p bytes on every PE of @p rect, 8-byte aligned plus @p skew bytes; @p what is named
+ *  when they do not fit. */
+enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
+                          const char *what, int *address) WSC_CHECKED;
+/** Copy @p bytes a PE between the host, row after row of PEs, and @p address. */
+enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
+                          int64_t bytes) WSC_CHECKED;
+enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
+                           int64_t bytes) WSC_CHECKED;
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/** A task runs to completion: what it issues is carried out in order after it returns, then the
+ *  next task is picked.  @p data is the payload of the wavelet that started it, or 0. */
+typedef enum wsc_err (*mesh_task_fn)(struct mesh_pe *pe, uint32_t data);
+enum mesh_priority { MESH_LOW, MESH_MEDIUM, MESH_HIGH };
+/** Bind a local or control task to an id. */
+enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
+                       enum mesh_priority priority) WSC_CHECKED;
+/** Bind a data task to a colour that has an input queue: it runs once per data wavelet. */
+enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
+                            enum mesh_priority priority) WSC_CHECKED;
+/** Input queues 0 .. 7 and output queues 0 .. 5 each serve one colour. */
+enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue,
+                              int colour) WSC_CHECKED;
+enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue,
+                               int colour) WSC_CHECKED;
+/** Activate a local task before the first cycle. */
+enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id) WSC_CHECKED;
+
+struct mesh_stats {
+    int64_t cycles;       /**< until the last PE or edge did something */
+    int64_t wavelets;     /**< sent by PEs and edges */
+    int64_t wavelet_hops; /**< over links between routers and over edges */
+    int64_t elements;     /**< of vector operations */
+};
+/** Run until nothing can move any more.  @return WSC_OK when every PE has ended its tasks and no
+ *  wavelet is left, otherwise an error that names PEs and colours. */
+enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
+
+/** Where this PE is, what the program gave to mesh_create, the current cycle. */
+int mesh_x(const struct mesh_pe *pe);
+int mesh_y(const struct mesh_pe *pe);
+void *mesh_user(const struct mesh_pe *pe);
+int64_t mesh_now(const struct mesh_pe *pe);
+/** A number in the PE's memory, as it is when the task starts. */
+enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value) WSC_CHECKED;
+enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value) WSC_CHECKED;
+
+/* ---- vector operations ----------------------------------------------------------------------- */
+
+enum mesh_dsd_kind { MESH_DSD_NONE, MESH_DSD_MEMORY, MESH_DSD_IN, MESH_DSD_OUT, MESH_DSD_SCALAR };
+/** A data structure descriptor: an array of one to four dimensions in memory (strides in
+ *  elements, the last dimension runs fastest), a number of wavelets, or one number. */
+struct mesh_dsd {
+    uint8_t kind, n_dims, colour;
+    bool control; /**< send control wavelets */
+    uint16_t len[4];
+    int16_t stride[4];
+    int32_t address;
+    uint32_t scalar;
+};
+/** @p n consecutive elements, or every @p stride th. */
+struct mesh_dsd mesh_mem(int address, int n);
+struct mesh_dsd mesh_mem_strided(int address, int n, int stride);
+/** Wavelets of a colour, one element each (a 16-bit element in the lower half). */
+struct mesh_dsd mesh_in(int colour, int n);
+struct mesh_dsd mesh_out(int colour, int n);
+/** One 32-bit float; the bits of a number of any type. */
+struct mesh_dsd mesh_float(float value);
+struct mesh_dsd mesh_bits(uint32_t bits);
+
+/** Operations: name, type of dst, of a, of b, elements per cycle on WSE-2 and WSE-3 when the banks
+ *  allow, set-up cycles.  Rates: SDK documentation, appendix "SIMD"; FMACS and FMULS are not listed
+ *  there and the debugging page says FMACS is SIMD-1.  Set-up: FABRICA, measured on WSE-3 for
+ *  copies (15), elementwise f16 (9), fp16 (16) and fp32 (17) multiply-add; for the others that of
+ *  the nearest one is assumed, and for WSE-2 the same.  s: 32 bits, h: 16 bits, -: none.  The
+ *  multiply-adds give a + b c with the number c; the results are rounded once. */
+#define MESH_OP_MAP(XX)                                                                            \
+    XX(FMOVS, "fmovs", 's', 's', '-', 2, 4, 15)                                                    \
+    XX(FMOVH, "fmovh", 'h', 'h', '-', 4, 8, 15)                                                    \
+    XX(FADDS, "fadds", 's', 's', 's', 2, 4, 9)                                                     \
+    XX(FADDH, "faddh", 'h', 'h', 'h', 4, 8, 9)                                                     \
+    XX(FADDHS, "faddhs", 's', 's', 'h', 2, 4, 9)                                                   \
+    XX(FSUBS, "fsubs", 's', 's', 's', 2, 4, 9)                                                     \
+    XX(FSUBH, "fsubh", 'h', 'h', 'h', 4, 8, 9)                                                     \
+    XX(FMULS, "fmuls", 's', 's', 's', 1, 1, 9)                                                     \
+    XX(FMULH, "fmulh", 'h', 'h', 'h', 4, 8, 9)                                                     \
+    XX(FMAXS, "fmaxs", 's', 's', 's', 1, 4, 9)                                                     \
+    XX(FMAXH, "fmaxh", 'h', 'h', 'h', 1, 8, 9)                                                     \
+    XX(FMACS, "fmacs", 's', 's', 's', 1, 1, 17)                                                    \
+    XX(FMACH, "fmach", 'h', 'h', 'h', 4, 8, 16)                                                    \
+    XX(FMACHS, "fmachs", 's', 's', 'h', 2, 4, 16)                                                  \
+    XX(FS2H, "fs2h", 'h', 's', '-', 1, 4, 15)                                                      \
+    XX(FH2S, "fh2s", 's', 'h', '-', 1, 4, 15)
+
+enum mesh_code {
+#define XX(name, text, d, a, b, w2, w3, setup) MESH_##name,
+    MESH_OP_MAP(XX)
+#undef XX
+        MESH_N_CODES
+};
+
+/** One vector operation.  Its length is that of the first of a, b, dst that is not a number. */
+struct mesh_op {
+    uint8_t code;
+    uint8_t thread;   /**< 0: the task waits for its end; 1 .. 8: microthread thread - 1 runs it */
+    uint8_t activate; /**< local task id + 1 to activate when it has ended, or 0 */
+    uint8_t unblock;  /**< local task id + 1 to unblock then, or 0 */
+    struct mesh_dsd dst, a, b, c;
+};
+/** Append to what the running task does.  All are checked here: types, lengths, memory, colours.
+ */
+enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op) WSC_CHECKED;
+/** Short forms of mesh_issue for operations that the task waits for. */
+enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
+                     struct mesh_dsd a, struct mesh_dsd b) WSC_CHECKED;
+/** dst = a + b c. */
+enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
+                      struct mesh_dsd a, struct mesh_dsd b, struct mesh_dsd c) WSC_CHECKED;
+/** Send one control wavelet on @p colour; thread as in struct mesh_op. */
+enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
+                               int thread) WSC_CHECKED;
+/** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
+enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
+/** Scalar code that takes @p cycles. */
+enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles) WSC_CHECKED;
+/** Activate, block or unblock a task of this PE, in order with the operations. */
+enum wsc_err mesh_activate(struct mesh_pe *pe, int id) WSC_CHECKED;
+enum wsc_err mesh_block(struct mesh_pe *pe, int id) WSC_CHECKED;
+enum wsc_err mesh_unblock(struct mesh_pe *pe, int id) WSC_CHECKED;
+/** Block or unblock the data task of a colour. */
+enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
+enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/** 16-bit formats: nearest even, NaN stays NaN, overflow to infinity. */
+float mesh_half_to_float(enum mesh_half half, uint16_t bits);
+uint16_t mesh_half_from_double(enum mesh_half half, double value);
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/** What a kernel runs on; 0 and NULL take the kernel's defaults. */
+struct mesh_case {
+    const char *algo;
+    int w, h;
+    enum mesh_arch arch;
+    enum mesh_half half;
+    int64_t words, m, n, k, length, calls;
+    double zeros; /**< share of zero weights, 0 .. 1 */
+    uint64_t seed;
+};
+struct mesh_result {
+    struct mesh_stats stats;
+    const char *algo;    /**< as chosen */
+    int64_t words;       /**< of the main vector, block or call */
+    double host_seconds; /**< of mesh_run */
+    double max_error;    /**< against the host, |difference| / (1 + |expected|) */
+    double form;         /**< closed form, cycles; negative when the reference gives none */
+};
+struct mesh_kernel {
+    const char *name, *algos, *options, *summary;
+    enum wsc_err (*run)(const struct mesh_case *c, struct mesh_result *r);
+};
+/** Kernel @p i of the table, NULL behind the last one. */
+const struct mesh_kernel *mesh_kernel_at(int i);
+/** Find by name, or an error that lists them. */
+enum wsc_err mesh_kernel_find(const char *name, const struct mesh_kernel **out) WSC_CHECKED;
+
+/** One comparison of counted cycles with a closed form or with a published count. */
+struct mesh_point {
+    char what[64], algo[16];
+    int p;
+    int64_t words, cycles;
+    double form;
+    double tolerance;   /**< relative, stated for this form */
+    double slack;       /**< cycles allowed besides */
+    const char *reason; /**< where the form is only a bound, why; otherwise NULL */
+};
+/** Called for every point as it is counted. */
+typedef enum wsc_err (*mesh_point_fn)(void *ctx, const struct mesh_point *point);
+/** Kernels on rows of 4 .. @p max_p PEs and 1 .. @p max_words words against the closed forms of
+ *  HPDC'24 (Luczynski et al., arXiv 2404.15888). */
+enum wsc_err mesh_survey(int max_p, int64_t max_words, mesh_point_fn point, void *ctx) WSC_CHECKED;
+/** Counted cycles against published ones: fp32 fmacs calls, the parts of a message, all-reduce. */
+enum wsc_err mesh_calibration(mesh_point_fn point, void *ctx) WSC_CHECKED;
+/** True within the tolerance or the slack of the point. */
+bool mesh_point_holds(const struct mesh_point *point);
+#endif

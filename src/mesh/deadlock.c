@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_NAMED = 8, TEXT = 1024 };
+
+/* What a PE waits for: a colour to come or to leave, and whose fault that is (-1: nobody's). */
+struct wait {
+    int colour;
+    bool sends;
+    int64_t on;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(char *text, const char *fmt, ...)
+{
+    va_list ap;
+    size_t used = strlen(text);
+    va_start(ap, fmt);
+    (void)vsnprintf(text + used, TEXT - used, fmt, ap);
+    va_end(ap);
+}
+
+static int64_t neighbour(const struct mesh *m, int64_t router, int d)
+{
+    int x = m->pe[router].x + mesh_dx[d], y = m->pe[router].y + mesh_dy[d];
+    bool inside = x >= 0 && y >= 0 && x < m->config.w && y < m->config.h;
+    return inside ? router + m->step[d] : -1;
+}
+
+/* The PE whose ramp feeds @p colour at @p router, by the positions of the switches now. */
+static int64_t sender(struct mesh *m, int64_t router, int colour)
+{
+    for (int64_t steps = 0; router >= 0 && steps < m->n_pes; steps++) {
+        const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
+        if (!ch) return -1;
+        if (ch->rx & MESH_RAMP) return router;
+        router = neighbour(m, router, mesh_direction(ch->rx));
+    }
+    return -1;
+}
+
+/* The output of @p ch that does not move, as a direction; 0 when it is the PE itself. */
+static int stuck_output(struct mesh *m, const struct mesh_channel *ch)
+{
+    for (unsigned set = ch->tx & ~1U; set; set &= set - 1) {
+        int d = mesh_direction((int)set);
+        int32_t to = ch->to[d - 1];
+        if (to >= 0 && !mesh_channel_open(m, &m->channel[to], 1 << mesh_opposite[d])) return d;
+    }
+    return 0;
+}
+
+/* Where wavelets of @p colour that left @p router are held up. */
+static int64_t obstacle(struct mesh *m, int64_t router, int colour)
+{
+    for (int64_t steps = 0; steps < m->n_pes; steps++) {
+        const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
+        int d = ch->n ? stuck_output(m, ch) : 0;
+        if (!d) return router;
+        router = neighbour(m, router, d);
+        const struct mesh_channel *next = mesh_channel_of(m, router, colour);
+        if (!(next->rx & 1 << mesh_opposite[d])) return router;
+    }
+    return -1;
+}
+
+static bool waits(struct mesh *m, int64_t i, struct wait *w)
+{
+    const struct mesh_pe *pe = &m->pe[i];
+    for (unsigned set = pe->threads; set; set &= set - 1) {
+        const struct mesh_thread *t = &pe->thread[__builtin_ctz(set)];
+        w->sends = t->out != MESH_NONE && pe->out[t->out].n == pe->out[t->out].depth;
+        if (!w->sends && t->in == MESH_NONE) continue;
+        w->colour = w->sends ? pe->out[t->out].colour : pe->in[t->in].colour;
+        w->on = w->sends ? obstacle(m, i, w->colour) : sender(m, i, w->colour);
+        return true;
+    }
+    return false;
+}
+
+static void name_wait(struct mesh *m, char *text, int64_t i, const struct wait *w)
+{
+    add(text, "PE (%d, %d) waits %s colour %d", m->pe[i].x, m->pe[i].y,
+        w->sends ? "to send" : "for", w->colour);
+    if (w->on >= 0)
+        add(text, " %s PE (%d, %d)", w->sends ? "held up at" : "from", m->pe[w->on].x,
+            m->pe[w->on].y);
+}
+
+/* Follow who waits on whom from @p first; a PE met twice closes a cycle. */
+static bool find_cycle(struct mesh *m, int32_t *mark, int64_t first, int64_t *on_cycle)
+{
+    struct wait w;
+    int64_t i = first;
+    while (i >= 0 && !mark[i] && waits(m, i, &w)) {
+        mark[i] = (int32_t)first + 1;
+        i = w.on;
+    }
+    *on_cycle = i;
+    return i >= 0 && mark[i] == first + 1;
+}
+
+static void name_cycle(struct mesh *m, char *text, int64_t first)
+{
+    struct wait w;
+    int64_t i = first;
+    add(text, "; a cycle:");
+    for (int n = 0; n < MAX_NAMED && waits(m, i, &w); n++) {
+        add(text, " PE (%d, %d) on", m->pe[i].x, m->pe[i].y);
+        i = w.on;
+        if (i == first) break;
+    }
+    add(text, i == first ? " PE (%d, %d)" : " PE (%d, %d) and so on", m->pe[i].x, m->pe[i].y);
+}
+
+static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
+{
+    int32_t *mark;
+    TRY_NEW(mark, WSC_MEM_MESH, m->n_pes);
+    int64_t on_cycle;
+    struct wait w;
+    bool found = false;
+    for (int64_t i = 0; i < m->n_pes && !found; i++)
+        if (!mark[i] && waits(m, i, &w)) found = find_cycle(m, mark, i, &on_cycle);
+    if (found) name_cycle(m, text, on_cycle);
+    wsc_free(mark);
+    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld PEs wait: %s",
+                     (long long)m->now, (long long)n, text);
+}
+
+static enum wsc_err check_threads(struct mesh *m)
+{
+    char text[TEXT] = "";
+    int64_t n = 0;
+    struct wait w;
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        if (!waits(m, i, &w)) continue;
+        if (n++ >= MAX_NAMED) continue;
+        if (*text) add(text, "; ");
+        name_wait(m, text, i, &w);
+    }
+    if (n > MAX_NAMED) add(text, "; and others");
+    return n ? raise_deadlock(m, text, n) : WSC_OK;
+}
+
+static enum wsc_err check_queues(const struct mesh_pe *pe)
+{
+    for (int q = 0; q < MESH_N_IN; q++)
+        if (pe->in[q].n)
+            return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d%s",
+                             pe->x, pe->y, pe->in[q].n, pe->in[q].colour,
+                             (unsigned)pe->data_blocked >> q & 1U ? ": the data task is blocked"
+                                                                  : "");
+    for (int q = 0; q < MESH_N_OUT; q++)
+        if (pe->out[q].n)
+            return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): %d wavelets of colour %d cannot leave",
+                             pe->x, pe->y, pe->out[q].n, pe->out[q].colour);
+    if (pe->activated)
+        return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): task %d is activated but blocked", pe->x,
+                         pe->y, __builtin_ctzll(pe->activated));
+    return WSC_OK;
+}
+
+static enum wsc_err check_router(struct mesh *m, int64_t i)
+{
+    const struct mesh_router *r = &m->router[i];
+    if (!r->waiting) return WSC_OK;
+    int colour = mesh_direction((int)r->waiting);
+    int64_t at = obstacle(m, i, colour);
+    if (at < 0) at = i;
+    return WSC_RAISE(
+        WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
+        m->pe[i].x, m->pe[i].y, mesh_channel_of(m, i, colour)->n, colour, m->pe[at].x, m->pe[at].y);
+}
+
+enum wsc_err mesh_check_end(struct mesh *m)
+{
+    TRY(check_threads(m));
+    for (int64_t i = 0; i < m->n_pes; i++)
+        TRY(check_queues(&m->pe[i]));
+    for (int64_t i = 0; i < m->n_pes; i++)
+        TRY(check_router(m, i));
+    for (int i = 0; i < m->n_sources; i++) {
+        const struct mesh_source *s = &m->source[i];
+        if (s->next < s->n)
+            return WSC_RAISE(WSC_DEADLOCK,
+                             "PE (%d, %d): %lld wavelets of colour %d cannot enter the fabric",
+                             m->pe[s->router].x, m->pe[s->router].y, (long long)(s->n - s->next),
+                             m->channel[s->channel].colour);
+    }
+    return WSC_OK;
+}

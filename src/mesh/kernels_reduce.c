@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels_impl.h"
+
+#include <wsc/clock.h>
+#include <wsc/rng.h>
+
+#include <math.h>
+#include <string.h>
+
+enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct mesh_result *r)
+{
+    memset(j, 0, sizeof *j);
+    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1};
+    j->c = c;
+    j->r = r;
+    j->w = c->w;
+    j->h = c->h;
+    j->words = c->words;
+    TRY(mesh_create(&j->m, &(struct mesh_config){
+                               .w = c->w, .h = c->h, .arch = c->arch, .half = c->half, .user = j}));
+    TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
+    for (int i = 0; i < 4; i++)
+        TRY_NEW(j->node[i], WSC_MEM_MESH, (int64_t)c->w * c->h);
+    return WSC_OK;
+}
+
+void mesh_job_fini(struct mesh_job *j)
+{
+    mesh_destroy(&j->m);
+    wsc_free(j->step);
+    for (int i = 0; i < 4; i++) {
+        wsc_free(j->node[i]);
+        wsc_free(j->host[i]);
+    }
+}
+
+enum wsc_err mesh_job_run(struct mesh_job *j)
+{
+    double start = wsc_clock_s();
+    TRY(mesh_run(j->m, &j->r->stats));
+    j->r->host_seconds = wsc_clock_s() - start;
+    return WSC_OK;
+}
+
+enum wsc_err mesh_job_floats(struct mesh_job *j, int slot, int64_t n, bool fill)
+{
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)slot);
+    TRY_NEW(j->host[slot], WSC_MEM_MESH, n);
+    for (int64_t i = 0; fill && i < n; i++)
+        j->host[slot][i] =
+            (float)((int)(wsc_rng_u64(j->c->seed, stream, (uint64_t)i) % 63) - 31) / 8;
+    return WSC_OK;
+}
+
+void mesh_job_compare(struct mesh_job *j, double got, double expected)
+{
+    double error = fabs(got - expected) / (1 + fabs(expected));
+    if (!(error <= j->r->max_error)) j->r->max_error = error; /* NaN too */
+}
+
+/* ---- reduce, all-reduce, broadcast ----------------------------------------------------------- */
+
+static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
+{
+    struct mesh_job *j = mesh_user(pe);
+    int at = mesh_y(pe) * j->w + mesh_x(pe), n = (int)j->words;
+    (void)data;
+    TRY(mesh_reduce_part(pe, &j->node[0][at], j->data, n));
+    if (mesh_x(pe) == 0) TRY(mesh_reduce_part(pe, &j->node[1][at], j->data, n));
+    if (!j->shape[0] || j->w * j->h == 1) return WSC_OK;
+    const struct mesh_dsd mine = mesh_mem(j->data, n), none = {0};
+    if (at == 0) return mesh_do(pe, MESH_FMOVS, mesh_out(MESH_COLOUR_BCAST, n), mine, none);
+    return mesh_do(pe, MESH_FMOVS, mine, mesh_in(MESH_COLOUR_BCAST, n), none);
+}
+
+/* A tree on the line from (x, y); a line of one PE needs nothing. */
+static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_line *l, int colour,
+                            int phase)
+{
+    int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
+    enum { QUEUE = 2 }; /* the deepest output queues of WSE-2 are 2 and 3 */
+    enum wsc_err rc = parent ? WSC_OK : WSC_NOMEM;
+    if (!rc) rc = mesh_tree(algo, l->n, j->words, parent);
+    if (!rc) rc = mesh_line_tree(j, l, parent, colour, QUEUE + phase, j->node[phase]);
+    wsc_free(parent);
+    wsc_free(l->pe);
+    return rc;
+}
+
+static enum wsc_err trees(struct mesh_job *j, const char *algo)
+{
+    struct mesh_line l;
+    if (!strcmp(algo, "snake")) {
+        TRY(mesh_line_snake(&l, j));
+        TRY(tree_on(j, algo, &l, MESH_COLOUR_X, 0));
+        for (int64_t i = 0; i < (int64_t)j->w * j->h; i++)
+            j->node[1][i].send = -1;
+        return WSC_OK;
+    }
+    for (int y = 0; y < j->h; y++) {
+        TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
+        TRY(tree_on(j, algo, &l, MESH_COLOUR_X, 0));
+    }
+    TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
+    return tree_on(j, algo, &l, MESH_COLOUR_Y, 1);
+}
+
+static enum wsc_err check_sum(struct mesh_job *j, const struct mesh_rect at)
+{
+    int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;
+    TRY(mesh_job_floats(j, 1, n_out * b, false));
+    TRY(mesh_copy_out(j->m, at, j->data, j->host[1], b * 4));
+    for (int64_t i = 0; i < b; i++) {
+        double sum = 0;
+        for (int64_t p = 0; p < n_pes; p++)
+            sum += j->host[0][p * b + i];
+        for (int64_t p = 0; p < n_out; p++)
+            mesh_job_compare(j, j->host[1][p * b + i], sum);
+    }
+    return WSC_OK;
+}
+
+static double reduce_form(const struct mesh_job *j, const char *algo)
+{
+    if (!strcmp(algo, "snake")) return mesh_form_reduce(algo, j->w * j->h, j->words);
+    return mesh_form_reduce(algo, j->w, j->words) + mesh_form_reduce(algo, j->h, j->words);
+}
+
+static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
+{
+    j->shape[0] = all;
+    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
+    TRY(mesh_job_floats(j, 0, j->words * j->w * j->h, true));
+    TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
+    TRY(trees(j, algo));
+    if (all && j->w * j->h > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST, 0));
+    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, reduce_main, MESH_LOW));
+    TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
+    TRY(mesh_job_run(j));
+    j->r->algo = algo;
+    j->r->form = reduce_form(j, algo);
+    if (all && j->r->form >= 0) j->r->form += mesh_form_broadcast(j->w, j->h, j->words);
+    return check_sum(j, all ? mesh_all(j) : (struct mesh_rect){0, 0, 1, 1});
+}
+
+enum wsc_err mesh_run_reduce(const struct mesh_case *c, struct mesh_result *r)
+{
+    struct mesh_job j;
+    enum wsc_err rc = mesh_job_init(&j, c, r);
+    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", false);
+    mesh_job_fini(&j);
+    return rc;
+}
+
+enum wsc_err mesh_run_allreduce(const struct mesh_case *c, struct mesh_result *r)
+{
+    struct mesh_job j;
+    if (c->algo && !strcmp(c->algo, "ring")) return mesh_run_ring(c, r);
+    enum wsc_err rc = mesh_job_init(&j, c, r);
+    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
+    mesh_job_fini(&j);
+    return rc;
+}
+
+static enum wsc_err broadcast_main(struct mesh_pe *pe, uint32_t data)
+{
+    struct mesh_job *j = mesh_user(pe);
+    const struct mesh_dsd mine = mesh_mem(j->data, (int)j->words), none = {0};
+    int n = (int)j->words;
+    (void)data;
+    if (j->w * j->h == 1) return WSC_OK;
+    if (mesh_x(pe) || mesh_y(pe))
+        return mesh_do(pe, MESH_FMOVS, mine, mesh_in(MESH_COLOUR_BCAST, n), none);
+    return mesh_do(pe, MESH_FMOVS, mesh_out(MESH_COLOUR_BCAST, n), mine, none);
+}
+
+static enum wsc_err broadcast(struct mesh_job *j)
+{
+    const struct mesh_rect root = {0, 0, 1, 1};
+    int64_t n_pes = (int64_t)j->w * j->h, b = j->words;
+    TRY(mesh_reserve(j->m, mesh_all(j), b * 4, 0, "the vector", &j->data));
+    TRY(mesh_job_floats(j, 0, b, true));
+    TRY(mesh_copy_in(j->m, root, j->data, j->host[0], b * 4));
+    if (n_pes > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST, 2));
+    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, broadcast_main, MESH_LOW));
+    TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
+    TRY(mesh_job_run(j));
+    j->r->form = mesh_form_broadcast(j->w, j->h, b);
+    TRY(mesh_job_floats(j, 1, n_pes * b, false));
+    TRY(mesh_copy_out(j->m, mesh_all(j), j->data, j->host[1], b * 4));
+    for (int64_t i = 0; i < n_pes * b; i++)
+        mesh_job_compare(j, j->host[1][i], j->host[0][i % b]);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_run_broadcast(const struct mesh_case *c, struct mesh_result *r)
+{
+    struct mesh_job j;
+    enum wsc_err rc = mesh_job_init(&j, c, r);
+    if (!rc) rc = broadcast(&j);
+    mesh_job_fini(&j);
+    return rc;
+}
+
+/* ---- ring ------------------------------------------------------------------------------------ */
+
+enum { COLOUR_BACK = 4, THREAD_SEND = 1 };
+
+/* Words of chunk @p k of p, and where it begins. */
+static int chunk(const struct mesh_job *j, int k, int *first)
+{
+    int p = j->w;
+    k = (k % p + p) % p;
+    *first = (int)(j->words * k / p);
+    return (int)(j->words * (k + 1) / p) - *first;
+}
+
+static int ring_colour(const struct mesh_job *j, int from)
+{
+    return from == j->w - 1 ? COLOUR_BACK : from % 2;
+}
+
+/* Step s: send chunk i - s, add the one that comes; after p - 1 steps the sums go round. */
+static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
+{
+    struct mesh_job *j = mesh_user(pe);
+    int i = mesh_x(pe), p = j->w, s = j->step[i]++, first;
+    bool adds = s < p - 1;
+    (void)data;
+    if (s == 2 * (p - 1)) return WSC_OK;
+    int n = chunk(j, i - s, &first);
+    struct mesh_op send = {.code = MESH_FMOVS,
+                           .thread = THREAD_SEND,
+                           .dst = mesh_out(ring_colour(j, i), n),
+                           .a = mesh_mem(j->data + 4 * first, n)};
+    if (n) TRY(mesh_issue(pe, &send));
+    n = chunk(j, i - 1 - s, &first);
+    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
+    if (n) TRY(mesh_do(pe, adds ? MESH_FADDS : MESH_FMOVS, mine, in, adds ? mine : none));
+    return mesh_activate(pe, MESH_TASK_MAIN);
+}
+
+static enum wsc_err ring_routes(struct mesh_job *j)
+{
+    const int p = j->w;
+    for (int i = 0; i < p; i++) {
+        struct mesh_rect at = {i, 0, 1, 1};
+        struct mesh_route out = {.rx = MESH_RAMP, .tx = i == p - 1 ? MESH_WEST : MESH_EAST};
+        struct mesh_route in = {.rx = i ? MESH_WEST : MESH_EAST, .tx = MESH_RAMP};
+        struct mesh_route back = {.rx = MESH_EAST, .tx = MESH_WEST};
+        TRY(mesh_route(j->m, at, ring_colour(j, i), &out));
+        TRY(mesh_route(j->m, at, ring_colour(j, (i + p - 1) % p), &in));
+        if (i && i < p - 1) TRY(mesh_route(j->m, at, COLOUR_BACK, &back));
+        TRY(mesh_output_queue(j->m, at, 2, ring_colour(j, i)));
+        TRY(mesh_input_queue(j->m, at, 2, ring_colour(j, (i + p - 1) % p)));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err ring(struct mesh_job *j)
+{
+    if (j->h > 1 || j->w < 2)
+        return WSC_RAISE(WSC_USAGE, "ring: a fabric of %d x %d, expected a row of 2 PEs or more",
+                         j->w, j->h);
+    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
+    TRY(mesh_job_floats(j, 0, j->words * j->w, true));
+    TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
+    TRY(ring_routes(j));
+    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, ring_step, MESH_LOW));
+    TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
+    TRY(mesh_job_run(j));
+    j->r->form = mesh_form_ring(j->w, j->words);
+    return check_sum(j, mesh_all(j));
+}
+
+enum wsc_err mesh_run_ring(const struct mesh_case *c, struct mesh_result *r)
+{
+    struct mesh_job j;
+    enum wsc_err rc = mesh_job_init(&j, c, r);
+    if (!rc) rc = ring(&j);
+    mesh_job_fini(&j);
+    return rc;
+}

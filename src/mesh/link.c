@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+enum { ALL_SIDES = MESH_RAMP | MESH_EAST | MESH_WEST | MESH_NORTH | MESH_SOUTH };
+
+static bool is_single(int set)
+{
+    return set && !(set & (set - 1));
+}
+
+/* WSE-3: SDK documentation of the builtins lists the colours that may have a switch. */
+static bool may_switch(enum mesh_arch arch, int colour)
+{
+    const uint32_t wse3 = 0x3FFU | 1U << 12 | 1U << 13 | 1U << 16 | 1U << 17 | 1U << 20 | 1U << 21;
+    return arch == MESH_WSE2 || (wse3 >> colour & 1U);
+}
+
+static enum wsc_err check_position(const struct mesh *m, const struct mesh_position *p, int colour)
+{
+    bool one = (p->rx && !p->tx && is_single(p->rx)) || (p->tx && !p->rx && is_single(p->tx));
+    if ((p->rx | p->tx) & ~ALL_SIDES)
+        return WSC_RAISE(WSC_USAGE, "mesh: colour %d: unknown direction in a position", colour);
+    if (m->config.arch == MESH_WSE2 && !one)
+        return WSC_RAISE(WSC_USAGE,
+                         "mesh: colour %d: on WSE-2 a further position changes one direction, of "
+                         "the input or of the output",
+                         colour);
+    if (p->rx && !is_single(p->rx))
+        return WSC_RAISE(WSC_USAGE, "mesh: colour %d: a position with two senders", colour);
+    return WSC_OK;
+}
+
+static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int colour,
+                                const struct mesh_route *r)
+{
+    TRY(mesh_check_rect(m, at));
+    TRY(mesh_check_colour(colour));
+    if (m->linked)
+        return WSC_RAISE(WSC_USAGE, "mesh: a route for colour %d after the start", colour);
+    if (!r->rx || !r->tx || (r->rx | r->tx) & ~ALL_SIDES)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: a route needs an input and an output",
+                         at.x, at.y, colour);
+    if (!is_single(r->rx))
+        return WSC_RAISE(WSC_USAGE,
+                         "PE (%d, %d): colour %d: two senders on one colour at one router", at.x,
+                         at.y, colour);
+    if (r->n_more < 0 || r->n_more >= MESH_POSITIONS || r->start < 0 || r->start > r->n_more)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: %d further positions, start in %d",
+                         at.x, at.y, colour, r->n_more, r->start);
+    if (r->n_more && !may_switch(m->config.arch, colour))
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no switch on WSE-3", at.x, at.y,
+                         colour);
+    for (int i = 0; i < r->n_more; i++)
+        TRY(check_position(m, &r->more[i], colour));
+    return WSC_OK;
+}
+
+static enum wsc_err new_extra(struct mesh *m, struct mesh_cell *cell)
+{
+    if (cell->extra) return WSC_OK;
+    if (m->n_extra == m->extra_capacity) {
+        int capacity = m->extra_capacity ? 2 * m->extra_capacity : 64;
+        void *extra = wsc_realloc(WSC_MEM_MESH, m->extra, (size_t)capacity, sizeof *m->extra);
+        if (!extra) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "switches");
+        m->extra = extra;
+        m->extra_capacity = capacity;
+    }
+    cell->extra = ++m->n_extra;
+    struct mesh_switch *s = &m->extra[cell->extra - 1];
+    memset(s, 0, sizeof *s);
+    s->pos[0] = (struct mesh_position){cell->rx, cell->tx};
+    s->n = 1;
+    return WSC_OK;
+}
+
+static void fill_switch(struct mesh_switch *s, const struct mesh_route *r)
+{
+    s->n = (uint8_t)(r->n_more + 1);
+    s->at = (uint8_t)r->start;
+    s->pop = (uint8_t)r->pop;
+    s->ring = r->ring;
+    for (int i = 0; i < r->n_more; i++) {
+        s->pos[i + 1].rx = r->more[i].rx ? r->more[i].rx : r->rx;
+        s->pos[i + 1].tx = r->more[i].tx ? r->more[i].tx : r->tx;
+    }
+}
+
+static bool same_switch(const struct mesh *m, const struct mesh_cell *cell,
+                        const struct mesh_route *r)
+{
+    struct mesh_switch mine = {.pos = {{r->rx, r->tx}}};
+    if (!cell->extra) return !r->n_more;
+    const struct mesh_switch *s = &m->extra[cell->extra - 1];
+    fill_switch(&mine, r);
+    return s->n == mine.n && s->at == mine.at && s->pop == mine.pop && s->ring == mine.ring &&
+           !memcmp(s->pos, mine.pos, sizeof mine.pos);
+}
+
+static enum wsc_err route_at(struct mesh *m, int x, int y, int colour, const struct mesh_route *r)
+{
+    struct mesh_cell *cell = &m->cell[((int64_t)y * m->config.w + x) * MESH_COLOURS + colour];
+    if (cell->rx && (cell->rx != r->rx || cell->tx != r->tx || !same_switch(m, cell, r)))
+        return WSC_RAISE(WSC_USAGE,
+                         "PE (%d, %d): colour %d already comes from the %s; a second route would "
+                         "give it two senders at one router",
+                         x, y, colour, mesh_direction_name(mesh_direction(cell->rx)));
+    if (cell->rx) return WSC_OK;
+    cell->rx = r->rx;
+    cell->tx = r->tx;
+    if (!r->n_more) return WSC_OK;
+    TRY(new_extra(m, cell));
+    fill_switch(&m->extra[cell->extra - 1], r);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_route(struct mesh *m, struct mesh_rect rect, int colour,
+                        const struct mesh_route *route)
+{
+    TRY(check_route(m, rect, colour, route));
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            TRY(route_at(m, x, y, colour, route));
+    return WSC_OK;
+}
+
+static enum wsc_err filter_at(struct mesh *m, int x, int y, int colour,
+                              const struct mesh_filter *filter)
+{
+    struct mesh_cell *cells = &m->cell[((int64_t)y * m->config.w + x) * MESH_COLOURS];
+    int n = 0;
+    for (int c = 0; c < MESH_COLOURS; c++)
+        n += c != colour && cells[c].extra && m->extra[cells[c].extra - 1].has_filter;
+    if (n >= MESH_MAX_FILTERS)
+        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): more than %d filters", x, y, MESH_MAX_FILTERS);
+    if (!cells[colour].rx)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): a filter on colour %d, which has no route here",
+                         x, y, colour);
+    TRY(new_extra(m, &cells[colour]));
+    struct mesh_switch *s = &m->extra[cells[colour].extra - 1];
+    s->has_filter = true;
+    s->filter = *filter;
+    s->counter = filter->init;
+    return WSC_OK;
+}
+
+enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
+                         const struct mesh_filter *filter)
+{
+    TRY(mesh_check_rect(m, rect));
+    TRY(mesh_check_colour(colour));
+    if (m->linked)
+        return WSC_RAISE(WSC_USAGE, "mesh: a filter for colour %d after the start", colour);
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            TRY(filter_at(m, x, y, colour, filter));
+    return WSC_OK;
+}
+
+/* ---- from cells to channels ------------------------------------------------------------------ */
+
+static void count_channels(struct mesh *m)
+{
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        struct mesh_router *r = &m->router[i];
+        r->first = (int32_t)m->n_channels;
+        for (int c = 0; c < MESH_COLOURS; c++)
+            if (m->cell[i * MESH_COLOURS + c].rx) r->colours |= 1U << c;
+        m->n_channels += __builtin_popcount(r->colours);
+    }
+}
+
+struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour)
+{
+    const struct mesh_router *r = &m->router[router];
+    if (!(r->colours >> colour & 1U)) return NULL;
+    return &m->channel[r->first + __builtin_popcount(r->colours & ((1U << colour) - 1U))];
+}
+
+static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
+{
+    for (int d = 1; d < 5; d++) {
+        int x = m->pe[i].x + mesh_dx[d], y = m->pe[i].y + mesh_dy[d];
+        bool inside = x >= 0 && y >= 0 && x < m->config.w && y < m->config.h;
+        struct mesh_channel *next = inside ? mesh_channel_of(m, i + m->step[d], ch->colour) : NULL;
+        ch->to[d - 1] = next ? (int32_t)(next - m->channel) : MESH_OFF_FABRIC;
+    }
+}
+
+static void make_channels(struct mesh *m, int64_t i)
+{
+    for (int c = 0; c < MESH_COLOURS; c++) {
+        struct mesh_channel *ch = mesh_channel_of(m, i, c);
+        if (!ch) continue;
+        const struct mesh_cell *cell = &m->cell[i * MESH_COLOURS + c];
+        struct mesh_position at = {cell->rx, cell->tx};
+        if (cell->extra) at = m->extra[cell->extra - 1].pos[m->extra[cell->extra - 1].at];
+        ch->rx = at.rx;
+        ch->tx = at.tx;
+        ch->colour = (uint8_t)c;
+        ch->extra = cell->extra - 1;
+        ch->queue = m->pe[i].in_of[c] ? (uint8_t)(m->pe[i].in_of[c] - 1) : MESH_NONE;
+        connect(m, i, ch);
+    }
+}
+
+static enum wsc_err link_edges(struct mesh *m)
+{
+    for (int i = 0; i < m->n_sinks; i++) {
+        const struct mesh_sink *s = &m->sink[i];
+        struct mesh_channel *ch = mesh_channel_of(m, (int64_t)s->y * m->config.w + s->x, s->colour);
+        if (!ch)
+            return WSC_RAISE(WSC_USAGE,
+                             "PE (%d, %d): an edge sink for colour %d, which has no route", s->x,
+                             s->y, s->colour);
+        ch->to[s->side - 1] = MESH_OFF_FABRIC - 1 - i;
+    }
+    return WSC_OK;
+}
+
+/* Routes become channels with their neighbours, once, before the first cycle. */
+enum wsc_err mesh_link(struct mesh *m)
+{
+    count_channels(m);
+    TRY_NEW(m->channel, WSC_MEM_MESH, m->n_channels);
+    for (int64_t i = 0; i < m->n_pes; i++)
+        make_channels(m, i);
+    TRY(link_edges(m));
+    for (int i = 0; i < m->n_sources; i++) {
+        struct mesh_source *s = &m->source[i];
+        struct mesh_channel *ch = mesh_channel_of(m, s->router, s->channel);
+        if (!ch)
+            return WSC_RAISE(WSC_USAGE,
+                             "PE (%d, %d): an edge source of colour %d, which has no route",
+                             m->pe[s->router].x, m->pe[s->router].y, s->channel);
+        s->channel = (int32_t)(ch - m->channel);
+    }
+    wsc_free(m->cell);
+    m->cell = NULL;
+    m->linked = true;
+    return WSC_OK;
+}

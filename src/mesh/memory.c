@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+enum { GRAIN = 1024 }; /* host memory of a PE grows by this much at least */
+
+enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end)
+{
+    if (end <= pe->memory_bytes) return WSC_OK;
+    int64_t bytes = (end + GRAIN - 1) / GRAIN * GRAIN;
+    if (bytes < 2 * (int64_t)pe->memory_bytes) bytes = 2 * (int64_t)pe->memory_bytes;
+    if (bytes > MESH_SRAM_BYTES) bytes = MESH_SRAM_BYTES;
+    void *memory = wsc_realloc(WSC_MEM_MESH, pe->memory, (size_t)bytes, 1);
+    if (!memory) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "memory of a PE");
+    pe->memory = memory;
+    pe->memory_bytes = (int32_t)bytes;
+    return WSC_OK;
+}
+
+static int64_t round_up(int64_t n, int64_t unit)
+{
+    return (n + unit - 1) / unit * unit;
+}
+
+enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
+                          const char *what, int *address)
+{
+    enum { ALIGNMENT = 8 };
+    TRY(mesh_check_rect(m, rect));
+    const struct mesh_pe *fullest = mesh_pe_at(m, rect.x, rect.y);
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            if (mesh_pe_at(m, x, y)->reserved > fullest->reserved) fullest = mesh_pe_at(m, x, y);
+    int64_t first = round_up(fullest->reserved, ALIGNMENT) + skew;
+    if (bytes < 0 || skew < 0 || skew >= ALIGNMENT || bytes > MESH_SRAM_BYTES - first)
+        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): %s asks for %lld bytes, %lld of %d are left",
+                         fullest->x, fullest->y, what, (long long)bytes,
+                         (long long)(MESH_SRAM_BYTES - first), MESH_SRAM_BYTES);
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            mesh_pe_at(m, x, y)->reserved = (int32_t)(first + bytes);
+    *address = (int)first;
+    return WSC_OK;
+}
+
+static enum wsc_err check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes)
+{
+    if (first >= 0 && bytes >= 0 && first <= MESH_SRAM_BYTES - bytes) return WSC_OK;
+    return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): bytes %lld to %lld lie outside its memory of %d",
+                     pe->x, pe->y, (long long)first, (long long)(first + bytes - 1),
+                     MESH_SRAM_BYTES);
+}
+
+static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,
+                         void *const host[2])
+{
+    TRY(mesh_check_rect(m, rect));
+    for (int64_t i = 0; i < (int64_t)rect.w * rect.h; i++) {
+        struct mesh_pe *pe = mesh_pe_at(m, rect.x + (int)(i % rect.w), rect.y + (int)(i / rect.w));
+        TRY(check_range(pe, address, bytes));
+        TRY(mesh_touch(pe, address + bytes));
+        if (host[0]) memcpy((char *)host[0] + i * bytes, pe->memory + address, (size_t)bytes);
+        if (host[1]) memcpy(pe->memory + address, (char *)host[1] + i * bytes, (size_t)bytes);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
+                          int64_t bytes)
+{
+    union {
+        const void *borrowed;
+        void *same;
+    } from = {.borrowed = host};
+    return bytes ? copy(m, rect, address, bytes, (void *[2]){NULL, from.same})
+                 : mesh_check_rect(m, rect);
+}
+
+enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
+                           int64_t bytes)
+{
+    return bytes ? copy(m, rect, address, bytes, (void *[2]){host, NULL})
+                 : mesh_check_rect(m, rect);
+}
+
+enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)
+{
+    *value = 0;
+    TRY(check_range(pe, address, sizeof *value));
+    int64_t bytes = pe->memory_bytes - address; /* what was never touched reads as zero */
+    if (bytes > (int64_t)sizeof *value) bytes = sizeof *value;
+    if (bytes > 0) memcpy(value, pe->memory + address, (size_t)bytes);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value)
+{
+    TRY(check_range(pe, address, sizeof value));
+    TRY(mesh_touch(pe, address + (int64_t)sizeof value));
+    memcpy(pe->memory + address, &value, sizeof value);
+    return WSC_OK;
+}

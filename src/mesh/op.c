@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+struct mesh_dsd mesh_mem_strided(int address, int n, int stride)
+{
+    return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
+                             .n_dims = 1,
+                             .len = {(uint16_t)n},
+                             .stride = {(int16_t)stride},
+                             .address = address};
+}
+
+struct mesh_dsd mesh_mem(int address, int n)
+{
+    return mesh_mem_strided(address, n, 1);
+}
+
+static struct mesh_dsd fabric(enum mesh_dsd_kind kind, int colour, int n)
+{
+    return (struct mesh_dsd){
+        .kind = (uint8_t)kind, .n_dims = 1, .colour = (uint8_t)colour, .len = {(uint16_t)n}};
+}
+
+struct mesh_dsd mesh_in(int colour, int n)
+{
+    return fabric(MESH_DSD_IN, colour, n);
+}
+
+struct mesh_dsd mesh_out(int colour, int n)
+{
+    return fabric(MESH_DSD_OUT, colour, n);
+}
+
+struct mesh_dsd mesh_bits(uint32_t bits)
+{
+    return (struct mesh_dsd){.kind = MESH_DSD_SCALAR, .scalar = bits};
+}
+
+struct mesh_dsd mesh_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return mesh_bits(bits);
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool is_fabric(const struct mesh_dsd *d)
+{
+    return d->kind == MESH_DSD_IN || d->kind == MESH_DSD_OUT;
+}
+
+/* Lowest and highest byte that @p d reaches. */
+static void span(const struct mesh_dsd *d, int bytes, int64_t *first, int64_t *end)
+{
+    *first = *end = d->address;
+    for (int i = 0; i < d->n_dims; i++) {
+        int64_t reach = ((int64_t)d->len[i] - 1) * d->stride[i] * bytes;
+        *(reach < 0 ? first : end) += reach;
+    }
+    *end += bytes;
+}
+
+static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
+                                 const char *name)
+{
+    int64_t first, end;
+    if (!mesh_dsd_length(d)) return WSC_OK;
+    span(d, mesh_type_bytes(type), &first, &end);
+    if (first < 0 || end > MESH_SRAM_BYTES)
+        return WSC_RAISE(
+            WSC_CAPACITY, "PE (%d, %d): %s reaches bytes %lld to %lld, outside its memory of %d",
+            pe->x, pe->y, name, (long long)first, (long long)(end - 1), MESH_SRAM_BYTES);
+    if (first % 2)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s starts at byte %lld, between 16-bit words",
+                         pe->x, pe->y, name, (long long)first);
+    return mesh_touch(pe, end);
+}
+
+static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd *d,
+                                 const char *name)
+{
+    bool in = d->kind == MESH_DSD_IN;
+    const char *side = in ? "input" : "output";
+    TRY(mesh_check_colour(d->colour));
+    if (!(in ? pe->in_of : pe->out_of)[d->colour])
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no %s queue", pe->x, pe->y,
+                         name, d->colour, side);
+    if (!(pe->m->router[pe->index].colours >> d->colour & 1U))
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no route here", pe->x, pe->y,
+                         name, d->colour);
+    return WSC_OK;
+}
+
+static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
+                                  const char *name)
+{
+    bool array = d->kind == MESH_DSD_MEMORY || is_fabric(d);
+    if (d->kind > MESH_DSD_SCALAR || d->n_dims > (array ? 4 : 0) || d->n_dims < array)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: an operand of kind %d with %d dimensions",
+                         pe->x, pe->y, name, d->kind, d->n_dims);
+    if (d->kind == MESH_DSD_MEMORY) return check_memory(pe, d, type, name);
+    if (is_fabric(d)) return check_colour(pe, d, name);
+    return WSC_OK;
+}
+
+static int64_t op_length(const struct mesh_op *op)
+{
+    if (op->a.n_dims) return mesh_dsd_length(&op->a);
+    if (op->b.n_dims) return mesh_dsd_length(&op->b);
+    return op->dst.n_dims ? mesh_dsd_length(&op->dst) : 1;
+}
+
+static bool fits(const struct mesh_dsd *d, int64_t n)
+{
+    if (d->kind == MESH_DSD_NONE || d->kind == MESH_DSD_SCALAR) return true;
+    return mesh_dsd_length(d) == n;
+}
+
+static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *op)
+{
+    const struct mesh_code_info *info = &mesh_code_info[op->code];
+    bool mac = op->code == MESH_FMACS || op->code == MESH_FMACH || op->code == MESH_FMACHS;
+    bool dst = op->dst.kind == MESH_DSD_MEMORY || op->dst.kind == MESH_DSD_OUT;
+    bool a = op->a.kind != MESH_DSD_NONE && op->a.kind != MESH_DSD_OUT;
+    bool b = (info->type[2] == '-') == (op->b.kind == MESH_DSD_NONE) && op->b.kind != MESH_DSD_OUT;
+    bool c = mac ? op->c.kind == MESH_DSD_SCALAR ||
+                       (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1)
+                 : op->c.kind == MESH_DSD_NONE;
+    bool one_in = op->a.kind != MESH_DSD_IN || op->b.kind != MESH_DSD_IN;
+    if (dst && a && b && c && one_in) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s does not take these operands", pe->x, pe->y,
+                     info->name);
+}
+
+static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op)
+{
+    const int id[2] = {op->activate, op->unblock};
+    if (op->thread > MESH_THREADS)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
+                         op->thread - 1);
+    for (int i = 0; i < 2; i++)
+        if (id[i] > MESH_TASKS || (id[i] && !pe->task[id[i] - 1]))
+            return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y,
+                             id[i] - 1);
+    return WSC_OK;
+}
+
+static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    if (op->code >= MESH_N_CODES)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no operation %d", pe->x, pe->y,
+                         op->code);
+    const struct mesh_code_info *info = &mesh_code_info[op->code];
+    TRY(check_ids(pe, op));
+    TRY(check_operand(pe, &op->dst, info->type[0], info->name));
+    TRY(check_operand(pe, &op->a, info->type[1], info->name));
+    TRY(check_operand(pe, &op->b, info->type[2], info->name));
+    TRY(check_operand(pe, &op->c, info->type[2], info->name));
+    TRY(check_kinds(pe, op));
+    int64_t n = op_length(op);
+    if (!fits(&op->dst, n) || !fits(&op->a, n) || !fits(&op->b, n))
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: operands of %lld, %lld and %lld elements",
+                         pe->x, pe->y, info->name, (long long)mesh_dsd_length(&op->dst),
+                         (long long)mesh_dsd_length(&op->a), (long long)mesh_dsd_length(&op->b));
+    return WSC_OK;
+}
+
+/* ---- issue ----------------------------------------------------------------------------------- */
+
+static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t arg,
+                           const struct mesh_op *op)
+{
+    if (!pe->running)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): only a task can issue", pe->x, pe->y);
+    if (!pe->todo) TRY_NEW(pe->todo, WSC_MEM_MESH, MESH_TODO);
+    if (pe->n_todo == MESH_TODO)
+        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): a task issues more than %d operations", pe->x,
+                         pe->y, MESH_TODO);
+    struct mesh_todo *todo = &pe->todo[pe->n_todo++];
+    todo->kind = (uint8_t)kind;
+    todo->arg = arg;
+    if (op) todo->op = *op;
+    return WSC_OK;
+}
+
+enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    TRY(check_op(pe, op));
+    return append(pe, MESH_TODO_OP, 0, op);
+}
+
+enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
+                     struct mesh_dsd a, struct mesh_dsd b)
+{
+    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)code, .dst = dst, .a = a, .b = b});
+}
+
+enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
+                      struct mesh_dsd a, struct mesh_dsd b, struct mesh_dsd c)
+{
+    return mesh_issue(pe,
+                      &(struct mesh_op){.code = (uint8_t)code, .dst = dst, .a = a, .b = b, .c = c});
+}
+
+enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload, int thread)
+{
+    struct mesh_op op = {.code = MESH_FMOVS,
+                         .thread = (uint8_t)thread,
+                         .dst = mesh_out(colour, 1),
+                         .a = mesh_bits(payload)};
+    op.dst.control = true;
+    return mesh_issue(pe, &op);
+}
+
+enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)
+{
+    if (cycles < 0 || cycles > INT32_MAX)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): a wait of %lld cycles", pe->x, pe->y,
+                         (long long)cycles);
+    return append(pe, MESH_TODO_WAIT, cycles, NULL);
+}
+
+enum wsc_err mesh_join(struct mesh_pe *pe, int thread)
+{
+    if (thread < 1 || thread > MESH_THREADS)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
+                         thread - 1);
+    return append(pe, MESH_TODO_JOIN, thread, NULL);
+}
+
+static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int id)
+{
+    if (id < 0 || id >= MESH_TASKS || !pe->task[id])
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y, id);
+    return append(pe, kind, id, NULL);
+}
+
+enum wsc_err mesh_activate(struct mesh_pe *pe, int id)
+{
+    return about_task(pe, MESH_TODO_ACTIVATE, id);
+}
+
+enum wsc_err mesh_block(struct mesh_pe *pe, int id)
+{
+    return about_task(pe, MESH_TODO_BLOCK, id);
+}
+
+enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
+{
+    return about_task(pe, MESH_TODO_UNBLOCK, id);
+}
+
+static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
+{
+    TRY(mesh_check_colour(colour));
+    if (!pe->in_of[colour])
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no input queue", pe->x, pe->y,
+                         colour);
+    return append(pe, kind, pe->in_of[colour] - 1, NULL);
+}
+
+enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour)
+{
+    return about_data(pe, MESH_TODO_BLOCK_DATA, colour);
+}
+
+enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour)
+{
+    return about_data(pe, MESH_TODO_UNBLOCK_DATA, colour);
+}
+
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+/* SDK documentation, appendix: elements a cycle by stride modulo 8.  For 4 its table says full
+ * rate and its text 2; the text is taken. */
+static int stride_limit(const struct mesh_dsd *d)
+{
+    static const uint8_t limit[8] = {1, 2, 8, 8, 2, 8, 8, 2};
+    if (d->kind != MESH_DSD_MEMORY) return 8;
+    int stride = d->stride[d->n_dims - 1];
+    return stride == 0 || stride == 1 ? 8 : limit[((stride % 8) + 8) % 8];
+}
+
+/* The same appendix: two reads of a cycle must lie in different banks modulo 4; banks are 16-bit
+ * words.  Both streams step alike, so the first elements decide; unlike steps are not charged. */
+static bool reads_collide(const struct mesh_op *op)
+{
+    const struct mesh_dsd *a = &op->a, *b = &op->b;
+    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY) return false;
+    if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
+    return (a->address / 2) % 4 == (b->address / 2) % 4;
+}
+
+static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
+{
+    int width = mesh_code_info[op->code].simd[m->config.arch];
+    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
+    for (int i = 0; i < 3; i++)
+        if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
+    return MESH_SLOTS / width;
+}
+
+static uint8_t queue_of(const struct mesh_dsd *d, const uint8_t *of)
+{
+    return is_fabric(d) ? (uint8_t)(of[d->colour] - 1) : MESH_NONE;
+}
+
+enum wsc_err mesh_thread_begin(struct mesh_pe *pe, int thread, const struct mesh_op *op)
+{
+    struct mesh_thread *t = &pe->thread[thread];
+    const struct mesh *m = pe->m;
+    t->op = *op;
+    t->left = op_length(op);
+    t->done = 0;
+    t->fabric = is_fabric(&op->dst) || is_fabric(&op->a) || is_fabric(&op->b);
+    t->in = op->a.kind == MESH_DSD_IN ? queue_of(&op->a, pe->in_of) : MESH_NONE;
+    if (op->b.kind == MESH_DSD_IN) t->in = queue_of(&op->b, pe->in_of);
+    t->out = queue_of(&op->dst, pe->out_of);
+    t->cost = (uint8_t)slots_per_element(m, op);
+    t->ready_at = m->now + (t->fabric ? m->setup_fabric : mesh_code_info[op->code].setup);
+    t->state = t->ready_at > m->now ? MESH_SETUP : MESH_RUNNING;
+    pe->threads |= (uint16_t)(1U << thread);
+    if (t->fabric) return WSC_OK;
+    t->work = t->left * t->cost * (reads_collide(op) ? 2 : 1);
+    mesh_vector(pe, op, t->left);
+    return WSC_OK;
+}

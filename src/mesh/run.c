@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+static enum wsc_err add_task(struct mesh *m, mesh_task_fn fn, enum mesh_priority priority,
+                             int *index)
+{
+    for (int i = 0; i < m->n_tasks; i++) {
+        *index = i;
+        if (m->task[i].fn == fn && m->task[i].priority == priority) return WSC_OK;
+    }
+    if (m->n_tasks == MESH_NONE - 1) return WSC_RAISE(WSC_CAPACITY, "mesh: too many tasks");
+    m->task[m->n_tasks] = (struct mesh_task_entry){fn, priority};
+    *index = m->n_tasks++;
+    return WSC_OK;
+}
+
+static enum wsc_err check_id(const struct mesh *m, struct mesh_rect rect, int id)
+{
+    TRY(mesh_check_rect(m, rect));
+    if (id >= 0 && id < MESH_TASKS) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "mesh: task %d, expected 0 to %d", id, MESH_TASKS - 1);
+}
+
+enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
+                       enum mesh_priority priority)
+{
+    int index;
+    TRY(check_id(m, rect, id));
+    TRY(add_task(m, fn, priority, &index));
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            mesh_pe_at(m, x, y)->task[id] = (uint8_t)(index + 1);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
+{
+    TRY(check_id(m, rect, id));
+    for (int y = rect.y; y < rect.y + rect.h; y++) {
+        for (int x = rect.x; x < rect.x + rect.w; x++) {
+            if (!mesh_pe_at(m, x, y)->task[id])
+                return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", x, y, id);
+            mesh_pe_at(m, x, y)->activated |= 1ULL << id;
+        }
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
+{
+    struct mesh_queue *q = in ? &pe->in[queue] : &pe->out[queue];
+    uint8_t *of = in ? pe->in_of : pe->out_of;
+    if (of[colour] == queue + 1) return WSC_OK;
+    if (q->colour != MESH_NONE || of[colour])
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d or colour %d is bound already", pe->x,
+                         pe->y, in ? "input" : "output", queue, colour);
+    q->colour = (uint8_t)colour;
+    of[colour] = (uint8_t)(queue + 1);
+    return WSC_OK;
+}
+
+static enum wsc_err bind(struct mesh *m, struct mesh_rect rect, bool in, int queue, int colour)
+{
+    TRY(mesh_check_rect(m, rect));
+    TRY(mesh_check_colour(colour));
+    int n = in ? MESH_N_IN : MESH_N_OUT;
+    if (m->linked || queue < 0 || queue >= n)
+        return WSC_RAISE(WSC_USAGE, "mesh: %s queue %d, expected 0 to %d before the start",
+                         in ? "input" : "output", queue, n - 1);
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            TRY(bind_queue(mesh_pe_at(m, x, y), in, queue, colour));
+    return WSC_OK;
+}
+
+enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
+{
+    return bind(m, rect, true, queue, colour);
+}
+
+enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
+{
+    return bind(m, rect, false, queue, colour);
+}
+
+enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
+                            enum mesh_priority priority)
+{
+    int index;
+    TRY(mesh_check_rect(m, rect));
+    TRY(mesh_check_colour(colour));
+    TRY(add_task(m, fn, priority, &index));
+    for (int y = rect.y; y < rect.y + rect.h; y++) {
+        for (int x = rect.x; x < rect.x + rect.w; x++) {
+            struct mesh_pe *pe = mesh_pe_at(m, x, y);
+            if (!pe->in_of[colour])
+                return WSC_RAISE(WSC_USAGE,
+                                 "PE (%d, %d): a data task for colour %d, which has no "
+                                 "input queue",
+                                 x, y, colour);
+            pe->in[pe->in_of[colour] - 1].task = (uint8_t)index;
+        }
+    }
+    return WSC_OK;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+enum wsc_err mesh_timer_add(struct mesh *m, int64_t cycle, int32_t pe)
+{
+    struct mesh_bucket *b = &m->wheel[cycle % MESH_WHEEL];
+    if (b->n == b->capacity) {
+        int capacity = b->capacity ? 2 * b->capacity : 16;
+        void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
+        if (!timer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "timers");
+        b->timer = timer;
+        b->capacity = capacity;
+    }
+    b->timer[b->n++] = (struct mesh_timer){cycle, pe};
+    m->n_timers++;
+    return WSC_OK;
+}
+
+/* PEs whose time has come join the list of this cycle. */
+static void fire_timers(struct mesh *m)
+{
+    struct mesh_bucket *b = &m->wheel[m->now % MESH_WHEEL];
+    int kept = 0;
+    for (int i = 0; i < b->n; i++) {
+        struct mesh_timer t = b->timer[i];
+        if (t.cycle > m->now) {
+            b->timer[kept++] = t;
+            continue;
+        }
+        m->n_timers--;
+        struct mesh_pe *pe = &m->pe[t.pe];
+        if (pe->listed == m->now) continue;
+        pe->listed = m->now;
+        m->pes.item[m->pes.n++] = t.pe;
+    }
+    b->n = kept;
+}
+
+static int64_t bucket_first(const struct mesh_bucket *b)
+{
+    int64_t first = INT64_MAX;
+    for (int i = 0; i < b->n; i++)
+        if (b->timer[i].cycle < first) first = b->timer[i].cycle;
+    return first;
+}
+
+static int64_t next_timer(const struct mesh *m)
+{
+    int64_t first = INT64_MAX;
+    for (int64_t i = 1; i <= MESH_WHEEL; i++) {
+        int64_t cycle = bucket_first(&m->wheel[(m->now + i) % MESH_WHEEL]);
+        if (cycle < first) first = cycle;
+        if (first == m->now + i) break;
+    }
+    return first;
+}
+
+static bool source_can_send(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_sources; i++) {
+        const struct mesh_source *s = &m->source[i];
+        const struct mesh_channel *ch = &m->channel[s->channel];
+        if (s->next < s->n && (ch->rx & s->side) && ch->n < MESH_FIFO) return true;
+    }
+    return false;
+}
+
+/* The next cycle in which something happens; false when nothing ever will. */
+static bool next_cycle(struct mesh *m)
+{
+    bool soon = m->next_routers.n || m->next_pes.n || source_can_send(m);
+    if (!soon && !m->n_timers) return false;
+    struct mesh_list routers = m->routers, pes = m->pes;
+    m->routers = m->next_routers;
+    m->pes = m->next_pes;
+    m->next_routers = routers;
+    m->next_pes = pes;
+    m->next_routers.n = m->next_pes.n = 0;
+    m->now = soon ? m->now + 1 : next_timer(m);
+    return true;
+}
+
+static enum wsc_err start(struct mesh *m)
+{
+    if (m->linked) return WSC_RAISE(WSC_USAGE, "mesh: a fabric runs once");
+    TRY(mesh_link(m));
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        struct mesh_pe *pe = &m->pe[i];
+        if (!pe->activated) continue;
+        pe->listed = 0;
+        m->pes.item[m->pes.n++] = (int32_t)i;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+{
+    TRY(start(m));
+    do {
+        if (m->now >= m->config.max_cycles)
+            return WSC_RAISE(WSC_DEADLOCK, "mesh: still busy after %lld cycles",
+                             (long long)m->config.max_cycles);
+        fire_timers(m);
+        TRY(mesh_sources_cycle(m));
+        TRY(mesh_routers_cycle(m));
+        TRY(mesh_pes_cycle(m));
+    } while (next_cycle(m));
+    m->stats.cycles = m->last;
+    *stats = m->stats;
+    return mesh_check_end(m);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/mesh.h>
+#include <wsc/rng.h>
+
+#include <string.h>
+
+/* Inputs are small multiples of 1/8, so every sum is exact and the right answer has error 0. */
+
+static int64_t draw(uint64_t i, int64_t below)
+{
+    return (int64_t)(wsc_rng_u64(31, wsc_rng_stream(WSC_RNG_TEST, 2), i) % (uint64_t)below);
+}
+
+static struct mesh_result run(const char *kernel, const struct mesh_case *c)
+{
+    const struct mesh_kernel *k;
+    struct mesh_result r = {0};
+    T_OK(mesh_kernel_find(kernel, &k));
+    T_OK(k->run(c, &r));
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+    return r;
+}
+
+TEST(mesh, reductions_on_random_fabrics)
+{
+    static const char *const algo[] = {"star", "chain", "tree", "two-phase", "auto", "snake"};
+    for (uint64_t i = 0; i < 120; i++) {
+        struct mesh_case c = {.algo = algo[i % 6],
+                              .w = (int)(1 + draw(4 * i, 19)),
+                              .h = (int)(1 + draw(4 * i + 1, 7)),
+                              .words = 1 + draw(4 * i + 2, 50),
+                              .arch = (enum mesh_arch)(i / 6 % 2),
+                              .seed = i};
+        T_EQ(run(i % 4 ? "reduce" : "allreduce", &c).max_error > 0, 0);
+    }
+}
+
+TEST(mesh, moves_on_random_fabrics)
+{
+    static const char *const kernel[] = {"broadcast", "scatter", "gather", "transpose"};
+    for (uint64_t i = 0; i < 80; i++) {
+        struct mesh_case c = {.w = (int)(1 + draw(1000 + 4 * i, 9)),
+                              .h = (int)(1 + draw(1001 + 4 * i, 6)),
+                              .words = 1 + draw(1002 + 4 * i, 30),
+                              .arch = (enum mesh_arch)(i / 4 % 2),
+                              .seed = i};
+        if (i % 4 == 3) c.h = c.w;
+        T_EQ(run(kernel[i % 4], &c).max_error > 0, 0);
+    }
+}
+
+TEST(mesh, products_whose_shapes_do_not_divide_the_fabric)
+{
+    for (uint64_t i = 0; i < 60; i++) {
+        static const char *const algo[] = {"summa", "stream", "chain"};
+        struct mesh_case c = {.algo = algo[i % 3],
+                              .w = (int)(1 + draw(2000 + 8 * i, 6)),
+                              .h = (int)(1 + draw(2001 + 8 * i, 6)),
+                              .m = 1 + draw(2002 + 8 * i, 25),
+                              .n = 1 + draw(2003 + 8 * i, 25),
+                              .k = 1 + draw(2004 + 8 * i, 25),
+                              .zeros = (double)draw(2005 + 8 * i, 3) / 4,
+                              .arch = (enum mesh_arch)(i / 3 % 2),
+                              .half = (enum mesh_half)(i / 6 % 2),
+                              .seed = i};
+        if (i % 3 == 0) c.h = c.w;
+        T_EQ(run(i % 3 == 2 ? "gemv" : "gemm", &c).max_error > 0, 0);
+    }
+}
+
+TEST(mesh, zero_weights_take_no_time)
+{
+    struct mesh_case c = {
+        .algo = "stream", .w = 3, .h = 2, .m = 20, .n = 8, .k = 30, .zeros = 0, .seed = 1};
+    struct mesh_result dense = run("gemm", &c), sparse;
+    c.zeros = 0.75;
+    sparse = run("gemm", &c);
+    /* 600 weights on two rows; a quarter is left, and each costs at least its set-up of 16. */
+    CU_ASSERT(sparse.stats.wavelets < dense.stats.wavelets);
+    CU_ASSERT(dense.stats.cycles - sparse.stats.cycles > 16 * 20 * 10 / 2);
+}
+
+TEST(mesh, chain_and_broadcast_are_their_closed_forms)
+{
+    for (int p = 2; p <= 33; p += 31)
+        for (int64_t b = 1; b <= 300; b += 299) {
+            struct mesh_case c = {.algo = "chain", .w = p, .h = 1, .words = b, .seed = 3};
+            T_EQ(run("reduce", &c).stats.cycles, b + 6LL * (p - 1));
+            T_EQ(run("broadcast", &c).stats.cycles, b + p + 4);
+        }
+    struct mesh_case snake = {.algo = "snake", .w = 5, .h = 4, .words = 9, .seed = 3};
+    T_EQ(run("reduce", &snake).stats.cycles, 9 + 6 * 19);
+    struct mesh_case flat = {.w = 7, .h = 5, .words = 11, .seed = 3};
+    T_EQ(run("broadcast", &flat).stats.cycles, 11 + 7 + 5 - 2 + 5);
+}
+
+TEST(mesh, fmacs_calls_cost_what_was_measured)
+{
+    /* 6 cycles of scalar code, 17 of set-up, 2 an element (both streams in the same banks). */
+    struct mesh_case c = {.w = 1, .h = 1, .length = 8, .calls = 10, .seed = 1};
+    T_EQ(run("fmacs", &c).stats.cycles, 10 * (6 + 17 + 16) + 1);
+    c.length = 32;
+    T_EQ(run("fmacs", &c).stats.cycles, 10 * (6 + 17 + 64) + 1);
+}
+
+static int outside;
+static int points;
+static enum wsc_err count_point(void *ctx, const struct mesh_point *p)
+{
+    (void)ctx;
+    points++;
+    if (!p->reason && !mesh_point_holds(p)) outside++;
+    return WSC_OK;
+}
+
+TEST(mesh, survey_holds_where_the_form_is_exact)
+{
+    points = outside = 0;
+    T_OK(mesh_survey(16, 64, count_point, NULL));
+    T_EQ(points, 8 * 3 * 4);
+    T_EQ(outside, 0);
+    T_OK(mesh_calibration(count_point, NULL));
+    T_EQ(outside, 0);
+}
+
+TEST(mesh, refusals)
+{
+    const struct mesh_kernel *k;
+    struct mesh_result r;
+    T_EQ(mesh_kernel_find("sort", &k), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "there are broadcast, reduce"));
+    T_OK(mesh_kernel_find("reduce", &k));
+    T_EQ(k->run(&(struct mesh_case){.algo = "none", .w = 4, .h = 1, .words = 1}, &r), WSC_USAGE);
+    T_OK(mesh_kernel_find("gather", &k));
+    T_EQ(k->run(&(struct mesh_case){.w = 40, .h = 1, .words = 1000}, &r), WSC_CAPACITY);
+    T_STR(wsc_err_message(), "PE (0, 0): the blocks of a row asks for 156000 bytes, 45152 of 49152 "
+                             "are left");
+    T_OK(mesh_kernel_find("transpose", &k));
+    T_EQ(k->run(&(struct mesh_case){.w = 4, .h = 3, .words = 1}, &r), WSC_USAGE);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
