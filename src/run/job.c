@@ -296,7 +296,7 @@ static void tear_down(struct run_state *s)
 static void end_job(const struct run_state *s, enum wsc_err rc)
 {
     enum { PER_RANK_NS = 20000000, MOST_RANKS = 40 };
-    const int rank = comm_rank(s->comm);
+    const long rank = comm_rank(s->comm);
     if (comm_size(s->comm) == 1) return;
     report_progress_end();
     /* Several ranks may fail over the same thing; the first that speaks ends the others. */

@@ -23,10 +23,12 @@ nm -A --defined-only --extern-only "$library" | awk '
     { print library ": " member ": " symbol " has no module prefix"; bad = 1 }
     END { exit bad }' library="$library" || status=1
 
-for f in $(find src tests benchmarks -name '*.c') $(find mpi_launch tests benchmarks -name '*.sh'); do
-    head -n 2 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$f: no SPDX line"; status=1; }
-done
-for f in $(find src include -name '*.[ch]'); do
+sources=$(find src include tests benchmarks mpi_launch \( -name '*.[ch]' -o -name '*.sh' \))
+for f in $sources; do
+    case $f in
+    *.h) ;;
+    *) head -n 2 "$f" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$f: no SPDX line"; status=1; } ;;
+    esac
     lines=$(wc -l <"$f")
     [ "$lines" -le 800 ] || { echo "$f: $lines lines, 800 is the limit"; status=1; }
 done

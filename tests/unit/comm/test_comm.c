@@ -35,20 +35,26 @@ static enum wsc_err relay_run(void *arg)
     return WSC_OK;
 }
 
+static WSC_CHECKED enum wsc_err make_ring(struct comm *comm, struct relay relay[N_RELAYS])
+{
+    int rank_of[N_RELAYS] = {0};
+    TRY(comm_place(comm, N_RELAYS, rank_of));
+    for (int i = 0; i < N_RELAYS; i++)
+        TRY(comm_link_open(comm, &relay[i].out, i, (i + 1) % N_RELAYS, &spec));
+    for (int i = 0; i < N_RELAYS; i++) {
+        relay[i].in = relay[(i + N_RELAYS - 1) % N_RELAYS].out;
+        relay[i].starts = i == 0;
+        TRY(comm_spawn(comm, i, relay_run, &relay[i], 0, "relay"));
+    }
+    return WSC_OK;
+}
+
 TEST(comm, ring_of_fibers)
 {
     struct comm *comm = NULL;
     struct relay relay[N_RELAYS] = {0};
-    int rank_of[N_RELAYS] = {0};
     T_OK(comm_create(&comm, false));
-    T_OK(comm_place(comm, N_RELAYS, rank_of));
-    for (int i = 0; i < N_RELAYS; i++)
-        T_OK(comm_link_open(comm, &relay[i].out, i, (i + 1) % N_RELAYS, &spec));
-    for (int i = 0; i < N_RELAYS; i++) {
-        relay[i].in = relay[(i + N_RELAYS - 1) % N_RELAYS].out;
-        relay[i].starts = i == 0;
-        T_OK(comm_spawn(comm, i, relay_run, &relay[i], 0, "relay"));
-    }
+    T_OK(make_ring(comm, relay));
     T_OK(comm_run(comm));
     T_EQ(relay[0].seen, N_RELAYS * N_ROUNDS);
     /* Each hop costs 1 byte / 1 GB/s = 1000 ps on the link, and 10 ps of latency. */
