@@ -188,3 +188,9 @@ TEST(docs, the_reader_finds_what_it_should)
     cut_at_shell(words);
     T_STR(words, " run --set 'a|b' ");
 }
+
+/* docs/CONFIG.md is made from the key tables; `make docs` writes it anew. */
+TEST(docs, config_page_is_current)
+{
+    CU_ASSERT(spawn_ok("\"$WSC\" --help-config | diff - docs/CONFIG.md"));
+}
