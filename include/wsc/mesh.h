@@ -24,7 +24,8 @@ enum {
     MESH_TASKS = 64,         /**< task ids (SDK documentation) */
     MESH_SRAM_BYTES = 49152, /**< 48 KB of a PE, 8 banks of 6 KB (SDK documentation) */
     MESH_POSITIONS = 4,      /**< switch positions of a colour, the initial one included */
-    MESH_THREADS = 8         /**< microthreads of a PE */
+    MESH_THREADS = 8,        /**< microthreads of a PE */
+    MESH_MAX_MAP_CYCLES = 1024
 };
 /** WSE-2: hop 1 cycle; WSE-3: hop 2 cycles. */
 enum mesh_arch { MESH_WSE2, MESH_WSE3 };
@@ -121,6 +122,8 @@ enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
  *  when they do not fit. */
 enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
                           const char *what, int *address) WSC_CHECKED;
+/** Give back what was reserved on @p rect at @p address and above. */
+enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address) WSC_CHECKED;
 /** Copy @p bytes a PE between the host, row after row of PEs, and @p address. */
 enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
                           int64_t bytes) WSC_CHECKED;
@@ -156,6 +159,10 @@ struct mesh_stats {
 /** Run until nothing can move any more.  @return WSC_OK when every PE has ended its tasks and no
  *  wavelet is left, otherwise an error that names PEs and colours. */
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
+
+/** Make room for the next program: routes, filters, queues, tasks and edges are forgotten, memory
+ *  and its reservations stay, cycles and statistics start at 0.  Loading a program costs no time. */
+enum wsc_err mesh_clear(struct mesh *m) WSC_CHECKED;
 
 /** Where this PE is, what the program gave to mesh_create, the current cycle. */
 int mesh_x(const struct mesh_pe *pe);
@@ -211,7 +218,8 @@ struct mesh_dsd mesh_bits(uint32_t bits);
     XX(FMACH, "fmach", 'h', 'h', 'h', 4, 8, 16)                                                    \
     XX(FMACHS, "fmachs", 's', 's', 'h', 2, 4, 16)                                                  \
     XX(FS2H, "fs2h", 'h', 's', '-', 1, 4, 15)                                                      \
-    XX(FH2S, "fh2s", 's', 'h', '-', 1, 4, 15)
+    XX(FH2S, "fh2s", 's', 'h', '-', 1, 4, 15)                                                      \
+    XX(MAP, "map", 's', 's', 's', 1, 1, 15)
 
 enum mesh_code {
 #define XX(name, text, d, a, b, w2, w3, setup) MESH_##name,
@@ -220,6 +228,8 @@ enum mesh_code {
         MESH_N_CODES
 };
 
+/** What MESH_MAP calls for each element; @p b is 0 without an operand b. */
+typedef float (*mesh_map_fn)(float a, float b);
 /** One vector operation.  Its length is that of the first of a, b, dst that is not a number. */
 struct mesh_op {
     uint8_t code;
@@ -227,6 +237,8 @@ struct mesh_op {
     uint8_t activate; /**< local task id + 1 to activate when it has ended, or 0 */
     uint8_t unblock;  /**< local task id + 1 to unblock then, or 0 */
     struct mesh_dsd dst, a, b, c;
+    mesh_map_fn map;     /**< MESH_MAP */
+    uint16_t map_cycles; /**< MESH_MAP: of one element, 1 .. MESH_MAX_MAP_CYCLES */
 };
 /** Append to what the running task does.  All are checked here: types, lengths, memory, colours.
  */
@@ -237,6 +249,9 @@ enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd ds
 /** dst = a + b c. */
 enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
                       struct mesh_dsd a, struct mesh_dsd b, struct mesh_dsd c) WSC_CHECKED;
+/** CSL's `@map`: dst = fn(a, b) by scalar code that takes @p cycles an element; memory only. */
+enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mesh_dsd dst,
+                      struct mesh_dsd a, struct mesh_dsd b) WSC_CHECKED;
 /** Send one control wavelet on @p colour; thread as in struct mesh_op. */
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
                                int thread) WSC_CHECKED;

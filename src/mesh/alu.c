@@ -206,12 +206,25 @@ static bool plain_single(struct mesh_pe *pe, const struct mesh_op *op, int64_t n
     return true;
 }
 
+static void map_vector(struct mesh_pe *pe, const struct mesh_op *op, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float a = float_of(load_operand(pe, &op->a, i, 's'));
+        uint32_t value = float_bits(op->map(a, float_of(load_operand(pe, &op->b, i, 's'))));
+        memcpy(pe->memory + mesh_dsd_address(&op->dst, i, (int)sizeof value), &value, sizeof value);
+    }
+}
+
 void mesh_vector(struct mesh_pe *pe, const struct mesh_op *op, int64_t n)
 {
     const struct mesh_code_info *info = &mesh_code_info[op->code];
     int bytes = mesh_type_bytes(info->type[0]);
     pe->m->stats.elements += n;
     if (plain_single(pe, op, n)) return;
+    if (op->code == MESH_MAP) {
+        map_vector(pe, op, n);
+        return;
+    }
     uint32_t c = load_operand(pe, &op->c, 0, info->type[2]);
     for (int64_t i = 0; i < n; i++) {
         const uint32_t v[3] = {load_operand(pe, &op->a, i, info->type[1]),

@@ -44,6 +44,16 @@ enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, 
     return WSC_OK;
 }
 
+enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address)
+{
+    TRY(mesh_check_rect(m, rect));
+    if (address < 0) return WSC_RAISE(WSC_USAGE, "mesh: address %d to release from", address);
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            if (mesh_pe_at(m, x, y)->reserved > address) mesh_pe_at(m, x, y)->reserved = address;
+    return WSC_OK;
+}
+
 static enum wsc_err check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes)
 {
     if (first >= 0 && bytes >= 0 && first <= MESH_SRAM_BYTES - bytes) return WSC_OK;

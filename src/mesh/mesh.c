@@ -36,14 +36,20 @@ enum wsc_err mesh_check_colour(int colour)
 static const uint8_t in_depth[MESH_N_IN] = {6, 6, 4, 4, 2, 2, 2, 2};
 static const uint8_t out_depth[2][MESH_N_OUT] = {{2, 2, 6, 6, 2, 2}, {8, 8, 8, 8, 8, 8}};
 
+/* A PE without a program; its memory stays. */
 static void pe_init(struct mesh *m, int64_t i)
 {
     struct mesh_pe *pe = &m->pe[i];
-    pe->m = m;
-    pe->index = (int32_t)i;
-    pe->x = (int16_t)(i % m->config.w);
-    pe->y = (int16_t)(i / m->config.w);
-    pe->bulk_since = pe->listed = -1;
+    *pe = (struct mesh_pe){.m = m,
+                           .index = (int32_t)i,
+                           .x = (int16_t)(i % m->config.w),
+                           .y = (int16_t)(i / m->config.w),
+                           .bulk_since = -1,
+                           .listed = -1,
+                           .memory = pe->memory,
+                           .memory_bytes = pe->memory_bytes,
+                           .reserved = pe->reserved,
+                           .todo = pe->todo};
     for (int q = 0; q < MESH_N_IN; q++) {
         pe->in[q].depth = (uint8_t)(in_depth[q] + m->ramp_down);
         pe->in[q].colour = pe->in[q].task = MESH_NONE;
@@ -69,11 +75,43 @@ static void set_latencies(struct mesh *m)
         m->step[d] = mesh_dx[d] + (int64_t)mesh_dy[d] * m->config.w;
 }
 
+static void free_program(struct mesh *m)
+{
+    wsc_free(m->channel);
+    wsc_free(m->extra);
+    wsc_free(m->cell);
+    wsc_free(m->source);
+    wsc_free(m->sink);
+    m->channel = NULL;
+    m->extra = NULL;
+    m->cell = NULL;
+    m->source = NULL;
+    m->sink = NULL;
+    m->n_channels = 0;
+    m->n_extra = m->extra_capacity = m->n_sources = m->n_sinks = m->n_tasks = 0;
+}
+
+enum wsc_err mesh_clear(struct mesh *m)
+{
+    free_program(m);
+    TRY_NEW(m->cell, WSC_MEM_MESH, m->n_pes * MESH_COLOURS);
+    memset(m->router, 0, (size_t)m->n_pes * sizeof *m->router);
+    for (int64_t i = 0; i < m->n_pes; i++)
+        pe_init(m, i);
+    m->routers.n = m->next_routers.n = m->pes.n = m->next_pes.n = 0;
+    for (int i = 0; i < MESH_WHEEL; i++)
+        m->wheel[i].n = 0;
+    m->n_timers = m->now = m->last = 0;
+    m->colour_turn = 0;
+    m->stats = (struct mesh_stats){0};
+    m->linked = false;
+    return WSC_OK;
+}
+
 static enum wsc_err allocate(struct mesh *m)
 {
     TRY_NEW(m->router, WSC_MEM_MESH, m->n_pes);
     TRY_NEW(m->pe, WSC_MEM_MESH, m->n_pes);
-    TRY_NEW(m->cell, WSC_MEM_MESH, m->n_pes * MESH_COLOURS);
     struct mesh_list *list[] = {&m->routers, &m->next_routers, &m->pes, &m->next_pes};
     for (int i = 0; i < 4; i++)
         TRY_NEW(list[i]->item, WSC_MEM_MESH, m->n_pes);
@@ -93,12 +131,11 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
     m->n_pes = (int64_t)config->w * config->h;
     set_latencies(m);
     enum wsc_err rc = allocate(m);
+    if (!rc) rc = mesh_clear(m);
     if (rc) {
         mesh_destroy(&m);
         return rc;
     }
-    for (int64_t i = 0; i < m->n_pes; i++)
-        pe_init(m, i);
     *out = m;
     return WSC_OK;
 }
@@ -113,9 +150,9 @@ void mesh_destroy(struct mesh **mesh)
     }
     for (int i = 0; i < MESH_WHEEL; i++)
         wsc_free(m->wheel[i].timer);
-    void *const owned[] = {m->router, m->channel, m->pe, m->extra, m->cell, m->source, m->sink};
-    for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
-        wsc_free(owned[i]);
+    free_program(m);
+    wsc_free(m->router);
+    wsc_free(m->pe);
     struct mesh_list *list[] = {&m->routers, &m->next_routers, &m->pes, &m->next_pes};
     for (int i = 0; i < 4; i++)
         wsc_free(list[i]->item);

@@ -70,7 +70,7 @@ struct mesh_thread {
     uint8_t state;
     bool fabric;      /* a wavelet an element */
     uint8_t in, out;  /* queues, or MESH_NONE */
-    uint8_t cost;     /* slots an element */
+    uint16_t cost;    /* slots an element */
     int64_t ready_at; /* end of the set-up */
     int64_t left, done;
     int64_t work; /* memory operations: slots left */

@@ -130,6 +130,11 @@ static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *
                        (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1)
                  : op->c.kind == MESH_DSD_NONE;
     bool one_in = op->a.kind != MESH_DSD_IN || op->b.kind != MESH_DSD_IN;
+    if (op->code == MESH_MAP) {
+        b = op->b.kind == MESH_DSD_NONE || op->b.kind == MESH_DSD_MEMORY;
+        c = op->map && op->map_cycles >= 1 && op->map_cycles <= MESH_MAX_MAP_CYCLES &&
+            op->dst.kind == MESH_DSD_MEMORY && op->a.kind == MESH_DSD_MEMORY;
+    }
     if (dst && a && b && c && one_in) return WSC_OK;
     return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s does not take these operands", pe->x, pe->y,
                      info->name);
@@ -203,6 +208,18 @@ enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd d
 {
     return mesh_issue(pe,
                       &(struct mesh_op){.code = (uint8_t)code, .dst = dst, .a = a, .b = b, .c = c});
+}
+
+enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mesh_dsd dst,
+                      struct mesh_dsd a, struct mesh_dsd b)
+{
+    const bool known = cycles >= 1 && cycles <= MESH_MAX_MAP_CYCLES;
+    return mesh_issue(pe, &(struct mesh_op){.code = MESH_MAP,
+                                            .map = fn,
+                                            .map_cycles = (uint16_t)(known ? cycles : 0),
+                                            .dst = dst,
+                                            .a = a,
+                                            .b = b});
 }
 
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload, int thread)
@@ -297,6 +314,7 @@ static bool reads_collide(const struct mesh_op *op)
 static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
 {
     int width = mesh_code_info[op->code].simd[m->config.arch];
+    if (op->code == MESH_MAP) return MESH_SLOTS * op->map_cycles;
     const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
     for (int i = 0; i < 3; i++)
         if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
@@ -319,7 +337,7 @@ enum wsc_err mesh_thread_begin(struct mesh_pe *pe, int thread, const struct mesh
     t->in = op->a.kind == MESH_DSD_IN ? queue_of(&op->a, pe->in_of) : MESH_NONE;
     if (op->b.kind == MESH_DSD_IN) t->in = queue_of(&op->b, pe->in_of);
     t->out = queue_of(&op->dst, pe->out_of);
-    t->cost = (uint8_t)slots_per_element(m, op);
+    t->cost = (uint16_t)slots_per_element(m, op);
     t->ready_at = m->now + (t->fabric ? m->setup_fabric : mesh_code_info[op->code].setup);
     t->state = t->ready_at > m->now ? MESH_SETUP : MESH_RUNNING;
     pe->threads |= (uint16_t)(1U << thread);
