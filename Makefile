@@ -30,7 +30,7 @@ LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
 
 lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
-test.c  := $(sort $(wildcard tests/support/*.c))
+test.c  := $(filter-out $(if $(filter run,$(MODULES)),,%/small_run.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
 mpi.c   := $(sort $(wildcard tests/mpi/*.c))
 prog.c  := $(sort $(wildcard tests/program/*.c))
