@@ -161,7 +161,8 @@ struct mesh_stats {
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
 
 /** Make room for the next program: routes, filters, queues, tasks and edges are forgotten, memory
- *  and its reservations stay, cycles and statistics start at 0.  Loading a program costs no time. */
+ *  and its reservations stay, cycles and statistics start at 0.  Loading a program costs no time.
+ */
 enum wsc_err mesh_clear(struct mesh *m) WSC_CHECKED;
 
 /** Where this PE is, what the program gave to mesh_create, the current cycle. */

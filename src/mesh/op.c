@@ -306,7 +306,8 @@ static int stride_limit(const struct mesh_dsd *d)
 static bool reads_collide(const struct mesh_op *op)
 {
     const struct mesh_dsd *a = &op->a, *b = &op->b;
-    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY) return false;
+    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || op->code == MESH_MAP)
+        return false;
     if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
     return (a->address / 2) % 4 == (b->address / 2) % 4;
 }

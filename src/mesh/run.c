@@ -191,7 +191,9 @@ static bool next_cycle(struct mesh *m)
 
 static enum wsc_err start(struct mesh *m)
 {
-    if (m->linked) return WSC_RAISE(WSC_USAGE, "mesh: a program runs once; mesh_clear makes room for the next");
+    if (m->linked)
+        return WSC_RAISE(WSC_USAGE,
+                         "mesh: a program runs once; mesh_clear makes room for the next");
     TRY(mesh_link(m));
     for (int64_t i = 0; i < m->n_pes; i++) {
         struct mesh_pe *pe = &m->pe[i];
