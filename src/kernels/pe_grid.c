@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pe_impl.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+static int ceil_div(int a, int b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- features on columns --------------------------------------------------------------------- */
+
+static enum wsc_err allocate(struct pe_features *f, int w)
+{
+    TRY_NEW(f->count, WSC_MEM_KERNELS, w);
+    TRY_NEW(f->column, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->slot, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->order, WSC_MEM_KERNELS, f->n);
+    return WSC_OK;
+}
+
+/* From columns and slots: how many lie on a column, and their order. */
+static void count_features(struct pe_features *f, int w)
+{
+    int before = 0;
+    for (int i = 0; i < f->n; i++)
+        f->count[f->column[i]]++;
+    for (int x = 0; x < w; before += f->count[x++]) {
+        for (int i = 0; i < f->n; i++)
+            if (f->column[i] == x) f->order[before + f->slot[i]] = i;
+    }
+}
+
+enum wsc_err pe_features_init(struct pe_features *f, int n, int w)
+{
+    *f = (struct pe_features){.n = n, .slots = ceil_div(n, w), .group_cols = w, .heads_per_pe = 1};
+    TRY(allocate(f, w));
+    for (int i = 0; i < n; i++) {
+        f->column[i] = i / f->slots;
+        f->slot[i] = i % f->slots;
+    }
+    count_features(f, w);
+    return WSC_OK;
+}
+
+/* Place of feature @p i of a head of @p d when pairs must stay together: first number of its unit,
+ * and its place in the unit. */
+static void unit_of(int i, int d, enum pe_pairing pairing, int *unit, int *place)
+{
+    *unit = pairing == PE_NO_PAIRS ? i : pairing == PE_PAIRS_ADJACENT ? i / 2 : i % (d / 2);
+    *place = pairing == PE_NO_PAIRS ? 0 : pairing == PE_PAIRS_ADJACENT ? i % 2 : i / (d / 2);
+}
+
+enum wsc_err pe_features_init_heads(struct pe_features *f, int heads, int d, int w,
+                                    enum pe_pairing pairing)
+{
+    const int size = pairing == PE_NO_PAIRS ? 1 : 2, units = d / size;
+    int cols = w / heads < units ? w / heads : units, per = cols ? ceil_div(units, cols) : units;
+    *f = (struct pe_features){.n = heads * d, .group_cols = 1, .heads_per_pe = 1, .head_dim = d};
+    if (cols)
+        f->group_cols = ceil_div(units, per);
+    else
+        f->heads_per_pe = ceil_div(heads, w);
+    f->slots = per * size * f->heads_per_pe;
+    TRY(allocate(f, w));
+    for (int i = 0; i < f->n; i++) {
+        int head = i / d, unit, place;
+        unit_of(i % d, d, pairing, &unit, &place);
+        f->column[i] = head / f->heads_per_pe * f->group_cols + unit / per;
+        f->slot[i] = head % f->heads_per_pe * d + unit % per * size + place;
+    }
+    count_features(f, w);
+    return WSC_OK;
+}
+
+void pe_features_fini(struct pe_features *f)
+{
+    wsc_free(f->count);
+    wsc_free(f->column);
+    wsc_free(f->slot);
+    wsc_free(f->order);
+    *f = (struct pe_features){0};
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+/* Keys stream row by row, as they are collected. */
+static void order_keys(struct pe_grid *g)
+{
+    int n = 0;
+    for (int y = 0; y < g->h; y++) {
+        for (int64_t token = y; token < g->T; token += g->h) {
+            g->key_row[n] = y;
+            g->key_token[n++] = (int)token;
+        }
+    }
+}
+
+enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,
+                          int max_samples)
+{
+    struct mesh_config own = *config;
+    *g = (struct pe_grid){.w = config->w,
+                          .h = config->h,
+                          .T = T,
+                          .n_samples = max_samples,
+                          .max_samples = max_samples,
+                          .tokens = ceil_div((int)T, config->h)};
+    g->pitch = ceil_div(max_samples * g->tokens, 2) * 2; /* slots start in the same bank */
+    own.user = g;
+    TRY(mesh_create(&g->m, &own));
+    TRY_NEW(g->item, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->sub, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->sent, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->key_row, WSC_MEM_KERNELS, T);
+    TRY_NEW(g->key_token, WSC_MEM_KERNELS, T);
+    order_keys(g);
+    return WSC_OK;
+}
+
+void pe_grid_fini(struct pe_grid *g)
+{
+    mesh_destroy(&g->m);
+    wsc_free(g->item);
+    wsc_free(g->sub);
+    wsc_free(g->sent);
+    wsc_free(g->scored);
+    wsc_free(g->key_row);
+    wsc_free(g->key_token);
+    *g = (struct pe_grid){0};
+}
+
+enum wsc_err pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
+                              int *address)
+{
+    return mesh_reserve(g->m, pe_all(g), 4 * words, 4 * skew, what, address);
+}
+
+enum wsc_err pe_reserve_tile(struct pe_grid *g, struct pe_tile *t, const struct pe_features *f,
+                             const char *what)
+{
+    t->f = f;
+    return pe_reserve_words(g, (int64_t)(f ? f->slots : 1) * g->pitch, 0, what, &t->address);
+}
+
+/* What PE (x, y) holds of @p t, between @p words (slots x pitch) and @p host. */
+static void exchange(const struct pe_grid *g, const struct pe_tile *t, struct mesh_rect at,
+                     float *words, float *to, const float *from)
+{
+    const int n = pe_tokens(g, at.y), features = t->f->n;
+    for (int i = 0; i < features; i++) {
+        if (t->f->column[i] != at.x) continue;
+        float *row = words + t->f->slot[i] * g->pitch;
+        for (int j = 0; j < g->n_samples * n; j++) {
+            int64_t token = j / n * g->T + (int64_t)(j % n) * g->h + at.y;
+            if (from) row[j] = from[token * features + i];
+            if (to) to[token * features + i] = row[j];
+        }
+    }
+}
+
+static enum wsc_err copy_tile(struct pe_grid *g, const struct pe_tile *t, float *to,
+                              const float *from)
+{
+    const int64_t words = (int64_t)t->f->slots * g->pitch;
+    enum wsc_err rc = WSC_OK;
+    float *part;
+    TRY_NEW(part, WSC_MEM_KERNELS, words);
+    for (int i = 0; i < g->w * g->h && !rc; i++) {
+        const struct mesh_rect at = {i % g->w, i / g->w, 1, 1};
+        if (to) rc = mesh_copy_out(g->m, at, t->address, part, 4 * words);
+        if (!rc) exchange(g, t, at, part, to, from);
+        if (from && !rc) rc = mesh_copy_in(g->m, at, t->address, part, 4 * words);
+    }
+    wsc_free(part);
+    return rc;
+}
+
+enum wsc_err pe_tile_in(struct pe_grid *g, const struct pe_tile *t, const float *host)
+{
+    return copy_tile(g, t, NULL, host);
+}
+
+enum wsc_err pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host)
+{
+    return copy_tile(g, t, host, NULL);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+enum wsc_err pe_begin(struct pe_grid *g, void *program)
+{
+    const size_t n = (size_t)g->w * (size_t)g->h;
+    g->program = program;
+    memset(g->item, 0, n * sizeof *g->item);
+    memset(g->sub, 0, n * sizeof *g->sub);
+    memset(g->sent, 0, n * sizeof *g->sent);
+    memset(g->scored, 0, n * sizeof *g->scored);
+    TRY(mesh_clear(g->m));
+    /* Where reservations of the program start, for pe_run to release. */
+    return mesh_reserve(g->m, pe_all(g), 0, 0, "nothing", &g->scratch);
+}
+
+enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn)
+{
+    TRY(mesh_task(g->m, pe_all(g), PE_TASK_MAIN, fn, MESH_MEDIUM));
+    return mesh_start(g->m, pe_all(g), PE_TASK_MAIN);
+}
+
+enum wsc_err pe_run(struct pe_grid *g)
+{
+    TRY(mesh_run(g->m, &g->stats));
+    g->cycles[g->kind] += g->stats.cycles;
+    g->calls[g->kind]++;
+    return mesh_release(g->m, pe_all(g), g->scratch);
+}
