@@ -126,4 +126,40 @@ enum wsc_err kernels_host_want_logits(struct kernels_host *k,
 const float *kernels_host_logits(const struct kernels_host *k, int64_t i);
 /** Bytes that activations of @p n_samples occupy on the host. */
 int64_t kernels_host_act_bytes(const struct model *model, int64_t n_samples, bool training);
+
+/* ---- values on the mesh ------------------------------------------------------------------------
+ * The same, but every kernel is a program of processing elements on an emulated fabric
+ * (<wsc/mesh.h>): activations and partial sums lie in the memories of the PEs, weights enter and
+ * gradients leave through the edge, cycles are counted.  32-bit floats. */
+
+struct kernels_mesh;
+
+/** The fabric is that of the cluster file: wafer.pe_cols x wafer.pe_rows PEs.  Memory that does not
+ *  fit a PE is WSC_CAPACITY, said with the tensor; a model that is not fp32 WSC_CONFIG. */
+enum wsc_err kernels_mesh_create(struct kernels_mesh **out, const struct hw *hw,
+                                 const struct model *model, int64_t max_samples,
+                                 bool training) WSC_CHECKED;
+void kernels_mesh_destroy(struct kernels_mesh **k);
+/** As kernels_host_begin. */
+void kernels_mesh_begin(struct kernels_mesh *k, const struct kernels_share *share,
+                        const struct data_batch *batch);
+/** As kernels_host_forward and _backward; *@p cycles: counted.  *@p first: cycles from the start
+ *  of a backward stage to the first gradient word at the edge. */
+enum wsc_err kernels_mesh_forward(struct kernels_mesh *k, int stage, const void *weights,
+                                  int64_t *cycles) WSC_CHECKED;
+enum wsc_err kernels_mesh_backward(struct kernels_mesh *k, int stage, const void *weights,
+                                   float *grads, int64_t *cycles, int64_t *first) WSC_CHECKED;
+const struct kernels_leaf_loss *kernels_mesh_losses(const struct kernels_mesh *k);
+enum wsc_err kernels_mesh_want_logits(struct kernels_mesh *k,
+                                      const int64_t *position_of_sample) WSC_CHECKED;
+const float *kernels_mesh_logits(const struct kernels_mesh *k, int64_t i);
+
+/** Cycles of one kind of kernel so far: counted, and by its closed form for the same shapes. */
+struct kernels_mesh_row {
+    const char *kernel, *pass;
+    int64_t calls, cycles;
+    double form;
+};
+enum { KERNELS_MESH_ROWS = 15 };
+const struct kernels_mesh_row *kernels_mesh_rows(const struct kernels_mesh *k);
 #endif

@@ -42,6 +42,7 @@ struct mesh_config {
     enum mesh_arch arch;
     enum mesh_half half;
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
+    int threads;        /**< of the host, over bands of rows; 0: one */
     void *user;         /**< for tasks: mesh_user() */
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
@@ -111,6 +112,7 @@ enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour
 struct mesh_output {
     uint32_t *word;
     int64_t capacity, n;
+    int64_t first_cycle; /**< in which word 0 left */
 };
 /** Take what leaves the fabric at PE (x, y) over @p side on @p colour into @p output (borrowed). */
 enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,

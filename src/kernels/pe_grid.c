@@ -213,7 +213,6 @@ enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn)
 enum wsc_err pe_run(struct pe_grid *g)
 {
     TRY(mesh_run(g->m, &g->stats));
-    g->cycles[g->kind] += g->stats.cycles;
-    g->calls[g->kind]++;
+    g->cycles += g->stats.cycles;
     return mesh_release(g->m, pe_all(g), g->scratch);
 }

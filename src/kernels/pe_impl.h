@@ -56,18 +56,6 @@ struct pe_weights {
     int64_t ld_out, ld_in;
 };
 
-enum pe_kind { /**< for tables: what the cycles were spent on */
-    PE_EMBEDDING,
-    PE_NORM,
-    PE_PRODUCT,
-    PE_ATTENTION,
-    PE_POINTWISE,
-    PE_NONLINEARITY,
-    PE_LOSS,
-    PE_WEIGHT_GRADIENT,
-    PE_N_KINDS
-};
-
 /** The fabric of one wafer and where tokens lie on it. */
 struct pe_grid {
     struct mesh *m; /**< owned */
@@ -83,8 +71,7 @@ struct pe_grid {
     int scratch;       /**< first address that programs may reserve and release */
     void *program;     /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats; /**< of the last program */
-    int64_t cycles[PE_N_KINDS], calls[PE_N_KINDS]; /**< added up */
-    enum pe_kind kind;
+    int64_t cycles;          /**< of all programs */
 };
 /** @param config  w, h, arch of the fabric */
 enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,
@@ -134,7 +121,7 @@ enum wsc_err pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host
 
 /** Forget the program before; its tasks will read @p program. */
 enum wsc_err pe_begin(struct pe_grid *g, void *program);
-/** Run it, add its cycles to g->kind, release what it reserved. */
+/** Run it, count its cycles, give back what it reserved. */
 enum wsc_err pe_run(struct pe_grid *g);
 /** Bind @p fn to a local task of all PEs and start it. */
 enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn);
@@ -306,9 +293,10 @@ struct pe_weight_gradient {
     int first_sample, n_samples;
     struct pe_tile dy, x;
     float *host;
-    int64_t ld; /**< elements between rows of the host's matrix */
+    int64_t ld;          /**< elements between rows of the host's matrix */
+    int64_t first_cycle; /**< result: the first word leaves */
 };
-enum wsc_err pe_run_weight_gradient(struct pe_grid *g, const struct pe_weight_gradient *w);
+enum wsc_err pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w);
 /** out (keys) = sum over queries of scores (key, query) rows (query), one sequence. */
 struct pe_key_gradient {
     int sample, scores;

@@ -245,10 +245,11 @@ static enum wsc_err run_gradient(struct outer *o)
     return WSC_OK;
 }
 
-enum wsc_err pe_run_weight_gradient(struct pe_grid *g, const struct pe_weight_gradient *w)
+enum wsc_err pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w)
 {
     struct outer o = {.g = g, .w = w};
     enum wsc_err rc = run_gradient(&o);
+    if (!rc) w->first_cycle = o.out[0].first_cycle;
     wsc_free(o.words);
     wsc_free(o.out);
     return rc;

@@ -109,7 +109,7 @@ static enum wsc_err stream_edges(struct stream *s)
         TRY(mesh_edge_source(j->m, x, 0, MESH_NORTH, COLOUR_WEIGHTS, w, fill_column(s, x, w)));
     }
     for (int y = 0; y < j->h; y++) {
-        s->output[y] = (struct mesh_output){s->out + y * words, words, 0};
+        s->output[y] = (struct mesh_output){.word = s->out + y * words, .capacity = words};
         TRY(mesh_edge_sink(j->m, 0, y, MESH_WEST, 0, &s->output[y]));
     }
     return WSC_OK;

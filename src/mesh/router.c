@@ -148,6 +148,7 @@ static enum wsc_err to_sink(struct mesh *m, struct mesh_sink *s, uint64_t entry)
                          "fabric to the %s",
                          s->x, s->y, (long long)s->output->n, s->colour,
                          mesh_direction_name(s->side));
+    if (!s->output->n) s->output->first_cycle = m->now;
     s->output->word[s->output->n++] = (uint32_t)entry;
     return WSC_OK;
 }

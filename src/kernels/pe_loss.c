@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_math.h"
+#include "pe_ops.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+static const struct pe_view none = {.kind = PE_VIEW_NONE};
+
+/* Vectors of tokens: maximum, sum of exponentials, logit of the label, minus the lowest number of
+ * the largest logit, nats. */
+enum { MAX, SUM, LABEL, BEST, NATS };
+
+struct views {
+    struct pe_view logits, tmp, number, row[PE_LOSS_ROWS];
+};
+
+static struct views views_of(const struct pe_grid *g, const struct pe_loss *l)
+{
+    struct views v = {.logits = pe_tile_view(&l->logits),
+                      .tmp = pe_tile_view(l->tmp),
+                      .number = pe_view(PE_VIEW_FEATURES, l->number)};
+    for (int i = 0; i < PE_LOSS_ROWS; i++)
+        v.row[i] = pe_view(PE_VIEW_TOKENS, l->tokens + 4 * i * g->pitch);
+    return v;
+}
+
+static float exp_of_difference(float x, float max)
+{
+    return host_exp(x - max);
+}
+
+/* 0 where the logit is the largest one, otherwise -infinity. */
+static float is_largest(float x, float max)
+{
+    return x >= max ? 0 : -INFINITY;
+}
+
+static float log_of(float sum, float max)
+{
+    return logf(sum) + max;
+}
+
+/* The label of a token of the PE; a token that does not count has none. */
+static bool label_here(const struct pe_grid *g, const struct pe_loss *l, const struct mesh_pe *pe,
+                       int i, int *slot)
+{
+    const int y = mesh_y(pe), tokens = pe_tokens(g, y);
+    const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
+    const int label = l->labels[token];
+    if (!l->mask[token] || l->logits.f->column[label] != mesh_x(pe)) return false;
+    *slot = l->logits.f->slot[label];
+    return true;
+}
+
+/* Scalar code: loop, load and comparison of a label are 10 + 4 + 6 cycles a token (loop back edge,
+ * load to use, taken branch: FABRICA). */
+enum { LABEL_CYCLES = 20 };
+
+static enum wsc_err pick_labels(struct mesh_pe *pe, const struct pe_script *s,
+                                const struct pe_step *step)
+{
+    const struct pe_grid *g = pe_grid_of(pe);
+    const struct pe_loss *l = s->data;
+    const int n = pe_row_tokens(g, mesh_y(pe));
+    (void)step;
+    for (int i = 0, slot; i < n; i++) {
+        uint32_t bits;
+        if (!label_here(g, l, pe, i, &slot)) continue;
+        TRY(mesh_load(pe, pe_at(g, &l->logits, slot, i), &bits));
+        TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), bits));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+}
+
+static void forward_steps(struct pe_grid *g, struct pe_script *s, const struct pe_loss *l)
+{
+    const struct views v = views_of(g, l);
+    const enum pe_shape tile = PE_SHAPE_TILE, tokens = PE_SHAPE_TOKENS;
+    if (l->scale != 1) pe_op(s, tile, MESH_FMULS, v.logits, v.logits, pe_number(l->scale));
+    pe_op(s, tokens, MESH_FMOVS, v.row[MAX], pe_number(-INFINITY), none);
+    pe_op(s, tokens, MESH_FMOVS, v.row[BEST], pe_number(-INFINITY), none);
+    pe_op(s, tokens, MESH_FMOVS, v.row[SUM], pe_number(0), none);
+    pe_op(s, tokens, MESH_FMOVS, v.row[LABEL], pe_number(0), none);
+    pe_op(s, tile, MESH_FMAXS, v.row[MAX], v.row[MAX], v.logits);
+    pe_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
+    pe_call(s, pick_labels);
+    /* The comparison: a load, a branch, a store. */
+    const struct pe_map largest = {is_largest, 8}, to_exp = {exp_of_difference, g->exp_cycles};
+    pe_map(s, tile, largest, v.tmp, v.logits, v.row[MAX]);
+    pe_op(s, tile, MESH_FADDS, v.tmp, v.tmp, v.number);
+    pe_op(s, tile, MESH_FMAXS, v.row[BEST], v.row[BEST], v.tmp);
+    pe_row_sum(s, MESH_FMAXS, v.row[BEST], 1);
+    pe_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
+    pe_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
+    pe_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
+    pe_map(s, tokens, (struct pe_map){log_of, g->exp_cycles}, v.row[NATS], v.row[SUM], v.row[MAX]);
+    pe_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
+    pe_row_out(s, v.row[BEST], 2);
+}
+
+static void store_losses(const struct pe_grid *g, const struct pe_script *s,
+                         const struct pe_losses *out)
+{
+    for (int y = 0; y < g->h; y++) {
+        const int tokens = pe_tokens(g, y), n = pe_row_tokens(g, y);
+        for (int i = 0; i < n; i++) {
+            const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
+            out->best[token] = (int32_t)-pe_row_word(g, s, y, i);
+            out->nats[token] = pe_row_word(g, s, y, n + i);
+        }
+    }
+}
+
+enum wsc_err pe_run_loss(struct pe_grid *g, const struct pe_loss *l, const struct pe_losses *out)
+{
+    struct pe_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
+    forward_steps(g, &s, l);
+    enum wsc_err rc = pe_run_script(g, &s);
+    if (!rc) store_losses(g, &s, out);
+    pe_script_fini(&s);
+    return rc;
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+static float scaled_reciprocal(float sum, float scale)
+{
+    return scale / sum;
+}
+
+/* Tokens that do not count get factor 0; the labels' features lose the factor's scale. */
+static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct pe_script *s,
+                                const struct pe_step *step)
+{
+    const struct pe_grid *g = pe_grid_of(pe);
+    const struct pe_loss *l = s->data;
+    const int y = mesh_y(pe), tokens = pe_tokens(g, y), n = pe_row_tokens(g, y);
+    (void)step;
+    for (int i = 0; i < n; i++) {
+        const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
+        if (!l->mask[token]) TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+}
+
+static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct pe_script *s,
+                                    const struct pe_step *step)
+{
+    const struct pe_grid *g = pe_grid_of(pe);
+    const struct pe_loss *l = s->data;
+    const int n = pe_row_tokens(g, mesh_y(pe));
+    (void)step;
+    for (int i = 0, slot; i < n; i++) {
+        union {
+            uint32_t bits;
+            float value;
+        } x;
+        if (!label_here(g, l, pe, i, &slot)) continue;
+        const int address = pe_at(g, &l->logits, slot, i);
+        TRY(mesh_load(pe, address, &x.bits));
+        x.value -= l->scale;
+        TRY(mesh_store(pe, address, x.bits));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+}
+
+enum wsc_err pe_run_loss_backward(struct pe_grid *g, const struct pe_loss *l)
+{
+    struct pe_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
+    const struct views v = views_of(g, l);
+    const struct pe_map factor = {scaled_reciprocal, g->divide_cycles};
+    pe_op(&s, PE_SHAPE_TOKENS, MESH_FMOVS, v.row[NATS], pe_number(l->scale), none);
+    pe_map(&s, PE_SHAPE_TOKENS, factor, v.row[LABEL], v.row[SUM], v.row[NATS]);
+    pe_call(&s, mask_tokens);
+    pe_op(&s, PE_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);
+    pe_call(&s, subtract_labels);
+    enum wsc_err rc = pe_run_script(g, &s);
+    pe_script_fini(&s);
+    return rc;
+}

@@ -1,0 +1,71 @@
+/** A model on the mesh of one wafer: what pe_model.c and pe_parts.c share.
+ *
+ *  Activations stay in the PEs between forward and backward; weights come through the north edge
+ *  stage by stage, gradients leave there leaf by leaf.  The leaves' gradients are added at the edge
+ *  along the canonical tree (<wsc/num.h>), so that values do not depend on who owns which leaf. */
+#ifndef WSC_KERNELS_PE_MODEL_H
+#define WSC_KERNELS_PE_MODEL_H
+#include "cycles_impl.h"
+#include "pe_ops.h"
+
+enum { PE_VECTORS = 5 }; /* of a stage at a time, on the PEs */
+
+/** Tiles that exist once per layer in training, once otherwise. */
+struct pe_layer {
+    struct pe_tile x, mid, q, k, v, ctx, pre;
+    int scores;        /* address, of all samples */
+    int stats1, stats3; /* of its norms: 2 vectors of tokens each */
+};
+
+struct kernels_mesh {
+    const struct model *model; /* borrowed */
+    const struct hw *hw;       /* borrowed */
+    struct pe_grid grid;
+    bool training;
+    struct pe_features hidden, heads, filter, vocab;
+    struct pe_layer *layer; /* owned */
+    struct pe_tile last;    /* residual stream at the head */
+    int stats_last;
+    struct pe_tile dres, xn, dxn, act, dpre, logits, dq, dk, dv, dctx, tmp;
+    int vector[PE_VECTORS], sums, number, loss_rows, head_tokens, dscores;
+    /* the micro-batch */
+    struct kernels_share share;
+    const struct data_batch *batch; /* borrowed */
+    int n_leaves;
+    int32_t *position;  /* owned, (samples, T) */
+    float *nats;        /* owned, (samples, T) */
+    int32_t *best;      /* owned, (samples, T) */
+    struct kernels_leaf_loss *loss; /* owned */
+    int64_t *wanted;                /* owned, position per sample; -1 = none */
+    float *wanted_logits, *all_logits; /* owned; made on first use */
+    bool any_wanted;
+    /* the stage at hand */
+    int l; /* its layer */
+    const float *weight[MODEL_N_TENSOR_KINDS];
+    int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
+    float *leaf_grads; /* owned, max_leaves x longest stage */
+    int64_t cycles, first_gradient; /* of this visit; -1: none yet */
+    /* tables */
+    bool backward;
+    struct layout layout, leaf_layout;
+    struct kernels_mesh_row row[KERNELS_MESH_ROWS];
+};
+
+/** Layer @p l, or the only one outside training. */
+static inline struct pe_layer *pe_layer_of(struct kernels_mesh *k, int64_t l)
+{
+    return &k->layer[k->training ? l : 0];
+}
+/** Residual stream before layer @p l; outside training always the same tile. */
+static inline struct pe_tile *pe_x(struct kernels_mesh *k, int64_t l)
+{
+    return l == k->model->L && k->training ? &k->last : &pe_layer_of(k, l)->x;
+}
+/** First sample and number of samples of leaf @p i of the share. */
+void pe_leaf_samples(const struct kernels_mesh *k, int i, int *first, int *n);
+/** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
+float *pe_leaf_grad(const struct kernels_mesh *k, enum model_tensor_kind kind, int i);
+
+enum wsc_err pe_forward_part(struct kernels_mesh *k, enum model_part part);
+enum wsc_err pe_backward_part(struct kernels_mesh *k, enum model_part part);
+#endif
