@@ -162,4 +162,34 @@ struct kernels_mesh_row {
 };
 enum { KERNELS_MESH_ROWS = 15 };
 const struct kernels_mesh_row *kernels_mesh_rows(const struct kernels_mesh *k);
+/** Name of row @p i, and its pass. */
+const char *kernels_mesh_row_name(int i, const char **pass);
+
+/* ---- values, wherever they are computed ------------------------------------------------------ */
+
+/** How a wafer gets its values: not at all (sizes and time only), on the host, on the mesh. */
+enum kernels_numerics { KERNELS_NONE, KERNELS_HOST, KERNELS_MESH };
+/** Cycles of a stage that the mesh has counted; not known on the host, where closed forms hold. */
+struct kernels_counted {
+    bool known;
+    int64_t cycles, first_gradient;
+};
+struct kernels_values;
+/** As the functions of the same names above. */
+enum wsc_err kernels_values_create(struct kernels_values **out, enum kernels_numerics numerics,
+                                   const struct hw *hw, const struct model *model,
+                                   int64_t max_samples, bool training) WSC_CHECKED;
+void kernels_values_destroy(struct kernels_values **k);
+void kernels_values_begin(struct kernels_values *k, const struct kernels_share *share,
+                          const struct data_batch *batch);
+enum wsc_err kernels_values_forward(struct kernels_values *k, int stage, const void *weights,
+                                    struct kernels_counted *counted) WSC_CHECKED;
+enum wsc_err kernels_values_backward(struct kernels_values *k, int stage, const void *weights,
+                                     float *grads, struct kernels_counted *counted) WSC_CHECKED;
+const struct kernels_leaf_loss *kernels_values_losses(const struct kernels_values *k);
+enum wsc_err kernels_values_want_logits(struct kernels_values *k,
+                                        const int64_t *position_of_sample) WSC_CHECKED;
+const float *kernels_values_logits(const struct kernels_values *k, int64_t i);
+/** KERNELS_MESH_ROWS rows, or NULL on the host. */
+const struct kernels_mesh_row *kernels_values_rows(const struct kernels_values *k);
 #endif

@@ -68,6 +68,13 @@ void report_log_eval(int64_t step, double loss, double rate, double global_rate)
 void report_log_eval_end(double loss, double accuracy, double perplexity);
 
 /* ---- performance.json ------------------------------------------------------------------------ */
+/** Cycles of one kind of kernel over a run: counted on the mesh, and by its closed form. */
+struct report_kernel {
+    const char *kernel, *pass;
+    int64_t calls, cycles, form_cycles, time_ps;
+};
+/** The table on stdout. */
+enum wsc_err report_kernels_print(const struct report_kernel *kernel, int n) WSC_CHECKED;
 struct report_performance {
     int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
     int64_t virtual_time_ps;
@@ -79,6 +86,8 @@ struct report_performance {
     int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
     const char *model_name, *params_file, *cluster_file, *cluster_name;
     uint64_t cluster_hash;
+    const struct report_kernel *kernel; /**< borrowed */
+    int n_kernels;
     const char *numerics; /**< host, none, mesh */
     const char *command;  /**< the command line, for provenance; NULL leaves it out */
 };

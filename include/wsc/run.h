@@ -69,7 +69,8 @@ struct run_rates run_rates_of(const struct hw *hw, const struct model *model, in
 struct run_job {
     const struct conf_params *params;
     const struct conf_cluster *cluster;
-    bool values;                /**< --numerics host; false: none */
+    enum kernels_numerics numerics;
+    bool values;                /**< numerics is not KERNELS_NONE */
     const char *dump_gradients; /**< file, or NULL */
     const char *const *prompt;  /**< texts to continue */
     int n_prompts;

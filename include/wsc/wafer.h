@@ -32,10 +32,14 @@ void wafer_destroy(struct wafer **wafer);
 /** What a pass needs beyond its shape; all borrowed until comm_run returns. */
 struct wafer_work {
     const struct kernels_plan *plan;
+    enum kernels_numerics numerics;
     struct data_source *source;          /**< NULL without values and for GENERATE */
     const struct wafer_prompts *prompts; /**< GENERATE only */
 };
 /** Make the wafer's program for @p pass ready to run. */
 enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,
                          const struct wafer_work *work) WSC_CHECKED;
+/** Cycles by kernel (KERNELS_MESH_ROWS rows) since values were last set up; NULL unless the values
+ *  come from the mesh.  Borrowed. */
+const struct kernels_mesh_row *wafer_kernel_rows(const struct wafer *wafer);
 #endif

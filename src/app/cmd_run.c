@@ -29,7 +29,9 @@ static const char help[] =
     "  --model_dir DIR         where results and checkpoints go\n"
     "  --checkpoint_path FILE  start from this checkpoint, or from plain tensors\n"
     "  --cluster FILE          the emulated machine; built-in: CS-2\n"
-    "  --numerics host|none    compute values on the host, or keep time only\n"
+    "  --numerics host|mesh|none\n"
+    "                          compute values on the host, on an emulated mesh of PEs wavelet by\n"
+    "                          wavelet (small models), or keep time only\n"
     "  --set PATH=VALUE        override any key, e.g. model.num_hidden_layers=2,\n"
     "                          cluster.swarmx.link_latency=5us; may be repeated\n"
     "  --seed K                seed of the initial weights\n"
@@ -45,6 +47,8 @@ static const char help[] =
     "examples:\n"
     "  wsc run --params configs/params/tiny.yaml --num_csx 2 --num_steps 20\n"
     "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 --numerics none\n"
+    "  wsc run --params configs/params/mesh.yaml --num_csx 2 --numerics mesh \\\n"
+    "          --set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16\n"
     "  wsc run --params my.yaml --mode generate --prompt 'A hacker is '\n";
 
 enum {
@@ -107,11 +111,14 @@ static const struct {
 
 static enum wsc_err parse_numerics(const char *text, struct run_job *job)
 {
-    if (!strcmp(text, "host") || !strcmp(text, "none")) {
-        job->values = text[0] == 'h';
+    static const char *const name[] = {"none", "host", "mesh"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, name[i]) != 0) continue;
+        job->numerics = (enum kernels_numerics)i;
+        job->values = job->numerics != KERNELS_NONE;
         return WSC_OK;
     }
-    return WSC_RAISE(WSC_USAGE, "--numerics: expected host or none, got \"%s\"", text);
+    return WSC_RAISE(WSC_USAGE, "--numerics: expected host, mesh or none, got \"%s\"", text);
 }
 
 static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
@@ -179,6 +186,7 @@ static enum wsc_err take_device(int argc, char **argv)
 static enum wsc_err parse(struct run_options *o, int argc, char **argv)
 {
     int option;
+    o->job.numerics = KERNELS_HOST;
     o->job.values = true;
     o->job.max_new_tokens = 200;
     o->job.temperature = 0.8;

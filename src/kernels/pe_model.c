@@ -126,13 +126,17 @@ static const char *const row_names[KERNELS_MESH_ROWS][2] = {
     {"nonlinearity", "backward"}, {"loss", "forward"},
     {"loss", "backward"}};
 
+const char *kernels_mesh_row_name(int i, const char **pass)
+{
+    *pass = row_names[i][1];
+    return row_names[i][0];
+}
+
 static enum wsc_err create(struct kernels_mesh *k)
 {
     const struct conf_wafer *w = &k->hw->cluster->wafer;
-    for (int i = 0; i < KERNELS_MESH_ROWS; i++) {
-        k->row[i].kernel = row_names[i][0];
-        k->row[i].pass = row_names[i][1];
-    }
+    for (int i = 0; i < KERNELS_MESH_ROWS; i++)
+        k->row[i].kernel = kernels_mesh_row_name(i, &k->row[i].pass);
     k->grid.exp_cycles = (int)w->exp_cycles;
     k->grid.divide_cycles = (int)w->divide_cycles;
     TRY(make_features(k));

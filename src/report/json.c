@@ -59,6 +59,22 @@ void report_json_close(struct report_json *j)
     j->comma = true;
 }
 
+void report_json_open_list(struct report_json *j, const char *key)
+{
+    add_key(j, key);
+    report_text_add(&j->text, "[");
+    j->comma = false;
+    j->depth++;
+}
+
+void report_json_close_list(struct report_json *j)
+{
+    j->depth--;
+    new_line(j);
+    report_text_add(&j->text, "]");
+    j->comma = true;
+}
+
 void report_json_int(struct report_json *j, const char *key, int64_t value)
 {
     add_key(j, key);

@@ -23,6 +23,25 @@ static void add_provenance(struct report_json *j, const struct report_performanc
     report_json_close(j);
 }
 
+/* "kernels": what the mesh counted, beside the closed forms. */
+static void add_kernels(struct report_json *j, const struct report_performance *p)
+{
+    if (!p->n_kernels) return;
+    report_json_open_list(j, "kernels");
+    for (int i = 0; i < p->n_kernels; i++) {
+        const struct report_kernel *k = &p->kernel[i];
+        report_json_open(j, NULL);
+        report_json_str(j, "kernel", k->kernel);
+        report_json_str(j, "pass", k->pass);
+        report_json_int(j, "calls", k->calls);
+        report_json_int(j, "cycles", k->cycles);
+        report_json_int(j, "closed_form_cycles", k->form_cycles);
+        report_json_int(j, "time_ps", k->time_ps);
+        report_json_close(j);
+    }
+    report_json_close_list(j);
+}
+
 static void add_performance(struct report_json *j, const struct report_performance *p)
 {
     report_json_open(j, NULL);
@@ -48,6 +67,7 @@ static void add_performance(struct report_json *j, const struct report_performan
     report_json_int(j, "wafer_activation_bytes", p->wafer_activation_bytes);
     report_json_int(j, "memoryx_peak_rss_bytes", p->memoryx_peak_rss_bytes);
     report_json_close(j);
+    add_kernels(j, p);
     add_provenance(j, p);
     report_json_close(j);
 }

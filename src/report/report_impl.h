@@ -58,6 +58,9 @@ struct report_json {
 /** @p key is NULL for the outermost object. */
 void report_json_open(struct report_json *j, const char *key);
 void report_json_close(struct report_json *j);
+/** What is added between them has no key. */
+void report_json_open_list(struct report_json *j, const char *key);
+void report_json_close_list(struct report_json *j);
 void report_json_int(struct report_json *j, const char *key, int64_t value);
 void report_json_null(struct report_json *j, const char *key);
 void report_json_real(struct report_json *j, const char *key, double value);

@@ -23,6 +23,16 @@ static enum wsc_err check_values(const struct conf_params *p)
     return WSC_OK;
 }
 
+/* What the mesh programs cannot do. */
+static enum wsc_err check_mesh(const struct conf_params *p)
+{
+    if (!p->model.mixed_precision) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: model.mixed_precision: --numerics mesh computes in fp32",
+                                  p->file),
+                        "--set model.mixed_precision=false");
+}
+
 static enum wsc_err check_modes(const struct run_job *job)
 {
     const struct conf_params *p = job->params;
@@ -51,5 +61,6 @@ enum wsc_err run_check(const struct run_job *job)
     TRY(check_modes(job));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
+    if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
     return job->values ? check_values(job->params) : WSC_OK;
 }

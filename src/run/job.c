@@ -7,6 +7,7 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -59,13 +60,33 @@ static enum wsc_err open_outputs(struct run_state *s)
     return store_prune(rc->model_dir, 0);
 }
 
+/* The mesh programs use the whole fabric as one lane and keep all activations on it; whether they
+ * fit is tried before the first pass. */
+static enum wsc_err plan_mesh(struct run_state *s, struct kernels_plan *plan,
+                              const struct stream_batch *batch, bool training)
+{
+    struct kernels_mesh *k;
+    if (s->job->numerics != KERNELS_MESH) return WSC_OK;
+    plan->lanes = 1;
+    plan->spill_bytes_per_sequence = 0;
+    if (!has_local_wafer(s->cluster)) return WSC_OK;
+    TRY(kernels_mesh_create(&k, &s->cluster->hw, s->cluster->model, stream_max_samples(batch),
+                            training));
+    kernels_mesh_destroy(&k);
+    return WSC_OK;
+}
+
 static enum wsc_err plan(struct run_state *s)
 {
     const struct conf_params *p = s->job->params;
-    if (trains(s))
+    if (trains(s)) {
         TRY(run_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
-    if (evaluates(s))
+        TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
+    }
+    if (evaluates(s)) {
         TRY(run_plan_batch(s->cluster, &p->eval_input, false, &s->eval_plan, &s->eval_batch));
+        TRY(plan_mesh(s, &s->eval_plan, &s->eval_batch, false));
+    }
     return WSC_OK;
 }
 
@@ -138,7 +159,8 @@ static enum wsc_err evaluate(struct run_state *s)
     TRY(count_eval_batches(s, &n));
     const struct stream_pass pass = {
         .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
-    const struct wafer_work work = {.plan = &s->eval_plan, .source = s->eval_source};
+    const struct wafer_work work = {
+        .plan = &s->eval_plan, .numerics = s->job->numerics, .source = s->eval_source};
     memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
     enum wsc_err err = run_pass(s->cluster, &pass, &work);
@@ -172,7 +194,8 @@ static enum wsc_err train_to(struct run_state *s, int64_t stop)
                                      .first_sample = s->samples,
                                      .batch = s->train_batch,
                                      .values = s->job->values};
-    const struct wafer_work work = {.plan = &s->train_plan, .source = s->train_source};
+    const struct wafer_work work = {
+        .plan = &s->train_plan, .numerics = s->job->numerics, .source = s->train_source};
     TRY(run_pass(s->cluster, &pass, &work));
     s->samples += (stop - s->step) * s->train_batch.batch_size;
     s->step = stop;
@@ -200,6 +223,30 @@ static void measure_memory(struct run_state *s)
     s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
 }
 
+/* Cycles by kernel on the wafer that has most of them.  Collective. */
+static void collect_kernels(struct run_state *s)
+{
+    const struct run_cluster *c = s->cluster;
+    if (s->job->numerics != KERNELS_MESH) return;
+    for (int row = 0; row < KERNELS_MESH_ROWS; row++) {
+        struct report_kernel here = {0};
+        for (int i = 0; i < c->net->topology->n_wafers; i++) {
+            const struct kernels_mesh_row *rows = c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
+            if (!rows || rows[row].cycles < here.cycles) continue;
+            here = (struct report_kernel){.calls = rows[row].calls,
+                                          .cycles = rows[row].cycles,
+                                          .form_cycles = llround(rows[row].form)};
+        }
+        struct report_kernel *k = &s->kernel[row];
+        k->kernel = kernels_mesh_row_name(row, &k->pass);
+        k->calls = comm_max(s->comm, here.calls);
+        k->cycles = comm_max(s->comm, here.cycles);
+        k->form_cycles = comm_max(s->comm, here.form_cycles);
+        k->time_ps = hw_cycles_to_ps(&c->hw, k->cycles);
+        s->n_kernels = row + 1;
+    }
+}
+
 static enum wsc_err train(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
@@ -218,6 +265,7 @@ static enum wsc_err train(struct run_state *s)
     WSC_INFO("Processed %lld sample(s) in %.2f seconds.",
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_memory(s);
+    collect_kernels(s);
     return comm_rank(s->comm) == 0 ? run_write_performance(s) : WSC_OK;
 }
 
@@ -246,7 +294,8 @@ static enum wsc_err generate_from(struct run_state *s, const int32_t *const *tok
         .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};
     TRY(run_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
     pass.batch.n_micro = 1;
-    const struct wafer_work work = {.plan = &s->eval_plan, .prompts = &prompts};
+    const struct wafer_work work = {
+        .plan = &s->eval_plan, .numerics = job->numerics, .prompts = &prompts};
     return run_pass(s->cluster, &pass, &work);
 }
 

@@ -37,6 +37,8 @@ struct run_state {
     double last_loss;
     int64_t wafer_rss_bytes, memoryx_rss_bytes;
     struct run_eval_sums eval;
+    int n_kernels; /* 0 unless the values come from the mesh */
+    struct report_kernel kernel[KERNELS_MESH_ROWS];
 };
 
 /* log.c: hooks of shard 0, and what they print */

@@ -11,7 +11,8 @@
 
 static const char *kind_of(const struct run_state *s)
 {
-    return s->job->values ? "host" : "none";
+    static const char *const name[] = {"none", "host", "mesh"};
+    return name[s->job->numerics];
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -188,7 +189,7 @@ static struct report_performance performance(const struct run_state *s)
         .breakdown = s->total,
         .wafer_peak_rss_bytes = s->wafer_rss_bytes,
         .wafer_activation_bytes =
-            s->job->values
+            s->job->numerics == KERNELS_HOST
                 ? kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true)
                 : 0,
         .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
@@ -197,6 +198,8 @@ static struct report_performance performance(const struct run_state *s)
         .cluster_file = job->cluster->file,
         .cluster_name = job->cluster->name,
         .cluster_hash = job->cluster->hash,
+        .kernel = s->kernel,
+        .n_kernels = s->n_kernels,
         .numerics = kind_of(s),
         .command = job->command};
 }
@@ -205,5 +208,6 @@ enum wsc_err run_write_performance(struct run_state *s)
 {
     const struct report_performance p = performance(s);
     TRY(report_performance_write(s->job->params->runconfig.model_dir, &p));
+    if (s->n_kernels && !s->job->json) TRY(report_kernels_print(s->kernel, s->n_kernels));
     return s->job->json ? report_performance_print(&p) : WSC_OK;
 }

@@ -115,8 +115,8 @@ static enum wsc_err write_token(struct writer *g, int64_t step)
         .end_leaf = g->n, .n_leaves = g->n, .leaf_samples = 1, .batch_size = g->n};
     if (g->n) {
         fill_batch(g);
-        kernels_host_begin(w->values, &share, w->batch);
-        TRY(kernels_host_want_logits(w->values, g->position));
+        kernels_values_begin(w->values, &share, w->batch);
+        TRY(kernels_values_want_logits(w->values, g->position));
     }
     for (int k = 0; k < model->n_stages; k++) {
         const struct wafer_visit v = {.step = step, .index = k, .stage = k, .n_samples = g->n};
@@ -125,7 +125,7 @@ static enum wsc_err write_token(struct writer *g, int64_t step)
     for (int i = 0; i < g->n; i++) {
         int64_t at = g->length[i]++;
         g->text[i * g->length_max + at] =
-            (int32_t)draw(g, kernels_host_logits(w->values, i), g->first + i, at);
+            (int32_t)draw(g, kernels_values_logits(w->values, i), g->first + i, at);
     }
     return wafer_send_times(w, step);
 }

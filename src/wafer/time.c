@@ -38,25 +38,43 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct comm_msg *weights,
     return c->now;
 }
 
-struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,
-                                  const struct wafer_visit *v)
+/* Cycles of a visit and from its start to the first gradient, spilled bytes: counted by the mesh,
+ * which holds all activations, or by closed forms. */
+struct visit_cost {
+    int64_t cycles, first, spill_bytes;
+};
+
+static struct visit_cost cost_of(const struct wafer *w, const struct wafer_visit *v,
+                                 const struct kernels_counted *counted)
 {
     const struct hw *hw = w->net->hw;
     const struct model *model = w->net->model;
     const struct kernels_plan *plan = w->work.plan;
+    const int64_t n = v->n_samples;
+    if (counted->known)
+        return (struct visit_cost){.cycles = counted->cycles, .first = counted->first_gradient};
+    return (struct visit_cost){
+        .cycles = kernels_stage_cycles(hw, model, plan, v->stage, v->backward, n),
+        .first = kernels_first_gradient_cycles(hw, model, plan, v->stage, n),
+        .spill_bytes = kernels_spill_bytes(model, plan, v->stage, n)};
+}
+
+struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,
+                                  const struct wafer_visit *v,
+                                  const struct kernels_counted *counted)
+{
+    const struct hw *hw = w->net->hw;
     const struct conf_wafer *wafer = &hw->cluster->wafer;
+    const struct visit_cost cost = cost_of(w, v, counted);
     struct wafer_clock *c = &w->clock;
     const struct vtime begin = c->now;
     const struct vtime start = vtime_add(begin, wafer->stage_latency_ps);
-    int64_t cycles = kernels_stage_cycles(hw, model, plan, v->stage, v->backward, v->n_samples);
-    spend(c, &c->compute_ps, vtime_add(start, hw_cycles_to_ps(hw, cycles)));
+    spend(c, &c->compute_ps, vtime_add(start, hw_cycles_to_ps(hw, cost.cycles)));
     /* Weights are never stored: the last of them, and what spills, must have passed. */
     spend(c, &c->weights_wait_ps, vtime_add(weights->span.last, hw_drain_ps(hw)));
-    int64_t spill = kernels_spill_bytes(model, plan, v->stage, v->n_samples);
-    int64_t spill_ps = vtime_duration_ps(spill, wafer->io_rate_bytes_per_s);
+    int64_t spill_ps = vtime_duration_ps(cost.spill_bytes, wafer->io_rate_bytes_per_s);
     spend(c, &c->weights_wait_ps, vtime_add(begin, spill_ps));
-    int64_t first = kernels_first_gradient_cycles(hw, model, plan, v->stage, v->n_samples);
-    return (struct vtime_span){earlier(vtime_add(start, hw_cycles_to_ps(hw, first)), c->now),
+    return (struct vtime_span){earlier(vtime_add(start, hw_cycles_to_ps(hw, cost.first)), c->now),
                                c->now};
 }
 

@@ -21,7 +21,7 @@ enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int index)
 void wafer_destroy(struct wafer **wafer)
 {
     if (!*wafer) return;
-    kernels_host_destroy(&(*wafer)->values);
+    kernels_values_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
     wsc_free(*wafer);
     *wafer = NULL;
@@ -31,10 +31,11 @@ enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
 {
     if (w->values && n_samples <= w->capacity_samples && training == w->capacity_training)
         return WSC_OK;
-    kernels_host_destroy(&w->values);
+    kernels_values_destroy(&w->values);
     data_batch_destroy(&w->batch);
     int64_t n = n_samples > 0 ? n_samples : 1;
-    TRY(kernels_host_create(&w->values, w->net->model, n, training));
+    TRY(kernels_values_create(&w->values, w->work.numerics, w->net->hw, w->net->model, n,
+                              training));
     TRY(data_batch_create(&w->batch, n, w->net->model->T));
     w->capacity_samples = n;
     w->capacity_training = training;
@@ -43,24 +44,39 @@ enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
 
 /* ---- one stage ------------------------------------------------------------------------------- */
 
-static enum wsc_err send_gradients(struct wafer *w, const struct kernels_share *share,
-                                   const struct wafer_visit *v, const void *weights,
-                                   struct vtime_span ready)
+/* What a stage gave: cycles when they were counted, and gradients by node of the share. */
+struct results {
+    struct kernels_counted counted;
+    struct comm_buf *grads; /* one reference, or NULL */
+    struct num_nodes nodes;
+};
+
+static enum wsc_err compute(struct wafer *w, const struct kernels_share *share,
+                            const struct wafer_visit *v, const void *weights, struct results *out)
+{
+    if (!v->backward)
+        return v->n_samples
+                   ? kernels_values_forward(w->values, v->stage, weights, &out->counted)
+                   : WSC_OK;
+    num_nodes_of_range(&out->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
+    int64_t floats = out->nodes.n * w->net->model->stage[v->stage].n_elems;
+    TRY(comm_buf_create(w->net->comm, &out->grads, floats * (int64_t)sizeof(float)));
+    if (!out->nodes.n) return WSC_OK;
+    return kernels_values_backward(w->values, v->stage, weights, comm_buf_data(out->grads),
+                                   &out->counted);
+}
+
+static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v,
+                                   struct results *r, struct vtime_span ready)
 {
     struct comm_msg msg = {.kind = STREAM_MSG_GRADS,
                            .step = v->step,
                            .index = v->index,
                            .span = ready,
-                           .bytes = stream_grad_bytes(w->net->model, v->stage)};
-    struct num_nodes nodes = {0};
-    if (weights) {
-        num_nodes_of_range(&nodes, share->first_leaf, share->end_leaf, share->n_leaves);
-        int64_t floats = nodes.n * w->net->model->stage[v->stage].n_elems;
-        TRY(comm_buf_create(w->net->comm, &msg.payload, floats * (int64_t)sizeof(float)));
-        if (nodes.n)
-            kernels_host_backward(w->values, v->stage, weights, comm_buf_data(msg.payload));
-    }
-    TRY(stream_send_up(w->net, w->ports, &msg, v->stage, nodes.n));
+                           .bytes = stream_grad_bytes(w->net->model, v->stage),
+                           .payload = r->grads};
+    r->grads = NULL;
+    TRY(stream_send_up(w->net, w->ports, &msg, v->stage, r->nodes.n));
     /* Gradients are not stored either: the stage ends when they have left. */
     for (int i = 0; i < w->ports->up.n; i++)
         wafer_clock_leave(w, comm_link_time(w->ports->up.data[i])->free);
@@ -71,18 +87,23 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
                                const struct wafer_visit *v)
 {
     struct comm_msg msg;
+    struct results r = {0};
     TRY(stream_recv_weights(w->net, w->ports, v->step, v->index, v->stage, &msg));
     struct vtime begin = wafer_clock_begin(w, &msg, v);
     TRY(stream_send_credit(w->ports, v->step, v->index, begin));
-    struct vtime_span gradients = wafer_clock_end(w, &msg, v);
-    const void *weights = msg.payload ? comm_buf_data(msg.payload) : NULL;
-    enum wsc_err rc = WSC_OK;
-    if (v->backward)
-        rc = send_gradients(w, share, v, weights, gradients);
-    else if (weights && v->n_samples)
-        kernels_host_forward(w->values, v->stage, weights);
+    enum wsc_err rc = msg.payload ? compute(w, share, v, comm_buf_data(msg.payload), &r) : WSC_OK;
+    if (!rc) {
+        struct vtime_span gradients = wafer_clock_end(w, &msg, v, &r.counted);
+        if (v->backward) rc = send_gradients(w, v, &r, gradients);
+    }
+    comm_buf_unref(&r.grads);
     comm_buf_unref(&msg.payload);
     return rc;
+}
+
+const struct kernels_mesh_row *wafer_kernel_rows(const struct wafer *w)
+{
+    return w->values ? kernels_values_rows(w->values) : NULL;
 }
 
 /* ---- one batch ------------------------------------------------------------------------------- */
@@ -91,7 +112,7 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
 static void add_losses(const struct wafer *w, const struct kernels_share *share,
                        struct stream_losses *sums)
 {
-    const struct kernels_leaf_loss *leaf = kernels_host_losses(w->values);
+    const struct kernels_leaf_loss *leaf = kernels_values_losses(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
         struct num_nodes one;
         const struct stream_loss sum = {leaf->loss_sum, leaf->n_tokens, leaf->n_correct};
@@ -142,7 +163,7 @@ static enum wsc_err begin_micro(struct wafer *w, int64_t step, const struct kern
     int64_t first = p->first_sample + (step - p->first_step) * share->batch_size +
                     share->first_leaf * share->leaf_samples;
     TRY(data_source_read(w->work.source, first, n, w->batch));
-    kernels_host_begin(w->values, share, w->batch);
+    kernels_values_begin(w->values, share, w->batch);
     return WSC_OK;
 }
 

@@ -16,8 +16,8 @@ struct wafer {
     struct wafer_clock clock;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct wafer_work work;
-    struct kernels_host *values; /* owned; NULL without values */
-    struct data_batch *batch;    /* owned; NULL without values */
+    struct kernels_values *values; /* owned; NULL without values */
+    struct data_batch *batch;      /* owned; NULL without values */
     int64_t capacity_samples;    /* of values and batch */
     bool capacity_training;
 };
@@ -36,7 +36,8 @@ struct wafer_visit {
 struct vtime wafer_clock_begin(struct wafer *w, const struct comm_msg *weights,
                                const struct wafer_visit *v);
 struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,
-                                  const struct wafer_visit *v);
+                                  const struct wafer_visit *v,
+                                  const struct kernels_counted *counted);
 void wafer_clock_leave(struct wafer *w, struct vtime left);
 
 /* generate.c */

@@ -105,7 +105,8 @@ static enum wsc_err pass(struct run_cluster *cluster, const struct small_config 
 {
     struct kernels_plan plan;
     struct stream_pass p = {.mode = STREAM_TRAIN, .n_steps = n_steps, .values = source != NULL};
-    const struct wafer_work work = {.plan = &plan, .source = source};
+    const struct wafer_work work = {
+        .plan = &plan, .numerics = source ? KERNELS_HOST : KERNELS_NONE, .source = source};
     TRY(run_plan_batch(cluster, &c->params.train_input, true, &plan, &p.batch));
     for (int m = 0; source && m < cluster->net->topology->n_shards; m++)
         if (cluster->memoryx[m]) memoryx_init_weights(cluster->memoryx[m]);
