@@ -115,8 +115,7 @@ static enum wsc_err stream_table(struct embed *e, const float *table)
     for (int x = 0, before = 0; x < e->g->w; before += f->count[x++]) {
         const int64_t n = e->t->rows * f->count[x];
         for (int64_t i = 0; i < n; i++)
-            memcpy(&to[i].data,
-                   &table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]],
+            memcpy(&to[i].data, &table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]],
                    sizeof to->data);
         if (n) TRY(mesh_edge_source(e->g->m, x, 0, MESH_NORTH, PE_COLOUR_SCALARS, to, n));
         to += n;

@@ -28,11 +28,11 @@
 /** Features of a tensor on the columns; with heads, a head has columns of its own or shares one. */
 struct pe_features {
     int n;
-    int slots;        /**< most features of one column */
-    int group_cols;   /**< columns over which a head spreads; all columns without heads */
-    int heads_per_pe; /**< heads that share a column, when group_cols is 1 */
-    int head_dim;     /**< 0 without heads */
-    int *count;       /**< of each column; owned, as the next three */
+    int slots;          /**< most features of one column */
+    int group_cols;     /**< columns over which a head spreads; all columns without heads */
+    int heads_per_pe;   /**< heads that share a column, when group_cols is 1 */
+    int head_dim;       /**< 0 without heads */
+    int *count;         /**< of each column; owned, as the next three */
     int *column, *slot; /**< of each feature */
     int *order;         /**< features column by column, slot by slot */
 };
@@ -61,15 +61,15 @@ struct pe_grid {
     struct mesh *m; /**< owned */
     int w, h;
     int64_t T;
-    int n_samples;     /**< of the micro-batch at hand */
-    int max_samples;   /**< tiles have room for these */
-    int tokens;        /**< most tokens of one sequence on one PE */
-    int pitch;         /**< elements between slots */
+    int n_samples;   /**< of the micro-batch at hand */
+    int max_samples; /**< tiles have room for these */
+    int tokens;      /**< most tokens of one sequence on one PE */
+    int pitch;       /**< elements between slots */
     int exp_cycles, divide_cycles;
     int32_t *item, *sub, *sent, *scored; /**< owned, registers of each PE */
-    int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
-    int scratch;       /**< first address that programs may reserve and release */
-    void *program;     /**< borrowed: what the tasks of the running program read */
+    int *key_row, *key_token;            /**< owned, T: keys in the order in which they stream */
+    int scratch;                         /**< first address that programs may reserve and release */
+    void *program;           /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats; /**< of the last program */
     int64_t cycles;          /**< of all programs */
 };
@@ -130,19 +130,34 @@ enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn);
 enum { PE_TASK_MAIN = 8, PE_TASK_NEXT, PE_TASK_SEND, PE_TASK_READY };
 /* Colours of the patterns; each program uses some of them. */
 enum {
-    PE_COLOUR_SCALARS = 0, /* down a column or along a row: what triggers AXPYs */
-    PE_COLOUR_GATHER,      /* toward the start of a line */
-    PE_COLOUR_VECTOR,      /* along a row: a vector per item */
-    PE_COLOUR_COLLECT,     /* its gather */
-    PE_COLOUR_SPREAD,      /* from the middle of a line to both sides */
-    PE_COLOUR_CHAIN = 6,     /* four */
+    PE_COLOUR_SCALARS = 0,     /* down a column or along a row: what triggers AXPYs */
+    PE_COLOUR_GATHER,          /* toward the start of a line */
+    PE_COLOUR_VECTOR,          /* along a row: a vector per item */
+    PE_COLOUR_COLLECT,         /* its gather */
+    PE_COLOUR_SPREAD,          /* from the middle of a line to both sides */
+    PE_COLOUR_CHAIN = 6,       /* four */
     PE_COLOUR_EDGE_CHAIN = 10, /* four */
     PE_COLOUR_WEST = 14
 };
 /* Input and output queues by use: the deep ones for what streams. */
-enum { PE_IN_SCALARS = 0, PE_IN_GATHER = 1, PE_IN_FAR = 2, PE_IN_NEAR = 3, PE_IN_VECTOR = 4,
-       PE_IN_COLLECT = 5, PE_IN_SPREAD = 6, PE_IN_EDGE = 7 };
-enum { PE_OUT_SCALARS = 0, PE_OUT_VECTOR = 1, PE_OUT_START = 2, PE_OUT_AWAY = 3, PE_OUT_SPREAD = 4, PE_OUT_EDGE = 5 };
+enum {
+    PE_IN_SCALARS = 0,
+    PE_IN_GATHER = 1,
+    PE_IN_FAR = 2,
+    PE_IN_NEAR = 3,
+    PE_IN_VECTOR = 4,
+    PE_IN_COLLECT = 5,
+    PE_IN_SPREAD = 6,
+    PE_IN_EDGE = 7
+};
+enum {
+    PE_OUT_SCALARS = 0,
+    PE_OUT_VECTOR = 1,
+    PE_OUT_START = 2,
+    PE_OUT_AWAY = 3,
+    PE_OUT_SPREAD = 4,
+    PE_OUT_EDGE = 5
+};
 /* Microthreads. */
 enum { PE_THREAD_SUM = 1, PE_THREAD_SEND, PE_THREAD_SEND_VECTOR, PE_THREAD_RECEIVE };
 
@@ -357,9 +372,9 @@ struct pe_script {
     int n_steps, n_in, n_out;
     struct pe_step step[PE_MAX_STEPS];
     struct pe_vector in[PE_MAX_VECTORS], out[PE_MAX_VECTORS];
-    const void *data;          /**< borrowed, for calls */
-    int row_words;             /**< vectors of tokens that pe_row_out sends */
-    struct mesh_output *edge;  /**< owned: of columns, then of rows */
+    const void *data;         /**< borrowed, for calls */
+    int row_words;            /**< vectors of tokens that pe_row_out sends */
+    struct mesh_output *edge; /**< owned: of columns, then of rows */
     struct mesh_wavelet *source;
     uint32_t *words;
 };

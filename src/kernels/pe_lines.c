@@ -24,8 +24,7 @@ enum wsc_err pe_route_from_edge(struct pe_grid *g, int colour, int queue)
 {
     const struct mesh_route down = {.rx = MESH_NORTH, .tx = MESH_RAMP | MESH_SOUTH};
     const struct mesh_route end = {.rx = MESH_NORTH, .tx = MESH_RAMP};
-    if (g->h > 1)
-        TRY(mesh_route(g->m, (struct mesh_rect){0, 0, g->w, g->h - 1}, colour, &down));
+    if (g->h > 1) TRY(mesh_route(g->m, (struct mesh_rect){0, 0, g->w, g->h - 1}, colour, &down));
     TRY(mesh_route(g->m, (struct mesh_rect){0, g->h - 1, g->w, 1}, colour, &end));
     return mesh_input_queue(g->m, pe_all(g), queue, colour);
 }
@@ -128,7 +127,8 @@ enum wsc_err pe_send_keys(struct mesh_pe *pe, const struct pe_tile *tile, int sa
                                .position = y,
                                .n = g->h,
                                .task = PE_TASK_SEND,
-                               .own = pe_matrix(pe_at(g, tile, 0, sample * tokens), tokens, count, 1),
+                               .own =
+                                   pe_matrix(pe_at(g, tile, 0, sample * tokens), tokens, count, 1),
                                .others = pe_matrix(0, (int)g->T - pe_tokens(g, 0), count, 1)};
     s.own.stride[1] = (int16_t)g->pitch;
     return pe_gather_step(pe, &s);

@@ -42,8 +42,8 @@ static int larger(int a, int b)
 static enum wsc_err reserve_common(struct kernels_mesh *k)
 {
     struct pe_grid *g = &k->grid;
-    const int slots = larger(larger(k->hidden.slots, k->vocab.slots),
-                             larger(k->heads.slots, k->filter.slots));
+    const int slots =
+        larger(larger(k->hidden.slots, k->vocab.slots), larger(k->heads.slots, k->filter.slots));
     const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
     TRY(pe_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
     TRY(pe_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
@@ -117,14 +117,11 @@ static enum wsc_err allocate_host(struct kernels_mesh *k)
 }
 
 static const char *const row_names[KERNELS_MESH_ROWS][2] = {
-    {"embedding", "forward"},     {"embedding", "backward"},
-    {"norm", "forward"},          {"norm", "backward"},
-    {"product", "forward"},       {"product", "input gradient"},
-    {"product", "weight gradient"}, {"attention", "forward"},
-    {"attention", "backward"},    {"bias, residual", "forward"},
-    {"bias", "backward"},         {"nonlinearity", "forward"},
-    {"nonlinearity", "backward"}, {"loss", "forward"},
-    {"loss", "backward"}};
+    {"embedding", "forward"},       {"embedding", "backward"}, {"norm", "forward"},
+    {"norm", "backward"},           {"product", "forward"},    {"product", "input gradient"},
+    {"product", "weight gradient"}, {"attention", "forward"},  {"attention", "backward"},
+    {"bias, residual", "forward"},  {"bias", "backward"},      {"nonlinearity", "forward"},
+    {"nonlinearity", "backward"},   {"loss", "forward"},       {"loss", "backward"}};
 
 const char *kernels_mesh_row_name(int i, const char **pass)
 {

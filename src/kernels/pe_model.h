@@ -13,7 +13,7 @@ enum { PE_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 /** Tiles that exist once per layer in training, once otherwise. */
 struct pe_layer {
     struct pe_tile x, mid, q, k, v, ctx, pre;
-    int scores;        /* address, of all samples */
+    int scores;         /* address, of all samples */
     int stats1, stats3; /* of its norms: 2 vectors of tokens each */
 };
 
@@ -32,18 +32,18 @@ struct kernels_mesh {
     struct kernels_share share;
     const struct data_batch *batch; /* borrowed */
     int n_leaves;
-    int32_t *position;  /* owned, (samples, T) */
-    float *nats;        /* owned, (samples, T) */
-    int32_t *best;      /* owned, (samples, T) */
-    struct kernels_leaf_loss *loss; /* owned */
-    int64_t *wanted;                /* owned, position per sample; -1 = none */
+    int32_t *position;                 /* owned, (samples, T) */
+    float *nats;                       /* owned, (samples, T) */
+    int32_t *best;                     /* owned, (samples, T) */
+    struct kernels_leaf_loss *loss;    /* owned */
+    int64_t *wanted;                   /* owned, position per sample; -1 = none */
     float *wanted_logits, *all_logits; /* owned; made on first use */
     bool any_wanted;
     /* the stage at hand */
     int l; /* its layer */
     const float *weight[MODEL_N_TENSOR_KINDS];
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
-    float *leaf_grads; /* owned, max_leaves x longest stage */
+    float *leaf_grads;              /* owned, max_leaves x longest stage */
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */
     /* tables */
     bool backward;

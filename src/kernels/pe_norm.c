@@ -183,8 +183,7 @@ static const struct {
 
 static int activation_cycles(const struct pe_grid *g, enum pe_nonlinearity f)
 {
-    return functions[f].plain ? RELU_CYCLES
-                              : g->exp_cycles + g->divide_cycles + POLYNOMIAL_CYCLES;
+    return functions[f].plain ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + POLYNOMIAL_CYCLES;
 }
 
 void pe_activate(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,

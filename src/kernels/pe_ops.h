@@ -12,7 +12,7 @@ enum wsc_err pe_release(struct pe_grid *g, int mark);
  *  and 1/sigma of each token, pitch words apart. */
 struct pe_norm {
     struct pe_tile x;
-    int gain, bias; /**< bias: -1 for none */
+    int gain, bias;  /**< bias: -1 for none */
     int stats, sums; /**< sums: two vectors of scratch, for the gradient */
     float eps;
     bool rms; /**< Zhang and Sennrich 2019: no mean */
@@ -80,10 +80,10 @@ enum wsc_err pe_run_attention_backward(struct pe_grid *g, const struct pe_attent
 /** Cross entropy over the features of @p logits (the vocabulary), in pe_loss.c. */
 struct pe_loss {
     struct pe_tile logits;
-    int number;   /**< address: minus the number of each feature, as floats */
-    int tokens;   /**< address: PE_LOSS_ROWS vectors of tokens */
+    int number;                   /**< address: minus the number of each feature, as floats */
+    int tokens;                   /**< address: PE_LOSS_ROWS vectors of tokens */
     const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step */
-    float scale;  /**< of the logits */
+    float scale;                  /**< of the logits */
     const struct pe_tile *tmp;
 };
 enum { PE_LOSS_ROWS = 5 };

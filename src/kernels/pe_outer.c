@@ -14,8 +14,8 @@ struct outer {
     const struct pe_weight_gradient *w; /* or NULL */
     const struct pe_key_gradient *k;    /* or NULL */
     struct pe_score_rows sent;
-    struct mesh_output *out;            /* owned, of each column */
-    uint32_t *words;                    /* owned */
+    struct mesh_output *out; /* owned, of each column */
+    uint32_t *words;         /* owned */
     int acc[2];
 };
 
@@ -29,9 +29,9 @@ static const struct pe_gather row_gather = {.gather = PE_COLOUR_GATHER,
 
 /* One PE's view of an item. */
 struct item {
-    int first, n;     /* tokens whose scalars come */
+    int first, n;      /* tokens whose scalars come */
     int slot, n_slots; /* of the PE's features */
-    int root, result; /* row that gets the sums, -1: the edge; where */
+    int root, result;  /* row that gets the sums, -1: the edge; where */
 };
 
 static const struct pe_tile *tile_of(const struct outer *o)
@@ -81,8 +81,8 @@ static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct
     struct pe_grid *g = o->g;
     const int at = pe_index(g, pe), k = g->sub[at]++;
     const struct mesh_dsd sum = mesh_mem(o->acc[i & 1], it->n_slots);
-    const struct mesh_dsd x = mesh_mem_strided(pe_at(g, tile_of(o), it->slot, it->first + k),
-                                               it->n_slots, g->pitch);
+    const struct mesh_dsd x =
+        mesh_mem_strided(pe_at(g, tile_of(o), it->slot, it->first + k), it->n_slots, g->pitch);
     if (!it->n_slots) return WSC_OK;
     if (!k && scalar.kind == MESH_DSD_MEMORY)
         scalar = mesh_mem_strided(scalar.address, it->n_slots, 0);

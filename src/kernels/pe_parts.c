@@ -68,7 +68,8 @@ static bool take_vector(const struct kernels_mesh *k, struct pe_script *s, int i
                         enum model_tensor_kind kind, const struct pe_features *f)
 {
     if (!vector_of(k, kind)) return false;
-    s->in[s->n_in++] = (struct pe_vector){.f = f, .address = k->vector[i], .in = vector_of(k, kind)};
+    s->in[s->n_in++] =
+        (struct pe_vector){.f = f, .address = k->vector[i], .in = vector_of(k, kind)};
     return true;
 }
 
@@ -467,9 +468,8 @@ static enum wsc_err copy_wanted(struct kernels_mesh *k)
     TRY(pe_tile_out(&k->grid, &k->logits, k->all_logits));
     for (int i = 0; i < k->grid.n_samples; i++)
         for (int64_t v = 0; v < V; v++)
-            k->wanted_logits[i * V + v] =
-                k->all_logits[(i * k->model->T + k->wanted[i]) * V + v] *
-                (float)k->model->logits_scale;
+            k->wanted_logits[i * V + v] = k->all_logits[(i * k->model->T + k->wanted[i]) * V + v] *
+                                          (float)k->model->logits_scale;
     return WSC_OK;
 }
 
@@ -518,7 +518,7 @@ static const struct {
     enum wsc_err (*forward)(struct kernels_mesh *k);
     enum wsc_err (*backward)(struct kernels_mesh *k);
 } parts[] = {
-    [MODEL_PART_EMBED] = {embed, embed_backward}, [MODEL_PART_QKV] = {qkv, qkv_backward},
+    [MODEL_PART_EMBED] = {embed, embed_backward},  [MODEL_PART_QKV] = {qkv, qkv_backward},
     [MODEL_PART_ATTN] = {attend, attend_backward}, [MODEL_PART_FFN0] = {ffn0, ffn0_backward},
     [MODEL_PART_FFN1] = {ffn1, ffn1_backward},     [MODEL_PART_HEAD] = {head, head_backward},
 };

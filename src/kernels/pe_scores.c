@@ -38,13 +38,13 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct pe_score_rows *s, 
     const struct pe_grid *g = pe_grid_of(pe);
     const int y = mesh_y(pe), n = pe_queries(g, y, key);
     int row, owner = pe_key_owner(g, s->f, key, &row);
-    const struct mesh_op op = {
-        .code = MESH_FMOVS,
-        .thread = PE_THREAD_SEND_VECTOR,
-        .activate = PE_TASK_NEXT + 1,
-        .dst = mesh_out(position ? s->gather->gather : s->gather->colour, n),
-        .a = owner == position ? mesh_mem(pe_score_at(g, s->scores, row, y, key), n)
-                               : mesh_in(s->gather->gather, n)};
+    const struct mesh_op op = {.code = MESH_FMOVS,
+                               .thread = PE_THREAD_SEND_VECTOR,
+                               .activate = PE_TASK_NEXT + 1,
+                               .dst = mesh_out(position ? s->gather->gather : s->gather->colour, n),
+                               .a = owner == position
+                                        ? mesh_mem(pe_score_at(g, s->scores, row, y, key), n)
+                                        : mesh_in(s->gather->gather, n)};
     return mesh_issue(pe, &op);
 }
 
@@ -55,7 +55,8 @@ enum wsc_err pe_send_scores(struct mesh_pe *pe, const struct pe_score_rows *s)
     const int position = mesh_x(pe) % s->f->group_cols, at = pe_index(g, pe);
     int first, end, key;
     keys_to_send(g, s->f, position, &first, &end);
-    for (key = first + g->scored[at]; key < end && !pe_queries(g, mesh_y(pe), key); key++) {}
+    for (key = first + g->scored[at]; key < end && !pe_queries(g, mesh_y(pe), key); key++) {
+    }
     g->scored[at] = key + 1 - first;
     if (key < end) return send_key(pe, s, position, key);
     if (key > end) return WSC_OK;

@@ -11,7 +11,7 @@
 /* What a shape is on one PE. */
 struct extent {
     int rows, cols;
-    int first; /* token */
+    int first;    /* token */
     int row, key; /* scores: the row at hand */
 };
 
@@ -20,9 +20,8 @@ static struct extent extent_of(const struct pe_grid *g, const struct pe_script *
 {
     const int x = mesh_x(pe), y = mesh_y(pe), tokens = pe_tokens(g, y);
     const int count = s->features ? s->features->count[x] : 0;
-    struct extent e = {.rows = count,
-                       .cols = s->n_samples * tokens,
-                       .first = s->first_sample * tokens};
+    struct extent e = {
+        .rows = count, .cols = s->n_samples * tokens, .first = s->first_sample * tokens};
     switch (step->shape) {
     case PE_SHAPE_TILE:
         break;
@@ -127,7 +126,8 @@ static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
     if (n && ++g->sub[at] < score_rows(g, s)) return mesh_activate(pe, PE_TASK_MAIN);
     g->sub[at] = 0;
     g->item[at] += n ? n : 1;
-    if (!n) TRY(s->step[i].call ? s->step[i].call(pe, s, &s->step[i]) : issue(pe, g, s, &s->step[i]));
+    if (!n)
+        TRY(s->step[i].call ? s->step[i].call(pe, s, &s->step[i]) : issue(pe, g, s, &s->step[i]));
     return mesh_activate(pe, PE_TASK_MAIN);
 }
 

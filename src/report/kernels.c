@@ -17,8 +17,9 @@ static void add_row(struct report_table *t, const struct report_kernel *k, int64
 
 enum wsc_err report_kernels_print(const struct report_kernel *kernel, int n)
 {
-    static const char *const head[] = {"kernel",      "pass",  "calls", "cycles counted",
-                                       "closed form", "ratio", "time",  "share %", NULL};
+    static const char *const head[] = {"kernel",         "pass",        "calls",
+                                       "cycles counted", "closed form", "ratio",
+                                       "time",           "share %",     NULL};
     struct report_table *t;
     int64_t all = 0;
     TRY(report_table_new(&t, "llrrrrrr", head));

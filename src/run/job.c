@@ -6,8 +6,8 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
-#include <stdio.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -231,7 +231,8 @@ static void collect_kernels(struct run_state *s)
     for (int row = 0; row < KERNELS_MESH_ROWS; row++) {
         struct report_kernel here = {0};
         for (int i = 0; i < c->net->topology->n_wafers; i++) {
-            const struct kernels_mesh_row *rows = c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
+            const struct kernels_mesh_row *rows =
+                c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
             if (!rows || rows[row].cycles < here.cycles) continue;
             here = (struct report_kernel){.calls = rows[row].calls,
                                           .cycles = rows[row].cycles,

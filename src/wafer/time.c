@@ -53,10 +53,10 @@ static struct visit_cost cost_of(const struct wafer *w, const struct wafer_visit
     const int64_t n = v->n_samples;
     if (counted->known)
         return (struct visit_cost){.cycles = counted->cycles, .first = counted->first_gradient};
-    return (struct visit_cost){
-        .cycles = kernels_stage_cycles(hw, model, plan, v->stage, v->backward, n),
-        .first = kernels_first_gradient_cycles(hw, model, plan, v->stage, n),
-        .spill_bytes = kernels_spill_bytes(model, plan, v->stage, n)};
+    return (struct visit_cost){.cycles =
+                                   kernels_stage_cycles(hw, model, plan, v->stage, v->backward, n),
+                               .first = kernels_first_gradient_cycles(hw, model, plan, v->stage, n),
+                               .spill_bytes = kernels_spill_bytes(model, plan, v->stage, n)};
 }
 
 struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,

@@ -55,9 +55,8 @@ static enum wsc_err compute(struct wafer *w, const struct kernels_share *share,
                             const struct wafer_visit *v, const void *weights, struct results *out)
 {
     if (!v->backward)
-        return v->n_samples
-                   ? kernels_values_forward(w->values, v->stage, weights, &out->counted)
-                   : WSC_OK;
+        return v->n_samples ? kernels_values_forward(w->values, v->stage, weights, &out->counted)
+                            : WSC_OK;
     num_nodes_of_range(&out->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
     int64_t floats = out->nodes.n * w->net->model->stage[v->stage].n_elems;
     TRY(comm_buf_create(w->net->comm, &out->grads, floats * (int64_t)sizeof(float)));
@@ -66,8 +65,8 @@ static enum wsc_err compute(struct wafer *w, const struct kernels_share *share,
                                    &out->counted);
 }
 
-static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v,
-                                   struct results *r, struct vtime_span ready)
+static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v, struct results *r,
+                                   struct vtime_span ready)
 {
     struct comm_msg msg = {.kind = STREAM_MSG_GRADS,
                            .step = v->step,

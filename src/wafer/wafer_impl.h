@@ -18,7 +18,7 @@ struct wafer {
     struct wafer_work work;
     struct kernels_values *values; /* owned; NULL without values */
     struct data_batch *batch;      /* owned; NULL without values */
-    int64_t capacity_samples;    /* of values and batch */
+    int64_t capacity_samples;      /* of values and batch */
     bool capacity_training;
 };
 

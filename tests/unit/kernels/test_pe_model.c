@@ -115,16 +115,42 @@ static const struct {
     struct fabric fabric;
 } cases[] = {
     {{.L = 2, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 3}, 1, {5, 3, 1}},
-    {{.L = 1, .C = 8, .H = 2, .F = 32, .V = 11, .T = 9, .n_samples = 3, .tied = true}, 2, {4, 4, 2}},
-    {{.L = 2, .C = 6, .H = 3, .F = 10, .V = 23, .T = 5, .n_samples = 2, .no_bias = true,
-      .head_bias = true, .matrices = true, .logits_scale = 0.7, .embeddings_scale = 3},
+    {{.L = 1, .C = 8, .H = 2, .F = 32, .V = 11, .T = 9, .n_samples = 3, .tied = true},
+     2,
+     {4, 4, 2}},
+    {{.L = 2,
+      .C = 6,
+      .H = 3,
+      .F = 10,
+      .V = 23,
+      .T = 5,
+      .n_samples = 2,
+      .no_bias = true,
+      .head_bias = true,
+      .matrices = true,
+      .logits_scale = 0.7,
+      .embeddings_scale = 3},
      1,
      {1, 1, 1}},
-    {{.L = 1, .C = 4, .H = 1, .F = 5, .V = 7, .T = 3, .n_samples = 1, .no_positions = true,
-      .nonlinearity = CONF_RELU, .scale_by_layer = true},
+    {{.L = 1,
+      .C = 4,
+      .H = 1,
+      .F = 5,
+      .V = 7,
+      .T = 3,
+      .n_samples = 1,
+      .no_positions = true,
+      .nonlinearity = CONF_RELU,
+      .scale_by_layer = true},
      1,
      {9, 6, 1}},
-    {{.L = 1, .C = 12, .H = 3, .F = 24, .V = 16, .T = 8, .n_samples = 4,
+    {{.L = 1,
+      .C = 12,
+      .H = 3,
+      .F = 24,
+      .V = 16,
+      .T = 8,
+      .n_samples = 4,
       .nonlinearity = CONF_GELU_NEW},
      2,
      {2, 8, 1}},
@@ -156,8 +182,8 @@ TEST(pe_model, gradients_do_not_depend_on_the_share)
     for (int64_t i = 0; i < n; i++)
         CU_ASSERT(memcmp(&all.loss[i], &left.loss[i], sizeof all.loss[i]) == 0);
     for (int s = 0; s < f.model.n_stages; s++)
-        CU_ASSERT(memcmp(all.grads[s], left.grads[s],
-                         (size_t)f.stage[s].n_elems * sizeof(float)) == 0);
+        CU_ASSERT(memcmp(all.grads[s], left.grads[s], (size_t)f.stage[s].n_elems * sizeof(float)) ==
+                  0);
     CU_ASSERT(cycles[1] < cycles[0]);
     fixture_result_destroy(&f, &all);
     fixture_result_destroy(&f, &left);
