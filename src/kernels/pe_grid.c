@@ -213,6 +213,9 @@ enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn)
 enum wsc_err pe_run(struct pe_grid *g)
 {
     TRY(mesh_run(g->m, &g->stats));
-    g->cycles += g->stats.cycles;
+    g->total.cycles += g->stats.cycles;
+    g->total.wavelets += g->stats.wavelets;
+    g->total.wavelet_hops += g->stats.wavelet_hops;
+    g->total.elements += g->stats.elements;
     return mesh_release(g->m, pe_all(g), g->scratch);
 }

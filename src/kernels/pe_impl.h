@@ -71,7 +71,7 @@ struct pe_grid {
     int scratch;                         /**< first address that programs may reserve and release */
     void *program;           /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats; /**< of the last program */
-    int64_t cycles;          /**< of all programs */
+    struct mesh_stats total; /**< of all programs */
 };
 /** @param config  w, h, arch of the fabric */
 enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,

@@ -347,9 +347,9 @@ static enum wsc_err attend(struct kernels_mesh *k)
     struct pe_layer *layer = pe_layer_of(k, k->l);
     for (int i = 0; i < k->grid.n_samples; i++) {
         const struct pe_attention a = attention_of(k, i);
-        const int64_t before = k->grid.cycles;
+        const int64_t before = k->grid.total.cycles;
         TRY(pe_run_attention(&k->grid, &a));
-        book(k, ATTENTION, k->grid.cycles - before);
+        book(k, ATTENTION, k->grid.total.cycles - before);
     }
     expect(k, ATTENTION, kernels_cycles_attention(&k->layout));
     TRY(linear(k, MODEL_O_W, &layer->ctx, &layer->mid));
@@ -366,9 +366,9 @@ static enum wsc_err attend_backward(struct kernels_mesh *k)
     TRY(bias_gradients(k, bias, dy, 1));
     for (int i = 0; i < k->grid.n_samples; i++) {
         const struct pe_attention a = attention_of(k, i);
-        const int64_t before = k->grid.cycles;
+        const int64_t before = k->grid.total.cycles;
         TRY(pe_run_attention_backward(&k->grid, &a));
-        book(k, ATTENTION_BACKWARD, k->grid.cycles - before);
+        book(k, ATTENTION_BACKWARD, k->grid.total.cycles - before);
     }
     expect(k, ATTENTION_BACKWARD, kernels_cycles_attention_gradient(&k->layout));
     return WSC_OK;
