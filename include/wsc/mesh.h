@@ -326,7 +326,7 @@ struct mesh_watch_config {
     bool causes;                   /**< keep what the critical path needs */
     const struct mesh_rect *trace; /**< PEs whose events are kept; copied */
     int n_trace;
-    int64_t max_events; /**< of all traced PEs together, at least one each */
+    int64_t max_events; /**< of all traced PEs together */
 };
 /** Counts of every PE and router in the next run of the mesh it is given to.  All are the same for
  *  any host and any number of threads.  Host memory: 120 bytes a PE; with causes or a trace 180

@@ -172,9 +172,10 @@ static enum wsc_err write_trace(const struct app_show *s, const char *title)
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "the trace");
     int64_t n = mesh_trace_events(s->watch, &cut);
     if (cut >= 0)
-        WSC_WARNING("%s: ends at cycle %lld with %lld events, the most that were asked for; fewer "
-                    "PEs (--trace_pe) or more events (--trace_events) show the rest",
-                    s->trace, (long long)cut, (long long)n);
+        WSC_WARNING(
+            "%s: ends at cycle %lld, with %lld events; fewer PEs (--trace_pe) or more events "
+            "(--trace_events) reach further",
+            s->trace, (long long)cut, (long long)n);
     return WSC_OK;
 }
 

@@ -24,26 +24,6 @@ static int compare_lines(const void *a, const void *b)
     return (p->index > q->index) - (p->index < q->index);
 }
 
-/* From here on something is missing at one PE or more. */
-static int32_t first_cut(const struct mesh_watch *w)
-{
-    int32_t cut = INT32_MAX;
-    for (int i = 0; i < w->n_traced; i++)
-        if (w->trace[i].cut < cut) cut = w->trace[i].cut;
-    return cut;
-}
-
-int64_t mesh_trace_events(const struct mesh_watch *w, int64_t *cut)
-{
-    int32_t first = first_cut(w);
-    int64_t n = 0;
-    for (int i = 0; i < w->n_traced; i++)
-        for (int32_t k = 0; k < w->trace[i].n; k++)
-            n += w->trace[i].event[k].end <= first;
-    *cut = first == INT32_MAX ? -1 : first;
-    return n;
-}
-
 static enum wsc_err sorted_lines(const struct mesh_watch *w, struct line **out, int64_t *n)
 {
     int64_t cut;
@@ -77,7 +57,7 @@ static void write_row(int row, FILE *out)
 
 static void write_meta(const char *what, int pid, int tid, FILE *out)
 {
-    (void)fprintf(out, ",\n{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"args\": {",
+    (void)fprintf(out, "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"args\": {",
                   what, pid, tid);
 }
 
@@ -86,16 +66,18 @@ static void write_names(const struct mesh_watch *w, const struct watch_trace *t,
     bool used[WATCH_N_ROWS] = {false};
     for (int32_t i = 0; i < t->n; i++)
         used[t->event[i].row] = true;
+    (void)fputs(t == w->trace ? "\n" : ",\n", out);
     write_meta("process_name", t->pe, 0, out);
-    (void)fprintf(out, "\"name\": \"PE (%d, %d)\"}}", t->pe % w->w, t->pe / w->w);
+    (void)fprintf(out, "\"name\": \"PE (%d, %d)\"}},\n", t->pe % w->w, t->pe / w->w);
     write_meta("process_sort_index", t->pe, 0, out);
     (void)fprintf(out, "\"sort_index\": %d}}", t->pe);
     for (int row = 0; row < WATCH_N_ROWS; row++) {
         if (!used[row]) continue;
+        (void)fputs(",\n", out);
         write_meta("thread_name", t->pe, row, out);
         (void)fputs("\"name\": \"", out);
         write_row(row, out);
-        (void)fputs("\"}}", out);
+        (void)fputs("\"}},\n", out);
         write_meta("thread_sort_index", t->pe, row, out);
         (void)fprintf(out, "\"sort_index\": %d}}", row);
     }
@@ -179,9 +161,6 @@ static void write_head(const struct mesh_watch *w, const char *title, FILE *out)
         (void)fputs(" null},\n\"traceEvents\": [", out);
     else
         (void)fprintf(out, " %lld},\n\"traceEvents\": [", (long long)cut);
-    (void)fprintf(out,
-                  "\n{\"ph\": \"M\", \"name\": \"trace_unit\", \"pid\": 0, \"tid\": 0, \"args\": "
-                  "{\"cycle_us\": 1}}");
 }
 
 enum wsc_err mesh_trace_write(const struct mesh_watch *w, const char *title, FILE *out)

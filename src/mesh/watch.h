@@ -96,7 +96,8 @@ struct mesh_watch {
     struct watch_path end;
     struct watch_trace *trace; /* of each traced PE, by index */
     int n_traced;
-    int32_t max_events; /* a PE */
+    int32_t max_events; /* kept of a PE */
+    int32_t trace_cut;  /* from this cycle on events are left out, or INT32_MAX */
 };
 
 static inline int64_t mesh_watch_time(const struct watch_path *p)

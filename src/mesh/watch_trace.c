@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-/* Events of the traced PEs, gathered PE by PE while the mesh runs. */
+/* Events of the traced PEs, gathered PE by PE while the mesh runs.  How many there will be in all
+ * is known at the end; until then a PE may keep a few times its share. */
+enum { BUSIEST = 4 };
 
 static struct watch_trace *trace_of(const struct mesh *m, int64_t pe)
 {
@@ -60,8 +62,8 @@ enum wsc_err mesh_trace_begin(struct mesh *m)
         if (w->pe[i].traced == 0) w->pe[i].traced = w->n_traced++;
     if (!w->n_traced) return WSC_OK;
     TRY_NEW(w->trace, WSC_MEM_MESH, w->n_traced);
-    int64_t most = w->config.max_events / w->n_traced;
-    w->max_events = (int32_t)(most < 1 ? 1 : most > INT32_MAX / 2 ? INT32_MAX / 2 : most);
+    int64_t most = BUSIEST * (w->config.max_events / w->n_traced + 1);
+    w->max_events = (int32_t)(most > INT32_MAX / 2 ? INT32_MAX / 2 : most);
     for (int64_t i = 0; i < w->n_pes; i++) {
         struct watch_trace *t = trace_of(m, i);
         if (t) *t = (struct watch_trace){.pe = (int32_t)i, .cut = INT32_MAX, .task = -1};
@@ -86,10 +88,46 @@ static void end_task(struct mesh_watch *w, struct watch_trace *t, int64_t now)
     t->task = -1;
 }
 
+static int64_t count_until(const struct mesh_watch *w, int32_t cycle)
+{
+    int64_t n = 0;
+    for (int i = 0; i < w->n_traced; i++)
+        for (int32_t k = 0; k < w->trace[i].n; k++)
+            n += w->trace[i].event[k].end <= cycle;
+    return n;
+}
+
+/* The cycle at which the trace ends for all: where the first PE had no room, and earlier when they
+ * are too many together. */
+static int32_t choose_cut(const struct mesh_watch *w)
+{
+    int32_t cut = INT32_MAX, kept = 0;
+    for (int i = 0; i < w->n_traced; i++)
+        if (w->trace[i].cut < cut) cut = w->trace[i].cut;
+    if (count_until(w, cut) <= w->config.max_events) return cut;
+    if (cut > w->cycles) cut = (int32_t)w->cycles;
+    while (cut - kept > 1) {
+        int32_t middle = kept + (cut - kept) / 2;
+        if (count_until(w, middle) <= w->config.max_events)
+            kept = middle;
+        else
+            cut = middle;
+    }
+    return kept;
+}
+
 void mesh_trace_finish(struct mesh *m)
 {
-    for (int i = 0; i < m->watch->n_traced; i++)
-        end_task(m->watch, &m->watch->trace[i], m->stats.cycles);
+    struct mesh_watch *w = m->watch;
+    for (int i = 0; i < w->n_traced; i++)
+        end_task(w, &w->trace[i], w->cycles);
+    w->trace_cut = choose_cut(w);
+}
+
+int64_t mesh_trace_events(const struct mesh_watch *w, int64_t *cut)
+{
+    *cut = w->trace_cut == INT32_MAX ? -1 : w->trace_cut;
+    return count_until(w, w->trace_cut);
 }
 
 void mesh_trace_free(struct mesh_watch *w)
