@@ -329,9 +329,9 @@ struct mesh_watch_config {
     int64_t max_events; /**< of all traced PEs together */
 };
 /** Counts of every PE and router in the next run of the mesh it is given to.  All are the same for
- *  any host and any number of threads.  Host memory: 120 bytes a PE; with causes or a trace 180
- *  bytes a route, 1 KB a PE that does something and 0.7 KB a queue that is used; the wavelets that
- *  PEs wait for take 36 bytes each, at most about 512 MB: the oldest of a PE are given up. */
+ *  any host and any number of threads.  Host memory: 100 bytes a PE; with causes or a trace 200
+ *  bytes a route, 0.6 KB a PE that does something and 0.8 KB a queue that is used; the wavelets
+ *  that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are given up. */
 struct mesh_watch;
 enum wsc_err mesh_watch_create(struct mesh_watch **out,
                                const struct mesh_watch_config *config) WSC_CHECKED;

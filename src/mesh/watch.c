@@ -195,14 +195,12 @@ void mesh_watch_side(struct mesh *m, int64_t router, const struct mesh_channel *
     w->router[router].counts.used[d]++;
     if (to >= 0) w->pushed[to] = (uint32_t)(m->now + 1);
     if (!w->follows) return;
-    struct watch_origin o = *place(w, ch - m->channel, ch->head);
-    mesh_trace_wavelet(m, router, WATCH_ROW_LINK + d, ch->colour, ch->entry[ch->head], &o);
-    mesh_path_extend(&o.path, MESH_PART_QUEUES, m->now);
-    mesh_path_extend(&o.path, MESH_PART_HOPS, m->now + (to >= 0 ? m->hop : 1));
-    if (to >= 0)
-        *place(w, to, tail(&m->channel[to])) = o;
-    else
-        w->sink[MESH_OFF_FABRIC - 1 - to] = o.path;
+    struct watch_origin out, *o = to >= 0 ? place(w, to, tail(&m->channel[to])) : &out;
+    *o = *place(w, ch - m->channel, ch->head);
+    mesh_trace_wavelet(m, router, WATCH_ROW_LINK + d, ch->colour, ch->entry[ch->head], o);
+    mesh_path_extend(&o->path, MESH_PART_QUEUES, m->now);
+    mesh_path_extend(&o->path, MESH_PART_HOPS, m->now + (to >= 0 ? m->hop : 1));
+    if (to < 0) w->sink[MESH_OFF_FABRIC - 1 - to] = o->path;
 }
 
 static void put_down(struct mesh *m, int64_t router, const struct mesh_channel *ch, int slot)
@@ -256,11 +254,11 @@ void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
     w->pushed[to - m->channel] = (uint32_t)(m->now + 1);
     struct watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
     if (!f || !f->out[queue]) return;
-    struct watch_origin o = f->out[queue][q->head];
-    mesh_trace_wavelet(m, pe->index, WATCH_ROW_UP, q->colour, q->entry[q->head], &o);
-    mesh_path_extend(&o.path, MESH_PART_QUEUES, m->now);
-    mesh_path_extend(&o.path, MESH_PART_RAMP, m->now + m->ramp_up);
-    *place(w, to - m->channel, tail(to)) = o;
+    struct watch_origin *o = place(w, to - m->channel, tail(to));
+    *o = f->out[queue][q->head];
+    mesh_trace_wavelet(m, pe->index, WATCH_ROW_UP, q->colour, q->entry[q->head], o);
+    mesh_path_extend(&o->path, MESH_PART_QUEUES, m->now);
+    mesh_path_extend(&o->path, MESH_PART_RAMP, m->now + m->ramp_up);
 }
 
 void mesh_watch_task(struct mesh_pe *pe, int id, int queue)

@@ -9,8 +9,9 @@
 #define WSC_MESH_WATCH_H
 #include "mesh_impl.h"
 
-/* How time up to a moment was spent: its parts add up to that moment, so paths need no clock. */
+/* How the time up to cycle @c at was spent: the parts add up to it. */
 struct watch_path {
+    int32_t at;
     int32_t part[MESH_PARTS];
     int32_t pe;   /* whose legs `leg` counts; -1: the edge */
     uint32_t leg; /* number of the last wavelet that PE waited for, from 1; 0: since cycle 0 */
@@ -100,12 +101,11 @@ struct mesh_watch {
     int32_t trace_cut;  /* from this cycle on events are left out, or INT32_MAX */
 };
 
-static inline int64_t mesh_watch_time(const struct watch_path *p)
+/* @p part of the time from the end of @p p to the start of cycle @p until. */
+static inline void mesh_path_extend(struct watch_path *p, enum mesh_part part, int64_t until)
 {
-    int64_t t = 0;
-    for (int i = 0; i < MESH_PARTS; i++)
-        t += p->part[i];
-    return t;
+    p->part[part] += (int32_t)until - p->at;
+    p->at = (int32_t)until;
 }
 
 /* watch.c */
@@ -138,8 +138,6 @@ void mesh_path_join(struct mesh_pe *pe, int thread);
 void mesh_path_op(struct mesh_pe *pe, const struct mesh_op *op);
 void mesh_path_element(struct mesh_pe *pe, int thread);
 void mesh_path_op_end(struct mesh_pe *pe, int thread);
-/* @p part of the time from the end of @p p to the start of cycle @p until. */
-void mesh_path_extend(struct watch_path *p, enum mesh_part part, int64_t until);
 /* The path to the last thing that happened. */
 void mesh_path_end(struct mesh *m);
 

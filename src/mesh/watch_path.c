@@ -8,11 +8,6 @@
  * own), adds the time since then, and passes it on.  So the path of the last event is there when
  * the run ends, and needs no record of the events. */
 
-void mesh_path_extend(struct watch_path *p, enum mesh_part part, int64_t until)
-{
-    p->part[part] += (int32_t)(until - mesh_watch_time(p));
-}
-
 void mesh_watch_fail(struct mesh_watch *w)
 {
     __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
@@ -82,7 +77,7 @@ static const struct watch_path *arrived(const struct mesh_pe *pe, const struct w
 
 static bool is_later(const struct watch_path *a, const struct watch_path *b)
 {
-    return a && mesh_watch_time(a) > mesh_watch_time(b);
+    return a && a->at > b->at;
 }
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
@@ -142,9 +137,9 @@ static void begin_element(const struct mesh_pe *pe, struct watch_flow *f, int th
     struct watch_path *p = &f->thread[thread];
     const struct watch_path *wavelet = t->in == MESH_NONE ? NULL : arrived(pe, f, t->in);
     if (is_later(wavelet, p)) *p = adopt(pe, f, wavelet);
-    int64_t gap = pe->m->now - mesh_watch_time(p);
-    int32_t crowded = f->crowded[thread];
-    p->part[MESH_PART_COMPUTE] += crowded < gap ? crowded : (int32_t)gap;
+    int64_t shared = p->at + (int64_t)f->crowded[thread];
+    if (f->crowded[thread])
+        mesh_path_extend(p, MESH_PART_COMPUTE, shared < pe->m->now ? shared : pe->m->now);
     f->crowded[thread] = 0;
     mesh_path_extend(p, MESH_PART_QUEUES, pe->m->now);
 }
@@ -197,8 +192,7 @@ void mesh_path_end(struct mesh *m)
     for (int i = 0; i < w->n_sources; i++)
         take_later(&w->end, &w->source[i]);
     /* A task that begins and issues nothing takes its cycle. */
-    if (mesh_watch_time(&w->end) < w->cycles)
-        mesh_path_extend(&w->end, MESH_PART_SCALAR, w->cycles);
+    if (w->end.at < w->cycles) mesh_path_extend(&w->end, MESH_PART_SCALAR, w->cycles);
 }
 
 /* The path at which @p p has taken over from a wavelet; NULL at cycle 0, and where the ring of legs
@@ -215,12 +209,12 @@ static const struct watch_path *before(const struct mesh_watch *w, const struct 
 static struct mesh_leg leg_between(const struct mesh_watch *w, const struct watch_path *from,
                                    const struct watch_path *to)
 {
-    struct mesh_leg leg = {.x = -1, .y = -1, .to = mesh_watch_time(to)};
+    struct mesh_leg leg = {.x = -1, .y = -1, .to = to->at};
     if (to->pe >= 0) {
         leg.x = to->pe % w->w;
         leg.y = to->pe / w->w;
     }
-    if (from) leg.from = mesh_watch_time(from);
+    if (from) leg.from = from->at;
     for (int i = 0; i < MESH_PARTS; i++)
         leg.part[i] = to->part[i] - (from ? from->part[i] : 0);
     return leg;
