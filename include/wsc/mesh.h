@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* ---- the fabric ------------------------------------------------------------------------------ */
 
@@ -270,6 +271,113 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id) WSC_CHECKED;
 enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
 enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
 
+/* ---- watching -------------------------------------------------------------------------------- */
+
+/** What a PE does in a cycle: the first of these that holds.  An operation waits for input when
+ *  the wavelet it needs has not come, and for output when its output queue is full. */
+enum mesh_pe_state {
+    MESH_PE_COMPUTES,      /**< the datapath carries out elements */
+    MESH_PE_SCALAR,        /**< mesh_wait, MESH_MAP, a task that begins and issues nothing */
+    MESH_PE_SETS_UP,       /**< an operation is in its set-up */
+    MESH_PE_WAITS_FOR_OUT, /**< an operation waits for output */
+    MESH_PE_WAITS_FOR_IN,  /**< all operations wait for input */
+    MESH_PE_IDLE,          /**< no operation, no task */
+    MESH_PE_STATES
+};
+/** Cycles of a PE by state; they add up to the cycles of the run.  Queue peaks in wavelets as
+ *  one enters, those that are still in the ramp included. */
+struct mesh_pe_counts {
+    int32_t cycles[MESH_PE_STATES];
+    uint8_t peak_in[8], peak_out[6];
+};
+/** Cycles in which a router's outputs ramp, east, west, north, south carried a wavelet, cycles in
+ *  which at least one wavelet that could go on was held back, most wavelets of a colour. */
+struct mesh_router_counts {
+    int32_t used[5], held;
+    uint8_t peak;
+};
+
+/** Where the time on the critical path goes. */
+enum mesh_part {
+    MESH_PART_COMPUTE, /**< elements, and other operations that share the datapath */
+    MESH_PART_SETUP,
+    MESH_PART_SCALAR,
+    MESH_PART_RAMP,
+    MESH_PART_HOPS,
+    MESH_PART_QUEUES, /**< waiting for room or for a turn, in queues and routers */
+    MESH_PART_EDGE,   /**< one wavelet a cycle: those before it at the edge */
+    MESH_PARTS
+};
+/** A stretch of the critical path: at PE (x, y), or on the way from there to the PE of the next
+ *  leg; x = y = -1: from the edge. */
+struct mesh_leg {
+    int x, y;
+    int64_t from, to; /**< cycles */
+    int64_t part[MESH_PARTS];
+};
+/** What the last event waited for, back to cycle 0: at an operation, the task or the element before
+ *  it, or the wavelet it needed when that came later; from a wavelet to what sent it.  Time in
+ *  which something waited for room is charged to MESH_PART_QUEUES; the walk does not turn to
+ *  whoever took the room.  The parts add up to @c cycles. */
+struct mesh_critical {
+    int64_t cycles, part[MESH_PARTS];
+    bool complete; /**< the legs begin at cycle 0 */
+};
+
+struct mesh_watch_config {
+    bool causes;                   /**< keep what the critical path needs */
+    const struct mesh_rect *trace; /**< PEs whose events are kept; copied */
+    int n_trace;
+    int64_t max_events; /**< of all traced PEs together */
+};
+/** Counts of every PE and router in the next run of the mesh it is given to.  All are the same for
+ *  any host and any number of threads.  Host memory: 100 bytes a PE; with causes or a trace 200
+ *  bytes a route, 0.6 KB a PE that does something and 0.8 KB a queue that is used; the wavelets
+ *  that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are given up. */
+struct mesh_watch;
+enum wsc_err mesh_watch_create(struct mesh_watch **out,
+                               const struct mesh_watch_config *config) WSC_CHECKED;
+/** NULL inside allowed. */
+void mesh_watch_destroy(struct mesh_watch **w);
+/** From the next mesh_run on @p w (borrowed; NULL: nobody) holds the counts of that run. */
+void mesh_watch_attach(struct mesh *m, struct mesh_watch *w);
+/** Cycles of the run watched last; -1 when it has not ended well.  The functions below want one
+ *  that has. */
+int64_t mesh_watch_cycles(const struct mesh_watch *w);
+/** Counts of PE and router (x, y). */
+void mesh_watch_counts(const struct mesh_watch *w, int x, int y, struct mesh_pe_counts *pe,
+                       struct mesh_router_counts *router);
+/** Cycles of all PEs by state. */
+void mesh_watch_sum(const struct mesh_watch *w, int64_t cycles[static MESH_PE_STATES]);
+/** The critical path (of a watch with causes).  *@p leg (owned by the caller, wsc_free) are its
+ *  last @p max_legs legs or as many as were kept, in the order of time. */
+enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struct mesh_critical *c,
+                                 struct mesh_leg **leg, int *n_legs) WSC_CHECKED;
+const char *mesh_pe_state_name(enum mesh_pe_state state);
+const char *mesh_part_name(enum mesh_part part);
+
+/** A picture of the fabric: a share of 100 for each PE. */
+enum mesh_view {
+    MESH_VIEW_COMPUTE, /**< cycles in which the PE computes */
+    MESH_VIEW_LINK,    /**< cycles in which the busiest output of the router carries a wavelet */
+    MESH_VIEW_HELD,    /**< cycles in which its router holds a wavelet back */
+    MESH_VIEW_QUEUE,   /**< peak of the fullest queue of router and PE, of its depth */
+    MESH_VIEWS
+};
+const char *mesh_view_name(enum mesh_view view);
+/** @p percent (h, w). */
+void mesh_watch_view(const struct mesh_watch *w, enum mesh_view view, float *percent);
+
+/** The traced events in Chrome's trace event format, 1 cycle as 1 us; @p title names the run.
+ *  docs/FILES.md tells the rows.  Errors of @p out are the caller's to check. */
+enum wsc_err mesh_trace_write(const struct mesh_watch *w, const char *title, FILE *out) WSC_CHECKED;
+/** How far the trace goes: its events, and the cycle from which on they are left out because there
+ *  were more than max_events, or -1. */
+int64_t mesh_trace_events(const struct mesh_watch *w, int64_t *cut);
+/** PEs that show most with least: all of a fabric of up to eight, otherwise the corners, the
+ *  middle, and the neighbours of PE (0, 0).  Returns how many (at most 8) went to @p pe. */
+int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8]);
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /** 16-bit formats: nearest even, NaN stays NaN, overflow to infinity. */
@@ -287,6 +395,7 @@ struct mesh_case {
     int64_t words, m, n, k, length, calls;
     double zeros; /**< share of zero weights, 0 .. 1 */
     uint64_t seed;
+    struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
 };
 struct mesh_result {
     struct mesh_stats stats;

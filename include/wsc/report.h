@@ -133,6 +133,25 @@ enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
  *  by the caller. */
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n) WSC_CHECKED;
 
+/* ---- heat maps ------------------------------------------------------------------------------- */
+/** One of several pictures of the same grid. */
+struct report_panel {
+    const char *title;
+    const float *value; /**< (h, w), 0 .. 100 %; borrowed */
+    bool peak; /**< a dot of several cells shows the greatest, not the mean; scale to 100 % */
+};
+struct report_heatmap {
+    const char *title, *note; /**< two lines over all */
+    int w, h;                 /**< 1 .. 2048 */
+    const struct report_panel *panel;
+    int n_panels;
+};
+/** Cells along the side of a dot of the picture: 1 unless the grid is larger than 1024. */
+int report_heatmap_fold(int w, int h);
+/** The PNG @p path, replaced at once.  The scale of each panel ends at 1, 2 or 5 times a power of
+ *  ten that holds its values. */
+enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap *map) WSC_CHECKED;
+
 /* ---- progress -------------------------------------------------------------------------------- */
 /** On a terminal (stderr) one line that is redrawn at most ten times a second; elsewhere nothing,
  *  the log lines tell.  One at a time. */
@@ -162,6 +181,8 @@ void report_si_unit(char *text, int size, double value, const char *unit);
 enum wsc_err report_mkdir(const char *path) WSC_CHECKED;
 /** Replace the file @p path by @p text at once: written beside, synced, renamed. */
 enum wsc_err report_write_text(const char *path, const char *text) WSC_CHECKED;
+/** Whether report_write_text(path) can go well: for a check before a long run. */
+enum wsc_err report_can_write(const char *path) WSC_CHECKED;
 /** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)". */
 const char *report_version(void);
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app.h"
-
-#include <wsc/mesh.h>
+#include "mesh_show.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +11,25 @@ static const char help[] =
     "       wsc mesh calibration [--json]\n"
     "       wsc mesh KERNEL [--fabric WxH] [--arch wse2|wse3] [--half fp16|bf16] [--algo NAME]\n"
     "                       [--words B] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
-    "                       [--length L] [--calls C] [--seed S] [--json]\n\n"
+    "                       [--length L] [--calls C] [--seed S] [--json]\n"
+    "                       [--explain] [--heatmap FILE.png]\n"
+    "                       [--trace FILE.json [--trace_pe PES] [--trace_events N]]\n\n"
     "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result against\n"
     "the host and prints the cycles it took.  survey compares counted cycles with the closed\n"
     "forms of the literature, calibration with published counts.\n\n"
+    "  --explain       where the cycles went: over all PEs, and on the critical path\n"
+    "  --heatmap FILE  a picture of the fabric: how busy PEs and links are, what is held back,\n"
+    "                  how full queues get\n"
+    "  --trace FILE    tasks, operations and wavelets for chrome://tracing or Perfetto;\n"
+    "                  1 cycle is 1 us there\n"
+    "  --trace_pe PES  which PEs: all, 'X,Y;X,Y', X0-X1,Y0-Y1 (default: the corners, the middle,\n"
+    "                  the neighbours of PE (0, 0))\n"
+    "  --trace_events N  the most events of all traced PEs together (default 200000)\n\n"
     "examples:\n"
     "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
-    "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --zeros 0.5 --json\n";
+    "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --zeros 0.5 --json\n"
+    "  wsc mesh allreduce --fabric 32x32 --words 64 --heatmap heat.png --explain\n"
+    "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n";
 
 enum {
     OPT_FABRIC = 1,
@@ -28,6 +39,10 @@ enum {
     OPT_JSON,
     OPT_HELP,
     OPT_ZEROS,
+    OPT_EXPLAIN,
+    OPT_HEATMAP,
+    OPT_TRACE,
+    OPT_TRACE_PE,
     OPT_WORDS,
     OPT_M,
     OPT_N,
@@ -36,30 +51,39 @@ enum {
     OPT_CALLS,
     OPT_SEED,
     OPT_MAX_P,
-    OPT_MAX_WORDS
+    OPT_MAX_WORDS,
+    OPT_TRACE_EVENTS
 };
 
-static const struct option long_option[] = {{"fabric", required_argument, NULL, OPT_FABRIC},
-                                            {"arch", required_argument, NULL, OPT_ARCH},
-                                            {"half", required_argument, NULL, OPT_HALF},
-                                            {"algo", required_argument, NULL, OPT_ALGO},
-                                            {"json", no_argument, NULL, OPT_JSON},
-                                            {"help", no_argument, NULL, OPT_HELP},
-                                            {"zeros", required_argument, NULL, OPT_ZEROS},
-                                            {"words", required_argument, NULL, OPT_WORDS},
-                                            {"m", required_argument, NULL, OPT_M},
-                                            {"n", required_argument, NULL, OPT_N},
-                                            {"k", required_argument, NULL, OPT_K},
-                                            {"length", required_argument, NULL, OPT_LENGTH},
-                                            {"calls", required_argument, NULL, OPT_CALLS},
-                                            {"seed", required_argument, NULL, OPT_SEED},
-                                            {"max_p", required_argument, NULL, OPT_MAX_P},
-                                            {"max_words", required_argument, NULL, OPT_MAX_WORDS},
-                                            {NULL, 0, NULL, 0}};
+static const struct option long_option[] = {
+    {"fabric", required_argument, NULL, OPT_FABRIC},
+    {"arch", required_argument, NULL, OPT_ARCH},
+    {"half", required_argument, NULL, OPT_HALF},
+    {"algo", required_argument, NULL, OPT_ALGO},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"help", no_argument, NULL, OPT_HELP},
+    {"zeros", required_argument, NULL, OPT_ZEROS},
+    {"explain", no_argument, NULL, OPT_EXPLAIN},
+    {"heatmap", required_argument, NULL, OPT_HEATMAP},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"trace_pe", required_argument, NULL, OPT_TRACE_PE},
+    {"trace_events", required_argument, NULL, OPT_TRACE_EVENTS},
+    {"words", required_argument, NULL, OPT_WORDS},
+    {"m", required_argument, NULL, OPT_M},
+    {"n", required_argument, NULL, OPT_N},
+    {"k", required_argument, NULL, OPT_K},
+    {"length", required_argument, NULL, OPT_LENGTH},
+    {"calls", required_argument, NULL, OPT_CALLS},
+    {"seed", required_argument, NULL, OPT_SEED},
+    {"max_p", required_argument, NULL, OPT_MAX_P},
+    {"max_words", required_argument, NULL, OPT_MAX_WORDS},
+    {NULL, 0, NULL, 0}};
 
 struct mesh_options {
     struct mesh_case c;
+    struct app_show show;
     int64_t max_p, max_words;
+    uint32_t given; /* set of numbers, by OPT_ - OPT_WORDS */
     bool json, help;
     bool first; /* of the points printed */
     int n_points, n_outside;
@@ -91,6 +115,14 @@ static enum wsc_err parse_choice(const char *option, const char *text, const cha
                      text);
 }
 
+static void parse_show(struct app_show *s, int option)
+{
+    if (option == OPT_EXPLAIN) s->explain = true;
+    if (option == OPT_HEATMAP) s->heatmap = optarg;
+    if (option == OPT_TRACE) s->trace = optarg;
+    if (option == OPT_TRACE_PE) s->trace_pe = optarg;
+}
+
 static enum wsc_err parse_word(struct mesh_options *o, int option)
 {
     int choice;
@@ -113,26 +145,36 @@ static enum wsc_err parse_word(struct mesh_options *o, int option)
     case OPT_JSON:
         o->json = true;
         return WSC_OK;
+    case OPT_EXPLAIN:
+    case OPT_HEATMAP:
+    case OPT_TRACE:
+    case OPT_TRACE_PE:
+        parse_show(&o->show, option);
+        return WSC_OK;
     default:
         o->help = true;
         return WSC_OK;
     }
 }
 
+static const struct {
+    const char *name;
+    int64_t min, max;
+} range[] = {{"--words", 1, 12288},    {"--m", 1, 65536},
+             {"--n", 1, 65536},        {"--k", 1, 65536},
+             {"--length", 1, 6000},    {"--calls", 1, 1000000},
+             {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},
+             {"--max_words", 1, 4096}, {"--trace_events", 1, 50000000}};
+
 static enum wsc_err parse_number(struct mesh_options *o, int option)
 {
-    static const struct {
-        const char *name;
-        int64_t min, max;
-    } range[] = {{"--words", 1, 12288},    {"--m", 1, 65536},     {"--n", 1, 65536},
-                 {"--k", 1, 65536},        {"--length", 1, 6000}, {"--calls", 1, 1000000},
-                 {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},   {"--max_words", 1, 4096}};
     int64_t seed = 0;
-    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,      &o->c.length,
-                           &o->c.calls, &seed,   &o->max_p, &o->max_words};
+    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,       &o->c.length,
+                           &o->c.calls, &seed,   &o->max_p, &o->max_words, &o->show.trace_events};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;
+    o->given |= 1U << i;
     return WSC_OK;
 }
 
@@ -171,13 +213,11 @@ static void print_json(const char *name, const struct mesh_case *c, const struct
                  r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
                  (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"closed_form\": %.1f", r->form);
-    (void)printf("}\n");
 }
 
-static void print_text(const char *name, const struct mesh_case *c, const struct mesh_result *r)
+static void print_text(const char *title, const struct mesh_case *c, const struct mesh_result *r)
 {
-    (void)printf("%s%s%s on %d x %d PEs (%s): %lld cycles", name, *r->algo ? " " : "", r->algo,
-                 c->w, c->h, c->arch == MESH_WSE3 ? "WSE-3" : "WSE-2", (long long)r->stats.cycles);
+    (void)printf("%s", title);
     if (r->form >= 0) (void)printf(", closed form %.0f", r->form);
     (void)printf("\n%lld wavelets, %lld hops, %lld elements; largest error against the host %g\n",
                  (long long)r->stats.wavelets, (long long)r->stats.wavelet_hops,
@@ -202,15 +242,64 @@ static void fill_defaults(struct mesh_case *c, const char *name)
     if (!c->calls) c->calls = 100;
 }
 
+/* True when @p word is one of the words of @p list. */
+static bool has_word(const char *list, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = list; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, word, n)) return true;
+        at += length;
+    }
+    return false;
+}
+
+/* Sizes and algorithms that this kernel does not have. */
+static enum wsc_err check_kernel(const struct mesh_options *o, const struct mesh_kernel *k)
+{
+    for (int i = 0; i <= OPT_CALLS - OPT_WORDS; i++)
+        if (o->given >> i & 1U && !has_word(k->options, range[i].name))
+            return WSC_RAISE(WSC_USAGE, "%s: kernel %s does not take it; it takes %s",
+                             range[i].name, k->name, k->options);
+    if (o->given >> (OPT_MAX_P - OPT_WORDS) & 3U)
+        return WSC_RAISE(WSC_USAGE, "--max_p and --max_words are for the survey, not for kernel %s",
+                         k->name);
+    if (!o->c.algo || has_word(k->algos, o->c.algo)) return WSC_OK;
+    if (!*k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);
+    return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has %s, got \"%s\"", k->name, k->algos,
+                     o->c.algo);
+}
+
+static enum wsc_err show_result(const struct mesh_options *o, const char *name,
+                                const struct mesh_result *r)
+{
+    char title[160];
+    (void)snprintf(title, sizeof title, "%s%s%s on %d x %d PEs (%s): %lld cycles", name,
+                   *r->algo ? " " : "", r->algo, o->c.w, o->c.h,
+                   o->c.arch == MESH_WSE3 ? "WSE-3" : "WSE-2", (long long)r->stats.cycles);
+    if (o->json)
+        print_json(name, &o->c, r);
+    else
+        print_text(title, &o->c, r);
+    TRY(app_show_explain(&o->show, o->json));
+    if (o->json) (void)printf("}\n");
+    return app_show_files(&o->show, o->c.w, o->c.h, title);
+}
+
 static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
 {
     const double tolerance = 1e-4; /* sums of a few thousand fp32 terms; the inputs are exact */
     const struct mesh_kernel *k;
     struct mesh_result r;
     TRY(mesh_kernel_find(name, &k));
+    TRY(check_kernel(o, k));
     fill_defaults(&o->c, name);
-    TRY(k->run(&o->c, &r));
-    (o->json ? print_json : print_text)(name, &o->c, &r);
+    TRY(app_show_begin(&o->show, o->c.w, o->c.h));
+    o->c.watch = o->show.watch;
+    enum wsc_err rc = k->run(&o->c, &r);
+    if (!rc) rc = show_result(o, name, &r);
+    app_show_fini(&o->show);
+    if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
     if (r.max_error <= tolerance) return WSC_OK;
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
 }
@@ -267,11 +356,13 @@ enum wsc_err app_mesh(int argc, char **argv)
         return WSC_OK;
     }
     const char *what = argv[optind];
-    if (!strcmp(what, "list")) {
-        print_list();
-        return WSC_OK;
-    }
-    if (!strcmp(what, "survey") || !strcmp(what, "calibration"))
-        return run_points(&o, *what == 's');
-    return run_kernel(&o, what);
+    const bool survey = !strcmp(what, "survey"), list = !strcmp(what, "list");
+    const bool points = survey || !strcmp(what, "calibration");
+    if ((list || points) && app_show_option(&o.show))
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: only a kernel can be watched, not the %s",
+                                      app_show_option(&o.show), what),
+                            "wsc mesh list shows the kernels");
+    if (list) print_list();
+    if (points) return run_points(&o, survey);
+    return list ? WSC_OK : run_kernel(&o, what);
 }

@@ -162,8 +162,9 @@ struct mesh {
     int hop, ramp_up, ramp_down, setup_fabric;
     int64_t step[5]; /* from a router to its neighbour */
     int64_t now, n_pes;
-    int colour_turn; /* the colour that chooses first in this cycle */
-    int64_t last;    /* end of the last cycle in which a PE or edge did something */
+    int colour_turn;          /* the colour that chooses first in this cycle */
+    struct mesh_watch *watch; /* borrowed, or NULL */
+    int64_t last;             /* end of the last cycle in which a PE or edge did something */
     struct mesh_stats stats;
     bool linked;
     struct mesh_router *router;

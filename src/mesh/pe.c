@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mesh_impl.h"
+#include "watch.h"
 
 void mesh_pe_wake(struct mesh *m, struct mesh_pe *pe)
 {
@@ -82,6 +82,7 @@ static uint32_t take_wavelet(struct mesh_pe *pe, int queue)
 static enum wsc_err run_task(struct mesh_pe *pe, const struct choice *c)
 {
     uint32_t data = 0;
+    mesh_see_task(pe, c->id, c->queue);
     if (c->queue >= 0)
         data = take_wavelet(pe, c->queue);
     else
@@ -96,7 +97,11 @@ static enum wsc_err run_task(struct mesh_pe *pe, const struct choice *c)
 static enum wsc_err begin_op(struct mesh_pe *pe, const struct mesh_op *op, bool *waits)
 {
     *waits = (unsigned)pe->threads >> op->thread & 1U;
-    return *waits ? WSC_OK : mesh_thread_begin(pe, op->thread, op);
+    if (*waits) return WSC_OK;
+    mesh_see_join(pe, op->thread);
+    TRY(mesh_thread_begin(pe, op->thread, op));
+    mesh_see_op(pe, op);
+    return WSC_OK;
 }
 
 /* The next thing a task has asked for; *@p waits when it cannot begin yet. */
@@ -110,9 +115,11 @@ static enum wsc_err todo_step(struct mesh_pe *pe, bool *waits)
     case MESH_TODO_WAIT:
         pe->waits_until = pe->m->now + t->arg;
         if (pe->m->last < pe->waits_until) pe->m->last = pe->waits_until;
+        mesh_see_wait(pe);
         break;
     case MESH_TODO_JOIN:
         *waits = (unsigned)pe->threads >> t->arg & 1U;
+        if (!*waits) mesh_see_join(pe, (int)t->arg);
         break;
     case MESH_TODO_ACTIVATE:
         pe->activated |= 1ULL << t->arg;
@@ -169,6 +176,7 @@ static enum wsc_err main_cycle(struct mesh_pe *pe, bool *busy)
 static void finish(struct mesh_pe *pe, int thread)
 {
     struct mesh_thread *t = &pe->thread[thread];
+    mesh_see_op_end(pe, thread);
     t->state = MESH_IDLE;
     t->in = t->out = MESH_NONE;
     pe->threads &= (uint16_t) ~(1U << thread);
@@ -192,7 +200,11 @@ static enum wsc_err step_fabric(struct mesh_pe *pe, int thread, int *slots, bool
     if (t->left) {
         if (!can_go(pe, t)) return WSC_OK;
         *busy = true; /* also when the datapath is taken: it will be free */
-        if (*slots < t->cost) return WSC_OK;
+        if (*slots < t->cost) {
+            mesh_see_crowded(pe, thread);
+            return WSC_OK;
+        }
+        mesh_see_element(pe, thread);
         TRY(mesh_element(pe, t));
         *slots -= t->cost;
         t->done++;
@@ -212,7 +224,10 @@ static void step_memory(struct mesh_pe *pe, int thread, int *slots, bool *busy)
     t->work -= part;
     *slots -= (int)part;
     mesh_did(pe->m);
-    if (part) pe->turn = (uint8_t)((thread + 1) % (MESH_THREADS + 1));
+    if (part) {
+        pe->turn = (uint8_t)((thread + 1) % (MESH_THREADS + 1));
+        mesh_see_memory(pe, thread);
+    }
     if (t->work) return;
     finish(pe, thread);
     *busy = true;
@@ -253,6 +268,7 @@ static void ramp_cycle(struct mesh_pe *pe, bool *busy)
         bool early = mesh_entry_ready(entry) > m->now;
         *busy |= early;
         if (early || !mesh_channel_open(m, ch, MESH_RAMP)) continue;
+        mesh_see_up(pe, k, ch);
         mesh_channel_push(
             m, pe->index, ch,
             mesh_entry((uint32_t)entry, m->now + m->ramp_up, entry & MESH_CONTROL_BIT));
@@ -308,15 +324,17 @@ static enum wsc_err sleep_until(struct mesh_pe *pe)
 static enum wsc_err pe_cycle(struct mesh *m, struct mesh_pe *pe)
 {
     bool busy = false;
+    enum wsc_err rc = WSC_OK;
     settle(pe);
     TRY(main_cycle(pe, &busy));
     if (pe->threads) TRY(datapath_cycle(pe, &busy));
     if (pe->out_used) ramp_cycle(pe, &busy);
-    if (busy || (pe->in_used && wavelet_arrives(pe))) {
+    if (busy || (pe->in_used && wavelet_arrives(pe)))
         mesh_pe_wake(m, pe);
-        return WSC_OK;
-    }
-    return sleep_until(pe);
+    else
+        rc = sleep_until(pe);
+    mesh_see_cycle(pe);
+    return rc;
 }
 
 enum wsc_err mesh_pes_cycle(struct mesh *m)

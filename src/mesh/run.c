@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mesh_impl.h"
+#include "watch.h"
 
 #include <string.h>
 
@@ -207,6 +207,7 @@ static enum wsc_err start(struct mesh *m)
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
     TRY(start(m));
+    if (m->watch) TRY(mesh_watch_begin(m));
     do {
         if (m->now >= m->config.max_cycles)
             return WSC_RAISE(WSC_DEADLOCK, "mesh: still busy after %lld cycles",
@@ -218,5 +219,6 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
     } while (next_cycle(m));
     m->stats.cycles = m->last;
     *stats = m->stats;
-    return mesh_check_end(m);
+    TRY(mesh_check_end(m));
+    return m->watch ? mesh_watch_finish(m) : WSC_OK;
 }

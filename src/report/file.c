@@ -77,6 +77,21 @@ static bool write_and_sync(FILE *file, const char *text)
     return good;
 }
 
+enum wsc_err report_can_write(const char *path)
+{
+    struct stat info;
+    char *beside = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid());
+    if (!beside) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a file");
+    FILE *file = fopen(beside, "w");
+    int why = !stat(path, &info) && S_ISDIR(info.st_mode) ? EISDIR : file ? 0 : errno;
+    if (file) {
+        (void)fclose(file);
+        (void)unlink(beside);
+    }
+    wsc_free(beside);
+    return why ? WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(why)) : WSC_OK;
+}
+
 enum wsc_err report_write_text(const char *path, const char *text)
 {
     char *beside = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid());

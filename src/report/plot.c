@@ -231,9 +231,9 @@ static WSC_CHECKED enum wsc_err make_script(struct report_text *t, const struct 
 /* ---- running gnuplot --------------------------------------------------------------------------
  */
 
-static int spawn_gnuplot(pid_t *child, const char *dir, int said)
+static int spawn_gnuplot(pid_t *child, const char *dir, char *script, int said)
 {
-    char program[] = "gnuplot", script[] = "scaling.gp";
+    char program[] = "gnuplot";
     char *argv[] = {program, script, NULL};
     posix_spawn_file_actions_t actions;
     int why = posix_spawn_file_actions_init(&actions);
@@ -264,13 +264,13 @@ static void listen_to(int fd, char *said, size_t size)
     said[used] = '\0';
 }
 
-static WSC_CHECKED enum wsc_err run_gnuplot(const char *dir)
+enum wsc_err report_gnuplot(const char *dir, char *script)
 {
     int ends[2], status = 0;
     pid_t child = 0, done = 0;
     char said[SAID_SIZE];
     if (pipe2(ends, O_CLOEXEC)) return WSC_RAISE(WSC_IO, "no pipe: %s", strerror(errno));
-    int why = spawn_gnuplot(&child, dir, ends[1]);
+    int why = spawn_gnuplot(&child, dir, script, ends[1]);
     (void)close(ends[1]);
     if (why) {
         (void)close(ends[0]);
@@ -283,7 +283,7 @@ static WSC_CHECKED enum wsc_err run_gnuplot(const char *dir)
         done = waitpid(child, &status, 0);
     } while (done < 0 && errno == EINTR);
     if (done == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return WSC_OK;
-    return WSC_RAISE(WSC_IO, "%s/scaling.gp: gnuplot failed: %s", dir, said);
+    return WSC_RAISE(WSC_IO, "%s/%s: gnuplot failed: %s", dir, script, said);
 }
 
 static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
@@ -309,13 +309,13 @@ enum wsc_err report_plot_write(const char *dir, const struct report_view *v)
 {
     enum wsc_err rc;
     struct report_text t = {0};
-    char *path = report_path(dir, "scaling.gp");
+    char script[] = "scaling.gp", *path = report_path(dir, script);
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     TRY_GOTO(make_script(&t, v), cleanup);
     TRY_GOTO(report_write_text(path, t.bytes), cleanup);
     remove_old(dir, "scaling.svg");
     remove_old(dir, "scaling.png");
-    TRY_GOTO(run_gnuplot(dir), cleanup);
+    TRY_GOTO(report_gnuplot(dir, script), cleanup);
     TRY_GOTO(check_picture(dir, "scaling.svg"), cleanup);
     TRY_GOTO(check_picture(dir, "scaling.png"), cleanup);
 cleanup:

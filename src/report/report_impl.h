@@ -108,6 +108,8 @@ void report_loss_words(struct report_text *t, const struct report_view *v, int m
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 /** scaling.gp, and from it scaling.svg and scaling.png by gnuplot. */
 enum wsc_err report_plot_write(const char *dir, const struct report_view *v) WSC_CHECKED;
+/** Run gnuplot on @p script in @p dir; what it says goes into the error. */
+enum wsc_err report_gnuplot(const char *dir, char *script) WSC_CHECKED;
 /** report.html, with scaling.svg of @p dir inside. */
 enum wsc_err report_html_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 #endif

@@ -1,0 +1,241 @@
+/** What the emulator tells an observer: one line at each place where something happens.
+ *
+ *  A hook (mesh_see_...) tests one pointer and is nothing else when nobody watches; what it means
+ * is in watch.c (counts), watch_path.c (causes) and watch_trace.c (events).  What belongs to a PE
+ * or its router is written in that PE's or router's turn alone; what travels with a wavelet is
+ * written by the sender into the slot that the wavelet itself takes.
+ */
+#ifndef WSC_MESH_WATCH_H
+#define WSC_MESH_WATCH_H
+#include "mesh_impl.h"
+
+/* How the time up to cycle @c at was spent: the parts add up to it. */
+struct watch_path {
+    int32_t at;
+    int32_t part[MESH_PARTS];
+    int32_t pe;   /* whose legs `leg` counts; -1: the edge */
+    uint32_t leg; /* number of the last wavelet that PE waited for, from 1; 0: since cycle 0 */
+};
+
+/* What travels with a wavelet: the path to its arrival, and the last event told of it. */
+struct watch_origin {
+    struct watch_path path;
+    int32_t traced, event; /* traced PE and its event, or -1 */
+};
+
+/* What a PE does next, and when that became possible: its tasks, what activates them, its threads.
+ * legs is a ring: the wavelets it waited for, as they arrived. */
+struct watch_flow {
+    struct watch_path main, enabled, thread[MESH_THREADS + 1];
+    int32_t crowded[MESH_THREADS + 1]; /* cycles in which others had the datapath */
+    uint16_t maps, enables;            /* sets of threads: MESH_MAP; others may go on at the end */
+    struct watch_origin *in[MESH_N_IN], *out[MESH_N_OUT]; /* owned; MESH_QUEUE slots each */
+    struct watch_path *leg;                               /* owned */
+    uint32_t n_legs, leg_capacity;
+};
+
+enum watch_did { WATCH_COMPUTED = 1, WATCH_SCALAR = 2, WATCH_TASK = 4 };
+
+struct watch_pe {
+    struct mesh_pe_counts counts;
+    int32_t seen;         /* cycles classified so far */
+    int32_t active_until; /* end of the last one that was not idle */
+    uint8_t asleep;       /* enum mesh_pe_state of those until its next turn */
+    uint8_t did;          /* in this cycle */
+    int32_t traced;       /* index in the trace, or -1 */
+};
+
+struct watch_router {
+    struct mesh_router_counts counts;
+    uint32_t held; /* colours with a wavelet that is held back */
+    int32_t held_since;
+};
+
+enum watch_kind { WATCH_EVENT_TASK, WATCH_EVENT_OP, WATCH_EVENT_WAIT, WATCH_EVENT_WAVELET };
+/* Rows of a traced PE; the links follow in the order of the directions. */
+enum {
+    WATCH_ROW_MAIN = 0,
+    WATCH_ROW_UP = MESH_THREADS + 1,
+    WATCH_ROW_DOWN,
+    WATCH_ROW_LINK = WATCH_ROW_DOWN, /* + direction 1 .. 4 */
+    WATCH_N_ROWS = WATCH_ROW_LINK + 5
+};
+struct watch_event {
+    int32_t begin, end; /* cycles */
+    uint8_t kind, row, code, in, out;
+    bool control;
+    uint32_t data;        /* payload, elements, task */
+    int32_t traced, from; /* the event before it on the wavelet's way, or -1 */
+};
+struct watch_trace {
+    struct watch_event *event; /* owned */
+    int32_t pe, n, capacity;
+    int32_t cut; /* cycle of the first event that was left out, or INT32_MAX */
+    struct watch_event op[MESH_THREADS + 1]; /* under way */
+    int32_t task_begin, task_end;
+    int16_t task; /* the running task, -1: none */
+    uint8_t task_queue;
+};
+
+struct mesh_watch {
+    struct mesh_watch_config config;
+    struct mesh_rect *rect; /* owned copy */
+    int w, h;
+    uint8_t in_depth[MESH_N_IN], out_depth[MESH_N_OUT];
+    int64_t cycles;
+    bool follows, done;
+    bool failed; /* no memory; atomic */
+    int64_t n_pes, n_channels;
+    struct watch_pe *pe;
+    struct watch_router *router;
+    uint32_t *pushed;            /* of a channel: 1 + cycle of the last wavelet that entered */
+    struct watch_origin *origin; /* of a channel: MESH_FIFO slots */
+    struct watch_flow **flow;
+    struct watch_path *source, *sink; /* of the last wavelet over an edge */
+    int n_sources, n_sinks;
+    uint32_t max_legs; /* kept a PE */
+    struct watch_path end;
+    struct watch_trace *trace; /* of each traced PE, by index */
+    int n_traced;
+    int32_t max_events; /* kept of a PE */
+    int32_t trace_cut;  /* from this cycle on events are left out, or INT32_MAX */
+};
+
+/* @p part of the time from the end of @p p to the start of cycle @p until. */
+static inline void mesh_path_extend(struct watch_path *p, enum mesh_part part, int64_t until)
+{
+    p->part[part] += (int32_t)until - p->at;
+    p->at = (int32_t)until;
+}
+
+/* watch.c */
+enum wsc_err mesh_watch_begin(struct mesh *m);
+enum wsc_err mesh_watch_finish(struct mesh *m);
+void mesh_watch_channel(struct mesh *m, int64_t router, const struct mesh_channel *ch);
+void mesh_watch_held(struct mesh *m, int64_t router, int colour);
+void mesh_watch_left(struct mesh *m, int64_t router, int colour);
+void mesh_watch_side(struct mesh *m, int64_t router, const struct mesh_channel *ch, int d);
+void mesh_watch_down(struct mesh *m, int64_t router, const struct mesh_channel *ch);
+void mesh_watch_enters(struct mesh *m, const struct mesh_source *s, const struct mesh_channel *to);
+void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to);
+void mesh_watch_task(struct mesh_pe *pe, int id, int queue);
+void mesh_watch_wait(struct mesh_pe *pe);
+void mesh_watch_join(struct mesh_pe *pe, int thread);
+void mesh_watch_op(struct mesh_pe *pe, const struct mesh_op *op);
+void mesh_watch_element(struct mesh_pe *pe, int thread);
+void mesh_watch_crowded(struct mesh_pe *pe, int thread);
+void mesh_watch_memory(struct mesh_pe *pe, int thread);
+void mesh_watch_op_end(struct mesh_pe *pe, int thread);
+void mesh_watch_cycle(struct mesh_pe *pe);
+
+/* watch_path.c: the same events, as causes */
+void mesh_watch_fail(struct mesh_watch *w);
+struct watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe);
+struct watch_origin *mesh_watch_slot(struct mesh_watch *w, struct watch_origin **queue, int slot);
+void mesh_path_task(struct mesh_pe *pe, int queue);
+void mesh_path_wait(struct mesh_pe *pe);
+void mesh_path_join(struct mesh_pe *pe, int thread);
+void mesh_path_op(struct mesh_pe *pe, const struct mesh_op *op);
+void mesh_path_element(struct mesh_pe *pe, int thread);
+void mesh_path_op_end(struct mesh_pe *pe, int thread);
+/* The path to the last thing that happened. */
+void mesh_path_end(struct mesh *m);
+
+/* watch_trace.c: the same events, as slices on rows */
+enum wsc_err mesh_trace_begin(struct mesh *m);
+void mesh_trace_finish(struct mesh *m);
+void mesh_trace_free(struct mesh_watch *w);
+/* A wavelet takes one cycle of a row of PE @p pe; @p o remembers it. */
+void mesh_trace_wavelet(struct mesh *m, int64_t pe, int row, int colour, uint64_t entry,
+                        struct watch_origin *o);
+void mesh_trace_task(struct mesh_pe *pe, int id, int queue);
+void mesh_trace_wait(struct mesh_pe *pe);
+void mesh_trace_op(struct mesh_pe *pe, const struct mesh_op *op);
+void mesh_trace_op_end(struct mesh_pe *pe, int thread);
+
+/* ---- hooks ----------------------------------------------------------------------------------- */
+
+/* A router looks at a channel that holds a wavelet. */
+static inline void mesh_see_channel(struct mesh *m, int64_t router, const struct mesh_channel *ch)
+{
+    if (m->watch) mesh_watch_channel(m, router, ch);
+}
+/* The first wavelet of a channel could go and is held back. */
+static inline void mesh_see_held(struct mesh *m, int64_t router, int colour)
+{
+    if (m->watch) mesh_watch_held(m, router, colour);
+}
+/* It has left, over as many links as it had to. */
+static inline void mesh_see_left(struct mesh *m, int64_t router, int colour)
+{
+    if (m->watch) mesh_watch_left(m, router, colour);
+}
+/* It leaves over the link @p d, before it is put into the next channel. */
+static inline void mesh_see_side(struct mesh *m, int64_t router, const struct mesh_channel *ch,
+                                 int d)
+{
+    if (m->watch) mesh_watch_side(m, router, ch, d);
+}
+/* It leaves down the ramp, before it is put into the input queue. */
+static inline void mesh_see_down(struct mesh *m, int64_t router, const struct mesh_channel *ch)
+{
+    if (m->watch) mesh_watch_down(m, router, ch);
+}
+/* A wavelet enters over an edge, before it is put into the channel. */
+static inline void mesh_see_enters(struct mesh *m, const struct mesh_source *s,
+                                   const struct mesh_channel *to)
+{
+    if (m->watch) mesh_watch_enters(m, s, to);
+}
+/* The first wavelet of an output queue goes up the ramp, before it is put into the channel. */
+static inline void mesh_see_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
+{
+    if (pe->m->watch) mesh_watch_up(pe, queue, to);
+}
+/* A task begins: local task @p id, or that of the first wavelet of @p queue, which is still there.
+ */
+static inline void mesh_see_task(struct mesh_pe *pe, int id, int queue)
+{
+    if (pe->m->watch) mesh_watch_task(pe, id, queue);
+}
+/* Scalar code runs until pe->waits_until. */
+static inline void mesh_see_wait(struct mesh_pe *pe)
+{
+    if (pe->m->watch) mesh_watch_wait(pe);
+}
+/* The task goes on: @p thread is free. */
+static inline void mesh_see_join(struct mesh_pe *pe, int thread)
+{
+    if (pe->m->watch) mesh_watch_join(pe, thread);
+}
+/* An operation has begun on its thread. */
+static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    if (pe->m->watch) mesh_watch_op(pe, op);
+}
+/* An element of an operation with a fabric operand is about to be carried out. */
+static inline void mesh_see_element(struct mesh_pe *pe, int thread)
+{
+    if (pe->m->watch) mesh_watch_element(pe, thread);
+}
+/* It could be, but others have the datapath. */
+static inline void mesh_see_crowded(struct mesh_pe *pe, int thread)
+{
+    if (pe->m->watch) mesh_watch_crowded(pe, thread);
+}
+/* A part of a memory operation is carried out. */
+static inline void mesh_see_memory(struct mesh_pe *pe, int thread)
+{
+    if (pe->m->watch) mesh_watch_memory(pe, thread);
+}
+/* The operation on @p thread has ended in this cycle. */
+static inline void mesh_see_op_end(struct mesh_pe *pe, int thread)
+{
+    if (pe->m->watch) mesh_watch_op_end(pe, thread);
+}
+/* The PE's turn in this cycle is over, whether it sleeps now or not. */
+static inline void mesh_see_cycle(struct mesh_pe *pe)
+{
+    if (pe->m->watch) mesh_watch_cycle(pe);
+}
+#endif

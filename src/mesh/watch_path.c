@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch.h"
+
+#include <wsc/check.h>
+
+/* Critical path, kept forward: whatever can be the cause of something later carries how the time up
+ * to it was spent.  An event takes over the path of the cause that came last (among equals the PE's
+ * own), adds the time since then, and passes it on.  So the path of the last event is there when
+ * the run ends, and needs no record of the events. */
+
+void mesh_watch_fail(struct mesh_watch *w)
+{
+    __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
+}
+
+struct watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe)
+{
+    if (w->flow[pe]) return w->flow[pe];
+    struct watch_flow *f = wsc_alloc(WSC_MEM_MESH, 1, sizeof *f);
+    if (!f) {
+        mesh_watch_fail(w);
+        return NULL;
+    }
+    f->main.pe = f->enabled.pe = (int32_t)pe;
+    for (int k = 0; k <= MESH_THREADS; k++)
+        f->thread[k].pe = (int32_t)pe;
+    w->flow[pe] = f;
+    return f;
+}
+
+struct watch_origin *mesh_watch_slot(struct mesh_watch *w, struct watch_origin **queue, int slot)
+{
+    if (!*queue) *queue = wsc_alloc(WSC_MEM_MESH, MESH_QUEUE, sizeof **queue);
+    if (!*queue) mesh_watch_fail(w);
+    return *queue ? *queue + slot : NULL;
+}
+
+static struct watch_flow *flow_of(const struct mesh_pe *pe)
+{
+    return mesh_watch_flow(pe->m->watch, pe->index);
+}
+
+/* ---- wavelets that were waited for ----------------------------------------------------------- */
+
+static bool grow_legs(struct mesh_watch *w, struct watch_flow *f)
+{
+    if (f->n_legs < f->leg_capacity || f->leg_capacity == w->max_legs) return true;
+    uint32_t capacity = f->leg_capacity ? 2 * f->leg_capacity : 8;
+    if (capacity > w->max_legs) capacity = w->max_legs;
+    void *leg = wsc_realloc(WSC_MEM_MESH, f->leg, capacity, sizeof *f->leg);
+    if (!leg) {
+        mesh_watch_fail(w);
+        return false;
+    }
+    f->leg = leg;
+    f->leg_capacity = capacity;
+    return true;
+}
+
+/* The path of @p pe goes on from a wavelet that has come. */
+static struct watch_path adopt(const struct mesh_pe *pe, struct watch_flow *f,
+                               const struct watch_path *wavelet)
+{
+    struct watch_path p = *wavelet;
+    if (!grow_legs(pe->m->watch, f)) return p;
+    f->leg[f->n_legs % f->leg_capacity] = *wavelet;
+    p.pe = pe->index;
+    p.leg = ++f->n_legs;
+    return p;
+}
+
+static const struct watch_path *arrived(const struct mesh_pe *pe, const struct watch_flow *f,
+                                        int queue)
+{
+    return f->in[queue] ? &f->in[queue][pe->in[queue].head].path : NULL;
+}
+
+static bool is_later(const struct watch_path *a, const struct watch_path *b)
+{
+    return a && a->at > b->at;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+void mesh_path_task(struct mesh_pe *pe, int queue)
+{
+    struct watch_flow *f = flow_of(pe);
+    enum mesh_part wait = MESH_PART_SCALAR; /* after a task that issued nothing: a task a cycle */
+    if (!f) return;
+    if (is_later(&f->enabled, &f->main)) f->main = f->enabled;
+    const struct watch_path *wavelet = queue >= 0 ? arrived(pe, f, queue) : NULL;
+    if (is_later(wavelet, &f->main)) {
+        f->main = adopt(pe, f, wavelet);
+        wait = MESH_PART_QUEUES;
+    }
+    mesh_path_extend(&f->main, wait, pe->m->now);
+}
+
+void mesh_path_wait(struct mesh_pe *pe)
+{
+    struct watch_flow *f = flow_of(pe);
+    if (f) mesh_path_extend(&f->main, MESH_PART_SCALAR, pe->waits_until);
+}
+
+void mesh_path_join(struct mesh_pe *pe, int thread)
+{
+    struct watch_flow *f = flow_of(pe);
+    if (f && is_later(&f->thread[thread], &f->main)) f->main = f->thread[thread];
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static void set_bit(uint16_t *set, int bit, bool value)
+{
+    *set = (uint16_t)((*set & ~(1U << bit)) | (unsigned)value << bit);
+}
+
+/* Without its reader a queue starts data tasks, so the end of a reader lets others go on. */
+void mesh_path_op(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    const int thread = op->thread;
+    const bool reads = op->a.kind == MESH_DSD_IN || op->b.kind == MESH_DSD_IN;
+    struct watch_flow *f = flow_of(pe);
+    if (!f) return;
+    mesh_path_extend(&f->main, MESH_PART_QUEUES, pe->m->now);
+    f->thread[thread] = f->main;
+    f->crowded[thread] = 0;
+    set_bit(&f->maps, thread, op->code == MESH_MAP);
+    set_bit(&f->enables, thread, op->activate || op->unblock || reads);
+    mesh_path_extend(&f->thread[thread], MESH_PART_SETUP, pe->thread[thread].ready_at);
+}
+
+/* What comes before an element: the one before it, or its wavelet; then room, or the datapath. */
+static void begin_element(const struct mesh_pe *pe, struct watch_flow *f, int thread)
+{
+    const struct mesh_thread *t = &pe->thread[thread];
+    struct watch_path *p = &f->thread[thread];
+    const struct watch_path *wavelet = t->in == MESH_NONE ? NULL : arrived(pe, f, t->in);
+    if (is_later(wavelet, p)) *p = adopt(pe, f, wavelet);
+    int64_t shared = p->at + (int64_t)f->crowded[thread];
+    if (f->crowded[thread])
+        mesh_path_extend(p, MESH_PART_COMPUTE, shared < pe->m->now ? shared : pe->m->now);
+    f->crowded[thread] = 0;
+    mesh_path_extend(p, MESH_PART_QUEUES, pe->m->now);
+}
+
+void mesh_path_element(struct mesh_pe *pe, int thread)
+{
+    struct mesh_watch *w = pe->m->watch;
+    const struct mesh_thread *t = &pe->thread[thread];
+    struct watch_flow *f = flow_of(pe);
+    if (!f) return;
+    begin_element(pe, f, thread);
+    mesh_path_extend(&f->thread[thread], MESH_PART_COMPUTE, pe->m->now + 1);
+    if (t->out == MESH_NONE) return;
+    const struct mesh_queue *q = &pe->out[t->out];
+    struct watch_origin *out = mesh_watch_slot(w, &f->out[t->out], (q->head + q->n) % MESH_QUEUE);
+    if (out) *out = (struct watch_origin){f->thread[thread], -1, -1};
+}
+
+void mesh_path_op_end(struct mesh_pe *pe, int thread)
+{
+    struct watch_flow *f = flow_of(pe);
+    if (!f) return;
+    mesh_path_extend(&f->thread[thread],
+                     f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE, pe->m->now + 1);
+    if (thread == 0)
+        f->main = f->thread[0];
+    else if (f->enables >> thread & 1U)
+        f->enabled = f->thread[thread];
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void take_later(struct watch_path *best, const struct watch_path *p)
+{
+    if (is_later(p, best)) *best = *p;
+}
+
+void mesh_path_end(struct mesh *m)
+{
+    struct mesh_watch *w = m->watch;
+    for (int64_t i = 0; i < w->n_pes; i++) {
+        const struct watch_flow *f = w->flow[i];
+        if (!f) continue;
+        take_later(&w->end, &f->main);
+        for (int k = 0; k <= MESH_THREADS; k++)
+            take_later(&w->end, &f->thread[k]);
+    }
+    for (int i = 0; i < w->n_sinks; i++)
+        take_later(&w->end, &w->sink[i]);
+    for (int i = 0; i < w->n_sources; i++)
+        take_later(&w->end, &w->source[i]);
+    /* A task that begins and issues nothing takes its cycle. */
+    if (w->end.at < w->cycles) mesh_path_extend(&w->end, MESH_PART_SCALAR, w->cycles);
+}
+
+/* The path at which @p p has taken over from a wavelet; NULL at cycle 0, and where the ring of legs
+ * has been written over. */
+static const struct watch_path *before(const struct mesh_watch *w, const struct watch_path *p)
+{
+    if (p->pe < 0 || !p->leg) return NULL;
+    const struct watch_flow *f = w->flow[p->pe];
+    if (f->n_legs - p->leg >= f->leg_capacity) return NULL;
+    return &f->leg[(p->leg - 1) % f->leg_capacity];
+}
+
+/* From @p from (NULL: cycle 0) to @p to. */
+static struct mesh_leg leg_between(const struct mesh_watch *w, const struct watch_path *from,
+                                   const struct watch_path *to)
+{
+    struct mesh_leg leg = {.x = -1, .y = -1, .to = to->at};
+    if (to->pe >= 0) {
+        leg.x = to->pe % w->w;
+        leg.y = to->pe / w->w;
+    }
+    if (from) leg.from = from->at;
+    for (int i = 0; i < MESH_PARTS; i++)
+        leg.part[i] = to->part[i] - (from ? from->part[i] : 0);
+    return leg;
+}
+
+static bool is_complete(const struct watch_path *p)
+{
+    return p->pe < 0 || !p->leg;
+}
+
+enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struct mesh_critical *c,
+                                 struct mesh_leg **leg, int *n_legs)
+{
+    const struct watch_path *p = &w->end;
+    WSC_CHECK(w->done && w->config.causes, "a watch without causes, or a run that has not ended");
+    *c = (struct mesh_critical){.cycles = w->cycles};
+    for (int i = 0; i < MESH_PARTS; i++)
+        c->part[i] = w->end.part[i];
+    int n = 0;
+    for (; before(w, p) && n < max_legs; p = before(w, p))
+        n++;
+    if (n < max_legs && is_complete(p)) n++; /* the one from cycle 0 */
+    *n_legs = n;
+    TRY_NEW(*leg, WSC_MEM_MESH, n);
+    p = &w->end;
+    for (int i = n - 1; i >= 0; i--, p = before(w, p))
+        (*leg)[i] = leg_between(w, before(w, p), p);
+    c->complete = n && (*leg)[0].from == 0;
+    return WSC_OK;
+}

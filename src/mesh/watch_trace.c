@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "watch.h"
+
+#include <stdlib.h>
+
+/* Events of the traced PEs, gathered PE by PE while the mesh runs.  How many there will be in all
+ * is known at the end; until then a PE may keep a few times its share. */
+enum { BUSIEST = 4 };
+
+static struct watch_trace *trace_of(const struct mesh *m, int64_t pe)
+{
+    int32_t i = m->watch->pe[pe].traced;
+    return i < 0 ? NULL : &m->watch->trace[i];
+}
+
+static bool grow(struct mesh_watch *w, struct watch_trace *t)
+{
+    if (t->n < t->capacity) return true;
+    int32_t capacity = t->capacity ? 2 * t->capacity : 64;
+    if (capacity > w->max_events) capacity = w->max_events;
+    void *event = wsc_realloc(WSC_MEM_MESH, t->event, (size_t)capacity, sizeof *t->event);
+    if (!event) {
+        mesh_watch_fail(w);
+        return false;
+    }
+    t->event = event;
+    t->capacity = capacity;
+    return true;
+}
+
+/* The number of the event, or -1 where the trace is full. */
+static int32_t add(struct mesh_watch *w, struct watch_trace *t, int64_t now,
+                   const struct watch_event *e)
+{
+    if (t->cut <= now) return -1;
+    if (t->n == w->max_events) {
+        t->cut = (int32_t)now;
+        return -1;
+    }
+    if (!grow(w, t)) return -1;
+    t->event[t->n] = *e;
+    return t->n++;
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+static void mark(struct mesh_watch *w, struct mesh_rect r)
+{
+    for (int y = r.y; y < r.y + r.h; y++)
+        for (int x = r.x; x < r.x + r.w; x++)
+            w->pe[(int64_t)y * w->w + x].traced = 0;
+}
+
+enum wsc_err mesh_trace_begin(struct mesh *m)
+{
+    struct mesh_watch *w = m->watch;
+    for (int i = 0; i < w->config.n_trace; i++) {
+        TRY(mesh_check_rect(m, w->rect[i]));
+        mark(w, w->rect[i]);
+    }
+    for (int64_t i = 0; i < w->n_pes; i++)
+        if (w->pe[i].traced == 0) w->pe[i].traced = w->n_traced++;
+    if (!w->n_traced) return WSC_OK;
+    TRY_NEW(w->trace, WSC_MEM_MESH, w->n_traced);
+    int64_t most = BUSIEST * (w->config.max_events / w->n_traced + 1);
+    w->max_events = (int32_t)(most > INT32_MAX / 2 ? INT32_MAX / 2 : most);
+    for (int64_t i = 0; i < w->n_pes; i++) {
+        struct watch_trace *t = trace_of(m, i);
+        if (t) *t = (struct watch_trace){.pe = (int32_t)i, .cut = INT32_MAX, .task = -1};
+    }
+    return WSC_OK;
+}
+
+/* The running task ends when its last operation or scalar code does; it takes a cycle at least. */
+static void end_task(struct mesh_watch *w, struct watch_trace *t, int64_t now)
+{
+    if (t->task < 0) return;
+    int32_t end = t->task_end > t->task_begin ? t->task_end : t->task_begin + 1;
+    (void)add(w, t, now,
+              &(struct watch_event){.begin = t->task_begin,
+                                    .end = end,
+                                    .kind = WATCH_EVENT_TASK,
+                                    .row = WATCH_ROW_MAIN,
+                                    .in = t->task_queue,
+                                    .data = (uint32_t)t->task,
+                                    .traced = -1,
+                                    .from = -1});
+    t->task = -1;
+}
+
+static int64_t count_until(const struct mesh_watch *w, int32_t cycle)
+{
+    int64_t n = 0;
+    for (int i = 0; i < w->n_traced; i++)
+        for (int32_t k = 0; k < w->trace[i].n; k++)
+            n += w->trace[i].event[k].end <= cycle;
+    return n;
+}
+
+/* The cycle at which the trace ends for all: where the first PE had no room, and earlier when they
+ * are too many together. */
+static int32_t choose_cut(const struct mesh_watch *w)
+{
+    int32_t cut = INT32_MAX, kept = 0;
+    for (int i = 0; i < w->n_traced; i++)
+        if (w->trace[i].cut < cut) cut = w->trace[i].cut;
+    if (count_until(w, cut) <= w->config.max_events) return cut;
+    if (cut > w->cycles) cut = (int32_t)w->cycles;
+    while (cut - kept > 1) {
+        int32_t middle = kept + (cut - kept) / 2;
+        if (count_until(w, middle) <= w->config.max_events)
+            kept = middle;
+        else
+            cut = middle;
+    }
+    return kept;
+}
+
+void mesh_trace_finish(struct mesh *m)
+{
+    struct mesh_watch *w = m->watch;
+    for (int i = 0; i < w->n_traced; i++)
+        end_task(w, &w->trace[i], w->cycles);
+    w->trace_cut = choose_cut(w);
+}
+
+int64_t mesh_trace_events(const struct mesh_watch *w, int64_t *cut)
+{
+    *cut = w->trace_cut == INT32_MAX ? -1 : w->trace_cut;
+    return count_until(w, w->trace_cut);
+}
+
+void mesh_trace_free(struct mesh_watch *w)
+{
+    for (int i = 0; w->trace && i < w->n_traced; i++)
+        wsc_free(w->trace[i].event);
+    wsc_free(w->trace);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+void mesh_trace_wavelet(struct mesh *m, int64_t pe, int row, int colour, uint64_t entry,
+                        struct watch_origin *o)
+{
+    struct watch_trace *t = trace_of(m, pe);
+    if (!t) return;
+    int32_t i = add(m->watch, t, m->now,
+                    &(struct watch_event){.begin = (int32_t)m->now,
+                                          .end = (int32_t)m->now + 1,
+                                          .kind = WATCH_EVENT_WAVELET,
+                                          .row = (uint8_t)row,
+                                          .in = (uint8_t)colour,
+                                          .control = entry & MESH_CONTROL_BIT,
+                                          .data = (uint32_t)entry,
+                                          .traced = o->traced,
+                                          .from = o->event});
+    o->traced = i < 0 ? -1 : (int32_t)(t - m->watch->trace);
+    o->event = i;
+}
+
+void mesh_trace_task(struct mesh_pe *pe, int id, int queue)
+{
+    struct watch_trace *t = trace_of(pe->m, pe->index);
+    if (!t) return;
+    end_task(pe->m->watch, t, pe->m->now);
+    t->task_begin = t->task_end = (int32_t)pe->m->now;
+    t->task = (int16_t)id;
+    t->task_queue = MESH_NONE;
+    if (queue < 0) return;
+    const struct mesh_queue *q = &pe->in[queue];
+    uint64_t entry = q->entry[q->head];
+    t->task = (int16_t)(entry & MESH_CONTROL_BIT ? entry >> 24 & 63 : MESH_TASKS);
+    t->task_queue = q->colour;
+}
+
+void mesh_trace_wait(struct mesh_pe *pe)
+{
+    struct watch_trace *t = trace_of(pe->m, pe->index);
+    if (!t) return;
+    t->task_end = (int32_t)pe->waits_until;
+    if (pe->waits_until == pe->m->now) return;
+    (void)add(pe->m->watch, t, pe->m->now,
+              &(struct watch_event){.begin = (int32_t)pe->m->now,
+                                    .end = t->task_end,
+                                    .kind = WATCH_EVENT_WAIT,
+                                    .row = WATCH_ROW_MAIN,
+                                    .traced = -1,
+                                    .from = -1});
+}
+
+static uint8_t colour_of(const struct mesh_dsd *d)
+{
+    return d->kind == MESH_DSD_IN || d->kind == MESH_DSD_OUT ? d->colour : MESH_NONE;
+}
+
+void mesh_trace_op(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    struct watch_trace *t = trace_of(pe->m, pe->index);
+    const uint8_t a = colour_of(&op->a);
+    if (!t) return;
+    t->op[op->thread] = (struct watch_event){.begin = (int32_t)pe->m->now,
+                                             .kind = WATCH_EVENT_OP,
+                                             .row = op->thread,
+                                             .code = op->code,
+                                             .in = a != MESH_NONE ? a : colour_of(&op->b),
+                                             .out = colour_of(&op->dst),
+                                             .control = op->dst.control,
+                                             .data = (uint32_t)pe->thread[op->thread].left,
+                                             .traced = -1,
+                                             .from = -1};
+    if (t->task_end < pe->m->now) t->task_end = (int32_t)pe->m->now;
+}
+
+void mesh_trace_op_end(struct mesh_pe *pe, int thread)
+{
+    struct watch_trace *t = trace_of(pe->m, pe->index);
+    if (!t) return;
+    if (thread == 0) t->task_end = (int32_t)pe->m->now + 1;
+    t->op[thread].end = (int32_t)pe->m->now + 1;
+    (void)add(pe->m->watch, t, pe->m->now, &t->op[thread]);
+}
+
+/* ---- what to trace --------------------------------------------------------------------------- */
+
+static int add_once(struct mesh_rect *pe, int n, int x, int y)
+{
+    for (int i = 0; i < n; i++)
+        if (pe[i].x == x && pe[i].y == y) return n;
+    pe[n] = (struct mesh_rect){x, y, 1, 1};
+    return n + 1;
+}
+
+int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8])
+{
+    const int corner[4][2] = {{0, 0}, {w - 1, 0}, {0, h - 1}, {w - 1, h - 1}};
+    int n = 0;
+    for (int i = 0; i < w * h && w * h <= 8; i++)
+        n = add_once(pe, n, i % w, i / w);
+    if (n) return n;
+    for (int i = 0; i < 4; i++)
+        n = add_once(pe, n, corner[i][0], corner[i][1]);
+    n = add_once(pe, n, w / 2, h / 2);
+    if (w > 1) n = add_once(pe, n, 1, 0);
+    return h > 1 ? add_once(pe, n, 0, 1) : n;
+}

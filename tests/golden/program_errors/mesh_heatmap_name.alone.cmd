@@ -1,0 +1,1 @@
+mesh reduce --heatmap heat.svg

@@ -1,0 +1,1 @@
+mesh broadcast --m 4

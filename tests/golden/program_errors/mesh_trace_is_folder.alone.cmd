@@ -1,0 +1,1 @@
+mesh reduce --trace "$TMP"

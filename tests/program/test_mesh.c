@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc mesh` as a user starts it: every kernel, the tables, heat map, trace and --explain. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *parse(const char *text, size_t n)
+{
+    json_error_t error = {0};
+    json_t *json = json_loadb(text, n, 0, &error);
+    if (!json) (void)fprintf(stderr, "%s in line %d of: %.200s\n", error.text, error.line, text);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    return json;
+}
+
+/* What `wsc mesh WORDS --json` prints. */
+static json_t *run_json(const char *words)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" mesh %s --json", words);
+    T_EQ(r.status, 0);
+    T_STR(r.err, "");
+    json_t *json = parse(r.out, strlen(r.out));
+    spawn_free(&r);
+    return json;
+}
+
+static int64_t integer(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value)) (void)fprintf(stderr, "%s is no whole number\n", key);
+    CU_ASSERT_FATAL(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+static double real(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_number(value)) (void)fprintf(stderr, "%s is no number\n", key);
+    CU_ASSERT_FATAL(json_is_number(value));
+    return json_number_value(value);
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+static void check_kernel(const char *name)
+{
+    static const char *const text[] = {"kernel", "algo", "arch"};
+    json_t *json = run_json(name);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT(json_is_string(json_object_get(json, text[i])));
+    T_STR(json_string_value(json_object_get(json, "kernel")), name);
+    T_STR(json_string_value(json_object_get(json, "arch")), "wse2");
+    const json_t *fabric = json_object_get(json, "fabric");
+    T_EQ(json_array_size(fabric), 2);
+    int64_t pes = json_integer_value(json_array_get(fabric, 0)) *
+                  json_integer_value(json_array_get(fabric, 1));
+    CU_ASSERT(integer(json, "words") > 0 && integer(json, "cycles") > 0);
+    CU_ASSERT(integer(json, "wavelet_hops") >= 0 && integer(json, "wavelets") >= 0);
+    T_EQ(integer(json, "router_cycles"), integer(json, "cycles") * pes);
+    CU_ASSERT(real(json, "host_seconds") >= 0 && real(json, "router_cycles_per_s") >= 0);
+    CU_ASSERT(real(json, "max_error") <= 1e-4);
+    json_decref(json);
+}
+
+/* The list names each kernel at the beginning of a line; what follows is indented. */
+TEST(mesh_program, every_kernel_of_the_list_runs)
+{
+    struct spawn_result r;
+    int n = 0;
+    spawn_run(&r, "\"$WSC\" mesh list");
+    T_EQ(r.status, 0);
+    for (const char *line = r.out; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        char name[64];
+        if (*line == ' ') continue;
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(line, " \n"), line);
+        check_kernel(name);
+        n++;
+    }
+    CU_ASSERT(n >= 9);
+    spawn_free(&r);
+}
+
+static void check_points(const char *words, size_t least)
+{
+    json_t *json = run_json(words);
+    CU_ASSERT(json_is_array(json) && json_array_size(json) >= least);
+    for (size_t i = 0; i < json_array_size(json); i++) {
+        const json_t *point = json_array_get(json, i);
+        CU_ASSERT(json_is_string(json_object_get(point, "what")));
+        CU_ASSERT(json_is_boolean(json_object_get(point, "holds")));
+        CU_ASSERT(integer(point, "cycles") > 0 && real(point, "reference") > 0);
+        (void)real(point, "error_percent");
+    }
+    json_decref(json);
+}
+
+TEST(mesh_program, survey_and_calibration)
+{
+    struct spawn_result r;
+    check_points("survey --max_p 8 --max_words 16", 40);
+    check_points("calibration", 5);
+    spawn_run(&r, "\"$WSC\" mesh calibration");
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "within the tolerance stated for them"));
+    spawn_free(&r);
+}
+
+TEST(mesh_program, help_shows_every_option)
+{
+    static const char *const option[] = {"--explain", "--heatmap", "--trace", "--trace_pe",
+                                         "--trace_events"};
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" mesh --help");
+    T_EQ(r.status, 0);
+    for (int i = 0; i < 5; i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, option[i]));
+    spawn_free(&r);
+}
+
+/* ---- to look at ------------------------------------------------------------------------------ */
+
+static int64_t add_up(const json_t *object, const char *const *key)
+{
+    int64_t sum = 0;
+    for (; *key; key++)
+        sum += integer(object, *key);
+    return sum;
+}
+
+static const char *const part[] = {"compute", "set_up", "scalar", "ramp",
+                                   "hops",    "queues", "edge",   NULL};
+
+static void check_explain(const char *words)
+{
+    static const char *const state[] = {"compute",        "scalar", "set_up", "wait_for_output",
+                                        "wait_for_input", "idle",   NULL};
+    json_t *json = run_json(words);
+    const json_t *explain = json_object_get(json, "explain");
+    const json_t *path = json_object_get(explain, "critical_path");
+    const json_t *legs = json_object_get(path, "legs");
+    int64_t at = 0;
+    T_EQ(add_up(json_object_get(explain, "pe_cycles"), state), integer(json, "router_cycles"));
+    T_EQ(integer(path, "cycles"), integer(json, "cycles"));
+    T_EQ(add_up(path, part), integer(json, "cycles"));
+    CU_ASSERT(json_is_true(json_object_get(path, "complete")));
+    for (size_t i = 0; i < json_array_size(legs); i++) {
+        const json_t *leg = json_array_get(legs, i);
+        T_EQ(integer(leg, "from"), at);
+        at = integer(leg, "to");
+        T_EQ(add_up(leg, part), at - integer(leg, "from"));
+        T_EQ(json_array_size(json_object_get(leg, "pe")), 2);
+    }
+    T_EQ(at, integer(json, "cycles"));
+    double share = 0;
+    for (int i = 0; state[i]; i++)
+        share += real(json_object_get(explain, "pe_share"), state[i]);
+    T_NEAR(share, 1, 1e-5);
+    json_decref(json);
+}
+
+TEST(mesh_program, explain_accounts_for_every_cycle)
+{
+    struct spawn_result r;
+    check_explain("allreduce --fabric 9x5 --words 17 --explain");
+    check_explain("gemm --algo stream --fabric 3x3 --arch wse3 --explain");
+    check_explain("fmacs --calls 3 --explain");
+    spawn_run(&r, "\"$WSC\" mesh reduce --algo chain --fabric 8x1 --words 32 --explain");
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "critical path, 74 cycles:"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "42 .. 74  (0, 0)"));
+    spawn_free(&r);
+}
+
+static char *read_file(const char *path, size_t *n)
+{
+    enum { MOST = 1 << 24 };
+    FILE *f = fopen(path, "rb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    char *bytes = malloc(MOST);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    *n = fread(bytes, 1, MOST, f);
+    (void)fclose(f);
+    return bytes;
+}
+
+/* PNG (RFC 2083): signature, then IHDR with width and height, big-endian; IEND at the end. */
+static void check_png(const char *path, uint32_t least_w, uint32_t least_h)
+{
+    static const unsigned char head[16] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
+    size_t n;
+    char *bytes = read_file(path, &n);
+    const unsigned char *u = (const unsigned char *)bytes;
+    CU_ASSERT_FATAL(n > 1000);
+    T_EQ(memcmp(u, head, sizeof head), 0);
+    uint32_t w = (uint32_t)u[16] << 24 | (uint32_t)u[17] << 16 | (uint32_t)u[18] << 8 | u[19];
+    uint32_t h = (uint32_t)u[20] << 24 | (uint32_t)u[21] << 16 | (uint32_t)u[22] << 8 | u[23];
+    CU_ASSERT(w >= least_w && w < 4096 && h >= least_h && h < 4096);
+    T_EQ(memcmp(bytes + n - 8, "IEND", 4), 0);
+    free(bytes);
+}
+
+TEST(mesh_program, heat_maps_of_every_shape)
+{
+    static const struct {
+        const char *words;
+        uint32_t w, h;
+    } shape[] = {{"fmacs", 600, 500},
+                 {"broadcast --fabric 512x1", 1024, 400},
+                 {"reduce --fabric 1x60", 500, 900},
+                 {"allreduce --fabric 16x16", 900, 900}};
+    const char *dir = job_path("heat");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s", dir));
+    for (int i = 0; i < 4; i++) {
+        char path[300];
+        (void)snprintf(path, sizeof path, "%s/%d.png", dir, i);
+        CU_ASSERT(spawn_ok("\"$WSC\" mesh %s --heatmap %s", shape[i].words, path));
+        check_png(path, shape[i].w, shape[i].h);
+    }
+    /* Nothing is left beside the pictures. */
+    CU_ASSERT(spawn_ok("test \"$(ls %s | wc -l)\" -eq 4", dir));
+}
+
+static json_t *trace_of(const char *words)
+{
+    char path[300];
+    size_t n;
+    (void)snprintf(path, sizeof path, "%s", job_path("trace.json"));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" mesh %s --trace %s", words, path));
+    char *bytes = read_file(path, &n);
+    json_t *json = parse(bytes, n);
+    free(bytes);
+    return json;
+}
+
+static int count_phase(const json_t *trace, const char *phase)
+{
+    const json_t *events = json_object_get(trace, "traceEvents");
+    int n = 0;
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        const char *ph = json_string_value(json_object_get(event, "ph"));
+        CU_ASSERT_PTR_NOT_NULL_FATAL(ph);
+        CU_ASSERT(integer(event, "pid") >= 0 && integer(event, "tid") >= 0);
+        n += !strcmp(ph, phase);
+    }
+    return n;
+}
+
+TEST(mesh_program, traces_of_chosen_pes)
+{
+    struct spawn_result r;
+    json_t *two = trace_of("reduce --algo chain --fabric 8x1 --words 5 --trace_pe '0,0;1,0'");
+    json_t *some = trace_of("reduce --algo chain --fabric 8x2 --words 5 --trace_pe 2-3,0-1");
+    json_t *usual = trace_of("allreduce --fabric 16x16 --words 5");
+    T_EQ(integer(json_object_get(two, "otherData"), "traced_pes"), 2);
+    T_EQ(integer(json_object_get(some, "otherData"), "traced_pes"), 4);
+    T_EQ(integer(json_object_get(usual, "otherData"), "traced_pes"), 7);
+    /* PE 1 sends 5 words: up the ramp, over the link, down at PE 0; two arrows each. */
+    T_EQ(count_phase(two, "s"), 10);
+    T_EQ(count_phase(two, "f"), 10);
+    CU_ASSERT(count_phase(two, "X") > 15);
+    json_decref(two);
+    json_decref(some);
+    json_decref(usual);
+    spawn_run(&r, "\"$WSC\" mesh reduce --trace %s --trace_events 50", job_path("cut.json"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "WARNING"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--trace_events) reach further"));
+    spawn_free(&r);
+}
