@@ -168,26 +168,10 @@ const char *kernels_mesh_row_name(int i, const char **pass);
 
 /* ---- single kernels on the mesh -------------------------------------------------------------- */
 
-/** What a kernel runs on. */
-struct kernels_case_shape {
-    struct mesh_config mesh; /**< w, h, arch and what serves the host */
-    const char *algo;        /**< NULL: the first one */
-    bool backward;
-    int64_t tokens, samples; /**< sequences of so many tokens */
-    int64_t m, k, features, heads, head_dim, vocab;
-    uint64_t seed;
-};
-struct kernels_case {
-    const char *name, *algos, *options, *summary;
-    bool has_backward;
-};
-/** Kernel @p i of the table, NULL behind the last one; find by name. */
-const struct kernels_case *kernels_case_at(int i);
-enum wsc_err kernels_case_find(const char *name, const struct kernels_case **out) WSC_CHECKED;
-/** Run on random numbers, against the definition in double precision.  The closed form, where there
- *  is one, is that of the machine @p hw with a fabric of this size. */
-enum wsc_err kernels_case_run(const struct kernels_case *k, const struct kernels_case_shape *shape,
-                              const struct hw *hw, struct mesh_result *r) WSC_CHECKED;
+/** Kernel @p i of the transformer's, NULL behind the last one.  They run on random numbers and are
+ *  compared with the definition in double precision; the case's machine is a struct hw, whose
+ *  closed forms are taken for a fabric of the case's size. */
+const struct mesh_kernel *kernels_mesh_kernel_at(int i);
 
 /* ---- values, wherever they are computed ------------------------------------------------------ */
 

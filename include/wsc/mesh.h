@@ -393,7 +393,10 @@ struct mesh_case {
     enum mesh_arch arch;
     enum mesh_half half;
     int64_t words, m, n, k, length, calls;
-    double zeros; /**< share of zero weights, 0 .. 1 */
+    int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's kernels */
+    bool backward;       /**< the gradient instead */
+    double zeros;        /**< share of zero weights, 0 .. 1 */
+    const void *machine; /**< borrowed; for the closed forms of kernels in upper layers */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
 };

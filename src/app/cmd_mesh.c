@@ -2,6 +2,9 @@
 #include "app.h"
 #include "mesh_show.h"
 
+#include <wsc/hw.h>
+#include <wsc/kernels.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +15,14 @@ static const char help[] =
     "       wsc mesh KERNEL [--fabric WxH] [--arch wse2|wse3] [--half fp16|bf16] [--algo NAME]\n"
     "                       [--words B] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
     "                       [--length L] [--calls C] [--seed S] [--json]\n"
+    "                       [--tokens T] [--samples B] [--features C] [--heads H] [--head_dim D]\n"
+    "                       [--vocab V] [--pass forward|backward]\n"
     "                       [--explain] [--heatmap FILE.png]\n"
     "                       [--trace FILE.json [--trace_pe PES] [--trace_events N]]\n\n"
     "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result against\n"
     "the host and prints the cycles it took.  survey compares counted cycles with the closed\n"
     "forms of the literature, calibration with published counts.\n\n"
+    "  --pass PASS     backward runs the gradient of layernorm, attention, ... instead\n"
     "  --explain       where the cycles went: over all PEs, and on the critical path\n"
     "  --heatmap FILE  a picture of the fabric: how busy PEs and links are, what is held back,\n"
     "                  how full queues get\n"
@@ -29,6 +35,7 @@ static const char help[] =
     "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
     "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --zeros 0.5 --json\n"
     "  wsc mesh allreduce --fabric 32x32 --words 64 --heatmap heat.png --explain\n"
+    "  wsc mesh attention --fabric 16x8 --tokens 32 --heads 4 --head_dim 16 --pass backward\n"
     "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n";
 
 enum {
@@ -43,12 +50,19 @@ enum {
     OPT_HEATMAP,
     OPT_TRACE,
     OPT_TRACE_PE,
+    OPT_PASS,
     OPT_WORDS,
     OPT_M,
     OPT_N,
     OPT_K,
     OPT_LENGTH,
     OPT_CALLS,
+    OPT_TOKENS,
+    OPT_SAMPLES,
+    OPT_FEATURES,
+    OPT_HEADS,
+    OPT_HEAD_DIM,
+    OPT_VOCAB,
     OPT_SEED,
     OPT_MAX_P,
     OPT_MAX_WORDS,
@@ -74,6 +88,13 @@ static const struct option long_option[] = {
     {"k", required_argument, NULL, OPT_K},
     {"length", required_argument, NULL, OPT_LENGTH},
     {"calls", required_argument, NULL, OPT_CALLS},
+    {"pass", required_argument, NULL, OPT_PASS},
+    {"tokens", required_argument, NULL, OPT_TOKENS},
+    {"samples", required_argument, NULL, OPT_SAMPLES},
+    {"features", required_argument, NULL, OPT_FEATURES},
+    {"heads", required_argument, NULL, OPT_HEADS},
+    {"head_dim", required_argument, NULL, OPT_HEAD_DIM},
+    {"vocab", required_argument, NULL, OPT_VOCAB},
     {"seed", required_argument, NULL, OPT_SEED},
     {"max_p", required_argument, NULL, OPT_MAX_P},
     {"max_words", required_argument, NULL, OPT_MAX_WORDS},
@@ -140,6 +161,10 @@ static enum wsc_err parse_word(struct mesh_options *o, int option)
     case OPT_ALGO:
         o->c.algo = optarg;
         return WSC_OK;
+    case OPT_PASS:
+        TRY(parse_choice("--pass", optarg, (const char *[2]){"forward", "backward"}, &choice));
+        o->c.backward = choice;
+        return WSC_OK;
     case OPT_ZEROS:
         return app_parse_real("--zeros", optarg, 0, 1, &o->c.zeros);
     case OPT_JSON:
@@ -163,14 +188,21 @@ static const struct {
 } range[] = {{"--words", 1, 12288},    {"--m", 1, 65536},
              {"--n", 1, 65536},        {"--k", 1, 65536},
              {"--length", 1, 6000},    {"--calls", 1, 1000000},
+             {"--tokens", 1, 65536},   {"--samples", 1, 4096},
+             {"--features", 1, 65536}, {"--heads", 1, 1024},
+             {"--head_dim", 1, 4096},  {"--vocab", 1, 65536},
              {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},
              {"--max_words", 1, 4096}, {"--trace_events", 1, 50000000}};
 
 static enum wsc_err parse_number(struct mesh_options *o, int option)
 {
     int64_t seed = 0;
-    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,       &o->c.length,
-                           &o->c.calls, &seed,   &o->max_p, &o->max_words, &o->show.trace_events};
+    struct mesh_case *c = &o->c;
+    int64_t *const to[] = {&c->words,     &c->m,        &c->n,        &c->k,
+                           &c->length,    &c->calls,    &c->tokens,   &c->samples,
+                           &c->features,  &c->heads,    &c->head_dim, &c->vocab,
+                           &seed,         &o->max_p,    &o->max_words,
+                           &o->show.trace_events};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;
@@ -190,13 +222,33 @@ static enum wsc_err parse(struct mesh_options *o, int argc, char **argv)
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "mesh: what to run is missing"), "wsc mesh list");
 }
 
+/* The fabric's kernels, then the transformer's. */
+static const struct mesh_kernel *kernel_at(int i)
+{
+    int n = 0;
+    while (mesh_kernel_at(n))
+        n++;
+    return i < n ? mesh_kernel_at(i) : kernels_mesh_kernel_at(i - n);
+}
+
+static enum wsc_err find_kernel(const char *name, const struct mesh_kernel **out)
+{
+    char names[512] = "";
+    for (int i = 0; (*out = kernel_at(i)); i++) {
+        if (!strcmp(name, (*out)->name)) return WSC_OK;
+        const size_t used = strlen(names);
+        (void)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", (*out)->name);
+    }
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: no such kernel", name), "there are %s", names);
+}
+
 static void print_list(void)
 {
     const struct mesh_kernel *k;
-    for (int i = 0; (k = mesh_kernel_at(i)); i++) {
-        (void)printf("%-10s %s\n           options: --fabric --arch %s\n", k->name, k->summary,
+    for (int i = 0; (k = kernel_at(i)); i++) {
+        (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
-        if (*k->algos) (void)printf("           --algo: %s\n", k->algos);
+        if (*k->algos) (void)printf("              --algo: %s\n", k->algos);
     }
 }
 
@@ -240,6 +292,12 @@ static void fill_defaults(struct mesh_case *c, const char *name)
     if (!c->k) c->k = 32;
     if (!c->length) c->length = 32;
     if (!c->calls) c->calls = 100;
+    if (!c->tokens) c->tokens = 16;
+    if (!c->samples) c->samples = 1;
+    if (!c->features) c->features = 32;
+    if (!c->heads) c->heads = 2;
+    if (!c->head_dim) c->head_dim = 8;
+    if (!c->vocab) c->vocab = 64;
 }
 
 /* True when @p word is one of the words of @p list. */
@@ -257,13 +315,15 @@ static bool has_word(const char *list, const char *word)
 /* Sizes and algorithms that this kernel does not have. */
 static enum wsc_err check_kernel(const struct mesh_options *o, const struct mesh_kernel *k)
 {
-    for (int i = 0; i <= OPT_CALLS - OPT_WORDS; i++)
+    for (int i = 0; i <= OPT_VOCAB - OPT_WORDS; i++)
         if (o->given >> i & 1U && !has_word(k->options, range[i].name))
             return WSC_RAISE(WSC_USAGE, "%s: kernel %s does not take it; it takes %s",
                              range[i].name, k->name, k->options);
     if (o->given >> (OPT_MAX_P - OPT_WORDS) & 3U)
         return WSC_RAISE(WSC_USAGE, "--max_p and --max_words are for the survey, not for kernel %s",
                          k->name);
+    if (o->c.backward && !has_word(k->options, "--pass"))
+        return WSC_RAISE(WSC_USAGE, "--pass: kernel %s has no backward pass", k->name);
     if (!o->c.algo || has_word(k->algos, o->c.algo)) return WSC_OK;
     if (!*k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);
     return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has %s, got \"%s\"", k->name, k->algos,
@@ -286,14 +346,13 @@ static enum wsc_err show_result(const struct mesh_options *o, const char *name,
     return app_show_files(&o->show, o->c.w, o->c.h, title);
 }
 
-static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
+static enum wsc_err run_on(struct mesh_options *o, const struct mesh_kernel *k,
+                           const struct hw *machine)
 {
-    const double tolerance = 1e-4; /* sums of a few thousand fp32 terms; the inputs are exact */
-    const struct mesh_kernel *k;
+    const double tolerance = 1e-4; /* sums of a few thousand fp32 terms */
+    const char *name = k->name;
     struct mesh_result r;
-    TRY(mesh_kernel_find(name, &k));
-    TRY(check_kernel(o, k));
-    fill_defaults(&o->c, name);
+    o->c.machine = machine;
     TRY(app_show_begin(&o->show, o->c.w, o->c.h));
     o->c.watch = o->show.watch;
     enum wsc_err rc = k->run(&o->c, &r);
@@ -302,6 +361,21 @@ static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
     if (r.max_error <= tolerance) return WSC_OK;
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
+}
+
+static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
+{
+    const struct app_config config = {0}; /* the built-in machine */
+    const struct mesh_kernel *k;
+    struct conf_cluster cluster;
+    const struct hw machine = {&cluster};
+    TRY(find_kernel(name, &k));
+    TRY(check_kernel(o, k));
+    fill_defaults(&o->c, name);
+    enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
+    if (!rc) rc = run_on(o, k, &machine);
+    conf_cluster_fini(&cluster);
+    return rc;
 }
 
 static enum wsc_err print_point(void *ctx, const struct mesh_point *p)

@@ -87,7 +87,7 @@ static void matrices_fini(struct matrices *m)
 
 static enum wsc_err linear(struct pe_case *c, struct matrices *m)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     struct pe_product p = {.n_parts = 1};
     TRY(pe_features_init(&m->in, (int)s->k, c->grid.w));
     TRY(pe_features_init(&m->out, (int)s->m, c->grid.w));
@@ -110,7 +110,7 @@ static enum wsc_err run_linear(struct pe_case *c)
 
 static enum wsc_err weight_gradient(struct pe_case *c, struct matrices *m)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     struct pe_weight_gradient p = {.n_samples = (int)s->samples, .ld = s->k};
     TRY(pe_features_init(&m->in, (int)s->k, c->grid.w));
     TRY(pe_features_init(&m->out, (int)s->m, c->grid.w));
@@ -304,8 +304,11 @@ static enum wsc_err angle_tiles(struct pe_case *c, const struct pe_features *f,
 
 static enum wsc_err rotary(struct pe_case *c, struct pe_features *f, float **x)
 {
-    const struct kernels_case_shape *k = c->shape;
+    const struct mesh_case *k = c->shape;
     struct pe_rotary r = {.back = k->backward};
+    if (k->head_dim % 2)
+        return WSC_RAISE(WSC_USAGE, "rotary: --head_dim %lld is odd, pairs need an even number",
+                         (long long)k->head_dim);
     TRY(pe_features_init_heads(f, (int)k->heads, (int)k->head_dim, c->grid.w, PE_PAIRS_ADJACENT));
     TRY(random_tile(c, &r.x, f, x));
     TRY(angle_tiles(c, f, &r));
@@ -373,7 +376,7 @@ static enum wsc_err check_sample(struct pe_case *c, struct attention *a, const s
 static enum wsc_err attend_sample(struct pe_case *c, struct attention *a,
                                   const struct pe_attention *p, int64_t b)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     const int64_t n = s->tokens * a->f.n;
     const struct pe_ref_attention ref = {.q = a->q + b * n,
                                          .k = a->k + b * n,
@@ -395,7 +398,7 @@ static enum wsc_err attend_sample(struct pe_case *c, struct attention *a,
 
 static enum wsc_err attention(struct pe_case *c, struct attention *a)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     struct pe_attention p = {.scale = 1 / sqrtf((float)s->head_dim)};
     TRY(pe_features_init_heads(&a->f, (int)s->heads, (int)s->head_dim, c->grid.w, PE_NO_PAIRS));
     TRY(attention_tiles(c, a, &p));
@@ -439,7 +442,7 @@ static enum wsc_err random_ids(struct pe_case *c, int64_t n, int64_t below, int3
 
 static enum wsc_err embedding(struct pe_case *c, struct embedding *e)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     const int64_t n = s->features, rows = rows_of(c);
     struct pe_table t = {.rows = s->vocab, .scale = 1, .n_samples = (int)s->samples};
     TRY(pe_features_init(&e->f, (int)n, c->grid.w));
@@ -498,7 +501,7 @@ static enum wsc_err write_numbers(struct pe_case *c, const struct pe_features *f
 
 static enum wsc_err entropy(struct pe_case *c, struct entropy *e)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     const int64_t rows = rows_of(c), n = s->vocab;
     struct pe_grid *g = &c->grid;
     int tokens;
@@ -539,59 +542,20 @@ static enum wsc_err run_entropy(struct pe_case *c)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static const struct row {
-    struct kernels_case about;
-    enum wsc_err (*run)(struct pe_case *c);
-} table[] = {
-    {{"linear", "", "--tokens --samples --m --k",
-      "Y = X W', W (m, k) streamed in, X and Y stay on the PEs", false},
-     run_linear},
-    {{"wgrad", "", "--tokens --samples --m --k", "dW (m, k) = dY' X, summed over tokens, leaves",
-      false},
-     run_weight_gradient},
-    {{"layernorm", "", "--tokens --samples --features", "normalise over features", true},
-     run_layernorm},
-    {{"rmsnorm", "", "--tokens --samples --features", "the same without the mean", true},
-     run_rmsnorm},
-    {{"softmax", "", "--tokens --samples --features", "over features", true}, run_softmax},
-    {{"gelu", "erf tanh", "--tokens --samples --features", "elementwise", true}, run_gelu},
-    {{"silu", "", "--tokens --samples --features", "elementwise", true}, run_silu},
-    {{"rotary", "", "--tokens --samples --heads --head_dim", "turn adjacent pairs by position",
-      true},
-     run_rotary},
-    {{"attention", "", "--tokens --samples --heads --head_dim", "causal, head by head", true},
-     run_attention},
-    {{"embedding", "", "--tokens --samples --features --vocab",
-      "rows of a streamed table; backward: sums of rows", true},
-     run_embedding},
-    {{"cross_entropy", "", "--tokens --samples --vocab", "loss of logits, and their gradient", true},
-     run_entropy},
-};
-enum { N_ROWS = sizeof table / sizeof *table };
-
-const struct kernels_case *kernels_case_at(int i)
+static enum wsc_err check_shape(const struct mesh_case *s)
 {
-    return i >= 0 && i < N_ROWS ? &table[i].about : NULL;
-}
-
-static enum wsc_err check_shape(const struct kernels_case *k, const struct kernels_case_shape *s)
-{
-    if (s->backward && !k->has_backward)
-        return WSC_RAISE(WSC_USAGE, "%s: there is no backward pass", k->name);
-    if (!strcmp(k->name, "rotary") && s->head_dim % 2)
-        return WSC_RAISE(WSC_USAGE, "rotary: --head_dim %lld is odd, pairs need an even number",
-                         (long long)s->head_dim);
-    if (!s->algo || !*s->algo) return WSC_OK;
-    if (!strcmp(k->name, "gelu") && (!strcmp(s->algo, "erf") || !strcmp(s->algo, "tanh")))
-        return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--algo %s: no such algorithm of %s", s->algo, k->name),
-                        "wsc mesh list shows those of each kernel");
+    enum { MOST = 1 << 16 };
+    const int64_t rows = s->tokens * s->samples;
+    if (rows > MOST)
+        return WSC_RAISE(WSC_USAGE, "--tokens, --samples: %lld tokens in all, expected at most %d",
+                         (long long)rows, MOST);
+    return WSC_OK;
 }
 
 /* What the closed forms ask about a model. */
 static void fill_model(struct pe_case *c)
 {
-    const struct kernels_case_shape *s = c->shape;
+    const struct mesh_case *s = c->shape;
     c->model = (struct model){.C = s->features,
                               .F = s->features,
                               .H = s->heads,
@@ -600,40 +564,84 @@ static void fill_model(struct pe_case *c)
                               .head_dim = s->head_dim,
                               .nonlinearity = CONF_GELU,
                               .format = NUM_FP32};
-    if (s->heads && s->head_dim && !s->features) c->model.C = s->heads * s->head_dim;
 }
 
-enum wsc_err kernels_case_run(const struct kernels_case *k, const struct kernels_case_shape *s,
-                              const struct hw *hw, struct mesh_result *r)
+/* One run; its watch sees program number @p watched, *@p longest tells which took most cycles. */
+static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
+                             enum wsc_err (*run)(struct pe_case *c), int watched, int *longest)
 {
+    const struct hw *hw = s->machine;
     struct conf_cluster cluster = *hw->cluster;
     const struct hw machine = {&cluster};
-    const struct row *row = table;
     struct pe_case c = {.shape = s, .result = r};
     *r = (struct mesh_result){.algo = s->algo ? s->algo : "", .form = -1};
-    while (&row->about != k)
-        row++;
-    TRY(check_shape(k, s));
-    cluster.wafer.pe_cols = s->mesh.w;
-    cluster.wafer.pe_rows = s->mesh.h;
+    cluster.wafer.pe_cols = s->w;
+    cluster.wafer.pe_rows = s->h;
     fill_model(&c);
     kernels_cycles_layout(&c.layout, &machine, &c.model, 1, s->samples);
-    double start = wsc_clock_s();
-    enum wsc_err rc = pe_grid_init(&c.grid, &s->mesh, s->tokens, (int)s->samples);
+    const double start = wsc_clock_s();
+    const struct mesh_config config = {.w = s->w, .h = s->h, .arch = s->arch};
+    enum wsc_err rc = pe_grid_init(&c.grid, &config, s->tokens, (int)s->samples);
     c.grid.exp_cycles = (int)cluster.wafer.exp_cycles;
     c.grid.divide_cycles = (int)cluster.wafer.divide_cycles;
-    if (!rc) rc = row->run(&c);
+    c.grid.watch = watched < 0 ? NULL : s->watch;
+    c.grid.watched = watched;
+    if (!rc) rc = run(&c);
     r->stats = c.grid.total;
     r->host_seconds = wsc_clock_s() - start;
     r->words = s->tokens * s->samples;
+    *longest = c.grid.longest;
     pe_grid_fini(&c.grid);
     return rc;
 }
 
-enum wsc_err kernels_case_find(const char *name, const struct kernels_case **out)
+/* A kernel of several programs is watched in its longest one, known from a first run. */
+static enum wsc_err run_case(const struct mesh_case *s, struct mesh_result *r,
+                             enum wsc_err (*run)(struct pe_case *c))
 {
-    *out = NULL;
-    for (int i = 0; i < N_ROWS && !*out; i++)
-        if (!strcmp(name, table[i].about.name)) *out = &table[i].about;
-    return *out ? WSC_OK : WSC_RAISE(WSC_USAGE, "%s: no such kernel", name);
+    int longest;
+    TRY(check_shape(s));
+    TRY(run_once(s, r, run, -1, &longest));
+    return s->watch ? run_once(s, r, run, longest, &longest) : WSC_OK;
+}
+
+/* Name, function, algorithms, options, summary. */
+#define KERNEL_MAP(XX)                                                                             \
+    XX("linear", run_linear, "", "--tokens --samples --m --k",                                     \
+       "Y = X W', W (m, k) streamed in; X and Y stay on the PEs")                                  \
+    XX("wgrad", run_weight_gradient, "", "--tokens --samples --m --k",                             \
+       "dW (m, k) = dY' X, summed over tokens, leaves at the edge")                                \
+    XX("layernorm", run_layernorm, "", "--tokens --samples --features --pass", "over features")    \
+    XX("rmsnorm", run_rmsnorm, "", "--tokens --samples --features --pass",                         \
+       "the same without the mean")                                                                \
+    XX("softmax", run_softmax, "", "--tokens --samples --features --pass", "over features")        \
+    XX("gelu", run_gelu, "erf tanh", "--tokens --samples --features --pass", "elementwise")        \
+    XX("silu", run_silu, "", "--tokens --samples --features --pass", "elementwise")                \
+    XX("rotary", run_rotary, "", "--tokens --samples --heads --head_dim --pass",                   \
+       "turn adjacent pairs of features by position")                                              \
+    XX("attention", run_attention, "", "--tokens --samples --heads --head_dim --pass",             \
+       "causal, head by head")                                                                     \
+    XX("embedding", run_embedding, "", "--tokens --samples --features --vocab --pass",             \
+       "rows of a streamed table; backward: sums of rows")                                         \
+    XX("cross_entropy", run_entropy, "", "--tokens --samples --vocab --pass",                      \
+       "loss of logits; backward: their gradient")
+
+#define XX(name, function, algos, options, summary)                                                \
+    static enum wsc_err case_##function(const struct mesh_case *s, struct mesh_result *r)          \
+    {                                                                                              \
+        return run_case(s, r, function);                                                           \
+    }
+KERNEL_MAP(XX)
+#undef XX
+
+static const struct mesh_kernel table[] = {
+#define XX(name, function, algos, options, summary)                                                \
+    {name, algos, options, summary, case_##function},
+    KERNEL_MAP(XX)
+#undef XX
+};
+
+const struct mesh_kernel *kernels_mesh_kernel_at(int i)
+{
+    return i >= 0 && i < (int)(sizeof table / sizeof *table) ? &table[i] : NULL;
 }

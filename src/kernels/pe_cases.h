@@ -6,7 +6,7 @@
 
 /** One run of one kernel. */
 struct pe_case {
-    const struct kernels_case_shape *shape;
+    const struct mesh_case *shape;
     struct mesh_result *result;
     struct pe_grid grid;
     struct layout layout; /**< for closed forms */

@@ -212,7 +212,13 @@ enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn)
 
 enum wsc_err pe_run(struct pe_grid *g)
 {
+    mesh_watch_attach(g->m, g->n_programs == g->watched ? g->watch : NULL);
     TRY(mesh_run(g->m, &g->stats));
+    if (g->stats.cycles > g->longest_cycles) {
+        g->longest_cycles = g->stats.cycles;
+        g->longest = g->n_programs;
+    }
+    g->n_programs++;
     g->total.cycles += g->stats.cycles;
     g->total.wavelets += g->stats.wavelets;
     g->total.wavelet_hops += g->stats.wavelet_hops;

@@ -72,6 +72,10 @@ struct pe_grid {
     void *program;           /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats; /**< of the last program */
     struct mesh_stats total; /**< of all programs */
+    int n_programs, longest; /**< run so far; number of the one that took most cycles */
+    int64_t longest_cycles;
+    struct mesh_watch *watch; /**< borrowed; sees program number `watched` */
+    int watched;
 };
 /** @param config  w, h, arch of the fabric */
 enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,

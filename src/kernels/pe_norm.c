@@ -207,7 +207,8 @@ void pe_rotate(struct pe_script *s, const struct pe_rotary *r)
 {
     const struct pe_view even = {PE_VIEW_TILE, r->x.address, 0, 2, 0};
     const struct pe_view odd = {PE_VIEW_TILE, r->x.address, 1, 2, 0};
-    const struct pe_view cosine = pe_tile_view(&r->cosine), sine = pe_tile_view(&r->sine);
+    const struct pe_view cosine = {PE_VIEW_TILE, r->cosine.address, 0, 2, 0};
+    const struct pe_view sine = {PE_VIEW_TILE, r->sine.address, 0, 2, 0};
     const struct pe_view t = pe_tile_view(&r->tmp);
     struct pe_view u = t; /* the other half of tmp */
     u.row0 = r->x.f->slots / 2;

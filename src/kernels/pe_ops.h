@@ -46,10 +46,9 @@ void pe_softmax_backward(struct pe_grid *g, struct pe_script *s, const struct pe
                          const struct pe_tile *dy, int tokens);
 
 /** Turn pairs of features (Su et al. 2021): slots 2 i and 2 i + 1 by the angle whose cosine and
- *  sine lie in row i of the tables; @p back turns the other way, which is the gradient. */
+ *  sine lie in slot 2 i of the tables; @p back turns the other way, which is the gradient. */
 struct pe_rotary {
-    struct pe_tile x, cosine, sine; /**< tables: half as many rows as x, or more */
-    struct pe_tile tmp;             /**< as many rows as x */
+    struct pe_tile x, cosine, sine, tmp;
     bool back;
 };
 void pe_rotate(struct pe_script *s, const struct pe_rotary *r);
