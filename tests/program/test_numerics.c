@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `--numerics mesh`: a GPT whose every kernel runs wavelet by wavelet, on any number of systems,
+ * ranks and threads, beside the same run on the host. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEPS = 3, KERNELS = 15 };
+
+static const char model[] =
+    "--set model.hidden_size=16 --set model.num_heads=2 --set model.filter_size=32 "
+    "--set model.num_hidden_layers=1 --set train_input.batch_size=3 "
+    "--set eval_input.batch_size=2 "
+    "--set cluster.wafer.pe_cols=6 --set cluster.wafer.pe_rows=5 "
+    "--set runconfig.checkpoint_steps=0";
+
+/* The folder of the run, NULL when it failed. */
+static const char *train(const char *before, const char *options, struct job_metrics *m)
+{
+    const char *dir = job_path("numerics");
+    if (!spawn_ok("%s %s %s --max_steps %d --model_dir %s %s", before, job_tiny(), model, STEPS,
+                  dir, options))
+        return NULL;
+    return job_read(dir, m) && m->n == STEPS ? dir : NULL;
+}
+
+static const char *reference(struct job_metrics *m)
+{
+    const char *dir = train("", "--numerics mesh --num_csx 2", m);
+    CU_ASSERT_FATAL(dir != NULL);
+    return dir;
+}
+
+TEST(numerics, mesh_and_host_agree)
+{
+    struct job_metrics host, mesh;
+    (void)reference(&mesh);
+    CU_ASSERT_FATAL(train("", "--numerics host --num_csx 2", &host) != NULL);
+    for (int i = 0; i < STEPS; i++) {
+        T_NEAR(strtod(mesh.step[i].loss, NULL), strtod(host.step[i].loss, NULL), 1e-5);
+        T_NEAR(strtod(mesh.step[i].grad_norm, NULL), strtod(host.step[i].grad_norm, NULL), 1e-4);
+        CU_ASSERT(mesh.step[i].step_time_ps != host.step[i].step_time_ps); /* counted, not formed */
+    }
+}
+
+TEST(numerics, mesh_values_on_any_number_of_systems_ranks_and_threads)
+{
+    struct job_metrics two, m;
+    (void)reference(&two);
+    static const char *const before[] = {"", "mpirun --quiet -n 3", "OMP_NUM_THREADS=2"};
+    static const char *const options[] = {"--num_csx 1", "--num_csx 2", "--num_csx 2"};
+    for (int i = 0; i < 3; i++) {
+        char all[64];
+        (void)snprintf(all, sizeof all, "--numerics mesh %s", options[i]);
+        CU_ASSERT_FATAL(train(before[i], all, &m) != NULL);
+        CU_ASSERT(job_same_values(&m, &two));
+        if (i) CU_ASSERT(job_same_times(&m, &two));
+    }
+}
+
+/* performance.json lists what was counted beside the closed forms. */
+TEST(numerics, mesh_tells_the_cycles_of_each_kernel)
+{
+    struct job_metrics m;
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/performance.json", reference(&m));
+    json_t *json = json_load_file(path, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    T_STR(json_string_value(json_object_get(json, "numerics")), "mesh");
+    const json_t *kernels = json_object_get(json, "kernels");
+    T_EQ(json_array_size(kernels), KERNELS);
+    json_int_t cycles = 0, ps = 0;
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *k = json_array_get(kernels, i);
+        CU_ASSERT(json_integer_value(json_object_get(k, "calls")) > 0);
+        CU_ASSERT(json_integer_value(json_object_get(k, "closed_form_cycles")) > 0);
+        cycles += json_integer_value(json_object_get(k, "cycles"));
+        ps += json_integer_value(json_object_get(k, "time_ps"));
+    }
+    CU_ASSERT(cycles > 0);
+    /* The wafer that counted most computed all its cycles within the run's time. */
+    CU_ASSERT(ps <= json_integer_value(json_object_get(json, "virtual_time_ps")));
+    json_decref(json);
+}
+
+TEST(numerics, mesh_evaluates_and_generates)
+{
+    struct job_metrics m;
+    const char *dir = job_path("numerics");
+    CU_ASSERT_FATAL(spawn_ok("%s %s --set runconfig.checkpoint_steps=2 --max_steps 2 --model_dir %s",
+                             job_tiny(), model, dir));
+    CU_ASSERT(job_read(dir, &m));
+    struct spawn_result host, mesh;
+    spawn_run(&host, "%s %s --mode eval --model_dir %s --set runconfig.eval_steps=1 2>&1",
+              job_tiny(), model, dir);
+    spawn_run(&mesh,
+              "%s %s --mode eval --model_dir %s --set runconfig.eval_steps=1 --numerics mesh 2>&1",
+              job_tiny(), model, dir);
+    T_EQ(mesh.status, 0);
+    const char *a = strstr(host.out, "Avg Eval Loss: "), *b = strstr(mesh.out, "Avg Eval Loss: ");
+    CU_ASSERT_FATAL(a && b);
+    T_NEAR(strtod(b + 15, NULL), strtod(a + 15, NULL), 1e-5);
+    spawn_free(&host);
+    spawn_free(&mesh);
+    static const char prompt[] =
+        "--mode generate --prompt 'The ' --max_new_tokens 2 --temperature 0";
+    spawn_run(&host, "%s %s %s --model_dir %s", job_tiny(), model, prompt, dir);
+    spawn_run(&mesh, "%s %s %s --model_dir %s --numerics mesh", job_tiny(), model, prompt, dir);
+    T_EQ(mesh.status, 0);
+    T_STR(mesh.out, host.out);
+    spawn_free(&host);
+    spawn_free(&mesh);
+}
