@@ -155,7 +155,7 @@ int64_t mesh_dsd_length(const struct mesh_dsd *d)
 {
     int64_t n = 1;
     for (int i = 0; i < d->n_dims; i++)
-        n *= d->len[i];
+        if (__builtin_mul_overflow(n, (int64_t)d->len[i], &n)) return INT64_MAX;
     return n;
 }
 
@@ -219,6 +219,7 @@ void mesh_vector(struct mesh_pe *pe, const struct mesh_op *op, int64_t n)
 {
     const struct mesh_code_info *info = &mesh_code_info[op->code];
     int bytes = mesh_type_bytes(info->type[0]);
+    if (!n) return; /* there may be no memory yet */
     pe->m->stats.elements += n;
     if (plain_single(pe, op, n)) return;
     if (op->code == MESH_MAP) {

@@ -187,7 +187,8 @@ struct mesh {
 
 /* mesh.c */
 enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r);
-enum wsc_err mesh_check_colour(int colour);
+/* @p at names the place in the message. */
+enum wsc_err mesh_check_colour(struct mesh_rect at, int colour);
 static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
     return &m->pe[(int64_t)y * m->config.w + x];
@@ -252,6 +253,8 @@ static inline int mesh_type_bytes(char type)
 }
 int64_t mesh_dsd_length(const struct mesh_dsd *d);
 
-/* deadlock.c: what is left when nothing moves any more */
+/* deadlock.c: what is left when nothing moves any more, and who still moves at the limit */
 enum wsc_err mesh_check_end(struct mesh *m);
+/* OK when all ended just then. */
+enum wsc_err mesh_check_limit(struct mesh *m);
 #endif
