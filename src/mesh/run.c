@@ -207,19 +207,22 @@ static enum wsc_err start(struct mesh *m)
     return WSC_OK;
 }
 
-enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+static enum wsc_err all_cycles(struct mesh *m)
 {
-    TRY(start(m));
     do {
-        if (m->now >= m->config.max_cycles) {
-            TRY(mesh_check_limit(m));
-            break;
-        }
+        if (m->now >= m->config.max_cycles) return mesh_check_limit(m);
         fire_timers(m);
         TRY(mesh_sources_cycle(m));
         TRY(mesh_routers_cycle(m));
         TRY(mesh_pes_cycle(m));
     } while (next_cycle(m));
+    return WSC_OK;
+}
+
+enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+{
+    TRY(start(m));
+    TRY(all_cycles(m));
     m->stats.cycles = m->last;
     *stats = m->stats;
     return mesh_check_end(m);
