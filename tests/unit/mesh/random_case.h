@@ -91,6 +91,7 @@ struct random_case {
     int64_t max_cycles;
     int colour[CASE_COLOURS], n_colours;
     bool legal;                    /* nothing in it is refused, though PEs may wait for ever */
+    bool must_end;                 /* legal, and no task waits for a wavelet */
     bool odd_rect;                 /* holds a rectangle that depends on the size of the fabric */
     bool west, east, north, south; /* a wavelet enters or leaves there */
     int n_steps, n_actions, n_edges;

@@ -290,7 +290,7 @@ static void add_queues(struct random_case *c, struct tree *t, int ci)
             s->arg = out;
         }
         if (!(t->tx[pe] & MESH_RAMP)) continue;
-        t->taker[pe] = t->loose || chance(c, 50) ? BY_TASK : BY_OP;
+        t->taker[pe] = t->loose || c->must_end || chance(c, 50) ? BY_TASK : BY_OP;
         struct step *s = add_step(c, SET_INPUT, rect_of(c, pe));
         s->colour = c->colour[ci];
         s->arg = in;
@@ -351,7 +351,7 @@ static void add_memory_op(struct random_case *c)
         op->c = chance(c, 50) ? mesh_bits(0x3C003F80) : draw_array(c, 1);
     op->map = op->code == MESH_MAP ? half_of_both : NULL;
     op->map_cycles = op->code == MESH_MAP ? (uint16_t)(1 + draw(c, 9)) : 0;
-    if (chance(c, 10)) op->activate = FIRST_TASK + SLOT_NEXT + 1;
+    if (!c->must_end && chance(c, 10)) op->activate = FIRST_TASK + SLOT_NEXT + 1;
 }
 
 static void add_small_action(struct random_case *c)
@@ -370,7 +370,7 @@ static void add_small_action(struct random_case *c)
         a->value = draw(c, 1000);
         return;
     case 3:
-        add_action(c, DO_JOIN)->arg = 1 + draw(c, MESH_THREADS);
+        if (!c->must_end) add_action(c, DO_JOIN)->arg = 1 + draw(c, MESH_THREADS);
         return;
     default:
         add_memory_op(c);
@@ -389,9 +389,9 @@ static void add_control(struct random_case *c, int colour, int thread)
  */
 static void add_sends(struct random_case *c, const struct tree *t, int pe, int ci)
 {
-    int thread = chance(c, 50) ? 0 : 1 + ci, parts = 0;
+    int thread = !c->must_end && chance(c, 50) ? 0 : 1 + ci, parts = 0;
     for (int left = t->sends[pe]; left > 0;) {
-        int n = chance(c, 60) || ++parts == MAX_PARTS ? left : 1 + draw(c, left);
+        int n = c->must_end || chance(c, 60) || ++parts == MAX_PARTS ? left : 1 + draw(c, left);
         struct mesh_op *op = &add_action(c, DO_OP)->op;
         op->code = chance(c, 80) ? MESH_FMOVS : MESH_FADDS;
         op->thread = (uint8_t)thread;
@@ -521,8 +521,11 @@ static void draw_legal(struct random_case *c)
     }
     for (int ci = 0; ci < c->n_colours; ci++) {
         add_routes(c, &d.tree[ci], ci);
-        add_queues(c, &d.tree[ci], ci);
+        /* A task waits before it issues the next operation of a busy thread. */
+        c->must_end &= !d.tree[ci].control && !d.tree[ci].n_inputs;
     }
+    for (int ci = 0; ci < c->n_colours; ci++)
+        add_queues(c, &d.tree[ci], ci);
     struct step *s = add_step(c, SET_COPY_IN, (struct mesh_rect){0, 0, c->w, c->h});
     s->n = CASE_BYTES;
     add_tasks(c);
@@ -535,6 +538,7 @@ void case_draw(struct random_case *c, uint64_t seed)
     c->seed = seed;
     draw_fabric(c);
     c->legal = seed % 5 == 1 || seed % 5 == 2;
+    c->must_end = seed % 5 == 1;
     if (seed % 5 == 0) {
         draw_wild(c);
         return;

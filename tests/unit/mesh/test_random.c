@@ -221,6 +221,7 @@ static void check_case(const struct random_case *c)
     if (!e) broken(c, "an end that is not in the list", first.text, "");
     if (c->legal && first.rc && first.rc != WSC_DEADLOCK)
         broken(c, "a legal case is refused", first.text, "");
+    if (c->must_end && first.rc) broken(c, "a case that must end does not", first.text, "");
     if (first.placeless) broken(c, "an error names no PE", first.placeless_text, "");
     check_model(c, &log, &first);
     case_run(c, &as_drawn, &again, &again_log);
