@@ -23,10 +23,10 @@ void mesh_router_wake(struct mesh *m, int64_t router)
 
 bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side)
 {
-    /* A place that is left in this cycle is free in the next one.  A switch that moves opens its
-     * new input to a neighbour in the next one too; the own PE comes after all routers. */
+    /* A place that is left in this cycle is free in the next one, and a switch that moves opens
+     * then. */
     int left_now = ch->popped == (uint32_t)(m->now + 1);
-    int rx = left_now && side != MESH_RAMP ? ch->rx_before : ch->rx;
+    int rx = left_now ? ch->rx_before : ch->rx;
     return (rx & side) && ch->n + left_now < MESH_FIFO;
 }
 
