@@ -93,6 +93,16 @@ static double add_to_odd(double a, double b)
     return double_of((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
+/* IEEE 754-2019 maximumNumber: a number rather than NaN, +0 rather than -0.  C's fmax leaves the
+ * zeros to the host. */
+static double larger(double a, double b)
+{
+    if (isnan(a)) return b;
+    if (isnan(b)) return a;
+    if (a == b) return signbit(a) ? b : a;
+    return a > b ? a : b;
+}
+
 /* ---- one element ----------------------------------------------------------------------------- */
 
 static uint32_t alu_single(int code, float a, float b, float c)
@@ -106,7 +116,7 @@ static uint32_t alu_single(int code, float a, float b, float c)
     case MESH_FMULS:
         return float_bits(a * b);
     case MESH_FMAXS:
-        return float_bits(fmaxf(a, b));
+        return float_bits((float)larger(a, b));
     case MESH_FMACS:
     case MESH_FMACHS:
         return float_bits(fmaf(b, c, a));
@@ -125,7 +135,7 @@ static double alu_half(int code, double a, double b, double c)
     case MESH_FMULH:
         return a * b; /* at most 22 digits: exact */
     case MESH_FMAXH:
-        return fmax(a, b);
+        return larger(a, b);
     case MESH_FMACH:
         return add_to_odd(a, b * c);
     default:
