@@ -116,17 +116,54 @@ TEST(mesh_router, the_ramp_takes_one_wavelet_a_cycle)
     route(&s, at(1, 0), 2, MESH_EAST, MESH_RAMP);
     sends(&s, at(0, 0), 2, 1);
     sends(&s, at(2, 0), 2, 2);
-    hears(&s, at(1, 0), 0, 1, probe);
-    hears(&s, at(1, 0), 1, 2, probe);
+    for (uint8_t i = 0; i < 2; i++) {
+        hears(&s, at(1, 0), i, 1 + i, NULL);
+        s.op[i] = (struct mesh_op){
+            .code = MESH_FMOVS, .thread = 1 + i, .dst = mesh_mem(0, 2), .a = mesh_in(1 + i, 2)};
+    }
+    s.op[1].activate = DONE + 1;
+    s.n_ops = 2;
+    task(&s, at(1, 0), DONE, probe);
     starts(&s, at(0, 0), send_1);
-    task(&s, at(2, 0), GO, send_2);
-    ok(mesh_start(s.m, at(2, 0), GO));
+    starts(&s, at(1, 0), issue_ops);
+    starts(&s, at(2, 0), send_2);
     scene_run(&s);
-    /* Both first words are there in cycle 4, both second ones in 5; the ramp carries one in each
-     * of the cycles 4 to 7. */
-    T_EQ(s.n_seen, 4);
-    for (int i = 0; i < 4; i++)
-        T_EQ(s.seen[i].cycle, 6 + i);
+    /* Both first words are there in cycle 4, both second ones in 5.  Colour 1 chooses first in 4
+     * and 5, so colour 2 goes down the ramp in 6 and 7; its last word is received in 9. */
+    T_EQ(s.n_seen, 1);
+    T_EQ(s.seen[0].cycle, 10);
+    scene_end(&s);
+}
+
+static enum wsc_err probe_west(struct mesh_pe *pe, uint32_t data)
+{
+    return probe(pe, 100 + data);
+}
+
+TEST(mesh_router, output_queues_take_turns_at_the_ramp)
+{
+    struct scene s;
+    scene_init(&s, 3, 1, MESH_WSE2);
+    count_up(&s, at(1, 0), 6);
+    route(&s, at(1, 0), 1, MESH_RAMP, MESH_EAST);
+    route(&s, at(1, 0), 2, MESH_RAMP, MESH_WEST);
+    route(&s, at(2, 0), 1, MESH_WEST, MESH_RAMP);
+    route(&s, at(0, 0), 2, MESH_EAST, MESH_RAMP);
+    hears(&s, at(2, 0), 0, 1, probe);
+    hears(&s, at(0, 0), 0, 2, probe_west);
+    for (uint8_t i = 0; i < 2; i++) {
+        sends(&s, at(1, 0), 2 + i, 1 + i);
+        s.op[i] = (struct mesh_op){
+            .code = MESH_FMOVS, .thread = 1 + i, .dst = mesh_out(1 + i, 6), .a = mesh_mem(0, 6)};
+    }
+    s.n_ops = 2;
+    starts(&s, at(1, 0), issue_ops);
+    scene_run(&s);
+    /* Two words a cycle are executed, one of each colour; the ramp carries colour 1 in cycles 1, 3,
+     * 5 .., colour 2 in 2, 4, 6 ..; router 2 later, neighbour 1, PE 2. */
+    T_EQ(s.n_seen, 12);
+    for (int i = 0; i < 12; i++)
+        T_SEEN(&s, i, 6 + i, i / 2 + i % 2 * 100);
     scene_end(&s);
 }
 
