@@ -148,8 +148,8 @@ static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
         if (!mark[i] && waits(m, i, &w)) found = find_cycle(m, mark, i, &on_cycle);
     if (found) name_cycle(m, text, on_cycle);
     wsc_free(mark);
-    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld PEs wait: %s",
-                     (long long)m->now, (long long)n, text);
+    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld %s: %s", (long long)m->now,
+                     (long long)n, n == 1 ? "PE waits" : "PEs wait", text);
 }
 
 static enum wsc_err check_threads(struct mesh *m)
@@ -203,7 +203,7 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
 static bool is_busy(const struct mesh *m, int64_t i)
 {
     const struct mesh_pe *pe = &m->pe[i];
-    return pe->threads || pe->in_used || pe->out_used || pe->waits_until >= m->now ||
+    return pe->threads || pe->in_used || pe->out_used || pe->waits_until > m->config.max_cycles ||
            pe->next_todo < pe->n_todo || pe->activated & ~pe->blocked || m->router[i].waiting;
 }
 
@@ -225,8 +225,9 @@ enum wsc_err mesh_check_limit(struct mesh *m)
     }
     if (first < 0) return WSC_OK;
     return WSC_RAISE(WSC_DEADLOCK,
-                     "mesh: still busy after %lld cycles: PE (%d, %d), %lld PEs in all",
-                     (long long)m->config.max_cycles, m->pe[first].x, m->pe[first].y, (long long)n);
+                     "mesh: still busy after %lld cycles: PE (%d, %d), %lld %s in all",
+                     (long long)m->config.max_cycles, m->pe[first].x, m->pe[first].y, (long long)n,
+                     n == 1 ? "PE" : "PEs");
 }
 
 enum wsc_err mesh_check_end(struct mesh *m)
