@@ -11,6 +11,18 @@ void ok(enum wsc_err rc)
     T_OK(rc);
 }
 
+void expect_eq(long long a, long long b, const char *what, const char *file, int line)
+{
+    CU_ASSERT(test_eq(a, b, what, file, line));
+}
+
+void expect_seen(const struct scene *s, int i, int64_t cycle, uint32_t data, const char *file,
+                 int line)
+{
+    expect_eq(s->seen[i].cycle, cycle, "cycle", file, line);
+    expect_eq(s->seen[i].data, data, "data", file, line);
+}
+
 void scene_init(struct scene *s, int w, int h, enum mesh_arch arch)
 {
     memset(s, 0, sizeof *s);

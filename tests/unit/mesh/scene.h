@@ -55,10 +55,12 @@ enum wsc_err wait_first(struct mesh_pe *pe, uint32_t data);
 
 /* Words 0, 1, 2 .. in the memory of a PE, from address 0. */
 void count_up(struct scene *s, struct mesh_rect where, int n);
-/* Call i happened in @p cycle with @p data. */
-#define T_SEEN(s, i, wanted_cycle, wanted_data)                                                    \
-    do {                                                                                           \
-        T_EQ((s)->seen[i].cycle, wanted_cycle);                                                    \
-        T_EQ((s)->seen[i].data, wanted_data);                                                      \
-    } while (0)
+/* T_EQ as a call, so that it nests in loops; T_SEEN: call i happened in that cycle with that data.
+ */
+void expect_eq(long long a, long long b, const char *what, const char *file, int line);
+void expect_seen(const struct scene *s, int i, int64_t cycle, uint32_t data, const char *file,
+                 int line);
+#define EQ(a, b) expect_eq((long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__)
+#define T_SEEN(s, i, cycle, data)                                                                  \
+    expect_seen(s, i, (int64_t)(cycle), (uint32_t)(data), __FILE__, __LINE__)
 #endif

@@ -25,7 +25,7 @@ static struct end {
     {"mesh: deadlock in cycle *; a cycle: *", 50, 0},
     {"mesh: deadlock in cycle * waits to send colour *", 50, 0},
     {"mesh: deadlock in cycle * waits for colour *", 100, 0},
-    {"mesh: still busy after 4000 cycles: PE (*, *), * PEs in all", 40, 0},
+    {"mesh: still busy after 4000 cycles: PE (*, *), * PE* in all", 40, 0},
     {"mesh: PEs (*, *) + * x * lie outside the fabric of * x *", 50, 0},
     {"mesh: a program runs once; mesh_clear makes room for the next", 8, 0},
     /* routes */

@@ -43,8 +43,8 @@ TEST(mesh_pe, depths_of_queues)
              * PE 0 in 103, the datapath in 104.  Set-up 4 on WSE-3. */
             enum mesh_arch a = (enum mesh_arch)arch;
             int room = out[arch][q % 6] + 8 + in[q] + (arch ? 3 : 2), setup = arch ? 4 : 0;
-            T_EQ(sender_ends(a, q % 6, q, room), setup + room - 1);
-            T_EQ(sender_ends(a, q % 6, q, room + 1), 104);
+            EQ(sender_ends(a, q % 6, q, room), setup + room - 1);
+            EQ(sender_ends(a, q % 6, q, room + 1), 104);
         }
     }
 }
@@ -77,10 +77,10 @@ TEST(mesh_pe, tasks_go_by_priority_then_by_number_one_a_cycle)
     for (int i = 0; i < 4; i++)
         ok(mesh_start(s.m, at(0, 0), (int[4]){20, 12, 30, 31}[i]));
     scene_run(&s);
-    T_EQ(s.n_seen, 4);
+    EQ(s.n_seen, 4);
     for (int i = 0; i < 4; i++)
         T_SEEN(&s, i, i, i + 1);
-    T_EQ(s.stats.cycles, 4);
+    EQ(s.stats.cycles, 4);
     scene_end(&s);
 }
 
@@ -99,8 +99,8 @@ TEST(mesh_pe, a_task_runs_to_completion)
     ok(mesh_task(s.m, at(0, 0), DONE, probe, MESH_HIGH));
     starts(&s, at(0, 0), activate_then_wait);
     scene_run(&s);
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 10); /* activated in 0, but the other one computes to the end of 9 */
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 10); /* activated in 0, but the other one computes to the end of 9 */
     scene_end(&s);
 }
 
@@ -120,8 +120,8 @@ TEST(mesh_pe, an_activation_is_not_counted)
     task(&s, at(0, 0), DONE, probe);
     starts(&s, at(0, 0), activate_twice);
     scene_run(&s);
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 3);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 3);
     scene_end(&s);
 }
 
@@ -150,8 +150,8 @@ TEST(mesh_pe, a_blocked_task_starts_when_it_is_unblocked)
     scene_run(&s);
     /* EXTRA starts in cycle 1, after GO; its wait ends with 7; in 8 it unblocks and DONE, the only
      * one left, starts. */
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 8);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 8);
     scene_end(&s);
 }
 
@@ -170,9 +170,9 @@ TEST(mesh_pe, an_operation_activates_and_unblocks_at_its_end)
     starts(&s, at(0, 0), issue_ops);
     scene_run(&s);
     /* 15 to set up, 5 words at two a cycle in 15, 16, 17; the task in 18. */
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 18);
-    T_EQ(s.stats.cycles, 19);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 18);
+    EQ(s.stats.cycles, 19);
     scene_end(&s);
 }
 
@@ -197,8 +197,8 @@ TEST(mesh_pe, an_operation_unblocks_at_its_end)
     s.n_ops = 1;
     starts(&s, at(0, 0), block_then_issue);
     scene_run(&s);
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 9 + 4);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 9 + 4);
     scene_end(&s);
 }
 
@@ -221,7 +221,7 @@ TEST(mesh_pe, data_and_control_tasks_get_the_payload)
     ok(mesh_task(s.m, at(0, 0), 40, probe, MESH_LOW));
     scene_run(&s);
     /* Enters in 0, router at 1, PE at 3; they stay in order. */
-    T_EQ(s.n_seen, 3);
+    EQ(s.n_seen, 3);
     for (int i = 0; i < 3; i++)
         T_SEEN(&s, i, 3 + i, w[i].data);
     scene_end(&s);
@@ -245,7 +245,7 @@ TEST(mesh_pe, queues_go_by_priority_of_their_task_then_by_number)
     scene_run(&s);
     /* All are there when the scalar code ends: colour 3 by priority, then queue 4, then 5. */
     static const uint32_t order[6] = {3, 3, 2, 2, 1, 1};
-    T_EQ(s.n_seen, 6);
+    EQ(s.n_seen, 6);
     for (int i = 0; i < 6; i++)
         T_SEEN(&s, i, 20 + i, order[i]);
     scene_end(&s);
@@ -277,7 +277,7 @@ TEST(mesh_pe, a_blocked_data_task_waits_and_its_words_stay)
     starts(&s, at(0, 0), block_7_then_wait);
     scene_run(&s);
     /* GO computes in 0 to 4, EXTRA in 5 to 16; in 17 it unblocks. */
-    T_EQ(s.n_seen, 2);
+    EQ(s.n_seen, 2);
     T_SEEN(&s, 0, 17, 21);
     T_SEEN(&s, 1, 18, 22);
     scene_end(&s);
@@ -297,12 +297,12 @@ TEST(mesh_pe, an_operation_takes_the_words_before_a_data_task)
     starts(&s, at(0, 0), issue_ops);
     scene_run(&s);
     /* Words are there from 3 on, one a cycle: the microthread takes three, the task the rest. */
-    T_EQ(s.n_seen, 2);
+    EQ(s.n_seen, 2);
     T_SEEN(&s, 0, 6, 4);
     T_SEEN(&s, 1, 7, 5);
     ok(mesh_copy_out(s.m, at(0, 0), 0, got, sizeof got));
     for (uint32_t i = 0; i < 3; i++)
-        T_EQ(got[i], i + 1);
+        EQ(got[i], i + 1);
     scene_end(&s);
 }
 
@@ -341,22 +341,22 @@ TEST(mesh_pe, width_and_set_up_of_every_operation)
         {MESH_FMACH, 4, 8, 16, 2, 1}, {MESH_FMACHS, 2, 4, 16, 2, 1}, {MESH_FS2H, 1, 4, 15, 1, 0},
         {MESH_FH2S, 1, 4, 15, 1, 0},
     };
-    T_EQ(sizeof rows / sizeof *rows, MESH_N_CODES - 1); /* all but @map */
+    EQ(sizeof rows / sizeof *rows, MESH_N_CODES - 1); /* all but @map */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         /* Byte 1028 lies two banks behind 1024. */
         struct mesh_op op = {
             .code = (uint8_t)rows[i].code, .dst = mesh_mem(0, 48), .a = mesh_mem(1024, 48)};
         if (rows[i].arrays == 2) op.b = mesh_mem(2052, 48);
         if (rows[i].numbers) op.c = mesh_bits(0);
-        T_EQ(cycles_of(MESH_WSE2, &op, 1), rows[i].setup + 48 / rows[i].wse2);
-        T_EQ(cycles_of(MESH_WSE3, &op, 1), rows[i].setup + 48 / rows[i].wse3);
+        EQ(cycles_of(MESH_WSE2, &op, 1), rows[i].setup + 48 / rows[i].wse2);
+        EQ(cycles_of(MESH_WSE3, &op, 1), rows[i].setup + 48 / rows[i].wse3);
     }
     struct mesh_op map = {.code = MESH_MAP,
                           .dst = mesh_mem(0, 48),
                           .a = mesh_mem(1024, 48),
                           .map = first,
                           .map_cycles = 3};
-    T_EQ(cycles_of(MESH_WSE2, &map, 1), 15 + 3 * 48);
+    EQ(cycles_of(MESH_WSE2, &map, 1), 15 + 3 * 48);
 }
 
 TEST(mesh_pe, a_cycle_that_is_not_full_counts_as_one)
@@ -364,7 +364,7 @@ TEST(mesh_pe, a_cycle_that_is_not_full_counts_as_one)
     for (int n = 0; n <= 9; n++) {
         struct mesh_op op = {.code = MESH_FMOVH, .dst = mesh_mem(0, n), .a = mesh_mem(1024, n)};
         /* Without elements an operation ends when it is set up, and does nothing else. */
-        T_EQ(cycles_of(MESH_WSE2, &op, 1), 15 + (n ? (n + 3) / 4 : 1));
+        EQ(cycles_of(MESH_WSE2, &op, 1), 15 + (n ? (n + 3) / 4 : 1));
     }
 }
 
@@ -382,17 +382,17 @@ TEST(mesh_pe, strides_limit_the_rate)
                         other = mesh_mem_strided(20000, 16, rows[i].stride);
         struct mesh_op from = {.code = MESH_FMOVH, .dst = plain, .a = other},
                        to = {.code = MESH_FMOVH, .dst = other, .a = plain};
-        T_EQ(cycles_of(MESH_WSE2, &from, 1), 15 + 16 / rows[i].wse2);
-        T_EQ(cycles_of(MESH_WSE3, &from, 1), 15 + 16 / rows[i].wse3);
-        T_EQ(cycles_of(MESH_WSE3, &to, 1), 15 + 16 / rows[i].wse3);
+        EQ(cycles_of(MESH_WSE2, &from, 1), 15 + 16 / rows[i].wse2);
+        EQ(cycles_of(MESH_WSE3, &from, 1), 15 + 16 / rows[i].wse3);
+        EQ(cycles_of(MESH_WSE3, &to, 1), 15 + 16 / rows[i].wse3);
     }
     /* Of several dimensions the last one counts. */
     struct mesh_dsd two = {.kind = MESH_DSD_MEMORY, .n_dims = 2, .len = {4, 4}, .stride = {8, 3}};
     struct mesh_op op = {.code = MESH_FMOVH, .dst = mesh_mem(4000, 16), .a = two};
-    T_EQ(cycles_of(MESH_WSE3, &op, 1), 15 + 2);
+    EQ(cycles_of(MESH_WSE3, &op, 1), 15 + 2);
     op.a.stride[0] = 3;
     op.a.stride[1] = 8;
-    T_EQ(cycles_of(MESH_WSE3, &op, 1), 15 + 16);
+    EQ(cycles_of(MESH_WSE3, &op, 1), 15 + 16);
 }
 
 TEST(mesh_pe, reads_of_the_same_bank_take_turns)
@@ -403,14 +403,14 @@ TEST(mesh_pe, reads_of_the_same_bank_take_turns)
                              .dst = mesh_mem(4000, 16),
                              .a = mesh_mem(0, 16),
                              .b = mesh_mem(1600 + 2 * bank, 16)};
-        T_EQ(cycles_of(MESH_WSE2, &op, 1), 9 + (bank % 4 ? 4 : 8));
+        EQ(cycles_of(MESH_WSE2, &op, 1), 9 + (bank % 4 ? 4 : 8));
         op.b.stride[0] = 3; /* unlike steps are not charged */
-        T_EQ(cycles_of(MESH_WSE2, &op, 1), 9 + 4);
+        EQ(cycles_of(MESH_WSE2, &op, 1), 9 + 4);
     }
     /* One read does not collide, whatever is written. */
     struct mesh_op one = {
         .code = MESH_FADDH, .dst = mesh_mem(1600, 16), .a = mesh_mem(0, 16), .b = mesh_bits(0)};
-    T_EQ(cycles_of(MESH_WSE2, &one, 1), 9 + 4);
+    EQ(cycles_of(MESH_WSE2, &one, 1), 9 + 4);
 }
 
 TEST(mesh_pe, microthreads_share_the_datapath)
@@ -423,16 +423,16 @@ TEST(mesh_pe, microthreads_share_the_datapath)
                                  .a = mesh_mem(1024, 10),
                                  .b = mesh_bits(0)};
     /* Ten elements of a whole cycle each: two and three operations take 20 and 30 cycles. */
-    T_EQ(cycles_of(MESH_WSE2, op, 1), 9 + 10);
+    EQ(cycles_of(MESH_WSE2, op, 1), 9 + 10);
     op[0].thread = 7;
-    T_EQ(cycles_of(MESH_WSE2, op, 2), 9 + 20);
-    T_EQ(cycles_of(MESH_WSE2, op, 3), 9 + 30);
+    EQ(cycles_of(MESH_WSE2, op, 2), 9 + 20);
+    EQ(cycles_of(MESH_WSE2, op, 3), 9 + 30);
     /* On the same thread one comes after the other, each with its set-up: 19 and 19. */
     op[1].thread = 7;
-    T_EQ(cycles_of(MESH_WSE2, op, 2), 2 * (9 + 10));
+    EQ(cycles_of(MESH_WSE2, op, 2), 2 * (9 + 10));
     /* The main thread waits for its own operation before it begins the next one. */
     op[0].thread = op[1].thread = 0;
-    T_EQ(cycles_of(MESH_WSE2, op, 2), 2 * (9 + 10));
+    EQ(cycles_of(MESH_WSE2, op, 2), 2 * (9 + 10));
 }
 
 TEST(mesh_pe, operations_of_a_whole_cycle_alternate)
@@ -453,7 +453,7 @@ TEST(mesh_pe, operations_of_a_whole_cycle_alternate)
     starts(&s, at(0, 0), issue_ops);
     scene_run(&s);
     /* Thread 1 in cycles 0, 2, 4, 6, thread 2 in 1, 3, 5, 7; each word arrives 6 later. */
-    T_EQ(s.n_seen, 8);
+    EQ(s.n_seen, 8);
     for (int i = 0; i < 8; i++)
         T_SEEN(&s, i, 6 + i, 1 + i % 2);
     scene_end(&s);
@@ -478,7 +478,7 @@ TEST(mesh_pe, an_operation_on_the_fabric_moves_one_wavelet_a_cycle)
         /* fmovs could move two or four words a cycle in memory.  WSE-2: the last is executed in 8,
          * in router 1 at 12, received in 14.  WSE-3: set up 4, executed in 12, routers 15 and 17,
          * received in 20. */
-        T_EQ(s.seen[0].cycle, arch ? 21 : 15);
+        EQ(s.seen[0].cycle, arch ? 21 : 15);
         scene_end(&s);
     }
 }
@@ -503,8 +503,8 @@ TEST(mesh_pe, a_join_waits_for_one_microthread)
     starts(&s, at(0, 0), join_then_probe);
     scene_run(&s);
     /* 15 + 5 cycles; in 20 the join has ended and the scalar code begins, in 22 the task. */
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 22);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 22);
     scene_end(&s);
 }
 
@@ -531,10 +531,10 @@ TEST(mesh_pe, operations_of_a_task_are_carried_out_in_order)
     starts(&s, at(0, 0), two_after_each_other);
     scene_run(&s);
     T_SEEN(&s, 0, 0, 7);
-    T_EQ(s.stats.cycles, 2 * 16);
+    EQ(s.stats.cycles, 2 * 16);
     ok(mesh_copy_out(s.m, at(0, 0), 0, got, sizeof got));
     for (int i = 0; i < 3; i++)
-        T_EQ(got[i], 5);
+        EQ(got[i], 5);
     scene_end(&s);
 }
 
@@ -558,6 +558,6 @@ TEST(mesh_pe, an_array_of_four_dimensions)
     scene_run(&s);
     ok(mesh_copy_out(s.m, at(0, 0), 2000, got, sizeof got));
     for (int i = 0; i < 12; i++)
-        T_EQ(got[i], expected[i]);
+        EQ(got[i], expected[i]);
     scene_end(&s);
 }

@@ -29,12 +29,12 @@ TEST(mesh_router, a_hop_takes_the_same_in_all_directions)
         scene_run(&s);
         /* WSE-2: router 3, next 4, PE 6.  WSE-3: executed in 4, router 7, next 9, PE 12.  One
          * wavelet was sent, four crossed a link. */
-        T_EQ(s.n_seen, 4);
+        EQ(s.n_seen, 4);
         for (int i = 0; i < 4; i++)
-            T_EQ(s.seen[i].cycle, arch ? 12 : 6);
-        T_EQ(s.stats.wavelets, 1);
-        T_EQ(s.stats.wavelet_hops, 4);
-        T_EQ(s.stats.cycles, arch ? 13 : 7);
+            EQ(s.seen[i].cycle, arch ? 12 : 6);
+        EQ(s.stats.wavelets, 1);
+        EQ(s.stats.wavelet_hops, 4);
+        EQ(s.stats.cycles, arch ? 13 : 7);
         scene_end(&s);
     }
 }
@@ -53,10 +53,10 @@ TEST(mesh_router, a_row_hears_word_by_word)
         starts(&s, at(0, 0), send_1);
         scene_run(&s);
         /* Word i at PE x: WSE-2 3 + x + 2 + i, WSE-3 7 + 2 x + 3 + i. */
-        T_EQ(s.n_seen, WORDS * (P - 1));
+        EQ(s.n_seen, WORDS * (P - 1));
         for (int i = 0; i < s.n_seen; i++) {
             const struct seen *e = &s.seen[i];
-            T_EQ(e->cycle - e->data, arch ? 10 + 2 * e->x : 5 + e->x);
+            EQ(e->cycle - e->data, arch ? 10 + 2 * e->x : 5 + e->x);
         }
         scene_end(&s);
     }
@@ -94,14 +94,14 @@ TEST(mesh_router, colours_take_turns_at_a_link)
      * 29 + 1 = 34; then 35 and 36.  Link to PE: 1 + 2. */
     static const int64_t left[4] = {3, 26, 35, 36};
     int n = 0;
-    T_EQ(s.n_seen, 34);
+    EQ(s.n_seen, 34);
     for (int i = 0; i < s.n_seen; i++) {
-        T_EQ(s.seen[i].cycle, 6 + i); /* the link is never idle */
+        EQ(s.seen[i].cycle, 6 + i); /* the link is never idle */
         if (s.seen[i].data < 100) continue;
-        T_EQ(s.seen[i].data, 100 + n);
-        T_EQ(s.seen[i].cycle, left[n++] + 3);
+        EQ(s.seen[i].data, 100 + n);
+        EQ(s.seen[i].cycle, left[n++] + 3);
     }
-    T_EQ(n, 4);
+    EQ(n, 4);
     scene_end(&s);
 }
 
@@ -130,8 +130,8 @@ TEST(mesh_router, the_ramp_takes_one_wavelet_a_cycle)
     scene_run(&s);
     /* Both first words are there in cycle 4, both second ones in 5.  Colour 1 chooses first in 4
      * and 5, so colour 2 goes down the ramp in 6 and 7; its last word is received in 9. */
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].cycle, 10);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].cycle, 10);
     scene_end(&s);
 }
 
@@ -161,7 +161,7 @@ TEST(mesh_router, output_queues_take_turns_at_the_ramp)
     scene_run(&s);
     /* Two words a cycle are executed, one of each colour; the ramp carries colour 1 in cycles 1, 3,
      * 5 .., colour 2 in 2, 4, 6 ..; router 2 later, neighbour 1, PE 2. */
-    T_EQ(s.n_seen, 12);
+    EQ(s.n_seen, 12);
     for (int i = 0; i < 12; i++)
         T_SEEN(&s, i, 6 + i, i / 2 + i % 2 * 100);
     scene_end(&s);
@@ -195,8 +195,8 @@ TEST(mesh_router, a_copy_for_each_output_or_none)
         T_SEEN(&s, i, n < 10 ? 6 + n : U + 4 + n - 10, n);
         n++;
     }
-    T_EQ(n, WORDS);
-    T_EQ(s.n_seen, 2 * WORDS);
+    EQ(n, WORDS);
+    EQ(s.n_seen, 2 * WORDS);
     scene_end(&s);
 }
 
@@ -229,10 +229,10 @@ TEST(mesh_router, a_full_queue_stops_the_sender_link_by_link)
     /* 6 words in the output queue, 4 in each of three routers, 4 + 2 before PE 2: 24 words are
      * executed one a cycle.  Word 24 waits until PE 2 takes word 0 in cycle 60: the ramp moves in
      * 61, router 1 in 62, router 0 in 63, the ramp of PE 0 in 64, and there is room in 65. */
-    T_EQ(sender_ends(23), 22);
-    T_EQ(sender_ends(24), 23);
-    T_EQ(sender_ends(25), 65);
-    T_EQ(sender_ends(26), 66);
+    EQ(sender_ends(23), 22);
+    EQ(sender_ends(24), 23);
+    EQ(sender_ends(25), 65);
+    EQ(sender_ends(26), 66);
 }
 
 /* ---- switches -------------------------------------------------------------------------------- */
@@ -263,9 +263,9 @@ static void who_takes(enum mesh_pop pop, const enum mesh_command *command, int n
     starts(&s, at(0, 0), control_then_word);
     scene_run(&s);
     /* The control wavelet is executed in cycle 0, the word in 1: at PE x from 1 + 5 + x on. */
-    T_EQ(s.n_seen, 1);
-    T_EQ(s.seen[0].x, expected);
-    T_EQ(s.seen[0].cycle, 6 + expected);
+    EQ(s.n_seen, 1);
+    EQ(s.seen[0].x, expected);
+    EQ(s.seen[0].cycle, 6 + expected);
     scene_end(&s);
 }
 
@@ -324,11 +324,11 @@ TEST(mesh_router, four_positions_ring_and_reset)
         starts(&s, at(1, 1), five_words);
         scene_run(&s);
         /* Word i is executed in cycle 2 i. */
-        T_EQ(s.n_seen, 6);
+        EQ(s.n_seen, 6);
         for (int i = 0; i < 6; i++) {
             T_SEEN(&s, i, 6 + 2 * i, i);
-            T_EQ(s.seen[i].x, x[ring][i]);
-            T_EQ(s.seen[i].y, y[ring][i]);
+            EQ(s.seen[i].x, x[ring][i]);
+            EQ(s.seen[i].y, y[ring][i]);
         }
         scene_end(&s);
     }
@@ -372,7 +372,7 @@ TEST(mesh_router, a_switch_opens_to_a_neighbour_in_the_next_cycle)
         /* The first word is in router 1 at 4, at the PE at 6.  The control wavelet leaves router 1
          * in 5.  The other side's word has waited in its router since 3; it leaves in 6, is in
          * router 1 at 7 and at the PE at 9. */
-        T_EQ(s.n_seen, 2);
+        EQ(s.n_seen, 2);
         T_SEEN(&s, 0, 6, first);
         T_SEEN(&s, 1, 9, second);
         scene_end(&s);
@@ -409,7 +409,7 @@ TEST(mesh_router, a_switch_opens_to_its_own_pe_in_the_next_cycle)
         /* PE 0's word: router 1 at 4, router 2 at 5, PE 2 at 7.  The control wavelet leaves router
          * 1 in 5; PE 1's word goes up the ramp in 6, is in router 1 at 8, router 2 at 9, PE 2 at
          * 11, whether PE 1 had something else to do or slept. */
-        T_EQ(s.n_seen, 2);
+        EQ(s.n_seen, 2);
         T_SEEN(&s, 0, 7, 0);
         T_SEEN(&s, 1, 11, 1);
         scene_end(&s);
@@ -430,7 +430,7 @@ TEST(mesh_router, a_position_of_wse3_changes_both_directions)
     hears(&s, at(2, 0), 0, 1, probe);
     starts(&s, at(0, 0), word_and_advance);
     scene_run(&s);
-    T_EQ(s.n_seen, 1);
+    EQ(s.n_seen, 1);
     T_SEEN(&s, 0, 14, 0); /* executed in 4, routers at 7, 9, 11, ramp 3 */
     scene_end(&s);
 }
@@ -459,7 +459,7 @@ static uint32_t given(const struct mesh_filter *f, int n, uint32_t control)
      * withheld before it. */
     for (int i = 0; i < s.n_seen; i++) {
         set |= 1U << (s.seen[i].data & 31);
-        T_EQ(s.seen[i].cycle, (s.seen[i].data & 31) + 3);
+        EQ(s.seen[i].cycle, (s.seen[i].data & 31) + 3);
     }
     scene_end(&s);
     return set;
@@ -470,17 +470,17 @@ TEST(mesh_router, counter_filter)
     struct mesh_filter f = {.kind = MESH_FILTER_COUNTER, .count_data = true, .max = 4, .limit1 = 5};
     /* The documentation's example.  Counting to 5 inclusive the counter runs 0 1 2 3 4 5 0: the
      * 6th word is rejected, then the 12th.  (Its text says every 5th.) */
-    T_EQ(given(&f, 13, 0), 0x1FFF & ~(1U << 5 | 1U << 11));
+    EQ(given(&f, 13, 0), 0x1FFF & ~(1U << 5 | 1U << 11));
     f.init = 4; /* 4 5 0 1 2 3 4 5 */
-    T_EQ(given(&f, 8, 0), 0xFF & ~(1U << 1 | 1U << 7));
+    EQ(given(&f, 8, 0), 0xFF & ~(1U << 1 | 1U << 7));
     f = (struct mesh_filter){
         .kind = MESH_FILTER_COUNTER, .count_data = true, .max = 9, .limit1 = 2};
-    T_EQ(given(&f, 8, 0), 0xFF); /* never above max */
+    EQ(given(&f, 8, 0), 0xFF); /* never above max */
     f = (struct mesh_filter){
         .kind = MESH_FILTER_COUNTER, .count_data = true, .init = 3, .max = 0, .limit1 = 3};
-    T_EQ(given(&f, 6, 0), 0x22); /* 3 0 1 2 3 0 */
+    EQ(given(&f, 6, 0), 0x22); /* 3 0 1 2 3 0 */
     f = (struct mesh_filter){.kind = MESH_FILTER_COUNTER, .max = 0, .limit1 = 1};
-    T_EQ(given(&f, 6, 0), 0x3F); /* counts nothing: always 0 */
+    EQ(given(&f, 6, 0), 0x3F); /* counts nothing: always 0 */
 }
 
 TEST(mesh_router, control_wavelets_at_a_counter_filter)
@@ -489,17 +489,17 @@ TEST(mesh_router, control_wavelets_at_a_counter_filter)
         .kind = MESH_FILTER_COUNTER, .count_control = true, .max = 1, .limit1 = 2};
     /* Wavelets d c d c d c d d: the counter is 0 0 1 1 2 2 0 0; control passes always, data while
      * the counter is at most 1: word 4 does not. */
-    T_EQ(given(&f, 8, 0x2A), 0xFF & ~(1U << 4));
+    EQ(given(&f, 8, 0x2A), 0xFF & ~(1U << 4));
     /* The same with filter_control: control passes at counter == 1 alone, which is wavelet 3. */
     f.filter_control = true;
-    T_EQ(given(&f, 8, 0x2A), 0xFF & ~(1U << 4 | 1U << 1 | 1U << 5));
+    EQ(given(&f, 8, 0x2A), 0xFF & ~(1U << 4 | 1U << 1 | 1U << 5));
     /* Both are counted: 0 1 2 0 1 2 0 1 for c d d c d d c d. */
     f = (struct mesh_filter){.kind = MESH_FILTER_COUNTER,
                              .count_control = true,
                              .count_data = true,
                              .max = 1,
                              .limit1 = 2};
-    T_EQ(given(&f, 8, 0x49), 0xFF & ~(1U << 2 | 1U << 5));
+    EQ(given(&f, 8, 0x49), 0xFF & ~(1U << 2 | 1U << 5));
 }
 
 TEST(mesh_router, sparse_filter)
@@ -507,18 +507,18 @@ TEST(mesh_router, sparse_filter)
     struct mesh_filter f = {
         .kind = MESH_FILTER_SPARSE, .count_data = true, .max = 0, .limit1 = 1, .limit2 = 3};
     /* 0 1, then 0 1 2 3 with the second limit, then off: 0, 2, and 6 to 9. */
-    T_EQ(given(&f, 10, 0), 0x3C5);
+    EQ(given(&f, 10, 0), 0x3C5);
     f.limit2 = 0; /* without a second limit it is off after the first: 0, and 2 to 9 */
-    T_EQ(given(&f, 10, 0), 0x3FD);
+    EQ(given(&f, 10, 0), 0x3FD);
 }
 
 TEST(mesh_router, range_filter)
 {
     struct mesh_filter f = {.kind = MESH_FILTER_RANGE, .min_index = 3, .max_index = 5};
-    T_EQ(given(&f, 8, 0), 0x38);
-    T_EQ(given(&f, 8, 0x81), 0xB9); /* control always */
+    EQ(given(&f, 8, 0), 0x38);
+    EQ(given(&f, 8, 0x81), 0xB9); /* control always */
     f.max_index = 2;
-    T_EQ(given(&f, 8, 0), 0); /* an empty range */
+    EQ(given(&f, 8, 0), 0); /* an empty range */
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
@@ -540,12 +540,12 @@ TEST(mesh_router, words_cross_the_fabric_from_edge_to_edge)
         scene_run(&s);
         /* Word i enters in cycle i, is in router y after (y + 1) hops and leaves from the last one
          * in that cycle: the last in 19 + 3 hops. */
-        T_EQ(s.stats.cycles, WORDS - 1 + (arch ? 2 : 1) * P + 1);
-        T_EQ(s.stats.wavelets, WORDS);
-        T_EQ(s.stats.wavelet_hops, WORDS * (P + 1));
-        T_EQ(out.n, WORDS);
+        EQ(s.stats.cycles, WORDS - 1 + (arch ? 2 : 1) * P + 1);
+        EQ(s.stats.wavelets, WORDS);
+        EQ(s.stats.wavelet_hops, WORDS * (P + 1));
+        EQ(out.n, WORDS);
         for (uint32_t i = 0; i < WORDS; i++)
-            T_EQ(word[i], 7 * i);
+            EQ(word[i], 7 * i);
         scene_end(&s);
     }
 }
@@ -564,7 +564,7 @@ TEST(mesh_router, sources_of_a_link_take_turns)
     }
     scene_run(&s);
     /* One wavelet a cycle enters, of the first source in even cycles; each is at the PE 3 later. */
-    T_EQ(s.n_seen, 8);
+    EQ(s.n_seen, 8);
     for (int i = 0; i < 8; i++)
         T_SEEN(&s, i, 3 + i, i / 2 + i % 2 * 4);
     scene_end(&s);
@@ -584,8 +584,8 @@ TEST(mesh_router, a_closed_fabric_holds_the_source_back)
     scene_run(&s);
     /* 6 + 2 words fit before the PE and 4 in the router, the other 8 wait outside.  From 40 on the
      * PE takes one a cycle: what waits keeps up. */
-    T_EQ(s.n_seen, 20);
+    EQ(s.n_seen, 20);
     for (int i = 0; i < 20; i++)
-        T_EQ(s.seen[i].cycle, 40 + i);
+        EQ(s.seen[i].cycle, 40 + i);
     scene_end(&s);
 }
