@@ -193,6 +193,8 @@ static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
     return &m->pe[(int64_t)y * m->config.w + x];
 }
+/* run.c: @p id may be that of a local task. */
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
 /* Direction numbers 0 .. 4 are ramp, east, west, north, south. */
 extern const int mesh_dx[5], mesh_dy[5], mesh_opposite[5];
 static inline int mesh_direction(int set)

@@ -158,6 +158,11 @@ static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *
                      info->name);
 }
 
+static struct mesh_rect place(const struct mesh_pe *pe)
+{
+    return (struct mesh_rect){pe->x, pe->y, 1, 1};
+}
+
 static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op)
 {
     const int id[2] = {op->activate, op->unblock};
@@ -168,7 +173,7 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
         if (id[i] > MESH_TASKS || (id[i] && !pe->task[id[i] - 1]))
             return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y,
                              id[i] - 1);
-    return WSC_OK;
+    return op->activate ? mesh_check_local(pe->m, place(pe), op->activate - 1) : WSC_OK;
 }
 
 static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
@@ -273,6 +278,7 @@ static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int
 {
     if (id < 0 || id >= MESH_TASKS || !pe->task[id])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y, id);
+    if (kind == MESH_TODO_ACTIVATE) TRY(mesh_check_local(pe->m, place(pe), id));
     return append(pe, kind, id, NULL);
 }
 
@@ -293,7 +299,7 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
 
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
-    TRY(mesh_check_colour((struct mesh_rect){pe->x, pe->y, 1, 1}, colour));
+    TRY(mesh_check_colour(place(pe), colour));
     if (!pe->in_of[colour])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no input queue", pe->x, pe->y,
                          colour);

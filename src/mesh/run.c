@@ -40,9 +40,21 @@ enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_
     return WSC_OK;
 }
 
+/* SDK documentation: local tasks have the ids 0 to 30 on WSE-2 and 8 to 30 on WSE-3. */
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id)
+{
+    enum { LAST = 30 };
+    int first = m->config.arch == MESH_WSE3 ? 8 : 0;
+    if (id >= first && id <= LAST) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE,
+                     "PE (%d, %d): task %d cannot be activated: local tasks are %d to %d", at.x,
+                     at.y, id, first, LAST);
+}
+
 enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
 {
     TRY(check_id(m, rect, id));
+    TRY(mesh_check_local(m, rect, id));
     for (int y = rect.y; y < rect.y + rect.h; y++) {
         for (int x = rect.x; x < rect.x + rect.w; x++) {
             if (!mesh_pe_at(m, x, y)->task[id])

@@ -53,7 +53,8 @@ static const struct step wrong_step[] = {
     {.kind = SET_DATA_TASK, .arg = SLOT_DATA, .colour = 24},
     {.kind = SET_TASK, .id = MESH_TASKS},
     {.kind = SET_TASK, .id = -1},
-    {.kind = SET_START, .id = 50},
+    {.kind = SET_START, .id = CONTROL_TASK},
+    {.kind = SET_START, .id = 30},
     {.kind = SET_START, .id = 64},
     {.kind = SET_SOURCE, .id = MESH_RAMP, .arg = CASE_EDGES - 1},
     {.kind = SET_SINK, .id = MESH_EAST | MESH_NORTH, .arg = CASE_EDGES - 1},
@@ -237,6 +238,7 @@ static const struct mesh_op wrong_op[] = {
     {.code = MESH_FMOVS, .thread = 255, .dst = ARRAY(4), .a = ARRAY(4)},
     {.code = MESH_FMOVS, .activate = 255, .dst = ARRAY(4), .a = ARRAY(4)},
     {.code = MESH_FMOVS, .activate = 51, .dst = ARRAY(4), .a = ARRAY(4)},
+    {.code = MESH_FMOVS, .activate = CONTROL_TASK + 1, .dst = ARRAY(4), .a = ARRAY(4)},
     {.code = MESH_FMOVS, .unblock = MESH_TASKS, .dst = ARRAY(4), .a = ARRAY(4)},
     {.code = MESH_MAP, .dst = ARRAY(4), .a = ARRAY(4)},
     {.code = MESH_MAP, .dst = ARRAY(4), .a = ARRAY(4), .map = first_of_both},
@@ -268,6 +270,7 @@ static struct action wrong_action(struct random_case *c, int kind)
         {.kind = DO_JOIN, .arg = 9},
         {.kind = DO_ACTIVATE, .arg = 63},
         {.kind = DO_ACTIVATE, .arg = -1},
+        {.kind = DO_ACTIVATE, .arg = CONTROL_TASK},
         {.kind = DO_BLOCK, .arg = 64},
         {.kind = DO_UNBLOCK, .arg = 7},
         {.kind = DO_BLOCK_DATA, .arg = far},
@@ -317,7 +320,7 @@ static void add_wrong_op(struct random_case *c, int pe)
 
 static void add_wrong_action(struct random_case *c, int pe)
 {
-    struct action a = wrong_action(c, draw(c, 24));
+    struct action a = wrong_action(c, draw(c, 25));
     a.times = INT16_MAX;
     *lengthen(c, pe, 1) = a;
 }

@@ -66,6 +66,7 @@ static struct end {
     {"PE (*, *): there is no operation *", 10, 0},
     {"PE (*, *): there is no microthread *", 20, 0},
     {"PE (*, *): there is no local task *", 50, 0},
+    {"PE (*, *): task * cannot be activated: local tasks are * to 30", 20, 0},
     {"PE (*, *): a task issues more than 32 operations", 50, 0},
     {"PE (*, *): a wait of * cycles", 8, 0},
     {"PE (*, *): colour * has no input queue", 5, 0},

@@ -72,16 +72,30 @@ TEST(mesh_pe, tasks_go_by_priority_then_by_number_one_a_cycle)
     scene_init(&s, 1, 1, MESH_WSE2);
     ok(mesh_task(s.m, at(0, 0), 20, note_4, MESH_LOW));
     ok(mesh_task(s.m, at(0, 0), 12, note_3, MESH_LOW));
-    ok(mesh_task(s.m, at(0, 0), 30, note_2, MESH_MEDIUM));
-    ok(mesh_task(s.m, at(0, 0), 31, note_1, MESH_HIGH));
+    ok(mesh_task(s.m, at(0, 0), 27, note_2, MESH_MEDIUM));
+    ok(mesh_task(s.m, at(0, 0), 28, note_1, MESH_HIGH));
     for (int i = 0; i < 4; i++)
-        ok(mesh_start(s.m, at(0, 0), (int[4]){20, 12, 30, 31}[i]));
+        ok(mesh_start(s.m, at(0, 0), (int[4]){20, 12, 27, 28}[i]));
     scene_run(&s);
     EQ(s.n_seen, 4);
     for (int i = 0; i < 4; i++)
         T_SEEN(&s, i, i, i + 1);
     EQ(s.stats.cycles, 4);
     scene_end(&s);
+}
+
+TEST(mesh_pe, ids_of_local_tasks)
+{
+    for (int id = 0; id < MESH_TASKS; id++) {
+        for (int arch = 0; arch < 2; arch++) {
+            bool local = id >= (arch ? 8 : 0) && id <= 30;
+            struct scene s;
+            scene_init(&s, 1, 1, (enum mesh_arch)arch);
+            task(&s, at(0, 0), id, probe);
+            EQ(mesh_start(s.m, at(0, 0), id), local ? WSC_OK : WSC_USAGE);
+            scene_end(&s);
+        }
+    }
 }
 
 /* Activates a task of high priority, then computes. */
