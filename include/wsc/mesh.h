@@ -139,7 +139,8 @@ enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, v
  *  next task is picked.  @p data is the payload of the wavelet that started it, or 0. */
 typedef enum wsc_err (*mesh_task_fn)(struct mesh_pe *pe, uint32_t data);
 enum mesh_priority { MESH_LOW, MESH_MEDIUM, MESH_HIGH };
-/** Bind a local or control task to an id. */
+/** Bind a local or control task to an id; local tasks, which are activated, have the ids 0 to 30 on
+ *  WSE-2 and 8 to 30 on WSE-3 (SDK documentation). */
 enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
                        enum mesh_priority priority) WSC_CHECKED;
 /** Bind a data task to a colour that has an input queue: it runs once per data wavelet. */

@@ -93,6 +93,16 @@ static double add_to_odd(double a, double b)
     return double_of((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
+/* IEEE 754-2019 maximumNumber: a number rather than NaN, +0 rather than -0.  C's fmax leaves the
+ * zeros to the host. */
+static double larger(double a, double b)
+{
+    if (isnan(a)) return b;
+    if (isnan(b)) return a;
+    if (a == b) return signbit(a) ? b : a;
+    return a > b ? a : b;
+}
+
 /* ---- one element ----------------------------------------------------------------------------- */
 
 static uint32_t alu_single(int code, float a, float b, float c)
@@ -106,7 +116,7 @@ static uint32_t alu_single(int code, float a, float b, float c)
     case MESH_FMULS:
         return float_bits(a * b);
     case MESH_FMAXS:
-        return float_bits(fmaxf(a, b));
+        return float_bits((float)larger(a, b));
     case MESH_FMACS:
     case MESH_FMACHS:
         return float_bits(fmaf(b, c, a));
@@ -125,7 +135,7 @@ static double alu_half(int code, double a, double b, double c)
     case MESH_FMULH:
         return a * b; /* at most 22 digits: exact */
     case MESH_FMAXH:
-        return fmax(a, b);
+        return larger(a, b);
     case MESH_FMACH:
         return add_to_odd(a, b * c);
     default:
@@ -155,7 +165,7 @@ int64_t mesh_dsd_length(const struct mesh_dsd *d)
 {
     int64_t n = 1;
     for (int i = 0; i < d->n_dims; i++)
-        n *= d->len[i];
+        if (__builtin_mul_overflow(n, (int64_t)d->len[i], &n)) return INT64_MAX;
     return n;
 }
 
@@ -219,6 +229,7 @@ void mesh_vector(struct mesh_pe *pe, const struct mesh_op *op, int64_t n)
 {
     const struct mesh_code_info *info = &mesh_code_info[op->code];
     int bytes = mesh_type_bytes(info->type[0]);
+    if (!n) return; /* there may be no memory yet */
     pe->m->stats.elements += n;
     if (plain_single(pe, op, n)) return;
     if (op->code == MESH_MAP) {

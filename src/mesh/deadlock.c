@@ -7,11 +7,14 @@
 
 enum { MAX_NAMED = 8, TEXT = 1024 };
 
-/* What a PE waits for: a colour to come or to leave, and whose fault that is (-1: nobody's). */
+/* What a PE waits for: a colour to come or to leave, where that is held up, and whose fault it is
+ * (-1: nobody's). */
 struct wait {
     int colour;
     bool sends;
-    int64_t on;
+    int elsewhere; /* the input that the router at `at` takes instead, or -1 */
+    bool control;  /* a control wavelet stands before what the PE waits for */
+    int64_t at, on;
 };
 
 __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fmt, ...)
@@ -53,18 +56,29 @@ static int stuck_output(struct mesh *m, const struct mesh_channel *ch)
     return 0;
 }
 
-/* Where wavelets of @p colour that left @p router are held up. */
-static int64_t obstacle(struct mesh *m, int64_t router, int colour)
+/* Where wavelets of @p colour that come to @p router from @p side are held up; *@p elsewhere is
+ * the input that is open there instead, or -1. */
+static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, int *elsewhere)
 {
+    *elsewhere = -1;
     for (int64_t steps = 0; steps < m->n_pes; steps++) {
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
+        if (!(ch->rx & 1 << side)) {
+            *elsewhere = mesh_direction(ch->rx);
+            return router;
+        }
         int d = ch->n ? stuck_output(m, ch) : 0;
         if (!d) return router;
         router = neighbour(m, router, d);
-        const struct mesh_channel *next = mesh_channel_of(m, router, colour);
-        if (!(next->rx & 1 << mesh_opposite[d])) return router;
+        side = mesh_opposite[d];
     }
     return -1;
+}
+
+static bool behind_control(const struct mesh_pe *pe, int queue)
+{
+    const struct mesh_queue *q = &pe->in[queue];
+    return q->n && q->entry[q->head] & MESH_CONTROL_BIT;
 }
 
 static bool waits(struct mesh *m, int64_t i, struct wait *w)
@@ -75,7 +89,11 @@ static bool waits(struct mesh *m, int64_t i, struct wait *w)
         w->sends = t->out != MESH_NONE && pe->out[t->out].n == pe->out[t->out].depth;
         if (!w->sends && t->in == MESH_NONE) continue;
         w->colour = w->sends ? pe->out[t->out].colour : pe->in[t->in].colour;
-        w->on = w->sends ? obstacle(m, i, w->colour) : sender(m, i, w->colour);
+        w->elsewhere = -1;
+        w->control = !w->sends && behind_control(pe, t->in);
+        w->at = w->sends ? obstacle(m, i, w->colour, 0, &w->elsewhere) : sender(m, i, w->colour);
+        w->on = w->control ? i : w->at;
+        if (w->elsewhere >= 0) w->on = sender(m, w->at, w->colour);
         return true;
     }
     return false;
@@ -85,9 +103,12 @@ static void name_wait(struct mesh *m, char *text, int64_t i, const struct wait *
 {
     add(text, "PE (%d, %d) waits %s colour %d", m->pe[i].x, m->pe[i].y,
         w->sends ? "to send" : "for", w->colour);
-    if (w->on >= 0)
-        add(text, " %s PE (%d, %d)", w->sends ? "held up at" : "from", m->pe[w->on].x,
-            m->pe[w->on].y);
+    if (w->at >= 0)
+        add(text, " %s PE (%d, %d)", w->sends ? "held up at" : "from", m->pe[w->at].x,
+            m->pe[w->at].y);
+    if (w->elsewhere >= 0)
+        add(text, ", which now takes it from the %s", mesh_direction_name(w->elsewhere));
+    if (w->control) add(text, " behind a control wavelet, whose task cannot start");
 }
 
 /* Follow who waits on whom from @p first; a PE met twice closes a cycle. */
@@ -127,8 +148,8 @@ static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
         if (!mark[i] && waits(m, i, &w)) found = find_cycle(m, mark, i, &on_cycle);
     if (found) name_cycle(m, text, on_cycle);
     wsc_free(mark);
-    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld PEs wait: %s",
-                     (long long)m->now, (long long)n, text);
+    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld %s: %s", (long long)m->now,
+                     (long long)n, n == 1 ? "PE waits" : "PEs wait", text);
 }
 
 static enum wsc_err check_threads(struct mesh *m)
@@ -169,11 +190,44 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
     const struct mesh_router *r = &m->router[i];
     if (!r->waiting) return WSC_OK;
     int colour = mesh_direction((int)r->waiting);
-    int64_t at = obstacle(m, i, colour);
+    const struct mesh_channel *ch = mesh_channel_of(m, i, colour);
+    int elsewhere;
+    int64_t at = obstacle(m, i, colour, mesh_direction(ch->rx), &elsewhere);
     if (at < 0) at = i;
-    return WSC_RAISE(
-        WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
-        m->pe[i].x, m->pe[i].y, mesh_channel_of(m, i, colour)->n, colour, m->pe[at].x, m->pe[at].y);
+    return WSC_RAISE(WSC_DEADLOCK,
+                     "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
+                     m->pe[i].x, m->pe[i].y, ch->n, colour, m->pe[at].x, m->pe[at].y);
+}
+
+/* Tasks, operations, scalar code and wavelets that have not come to an end. */
+static bool is_busy(const struct mesh *m, int64_t i)
+{
+    const struct mesh_pe *pe = &m->pe[i];
+    return pe->threads || pe->in_used || pe->out_used || pe->waits_until > m->config.max_cycles ||
+           pe->next_todo < pe->n_todo || pe->activated & ~pe->blocked || m->router[i].waiting;
+}
+
+/* The first source that still has wavelets, or -1. */
+static int64_t busy_source(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_sources; i++)
+        if (m->source[i].next < m->source[i].n) return m->source[i].router;
+    return -1;
+}
+
+enum wsc_err mesh_check_limit(struct mesh *m)
+{
+    int64_t first = busy_source(m), n = 0;
+    for (int64_t i = m->n_pes - 1; i >= 0; i--) {
+        if (!is_busy(m, i)) continue;
+        first = i;
+        n++;
+    }
+    if (first < 0) return WSC_OK;
+    return WSC_RAISE(WSC_DEADLOCK,
+                     "mesh: still busy after %lld cycles: PE (%d, %d), %lld %s in all",
+                     (long long)m->config.max_cycles, m->pe[first].x, m->pe[first].y, (long long)n,
+                     n == 1 ? "PE" : "PEs");
 }
 
 enum wsc_err mesh_check_end(struct mesh *m)

@@ -10,8 +10,9 @@ static bool at_edge(const struct mesh *m, int x, int y, int side)
 
 static enum wsc_err check_edge(const struct mesh *m, int x, int y, int side, int colour)
 {
-    TRY(mesh_check_rect(m, (struct mesh_rect){x, y, 1, 1}));
-    TRY(mesh_check_colour(colour));
+    const struct mesh_rect at = {x, y, 1, 1};
+    TRY(mesh_check_rect(m, at));
+    TRY(mesh_check_colour(at, colour));
     bool known = side == MESH_EAST || side == MESH_WEST || side == MESH_NORTH || side == MESH_SOUTH;
     if (m->linked || !known || !at_edge(m, x, y, mesh_direction(side)))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: no edge of the fabric there", x, y,
@@ -23,6 +24,9 @@ enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour
                               const struct mesh_wavelet *wavelet, int64_t n)
 {
     TRY(check_edge(m, x, y, side, colour));
+    if (n < 0)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: an edge source of %lld wavelets", x, y,
+                         colour, (long long)n);
     void *grown = wsc_realloc(WSC_MEM_MESH, m->source, (size_t)m->n_sources + 1, sizeof *m->source);
     if (!grown) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "edge sources");
     m->source = grown;

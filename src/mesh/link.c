@@ -17,18 +17,21 @@ static bool may_switch(enum mesh_arch arch, int colour)
     return arch == MESH_WSE2 || (wse3 >> colour & 1U);
 }
 
-static enum wsc_err check_position(const struct mesh *m, const struct mesh_position *p, int colour)
+static enum wsc_err check_position(const struct mesh *m, struct mesh_rect at,
+                                   const struct mesh_position *p, int colour)
 {
     bool one = (p->rx && !p->tx && is_single(p->rx)) || (p->tx && !p->rx && is_single(p->tx));
     if ((p->rx | p->tx) & ~ALL_SIDES)
-        return WSC_RAISE(WSC_USAGE, "mesh: colour %d: unknown direction in a position", colour);
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: unknown direction in a position", at.x,
+                         at.y, colour);
     if (m->config.arch == MESH_WSE2 && !one)
         return WSC_RAISE(WSC_USAGE,
-                         "mesh: colour %d: on WSE-2 a further position changes one direction, of "
-                         "the input or of the output",
-                         colour);
+                         "PE (%d, %d): colour %d: on WSE-2 a further position changes one "
+                         "direction, of the input or of the output",
+                         at.x, at.y, colour);
     if (p->rx && !is_single(p->rx))
-        return WSC_RAISE(WSC_USAGE, "mesh: colour %d: a position with two senders", colour);
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: a position with two senders", at.x,
+                         at.y, colour);
     return WSC_OK;
 }
 
@@ -36,9 +39,10 @@ static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int c
                                 const struct mesh_route *r)
 {
     TRY(mesh_check_rect(m, at));
-    TRY(mesh_check_colour(colour));
+    TRY(mesh_check_colour(at, colour));
     if (m->linked)
-        return WSC_RAISE(WSC_USAGE, "mesh: a route for colour %d after the start", colour);
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): a route for colour %d after the start", at.x,
+                         at.y, colour);
     if (!r->rx || !r->tx || (r->rx | r->tx) & ~ALL_SIDES)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: a route needs an input and an output",
                          at.x, at.y, colour);
@@ -49,11 +53,14 @@ static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int c
     if (r->n_more < 0 || r->n_more >= MESH_POSITIONS || r->start < 0 || r->start > r->n_more)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: %d further positions, start in %d",
                          at.x, at.y, colour, r->n_more, r->start);
+    if ((unsigned)r->pop > MESH_POP_ON_ADVANCE)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: there is no pop mode %d", at.x, at.y,
+                         colour, (int)r->pop);
     if (r->n_more && !may_switch(m->config.arch, colour))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no switch on WSE-3", at.x, at.y,
                          colour);
     for (int i = 0; i < r->n_more; i++)
-        TRY(check_position(m, &r->more[i], colour));
+        TRY(check_position(m, at, &r->more[i], colour));
     return WSC_OK;
 }
 
@@ -149,9 +156,13 @@ enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
                          const struct mesh_filter *filter)
 {
     TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(colour));
+    TRY(mesh_check_colour(rect, colour));
     if (m->linked)
-        return WSC_RAISE(WSC_USAGE, "mesh: a filter for colour %d after the start", colour);
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): a filter for colour %d after the start", rect.x,
+                         rect.y, colour);
+    if ((unsigned)filter->kind > MESH_FILTER_RANGE)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d: there is no filter of kind %d", rect.x,
+                         rect.y, colour, (int)filter->kind);
     for (int y = rect.y; y < rect.y + rect.h; y++)
         for (int x = rect.x; x < rect.x + rect.w; x++)
             TRY(filter_at(m, x, y, colour, filter));
@@ -222,6 +233,7 @@ static enum wsc_err link_edges(struct mesh *m)
 /* Routes become channels with their neighbours, once, before the first cycle. */
 enum wsc_err mesh_link(struct mesh *m)
 {
+    m->linked = true; /* also when it fails: the next program needs mesh_clear */
     count_channels(m);
     TRY_NEW(m->channel, WSC_MEM_MESH, m->n_channels);
     for (int64_t i = 0; i < m->n_pes; i++)
@@ -238,6 +250,5 @@ enum wsc_err mesh_link(struct mesh *m)
     }
     wsc_free(m->cell);
     m->cell = NULL;
-    m->linked = true;
     return WSC_OK;
 }

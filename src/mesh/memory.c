@@ -47,7 +47,9 @@ enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, 
 enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address)
 {
     TRY(mesh_check_rect(m, rect));
-    if (address < 0) return WSC_RAISE(WSC_USAGE, "mesh: address %d to release from", address);
+    if (address < 0)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): address %d to release from", rect.x, rect.y,
+                         address);
     for (int y = rect.y; y < rect.y + rect.h; y++)
         for (int x = rect.x; x < rect.x + rect.w; x++)
             if (mesh_pe_at(m, x, y)->reserved > address) mesh_pe_at(m, x, y)->reserved = address;
@@ -57,9 +59,8 @@ enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address)
 static enum wsc_err check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes)
 {
     if (first >= 0 && bytes >= 0 && first <= MESH_SRAM_BYTES - bytes) return WSC_OK;
-    return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): bytes %lld to %lld lie outside its memory of %d",
-                     pe->x, pe->y, (long long)first, (long long)(first + bytes - 1),
-                     MESH_SRAM_BYTES);
+    return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): %lld bytes at %lld lie outside its memory of %d",
+                     pe->x, pe->y, (long long)bytes, (long long)first, MESH_SRAM_BYTES);
 }
 
 static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,

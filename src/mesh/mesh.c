@@ -25,10 +25,11 @@ enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r)
                      r.x, r.y, r.w, r.h, m->config.w, m->config.h);
 }
 
-enum wsc_err mesh_check_colour(int colour)
+enum wsc_err mesh_check_colour(struct mesh_rect at, int colour)
 {
     if (colour >= 0 && colour < MESH_COLOURS) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE, "mesh: colour %d, expected 0 to %d", colour, MESH_COLOURS - 1);
+    return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d, expected 0 to %d", at.x, at.y, colour,
+                     MESH_COLOURS - 1);
 }
 
 /* Depths in wavelets, WSE-2: comment in csl-examples allreduce/pe.csl.  WSE-3: SPADA's text says 8
@@ -125,6 +126,10 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
     if (config->w < 1 || config->h < 1 || config->w > MAX_SIDE || config->h > MAX_SIDE)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric of %d x %d, expected 1 to %d PEs a side",
                          config->w, config->h, MAX_SIDE);
+    if ((unsigned)config->arch > MESH_WSE3 || (unsigned)config->half > MESH_BF16 ||
+        config->max_cycles < 0 || config->max_cycles > INT32_MAX)
+        return WSC_RAISE(WSC_USAGE, "mesh: architecture %d, 16-bit format %d, at most %lld cycles",
+                         (int)config->arch, (int)config->half, (long long)config->max_cycles);
     TRY_NEW(m, WSC_MEM_MESH, 1);
     m->config = *config;
     if (!m->config.max_cycles) m->config.max_cycles = INT32_MAX;

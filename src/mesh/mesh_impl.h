@@ -48,7 +48,8 @@ struct mesh_channel {
     uint32_t popped; /* 1 + cycle of the last pop */
     int32_t extra;   /* switch and filter, or -1 */
     uint8_t rx, tx, head, n, colour, queue;
-    uint8_t pad[2];
+    uint8_t rx_before; /* the input before the last pop */
+    uint8_t pad;
 };
 _Static_assert(sizeof(struct mesh_channel) == 64, "a channel is a cache line");
 
@@ -187,11 +188,14 @@ struct mesh {
 
 /* mesh.c */
 enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r);
-enum wsc_err mesh_check_colour(int colour);
+/* @p at names the place in the message. */
+enum wsc_err mesh_check_colour(struct mesh_rect at, int colour);
 static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
     return &m->pe[(int64_t)y * m->config.w + x];
 }
+/* run.c: @p id may be that of a local task. */
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
 /* Direction numbers 0 .. 4 are ramp, east, west, north, south. */
 extern const int mesh_dx[5], mesh_dy[5], mesh_opposite[5];
 static inline int mesh_direction(int set)
@@ -252,6 +256,8 @@ static inline int mesh_type_bytes(char type)
 }
 int64_t mesh_dsd_length(const struct mesh_dsd *d);
 
-/* deadlock.c: what is left when nothing moves any more */
+/* deadlock.c: what is left when nothing moves any more, and who still moves at the limit */
 enum wsc_err mesh_check_end(struct mesh *m);
+/* OK when all ended just then. */
+enum wsc_err mesh_check_limit(struct mesh *m);
 #endif

@@ -3,10 +3,19 @@
 
 #include <string.h>
 
+enum { TOO_LONG = 255 }; /* dimensions of a descriptor that could not be made */
+
+/* A length or stride that does not fit a descriptor gives one that mesh_issue refuses. */
+static uint8_t dims_of(int n, int stride)
+{
+    bool fits = n >= 0 && n <= UINT16_MAX && stride >= INT16_MIN && stride <= INT16_MAX;
+    return fits ? 1 : TOO_LONG;
+}
+
 struct mesh_dsd mesh_mem_strided(int address, int n, int stride)
 {
     return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
-                             .n_dims = 1,
+                             .n_dims = dims_of(n, stride),
                              .len = {(uint16_t)n},
                              .stride = {(int16_t)stride},
                              .address = address};
@@ -19,8 +28,11 @@ struct mesh_dsd mesh_mem(int address, int n)
 
 static struct mesh_dsd fabric(enum mesh_dsd_kind kind, int colour, int n)
 {
-    return (struct mesh_dsd){
-        .kind = (uint8_t)kind, .n_dims = 1, .colour = (uint8_t)colour, .len = {(uint16_t)n}};
+    bool known = colour >= 0 && colour < MESH_COLOURS;
+    return (struct mesh_dsd){.kind = (uint8_t)kind,
+                             .n_dims = dims_of(n, 1),
+                             .colour = known ? (uint8_t)colour : MESH_NONE,
+                             .len = {(uint16_t)n}};
 }
 
 struct mesh_dsd mesh_in(int colour, int n)
@@ -84,7 +96,9 @@ static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd
 {
     bool in = d->kind == MESH_DSD_IN;
     const char *side = in ? "input" : "output";
-    TRY(mesh_check_colour(d->colour));
+    if (d->colour >= MESH_COLOURS)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d, expected 0 to %d", pe->x, pe->y,
+                         name, d->colour, MESH_COLOURS - 1);
     if (!(in ? pe->in_of : pe->out_of)[d->colour])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no %s queue", pe->x, pe->y,
                          name, d->colour, side);
@@ -98,6 +112,10 @@ static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, 
                                   const char *name)
 {
     bool array = d->kind == MESH_DSD_MEMORY || is_fabric(d);
+    if (d->n_dims == TOO_LONG)
+        return WSC_RAISE(WSC_USAGE,
+                         "PE (%d, %d): %s: a length beyond 0 to %d or a stride beyond %d", pe->x,
+                         pe->y, name, UINT16_MAX, INT16_MAX);
     if (d->kind > MESH_DSD_SCALAR || d->n_dims > (array ? 4 : 0) || d->n_dims < array)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: an operand of kind %d with %d dimensions",
                          pe->x, pe->y, name, d->kind, d->n_dims);
@@ -140,6 +158,11 @@ static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *
                      info->name);
 }
 
+static struct mesh_rect place(const struct mesh_pe *pe)
+{
+    return (struct mesh_rect){pe->x, pe->y, 1, 1};
+}
+
 static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op)
 {
     const int id[2] = {op->activate, op->unblock};
@@ -150,7 +173,7 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
         if (id[i] > MESH_TASKS || (id[i] && !pe->task[id[i] - 1]))
             return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y,
                              id[i] - 1);
-    return WSC_OK;
+    return op->activate ? mesh_check_local(pe->m, place(pe), op->activate - 1) : WSC_OK;
 }
 
 static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
@@ -166,6 +189,9 @@ static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
     TRY(check_operand(pe, &op->c, info->type[2], info->name));
     TRY(check_kinds(pe, op));
     int64_t n = op_length(op);
+    if (n > INT32_MAX)
+        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): %s: an operand of more than %d elements",
+                         pe->x, pe->y, info->name, INT32_MAX);
     if (!fits(&op->dst, n) || !fits(&op->a, n) || !fits(&op->b, n))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: operands of %lld, %lld and %lld elements",
                          pe->x, pe->y, info->name, (long long)mesh_dsd_length(&op->dst),
@@ -252,6 +278,7 @@ static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int
 {
     if (id < 0 || id >= MESH_TASKS || !pe->task[id])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y, id);
+    if (kind == MESH_TODO_ACTIVATE) TRY(mesh_check_local(pe->m, place(pe), id));
     return append(pe, kind, id, NULL);
 }
 
@@ -272,7 +299,7 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
 
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
-    TRY(mesh_check_colour(colour));
+    TRY(mesh_check_colour(place(pe), colour));
     if (!pe->in_of[colour])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no input queue", pe->x, pe->y,
                          colour);
@@ -344,6 +371,12 @@ enum wsc_err mesh_thread_begin(struct mesh_pe *pe, int thread, const struct mesh
     pe->threads |= (uint16_t)(1U << thread);
     if (t->fabric) return WSC_OK;
     t->work = t->left * t->cost * (reads_collide(op) ? 2 : 1);
+    if (t->ready_at + t->work / MESH_SLOTS > m->config.max_cycles)
+        return WSC_RAISE(WSC_DEADLOCK,
+                         "PE (%d, %d): %s of %lld elements does not end within the %lld cycles of "
+                         "the run",
+                         pe->x, pe->y, mesh_code_info[op->code].name, (long long)t->left,
+                         (long long)m->config.max_cycles);
     mesh_vector(pe, op, t->left);
     return WSC_OK;
 }

@@ -23,9 +23,11 @@ void mesh_router_wake(struct mesh *m, int64_t router)
 
 bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side)
 {
-    /* A place that is left in this cycle is free in the next one. */
+    /* A place that is left in this cycle is free in the next one, and a switch that moves opens
+     * then. */
     int left_now = ch->popped == (uint32_t)(m->now + 1);
-    return (ch->rx & side) && ch->n + left_now < MESH_FIFO;
+    int rx = left_now ? ch->rx_before : ch->rx;
+    return (rx & side) && ch->n + left_now < MESH_FIFO;
 }
 
 void mesh_channel_push(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
@@ -218,6 +220,7 @@ static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *c
         TRY(to_side(m, router, ch, mesh_direction((int)set), entry));
     mesh_see_left(m, router, ch->colour);
     bool was_full = ch->n == MESH_FIFO;
+    ch->rx_before = ch->rx;
     ch->head = (uint8_t)((ch->head + 1) % MESH_FIFO);
     ch->popped = (uint32_t)(m->now + 1);
     if (!--ch->n) m->router[router].waiting &= ~(1U << ch->colour);

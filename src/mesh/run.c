@@ -5,14 +5,16 @@
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-static enum wsc_err add_task(struct mesh *m, mesh_task_fn fn, enum mesh_priority priority,
-                             int *index)
+static enum wsc_err add_task(struct mesh *m, struct mesh_rect at, mesh_task_fn fn,
+                             enum mesh_priority priority, int *index)
 {
     for (int i = 0; i < m->n_tasks; i++) {
         *index = i;
         if (m->task[i].fn == fn && m->task[i].priority == priority) return WSC_OK;
     }
-    if (m->n_tasks == MESH_NONE - 1) return WSC_RAISE(WSC_CAPACITY, "mesh: too many tasks");
+    if (m->n_tasks == MESH_NONE - 1)
+        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): more than %d different tasks", at.x, at.y,
+                         m->n_tasks);
     m->task[m->n_tasks] = (struct mesh_task_entry){fn, priority};
     *index = m->n_tasks++;
     return WSC_OK;
@@ -22,7 +24,8 @@ static enum wsc_err check_id(const struct mesh *m, struct mesh_rect rect, int id
 {
     TRY(mesh_check_rect(m, rect));
     if (id >= 0 && id < MESH_TASKS) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE, "mesh: task %d, expected 0 to %d", id, MESH_TASKS - 1);
+    return WSC_RAISE(WSC_USAGE, "PE (%d, %d): task %d, expected 0 to %d", rect.x, rect.y, id,
+                     MESH_TASKS - 1);
 }
 
 enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
@@ -30,16 +33,28 @@ enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_
 {
     int index;
     TRY(check_id(m, rect, id));
-    TRY(add_task(m, fn, priority, &index));
+    TRY(add_task(m, rect, fn, priority, &index));
     for (int y = rect.y; y < rect.y + rect.h; y++)
         for (int x = rect.x; x < rect.x + rect.w; x++)
             mesh_pe_at(m, x, y)->task[id] = (uint8_t)(index + 1);
     return WSC_OK;
 }
 
+/* SDK documentation: local tasks have the ids 0 to 30 on WSE-2 and 8 to 30 on WSE-3. */
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id)
+{
+    enum { LAST = 30 };
+    int first = m->config.arch == MESH_WSE3 ? 8 : 0;
+    if (id >= first && id <= LAST) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE,
+                     "PE (%d, %d): task %d cannot be activated: local tasks are %d to %d", at.x,
+                     at.y, id, first, LAST);
+}
+
 enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
 {
     TRY(check_id(m, rect, id));
+    TRY(mesh_check_local(m, rect, id));
     for (int y = rect.y; y < rect.y + rect.h; y++) {
         for (int x = rect.x; x < rect.x + rect.w; x++) {
             if (!mesh_pe_at(m, x, y)->task[id])
@@ -66,11 +81,11 @@ static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colou
 static enum wsc_err bind(struct mesh *m, struct mesh_rect rect, bool in, int queue, int colour)
 {
     TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(colour));
+    TRY(mesh_check_colour(rect, colour));
     int n = in ? MESH_N_IN : MESH_N_OUT;
     if (m->linked || queue < 0 || queue >= n)
-        return WSC_RAISE(WSC_USAGE, "mesh: %s queue %d, expected 0 to %d before the start",
-                         in ? "input" : "output", queue, n - 1);
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d, expected 0 to %d before the start",
+                         rect.x, rect.y, in ? "input" : "output", queue, n - 1);
     for (int y = rect.y; y < rect.y + rect.h; y++)
         for (int x = rect.x; x < rect.x + rect.w; x++)
             TRY(bind_queue(mesh_pe_at(m, x, y), in, queue, colour));
@@ -92,8 +107,8 @@ enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, m
 {
     int index;
     TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(colour));
-    TRY(add_task(m, fn, priority, &index));
+    TRY(mesh_check_colour(rect, colour));
+    TRY(add_task(m, rect, fn, priority, &index));
     for (int y = rect.y; y < rect.y + rect.h; y++) {
         for (int x = rect.x; x < rect.x + rect.w; x++) {
             struct mesh_pe *pe = mesh_pe_at(m, x, y);
@@ -204,19 +219,23 @@ static enum wsc_err start(struct mesh *m)
     return WSC_OK;
 }
 
-enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+static enum wsc_err all_cycles(struct mesh *m)
 {
-    TRY(start(m));
-    if (m->watch) TRY(mesh_watch_begin(m));
     do {
-        if (m->now >= m->config.max_cycles)
-            return WSC_RAISE(WSC_DEADLOCK, "mesh: still busy after %lld cycles",
-                             (long long)m->config.max_cycles);
+        if (m->now >= m->config.max_cycles) return mesh_check_limit(m);
         fire_timers(m);
         TRY(mesh_sources_cycle(m));
         TRY(mesh_routers_cycle(m));
         TRY(mesh_pes_cycle(m));
     } while (next_cycle(m));
+    return WSC_OK;
+}
+
+enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
+{
+    TRY(start(m));
+    if (m->watch) TRY(mesh_watch_begin(m));
+    TRY(all_cycles(m));
     m->stats.cycles = m->last;
     *stats = m->stats;
     TRY(mesh_check_end(m));
