@@ -82,7 +82,7 @@ static double dot(const struct report_heatmap *map, const struct report_panel *p
             sum += v;
             if (v > most) most = v;
         }
-    return p->peak ? most : sum / n;
+    return p->peak && isfinite(sum) ? most : sum / n;
 }
 
 /* The end of the colour scale: 1, 2 or 5 times a power of ten, at most 100 %. */
