@@ -83,7 +83,7 @@ static enum wsc_err allocate(struct mesh_watch *w)
 {
     TRY_NEW(w->pe, WSC_MEM_MESH, w->n_pes);
     TRY_NEW(w->router, WSC_MEM_MESH, w->n_pes);
-    TRY_NEW(w->pushed, WSC_MEM_MESH, w->n_channels);
+    TRY_NEW(w->pushed, WSC_MEM_MESH, w->n_channels * MESH_FIFO);
     if (!w->follows) return WSC_OK;
     TRY_NEW(w->origin, WSC_MEM_MESH, w->n_channels * MESH_FIFO);
     TRY_NEW(w->flow, WSC_MEM_MESH, w->n_pes);
@@ -125,12 +125,20 @@ static void charge(struct watch_pe *p, enum mesh_pe_state state, int64_t until)
 
 /* ---- routers --------------------------------------------------------------------------------- */
 
+/* A slot of a channel: entries from its head on are the router's, its tail is the sender's. */
+static int64_t slot_of(const struct mesh *m, const struct mesh_channel *ch, int slot)
+{
+    return (ch - m->channel) * MESH_FIFO + slot;
+}
+
 /* A wavelet that has entered in this cycle counts from the next one on. */
 void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch)
 {
     struct mesh_watch *w = m->watch;
     struct mesh_router_counts *c = &w->router[router].counts;
-    int n = watch_channel_count(ch) - (w->pushed[ch - m->channel] == (uint32_t)(now + 1));
+    int n = watch_channel_count(ch),
+        newest = (watch_channel_head(ch) + n + MESH_FIFO - 1) % MESH_FIFO;
+    n -= n && w->pushed[slot_of(m, ch, newest)] == (uint32_t)(now + 1);
     if (n > c->peak) c->peak = (uint8_t)n;
 }
 
@@ -149,9 +157,18 @@ void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour)
     if (!r->held) r->counts.held += (int32_t)now - r->held_since;
 }
 
-static struct watch_origin *place(struct mesh_watch *w, int64_t channel, int slot)
+static struct watch_origin *first_of(const struct mesh *m, const struct mesh_channel *ch)
 {
-    return &w->origin[channel * MESH_FIFO + slot];
+    return &m->watch->origin[slot_of(m, ch, watch_channel_head(ch))];
+}
+
+/* What the wavelet that enters @p ch brings along, once it has been told when that is. */
+static struct watch_origin *next_of(const struct mesh *m, int64_t now,
+                                    const struct mesh_channel *ch)
+{
+    int64_t slot = slot_of(m, ch, watch_channel_tail(ch));
+    m->watch->pushed[slot] = (uint32_t)(now + 1);
+    return m->watch->follows ? &m->watch->origin[slot] : NULL;
 }
 
 void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
@@ -159,12 +176,10 @@ void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct m
 {
     struct mesh_watch *w = m->watch;
     int32_t to = ch->to[d - 1];
+    struct watch_origin out, *o = to >= 0 ? next_of(m, now, &m->channel[to]) : &out;
     w->router[router].counts.used[d]++;
-    if (to >= 0) w->pushed[to] = (uint32_t)(now + 1);
     if (!w->follows) return;
-    struct watch_origin out,
-        *o = to >= 0 ? place(w, to, watch_channel_tail(&m->channel[to])) : &out;
-    *o = *place(w, ch - m->channel, watch_channel_head(ch));
+    *o = *first_of(m, ch);
     mesh_trace_wavelet(m, now, router, WATCH_ROW_LINK + d, ch->colour,
                        ch->entry[watch_channel_head(ch)], o);
     mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
@@ -179,7 +194,7 @@ static void put_down(struct mesh *m, int64_t now, int64_t router, const struct m
     struct watch_flow *f = mesh_watch_flow(w, router);
     struct watch_origin *in = f ? mesh_watch_slot(w, &f->in[ch->queue], slot) : NULL;
     if (!in) return;
-    *in = *place(w, ch - m->channel, watch_channel_head(ch));
+    *in = *first_of(m, ch);
     mesh_path_extend(&in->path, MESH_PART_QUEUES, now);
     mesh_path_extend(&in->path, MESH_PART_RAMP, now + m->ramp_down);
     mesh_trace_wavelet(m, now, router, WATCH_ROW_DOWN, ch->colour,
@@ -199,16 +214,15 @@ void mesh_watch_down(struct mesh *m, int64_t now, int64_t router, const struct m
 void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
                        const struct mesh_channel *to)
 {
-    struct mesh_watch *w = m->watch;
-    struct watch_origin o = {.path.pe = -1, .traced = -1, .event = -1};
-    w->pushed[to - m->channel] = (uint32_t)(now + 1);
-    if (!w->follows) return;
-    mesh_path_extend(&o.path, MESH_PART_EDGE, s->next - 1);
-    mesh_path_extend(&o.path, MESH_PART_QUEUES, now);
-    w->source[s - m->source] = o.path;
-    mesh_path_extend(&w->source[s - m->source], MESH_PART_EDGE, now + 1);
-    mesh_path_extend(&o.path, MESH_PART_HOPS, now + m->hop);
-    *place(w, to - m->channel, watch_channel_tail(to)) = o;
+    struct watch_origin *o = next_of(m, now, to);
+    if (!o) return;
+    struct watch_path *last = &m->watch->source[s - m->source];
+    *o = (struct watch_origin){.path.pe = -1, .traced = -1, .event = -1};
+    mesh_path_extend(&o->path, MESH_PART_EDGE, s->next - 1);
+    mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
+    *last = o->path;
+    mesh_path_extend(last, MESH_PART_EDGE, now + 1);
+    mesh_path_extend(&o->path, MESH_PART_HOPS, now + m->hop);
 }
 
 /* ---- PEs ------------------------------------------------------------------------------------- */
@@ -222,12 +236,10 @@ void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
 {
     struct mesh *m = watch_mesh(pe);
     const int64_t now = watch_now(pe);
-    struct mesh_watch *w = m->watch;
     const struct mesh_queue *q = watch_out(pe, queue);
-    w->pushed[to - m->channel] = (uint32_t)(now + 1);
-    struct watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
+    struct watch_origin *o = next_of(m, now, to);
+    struct watch_flow *f = o ? mesh_watch_flow(m->watch, pe->index) : NULL;
     if (!f || !f->out[queue]) return;
-    struct watch_origin *o = place(w, to - m->channel, watch_channel_tail(to));
     *o = f->out[queue][q->head];
     mesh_trace_wavelet(m, now, pe->index, WATCH_ROW_UP, q->colour, q->entry[q->head], o);
     mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
@@ -369,10 +381,10 @@ static void uncharge(struct watch_pe *p, int64_t end)
     p->counts.cycles[MESH_PE_SETS_UP] -= over - idle;
 }
 
-enum wsc_err mesh_watch_finish(struct mesh *m)
+enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles)
 {
     struct mesh_watch *w = m->watch;
-    w->cycles = m->stats.cycles;
+    w->cycles = cycles;
     for (int64_t i = 0; i < w->n_pes; i++) {
         charge_sleep(&w->pe[i], &m->pe[i], w->cycles);
         uncharge(&w->pe[i], w->cycles);

@@ -87,7 +87,7 @@ struct mesh_watch {
     int64_t n_pes, n_channels;
     struct watch_pe *pe;
     struct watch_router *router;
-    uint32_t *pushed;            /* of a channel: 1 + cycle of the last wavelet that entered */
+    uint32_t *pushed;            /* of a channel's slot: 1 + cycle in which its wavelet entered */
     struct watch_origin *origin; /* of a channel: MESH_FIFO slots */
     struct watch_flow **flow;
     struct watch_path *source, *sink; /* of the last wavelet over an edge */
@@ -157,7 +157,7 @@ static inline int watch_channel_count(const struct mesh_channel *ch)
 
 /* watch.c */
 enum wsc_err mesh_watch_begin(struct mesh *m);
-enum wsc_err mesh_watch_finish(struct mesh *m);
+enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles);
 void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
 void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour);
 void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour);
