@@ -332,7 +332,7 @@ struct mesh_watch_config {
     int64_t max_events; /**< of all traced PEs together */
 };
 /** Counts of every PE and router in the next run of the mesh it is given to.  All are the same for
- *  any host and any number of threads.  Host memory: 100 bytes a PE; with causes or a trace 200
+ *  any host and any number of threads.  Host memory: 100 bytes a PE; with causes or a trace 210
  *  bytes a route, 0.6 KB a PE that does something and 0.8 KB a queue that is used; the wavelets
  *  that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are given up. */
 struct mesh_watch;

@@ -325,6 +325,7 @@ static enum wsc_err pe_cycle(struct mesh *m, struct mesh_pe *pe)
 {
     bool busy = false;
     enum wsc_err rc = WSC_OK;
+    mesh_see_turn(pe);
     settle(pe);
     TRY(main_cycle(pe, &busy));
     if (pe->threads) TRY(datapath_cycle(pe, &busy));

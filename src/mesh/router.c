@@ -132,7 +132,7 @@ static void to_ramp(struct mesh *m, int64_t router, const struct mesh_channel *c
     if (kept_from_pe(m, ch, entry)) return;
     struct mesh_pe *pe = &m->pe[router];
     struct mesh_queue *q = &pe->in[ch->queue];
-    mesh_see_down(m, router, ch);
+    mesh_see_down(m, m->now, router, ch);
     q->entry[(q->head + q->n) % MESH_QUEUE] =
         mesh_entry((uint32_t)entry, m->now + m->ramp_down, entry & MESH_CONTROL_BIT);
     q->n++;
@@ -162,7 +162,7 @@ static enum wsc_err to_side(struct mesh *m, int64_t router, const struct mesh_ch
     int32_t to = ch->to[d - 1];
     m->router[router].used[d] = (uint32_t)(m->now + 1);
     m->stats.wavelet_hops++;
-    mesh_see_side(m, router, ch, d);
+    mesh_see_side(m, m->now, router, ch, d);
     if (to < MESH_OFF_FABRIC) return to_sink(m, &m->sink[MESH_OFF_FABRIC - 1 - to], entry);
     mesh_channel_push(m, router + m->step[d], &m->channel[to],
                       mesh_entry((uint32_t)entry, m->now + m->hop, entry & MESH_CONTROL_BIT));
@@ -218,7 +218,7 @@ static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *c
     if (ch->extra >= 0) moved = execute(m, ch, &entry);
     for (set &= ~1U; set; set &= set - 1)
         TRY(to_side(m, router, ch, mesh_direction((int)set), entry));
-    mesh_see_left(m, router, ch->colour);
+    mesh_see_left(m, m->now, router, ch->colour);
     bool was_full = ch->n == MESH_FIFO;
     ch->rx_before = ch->rx;
     ch->head = (uint8_t)((ch->head + 1) % MESH_FIFO);
@@ -249,7 +249,7 @@ static enum wsc_err channel_cycle(struct mesh *m, int64_t router, struct mesh_ch
 {
     uint64_t entry = ch->entry[ch->head];
     int lost = 0;
-    mesh_see_channel(m, router, ch);
+    mesh_see_channel(m, m->now, router, ch);
     if (mesh_entry_ready(entry) > m->now) {
         *again = true;
         return WSC_OK;
@@ -258,7 +258,7 @@ static enum wsc_err channel_cycle(struct mesh *m, int64_t router, struct mesh_ch
     if (o == LOST) return raise_lost(m, router, ch, lost);
     *again |= o == WAITS_FOR_LINK || (o == GOES && ch->n > 1);
     if (o == GOES) return leave(m, router, ch, entry);
-    mesh_see_held(m, router, ch->colour);
+    mesh_see_held(m, m->now, router, ch->colour);
     return WSC_OK;
 }
 
@@ -306,7 +306,7 @@ enum wsc_err mesh_sources_cycle(struct mesh *m)
         uint32_t *used = &m->source[s->link].used;
         if (s->next == s->n || *used == stamp || !mesh_channel_open(m, ch, s->side)) continue;
         const struct mesh_wavelet *w = &s->wavelet[s->next++];
-        mesh_see_enters(m, s, ch);
+        mesh_see_enters(m, m->now, s, ch);
         mesh_channel_push(m, s->router, ch,
                           mesh_entry(w->data, m->now + m->hop, w->control ? MESH_CONTROL_BIT : 0));
         *used = stamp;

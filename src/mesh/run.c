@@ -239,5 +239,5 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
     m->stats.cycles = m->last;
     *stats = m->stats;
     TRY(mesh_check_end(m));
-    return m->watch ? mesh_watch_finish(m) : WSC_OK;
+    return m->watch ? mesh_watch_finish(m, stats->cycles) : WSC_OK;
 }

@@ -83,7 +83,7 @@ static enum wsc_err allocate(struct mesh_watch *w)
 {
     TRY_NEW(w->pe, WSC_MEM_MESH, w->n_pes);
     TRY_NEW(w->router, WSC_MEM_MESH, w->n_pes);
-    TRY_NEW(w->pushed, WSC_MEM_MESH, w->n_channels);
+    TRY_NEW(w->pushed, WSC_MEM_MESH, w->n_channels * MESH_FIFO);
     if (!w->follows) return WSC_OK;
     TRY_NEW(w->origin, WSC_MEM_MESH, w->n_channels * MESH_FIFO);
     TRY_NEW(w->flow, WSC_MEM_MESH, w->n_pes);
@@ -99,9 +99,9 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
     w->w = m->config.w;
     w->h = m->config.h;
     for (int q = 0; q < MESH_N_IN; q++)
-        w->in_depth[q] = m->pe->in[q].depth;
+        w->in_depth[q] = watch_in(m->pe, q)->depth;
     for (int q = 0; q < MESH_N_OUT; q++)
-        w->out_depth[q] = m->pe->out[q].depth;
+        w->out_depth[q] = watch_out(m->pe, q)->depth;
     w->n_pes = m->n_pes;
     w->n_channels = m->n_channels;
     w->n_sources = m->n_sources;
@@ -109,10 +109,8 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
     int64_t legs = LEG_BYTES / (int64_t)sizeof(struct watch_path) / w->n_pes;
     w->max_legs = (uint32_t)(legs < MIN_LEGS ? MIN_LEGS : legs > MAX_LEGS ? MAX_LEGS : legs);
     TRY(allocate(w));
-    for (int64_t i = 0; i < w->n_pes; i++) {
-        w->pe[i].asleep = MESH_PE_IDLE;
+    for (int64_t i = 0; i < w->n_pes; i++)
         w->pe[i].traced = -1;
-    }
     return mesh_trace_begin(m);
 }
 
@@ -123,6 +121,253 @@ static void charge(struct watch_pe *p, enum mesh_pe_state state, int64_t until)
     p->counts.cycles[state] += (int32_t)until - p->seen;
     p->seen = (int32_t)until;
     if (state != MESH_PE_IDLE) p->active_until = p->seen;
+}
+
+/* ---- routers --------------------------------------------------------------------------------- */
+
+/* A slot of a channel: entries from its head on are the router's, its tail is the sender's. */
+static int64_t slot_of(const struct mesh *m, const struct mesh_channel *ch, int slot)
+{
+    return (ch - m->channel) * MESH_FIFO + slot;
+}
+
+/* A wavelet that has entered in this cycle counts from the next one on. */
+void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch)
+{
+    struct mesh_watch *w = m->watch;
+    struct mesh_router_counts *c = &w->router[router].counts;
+    int n = watch_channel_count(ch),
+        newest = (watch_channel_head(ch) + n + MESH_FIFO - 1) % MESH_FIFO;
+    n -= n && w->pushed[slot_of(m, ch, newest)] == (uint32_t)(now + 1);
+    if (n > c->peak) c->peak = (uint8_t)n;
+}
+
+void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour)
+{
+    struct watch_router *r = &m->watch->router[router];
+    if (!r->held) r->held_since = (int32_t)now;
+    r->held |= 1U << colour;
+}
+
+void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour)
+{
+    struct watch_router *r = &m->watch->router[router];
+    if (!(r->held >> colour & 1U)) return;
+    r->held &= ~(1U << colour);
+    if (!r->held) r->counts.held += (int32_t)now - r->held_since;
+}
+
+static struct watch_origin *first_of(const struct mesh *m, const struct mesh_channel *ch)
+{
+    return &m->watch->origin[slot_of(m, ch, watch_channel_head(ch))];
+}
+
+/* What the wavelet that enters @p ch brings along, once it has been told when that is. */
+static struct watch_origin *next_of(const struct mesh *m, int64_t now,
+                                    const struct mesh_channel *ch)
+{
+    int64_t slot = slot_of(m, ch, watch_channel_tail(ch));
+    m->watch->pushed[slot] = (uint32_t)(now + 1);
+    return m->watch->follows ? &m->watch->origin[slot] : NULL;
+}
+
+void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
+                     int d)
+{
+    struct mesh_watch *w = m->watch;
+    int32_t to = ch->to[d - 1];
+    struct watch_origin out, *o = to >= 0 ? next_of(m, now, &m->channel[to]) : &out;
+    w->router[router].counts.used[d]++;
+    if (!w->follows) return;
+    *o = *first_of(m, ch);
+    mesh_trace_wavelet(m, now, router, WATCH_ROW_LINK + d, ch->colour,
+                       ch->entry[watch_channel_head(ch)], o);
+    mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
+    mesh_path_extend(&o->path, MESH_PART_HOPS, now + (to >= 0 ? m->hop : 1));
+    if (to < 0) w->sink[MESH_OFF_FABRIC - 1 - to] = o->path;
+}
+
+static void put_down(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
+                     int slot)
+{
+    struct mesh_watch *w = m->watch;
+    struct watch_flow *f = mesh_watch_flow(w, router);
+    struct watch_origin *in = f ? mesh_watch_slot(w, &f->in[ch->queue], slot) : NULL;
+    if (!in) return;
+    *in = *first_of(m, ch);
+    mesh_path_extend(&in->path, MESH_PART_QUEUES, now);
+    mesh_path_extend(&in->path, MESH_PART_RAMP, now + m->ramp_down);
+    mesh_trace_wavelet(m, now, router, WATCH_ROW_DOWN, ch->colour,
+                       ch->entry[watch_channel_head(ch)], in);
+}
+
+void mesh_watch_down(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch)
+{
+    struct mesh_watch *w = m->watch;
+    const struct mesh_queue *q = watch_in(&m->pe[router], ch->queue);
+    uint8_t *peak = &w->pe[router].counts.peak_in[ch->queue];
+    w->router[router].counts.used[0]++;
+    if (q->n >= *peak) *peak = (uint8_t)(q->n + 1);
+    if (w->follows) put_down(m, now, router, ch, watch_queue_tail(q));
+}
+
+void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
+                       const struct mesh_channel *to)
+{
+    struct watch_origin *o = next_of(m, now, to);
+    if (!o) return;
+    struct watch_path *last = &m->watch->source[s - m->source];
+    *o = (struct watch_origin){.path.pe = -1, .traced = -1, .event = -1};
+    mesh_path_extend(&o->path, MESH_PART_EDGE, s->next - 1);
+    mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
+    *last = o->path;
+    mesh_path_extend(last, MESH_PART_EDGE, now + 1);
+    mesh_path_extend(&o->path, MESH_PART_HOPS, now + m->hop);
+}
+
+/* ---- PEs ------------------------------------------------------------------------------------- */
+
+static struct watch_pe *watched(const struct mesh_pe *pe)
+{
+    return &watch_mesh(pe)->watch->pe[pe->index];
+}
+
+void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
+{
+    struct mesh *m = watch_mesh(pe);
+    const int64_t now = watch_now(pe);
+    const struct mesh_queue *q = watch_out(pe, queue);
+    struct watch_origin *o = next_of(m, now, to);
+    struct watch_flow *f = o ? mesh_watch_flow(m->watch, pe->index) : NULL;
+    if (!f || !f->out[queue]) return;
+    *o = f->out[queue][q->head];
+    mesh_trace_wavelet(m, now, pe->index, WATCH_ROW_UP, q->colour, q->entry[q->head], o);
+    mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
+    mesh_path_extend(&o->path, MESH_PART_RAMP, now + m->ramp_up);
+}
+
+void mesh_watch_task(struct mesh_pe *pe, int id, int queue)
+{
+    watched(pe)->did |= WATCH_TASK;
+    if (!watch_mesh(pe)->watch->follows) return;
+    mesh_path_task(pe, queue);
+    mesh_trace_task(pe, id, queue);
+}
+
+void mesh_watch_wait(struct mesh_pe *pe)
+{
+    if (!watch_mesh(pe)->watch->follows) return;
+    mesh_path_wait(pe);
+    mesh_trace_wait(pe);
+}
+
+void mesh_watch_join(struct mesh_pe *pe, int thread)
+{
+    if (watch_mesh(pe)->watch->follows) mesh_path_join(pe, thread);
+}
+
+void mesh_watch_op(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    if (!watch_mesh(pe)->watch->follows) return;
+    mesh_path_op(pe, op);
+    mesh_trace_op(pe, op);
+}
+
+void mesh_watch_element(struct mesh_pe *pe, int thread)
+{
+    const struct mesh_thread *t = watch_thread(pe, thread);
+    struct watch_pe *p = watched(pe);
+    p->did |= WATCH_COMPUTED;
+    if (t->out != MESH_NONE && watch_out(pe, t->out)->n >= p->counts.peak_out[t->out])
+        p->counts.peak_out[t->out] = (uint8_t)(watch_out(pe, t->out)->n + 1);
+    if (watch_mesh(pe)->watch->follows) mesh_path_element(pe, thread);
+}
+
+void mesh_watch_crowded(struct mesh_pe *pe, int thread)
+{
+    struct mesh_watch *w = watch_mesh(pe)->watch;
+    struct watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
+    if (f) f->crowded[thread]++;
+}
+
+void mesh_watch_memory(struct mesh_pe *pe, int thread)
+{
+    bool scalar = watch_code(watch_thread(pe, thread)) == MESH_MAP;
+    watched(pe)->did |= scalar ? WATCH_SCALAR : WATCH_COMPUTED;
+}
+
+void mesh_watch_op_end(struct mesh_pe *pe, int thread)
+{
+    if (!watch_mesh(pe)->watch->follows) return;
+    mesh_path_op_end(pe, thread);
+    mesh_trace_op_end(pe, thread);
+}
+
+/* The cycle from which an operation has the wavelet that it needs. */
+static int64_t has_input_from(const struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    if (t->in == MESH_NONE) return 0;
+    const struct mesh_queue *q = watch_in(pe, t->in);
+    uint64_t entry = q->entry[q->head];
+    return !q->n || entry & MESH_CONTROL_BIT ? INT64_MAX : mesh_entry_ready(entry);
+}
+
+static void lower(int64_t *until, int64_t cycle, int64_t to)
+{
+    if (to > cycle && to < *until) *until = to;
+}
+
+/* What thread @p t stands for in @p cycle; *@p until is lowered to the cycle in which that changes
+ * by itself. */
+static enum mesh_pe_state thread_state(const struct mesh_pe *pe, const struct mesh_thread *t,
+                                       int64_t cycle, int64_t *until)
+{
+    lower(until, cycle, t->ready_at);
+    if (t->ready_at > cycle) return MESH_PE_SETS_UP;
+    if (!watch_is_fabric(t)) return watch_code(t) == MESH_MAP ? MESH_PE_SCALAR : MESH_PE_COMPUTES;
+    int64_t input = has_input_from(pe, t);
+    lower(until, cycle, input);
+    return input > cycle ? MESH_PE_WAITS_FOR_IN : MESH_PE_WAITS_FOR_OUT;
+}
+
+/* What a PE stands for in @p cycle when no element is carried out. */
+static enum mesh_pe_state standing(const struct mesh_pe *pe, int64_t cycle, int64_t *until)
+{
+    enum mesh_pe_state state = pe->waits_until > cycle ? MESH_PE_SCALAR : MESH_PE_IDLE;
+    lower(until, cycle, pe->waits_until);
+    for (unsigned set = pe->threads; set; set &= set - 1) {
+        enum mesh_pe_state its =
+            thread_state(pe, watch_thread(pe, __builtin_ctz(set)), cycle, until);
+        if (its < state) state = its;
+    }
+    return state;
+}
+
+/* The cycles up to @p until that the PE has slept through. */
+static void charge_sleep(struct watch_pe *p, const struct mesh_pe *pe, int64_t until)
+{
+    while (p->seen < until) {
+        int64_t end = until;
+        enum mesh_pe_state state = standing(pe, p->seen, &end);
+        charge(p, state, end);
+    }
+}
+
+void mesh_watch_turn(struct mesh_pe *pe)
+{
+    charge_sleep(watched(pe), pe, watch_now(pe));
+}
+
+void mesh_watch_cycle(struct mesh_pe *pe)
+{
+    struct watch_pe *p = watched(pe);
+    int64_t now = watch_now(pe), end = now + 1;
+    enum mesh_pe_state state = standing(pe, now, &end);
+    if (p->did & WATCH_SCALAR && state > MESH_PE_SCALAR) state = MESH_PE_SCALAR;
+    if (p->did & WATCH_TASK && state == MESH_PE_IDLE) state = MESH_PE_SCALAR;
+    if (p->did & WATCH_COMPUTED) state = MESH_PE_COMPUTES;
+    charge(p, state, now + 1);
+    p->did = 0;
 }
 
 /* Turns after the end of the run, in which nothing happens but the set-up of an operation without
@@ -136,12 +381,12 @@ static void uncharge(struct watch_pe *p, int64_t end)
     p->counts.cycles[MESH_PE_SETS_UP] -= over - idle;
 }
 
-enum wsc_err mesh_watch_finish(struct mesh *m)
+enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles)
 {
     struct mesh_watch *w = m->watch;
-    w->cycles = m->stats.cycles;
+    w->cycles = cycles;
     for (int64_t i = 0; i < w->n_pes; i++) {
-        charge(&w->pe[i], (enum mesh_pe_state)w->pe[i].asleep, w->cycles);
+        charge_sleep(&w->pe[i], &m->pe[i], w->cycles);
         uncharge(&w->pe[i], w->cycles);
     }
     if (w->failed) return WSC_RAISE(WSC_NOMEM, "mesh: no memory to watch this run");
@@ -149,214 +394,6 @@ enum wsc_err mesh_watch_finish(struct mesh *m)
     mesh_trace_finish(m);
     w->done = true;
     return WSC_OK;
-}
-
-/* ---- routers --------------------------------------------------------------------------------- */
-
-/* A wavelet that has entered in this cycle counts from the next one on. */
-void mesh_watch_channel(struct mesh *m, int64_t router, const struct mesh_channel *ch)
-{
-    struct mesh_watch *w = m->watch;
-    struct mesh_router_counts *c = &w->router[router].counts;
-    int n = ch->n - (w->pushed[ch - m->channel] == (uint32_t)(m->now + 1));
-    if (n > c->peak) c->peak = (uint8_t)n;
-}
-
-void mesh_watch_held(struct mesh *m, int64_t router, int colour)
-{
-    struct watch_router *r = &m->watch->router[router];
-    if (!r->held) r->held_since = (int32_t)m->now;
-    r->held |= 1U << colour;
-}
-
-void mesh_watch_left(struct mesh *m, int64_t router, int colour)
-{
-    struct watch_router *r = &m->watch->router[router];
-    if (!(r->held >> colour & 1U)) return;
-    r->held &= ~(1U << colour);
-    if (!r->held) r->counts.held += (int32_t)m->now - r->held_since;
-}
-
-/* Where the next wavelet of a channel goes. */
-static int tail(const struct mesh_channel *ch)
-{
-    return (ch->head + ch->n) % MESH_FIFO;
-}
-
-static struct watch_origin *place(struct mesh_watch *w, int64_t channel, int slot)
-{
-    return &w->origin[channel * MESH_FIFO + slot];
-}
-
-void mesh_watch_side(struct mesh *m, int64_t router, const struct mesh_channel *ch, int d)
-{
-    struct mesh_watch *w = m->watch;
-    int32_t to = ch->to[d - 1];
-    w->router[router].counts.used[d]++;
-    if (to >= 0) w->pushed[to] = (uint32_t)(m->now + 1);
-    if (!w->follows) return;
-    struct watch_origin out, *o = to >= 0 ? place(w, to, tail(&m->channel[to])) : &out;
-    *o = *place(w, ch - m->channel, ch->head);
-    mesh_trace_wavelet(m, router, WATCH_ROW_LINK + d, ch->colour, ch->entry[ch->head], o);
-    mesh_path_extend(&o->path, MESH_PART_QUEUES, m->now);
-    mesh_path_extend(&o->path, MESH_PART_HOPS, m->now + (to >= 0 ? m->hop : 1));
-    if (to < 0) w->sink[MESH_OFF_FABRIC - 1 - to] = o->path;
-}
-
-static void put_down(struct mesh *m, int64_t router, const struct mesh_channel *ch, int slot)
-{
-    struct mesh_watch *w = m->watch;
-    struct watch_flow *f = mesh_watch_flow(w, router);
-    struct watch_origin *in = f ? mesh_watch_slot(w, &f->in[ch->queue], slot) : NULL;
-    if (!in) return;
-    *in = *place(w, ch - m->channel, ch->head);
-    mesh_path_extend(&in->path, MESH_PART_QUEUES, m->now);
-    mesh_path_extend(&in->path, MESH_PART_RAMP, m->now + m->ramp_down);
-    mesh_trace_wavelet(m, router, WATCH_ROW_DOWN, ch->colour, ch->entry[ch->head], in);
-}
-
-void mesh_watch_down(struct mesh *m, int64_t router, const struct mesh_channel *ch)
-{
-    struct mesh_watch *w = m->watch;
-    const struct mesh_queue *q = &m->pe[router].in[ch->queue];
-    uint8_t *peak = &w->pe[router].counts.peak_in[ch->queue];
-    w->router[router].counts.used[0]++;
-    if (q->n >= *peak) *peak = (uint8_t)(q->n + 1);
-    if (w->follows) put_down(m, router, ch, (q->head + q->n) % MESH_QUEUE);
-}
-
-void mesh_watch_enters(struct mesh *m, const struct mesh_source *s, const struct mesh_channel *to)
-{
-    struct mesh_watch *w = m->watch;
-    struct watch_origin o = {.path.pe = -1, .traced = -1, .event = -1};
-    w->pushed[to - m->channel] = (uint32_t)(m->now + 1);
-    if (!w->follows) return;
-    mesh_path_extend(&o.path, MESH_PART_EDGE, s->next - 1);
-    mesh_path_extend(&o.path, MESH_PART_QUEUES, m->now);
-    w->source[s - m->source] = o.path;
-    mesh_path_extend(&w->source[s - m->source], MESH_PART_EDGE, m->now + 1);
-    mesh_path_extend(&o.path, MESH_PART_HOPS, m->now + m->hop);
-    *place(w, to - m->channel, tail(to)) = o;
-}
-
-/* ---- PEs ------------------------------------------------------------------------------------- */
-
-static struct watch_pe *watched(const struct mesh_pe *pe)
-{
-    return &pe->m->watch->pe[pe->index];
-}
-
-void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
-{
-    struct mesh *m = pe->m;
-    struct mesh_watch *w = m->watch;
-    const struct mesh_queue *q = &pe->out[queue];
-    w->pushed[to - m->channel] = (uint32_t)(m->now + 1);
-    struct watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
-    if (!f || !f->out[queue]) return;
-    struct watch_origin *o = place(w, to - m->channel, tail(to));
-    *o = f->out[queue][q->head];
-    mesh_trace_wavelet(m, pe->index, WATCH_ROW_UP, q->colour, q->entry[q->head], o);
-    mesh_path_extend(&o->path, MESH_PART_QUEUES, m->now);
-    mesh_path_extend(&o->path, MESH_PART_RAMP, m->now + m->ramp_up);
-}
-
-void mesh_watch_task(struct mesh_pe *pe, int id, int queue)
-{
-    watched(pe)->did |= WATCH_TASK;
-    if (!pe->m->watch->follows) return;
-    mesh_path_task(pe, queue);
-    mesh_trace_task(pe, id, queue);
-}
-
-void mesh_watch_wait(struct mesh_pe *pe)
-{
-    if (!pe->m->watch->follows) return;
-    mesh_path_wait(pe);
-    mesh_trace_wait(pe);
-}
-
-void mesh_watch_join(struct mesh_pe *pe, int thread)
-{
-    if (pe->m->watch->follows) mesh_path_join(pe, thread);
-}
-
-void mesh_watch_op(struct mesh_pe *pe, const struct mesh_op *op)
-{
-    if (!pe->m->watch->follows) return;
-    mesh_path_op(pe, op);
-    mesh_trace_op(pe, op);
-}
-
-void mesh_watch_element(struct mesh_pe *pe, int thread)
-{
-    const struct mesh_thread *t = &pe->thread[thread];
-    struct watch_pe *p = watched(pe);
-    p->did |= WATCH_COMPUTED;
-    if (t->out != MESH_NONE && pe->out[t->out].n >= p->counts.peak_out[t->out])
-        p->counts.peak_out[t->out] = (uint8_t)(pe->out[t->out].n + 1);
-    if (pe->m->watch->follows) mesh_path_element(pe, thread);
-}
-
-void mesh_watch_crowded(struct mesh_pe *pe, int thread)
-{
-    struct mesh_watch *w = pe->m->watch;
-    struct watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
-    if (f) f->crowded[thread]++;
-}
-
-void mesh_watch_memory(struct mesh_pe *pe, int thread)
-{
-    bool scalar = pe->thread[thread].op.code == MESH_MAP;
-    watched(pe)->did |= scalar ? WATCH_SCALAR : WATCH_COMPUTED;
-}
-
-void mesh_watch_op_end(struct mesh_pe *pe, int thread)
-{
-    if (!pe->m->watch->follows) return;
-    mesh_path_op_end(pe, thread);
-    mesh_trace_op_end(pe, thread);
-}
-
-static bool lacks_input(const struct mesh_pe *pe, const struct mesh_thread *t)
-{
-    if (t->in == MESH_NONE) return false;
-    const struct mesh_queue *q = &pe->in[t->in];
-    uint64_t entry = q->entry[q->head];
-    return !q->n || entry & MESH_CONTROL_BIT || mesh_entry_ready(entry) > pe->m->now;
-}
-
-/* What the operations of a PE stand for in @p cycle when none of them moves: this cycle or the
- * ones that it sleeps through. */
-static enum mesh_pe_state standing(const struct mesh_pe *pe, int64_t cycle)
-{
-    enum mesh_pe_state state = pe->waits_until > cycle ? MESH_PE_SCALAR : MESH_PE_IDLE;
-    for (unsigned set = pe->threads; set; set &= set - 1) {
-        const struct mesh_thread *t = &pe->thread[__builtin_ctz(set)];
-        enum mesh_pe_state its = MESH_PE_WAITS_FOR_OUT;
-        if (t->ready_at > cycle)
-            its = MESH_PE_SETS_UP;
-        else if (!t->fabric)
-            its = t->op.code == MESH_MAP ? MESH_PE_SCALAR : MESH_PE_COMPUTES;
-        else if (lacks_input(pe, t))
-            its = MESH_PE_WAITS_FOR_IN;
-        if (its < state) state = its;
-    }
-    return state;
-}
-
-void mesh_watch_cycle(struct mesh_pe *pe)
-{
-    struct watch_pe *p = watched(pe);
-    int64_t now = pe->m->now;
-    enum mesh_pe_state state = standing(pe, now);
-    if (p->did & WATCH_SCALAR && state > MESH_PE_SCALAR) state = MESH_PE_SCALAR;
-    if (p->did & WATCH_TASK && state == MESH_PE_IDLE) state = MESH_PE_SCALAR;
-    if (p->did & WATCH_COMPUTED) state = MESH_PE_COMPUTES;
-    charge(p, (enum mesh_pe_state)p->asleep, now);
-    charge(p, state, now + 1);
-    p->asleep = (uint8_t)standing(pe, now + 1);
-    p->did = 0;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -40,7 +40,6 @@ struct watch_pe {
     struct mesh_pe_counts counts;
     int32_t seen;         /* cycles classified so far */
     int32_t active_until; /* end of the last one that was not idle */
-    uint8_t asleep;       /* enum mesh_pe_state of those until its next turn */
     uint8_t did;          /* in this cycle */
     int32_t traced;       /* index in the trace, or -1 */
 };
@@ -88,7 +87,7 @@ struct mesh_watch {
     int64_t n_pes, n_channels;
     struct watch_pe *pe;
     struct watch_router *router;
-    uint32_t *pushed;            /* of a channel: 1 + cycle of the last wavelet that entered */
+    uint32_t *pushed;            /* of a channel's slot: 1 + cycle in which its wavelet entered */
     struct watch_origin *origin; /* of a channel: MESH_FIFO slots */
     struct watch_flow **flow;
     struct watch_path *source, *sink; /* of the last wavelet over an edge */
@@ -108,15 +107,65 @@ static inline void mesh_path_extend(struct watch_path *p, enum mesh_part part, i
     p->at = (int32_t)until;
 }
 
+/* ---- how the observer reads the machine: nothing else of it knows the layout ----------------- */
+
+static inline struct mesh *watch_mesh(const struct mesh_pe *pe)
+{
+    return pe->m;
+}
+static inline int64_t watch_now(const struct mesh_pe *pe)
+{
+    return pe->m->now;
+}
+static inline const struct mesh_thread *watch_thread(const struct mesh_pe *pe, int thread)
+{
+    return &pe->thread[thread];
+}
+static inline bool watch_is_fabric(const struct mesh_thread *t)
+{
+    return t->fabric;
+}
+static inline int watch_code(const struct mesh_thread *t)
+{
+    return t->op.code;
+}
+static inline const struct mesh_queue *watch_in(const struct mesh_pe *pe, int queue)
+{
+    return &pe->in[queue];
+}
+static inline const struct mesh_queue *watch_out(const struct mesh_pe *pe, int queue)
+{
+    return &pe->out[queue];
+}
+/* Slot of the next wavelet that enters. */
+static inline int watch_queue_tail(const struct mesh_queue *q)
+{
+    return (q->head + q->n) % MESH_QUEUE;
+}
+static inline int watch_channel_head(const struct mesh_channel *ch)
+{
+    return ch->head;
+}
+static inline int watch_channel_tail(const struct mesh_channel *ch)
+{
+    return (ch->head + ch->n) % MESH_FIFO;
+}
+static inline int watch_channel_count(const struct mesh_channel *ch)
+{
+    return ch->n;
+}
+
 /* watch.c */
 enum wsc_err mesh_watch_begin(struct mesh *m);
-enum wsc_err mesh_watch_finish(struct mesh *m);
-void mesh_watch_channel(struct mesh *m, int64_t router, const struct mesh_channel *ch);
-void mesh_watch_held(struct mesh *m, int64_t router, int colour);
-void mesh_watch_left(struct mesh *m, int64_t router, int colour);
-void mesh_watch_side(struct mesh *m, int64_t router, const struct mesh_channel *ch, int d);
-void mesh_watch_down(struct mesh *m, int64_t router, const struct mesh_channel *ch);
-void mesh_watch_enters(struct mesh *m, const struct mesh_source *s, const struct mesh_channel *to);
+enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles);
+void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
+void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour);
+void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour);
+void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
+                     int d);
+void mesh_watch_down(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
+void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
+                       const struct mesh_channel *to);
 void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to);
 void mesh_watch_task(struct mesh_pe *pe, int id, int queue);
 void mesh_watch_wait(struct mesh_pe *pe);
@@ -126,6 +175,7 @@ void mesh_watch_element(struct mesh_pe *pe, int thread);
 void mesh_watch_crowded(struct mesh_pe *pe, int thread);
 void mesh_watch_memory(struct mesh_pe *pe, int thread);
 void mesh_watch_op_end(struct mesh_pe *pe, int thread);
+void mesh_watch_turn(struct mesh_pe *pe);
 void mesh_watch_cycle(struct mesh_pe *pe);
 
 /* watch_path.c: the same events, as causes */
@@ -146,8 +196,8 @@ enum wsc_err mesh_trace_begin(struct mesh *m);
 void mesh_trace_finish(struct mesh *m);
 void mesh_trace_free(struct mesh_watch *w);
 /* A wavelet takes one cycle of a row of PE @p pe; @p o remembers it. */
-void mesh_trace_wavelet(struct mesh *m, int64_t pe, int row, int colour, uint64_t entry,
-                        struct watch_origin *o);
+void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
+                        uint64_t entry, struct watch_origin *o);
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue);
 void mesh_trace_wait(struct mesh_pe *pe);
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_op *op);
@@ -156,86 +206,93 @@ void mesh_trace_op_end(struct mesh_pe *pe, int thread);
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
 /* A router looks at a channel that holds a wavelet. */
-static inline void mesh_see_channel(struct mesh *m, int64_t router, const struct mesh_channel *ch)
+static inline void mesh_see_channel(struct mesh *m, int64_t now, int64_t router,
+                                    const struct mesh_channel *ch)
 {
-    if (m->watch) mesh_watch_channel(m, router, ch);
+    if (m->watch) mesh_watch_channel(m, now, router, ch);
 }
 /* The first wavelet of a channel could go and is held back. */
-static inline void mesh_see_held(struct mesh *m, int64_t router, int colour)
+static inline void mesh_see_held(struct mesh *m, int64_t now, int64_t router, int colour)
 {
-    if (m->watch) mesh_watch_held(m, router, colour);
+    if (m->watch) mesh_watch_held(m, now, router, colour);
 }
 /* It has left, over as many links as it had to. */
-static inline void mesh_see_left(struct mesh *m, int64_t router, int colour)
+static inline void mesh_see_left(struct mesh *m, int64_t now, int64_t router, int colour)
 {
-    if (m->watch) mesh_watch_left(m, router, colour);
+    if (m->watch) mesh_watch_left(m, now, router, colour);
 }
 /* It leaves over the link @p d, before it is put into the next channel. */
-static inline void mesh_see_side(struct mesh *m, int64_t router, const struct mesh_channel *ch,
-                                 int d)
+static inline void mesh_see_side(struct mesh *m, int64_t now, int64_t router,
+                                 const struct mesh_channel *ch, int d)
 {
-    if (m->watch) mesh_watch_side(m, router, ch, d);
+    if (m->watch) mesh_watch_side(m, now, router, ch, d);
 }
 /* It leaves down the ramp, before it is put into the input queue. */
-static inline void mesh_see_down(struct mesh *m, int64_t router, const struct mesh_channel *ch)
+static inline void mesh_see_down(struct mesh *m, int64_t now, int64_t router,
+                                 const struct mesh_channel *ch)
 {
-    if (m->watch) mesh_watch_down(m, router, ch);
+    if (m->watch) mesh_watch_down(m, now, router, ch);
 }
 /* A wavelet enters over an edge, before it is put into the channel. */
-static inline void mesh_see_enters(struct mesh *m, const struct mesh_source *s,
+static inline void mesh_see_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
                                    const struct mesh_channel *to)
 {
-    if (m->watch) mesh_watch_enters(m, s, to);
+    if (m->watch) mesh_watch_enters(m, now, s, to);
 }
 /* The first wavelet of an output queue goes up the ramp, before it is put into the channel. */
 static inline void mesh_see_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
 {
-    if (pe->m->watch) mesh_watch_up(pe, queue, to);
+    if (watch_mesh(pe)->watch) mesh_watch_up(pe, queue, to);
 }
 /* A task begins: local task @p id, or that of the first wavelet of @p queue, which is still there.
  */
 static inline void mesh_see_task(struct mesh_pe *pe, int id, int queue)
 {
-    if (pe->m->watch) mesh_watch_task(pe, id, queue);
+    if (watch_mesh(pe)->watch) mesh_watch_task(pe, id, queue);
 }
 /* Scalar code runs until pe->waits_until. */
 static inline void mesh_see_wait(struct mesh_pe *pe)
 {
-    if (pe->m->watch) mesh_watch_wait(pe);
+    if (watch_mesh(pe)->watch) mesh_watch_wait(pe);
 }
 /* The task goes on: @p thread is free. */
 static inline void mesh_see_join(struct mesh_pe *pe, int thread)
 {
-    if (pe->m->watch) mesh_watch_join(pe, thread);
+    if (watch_mesh(pe)->watch) mesh_watch_join(pe, thread);
 }
 /* An operation has begun on its thread. */
 static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_op *op)
 {
-    if (pe->m->watch) mesh_watch_op(pe, op);
+    if (watch_mesh(pe)->watch) mesh_watch_op(pe, op);
 }
 /* An element of an operation with a fabric operand is about to be carried out. */
 static inline void mesh_see_element(struct mesh_pe *pe, int thread)
 {
-    if (pe->m->watch) mesh_watch_element(pe, thread);
+    if (watch_mesh(pe)->watch) mesh_watch_element(pe, thread);
 }
 /* It could be, but others have the datapath. */
 static inline void mesh_see_crowded(struct mesh_pe *pe, int thread)
 {
-    if (pe->m->watch) mesh_watch_crowded(pe, thread);
+    if (watch_mesh(pe)->watch) mesh_watch_crowded(pe, thread);
 }
 /* A part of a memory operation is carried out. */
 static inline void mesh_see_memory(struct mesh_pe *pe, int thread)
 {
-    if (pe->m->watch) mesh_watch_memory(pe, thread);
+    if (watch_mesh(pe)->watch) mesh_watch_memory(pe, thread);
 }
 /* The operation on @p thread has ended in this cycle. */
 static inline void mesh_see_op_end(struct mesh_pe *pe, int thread)
 {
-    if (pe->m->watch) mesh_watch_op_end(pe, thread);
+    if (watch_mesh(pe)->watch) mesh_watch_op_end(pe, thread);
 }
-/* The PE's turn in this cycle is over, whether it sleeps now or not. */
+/* A PE is visited in this cycle; nothing of it has changed yet. */
+static inline void mesh_see_turn(struct mesh_pe *pe)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_turn(pe);
+}
+/* Its turn in this cycle is over, whether it sleeps now or not. */
 static inline void mesh_see_cycle(struct mesh_pe *pe)
 {
-    if (pe->m->watch) mesh_watch_cycle(pe);
+    if (watch_mesh(pe)->watch) mesh_watch_cycle(pe);
 }
 #endif

@@ -37,7 +37,7 @@ struct watch_origin *mesh_watch_slot(struct mesh_watch *w, struct watch_origin *
 
 static struct watch_flow *flow_of(const struct mesh_pe *pe)
 {
-    return mesh_watch_flow(pe->m->watch, pe->index);
+    return mesh_watch_flow(watch_mesh(pe)->watch, pe->index);
 }
 
 /* ---- wavelets that were waited for ----------------------------------------------------------- */
@@ -62,7 +62,7 @@ static struct watch_path adopt(const struct mesh_pe *pe, struct watch_flow *f,
                                const struct watch_path *wavelet)
 {
     struct watch_path p = *wavelet;
-    if (!grow_legs(pe->m->watch, f)) return p;
+    if (!grow_legs(watch_mesh(pe)->watch, f)) return p;
     f->leg[f->n_legs % f->leg_capacity] = *wavelet;
     p.pe = pe->index;
     p.leg = ++f->n_legs;
@@ -72,7 +72,7 @@ static struct watch_path adopt(const struct mesh_pe *pe, struct watch_flow *f,
 static const struct watch_path *arrived(const struct mesh_pe *pe, const struct watch_flow *f,
                                         int queue)
 {
-    return f->in[queue] ? &f->in[queue][pe->in[queue].head].path : NULL;
+    return f->in[queue] ? &f->in[queue][watch_in(pe, queue)->head].path : NULL;
 }
 
 static bool is_later(const struct watch_path *a, const struct watch_path *b)
@@ -93,7 +93,7 @@ void mesh_path_task(struct mesh_pe *pe, int queue)
         f->main = adopt(pe, f, wavelet);
         wait = MESH_PART_QUEUES;
     }
-    mesh_path_extend(&f->main, wait, pe->m->now);
+    mesh_path_extend(&f->main, wait, watch_now(pe));
 }
 
 void mesh_path_wait(struct mesh_pe *pe)
@@ -122,39 +122,39 @@ void mesh_path_op(struct mesh_pe *pe, const struct mesh_op *op)
     const bool reads = op->a.kind == MESH_DSD_IN || op->b.kind == MESH_DSD_IN;
     struct watch_flow *f = flow_of(pe);
     if (!f) return;
-    mesh_path_extend(&f->main, MESH_PART_QUEUES, pe->m->now);
+    mesh_path_extend(&f->main, MESH_PART_QUEUES, watch_now(pe));
     f->thread[thread] = f->main;
     f->crowded[thread] = 0;
     set_bit(&f->maps, thread, op->code == MESH_MAP);
     set_bit(&f->enables, thread, op->activate || op->unblock || reads);
-    mesh_path_extend(&f->thread[thread], MESH_PART_SETUP, pe->thread[thread].ready_at);
+    mesh_path_extend(&f->thread[thread], MESH_PART_SETUP, watch_thread(pe, thread)->ready_at);
 }
 
 /* What comes before an element: the one before it, or its wavelet; then room, or the datapath. */
 static void begin_element(const struct mesh_pe *pe, struct watch_flow *f, int thread)
 {
-    const struct mesh_thread *t = &pe->thread[thread];
+    const struct mesh_thread *t = watch_thread(pe, thread);
     struct watch_path *p = &f->thread[thread];
     const struct watch_path *wavelet = t->in == MESH_NONE ? NULL : arrived(pe, f, t->in);
     if (is_later(wavelet, p)) *p = adopt(pe, f, wavelet);
     int64_t shared = p->at + (int64_t)f->crowded[thread];
     if (f->crowded[thread])
-        mesh_path_extend(p, MESH_PART_COMPUTE, shared < pe->m->now ? shared : pe->m->now);
+        mesh_path_extend(p, MESH_PART_COMPUTE, shared < watch_now(pe) ? shared : watch_now(pe));
     f->crowded[thread] = 0;
-    mesh_path_extend(p, MESH_PART_QUEUES, pe->m->now);
+    mesh_path_extend(p, MESH_PART_QUEUES, watch_now(pe));
 }
 
 void mesh_path_element(struct mesh_pe *pe, int thread)
 {
-    struct mesh_watch *w = pe->m->watch;
-    const struct mesh_thread *t = &pe->thread[thread];
+    struct mesh_watch *w = watch_mesh(pe)->watch;
+    const struct mesh_thread *t = watch_thread(pe, thread);
     struct watch_flow *f = flow_of(pe);
     if (!f) return;
     begin_element(pe, f, thread);
-    mesh_path_extend(&f->thread[thread], MESH_PART_COMPUTE, pe->m->now + 1);
+    mesh_path_extend(&f->thread[thread], MESH_PART_COMPUTE, watch_now(pe) + 1);
     if (t->out == MESH_NONE) return;
-    const struct mesh_queue *q = &pe->out[t->out];
-    struct watch_origin *out = mesh_watch_slot(w, &f->out[t->out], (q->head + q->n) % MESH_QUEUE);
+    const struct mesh_queue *q = watch_out(pe, t->out);
+    struct watch_origin *out = mesh_watch_slot(w, &f->out[t->out], watch_queue_tail(q));
     if (out) *out = (struct watch_origin){f->thread[thread], -1, -1};
 }
 
@@ -163,7 +163,8 @@ void mesh_path_op_end(struct mesh_pe *pe, int thread)
     struct watch_flow *f = flow_of(pe);
     if (!f) return;
     mesh_path_extend(&f->thread[thread],
-                     f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE, pe->m->now + 1);
+                     f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE,
+                     watch_now(pe) + 1);
     if (thread == 0)
         f->main = f->thread[0];
     else if (f->enables >> thread & 1U)

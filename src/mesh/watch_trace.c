@@ -139,14 +139,14 @@ void mesh_trace_free(struct mesh_watch *w)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-void mesh_trace_wavelet(struct mesh *m, int64_t pe, int row, int colour, uint64_t entry,
-                        struct watch_origin *o)
+void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
+                        uint64_t entry, struct watch_origin *o)
 {
     struct watch_trace *t = trace_of(m, pe);
     if (!t) return;
-    int32_t i = add(m->watch, t, m->now,
-                    &(struct watch_event){.begin = (int32_t)m->now,
-                                          .end = (int32_t)m->now + 1,
+    int32_t i = add(m->watch, t, now,
+                    &(struct watch_event){.begin = (int32_t)now,
+                                          .end = (int32_t)now + 1,
                                           .kind = WATCH_EVENT_WAVELET,
                                           .row = (uint8_t)row,
                                           .in = (uint8_t)colour,
@@ -160,14 +160,14 @@ void mesh_trace_wavelet(struct mesh *m, int64_t pe, int row, int colour, uint64_
 
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue)
 {
-    struct watch_trace *t = trace_of(pe->m, pe->index);
+    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
-    end_task(pe->m->watch, t, pe->m->now);
-    t->task_begin = t->task_end = (int32_t)pe->m->now;
+    end_task(watch_mesh(pe)->watch, t, watch_now(pe));
+    t->task_begin = t->task_end = (int32_t)watch_now(pe);
     t->task = (int16_t)id;
     t->task_queue = MESH_NONE;
     if (queue < 0) return;
-    const struct mesh_queue *q = &pe->in[queue];
+    const struct mesh_queue *q = watch_in(pe, queue);
     uint64_t entry = q->entry[q->head];
     t->task = (int16_t)(entry & MESH_CONTROL_BIT ? entry >> 24 & 63 : MESH_TASKS);
     t->task_queue = q->colour;
@@ -175,12 +175,12 @@ void mesh_trace_task(struct mesh_pe *pe, int id, int queue)
 
 void mesh_trace_wait(struct mesh_pe *pe)
 {
-    struct watch_trace *t = trace_of(pe->m, pe->index);
+    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
     t->task_end = (int32_t)pe->waits_until;
-    if (pe->waits_until == pe->m->now) return;
-    (void)add(pe->m->watch, t, pe->m->now,
-              &(struct watch_event){.begin = (int32_t)pe->m->now,
+    if (pe->waits_until == watch_now(pe)) return;
+    (void)add(watch_mesh(pe)->watch, t, watch_now(pe),
+              &(struct watch_event){.begin = (int32_t)watch_now(pe),
                                     .end = t->task_end,
                                     .kind = WATCH_EVENT_WAIT,
                                     .row = WATCH_ROW_MAIN,
@@ -195,29 +195,29 @@ static uint8_t colour_of(const struct mesh_dsd *d)
 
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_op *op)
 {
-    struct watch_trace *t = trace_of(pe->m, pe->index);
+    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     const uint8_t a = colour_of(&op->a);
     if (!t) return;
-    t->op[op->thread] = (struct watch_event){.begin = (int32_t)pe->m->now,
+    t->op[op->thread] = (struct watch_event){.begin = (int32_t)watch_now(pe),
                                              .kind = WATCH_EVENT_OP,
                                              .row = op->thread,
                                              .code = op->code,
                                              .in = a != MESH_NONE ? a : colour_of(&op->b),
                                              .out = colour_of(&op->dst),
                                              .control = op->dst.control,
-                                             .data = (uint32_t)pe->thread[op->thread].left,
+                                             .data = (uint32_t)watch_thread(pe, op->thread)->left,
                                              .traced = -1,
                                              .from = -1};
-    if (t->task_end < pe->m->now) t->task_end = (int32_t)pe->m->now;
+    if (t->task_end < watch_now(pe)) t->task_end = (int32_t)watch_now(pe);
 }
 
 void mesh_trace_op_end(struct mesh_pe *pe, int thread)
 {
-    struct watch_trace *t = trace_of(pe->m, pe->index);
+    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
-    if (thread == 0) t->task_end = (int32_t)pe->m->now + 1;
-    t->op[thread].end = (int32_t)pe->m->now + 1;
-    (void)add(pe->m->watch, t, pe->m->now, &t->op[thread]);
+    if (thread == 0) t->task_end = (int32_t)watch_now(pe) + 1;
+    t->op[thread].end = (int32_t)watch_now(pe) + 1;
+    (void)add(watch_mesh(pe)->watch, t, watch_now(pe), &t->op[thread]);
 }
 
 /* ---- what to trace --------------------------------------------------------------------------- */

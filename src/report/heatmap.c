@@ -21,7 +21,9 @@ enum {
     TOP = 44,
     BOTTOM = 62,
     HEAD = 74,
-    MOST_TICKS = 8
+    MOST_TICKS = 8,
+    LABEL_W = 44,
+    LABEL_H = 20
 };
 
 struct layout {
@@ -82,7 +84,7 @@ static double dot(const struct report_heatmap *map, const struct report_panel *p
             sum += v;
             if (v > most) most = v;
         }
-    return p->peak ? most : sum / n;
+    return p->peak && isfinite(sum) ? most : sum / n;
 }
 
 /* The end of the colour scale: 1, 2 or 5 times a power of ten, at most 100 %. */
@@ -120,12 +122,14 @@ static WSC_CHECKED enum wsc_err add_data(struct report_text *t, const struct rep
 
 /* ---- the script ------------------------------------------------------------------------------ */
 
-static int tick_step(int n)
+/* Between the labels of n cells on @p room pixels; a label takes @p label. */
+static int tick_step(int n, int room, int label)
 {
     static const int step[] = {1, 2, 5, 10, 20, 50, 100, 200, 500};
+    const int most = at_least(at_most(room / label, MOST_TICKS), 1);
     for (int i = 0; i < (int)(sizeof step / sizeof *step); i++)
-        if ((n - 1) / step[i] < MOST_TICKS) return step[i];
-    return 1000;
+        if ((n - 1) / step[i] < most) return step[i];
+    return n;
 }
 
 /* Colours: viridis of van der Walt and Smith (2015), ten steps of equal perceived distance, dark to
@@ -184,8 +188,8 @@ static void add_panel(struct report_text *t, const struct report_heatmap *map,
                     " offset 0,-0.4\nset xlabel 'x' offset 0,0.5\nset ylabel 'y' offset 1.2,0 "
                     "norotate\nset xtics 0,%d,%d\nset ytics 0,%d,%d\nset xrange [-0.5:%.1f]\n"
                     "set yrange [%.1f:-0.5]\n",
-                    tick_step(map->w), map->w - 1, tick_step(map->h), map->h - 1, map->w - 0.5,
-                    map->h - 0.5);
+                    tick_step(map->w, l->panel_w, LABEL_W), map->w - 1,
+                    tick_step(map->h, l->panel_h, LABEL_H), map->h - 1, map->w - 0.5, map->h - 0.5);
     report_text_add(t, "set cbrange [0:%.9g]\nset cbtics %.9g\nset format cb '%%g %%%%'\n", end,
                     l->panel_h < 100 ? end : end / 5);
     report_text_add(t,

@@ -38,29 +38,46 @@ static struct mesh_result run(const char *kernel, const struct mesh_case *c)
 
 /* ---- sums that must come out ----------------------------------------------------------------- */
 
+static void check_pe(const struct mesh_watch *w, int x, int y, int64_t cycles, int64_t *links)
+{
+    struct mesh_pe_counts pe;
+    struct mesh_router_counts router;
+    int64_t sum = 0;
+    mesh_watch_counts(w, x, y, &pe, &router);
+    for (int s = 0; s < MESH_PE_STATES; s++)
+        sum += pe.cycles[s] >= 0 ? pe.cycles[s] : cycles + 1;
+    T_EQ(sum, cycles);
+    CU_ASSERT(router.held >= 0 && router.held <= cycles && router.peak <= 4);
+    for (int d = 1; d < 5; d++)
+        *links += router.used[d];
+}
+
 static void check_counts(const struct mesh_watch *w, const struct mesh_case *c,
                          const struct mesh_result *r)
 {
     int64_t sum[MESH_PE_STATES], total = 0, links = 0;
-    for (int i = 0; i < c->w * c->h; i++) {
-        struct mesh_pe_counts pe;
-        struct mesh_router_counts router;
-        int64_t cycles = 0;
-        mesh_watch_counts(w, i % c->w, i / c->w, &pe, &router);
-        for (int s = 0; s < MESH_PE_STATES; s++) {
-            CU_ASSERT(pe.cycles[s] >= 0);
-            cycles += pe.cycles[s];
-        }
-        T_EQ(cycles, r->stats.cycles);
-        CU_ASSERT(router.held >= 0 && router.held <= r->stats.cycles && router.peak <= 4);
-        for (int d = 1; d < 5; d++)
-            links += router.used[d];
-    }
+    for (int i = 0; i < c->w * c->h; i++)
+        check_pe(w, i % c->w, i / c->w, r->stats.cycles, &links);
     mesh_watch_sum(w, sum);
     for (int s = 0; s < MESH_PE_STATES; s++)
         total += sum[s];
     T_EQ(total, r->stats.cycles * c->w * c->h);
     CU_ASSERT(links <= r->stats.wavelet_hops); /* those into the fabric have no router */
+}
+
+/* The parts of a leg add up to its length. */
+static void check_leg(const struct mesh_leg *leg, int64_t from, int64_t parts[MESH_PARTS])
+{
+    int64_t length = 0;
+    bool negative = false;
+    for (int p = 0; p < MESH_PARTS; p++) {
+        negative |= leg->part[p] < 0;
+        parts[p] += leg->part[p];
+        length += leg->part[p];
+    }
+    CU_ASSERT(!negative);
+    T_EQ(leg->from, from);
+    T_EQ(length, leg->to - leg->from);
 }
 
 static void check_critical(const struct mesh_watch *w, const struct mesh_result *r)
@@ -72,16 +89,8 @@ static void check_critical(const struct mesh_watch *w, const struct mesh_result 
     T_OK(mesh_watch_critical(w, 1 << 20, &critical, &leg, &n));
     T_EQ(critical.cycles, r->stats.cycles);
     T_EQ(critical.complete, true);
-    for (int i = 0; i < n; i++) {
-        T_EQ(leg[i].from, i ? leg[i - 1].to : 0);
-        int64_t length = 0;
-        for (int p = 0; p < MESH_PARTS; p++) {
-            CU_ASSERT(leg[i].part[p] >= 0);
-            parts[p] += leg[i].part[p];
-            length += leg[i].part[p];
-        }
-        T_EQ(length, leg[i].to - leg[i].from);
-    }
+    for (int i = 0; i < n; i++)
+        check_leg(&leg[i], i ? leg[i - 1].to : 0, parts);
     for (int p = 0; p < MESH_PARTS; p++) {
         T_EQ(parts[p], critical.part[p]);
         total += critical.part[p];
@@ -127,7 +136,7 @@ TEST(mesh_watch, every_cycle_has_one_state_and_one_cause)
                 {"gather", NULL},       {"transpose", NULL},     {"gemv", "chain"},
                 {"gemm", "summa"},      {"gemm", "stream"},      {"fmacs", NULL}};
     enum { N_KINDS = sizeof kind / sizeof *kind };
-    for (uint64_t i = 0; i < 6 * N_KINDS; i++) {
+    for (uint64_t i = 0; i < 6UL * N_KINDS; i++) {
         struct mesh_case c = {.algo = kind[i % N_KINDS].algo,
                               .w = (int)(2 + draw(8 * i, 9)),
                               .h = (int)(1 + draw(8 * i + 1, 6)),
@@ -343,6 +352,74 @@ TEST(mesh_watch, a_slow_receiver_holds_wavelets_back)
     mesh_watch_destroy(&w);
 }
 
+/* An edge feeds PE (0, 0) more words than it keeps legs of; the first one goes on to PE (1, 0),
+ * which then runs scalar code for longer than all that. */
+enum { MANY = 70000, LONG = 100000 };
+
+static enum wsc_err pass_first(struct mesh_pe *pe, uint32_t word)
+{
+    if (word) return WSC_OK;
+    return mesh_do(pe, MESH_FMOVS, mesh_out(COLOUR + 1, 1), mesh_bits(word), (struct mesh_dsd){0});
+}
+
+static enum wsc_err take_and_run(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(0, 1), mesh_in(COLOUR + 1, 1), (struct mesh_dsd){0}));
+    return mesh_wait(pe, LONG);
+}
+
+static enum wsc_err many_words(struct mesh_watch *w, const struct mesh_wavelet *word,
+                               struct mesh_stats *stats)
+{
+    const struct mesh_route enter = {.rx = MESH_WEST, .tx = MESH_RAMP};
+    const struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_EAST};
+    struct mesh *m;
+    T_OK(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 1}));
+    T_OK(mesh_route(m, left, COLOUR, &enter));
+    T_OK(mesh_route(m, left, COLOUR + 1, &out));
+    T_OK(mesh_route(m, right, COLOUR + 1, &enter));
+    T_OK(mesh_input_queue(m, left, 2, COLOUR));
+    T_OK(mesh_output_queue(m, left, 2, COLOUR + 1));
+    T_OK(mesh_input_queue(m, right, 2, COLOUR + 1));
+    T_OK(mesh_edge_source(m, 0, 0, MESH_WEST, COLOUR, word, MANY));
+    T_OK(mesh_data_task(m, left, COLOUR, pass_first, MESH_LOW));
+    T_OK(mesh_task(m, right, GO, take_and_run, MESH_LOW));
+    T_OK(mesh_start(m, right, GO));
+    mesh_watch_attach(m, w);
+    enum wsc_err rc = mesh_run(m, stats);
+    mesh_destroy(&m);
+    return rc;
+}
+
+TEST(mesh_watch, legs_that_were_given_up_leave_the_split_exact)
+{
+    static struct mesh_wavelet word[MANY];
+    struct mesh_watch *w = watch_new(true, NULL, 0);
+    struct mesh_stats stats;
+    struct mesh_critical c;
+    struct mesh_leg *leg;
+    int n;
+    for (uint32_t i = 0; i < MANY; i++)
+        word[i].data = i;
+    T_OK(many_words(w, word, &stats));
+    T_OK(mesh_watch_critical(w, 1000, &c, &leg, &n));
+    /* In the router in cycle 1, taken and sent on in 3, in PE (1, 0) in 4 + 2 + 1 + 2. */
+    T_EQ(stats.cycles, 10 + LONG);
+    T_EQ(c.complete, false);
+    T_EQ(n, 1);
+    T_EQ(leg[0].x, 1);
+    T_EQ(leg[0].from, 9);
+    T_EQ(leg[0].to, stats.cycles);
+    T_EQ(c.part[MESH_PART_SCALAR], LONG);
+    T_EQ(c.part[MESH_PART_COMPUTE], 2);
+    T_EQ(c.part[MESH_PART_RAMP], 2 + 2 + 2);
+    T_EQ(c.part[MESH_PART_HOPS], 1 + 1);
+    wsc_free(leg);
+    mesh_watch_destroy(&w);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
 /* ---- the trace ------------------------------------------------------------------------------- */
 
 static json_t *trace_json(const struct mesh_watch *w)
@@ -371,8 +448,8 @@ static int64_t number(const json_t *event, const char *key)
 static bool is_phase(const json_t *event, const char *phase)
 {
     const char *ph = json_string_value(json_object_get(event, "ph"));
-    CU_ASSERT_PTR_NOT_NULL_FATAL(ph);
-    return !strcmp(ph, phase);
+    CU_ASSERT_PTR_NOT_NULL(ph);
+    return ph && !strcmp(ph, phase);
 }
 
 /* Slices on a row lie beside or inside each other. */
@@ -462,19 +539,88 @@ TEST(mesh_watch, trace_of_all_kernels)
     }
 }
 
+static void check_cut(int64_t most)
+{
+    struct mesh_watch *w = watch_new(false, &both, most);
+    int64_t cycles, cut;
+    T_OK(message(w, false, &cycles));
+    CU_ASSERT(mesh_trace_events(w, &cut) <= most);
+    CU_ASSERT(cut >= 0 && cut < cycles);
+    json_t *json = trace_json(w);
+    T_EQ(number(json_object_get(json, "otherData"), "left_out_from_cycle"), cut);
+    (void)check_trace(json, cut);
+    mesh_watch_destroy(&w);
+}
+
 TEST(mesh_watch, a_trace_that_is_too_long_ends_at_one_cycle_for_all)
 {
-    for (int64_t most = 1; most < 2 + 2 + 3 * WORDS; most += 5) {
-        struct mesh_watch *w = watch_new(false, &both, most);
-        int64_t cycles, cut;
-        T_OK(message(w, false, &cycles));
-        CU_ASSERT(mesh_trace_events(w, &cut) <= most);
-        CU_ASSERT(cut >= 0 && cut < cycles);
-        json_t *json = trace_json(w);
-        T_EQ(number(json_object_get(json, "otherData"), "left_out_from_cycle"), cut);
-        (void)check_trace(json, cut);
-        mesh_watch_destroy(&w);
+    for (int64_t most = 1; most < 2 + 2 + 3 * WORDS; most += 5)
+        check_cut(most);
+}
+
+/* Three operations want the datapath of one PE, two fit into a cycle (fmovs takes 4 of 8 parts on
+ * WSE-2): 3 x 8 elements take 12 cycles. */
+static enum wsc_err send_three(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    for (int k = 0; k < 3; k++) {
+        struct mesh_op op = {.code = MESH_FMOVS,
+                             .thread = (uint8_t)(k + 1),
+                             .dst = mesh_out(COLOUR + k, WORDS),
+                             .a = mesh_mem(0, WORDS)};
+        TRY(mesh_issue(pe, &op));
     }
+    return WSC_OK;
+}
+
+static enum wsc_err take_three(struct mesh_pe *pe, uint32_t data)
+{
+    const struct mesh_dsd none = {0};
+    (void)data;
+    for (int k = 0; k < 3; k++)
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(64 * k, WORDS), mesh_in(COLOUR + k, WORDS), none));
+    return WSC_OK;
+}
+
+static enum wsc_err three_messages(struct mesh_watch *w, struct mesh_stats *stats)
+{
+    const struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_EAST};
+    const struct mesh_route in = {.rx = MESH_WEST, .tx = MESH_RAMP};
+    struct mesh *m;
+    T_OK(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 1}));
+    for (int k = 0; k < 3; k++) {
+        T_EQ(mesh_route(m, left, COLOUR + k, &out), WSC_OK);
+        T_EQ(mesh_route(m, right, COLOUR + k, &in), WSC_OK);
+        T_EQ(mesh_output_queue(m, left, 2 + k, COLOUR + k), WSC_OK);
+        T_EQ(mesh_input_queue(m, right, k, COLOUR + k), WSC_OK);
+    }
+    T_OK(mesh_task(m, left, GO, send_three, MESH_LOW));
+    T_OK(mesh_task(m, right, GO, take_three, MESH_LOW));
+    T_OK(mesh_start(m, both, GO));
+    mesh_watch_attach(m, w);
+    enum wsc_err rc = mesh_run(m, stats);
+    mesh_destroy(&m);
+    return rc;
+}
+
+/* One word a cycle goes up the ramp, 24 in all, so the operations wait for room as well. */
+TEST(mesh_watch, operations_that_share_the_datapath)
+{
+    struct mesh_watch *w = watch_new(true, &both, 1000);
+    struct mesh_pe_counts pe;
+    struct mesh_router_counts router;
+    struct mesh_stats stats;
+    T_OK(three_messages(w, &stats));
+    mesh_watch_counts(w, 0, 0, &pe, &router);
+    T_EQ(router.used[1], 3 * WORDS);
+    CU_ASSERT(pe.cycles[MESH_PE_COMPUTES] >= 12 && pe.cycles[MESH_PE_WAITS_FOR_OUT] > 0);
+    T_EQ(pe.cycles[MESH_PE_COMPUTES] + pe.cycles[MESH_PE_WAITS_FOR_OUT] + pe.cycles[MESH_PE_IDLE],
+         stats.cycles);
+    CU_ASSERT(pe.peak_out[2] > 2 && pe.peak_out[2] <= 6);
+    T_EQ(pe.peak_out[4], 2);
+    check_critical(w, &(struct mesh_result){.stats = stats});
+    CU_ASSERT(check_trace(trace_json(w), stats.cycles).slices == 2 + 3 + 3 + 3 * 3 * WORDS);
+    mesh_watch_destroy(&w);
 }
 
 TEST(mesh_watch, what_is_traced)
