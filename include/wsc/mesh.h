@@ -256,6 +256,10 @@ enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mes
 /** Send one control wavelet on @p colour; thread as in struct mesh_op. */
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
                                int thread) WSC_CHECKED;
+/** Advance the switch of @p colour at this PE's own router when what the PE has sent on it before has
+ *  left; nothing travels.  It is the property advance_switch of a fabric output vector (code of
+ *  HPDC'24, spcl/spatial-collectives). */
+enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
 /** Scalar code that takes @p cycles. */

@@ -19,8 +19,11 @@ enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct
     TRY(mesh_create(&j->m, &(struct mesh_config){
                                .w = c->w, .h = c->h, .arch = c->arch, .half = c->half, .user = j}));
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         TRY_NEW(j->node[i], WSC_MEM_MESH, (int64_t)c->w * c->h);
+        for (int64_t pe = 0; pe < (int64_t)c->w * c->h; pe++)
+            j->node[i][pe].send = -1;
+    }
     return WSC_OK;
 }
 
@@ -73,15 +76,13 @@ static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mine, mesh_in(MESH_COLOUR_BCAST, n), none);
 }
 
-/* A tree on the line from (x, y); a line of one PE needs nothing. */
-static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_line *l, int colour,
-                            int phase)
+/* The tree @p algo on line @p l, which is taken. */
+static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_line *l,
+                            struct mesh_colours colours)
 {
     int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
-    enum { QUEUE = 2 }; /* the deepest output queues of WSE-2 are 2 and 3 */
-    enum wsc_err rc = parent ? WSC_OK : WSC_NOMEM;
-    if (!rc) rc = mesh_tree(algo, l->n, j->words, parent);
-    if (!rc) rc = mesh_line_tree(j, l, parent, colour, QUEUE + phase, j->node[phase]);
+    enum wsc_err rc = parent ? mesh_tree(algo, l->n, j->words, parent) : WSC_NOMEM;
+    if (!rc) rc = mesh_line_tree(j, l, parent, colours);
     wsc_free(parent);
     wsc_free(l->pe);
     return rc;
@@ -89,20 +90,20 @@ static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_li
 
 static enum wsc_err trees(struct mesh_job *j, const char *algo)
 {
-    struct mesh_line l;
+    enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
+    const struct mesh_colours row = {0, j->h > 1 ? 5 : MESH_LINE_COLOURS}, column = {5, 3};
+    struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
     if (!strcmp(algo, "snake")) {
         TRY(mesh_line_snake(&l, j));
-        TRY(tree_on(j, algo, &l, MESH_COLOUR_X, 0));
-        for (int64_t i = 0; i < (int64_t)j->w * j->h; i++)
-            j->node[1][i].send = -1;
-        return WSC_OK;
+        return tree_on(j, algo, &l, row);
     }
     for (int y = 0; y < j->h; y++) {
         TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
-        TRY(tree_on(j, algo, &l, MESH_COLOUR_X, 0));
+        TRY(tree_on(j, algo, &l, row));
     }
+    l = (struct mesh_line){.queue = QUEUE_Y, .node = j->node[1]};
     TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
-    return tree_on(j, algo, &l, MESH_COLOUR_Y, 1);
+    return tree_on(j, algo, &l, column);
 }
 
 static enum wsc_err check_sum(struct mesh_job *j, const struct mesh_rect at)
@@ -133,7 +134,7 @@ static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
     TRY(mesh_job_floats(j, 0, j->words * j->w * j->h, true));
     TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
     TRY(trees(j, algo));
-    if (all && j->w * j->h > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST, 0));
+    if (all && j->w * j->h > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, reduce_main, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
@@ -181,7 +182,7 @@ static enum wsc_err broadcast(struct mesh_job *j)
     TRY(mesh_reserve(j->m, mesh_all(j), b * 4, 0, "the vector", &j->data));
     TRY(mesh_job_floats(j, 0, b, true));
     TRY(mesh_copy_in(j->m, root, j->data, j->host[0], b * 4));
-    if (n_pes > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST, 2));
+    if (n_pes > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, broadcast_main, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));

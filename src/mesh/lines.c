@@ -34,52 +34,120 @@ static uint8_t toward(const struct mesh_job *j, const struct mesh_line *l, int i
     return step > 0 ? MESH_EAST : MESH_WEST;
 }
 
-/* A tree on a line: depth of each PE, number of children, the last child, and on which of the two
- * colours wavelets of others have to pass.  A message from depth d + 1 to depth d has colour d % 2;
- * so a PE receives on one colour and sends on the other, and each needs a switch at most from its
- * own traffic to passing on. */
+/* A tree on a line: the colour on which each PE sends, and which colours of others pass it (as sets).
+ * A message takes a colour that nobody uses between sender and receiver while there are any; then
+ * no router on its way has a switch.  Otherwise a PE's own use of a colour comes first and its
+ * switch then turns to those that pass: a sender's behind its last word, a receiver's by a control
+ * wavelet of the last child on that colour. */
 struct shape {
-    int n;
+    struct mesh_colours colours;
     const int *parent;
-    int *depth, *children, *last;
-    bool *passes[2];
+    int *children, *last, *previous; /* number, last one, and the one before among its siblings */
+    int8_t *colour;
+    uint8_t *passing;
 };
 
 static void shape_fini(struct shape *s)
 {
-    wsc_free(s->depth);
     wsc_free(s->children);
     wsc_free(s->last);
-    wsc_free(s->passes[0]);
-    wsc_free(s->passes[1]);
+    wsc_free(s->previous);
+    wsc_free(s->colour);
+    wsc_free(s->passing);
 }
 
-static void shape_fill(struct shape *s)
+static enum wsc_err shape_init(struct shape *s, int n, struct mesh_colours colours,
+                               const int *parent)
 {
-    for (int i = 1; i < s->n; i++) {
-        int p = s->parent[i];
-        s->depth[i] = s->depth[p] + 1;
-        s->children[p]++;
-        s->last[p] = i; /* pre-order: the farthest child comes last */
-        for (int k = p + 1; k < i; k++)
-            s->passes[s->depth[p] % 2][k] = true;
-    }
-}
-
-static enum wsc_err shape_init(struct shape *s, int n, const int *parent)
-{
-    *s = (struct shape){.n = n, .parent = parent};
-    s->depth = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->depth);
+    *s = (struct shape){.colours = colours, .parent = parent};
     s->children = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->children);
     s->last = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->last);
-    s->passes[0] = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->passes[0]);
-    s->passes[1] = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->passes[1]);
-    if (!s->depth || !s->children || !s->last || !s->passes[0] || !s->passes[1]) {
+    s->previous = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->previous);
+    s->colour = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->colour);
+    s->passing = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->passing);
+    if (!s->children || !s->last || !s->previous || !s->colour || !s->passing) {
         shape_fini(s);
         return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a tree");
     }
-    shape_fill(s);
+    s->colour[0] = -1; /* the root sends nowhere */
+    for (int i = 1; i < n; i++) {
+        s->children[parent[i]]++;
+        s->previous[i] = s->last[parent[i]];
+        s->last[parent[i]] = i;
+    }
     return WSC_OK;
+}
+
+/* Colours for the children of @p i: those that pass nowhere above, or all but its own. */
+static unsigned free_colours(const struct shape *s, int i)
+{
+    unsigned all = (1U << s->colours.n) - 1U;
+    if (i) all &= ~(1U << s->colour[i]);
+    return all & ~s->passing[i] ? all & ~s->passing[i] : all;
+}
+
+/* How many of @p children the next block from the near end takes when @p blocks are left.  Three
+ * quarters are in the last one, and so on: while a block is added up, the words of the next one
+ * close ranks in the routers on the way, which hides the cycle that each of its switches costs. */
+static int block_size(int children, int blocks)
+{
+    for (; blocks > 1; blocks--) {
+        int far = children - children / 4;
+        if (far > children - (blocks - 1)) far = children - (blocks - 1);
+        children -= far;
+    }
+    return children;
+}
+
+static void add_block(struct mesh_node *node, int colour, int size)
+{
+    node->colour[node->n_blocks] = (int8_t)colour;
+    node->count[node->n_blocks++] = (int16_t)size;
+}
+
+/* Blocks of children of position @p i, from the near end. */
+static void cut_blocks(const struct shape *s, int i, struct mesh_node *node)
+{
+    unsigned set = free_colours(s, i);
+    int blocks = __builtin_popcount(set), left = s->children[i];
+    for (blocks = blocks < left ? blocks : left; left; blocks--) {
+        int size = block_size(left, blocks);
+        add_block(node, s->colours.first + __builtin_ctz(set), size);
+        set &= set - 1;
+        left -= size;
+    }
+}
+
+/* What child @p k does besides its words: @p closes when it is the last one of its block. */
+static void end_of_message(const struct shape *s, int k, bool closes, struct mesh_node *node)
+{
+    static const enum mesh_command all[8] = {MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
+                                             MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
+                                             MESH_ADVANCE, MESH_ADVANCE};
+    int colour = s->colour[k];
+    bool own = s->passing[k] >> colour & 1;
+    node->send = (int8_t)(s->colours.first + colour);
+    node->control = closes && s->passing[s->parent[k]] >> colour & 1;
+    node->turn = own && !node->control;
+    node->payload = mesh_control(all, own ? 8 : 1, -1);
+}
+
+/* Blocks of position @p i and the colours of its children: all that lies between passes a child. */
+static void place_children(struct shape *s, const struct mesh_line *l, int i)
+{
+    struct mesh_node *node = &l->node[l->pe[i]];
+    unsigned passing = s->passing[i];
+    cut_blocks(s, i, node);
+    int block = node->n_blocks - 1, used = 0;
+    for (int k = s->last[i]; block >= 0; k = s->previous[k]) {
+        s->colour[k] = (int8_t)(node->colour[block] - s->colours.first);
+        s->passing[k] = (uint8_t)passing;
+        passing |= 1U << s->colour[k];
+        end_of_message(s, k, !used, &l->node[l->pe[k]]);
+        if (++used < node->count[block]) continue;
+        used = 0;
+        block--;
+    }
 }
 
 static struct mesh_rect rect_of(const struct mesh_job *j, int32_t pe)
@@ -87,77 +155,49 @@ static struct mesh_rect rect_of(const struct mesh_job *j, int32_t pe)
     return (struct mesh_rect){pe % j->w, pe / j->w, 1, 1};
 }
 
-static enum wsc_err route_receive(struct mesh_job *j, const struct mesh_line *l,
-                                  const struct shape *s, int i, int colour)
+static bool receives(const struct mesh_node *node, int colour)
 {
+    for (int i = 0; i < node->n_blocks; i++)
+        if (node->colour[i] == colour) return true;
+    return false;
+}
+
+/* The route of colour number @p c at position @p i. */
+static enum wsc_err route_colour(struct mesh_job *j, const struct mesh_line *l,
+                                 const struct shape *s, int i, int c)
+{
+    const int colour = s->colours.first + c;
     struct mesh_route r = {.pop = MESH_POP_ON_ADVANCE};
-    bool passes = s->passes[s->depth[i] % 2][i];
-    if (i + 1 == l->n || (!s->children[i] && !passes)) return WSC_OK;
-    r.rx = toward(j, l, i, i + 1);
-    r.tx = s->children[i] ? MESH_RAMP : toward(j, l, i, i - 1);
-    if (s->children[i] && passes) {
-        r.n_more = 1;
-        r.more[0].tx = toward(j, l, i, i - 1);
-    }
-    return mesh_route(j->m, rect_of(j, l->pe[i]), colour, &r);
+    bool in = receives(&l->node[l->pe[i]], colour), out = s->colour[i] == c;
+    bool passes = s->passing[i] >> c & 1;
+    if (!in && !out && !passes) return WSC_OK;
+    r.rx = out ? MESH_RAMP : toward(j, l, i, i + 1);
+    r.tx = in ? MESH_RAMP : toward(j, l, i, i - 1);
+    r.n_more = passes && (in || out);
+    if (r.n_more && out) r.more[0].rx = toward(j, l, i, i + 1);
+    if (r.n_more && in) r.more[0].tx = toward(j, l, i, i - 1);
+    TRY(mesh_route(j->m, rect_of(j, l->pe[i]), colour, &r));
+    if (in) return mesh_input_queue(j->m, rect_of(j, l->pe[i]), colour, colour);
+    return out ? mesh_output_queue(j->m, rect_of(j, l->pe[i]), l->queue, colour) : WSC_OK;
 }
 
-static enum wsc_err route_send(struct mesh_job *j, const struct mesh_line *l, const struct shape *s,
-                               int i, int colour)
+static enum wsc_err line_tree(struct mesh_job *j, const struct mesh_line *l, struct shape *s)
 {
-    struct mesh_route r = {.rx = MESH_RAMP, .pop = MESH_POP_ON_ADVANCE};
-    if (i == 0) return WSC_OK;
-    r.tx = toward(j, l, i, i - 1);
-    if (s->passes[(s->depth[i] + 1) % 2][i]) {
-        r.n_more = 1;
-        r.more[0].rx = toward(j, l, i, i + 1);
-    }
-    return mesh_route(j->m, rect_of(j, l->pe[i]), colour, &r);
-}
-
-/* After its words a PE sends one control wavelet if its own switch has to open for those behind
- * it, or if it is the last child and its parent's has to. */
-static void fill_control(const struct shape *s, int i, struct mesh_node *node)
-{
-    static const enum mesh_command all[8] = {MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
-                                             MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
-                                             MESH_ADVANCE, MESH_ADVANCE};
-    int p = s->parent[i], colour = s->depth[p] % 2;
-    bool own = s->passes[colour][i], parents = s->last[p] == i && s->passes[colour][p];
-    node->control = own || parents;
-    node->payload = mesh_control(all, own && parents ? 8 : 1, -1);
-}
-
-static enum wsc_err line_node(struct mesh_job *j, const struct mesh_line *l, const struct shape *s,
-                              int i, int colour, struct mesh_node *node)
-{
-    node->n_children = s->children[i];
-    node->receive = (int8_t)(s->children[i] ? colour + s->depth[i] % 2 : -1);
-    node->send = (int8_t)(i ? colour + (s->depth[i] + 1) % 2 : -1);
-    if (i) fill_control(s, i, node);
-    TRY(route_receive(j, l, s, i, colour + s->depth[i] % 2));
-    return route_send(j, l, s, i, colour + (s->depth[i] + 1) % 2);
-}
-
-static enum wsc_err line_nodes(struct mesh_job *j, const struct mesh_line *l, const struct shape *s,
-                               int colour, int queue, struct mesh_node *nodes)
-{
-    for (int i = 0; i < l->n; i++) {
-        struct mesh_rect at = rect_of(j, l->pe[i]);
-        struct mesh_node *node = &nodes[l->pe[i]];
-        TRY(line_node(j, l, s, i, colour, node));
-        if (node->receive >= 0) TRY(mesh_input_queue(j->m, at, queue, node->receive));
-        if (node->send >= 0) TRY(mesh_output_queue(j->m, at, queue, node->send));
-    }
+    l->node[l->pe[0]].send = -1;
+    for (int i = 0; i < l->n; i++)
+        place_children(s, l, i);
+    for (int i = 0; i < l->n; i++)
+        for (int c = 0; c < s->colours.n; c++)
+            TRY(route_colour(j, l, s, i, c));
     return WSC_OK;
 }
 
 enum wsc_err mesh_line_tree(struct mesh_job *j, const struct mesh_line *l, const int *parent,
-                            int colour, int queue, struct mesh_node *node)
+                            struct mesh_colours colours)
 {
     struct shape s;
-    TRY(shape_init(&s, l->n, parent));
-    enum wsc_err rc = line_nodes(j, l, &s, colour, queue, node);
+    TRY(shape_init(&s, l->n, colours, parent));
+    enum wsc_err rc = line_tree(j, l, &s);
     shape_fini(&s);
     return rc;
 }
@@ -171,13 +211,23 @@ static enum wsc_err spread_at(struct mesh_job *j, int colour, int x, int y)
     return r.tx ? mesh_route(j->m, (struct mesh_rect){x, y, 1, 1}, colour, &r) : WSC_OK;
 }
 
-enum wsc_err mesh_spread(struct mesh_job *j, int colour, int queue)
+/* An input queue that the lines of PE @p i do not use. */
+static int free_queue(const struct mesh_job *j, int i)
+{
+    unsigned used = 0;
+    for (int line = 0; line < 4; line++)
+        for (int k = 0; k < j->node[line][i].n_blocks; k++)
+            used |= 1U << j->node[line][i].colour[k];
+    return __builtin_ctz(~used);
+}
+
+enum wsc_err mesh_spread(struct mesh_job *j, int colour)
 {
     for (int i = 0; i < j->w * j->h; i++) {
         struct mesh_rect at = {i % j->w, i / j->w, 1, 1};
         TRY(spread_at(j, colour, at.x, at.y));
-        TRY(i ? mesh_input_queue(j->m, at, queue, colour)
-              : mesh_output_queue(j->m, at, queue, colour));
+        TRY(i ? mesh_input_queue(j->m, at, free_queue(j, i), colour)
+              : mesh_output_queue(j->m, at, 0, colour));
     }
     return WSC_OK;
 }
@@ -193,17 +243,27 @@ static struct mesh_dsd times(struct mesh_dsd d, int k)
     return d;
 }
 
+enum wsc_err mesh_message_end(struct mesh_pe *pe, const struct mesh_node *node)
+{
+    if (node->turn) return mesh_turn(pe, node->send, 0);
+    return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
+}
+
 enum wsc_err mesh_reduce_part(struct mesh_pe *pe, const struct mesh_node *node, int address, int n)
 {
     const struct mesh_dsd mine = mesh_mem(address, n), none = {0};
-    int k = node->n_children, before = node->send >= 0 ? k - 1 : k;
-    if (before > 0)
-        TRY(mesh_do(pe, MESH_FADDS, times(mine, before), times(mesh_in(node->receive, n), before),
-                    times(mine, before)));
-    if (node->send < 0) return WSC_OK;
-    if (k) /* the last child's words are added and sent on as they come */
-        TRY(mesh_do(pe, MESH_FADDS, mesh_out(node->send, n), mesh_in(node->receive, n), mine));
+    const bool sends = node->send >= 0;
+    for (int i = 0; i < node->n_blocks; i++) {
+        int k = node->count[i] - (sends && i + 1 == node->n_blocks);
+        if (k)
+            TRY(mesh_do(pe, MESH_FADDS, times(mine, k), times(mesh_in(node->colour[i], n), k),
+                        times(mine, k)));
+    }
+    if (!sends) return WSC_OK;
+    if (node->n_blocks) /* the last child's words are added and sent on as they come */
+        TRY(mesh_do(pe, MESH_FADDS, mesh_out(node->send, n),
+                    mesh_in(node->colour[node->n_blocks - 1], n), mine));
     else
         TRY(mesh_do(pe, MESH_FMOVS, mesh_out(node->send, n), mine, none));
-    return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
+    return mesh_message_end(pe, node);
 }

@@ -21,6 +21,9 @@ enum {
     MESH_OFF_FABRIC = -1 /* smaller numbers: edge sinks */
 };
 
+/* In the payload of a control wavelet: it turns the switch of its own router and goes no further. */
+#define MESH_TURN (1U << 30)
+
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
 #define MESH_CONTROL_BIT 0x8000000000000000ULL
 static inline uint64_t mesh_entry(uint32_t data, int64_t ready, uint64_t control_bit)

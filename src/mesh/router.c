@@ -80,6 +80,11 @@ static void filter_count(struct mesh_switch *s, uint64_t entry)
     s->limit2_used = true;
 }
 
+static bool turns_here(uint64_t entry)
+{
+    return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN;
+}
+
 /* The wavelet is not given to the PE: withheld by a filter, or control that only routers read. */
 static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, uint64_t entry)
 {
@@ -116,7 +121,7 @@ static enum outcome check_outputs(const struct mesh *m, int64_t router,
                                   const struct mesh_channel *ch, uint64_t entry, int *lost)
 {
     enum outcome worst = GOES;
-    for (unsigned set = ch->tx; set; set &= set - 1) {
+    for (unsigned set = turns_here(entry) ? 0 : ch->tx; set; set &= set - 1) {
         int d = mesh_direction((int)set);
         enum outcome o = d ? check_side(m, router, ch, d) : check_ramp(m, router, ch, entry);
         if (o == LOST) *lost = d;
@@ -189,7 +194,7 @@ static uint32_t pop_command(const struct mesh_switch *s, uint32_t payload, bool 
 static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 {
     struct mesh_switch *s = &m->extra[ch->extra];
-    if (s->has_filter) filter_count(s, *entry);
+    if (s->has_filter && !turns_here(*entry)) filter_count(s, *entry);
     if (!(*entry & MESH_CONTROL_BIT) || s->n < 2) return false;
     uint32_t payload = (uint32_t)*entry;
     bool moved = advance(s, (enum mesh_command)(payload & 3U));
@@ -205,9 +210,20 @@ static void take_position(struct mesh *m, int64_t router, struct mesh_channel *c
     wake_sender(m, router, ch);
 }
 
+/* A turn belongs to the wavelet before it: it happens with that one's departure and is itself
+ * without effect later. */
+static void turn_with_last(struct mesh *m, int64_t router, struct mesh_channel *ch)
+{
+    uint64_t *head = &ch->entry[ch->head];
+    if (!ch->n || ch->extra < 0 || !turns_here(*head)) return;
+    uint64_t command = *head;
+    *head &= ~(uint64_t)COMMANDS;
+    if (execute(m, ch, &command)) take_position(m, router, ch);
+}
+
 static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
 {
-    unsigned set = ch->tx;
+    unsigned set = turns_here(entry) ? 0 : ch->tx;
     bool moved = false;
     if (set & MESH_RAMP) to_ramp(m, router, ch, entry); /* the filter counts after its decision */
     if (ch->extra >= 0) moved = execute(m, ch, &entry);
@@ -218,6 +234,7 @@ static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *c
     ch->popped = (uint32_t)(m->now + 1);
     if (!--ch->n) m->router[router].waiting &= ~(1U << ch->colour);
     if (moved) take_position(m, router, ch);
+    turn_with_last(m, router, ch);
     if (was_full) wake_sender(m, router, ch);
     return WSC_OK;
 }
