@@ -297,6 +297,7 @@ struct mesh_result {
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|) */
     double form;         /**< closed form, cycles; negative when the reference gives none */
+    double schedule;     /**< cost model of trees (docs/MESH.md), cycles; negative: none */
 };
 struct mesh_kernel {
     const char *name, *algos, *options, *summary;

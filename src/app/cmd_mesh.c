@@ -171,6 +171,7 @@ static void print_json(const char *name, const struct mesh_case *c, const struct
                  r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
                  (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"closed_form\": %.1f", r->form);
+    if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
     (void)printf("}\n");
 }
 

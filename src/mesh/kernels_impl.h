@@ -7,7 +7,7 @@
 enum { MESH_TASK_MAIN = 8, MESH_TASK_NEXT, MESH_TASK_AFTER };
 /* Colours 0 .. 7 are for the trees of lines, each with the input queue of its number; then the
  * others. */
-enum { MESH_LINE_COLOURS = 8, MESH_COLOUR_BCAST = 10 };
+enum { MESH_LINE_COLOURS = 8, MESH_ROW_COLOURS = 4, MESH_COLOUR_BCAST = 10 };
 struct mesh_colours {
     int first, n;
 };

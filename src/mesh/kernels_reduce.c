@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels_impl.h"
+#include "shape.h"
 
 #include <wsc/clock.h>
 #include <wsc/rng.h>
@@ -10,7 +10,7 @@
 enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct mesh_result *r)
 {
     memset(j, 0, sizeof *j);
-    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1};
+    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .schedule = -1};
     j->c = c;
     j->r = r;
     j->w = c->w;
@@ -81,7 +81,10 @@ static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_li
                             struct mesh_colours colours)
 {
     int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
+    int64_t cycles = 0;
     enum wsc_err rc = parent ? mesh_tree(algo, l->n, j->words, parent) : WSC_NOMEM;
+    if (!rc) rc = mesh_tree_cycles(j->c->arch, parent, l->n, j->words, &cycles);
+    j->r->schedule = (double)cycles;
     if (!rc) rc = mesh_line_tree(j, l, parent, colours);
     wsc_free(parent);
     wsc_free(l->pe);
@@ -91,7 +94,8 @@ static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_li
 static enum wsc_err trees(struct mesh_job *j, const char *algo)
 {
     enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
-    const struct mesh_colours row = {0, j->h > 1 ? 5 : MESH_LINE_COLOURS}, column = {5, 3};
+    const struct mesh_colours row = {0, MESH_ROW_COLOURS},
+                              column = {MESH_ROW_COLOURS, MESH_ROW_COLOURS};
     struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
     if (!strcmp(algo, "snake")) {
         TRY(mesh_line_snake(&l, j));
@@ -101,6 +105,7 @@ static enum wsc_err trees(struct mesh_job *j, const char *algo)
         TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
         TRY(tree_on(j, algo, &l, row));
     }
+    if(j->h==1) return WSC_OK;
     l = (struct mesh_line){.queue = QUEUE_Y, .node = j->node[1]};
     TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
     return tree_on(j, algo, &l, column);

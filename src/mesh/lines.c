@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels_impl.h"
+#include "shape.h"
 
 #include <string.h>
 
@@ -34,141 +34,18 @@ static uint8_t toward(const struct mesh_job *j, const struct mesh_line *l, int i
     return step > 0 ? MESH_EAST : MESH_WEST;
 }
 
-/* A tree on a line: the colour on which each PE sends, and which colours of others pass it (as sets).
- * A message takes a colour that nobody uses between sender and receiver while there are any; then
- * no router on its way has a switch.  Otherwise a PE's own use of a colour comes first and its
- * switch then turns to those that pass: a sender's behind its last word, a receiver's by a control
- * wavelet of the last child on that colour. */
-struct shape {
-    struct mesh_colours colours;
-    const int *parent;
-    int *children, *last, *previous; /* number, last one, and the one before among its siblings */
-    int8_t *colour;
-    uint8_t *passing;
-};
-
-static void shape_fini(struct shape *s)
-{
-    wsc_free(s->children);
-    wsc_free(s->last);
-    wsc_free(s->previous);
-    wsc_free(s->colour);
-    wsc_free(s->passing);
-}
-
-static enum wsc_err shape_init(struct shape *s, int n, struct mesh_colours colours,
-                               const int *parent)
-{
-    *s = (struct shape){.colours = colours, .parent = parent};
-    s->children = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->children);
-    s->last = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->last);
-    s->previous = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->previous);
-    s->colour = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->colour);
-    s->passing = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->passing);
-    if (!s->children || !s->last || !s->previous || !s->colour || !s->passing) {
-        shape_fini(s);
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a tree");
-    }
-    s->colour[0] = -1; /* the root sends nowhere */
-    for (int i = 1; i < n; i++) {
-        s->children[parent[i]]++;
-        s->previous[i] = s->last[parent[i]];
-        s->last[parent[i]] = i;
-    }
-    return WSC_OK;
-}
-
-/* Colours for the children of @p i: those that pass nowhere above, or all but its own. */
-static unsigned free_colours(const struct shape *s, int i)
-{
-    unsigned all = (1U << s->colours.n) - 1U;
-    if (i) all &= ~(1U << s->colour[i]);
-    return all & ~s->passing[i] ? all & ~s->passing[i] : all;
-}
-
-/* How many of @p children the next block from the near end takes when @p blocks are left.  Three
- * quarters are in the last one, and so on: while a block is added up, the words of the next one
- * close ranks in the routers on the way, which hides the cycle that each of its switches costs. */
-static int block_size(int children, int blocks)
-{
-    for (; blocks > 1; blocks--) {
-        int far = children - children / 4;
-        if (far > children - (blocks - 1)) far = children - (blocks - 1);
-        children -= far;
-    }
-    return children;
-}
-
-static void add_block(struct mesh_node *node, int colour, int size)
-{
-    node->colour[node->n_blocks] = (int8_t)colour;
-    node->count[node->n_blocks++] = (int16_t)size;
-}
-
-/* Blocks of children of position @p i, from the near end. */
-static void cut_blocks(const struct shape *s, int i, struct mesh_node *node)
-{
-    unsigned set = free_colours(s, i);
-    int blocks = __builtin_popcount(set), left = s->children[i];
-    for (blocks = blocks < left ? blocks : left; left; blocks--) {
-        int size = block_size(left, blocks);
-        add_block(node, s->colours.first + __builtin_ctz(set), size);
-        set &= set - 1;
-        left -= size;
-    }
-}
-
-/* What child @p k does besides its words: @p closes when it is the last one of its block. */
-static void end_of_message(const struct shape *s, int k, bool closes, struct mesh_node *node)
-{
-    static const enum mesh_command all[8] = {MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
-                                             MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
-                                             MESH_ADVANCE, MESH_ADVANCE};
-    int colour = s->colour[k];
-    bool own = s->passing[k] >> colour & 1;
-    node->send = (int8_t)(s->colours.first + colour);
-    node->control = closes && s->passing[s->parent[k]] >> colour & 1;
-    node->turn = own && !node->control;
-    node->payload = mesh_control(all, own ? 8 : 1, -1);
-}
-
-/* Blocks of position @p i and the colours of its children: all that lies between passes a child. */
-static void place_children(struct shape *s, const struct mesh_line *l, int i)
-{
-    struct mesh_node *node = &l->node[l->pe[i]];
-    unsigned passing = s->passing[i];
-    cut_blocks(s, i, node);
-    int block = node->n_blocks - 1, used = 0;
-    for (int k = s->last[i]; block >= 0; k = s->previous[k]) {
-        s->colour[k] = (int8_t)(node->colour[block] - s->colours.first);
-        s->passing[k] = (uint8_t)passing;
-        passing |= 1U << s->colour[k];
-        end_of_message(s, k, !used, &l->node[l->pe[k]]);
-        if (++used < node->count[block]) continue;
-        used = 0;
-        block--;
-    }
-}
-
 static struct mesh_rect rect_of(const struct mesh_job *j, int32_t pe)
 {
     return (struct mesh_rect){pe % j->w, pe / j->w, 1, 1};
 }
 
-static bool receives(const struct mesh_node *node, int colour)
-{
-    for (int i = 0; i < node->n_blocks; i++)
-        if (node->colour[i] == colour) return true;
-    return false;
-}
-
 /* The route of colour number @p c at position @p i. */
 static enum wsc_err route_colour(struct mesh_job *j, const struct mesh_line *l,
-                                 const struct shape *s, int i, int c)
+                                 const struct mesh_shape *s, int i, int c)
 {
     const int colour = s->colours.first + c;
     struct mesh_route r = {.pop = MESH_POP_ON_ADVANCE};
-    bool in = receives(&l->node[l->pe[i]], colour), out = s->colour[i] == c;
+    bool in = mesh_node_receives(&s->node[i], colour), out = s->colour[i] == c;
     bool passes = s->passing[i] >> c & 1;
     if (!in && !out && !passes) return WSC_OK;
     r.rx = out ? MESH_RAMP : toward(j, l, i, i + 1);
@@ -181,24 +58,23 @@ static enum wsc_err route_colour(struct mesh_job *j, const struct mesh_line *l,
     return out ? mesh_output_queue(j->m, rect_of(j, l->pe[i]), l->queue, colour) : WSC_OK;
 }
 
-static enum wsc_err line_tree(struct mesh_job *j, const struct mesh_line *l, struct shape *s)
+static enum wsc_err lay(struct mesh_job *j, const struct mesh_line *l, const struct mesh_shape *s)
 {
-    l->node[l->pe[0]].send = -1;
-    for (int i = 0; i < l->n; i++)
-        place_children(s, l, i);
-    for (int i = 0; i < l->n; i++)
+    for (int i = 0; i < l->n; i++) {
+        l->node[l->pe[i]] = s->node[i];
         for (int c = 0; c < s->colours.n; c++)
             TRY(route_colour(j, l, s, i, c));
+    }
     return WSC_OK;
 }
 
 enum wsc_err mesh_line_tree(struct mesh_job *j, const struct mesh_line *l, const int *parent,
                             struct mesh_colours colours)
 {
-    struct shape s;
-    TRY(shape_init(&s, l->n, colours, parent));
-    enum wsc_err rc = line_tree(j, l, &s);
-    shape_fini(&s);
+    struct mesh_shape s;
+    TRY(mesh_shape_init(&s, l->n, colours, parent));
+    enum wsc_err rc = lay(j, l, &s);
+    mesh_shape_fini(&s);
     return rc;
 }
 

@@ -51,7 +51,8 @@ struct mesh_channel {
     uint32_t popped; /* 1 + cycle of the last pop */
     int32_t extra;   /* switch and filter, or -1 */
     uint8_t rx, tx, head, n, colour, queue;
-    uint8_t pad[2];
+    uint8_t rx_before; /* in the cycle of a pop: rx at its start */
+    uint8_t pad;
 };
 _Static_assert(sizeof(struct mesh_channel) == 64, "a channel is a cache line");
 

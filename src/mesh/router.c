@@ -23,9 +23,9 @@ void mesh_router_wake(struct mesh *m, int64_t router)
 
 bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side)
 {
-    /* A place that is left in this cycle is free in the next one. */
-    int left_now = ch->popped == (uint32_t)(m->now + 1);
-    return (ch->rx & side) && ch->n + left_now < MESH_FIFO;
+    /* A place that is left in this cycle is free, and a switch that turns has turned, in the next. */
+    bool left_now = ch->popped == (uint32_t)(m->now + 1);
+    return ((left_now ? ch->rx_before : ch->rx) & side) && ch->n + left_now < MESH_FIFO;
 }
 
 void mesh_channel_push(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
@@ -232,6 +232,7 @@ static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *c
     bool was_full = ch->n == MESH_FIFO;
     ch->head = (uint8_t)((ch->head + 1) % MESH_FIFO);
     ch->popped = (uint32_t)(m->now + 1);
+    ch->rx_before = ch->rx;
     if (!--ch->n) m->router[router].waiting &= ~(1U << ch->colour);
     if (moved) take_position(m, router, ch);
     turn_with_last(m, router, ch);

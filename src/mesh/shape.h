@@ -1,0 +1,27 @@
+/** A tree on a line of PEs with its colours, apart from any fabric: what each position receives,
+ *  sends and lets pass.  lines.c lays it on PEs, cost.c reckons how long it takes. */
+#ifndef WSC_MESH_SHAPE_H
+#define WSC_MESH_SHAPE_H
+#include "kernels_impl.h"
+
+/* Children of position i from the far end: last[i], previous[last[i]] and so on. */
+struct mesh_shape {
+    int n;
+    struct mesh_colours colours;
+    const int *parent;               /* borrowed */
+    int *children, *last, *previous; /* owned, of each position, like all that follows */
+    int8_t *colour;                  /* on which it sends, counted from colours.first; -1: none */
+    uint8_t *passing;                /* set of colours of others that pass it */
+    struct mesh_node *node;
+};
+/* @p parent in pre-order; at least two colours, at most MESH_LINE_COLOURS. */
+enum wsc_err mesh_shape_init(struct mesh_shape *s, int n, struct mesh_colours colours,
+                             const int *parent);
+void mesh_shape_fini(struct mesh_shape *s);
+bool mesh_node_receives(const struct mesh_node *node, int colour);
+
+/* Cycles that a reduction of @p words takes on the tree: every message in its place, nothing added
+ * up that overlaps. */
+enum wsc_err mesh_tree_cycles(enum mesh_arch arch, const int *parent, int n, int64_t words,
+                              int64_t *cycles);
+#endif
