@@ -61,6 +61,15 @@ static int64_t departure(const struct cost *c, int u, const struct arrival *a)
     return free_way > held - room ? free_way : held - room;
 }
 
+/* When the switch of @p u turns: with the last word if the command is in the router by then, and a
+ * control wavelet leaves behind it in any case. */
+static int64_t turn(const struct cost *c, int u, const struct arrival *a)
+{
+    int64_t last = departure(c, u, a), enters = c->last[u] + 1 + c->setup + 1;
+    if (c->s->node[u].turn && enters < last) return last;
+    return last + 1 > enters + c->up ? last + 1 : enters + c->up;
+}
+
 /* Position @p i takes the message of @p u from cycle @p from on. */
 static void take(struct cost *c, int i, int u, int64_t from)
 {
@@ -69,7 +78,7 @@ static void take(struct cost *c, int i, int u, int64_t from)
     c->last[i] = c->first[i] + c->words - 1;
     if (c->last[i] < a.last) c->last[i] = a.last;
     if (c->s->node[u].turn || c->s->node[u].control)
-        *turns(c, u, c->s->colour[u]) = departure(c, u, &a);
+        *turns(c, u, c->s->colour[u]) = turn(c, u, &a);
     if (c->s->node[u].control) *turns(c, i, c->s->colour[u]) = a.control;
 }
 
@@ -115,14 +124,13 @@ static enum wsc_err cost_of(struct cost *c, int64_t *cycles)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the cost of a tree") : WSC_OK;
 }
 
-enum wsc_err mesh_tree_cycles(enum mesh_arch arch, const int *parent, int n, int64_t words,
-                              int64_t *cycles)
+enum wsc_err mesh_tree_cycles(const struct mesh_load *load, const int *parent, int64_t *cycles)
 {
-    const bool wse3 = arch == MESH_WSE3;
+    const bool wse3 = load->arch == MESH_WSE3;
     struct mesh_shape s;
-    TRY(mesh_shape_init(&s, n, (struct mesh_colours){0, MESH_ROW_COLOURS}, parent));
+    TRY(mesh_shape_init(&s, load->n, load->colours, parent));
     struct cost c = {.s = &s,
-                     .words = words,
+                     .words = load->words,
                      .hop = wse3 ? 2 : 1,
                      .up = 2,
                      .down = wse3 ? 3 : 2,

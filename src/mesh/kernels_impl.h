@@ -7,7 +7,7 @@
 enum { MESH_TASK_MAIN = 8, MESH_TASK_NEXT, MESH_TASK_AFTER };
 /* Colours 0 .. 7 are for the trees of lines, each with the input queue of its number; then the
  * others. */
-enum { MESH_LINE_COLOURS = 8, MESH_ROW_COLOURS = 4, MESH_COLOUR_BCAST = 10 };
+enum { MESH_LINE_COLOURS = 8, MESH_COLOUR_BCAST = 10 };
 struct mesh_colours {
     int first, n;
 };
@@ -21,6 +21,13 @@ struct mesh_node {
     int8_t send; /* colour, -1: none */
     bool turn, control;
     uint32_t payload;
+};
+/* A reduction on a line of n PEs. */
+struct mesh_load {
+    enum mesh_arch arch;
+    int n;
+    int64_t words;
+    struct mesh_colours colours;
 };
 /* PEs one after the other, each next to the one before; position 0 is the root. */
 struct mesh_line {
@@ -76,7 +83,7 @@ enum wsc_err mesh_message_end(struct mesh_pe *pe, const struct mesh_node *node);
 enum wsc_err mesh_reduce_part(struct mesh_pe *pe, const struct mesh_node *node, int address, int n);
 
 /* tree.c: which PE sends to which; parent[0] is -1, the trees are numbered in pre-order */
-enum wsc_err mesh_tree(const char *algo, int p, int64_t words, int *parent);
+enum wsc_err mesh_tree(const char *algo, const struct mesh_load *load, int *parent);
 /* Closed forms of HPDC'24 in cycles; negative when there is none. */
 double mesh_form_reduce(const char *algo, int p, int64_t words);
 double mesh_form_broadcast(int w, int h, int64_t words);

@@ -149,7 +149,8 @@ static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
 static enum wsc_err star_on(struct mesh_job *j, struct mesh_line *l, struct mesh_colours colours)
 {
     int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
-    enum wsc_err rc = parent ? mesh_tree("star", l->n, 0, parent) : WSC_NOMEM;
+    const struct mesh_load load = {.n = l->n};
+    enum wsc_err rc = parent ? mesh_tree("star", &load, parent) : WSC_NOMEM;
     if (!rc) rc = mesh_line_tree(j, l, parent, colours);
     wsc_free(parent);
     wsc_free(l->pe);

@@ -61,6 +61,8 @@ void mesh_job_compare(struct mesh_job *j, double got, double expected)
     if (!(error <= j->r->max_error)) j->r->max_error = error; /* NaN too */
 }
 
+enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
+
 /* ---- reduce, all-reduce, broadcast ----------------------------------------------------------- */
 
 static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
@@ -76,39 +78,77 @@ static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mine, mesh_in(MESH_COLOUR_BCAST, n), none);
 }
 
-/* The tree @p algo on line @p l, which is taken. */
-static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_line *l,
-                            struct mesh_colours colours)
+/* Colours of a row and of the column: together as many as a PE has input queues.  Alone a row has
+ * all of them where messages are short, since there the turns of switches count; longer messages
+ * of many colours would only fill queues early. */
+static struct mesh_colours row_colours(const struct mesh_job *j)
 {
-    int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
-    int64_t cycles = 0;
-    enum wsc_err rc = parent ? mesh_tree(algo, l->n, j->words, parent) : WSC_NOMEM;
-    if (!rc) rc = mesh_tree_cycles(j->c->arch, parent, l->n, j->words, &cycles);
-    j->r->schedule = (double)cycles;
-    if (!rc) rc = mesh_line_tree(j, l, parent, colours);
-    wsc_free(parent);
+    enum { SHORT = 8 };
+    bool all = j->h == 1 && j->words < SHORT;
+    return (struct mesh_colours){0, all ? MESH_LINE_COLOURS : MESH_LINE_COLOURS / 2};
+}
+
+static enum wsc_err lay_rows(struct mesh_job *j, const struct mesh_load *load, const int *parent)
+{
+    for (int y = 0; y < j->h; y++) {
+        struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
+        TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
+        enum wsc_err rc = mesh_line_tree(j, &l, parent, load->colours);
+        wsc_free(l.pe);
+        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "a row");
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err lay_line(struct mesh_job *j, struct mesh_line *l, const struct mesh_load *load,
+                             const int *parent)
+{
+    enum wsc_err rc = mesh_line_tree(j, l, parent, load->colours);
     wsc_free(l->pe);
     return rc;
 }
 
+static enum wsc_err lay_column(struct mesh_job *j, const struct mesh_load *load, const int *parent)
+{
+    struct mesh_line l = {.queue = QUEUE_Y, .node = j->node[1]};
+    TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
+    return lay_line(j, &l, load, parent);
+}
+
+static enum wsc_err lay_snake(struct mesh_job *j, const struct mesh_load *load, const int *parent)
+{
+    struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
+    TRY(mesh_line_snake(&l, j));
+    return lay_line(j, &l, load, parent);
+}
+
+/* The tree @p algo where @p lay lays it. */
+static enum wsc_err tree_on(struct mesh_job *j, const char *algo, const struct mesh_load *load,
+                            enum wsc_err (*lay)(struct mesh_job *, const struct mesh_load *,
+                                                const int *))
+{
+    int64_t cycles = 0;
+    int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)load->n, sizeof *parent);
+    enum wsc_err rc = parent ? mesh_tree(algo, load, parent) : WSC_NOMEM;
+    if (!rc) rc = mesh_tree_cycles(load, parent, &cycles);
+    if (!rc) rc = lay(j, load, parent);
+    j->r->schedule += (double)cycles;
+    wsc_free(parent);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "a tree") : WSC_OK;
+}
+
 static enum wsc_err trees(struct mesh_job *j, const char *algo)
 {
-    enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
-    const struct mesh_colours row = {0, MESH_ROW_COLOURS},
-                              column = {MESH_ROW_COLOURS, MESH_ROW_COLOURS};
-    struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
+    struct mesh_load load = {j->c->arch, j->w, j->words, row_colours(j)};
+    j->r->schedule = 0;
     if (!strcmp(algo, "snake")) {
-        TRY(mesh_line_snake(&l, j));
-        return tree_on(j, algo, &l, row);
+        load.n *= j->h;
+        return tree_on(j, algo, &load, lay_snake);
     }
-    for (int y = 0; y < j->h; y++) {
-        TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
-        TRY(tree_on(j, algo, &l, row));
-    }
-    if(j->h==1) return WSC_OK;
-    l = (struct mesh_line){.queue = QUEUE_Y, .node = j->node[1]};
-    TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
-    return tree_on(j, algo, &l, column);
+    TRY(tree_on(j, algo, &load, lay_rows));
+    load.n = j->h;
+    load.colours = (struct mesh_colours){MESH_LINE_COLOURS / 2, MESH_LINE_COLOURS / 2};
+    return tree_on(j, algo, &load, lay_column);
 }
 
 static enum wsc_err check_sum(struct mesh_job *j, const struct mesh_rect at)

@@ -52,17 +52,17 @@ static unsigned free_colours(const struct mesh_shape *s, int i)
     return all & ~s->passing[i] ? all & ~s->passing[i] : all;
 }
 
-/* How many of @p children the next block from the near end takes when @p blocks are left.  Three
- * quarters are in the last one, and so on: while a block is added up, the words of the next one
- * close ranks in the routers on the way, which hides the cycle that each of its switches costs. */
-static int block_size(int children, int blocks)
+/* Ratio of the sizes of neighbouring blocks that makes @p blocks of them hold @p children.  Blocks
+ * grow: while one is added up, the words of the next close ranks in the routers on the way, which
+ * hides the cycle that each of its switches costs. */
+static int block_ratio(int children, int blocks)
 {
-    for (; blocks > 1; blocks--) {
-        int far = children - children / 4;
-        if (far > children - (blocks - 1)) far = children - (blocks - 1);
-        children -= far;
+    for (int ratio = 1;; ratio++) {
+        int64_t sum = 0, size = 1;
+        for (int i = 0; i < blocks && sum < children; i++, size *= ratio)
+            sum += size;
+        if (sum >= children) return ratio;
     }
-    return children;
 }
 
 static void add_block(struct mesh_node *node, int colour, int size)
@@ -71,16 +71,16 @@ static void add_block(struct mesh_node *node, int colour, int size)
     node->count[node->n_blocks++] = (int16_t)size;
 }
 
-/* Blocks of children of position @p i, from the near end. */
+/* Blocks of children of position @p i, from the near end; the last one takes what is left. */
 static void cut_blocks(const struct mesh_shape *s, int i, struct mesh_node *node)
 {
     unsigned set = free_colours(s, i);
-    int blocks = __builtin_popcount(set), left = s->children[i];
-    for (blocks = blocks < left ? blocks : left; left; blocks--) {
-        int size = block_size(left, blocks);
-        add_block(node, s->colours.first + __builtin_ctz(set), size);
-        set &= set - 1;
-        left -= size;
+    int left = s->children[i], blocks = __builtin_popcount(set), size = 1;
+    const int ratio = blocks > 1 ? block_ratio(left, blocks) : 1;
+    for (; left; set &= set - 1, size *= ratio, blocks--) {
+        int now = blocks == 1 || size > left ? left : size;
+        add_block(node, s->colours.first + __builtin_ctz(set), now);
+        left -= now;
     }
 }
 

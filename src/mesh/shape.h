@@ -20,8 +20,7 @@ enum wsc_err mesh_shape_init(struct mesh_shape *s, int n, struct mesh_colours co
 void mesh_shape_fini(struct mesh_shape *s);
 bool mesh_node_receives(const struct mesh_node *node, int colour);
 
-/* Cycles that a reduction of @p words takes on the tree: every message in its place, nothing added
- * up that overlaps. */
-enum wsc_err mesh_tree_cycles(enum mesh_arch arch, const int *parent, int n, int64_t words,
-                              int64_t *cycles);
+/* Cycles that the reduction takes on the tree: every message in its place, nothing added up that
+ * overlaps. */
+enum wsc_err mesh_tree_cycles(const struct mesh_load *load, const int *parent, int64_t *cycles);
 #endif
