@@ -266,6 +266,28 @@ static int ring_colour(const struct mesh_job *j, int from)
     return from == j->w - 1 ? COLOUR_BACK : from % 2;
 }
 
+/* Chunks of one word at most: what comes is added and sent on at once, without a way through memory,
+ * until the sums are complete and go round. */
+static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
+{
+    struct mesh_job *j = mesh_user(pe);
+    int i = mesh_x(pe), p = j->w, s = j->step[i]++, first, sent;
+    int n = chunk(j, i - 1 - s, &first), own = chunk(j, i - s, &sent);
+    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    const struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
+    const struct mesh_dsd out = mesh_out(ring_colour(j, i), n);
+    (void)data;
+    if (s == 2 * (p - 1)) return WSC_OK;
+    if (own && (s == 0 || s >= p - 1))
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(out.colour, own), mesh_mem(j->data + 4 * sent, own),
+                    none));
+    if (n && s < p - 2)
+        TRY(mesh_do(pe, MESH_FADDS, out, in, mine));
+    else if (n)
+        TRY(mesh_do(pe, s == p - 2 ? MESH_FADDS : MESH_FMOVS, mine, in, s == p - 2 ? mine : none));
+    return mesh_activate(pe, MESH_TASK_MAIN);
+}
+
 /* Step s: send chunk i - s, add the one that comes; after p - 1 steps the sums go round. */
 static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
 {
@@ -313,7 +335,8 @@ static enum wsc_err ring(struct mesh_job *j)
     TRY(mesh_job_floats(j, 0, j->words * j->w, true));
     TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
     TRY(ring_routes(j));
-    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, ring_step, MESH_LOW));
+    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN,
+                  j->words <= j->w ? short_ring_step : ring_step, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
     j->r->form = mesh_form_ring(j->w, j->words);
