@@ -287,6 +287,7 @@ struct mesh_case {
     enum mesh_arch arch;
     enum mesh_half half;
     int64_t words, m, n, k, length, calls;
+    int64_t groups; /**< of a ktree; 0: the divisor of the width below its square root */
     double zeros; /**< share of zero weights, 0 .. 1 */
     uint64_t seed;
 };

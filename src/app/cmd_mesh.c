@@ -11,7 +11,7 @@ static const char help[] =
     "       wsc mesh survey [--max_p P] [--max_words B] [--json]\n"
     "       wsc mesh calibration [--json]\n"
     "       wsc mesh KERNEL [--fabric WxH] [--arch wse2|wse3] [--half fp16|bf16] [--algo NAME]\n"
-    "                       [--words B] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
+    "                       [--words B] [--groups G] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
     "                       [--length L] [--calls C] [--seed S] [--json]\n\n"
     "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result against\n"
     "the host and prints the cycles it took.  survey compares counted cycles with the closed\n"
@@ -36,7 +36,8 @@ enum {
     OPT_CALLS,
     OPT_SEED,
     OPT_MAX_P,
-    OPT_MAX_WORDS
+    OPT_MAX_WORDS,
+    OPT_GROUPS
 };
 
 static const struct option long_option[] = {{"fabric", required_argument, NULL, OPT_FABRIC},
@@ -55,6 +56,7 @@ static const struct option long_option[] = {{"fabric", required_argument, NULL, 
                                             {"seed", required_argument, NULL, OPT_SEED},
                                             {"max_p", required_argument, NULL, OPT_MAX_P},
                                             {"max_words", required_argument, NULL, OPT_MAX_WORDS},
+                                            {"groups", required_argument, NULL, OPT_GROUPS},
                                             {NULL, 0, NULL, 0}};
 
 struct mesh_options {
@@ -126,10 +128,12 @@ static enum wsc_err parse_number(struct mesh_options *o, int option)
         int64_t min, max;
     } range[] = {{"--words", 1, 12288},    {"--m", 1, 65536},     {"--n", 1, 65536},
                  {"--k", 1, 65536},        {"--length", 1, 6000}, {"--calls", 1, 1000000},
-                 {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},   {"--max_words", 1, 4096}};
+                 {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},   {"--max_words", 1, 4096},
+                 {"--groups", 1, 2048}};
     int64_t seed = 0;
     int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,      &o->c.length,
-                           &o->c.calls, &seed,   &o->max_p, &o->max_words};
+                           &o->c.calls, &seed,   &o->max_p, &o->max_words,
+                           &o->c.groups};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;

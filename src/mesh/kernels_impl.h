@@ -60,6 +60,9 @@ static inline struct mesh_rect mesh_all(const struct mesh_job *j)
 /* Owned memory of the job for @p n floats; the values are multiples of 1/8 below 4, so that sums
  * are exact and a lost or doubled wavelet shows. */
 enum wsc_err mesh_job_floats(struct mesh_job *j, int slot, int64_t n, bool fill);
+/* A vector of the job's words on every PE; later its sum against the PEs of @p at. */
+enum wsc_err mesh_job_vector(struct mesh_job *j);
+enum wsc_err mesh_job_check_sum(struct mesh_job *j, struct mesh_rect at);
 /* @p got against the exact @p expected, into the result. */
 void mesh_job_compare(struct mesh_job *j, double got, double expected);
 static inline int64_t mesh_ceil_div(int64_t a, int64_t b)
@@ -93,6 +96,7 @@ double mesh_form_ring(int p, int64_t words);
 enum wsc_err mesh_run_broadcast(const struct mesh_case *c, struct mesh_result *r);
 enum wsc_err mesh_run_reduce(const struct mesh_case *c, struct mesh_result *r);
 enum wsc_err mesh_run_allreduce(const struct mesh_case *c, struct mesh_result *r);
+enum wsc_err mesh_run_ktree(const struct mesh_case *c, struct mesh_result *r);
 enum wsc_err mesh_run_ring(const struct mesh_case *c, struct mesh_result *r);
 enum wsc_err mesh_run_scatter(const struct mesh_case *c, struct mesh_result *r);
 enum wsc_err mesh_run_gather(const struct mesh_case *c, struct mesh_result *r);

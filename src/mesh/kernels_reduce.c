@@ -151,7 +151,14 @@ static enum wsc_err trees(struct mesh_job *j, const char *algo)
     return tree_on(j, algo, &load, lay_column);
 }
 
-static enum wsc_err check_sum(struct mesh_job *j, const struct mesh_rect at)
+enum wsc_err mesh_job_vector(struct mesh_job *j)
+{
+    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
+    TRY(mesh_job_floats(j, 0, j->words * j->w * j->h, true));
+    return mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4);
+}
+
+enum wsc_err mesh_job_check_sum(struct mesh_job *j, struct mesh_rect at)
 {
     int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;
     TRY(mesh_job_floats(j, 1, n_out * b, false));
@@ -175,9 +182,7 @@ static double reduce_form(const struct mesh_job *j, const char *algo)
 static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
 {
     j->shape[0] = all;
-    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
-    TRY(mesh_job_floats(j, 0, j->words * j->w * j->h, true));
-    TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
+    TRY(mesh_job_vector(j));
     TRY(trees(j, algo));
     if (all && j->w * j->h > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, reduce_main, MESH_LOW));
@@ -186,7 +191,7 @@ static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
     j->r->algo = algo;
     j->r->form = reduce_form(j, algo);
     if (all && j->r->form >= 0) j->r->form += mesh_form_broadcast(j->w, j->h, j->words);
-    return check_sum(j, all ? mesh_all(j) : (struct mesh_rect){0, 0, 1, 1});
+    return mesh_job_check_sum(j, all ? mesh_all(j) : (struct mesh_rect){0, 0, 1, 1});
 }
 
 enum wsc_err mesh_run_reduce(const struct mesh_case *c, struct mesh_result *r)
@@ -202,6 +207,7 @@ enum wsc_err mesh_run_allreduce(const struct mesh_case *c, struct mesh_result *r
 {
     struct mesh_job j;
     if (c->algo && !strcmp(c->algo, "ring")) return mesh_run_ring(c, r);
+    if (c->algo && !strcmp(c->algo, "ktree")) return mesh_run_ktree(c, r);
     enum wsc_err rc = mesh_job_init(&j, c, r);
     if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
     mesh_job_fini(&j);
@@ -331,16 +337,14 @@ static enum wsc_err ring(struct mesh_job *j)
     if (j->h > 1 || j->w < 2)
         return WSC_RAISE(WSC_USAGE, "ring: a fabric of %d x %d, expected a row of 2 PEs or more",
                          j->w, j->h);
-    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
-    TRY(mesh_job_floats(j, 0, j->words * j->w, true));
-    TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
+    TRY(mesh_job_vector(j));
     TRY(ring_routes(j));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN,
                   j->words <= j->w ? short_ring_step : ring_step, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
     j->r->form = mesh_form_ring(j->w, j->words);
-    return check_sum(j, mesh_all(j));
+    return mesh_job_check_sum(j, mesh_all(j));
 }
 
 enum wsc_err mesh_run_ring(const struct mesh_case *c, struct mesh_result *r)
