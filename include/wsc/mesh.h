@@ -298,7 +298,8 @@ struct mesh_result {
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|) */
     double form;         /**< closed form, cycles; negative when the reference gives none */
-    double schedule;     /**< cost model of trees (docs/MESH.md), cycles; negative: none */
+    double built;        /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
+    double schedule;     /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
 };
 struct mesh_kernel {
     const char *name, *algos, *options, *summary;
@@ -309,23 +310,29 @@ const struct mesh_kernel *mesh_kernel_at(int i);
 /** Find by name, or an error that lists them. */
 enum wsc_err mesh_kernel_find(const char *name, const struct mesh_kernel **out) WSC_CHECKED;
 
-/** One comparison of counted cycles with a closed form or with a published count. */
+/** One comparison of counted cycles with a closed form, a published count or another kernel. */
 struct mesh_point {
     char what[64], algo[16];
-    int p;
+    int p, h; /**< PEs of a row, rows */
     int64_t words, cycles;
-    double form;
-    double tolerance;   /**< relative, stated for this form */
-    double slack;       /**< cycles allowed besides */
-    const char *reason; /**< where the form is only a bound, why; otherwise NULL */
+    double form;            /**< reference, cycles */
+    double built, schedule; /**< as in struct mesh_result; negative: none */
+    double tolerance;       /**< relative, stated for this form */
+    double slack;           /**< cycles allowed besides */
+    bool at_most;           /**< the reference is a limit: to be below it is right */
+    const char *reason;     /**< where the form is only an estimate, why; otherwise NULL */
 };
 /** Called for every point as it is counted. */
 typedef enum wsc_err (*mesh_point_fn)(void *ctx, const struct mesh_point *point);
-/** Kernels on rows of 4 .. @p max_p PEs and 1 .. @p max_words words against the closed forms of
- *  HPDC'24 (Luczynski et al., arXiv 2404.15888). */
+/** Kernels on rows of 4 .. @p max_p PEs (squares of at most 64 x 64) and 1 .. @p max_words words
+ *  against the closed forms of HPDC'24 (Luczynski et al., arXiv 2404.15888), and the tree that is
+ *  chosen against the best of the fixed ones. */
 enum wsc_err mesh_survey(int max_p, int64_t max_words, mesh_point_fn point, void *ctx) WSC_CHECKED;
 /** Counted cycles against published ones: fp32 fmacs calls, the parts of a message, all-reduce. */
 enum wsc_err mesh_calibration(mesh_point_fn point, void *ctx) WSC_CHECKED;
-/** True within the tolerance or the slack of the point. */
+/** True within the tolerance or the slack of the point.  A form with a reason adds up terms that
+ *  overlap: where the count is below it, the schedule counts. */
 bool mesh_point_holds(const struct mesh_point *point);
+/** True when the point is compared with its schedule. */
+bool mesh_point_scheduled(const struct mesh_point *point);
 #endif

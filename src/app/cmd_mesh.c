@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help[] =
     "usage: wsc mesh list\n"
@@ -175,6 +176,7 @@ static void print_json(const char *name, const struct mesh_case *c, const struct
                  r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
                  (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"closed_form\": %.1f", r->form);
+    if (r->built >= 0) (void)printf(", \"built\": %.1f", r->built);
     if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
     (void)printf("}\n");
 }
@@ -220,31 +222,53 @@ static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
 }
 
+static void point_text(const struct mesh_options *o, const struct mesh_point *p, double error)
+{
+    const bool scheduled = mesh_point_scheduled(p);
+    if (o->first)
+        (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words", "cycles",
+                     "reference", "error");
+    (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%%", p->what, p->algo, p->p,
+                 (long long)p->words, (long long)p->cycles, p->form, error);
+    if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
+    if (!mesh_point_holds(p))
+        (void)printf("  outside%s%s", p->reason && !scheduled ? ": " : "",
+                     p->reason && !scheduled ? p->reason : "");
+    (void)printf("\n");
+}
+
+static void point_json(const struct mesh_options *o, const struct mesh_point *p, double error)
+{
+    (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
+                 "\"words\": %lld, \"cycles\": %lld, \"reference\": %.3f, "
+                 "\"error_percent\": %.4f, \"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, "
+                 "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
+                 o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
+                 (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
+                 mesh_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
+                 mesh_point_holds(p) ? "true" : "false");
+    if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
+    if (p->schedule >= 0) (void)printf(", \"schedule\": %.3f", p->schedule);
+    if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);
+    (void)printf("}");
+}
+
+/* Progress for who watches while the table goes elsewhere. */
+static void tell_progress(const struct mesh_options *o, const struct mesh_point *p)
+{
+    if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO)) return;
+    (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo, p->p);
+}
+
 static enum wsc_err print_point(void *ctx, const struct mesh_point *p)
 {
     struct mesh_options *o = ctx;
     double error = p->form > 0 ? 100 * ((double)p->cycles - p->form) / p->form : 0;
-    bool holds = mesh_point_holds(p);
     o->n_points++;
-    o->n_outside += !holds;
-    if (!o->json) {
-        if (o->first)
-            (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words",
-                         "cycles", "reference", "error");
-        (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%% %s%s%s\n", p->what, p->algo, p->p,
-                     (long long)p->words, (long long)p->cycles, p->form, error,
-                     holds ? "" : "outside", p->reason ? "  " : "", p->reason ? p->reason : "");
-    } else {
-        (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"words\": %lld, "
-                     "\"cycles\": %lld, \"reference\": %.3f, \"error_percent\": %.4f, "
-                     "\"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, \"holds\": %s",
-                     o->first ? "[" : ",\n ", p->what, p->algo, p->p, (long long)p->words,
-                     (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
-                     holds ? "true" : "false");
-        if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);
-        (void)printf("}");
-    }
+    o->n_outside += !mesh_point_holds(p);
+    (o->json ? point_json : point_text)(o, p, error);
     o->first = false;
+    tell_progress(o, p);
     return WSC_OK;
 }
 

@@ -10,7 +10,7 @@
 enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct mesh_result *r)
 {
     memset(j, 0, sizeof *j);
-    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .schedule = -1};
+    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
     j->c = c;
     j->r = r;
     j->w = c->w;
@@ -128,11 +128,14 @@ static enum wsc_err tree_on(struct mesh_job *j, const char *algo, const struct m
                                                 const int *))
 {
     int64_t cycles = 0;
+    double built = 0;
     int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)load->n, sizeof *parent);
     enum wsc_err rc = parent ? mesh_tree(algo, load, parent) : WSC_NOMEM;
     if (!rc) rc = mesh_tree_cycles(load, parent, &cycles);
+    if (!rc) rc = mesh_tree_form(load, parent, &built);
     if (!rc) rc = lay(j, load, parent);
     j->r->schedule += (double)cycles;
+    j->r->built += built;
     wsc_free(parent);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "a tree") : WSC_OK;
 }
@@ -140,7 +143,7 @@ static enum wsc_err tree_on(struct mesh_job *j, const char *algo, const struct m
 static enum wsc_err trees(struct mesh_job *j, const char *algo)
 {
     struct mesh_load load = {j->c->arch, j->w, j->words, row_colours(j)};
-    j->r->schedule = 0;
+    j->r->built = j->r->schedule = 0;
     if (!strcmp(algo, "snake")) {
         load.n *= j->h;
         return tree_on(j, algo, &load, lay_snake);
@@ -179,6 +182,14 @@ static double reduce_form(const struct mesh_job *j, const char *algo)
     return mesh_form_reduce(algo, j->w, j->words) + mesh_form_reduce(algo, j->h, j->words);
 }
 
+static void add_broadcast(struct mesh_job *j)
+{
+    double cycles = j->w * j->h > 1 ? mesh_form_broadcast(j->w, j->h, j->words) : 0;
+    j->r->form += cycles;
+    j->r->built += cycles;
+    j->r->schedule += cycles;
+}
+
 static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
 {
     j->shape[0] = all;
@@ -190,7 +201,7 @@ static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
     TRY(mesh_job_run(j));
     j->r->algo = algo;
     j->r->form = reduce_form(j, algo);
-    if (all && j->r->form >= 0) j->r->form += mesh_form_broadcast(j->w, j->h, j->words);
+    if (all) add_broadcast(j);
     return mesh_job_check_sum(j, all ? mesh_all(j) : (struct mesh_rect){0, 0, 1, 1});
 }
 

@@ -23,4 +23,7 @@ bool mesh_node_receives(const struct mesh_node *node, int colour);
 /* Cycles that the reduction takes on the tree: every message in its place, nothing added up that
  * overlaps. */
 enum wsc_err mesh_tree_cycles(const struct mesh_load *load, const int *parent, int64_t *cycles);
+/* max(C, E/N + L) + (2 T_R + 1) D of HPDC'24: contention, energy, links, distance and depth of the
+ * tree.  Control wavelets are not counted, as there. */
+enum wsc_err mesh_tree_form(const struct mesh_load *load, const int *parent, double *cycles);
 #endif

@@ -168,6 +168,26 @@ enum wsc_err mesh_tree(const char *algo, const struct mesh_load *load, int *pare
     return WSC_OK;
 }
 
+enum wsc_err mesh_tree_form(const struct mesh_load *load, const int *parent, double *cycles)
+{
+    const double b = (double)load->words, links = load->n - 1;
+    int64_t energy = 0;
+    int *depth, *children, deepest = 0, most = 1;
+    *cycles = 0;
+    if (load->n == 1) return WSC_OK;
+    TRY_NEW(depth, WSC_MEM_MESH, 2 * (int64_t)load->n);
+    children = depth + load->n;
+    for (int i = 1; i < load->n; i++) {
+        depth[i] = depth[parent[i]] + 1;
+        if (depth[i] > deepest) deepest = depth[i];
+        if (++children[parent[i]] > most) most = children[parent[i]];
+        energy += i - parent[i];
+    }
+    wsc_free(depth);
+    *cycles = fmax(b * most, b * (double)energy / links + links) + MESSAGE * deepest;
+    return WSC_OK;
+}
+
 double mesh_form_reduce(const char *algo, int p, int64_t words)
 {
     double n = p, b = (double)words, s = group_size(p), levels = ceil(log2(n));
