@@ -260,6 +260,10 @@ enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mes
 /** Send one control wavelet on @p colour; thread as in struct mesh_op. */
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
                                int thread) WSC_CHECKED;
+/** Advance the switch of @p colour at this PE's own router when what the PE has sent on it before
+ * has left; nothing travels.  It is the property advance_switch of a fabric output vector (code of
+ *  HPDC'24, spcl/spatial-collectives). */
+enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
 /** Scalar code that takes @p cycles. */
@@ -395,7 +399,8 @@ struct mesh_case {
     enum mesh_half half;
     int64_t words, m, n, k, length, calls;
     int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's kernels */
-    bool backward;       /**< the gradient instead */
+    bool backward;                                             /**< the gradient instead */
+    int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
     double zeros;        /**< share of zero weights, 0 .. 1 */
     const void *machine; /**< borrowed; for the closed forms of kernels in upper layers */
     uint64_t seed;
@@ -408,6 +413,8 @@ struct mesh_result {
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|) */
     double form;         /**< closed form, cycles; negative when the reference gives none */
+    double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
+    double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
 };
 struct mesh_kernel {
     const char *name, *algos, *options, *summary;
@@ -418,23 +425,29 @@ const struct mesh_kernel *mesh_kernel_at(int i);
 /** Find by name, or an error that lists them. */
 enum wsc_err mesh_kernel_find(const char *name, const struct mesh_kernel **out) WSC_CHECKED;
 
-/** One comparison of counted cycles with a closed form or with a published count. */
+/** One comparison of counted cycles with a closed form, a published count or another kernel. */
 struct mesh_point {
     char what[64], algo[16];
-    int p;
+    int p, h; /**< PEs of a row, rows */
     int64_t words, cycles;
-    double form;
-    double tolerance;   /**< relative, stated for this form */
-    double slack;       /**< cycles allowed besides */
-    const char *reason; /**< where the form is only a bound, why; otherwise NULL */
+    double form;            /**< reference, cycles */
+    double built, schedule; /**< as in struct mesh_result; negative: none */
+    double tolerance;       /**< relative, stated for this form */
+    double slack;           /**< cycles allowed besides */
+    bool at_most;           /**< the reference is a limit: to be below it is right */
+    const char *reason;     /**< where the form is only an estimate, why; otherwise NULL */
 };
 /** Called for every point as it is counted. */
 typedef enum wsc_err (*mesh_point_fn)(void *ctx, const struct mesh_point *point);
-/** Kernels on rows of 4 .. @p max_p PEs and 1 .. @p max_words words against the closed forms of
- *  HPDC'24 (Luczynski et al., arXiv 2404.15888). */
+/** Kernels on rows of 4 .. @p max_p PEs (squares of at most 64 x 64) and 1 .. @p max_words words
+ *  against the closed forms of HPDC'24 (Luczynski et al., arXiv 2404.15888), and the tree that is
+ *  chosen against the best of the fixed ones. */
 enum wsc_err mesh_survey(int max_p, int64_t max_words, mesh_point_fn point, void *ctx) WSC_CHECKED;
 /** Counted cycles against published ones: fp32 fmacs calls, the parts of a message, all-reduce. */
 enum wsc_err mesh_calibration(mesh_point_fn point, void *ctx) WSC_CHECKED;
-/** True within the tolerance or the slack of the point. */
+/** True within the tolerance or the slack of the point.  A form with a reason adds up terms that
+ *  overlap: where the count is below it, the schedule counts. */
 bool mesh_point_holds(const struct mesh_point *point);
+/** True when the point is compared with its schedule. */
+bool mesh_point_scheduled(const struct mesh_point *point);
 #endif

@@ -7,13 +7,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char help[] =
     "usage: wsc mesh list\n"
     "       wsc mesh survey [--max_p P] [--max_words B] [--json]\n"
     "       wsc mesh calibration [--json]\n"
     "       wsc mesh KERNEL [--fabric WxH] [--arch wse2|wse3] [--half fp16|bf16] [--algo NAME]\n"
-    "                       [--words B] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
+    "                       [--words B] [--groups G] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
     "                       [--length L] [--calls C] [--seed S] [--json]\n"
     "                       [--tokens T] [--samples B] [--features C] [--heads H] [--head_dim D]\n"
     "                       [--vocab V] [--pass forward|backward]\n"
@@ -63,6 +64,7 @@ enum {
     OPT_HEADS,
     OPT_HEAD_DIM,
     OPT_VOCAB,
+    OPT_GROUPS,
     OPT_SEED,
     OPT_MAX_P,
     OPT_MAX_WORDS,
@@ -98,6 +100,7 @@ static const struct option long_option[] = {
     {"seed", required_argument, NULL, OPT_SEED},
     {"max_p", required_argument, NULL, OPT_MAX_P},
     {"max_words", required_argument, NULL, OPT_MAX_WORDS},
+    {"groups", required_argument, NULL, OPT_GROUPS},
     {NULL, 0, NULL, 0}};
 
 struct mesh_options {
@@ -185,24 +188,32 @@ static enum wsc_err parse_word(struct mesh_options *o, int option)
 static const struct {
     const char *name;
     int64_t min, max;
-} range[] = {{"--words", 1, 12288},    {"--m", 1, 65536},
-             {"--n", 1, 65536},        {"--k", 1, 65536},
-             {"--length", 1, 6000},    {"--calls", 1, 1000000},
-             {"--tokens", 1, 65536},   {"--samples", 1, 4096},
-             {"--features", 1, 65536}, {"--heads", 1, 1024},
-             {"--head_dim", 1, 4096},  {"--vocab", 1, 65536},
-             {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},
-             {"--max_words", 1, 4096}, {"--trace_events", 1, 50000000}};
+} range[] = {{"--words", 1, 12288},
+             {"--m", 1, 65536},
+             {"--n", 1, 65536},
+             {"--k", 1, 65536},
+             {"--length", 1, 6000},
+             {"--calls", 1, 1000000},
+             {"--tokens", 1, 65536},
+             {"--samples", 1, 4096},
+             {"--features", 1, 65536},
+             {"--heads", 1, 1024},
+             {"--head_dim", 1, 4096},
+             {"--vocab", 1, 65536},
+             {"--groups", 1, 2048},
+             {"--seed", 0, INT32_MAX},
+             {"--max_p", 4, 512},
+             {"--max_words", 1, 4096},
+             {"--trace_events", 1, 50000000}};
 
 static enum wsc_err parse_number(struct mesh_options *o, int option)
 {
     int64_t seed = 0;
     struct mesh_case *c = &o->c;
-    int64_t *const to[] = {&c->words,     &c->m,        &c->n,        &c->k,
-                           &c->length,    &c->calls,    &c->tokens,   &c->samples,
-                           &c->features,  &c->heads,    &c->head_dim, &c->vocab,
-                           &seed,         &o->max_p,    &o->max_words,
-                           &o->show.trace_events};
+    int64_t *const to[] = {
+        &c->words,  &c->m,       &c->n,        &c->k,         &c->length,           &c->calls,
+        &c->tokens, &c->samples, &c->features, &c->heads,     &c->head_dim,         &c->vocab,
+        &c->groups, &seed,       &o->max_p,    &o->max_words, &o->show.trace_events};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;
@@ -265,6 +276,8 @@ static void print_json(const char *name, const struct mesh_case *c, const struct
                  r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
                  (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"closed_form\": %.1f", r->form);
+    if (r->built >= 0) (void)printf(", \"built\": %.1f", r->built);
+    if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
 }
 
 static void print_text(const char *title, const struct mesh_case *c, const struct mesh_result *r)
@@ -315,7 +328,7 @@ static bool has_word(const char *list, const char *word)
 /* Sizes and algorithms that this kernel does not have. */
 static enum wsc_err check_kernel(const struct mesh_options *o, const struct mesh_kernel *k)
 {
-    for (int i = 0; i <= OPT_VOCAB - OPT_WORDS; i++)
+    for (int i = 0; i <= OPT_GROUPS - OPT_WORDS; i++)
         if (o->given >> i & 1U && !has_word(k->options, range[i].name))
             return WSC_RAISE(WSC_USAGE, "%s: kernel %s does not take it; it takes %s",
                              range[i].name, k->name, k->options);
@@ -378,31 +391,54 @@ static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
     return rc;
 }
 
+static void point_text(const struct mesh_options *o, const struct mesh_point *p, double error)
+{
+    const bool scheduled = mesh_point_scheduled(p);
+    if (o->first)
+        (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words", "cycles",
+                     "reference", "error");
+    (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%%", p->what, p->algo, p->p,
+                 (long long)p->words, (long long)p->cycles, p->form, error);
+    if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
+    if (!mesh_point_holds(p))
+        (void)printf("  outside%s%s", p->reason && !scheduled ? ": " : "",
+                     p->reason && !scheduled ? p->reason : "");
+    (void)printf("\n");
+}
+
+static void point_json(const struct mesh_options *o, const struct mesh_point *p, double error)
+{
+    (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
+                 "\"words\": %lld, \"cycles\": %lld, \"reference\": %.3f, "
+                 "\"error_percent\": %.4f, \"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, "
+                 "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
+                 o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
+                 (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
+                 mesh_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
+                 mesh_point_holds(p) ? "true" : "false");
+    if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
+    if (p->schedule >= 0) (void)printf(", \"schedule\": %.3f", p->schedule);
+    if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);
+    (void)printf("}");
+}
+
+/* Progress for who watches while the table goes elsewhere. */
+static void tell_progress(const struct mesh_options *o, const struct mesh_point *p)
+{
+    if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO)) return;
+    (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo,
+                  p->p);
+}
+
 static enum wsc_err print_point(void *ctx, const struct mesh_point *p)
 {
     struct mesh_options *o = ctx;
     double error = p->form > 0 ? 100 * ((double)p->cycles - p->form) / p->form : 0;
-    bool holds = mesh_point_holds(p);
     o->n_points++;
-    o->n_outside += !holds;
-    if (!o->json) {
-        if (o->first)
-            (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words",
-                         "cycles", "reference", "error");
-        (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%% %s%s%s\n", p->what, p->algo, p->p,
-                     (long long)p->words, (long long)p->cycles, p->form, error,
-                     holds ? "" : "outside", p->reason ? "  " : "", p->reason ? p->reason : "");
-    } else {
-        (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"words\": %lld, "
-                     "\"cycles\": %lld, \"reference\": %.3f, \"error_percent\": %.4f, "
-                     "\"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, \"holds\": %s",
-                     o->first ? "[" : ",\n ", p->what, p->algo, p->p, (long long)p->words,
-                     (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
-                     holds ? "true" : "false");
-        if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);
-        (void)printf("}");
-    }
+    o->n_outside += !mesh_point_holds(p);
+    (o->json ? point_json : point_text)(o, p, error);
     o->first = false;
+    tell_progress(o, p);
     return WSC_OK;
 }
 

@@ -281,8 +281,7 @@ static enum wsc_err run_silu(struct pe_case *c)
 /* ---- rotary positions ------------------------------------------------------------------------ */
 
 /* Cosines and sines (samples, T, pairs), pair i of a head at the first of its features. */
-static enum wsc_err angle_tiles(struct pe_case *c, const struct pe_features *f,
-                                struct pe_rotary *r)
+static enum wsc_err angle_tiles(struct pe_case *c, const struct pe_features *f, struct pe_rotary *r)
 {
     const int64_t rows = rows_of(c), d = f->head_dim;
     struct pe_tile *const tile[2] = {&r->cosine, &r->sine};

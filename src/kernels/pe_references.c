@@ -183,8 +183,7 @@ static void attend_row_backward(const struct pe_ref_attention *r, int64_t h, int
         sum += p[j] * dot(r->dout + at, r->v + j * n + h * r->d, r->d);
     for (int64_t j = 0; j <= i; j++) {
         const int64_t key = j * n + h * r->d;
-        const double ds =
-            p[j] * (dot(r->dout + at, r->v + key, r->d) - sum) / sqrt((double)r->d);
+        const double ds = p[j] * (dot(r->dout + at, r->v + key, r->d) - sum) / sqrt((double)r->d);
         for (int64_t c = 0; c < r->d; c++) {
             dq[at + c] += ds * (double)r->k[key + c];
             dk[key + c] += ds * (double)r->q[at + c];

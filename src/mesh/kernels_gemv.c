@@ -54,7 +54,7 @@ enum wsc_err mesh_run_fmacs(const struct mesh_case *c, struct mesh_result *r)
  * PE (x, y) has block (y, x) of A, column-major and padded with zeros; x comes in at the top row
  * and goes down the columns; partial sums go along the rows to the first column. */
 
-enum { COLOUR_IN = 8, MB = 0, NB = 1, A = 0, X = 1 };
+enum { COLOUR_IN = 8, ROW_COLOURS = 4, MB = 0, NB = 1, A = 0, X = 1 };
 
 static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
 {
@@ -84,26 +84,26 @@ static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
 
 static enum wsc_err gemv_routes(struct mesh_job *j, const char *algo)
 {
+    const struct mesh_load load = {j->c->arch, j->w, j->shape[MB], {0, ROW_COLOURS}};
+    int *parent;
     for (int y = 0; y < j->h && j->h > 1; y++) {
         struct mesh_rect row = {0, y, j->w, 1};
         struct mesh_route r = {.rx = y ? MESH_NORTH : MESH_RAMP, .tx = y ? MESH_RAMP : 0};
         if (y + 1 < j->h) r.tx |= MESH_SOUTH;
         TRY(mesh_route(j->m, row, COLOUR_IN, &r));
-        TRY(y ? mesh_input_queue(j->m, row, 0, COLOUR_IN)
+        TRY(y ? mesh_input_queue(j->m, row, ROW_COLOURS, COLOUR_IN)
               : mesh_output_queue(j->m, row, 0, COLOUR_IN));
     }
-    for (int y = 0; y < j->h; y++) {
-        struct mesh_line l;
-        int *parent;
-        TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
-        parent = wsc_alloc(WSC_MEM_MESH, (size_t)j->w, sizeof *parent);
-        enum wsc_err rc = parent ? mesh_tree(algo, j->w, j->shape[MB], parent) : WSC_NOMEM;
-        if (!rc) rc = mesh_line_tree(j, &l, parent, 0, 2, j->node[0]);
-        wsc_free(parent);
+    parent = wsc_alloc(WSC_MEM_MESH, (size_t)j->w, sizeof *parent);
+    enum wsc_err rc = parent ? mesh_tree(algo, &load, parent) : WSC_NOMEM;
+    for (int y = 0; y < j->h && !rc; y++) {
+        struct mesh_line l = {.queue = 2, .node = j->node[0]};
+        rc = mesh_line_walk(&l, j, 0, y, 1, 0, j->w);
+        if (!rc) rc = mesh_line_tree(j, &l, parent, load.colours);
         wsc_free(l.pe);
-        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "rows of the gemv");
     }
-    return WSC_OK;
+    wsc_free(parent);
+    return rc;
 }
 
 /* Blocks of A and x to their PEs. */

@@ -7,6 +7,7 @@
  * part, and the star of the reductions without the additions. */
 
 enum { QUEUE_X = 2, QUEUE_Y = 3 };
+enum { COLOUR_ROW = 0, COLOUR_COLUMN = 1 }; /* of a scatter */
 
 /* PE gets words [first, first + n) of every @p period that pass on @p colour. */
 static enum wsc_err keep_part(struct mesh_job *j, int x, int y, int colour, const int64_t part[3])
@@ -43,15 +44,15 @@ static enum wsc_err scatter_main(struct mesh_pe *pe, uint32_t data)
     const struct mesh_job *j = mesh_user(pe);
     int b = (int)j->words;
     (void)data;
-    if (mesh_x(pe) == 0) TRY(scatter_part(pe, mesh_y(pe), j->h, MESH_COLOUR_Y, b * j->w));
-    return scatter_part(pe, mesh_x(pe), j->w, MESH_COLOUR_X, b);
+    if (mesh_x(pe) == 0) TRY(scatter_part(pe, mesh_y(pe), j->h, COLOUR_COLUMN, b * j->w));
+    return scatter_part(pe, mesh_x(pe), j->w, COLOUR_ROW, b);
 }
 
 /* Position i of n on a line of a scatter; PE @p at. */
 static enum wsc_err scatter_at(struct mesh_job *j, struct mesh_rect at, bool down, int64_t block)
 {
     const int n = down ? j->h : j->w, i = down ? at.y : at.x;
-    const int queue = down ? QUEUE_Y : QUEUE_X, colour = down ? MESH_COLOUR_Y : MESH_COLOUR_X;
+    const int queue = down ? QUEUE_Y : QUEUE_X, colour = down ? COLOUR_COLUMN : COLOUR_ROW;
     const uint8_t on = down ? MESH_SOUTH : MESH_EAST, back = down ? MESH_NORTH : MESH_WEST;
     struct mesh_route r = {.rx = i ? back : MESH_RAMP, .tx = i ? MESH_RAMP : 0};
     if (i + 1 < n) r.tx |= on;
@@ -105,22 +106,7 @@ enum wsc_err mesh_run_scatter(const struct mesh_case *c, struct mesh_result *r)
 
 /* ---- gather: along every row to the first column, then up ------------------------------------ */
 
-/* Words of the children of a star, in the order of their distance, to @p to in steps of @p step. */
-static enum wsc_err gather_part(struct mesh_pe *pe, const struct mesh_node *node, int from,
-                                struct mesh_dsd to, int block)
-{
-    if (node->n_children) {
-        struct mesh_dsd in = mesh_in(node->receive, block);
-        in.n_dims = 2;
-        in.len[0] = (uint16_t)node->n_children;
-        in.len[1] = (uint16_t)block;
-        return mesh_do(pe, MESH_FMOVS, to, in, none());
-    }
-    if (node->send < 0) return WSC_OK;
-    TRY(mesh_do(pe, MESH_FMOVS, mesh_out(node->send, block), mesh_mem(from, block), none()));
-    return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
-}
-
+/* @p n blocks of words in memory, @p step words from one to the next. */
 static struct mesh_dsd blocks(int address, int n, int block, int step)
 {
     return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
@@ -130,23 +116,42 @@ static struct mesh_dsd blocks(int address, int n, int block, int step)
                              .address = address};
 }
 
+/* The blocks of a star: the root takes them in the order of their distance to address @p to and on
+ * in steps of @p step, the others send theirs from @p from. */
+static enum wsc_err gather_part(struct mesh_pe *pe, const struct mesh_node *node, int from, int to,
+                                const int size[2])
+{
+    const int block = size[0], step = size[1];
+    for (int i = 0; i < node->n_blocks; i++) {
+        int n = node->count[i];
+        struct mesh_dsd in = mesh_in(node->colour[i], block);
+        in.n_dims = 2;
+        in.len[0] = (uint16_t)n;
+        in.len[1] = (uint16_t)block;
+        TRY(mesh_do(pe, MESH_FMOVS, blocks(to, n, block, step), in, none()));
+        to += 4 * n * step;
+    }
+    if (node->send < 0) return WSC_OK;
+    TRY(mesh_do(pe, MESH_FMOVS, mesh_out(node->send, block), mesh_mem(from, block), none()));
+    return mesh_message_end(pe, node);
+}
+
 static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct mesh_job *j = mesh_user(pe);
     int at = mesh_y(pe) * j->w + mesh_x(pe), b = (int)j->words, row = b * j->w;
     (void)data;
-    TRY(gather_part(pe, &j->node[0][at], j->data, blocks(j->data + 4 * b, j->w - 1, b, b), b));
+    TRY(gather_part(pe, &j->node[0][at], j->data, j->data + 4 * b, (int[2]){b, b}));
     if (mesh_x(pe)) return WSC_OK;
-    return gather_part(pe, &j->node[1][at], j->data, blocks(j->data + 4 * row, j->h - 1, row, row),
-                       row);
+    return gather_part(pe, &j->node[1][at], j->data, j->data + 4 * row, (int[2]){row, row});
 }
 
-static enum wsc_err star_on(struct mesh_job *j, struct mesh_line *l, int colour, int queue,
-                            struct mesh_node *node)
+static enum wsc_err star_on(struct mesh_job *j, struct mesh_line *l, struct mesh_colours colours)
 {
     int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
-    enum wsc_err rc = parent ? mesh_tree("star", l->n, 0, parent) : WSC_NOMEM;
-    if (!rc) rc = mesh_line_tree(j, l, parent, colour, queue, node);
+    const struct mesh_load load = {.n = l->n};
+    enum wsc_err rc = parent ? mesh_tree("star", &load, parent) : WSC_NOMEM;
+    if (!rc) rc = mesh_line_tree(j, l, parent, colours);
     wsc_free(parent);
     wsc_free(l->pe);
     return rc;
@@ -156,7 +161,7 @@ static enum wsc_err gather(struct mesh_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1}, column = {0, 0, 1, j->h};
     int64_t b = j->words, n_pes = (int64_t)j->w * j->h;
-    struct mesh_line l;
+    struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
     TRY(mesh_reserve(j->m, mesh_all(j), b * 4, 0, "a block", &j->data));
     TRY(mesh_reserve(j->m, column, b * 4 * (j->w - 1), 0, "the blocks of a row", &j->address[0]));
     TRY(mesh_reserve(j->m, root, b * 4 * j->w * (j->h - 1), 0, "all blocks", &j->address[1]));
@@ -164,10 +169,11 @@ static enum wsc_err gather(struct mesh_job *j)
     TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], b * 4));
     for (int y = 0; y < j->h; y++) {
         TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
-        TRY(star_on(j, &l, MESH_COLOUR_X, QUEUE_X, j->node[0]));
+        TRY(star_on(j, &l, (struct mesh_colours){0, 4}));
     }
+    l = (struct mesh_line){.queue = QUEUE_Y, .node = j->node[1]};
     TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
-    TRY(star_on(j, &l, MESH_COLOUR_Y, QUEUE_Y, j->node[1]));
+    TRY(star_on(j, &l, (struct mesh_colours){4, 4}));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, gather_main, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
@@ -191,7 +197,7 @@ enum wsc_err mesh_run_gather(const struct mesh_case *c, struct mesh_result *r)
  * The block of PE (x, y) goes along row y to PE (y, y), which has all blocks of the row, then along
  * column y to PE (y, x). */
 
-enum { COLOUR_WEST_ARM = 0, COLOUR_EAST_ARM = 2, COLOUR_DOWN = 4, QUEUE_ARM = 2, QUEUE_DOWN = 4 };
+enum { COLOUR_DOWN = 8, QUEUE_ARM = 2, QUEUE_DOWN = 4, QUEUE_FROM_DIAGONAL = 0 };
 
 static enum wsc_err transpose_main(struct mesh_pe *pe, uint32_t data)
 {
@@ -201,11 +207,11 @@ static enum wsc_err transpose_main(struct mesh_pe *pe, uint32_t data)
     (void)data;
     if (!b) return WSC_OK;
     if (x != y) {
-        TRY(gather_part(pe, &j->node[x < y ? 0 : 1][at], j->data, none(), b));
+        TRY(gather_part(pe, &j->node[x < y ? 0 : 1][at], j->data, 0, (int[2]){b, 0}));
         return mesh_do(pe, MESH_FMOVS, mesh_mem(j->data, b), mesh_in(COLOUR_DOWN, b), none());
     }
-    TRY(gather_part(pe, &j->node[0][at], 0, blocks(slots + 4 * (x - 1) * b, x, b, -b), b));
-    TRY(gather_part(pe, &j->node[1][at], 0, blocks(slots + 4 * (x + 1) * b, n - 1 - x, b, b), b));
+    TRY(gather_part(pe, &j->node[0][at], 0, slots + 4 * (x - 1) * b, (int[2]){b, -b}));
+    TRY(gather_part(pe, &j->node[1][at], 0, slots + 4 * (x + 1) * b, (int[2]){b, b}));
     TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(slots + 4 * x * b, b), mesh_mem(j->data, b), none()));
     return n > 1 ? mesh_do(pe, MESH_FMOVS, mesh_out(COLOUR_DOWN, n * b), mesh_mem(slots, n * b),
                            none())
@@ -224,7 +230,7 @@ static enum wsc_err transpose_column(struct mesh_job *j, int x)
         if (r.tx) TRY(mesh_route(j->m, at, COLOUR_DOWN, &r));
         if (y == x) TRY(mesh_output_queue(j->m, at, QUEUE_DOWN, COLOUR_DOWN));
         if (y == x) continue;
-        TRY(mesh_input_queue(j->m, at, QUEUE_DOWN, COLOUR_DOWN));
+        TRY(mesh_input_queue(j->m, at, QUEUE_FROM_DIAGONAL, COLOUR_DOWN));
         const int64_t part[3] = {y * j->words, j->words, j->h * j->words};
         TRY(keep_part(j, x, y, COLOUR_DOWN, part));
     }
@@ -233,12 +239,13 @@ static enum wsc_err transpose_column(struct mesh_job *j, int x)
 
 static enum wsc_err transpose_routes(struct mesh_job *j)
 {
-    struct mesh_line l;
     for (int y = 0; y < j->h; y++) {
-        TRY(mesh_line_walk(&l, j, y, y, -1, 0, y + 1));
-        TRY(star_on(j, &l, COLOUR_WEST_ARM, QUEUE_ARM, j->node[0]));
-        TRY(mesh_line_walk(&l, j, y, y, 1, 0, j->w - y));
-        TRY(star_on(j, &l, COLOUR_EAST_ARM, QUEUE_ARM + 1, j->node[1]));
+        struct mesh_line west = {.queue = QUEUE_ARM, .node = j->node[0]};
+        struct mesh_line east = {.queue = QUEUE_ARM + 1, .node = j->node[1]};
+        TRY(mesh_line_walk(&west, j, y, y, -1, 0, y + 1));
+        TRY(star_on(j, &west, (struct mesh_colours){0, 4}));
+        TRY(mesh_line_walk(&east, j, y, y, 1, 0, j->w - y));
+        TRY(star_on(j, &east, (struct mesh_colours){4, 4}));
     }
     for (int x = 0; x < j->w; x++)
         TRY(transpose_column(j, x));

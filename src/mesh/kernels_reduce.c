@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels_impl.h"
+#include "shape.h"
 
 #include <wsc/clock.h>
 #include <wsc/rng.h>
@@ -10,7 +10,8 @@
 enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct mesh_result *r)
 {
     memset(j, 0, sizeof *j);
-    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1};
+    *r = (struct mesh_result){
+        .algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
     j->c = c;
     j->r = r;
     j->w = c->w;
@@ -20,8 +21,11 @@ enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct
                                .w = c->w, .h = c->h, .arch = c->arch, .half = c->half, .user = j}));
     mesh_watch_attach(j->m, c->watch);
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         TRY_NEW(j->node[i], WSC_MEM_MESH, (int64_t)c->w * c->h);
+        for (int64_t pe = 0; pe < (int64_t)c->w * c->h; pe++)
+            j->node[i][pe].send = -1;
+    }
     return WSC_OK;
 }
 
@@ -59,6 +63,8 @@ void mesh_job_compare(struct mesh_job *j, double got, double expected)
     if (!(error <= j->r->max_error)) j->r->max_error = error; /* NaN too */
 }
 
+enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
+
 /* ---- reduce, all-reduce, broadcast ----------------------------------------------------------- */
 
 static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
@@ -74,39 +80,90 @@ static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mine, mesh_in(MESH_COLOUR_BCAST, n), none);
 }
 
-/* A tree on the line from (x, y); a line of one PE needs nothing. */
-static enum wsc_err tree_on(struct mesh_job *j, const char *algo, struct mesh_line *l, int colour,
-                            int phase)
+/* Colours of a row and of the column: together as many as a PE has input queues.  Alone a row has
+ * all of them where messages are short, since there the turns of switches count; longer messages
+ * of many colours would only fill queues early. */
+static struct mesh_colours row_colours(const struct mesh_job *j)
 {
-    int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)l->n, sizeof *parent);
-    enum { QUEUE = 2 }; /* the deepest output queues of WSE-2 are 2 and 3 */
-    enum wsc_err rc = parent ? WSC_OK : WSC_NOMEM;
-    if (!rc) rc = mesh_tree(algo, l->n, j->words, parent);
-    if (!rc) rc = mesh_line_tree(j, l, parent, colour, QUEUE + phase, j->node[phase]);
-    wsc_free(parent);
+    enum { SHORT = 8 };
+    bool all = j->h == 1 && j->words < SHORT;
+    return (struct mesh_colours){0, all ? MESH_LINE_COLOURS : MESH_LINE_COLOURS / 2};
+}
+
+static enum wsc_err lay_rows(struct mesh_job *j, const struct mesh_load *load, const int *parent)
+{
+    for (int y = 0; y < j->h; y++) {
+        struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
+        TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
+        enum wsc_err rc = mesh_line_tree(j, &l, parent, load->colours);
+        wsc_free(l.pe);
+        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "a row");
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err lay_line(struct mesh_job *j, struct mesh_line *l, const struct mesh_load *load,
+                             const int *parent)
+{
+    enum wsc_err rc = mesh_line_tree(j, l, parent, load->colours);
     wsc_free(l->pe);
     return rc;
 }
 
-static enum wsc_err trees(struct mesh_job *j, const char *algo)
+static enum wsc_err lay_column(struct mesh_job *j, const struct mesh_load *load, const int *parent)
 {
-    struct mesh_line l;
-    if (!strcmp(algo, "snake")) {
-        TRY(mesh_line_snake(&l, j));
-        TRY(tree_on(j, algo, &l, MESH_COLOUR_X, 0));
-        for (int64_t i = 0; i < (int64_t)j->w * j->h; i++)
-            j->node[1][i].send = -1;
-        return WSC_OK;
-    }
-    for (int y = 0; y < j->h; y++) {
-        TRY(mesh_line_walk(&l, j, 0, y, 1, 0, j->w));
-        TRY(tree_on(j, algo, &l, MESH_COLOUR_X, 0));
-    }
+    struct mesh_line l = {.queue = QUEUE_Y, .node = j->node[1]};
     TRY(mesh_line_walk(&l, j, 0, 0, 0, 1, j->h));
-    return tree_on(j, algo, &l, MESH_COLOUR_Y, 1);
+    return lay_line(j, &l, load, parent);
 }
 
-static enum wsc_err check_sum(struct mesh_job *j, const struct mesh_rect at)
+static enum wsc_err lay_snake(struct mesh_job *j, const struct mesh_load *load, const int *parent)
+{
+    struct mesh_line l = {.queue = QUEUE_X, .node = j->node[0]};
+    TRY(mesh_line_snake(&l, j));
+    return lay_line(j, &l, load, parent);
+}
+
+/* The tree @p algo where @p lay lays it. */
+static enum wsc_err tree_on(struct mesh_job *j, const char *algo, const struct mesh_load *load,
+                            enum wsc_err (*lay)(struct mesh_job *, const struct mesh_load *,
+                                                const int *))
+{
+    int64_t cycles = 0;
+    double built = 0;
+    int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)load->n, sizeof *parent);
+    enum wsc_err rc = parent ? mesh_tree(algo, load, parent) : WSC_NOMEM;
+    if (!rc) rc = mesh_tree_cycles(load, parent, &cycles);
+    if (!rc) rc = mesh_tree_form(load, parent, &built);
+    if (!rc) rc = lay(j, load, parent);
+    j->r->schedule += (double)cycles;
+    j->r->built += built;
+    wsc_free(parent);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "a tree") : WSC_OK;
+}
+
+static enum wsc_err trees(struct mesh_job *j, const char *algo)
+{
+    struct mesh_load load = {j->c->arch, j->w, j->words, row_colours(j)};
+    j->r->built = j->r->schedule = 0;
+    if (!strcmp(algo, "snake")) {
+        load.n *= j->h;
+        return tree_on(j, algo, &load, lay_snake);
+    }
+    TRY(tree_on(j, algo, &load, lay_rows));
+    load.n = j->h;
+    load.colours = (struct mesh_colours){MESH_LINE_COLOURS / 2, MESH_LINE_COLOURS / 2};
+    return tree_on(j, algo, &load, lay_column);
+}
+
+enum wsc_err mesh_job_vector(struct mesh_job *j)
+{
+    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
+    TRY(mesh_job_floats(j, 0, j->words * j->w * j->h, true));
+    return mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4);
+}
+
+enum wsc_err mesh_job_check_sum(struct mesh_job *j, struct mesh_rect at)
 {
     int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;
     TRY(mesh_job_floats(j, 1, n_out * b, false));
@@ -127,21 +184,27 @@ static double reduce_form(const struct mesh_job *j, const char *algo)
     return mesh_form_reduce(algo, j->w, j->words) + mesh_form_reduce(algo, j->h, j->words);
 }
 
+static void add_broadcast(struct mesh_job *j)
+{
+    double cycles = j->w * j->h > 1 ? mesh_form_broadcast(j->w, j->h, j->words) : 0;
+    j->r->form += cycles;
+    j->r->built += cycles;
+    j->r->schedule += cycles;
+}
+
 static enum wsc_err reduce(struct mesh_job *j, const char *algo, bool all)
 {
     j->shape[0] = all;
-    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
-    TRY(mesh_job_floats(j, 0, j->words * j->w * j->h, true));
-    TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
+    TRY(mesh_job_vector(j));
     TRY(trees(j, algo));
-    if (all && j->w * j->h > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST, 0));
+    if (all && j->w * j->h > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, reduce_main, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
     j->r->algo = algo;
     j->r->form = reduce_form(j, algo);
-    if (all && j->r->form >= 0) j->r->form += mesh_form_broadcast(j->w, j->h, j->words);
-    return check_sum(j, all ? mesh_all(j) : (struct mesh_rect){0, 0, 1, 1});
+    if (all) add_broadcast(j);
+    return mesh_job_check_sum(j, all ? mesh_all(j) : (struct mesh_rect){0, 0, 1, 1});
 }
 
 enum wsc_err mesh_run_reduce(const struct mesh_case *c, struct mesh_result *r)
@@ -157,6 +220,7 @@ enum wsc_err mesh_run_allreduce(const struct mesh_case *c, struct mesh_result *r
 {
     struct mesh_job j;
     if (c->algo && !strcmp(c->algo, "ring")) return mesh_run_ring(c, r);
+    if (c->algo && !strcmp(c->algo, "ktree")) return mesh_run_ktree(c, r);
     enum wsc_err rc = mesh_job_init(&j, c, r);
     if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
     mesh_job_fini(&j);
@@ -182,7 +246,7 @@ static enum wsc_err broadcast(struct mesh_job *j)
     TRY(mesh_reserve(j->m, mesh_all(j), b * 4, 0, "the vector", &j->data));
     TRY(mesh_job_floats(j, 0, b, true));
     TRY(mesh_copy_in(j->m, root, j->data, j->host[0], b * 4));
-    if (n_pes > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST, 2));
+    if (n_pes > 1) TRY(mesh_spread(j, MESH_COLOUR_BCAST));
     TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, broadcast_main, MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
@@ -219,6 +283,28 @@ static int chunk(const struct mesh_job *j, int k, int *first)
 static int ring_colour(const struct mesh_job *j, int from)
 {
     return from == j->w - 1 ? COLOUR_BACK : from % 2;
+}
+
+/* Chunks of one word at most: what comes is added and sent on at once, without a way through
+ * memory, until the sums are complete and go round. */
+static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
+{
+    struct mesh_job *j = mesh_user(pe);
+    int i = mesh_x(pe), p = j->w, s = j->step[i]++, first, sent;
+    int n = chunk(j, i - 1 - s, &first), own = chunk(j, i - s, &sent);
+    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    const struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
+    const struct mesh_dsd out = mesh_out(ring_colour(j, i), n);
+    (void)data;
+    if (s == 2 * (p - 1)) return WSC_OK;
+    if (own && (s == 0 || s >= p - 1))
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(out.colour, own), mesh_mem(j->data + 4 * sent, own),
+                    none));
+    if (n && s < p - 2)
+        TRY(mesh_do(pe, MESH_FADDS, out, in, mine));
+    else if (n)
+        TRY(mesh_do(pe, s == p - 2 ? MESH_FADDS : MESH_FMOVS, mine, in, s == p - 2 ? mine : none));
+    return mesh_activate(pe, MESH_TASK_MAIN);
 }
 
 /* Step s: send chunk i - s, add the one that comes; after p - 1 steps the sums go round. */
@@ -264,15 +350,14 @@ static enum wsc_err ring(struct mesh_job *j)
     if (j->h > 1 || j->w < 2)
         return WSC_RAISE(WSC_USAGE, "ring: a fabric of %d x %d, expected a row of 2 PEs or more",
                          j->w, j->h);
-    TRY(mesh_reserve(j->m, mesh_all(j), j->words * 4, 0, "the vector", &j->data));
-    TRY(mesh_job_floats(j, 0, j->words * j->w, true));
-    TRY(mesh_copy_in(j->m, mesh_all(j), j->data, j->host[0], j->words * 4));
+    TRY(mesh_job_vector(j));
     TRY(ring_routes(j));
-    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, ring_step, MESH_LOW));
+    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, j->words <= j->w ? short_ring_step : ring_step,
+                  MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
     j->r->form = mesh_form_ring(j->w, j->words);
-    return check_sum(j, mesh_all(j));
+    return mesh_job_check_sum(j, mesh_all(j));
 }
 
 enum wsc_err mesh_run_ring(const struct mesh_case *c, struct mesh_result *r)

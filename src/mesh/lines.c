@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels_impl.h"
+#include "shape.h"
 
 #include <string.h>
 
@@ -34,131 +34,47 @@ static uint8_t toward(const struct mesh_job *j, const struct mesh_line *l, int i
     return step > 0 ? MESH_EAST : MESH_WEST;
 }
 
-/* A tree on a line: depth of each PE, number of children, the last child, and on which of the two
- * colours wavelets of others have to pass.  A message from depth d + 1 to depth d has colour d % 2;
- * so a PE receives on one colour and sends on the other, and each needs a switch at most from its
- * own traffic to passing on. */
-struct shape {
-    int n;
-    const int *parent;
-    int *depth, *children, *last;
-    bool *passes[2];
-};
-
-static void shape_fini(struct shape *s)
-{
-    wsc_free(s->depth);
-    wsc_free(s->children);
-    wsc_free(s->last);
-    wsc_free(s->passes[0]);
-    wsc_free(s->passes[1]);
-}
-
-static void shape_fill(struct shape *s)
-{
-    for (int i = 1; i < s->n; i++) {
-        int p = s->parent[i];
-        s->depth[i] = s->depth[p] + 1;
-        s->children[p]++;
-        s->last[p] = i; /* pre-order: the farthest child comes last */
-        for (int k = p + 1; k < i; k++)
-            s->passes[s->depth[p] % 2][k] = true;
-    }
-}
-
-static enum wsc_err shape_init(struct shape *s, int n, const int *parent)
-{
-    *s = (struct shape){.n = n, .parent = parent};
-    s->depth = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->depth);
-    s->children = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->children);
-    s->last = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->last);
-    s->passes[0] = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->passes[0]);
-    s->passes[1] = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->passes[1]);
-    if (!s->depth || !s->children || !s->last || !s->passes[0] || !s->passes[1]) {
-        shape_fini(s);
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a tree");
-    }
-    shape_fill(s);
-    return WSC_OK;
-}
-
 static struct mesh_rect rect_of(const struct mesh_job *j, int32_t pe)
 {
     return (struct mesh_rect){pe % j->w, pe / j->w, 1, 1};
 }
 
-static enum wsc_err route_receive(struct mesh_job *j, const struct mesh_line *l,
-                                  const struct shape *s, int i, int colour)
+/* The route of colour number @p c at position @p i. */
+static enum wsc_err route_colour(struct mesh_job *j, const struct mesh_line *l,
+                                 const struct mesh_shape *s, int i, int c)
 {
+    const int colour = s->colours.first + c;
     struct mesh_route r = {.pop = MESH_POP_ON_ADVANCE};
-    bool passes = s->passes[s->depth[i] % 2][i];
-    if (i + 1 == l->n || (!s->children[i] && !passes)) return WSC_OK;
-    r.rx = toward(j, l, i, i + 1);
-    r.tx = s->children[i] ? MESH_RAMP : toward(j, l, i, i - 1);
-    if (s->children[i] && passes) {
-        r.n_more = 1;
-        r.more[0].tx = toward(j, l, i, i - 1);
-    }
-    return mesh_route(j->m, rect_of(j, l->pe[i]), colour, &r);
+    bool in = mesh_node_receives(&s->node[i], colour), out = s->colour[i] == c;
+    bool passes = s->passing[i] >> c & 1;
+    if (!in && !out && !passes) return WSC_OK;
+    r.rx = out ? MESH_RAMP : toward(j, l, i, i + 1);
+    r.tx = in ? MESH_RAMP : toward(j, l, i, i - 1);
+    r.n_more = passes && (in || out);
+    if (r.n_more && out) r.more[0].rx = toward(j, l, i, i + 1);
+    if (r.n_more && in) r.more[0].tx = toward(j, l, i, i - 1);
+    TRY(mesh_route(j->m, rect_of(j, l->pe[i]), colour, &r));
+    if (in) return mesh_input_queue(j->m, rect_of(j, l->pe[i]), colour, colour);
+    return out ? mesh_output_queue(j->m, rect_of(j, l->pe[i]), l->queue, colour) : WSC_OK;
 }
 
-static enum wsc_err route_send(struct mesh_job *j, const struct mesh_line *l, const struct shape *s,
-                               int i, int colour)
-{
-    struct mesh_route r = {.rx = MESH_RAMP, .pop = MESH_POP_ON_ADVANCE};
-    if (i == 0) return WSC_OK;
-    r.tx = toward(j, l, i, i - 1);
-    if (s->passes[(s->depth[i] + 1) % 2][i]) {
-        r.n_more = 1;
-        r.more[0].rx = toward(j, l, i, i + 1);
-    }
-    return mesh_route(j->m, rect_of(j, l->pe[i]), colour, &r);
-}
-
-/* After its words a PE sends one control wavelet if its own switch has to open for those behind
- * it, or if it is the last child and its parent's has to. */
-static void fill_control(const struct shape *s, int i, struct mesh_node *node)
-{
-    static const enum mesh_command all[8] = {MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
-                                             MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
-                                             MESH_ADVANCE, MESH_ADVANCE};
-    int p = s->parent[i], colour = s->depth[p] % 2;
-    bool own = s->passes[colour][i], parents = s->last[p] == i && s->passes[colour][p];
-    node->control = own || parents;
-    node->payload = mesh_control(all, own && parents ? 8 : 1, -1);
-}
-
-static enum wsc_err line_node(struct mesh_job *j, const struct mesh_line *l, const struct shape *s,
-                              int i, int colour, struct mesh_node *node)
-{
-    node->n_children = s->children[i];
-    node->receive = (int8_t)(s->children[i] ? colour + s->depth[i] % 2 : -1);
-    node->send = (int8_t)(i ? colour + (s->depth[i] + 1) % 2 : -1);
-    if (i) fill_control(s, i, node);
-    TRY(route_receive(j, l, s, i, colour + s->depth[i] % 2));
-    return route_send(j, l, s, i, colour + (s->depth[i] + 1) % 2);
-}
-
-static enum wsc_err line_nodes(struct mesh_job *j, const struct mesh_line *l, const struct shape *s,
-                               int colour, int queue, struct mesh_node *nodes)
+static enum wsc_err lay(struct mesh_job *j, const struct mesh_line *l, const struct mesh_shape *s)
 {
     for (int i = 0; i < l->n; i++) {
-        struct mesh_rect at = rect_of(j, l->pe[i]);
-        struct mesh_node *node = &nodes[l->pe[i]];
-        TRY(line_node(j, l, s, i, colour, node));
-        if (node->receive >= 0) TRY(mesh_input_queue(j->m, at, queue, node->receive));
-        if (node->send >= 0) TRY(mesh_output_queue(j->m, at, queue, node->send));
+        l->node[l->pe[i]] = s->node[i];
+        for (int c = 0; c < s->colours.n; c++)
+            TRY(route_colour(j, l, s, i, c));
     }
     return WSC_OK;
 }
 
 enum wsc_err mesh_line_tree(struct mesh_job *j, const struct mesh_line *l, const int *parent,
-                            int colour, int queue, struct mesh_node *node)
+                            struct mesh_colours colours)
 {
-    struct shape s;
-    TRY(shape_init(&s, l->n, parent));
-    enum wsc_err rc = line_nodes(j, l, &s, colour, queue, node);
-    shape_fini(&s);
+    struct mesh_shape s;
+    TRY(mesh_shape_init(&s, l->n, colours, parent));
+    enum wsc_err rc = lay(j, l, &s);
+    mesh_shape_fini(&s);
     return rc;
 }
 
@@ -171,13 +87,23 @@ static enum wsc_err spread_at(struct mesh_job *j, int colour, int x, int y)
     return r.tx ? mesh_route(j->m, (struct mesh_rect){x, y, 1, 1}, colour, &r) : WSC_OK;
 }
 
-enum wsc_err mesh_spread(struct mesh_job *j, int colour, int queue)
+/* An input queue that the lines of PE @p i do not use. */
+static int free_queue(const struct mesh_job *j, int i)
+{
+    unsigned used = 0;
+    for (int line = 0; line < 4; line++)
+        for (int k = 0; k < j->node[line][i].n_blocks; k++)
+            used |= 1U << j->node[line][i].colour[k];
+    return __builtin_ctz(~used);
+}
+
+enum wsc_err mesh_spread(struct mesh_job *j, int colour)
 {
     for (int i = 0; i < j->w * j->h; i++) {
         struct mesh_rect at = {i % j->w, i / j->w, 1, 1};
         TRY(spread_at(j, colour, at.x, at.y));
-        TRY(i ? mesh_input_queue(j->m, at, queue, colour)
-              : mesh_output_queue(j->m, at, queue, colour));
+        TRY(i ? mesh_input_queue(j->m, at, free_queue(j, i), colour)
+              : mesh_output_queue(j->m, at, 0, colour));
     }
     return WSC_OK;
 }
@@ -193,17 +119,27 @@ static struct mesh_dsd times(struct mesh_dsd d, int k)
     return d;
 }
 
+enum wsc_err mesh_message_end(struct mesh_pe *pe, const struct mesh_node *node)
+{
+    if (node->turn) return mesh_turn(pe, node->send, 0);
+    return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
+}
+
 enum wsc_err mesh_reduce_part(struct mesh_pe *pe, const struct mesh_node *node, int address, int n)
 {
     const struct mesh_dsd mine = mesh_mem(address, n), none = {0};
-    int k = node->n_children, before = node->send >= 0 ? k - 1 : k;
-    if (before > 0)
-        TRY(mesh_do(pe, MESH_FADDS, times(mine, before), times(mesh_in(node->receive, n), before),
-                    times(mine, before)));
-    if (node->send < 0) return WSC_OK;
-    if (k) /* the last child's words are added and sent on as they come */
-        TRY(mesh_do(pe, MESH_FADDS, mesh_out(node->send, n), mesh_in(node->receive, n), mine));
+    const bool sends = node->send >= 0;
+    for (int i = 0; i < node->n_blocks; i++) {
+        int k = node->count[i] - (sends && i + 1 == node->n_blocks);
+        if (k)
+            TRY(mesh_do(pe, MESH_FADDS, times(mine, k), times(mesh_in(node->colour[i], n), k),
+                        times(mine, k)));
+    }
+    if (!sends) return WSC_OK;
+    if (node->n_blocks) /* the last child's words are added and sent on as they come */
+        TRY(mesh_do(pe, MESH_FADDS, mesh_out(node->send, n),
+                    mesh_in(node->colour[node->n_blocks - 1], n), mine));
     else
         TRY(mesh_do(pe, MESH_FMOVS, mesh_out(node->send, n), mine, none));
-    return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
+    return mesh_message_end(pe, node);
 }

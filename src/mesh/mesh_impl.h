@@ -21,6 +21,10 @@ enum {
     MESH_OFF_FABRIC = -1 /* smaller numbers: edge sinks */
 };
 
+/* In the payload of a control wavelet: it turns the switch of its own router and goes no further.
+ */
+#define MESH_TURN (1U << 30)
+
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
 #define MESH_CONTROL_BIT 0x8000000000000000ULL
 static inline uint64_t mesh_entry(uint32_t data, int64_t ready, uint64_t control_bit)
@@ -48,7 +52,7 @@ struct mesh_channel {
     uint32_t popped; /* 1 + cycle of the last pop */
     int32_t extra;   /* switch and filter, or -1 */
     uint8_t rx, tx, head, n, colour, queue;
-    uint8_t rx_before; /* the input before the last pop */
+    uint8_t rx_before; /* in the cycle of a pop: rx at its start */
     uint8_t pad;
 };
 _Static_assert(sizeof(struct mesh_channel) == 64, "a channel is a cache line");

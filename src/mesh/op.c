@@ -258,6 +258,11 @@ enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
     return mesh_issue(pe, &op);
 }
 
+enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread)
+{
+    return mesh_send_control(pe, colour, MESH_TURN | MESH_ADVANCE, thread);
+}
+
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)
 {
     if (cycles < 0 || cycles > INT32_MAX)

@@ -275,7 +275,7 @@ static void ramp_cycle(struct mesh_pe *pe, bool *busy)
         q->head = (uint8_t)((q->head + 1) % MESH_QUEUE);
         if (!--q->n) pe->out_used &= (uint16_t) ~(1U << k);
         pe->out_turn = (uint8_t)((k + 1) % MESH_N_OUT);
-        m->stats.wavelets++;
+        m->stats.wavelets += !(entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN);
         *busy = true;
         return;
     }

@@ -23,11 +23,10 @@ void mesh_router_wake(struct mesh *m, int64_t router)
 
 bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side)
 {
-    /* A place that is left in this cycle is free in the next one, and a switch that moves opens
-     * then. */
-    int left_now = ch->popped == (uint32_t)(m->now + 1);
-    int rx = left_now ? ch->rx_before : ch->rx;
-    return (rx & side) && ch->n + left_now < MESH_FIFO;
+    /* A place that is left in this cycle is free, and a switch that turns has turned, in the next.
+     */
+    bool left_now = ch->popped == (uint32_t)(m->now + 1);
+    return ((left_now ? ch->rx_before : ch->rx) & side) && ch->n + left_now < MESH_FIFO;
 }
 
 void mesh_channel_push(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
@@ -82,6 +81,11 @@ static void filter_count(struct mesh_switch *s, uint64_t entry)
     s->limit2_used = true;
 }
 
+static bool turns_here(uint64_t entry)
+{
+    return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN;
+}
+
 /* The wavelet is not given to the PE: withheld by a filter, or control that only routers read. */
 static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, uint64_t entry)
 {
@@ -118,7 +122,7 @@ static enum outcome check_outputs(const struct mesh *m, int64_t router,
                                   const struct mesh_channel *ch, uint64_t entry, int *lost)
 {
     enum outcome worst = GOES;
-    for (unsigned set = ch->tx; set; set &= set - 1) {
+    for (unsigned set = turns_here(entry) ? 0 : ch->tx; set; set &= set - 1) {
         int d = mesh_direction((int)set);
         enum outcome o = d ? check_side(m, router, ch, d) : check_ramp(m, router, ch, entry);
         if (o == LOST) *lost = d;
@@ -194,7 +198,7 @@ static uint32_t pop_command(const struct mesh_switch *s, uint32_t payload, bool 
 static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 {
     struct mesh_switch *s = &m->extra[ch->extra];
-    if (s->has_filter) filter_count(s, *entry);
+    if (s->has_filter && !turns_here(*entry)) filter_count(s, *entry);
     if (!(*entry & MESH_CONTROL_BIT) || s->n < 2) return false;
     uint32_t payload = (uint32_t)*entry;
     bool moved = advance(s, (enum mesh_command)(payload & 3U));
@@ -210,9 +214,20 @@ static void take_position(struct mesh *m, int64_t router, struct mesh_channel *c
     wake_sender(m, router, ch);
 }
 
+/* A turn belongs to the wavelet before it: it happens with that one's departure and is itself
+ * without effect later. */
+static void turn_with_last(struct mesh *m, int64_t router, struct mesh_channel *ch)
+{
+    uint64_t *head = &ch->entry[ch->head];
+    if (!ch->n || ch->extra < 0 || !turns_here(*head)) return;
+    uint64_t command = *head;
+    *head &= ~(uint64_t)COMMANDS;
+    if (execute(m, ch, &command)) take_position(m, router, ch);
+}
+
 static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
 {
-    unsigned set = ch->tx;
+    unsigned set = turns_here(entry) ? 0 : ch->tx;
     bool moved = false;
     if (set & MESH_RAMP) to_ramp(m, router, ch, entry); /* the filter counts after its decision */
     if (ch->extra >= 0) moved = execute(m, ch, &entry);
@@ -220,11 +235,12 @@ static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *c
         TRY(to_side(m, router, ch, mesh_direction((int)set), entry));
     mesh_see_left(m, m->now, router, ch->colour);
     bool was_full = ch->n == MESH_FIFO;
-    ch->rx_before = ch->rx;
     ch->head = (uint8_t)((ch->head + 1) % MESH_FIFO);
     ch->popped = (uint32_t)(m->now + 1);
+    ch->rx_before = ch->rx;
     if (!--ch->n) m->router[router].waiting &= ~(1U << ch->colour);
     if (moved) take_position(m, router, ch);
+    turn_with_last(m, router, ch);
     if (was_full) wake_sender(m, router, ch);
     return WSC_OK;
 }

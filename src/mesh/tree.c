@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels_impl.h"
+#include "shape.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static int group_size(int p)
 /* E*(r, d): least wavelet-hops to add up r PEs with at most d messages in a row, and the size of
  * the subtree that is received last. */
 struct programme {
-    int p;
+    int p, depths;   /* known for d < depths */
     int32_t *energy; /* [d][r], d < p, r <= p */
     int16_t *last;
 };
@@ -46,34 +46,40 @@ static void programme_fini(struct programme *e)
     wsc_free(e->last);
 }
 
+static double bound_at(const struct programme *e, int64_t words, int d)
+{
+    int32_t energy = e->energy[at(e, d, e->p)];
+    if (energy >= impossible) return INFINITY;
+    return (double)words * energy / (e->p - 1) + e->p - 1 + (double)d * MESSAGE;
+}
+
+/* Depth after depth, until a deeper tree is no better even without a wavelet-hop too many.
+ * @return the least of the bounds. */
+static double programme_fill(struct programme *e, int64_t words)
+{
+    double best = INFINITY, least = (double)words + e->p - 1;
+    for (int r = 2; r <= e->p; r++)
+        e->energy[r] = impossible;
+    for (e->depths = 1; e->depths < e->p && least + (double)e->depths * MESSAGE < best;
+         e->depths++) {
+        for (int r = 2; r <= e->p; r++)
+            best_split(e, e->depths, r);
+        best = fmin(best, bound_at(e, words, e->depths));
+    }
+    return best;
+}
+
 static enum wsc_err programme_init(struct programme *e, int p)
 {
+    enum { LARGEST = 1024 }; /* the programme grows with the cube */
+    if (p > LARGEST)
+        return WSC_RAISE(WSC_USAGE, "auto: %d PEs in a line, expected at most %d", p, LARGEST);
     e->p = p;
     e->energy = wsc_alloc(WSC_MEM_MESH, (size_t)p * ((size_t)p + 1), sizeof *e->energy);
     e->last = wsc_alloc(WSC_MEM_MESH, (size_t)p * ((size_t)p + 1), sizeof *e->last);
-    if (!e->energy || !e->last) {
-        programme_fini(e);
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "the dynamic programme");
-    }
-    for (int r = 2; r <= p; r++)
-        e->energy[r] = impossible;
-    for (int d = 1; d < p; d++)
-        for (int r = 2; r <= p; r++)
-            best_split(e, d, r);
-    return WSC_OK;
-}
-
-static double best_depth(const struct programme *e, int64_t words, int *depth)
-{
-    double best = INFINITY;
-    for (int d = 1; d < e->p; d++) {
-        int32_t energy = e->energy[at(e, d, e->p)];
-        double cycles = (double)words * energy / (e->p - 1) + e->p - 1 + (double)d * MESSAGE;
-        if (energy >= impossible || cycles >= best) continue;
-        best = cycles;
-        *depth = d;
-    }
-    return best;
+    if (e->energy && e->last) return WSC_OK;
+    programme_fini(e);
+    return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "the dynamic programme");
 }
 
 static void build(const struct programme *e, int first, int r, int d, int *parent)
@@ -85,20 +91,53 @@ static void build(const struct programme *e, int first, int r, int d, int *paren
     }
 }
 
-static enum wsc_err auto_tree(int p, int64_t words, int *parent, double *cycles)
+static const char *const fixed[] = {"chain", "two-phase", "tree", "star"};
+enum { N_FIXED = sizeof fixed / sizeof *fixed };
+static void fill_fixed(const char *algo, int p, int *parent);
+
+/* Of the trees of the programme, one a depth, and the fixed ones, the one whose messages take the
+ * fewest cycles: the programme's own bound knows neither order nor switches. */
+static enum wsc_err choose(const struct programme *e, const struct mesh_load *load, int *trial,
+                           int *parent)
 {
-    enum { LARGEST = 1024 }; /* the programme grows with the cube */
-    struct programme e;
-    int depth = 0;
-    *cycles = 0;
-    if (p == 1) return WSC_OK;
-    if (p > LARGEST)
-        return WSC_RAISE(WSC_USAGE, "auto: %d PEs in a line, expected at most %d", p, LARGEST);
-    TRY(programme_init(&e, p));
-    *cycles = best_depth(&e, words, &depth);
-    if (parent) build(&e, 0, p, depth, parent);
-    programme_fini(&e);
+    int64_t best = INT64_MAX, cycles;
+    for (int i = 1 - N_FIXED; i < e->depths; i++) {
+        trial[0] = -1;
+        if (i <= 0)
+            fill_fixed(fixed[-i], e->p, trial);
+        else if (e->energy[at(e, i, e->p)] < impossible)
+            build(e, 0, e->p, i, trial);
+        else
+            continue;
+        TRY(mesh_tree_cycles(load, trial, &cycles));
+        if (cycles >= best) continue;
+        best = cycles;
+        memcpy(parent, trial, (size_t)e->p * sizeof *parent);
+    }
     return WSC_OK;
+}
+
+static enum wsc_err auto_tree(const struct mesh_load *load, int *parent)
+{
+    struct programme e;
+    int *trial;
+    if (load->n == 1) return WSC_OK;
+    TRY(programme_init(&e, load->n));
+    trial = wsc_alloc(WSC_MEM_MESH, (size_t)load->n, sizeof *trial);
+    (void)programme_fill(&e, load->words);
+    enum wsc_err rc = trial ? choose(&e, load, trial, parent) : WSC_NOMEM;
+    wsc_free(trial);
+    programme_fini(&e);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the best tree") : WSC_OK;
+}
+
+static double auto_bound(int p, int64_t words)
+{
+    struct programme e;
+    if (programme_init(&e, p)) return -1;
+    double bound = programme_fill(&e, words);
+    programme_fini(&e);
+    return bound;
 }
 
 static int parent_of(const char *algo, int i, int s)
@@ -109,26 +148,49 @@ static int parent_of(const char *algo, int i, int s)
     return i - 1;
 }
 
-enum wsc_err mesh_tree(const char *algo, int p, int64_t words, int *parent)
+static void fill_fixed(const char *algo, int p, int *parent)
 {
-    static const char *const known[] = {"star", "chain", "tree", "two-phase", "snake"};
-    double cycles;
-    bool found = false;
+    for (int i = 1; i < p; i++)
+        parent[i] = parent_of(algo, i, group_size(p));
+}
+
+enum wsc_err mesh_tree(const char *algo, const struct mesh_load *load, int *parent)
+{
+    bool found = !strcmp(algo, "snake");
     parent[0] = -1;
-    if (!strcmp(algo, "auto")) return auto_tree(p, words, parent, &cycles);
-    for (int i = 0; i < (int)(sizeof known / sizeof *known); i++)
-        found |= !strcmp(algo, known[i]);
+    if (!strcmp(algo, "auto")) return auto_tree(load, parent);
+    for (int i = 0; i < N_FIXED; i++)
+        found |= !strcmp(algo, fixed[i]);
     if (!found)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--algo %s: no such algorithm", algo),
                             "wsc mesh list shows those of each kernel");
-    for (int i = 1; i < p; i++)
-        parent[i] = parent_of(algo, i, group_size(p));
+    fill_fixed(algo, load->n, parent);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_tree_form(const struct mesh_load *load, const int *parent, double *cycles)
+{
+    const double b = (double)load->words, links = load->n - 1;
+    int64_t energy = 0;
+    int *depth, *children, deepest = 0, most = 1;
+    *cycles = 0;
+    if (load->n == 1) return WSC_OK;
+    TRY_NEW(depth, WSC_MEM_MESH, 2 * (int64_t)load->n);
+    children = depth + load->n;
+    for (int i = 1; i < load->n; i++) {
+        depth[i] = depth[parent[i]] + 1;
+        if (depth[i] > deepest) deepest = depth[i];
+        if (++children[parent[i]] > most) most = children[parent[i]];
+        energy += i - parent[i];
+    }
+    wsc_free(depth);
+    *cycles = fmax(b * most, b * (double)energy / links + links) + MESSAGE * deepest;
     return WSC_OK;
 }
 
 double mesh_form_reduce(const char *algo, int p, int64_t words)
 {
-    double n = p, b = (double)words, s = group_size(p), levels = ceil(log2(n)), best;
+    double n = p, b = (double)words, s = group_size(p), levels = ceil(log2(n));
     if (p == 1) return 0;
     if (!strcmp(algo, "chain") || !strcmp(algo, "snake")) return b + (MESSAGE + 1) * (n - 1);
     if (!strcmp(algo, "star")) return fmax(b * (n - 1), b * n / 2 + n - 1) + MESSAGE;
@@ -136,8 +198,7 @@ double mesh_form_reduce(const char *algo, int p, int64_t words)
         return fmax(b * levels, b * n * levels / (2 * (n - 1)) + n - 1) + MESSAGE * levels;
     if (!strcmp(algo, "two-phase"))
         return fmax(2 * b, 2 * b * (n - s) / (n - 1) + n - 1) + (2 * s - 2) * MESSAGE;
-    if (strcmp(algo, "auto") != 0 || auto_tree(p, words, NULL, &best)) return -1;
-    return best;
+    return strcmp(algo, "auto") != 0 ? -1 : auto_bound(p, words);
 }
 
 double mesh_form_broadcast(int w, int h, int64_t words)

@@ -93,8 +93,9 @@ TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;
     const char *dir = job_path("numerics");
-    CU_ASSERT_FATAL(spawn_ok("%s %s --set runconfig.checkpoint_steps=2 --max_steps 2 --model_dir %s",
-                             job_tiny(), model, dir));
+    CU_ASSERT_FATAL(
+        spawn_ok("%s %s --set runconfig.checkpoint_steps=2 --max_steps 2 --model_dir %s",
+                 job_tiny(), model, dir));
     CU_ASSERT(job_read(dir, &m));
     struct spawn_result host, mesh;
     spawn_run(&host, "%s %s --mode eval --model_dir %s --set runconfig.eval_steps=1 2>&1",

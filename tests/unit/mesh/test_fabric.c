@@ -428,3 +428,48 @@ TEST(mesh, multiply_add_rounds_once)
     T_NEAR(mesh_half_to_float(MESH_BF16, got), 258, 0);
     scene_end(&s);
 }
+
+static enum wsc_err send_and_turn(struct mesh_pe *pe, uint32_t data)
+{
+    const struct mesh_dsd none = {0};
+    (void)data;
+    TRY(mesh_do(pe, MESH_FMOVS, mesh_out(1, 1), mesh_bits((uint32_t)mesh_x(pe)), none));
+    return mesh_turn(pe, 1, 0);
+}
+
+/* Two senders in a row, the far one through the switch of the near one.  Both words are in their
+ * routers at 3; the near one leaves, its switch turns; the far one leaves at 4, is at the near
+ * router at 5, at the last one at 6 and executed at 8. */
+static void turn_toward(int root)
+{
+    struct scene s;
+    const int far = 2 - root;
+    struct mesh_route near = {.rx = MESH_RAMP, .tx = root ? MESH_EAST : MESH_WEST, .n_more = 1};
+    near.more[0].rx = root ? MESH_WEST : MESH_EAST;
+    scene_init(&s, 3, 1, MESH_WSE2);
+    route(&s, one(root, 0), 1, root ? MESH_WEST : MESH_EAST, MESH_RAMP);
+    ok(mesh_route(s.m, one(1, 0), 1, &near));
+    route(&s, one(far, 0), 1, MESH_RAMP, root ? MESH_EAST : MESH_WEST);
+    for (int x = 1; x != far + (far - 1); x += far - 1) {
+        ok(mesh_output_queue(s.m, one(x, 0), 0, 1));
+        bind(&s, one(x, 0), GO, send_and_turn);
+        ok(mesh_start(s.m, one(x, 0), GO));
+    }
+    ok(mesh_input_queue(s.m, one(root, 0), 0, 1));
+    ok(mesh_data_task(s.m, one(root, 0), 1, probe, MESH_LOW));
+    ok(mesh_run(s.m, &s.stats));
+    T_EQ(s.n_seen, 2);
+    T_EQ(s.data[0], 1);
+    T_EQ(s.data[1], far);
+    T_EQ(s.seen[0], 6);
+    T_EQ(s.seen[1], 8);
+    T_EQ(s.stats.wavelets, 2); /* a turn is none */
+    T_EQ(s.stats.wavelet_hops, 1 + 2);
+    scene_end(&s);
+}
+
+TEST(mesh, a_switch_turns_behind_the_last_word_and_is_open_a_cycle_later)
+{
+    turn_toward(0);
+    turn_toward(2);
+}

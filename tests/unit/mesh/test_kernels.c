@@ -112,15 +112,16 @@ static enum wsc_err count_point(void *ctx, const struct mesh_point *p)
 {
     (void)ctx;
     points++;
-    if (!p->reason && !mesh_point_holds(p)) outside++;
+    outside += !mesh_point_holds(p);
     return WSC_OK;
 }
 
-TEST(mesh, survey_holds_where_the_form_is_exact)
+TEST(mesh, survey_and_calibration_hold)
 {
     points = outside = 0;
     T_OK(mesh_survey(16, 64, count_point, NULL));
-    T_EQ(points, 8 * 3 * 4);
+    /* Rows, the chosen tree on 3 4 5 6 7 8 12 16 PEs, squares with 1 and 16 words. */
+    T_EQ(points, 9 * 3 * 4 + 8 * 4 + 9 * 3 * 2);
     T_EQ(outside, 0);
     T_OK(mesh_calibration(count_point, NULL));
     T_EQ(outside, 0);
@@ -141,4 +142,25 @@ TEST(mesh, refusals)
     T_OK(mesh_kernel_find("transpose", &k));
     T_EQ(k->run(&(struct mesh_case){.w = 4, .h = 3, .words = 1}, &r), WSC_USAGE);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+TEST(mesh, a_point_below_an_estimate_is_held_to_its_schedule)
+{
+    struct mesh_point p = {.cycles = 70,
+                           .form = 84,
+                           .schedule = 70,
+                           .tolerance = 0.1,
+                           .slack = 6,
+                           .reason = "adds up"};
+    CU_ASSERT(mesh_point_scheduled(&p) && mesh_point_holds(&p));
+    p.schedule = 100; /* the schedule does not explain it */
+    CU_ASSERT(!mesh_point_holds(&p));
+    p.schedule = 70;
+    p.reason = NULL; /* an exact form has no excuse */
+    CU_ASSERT(!mesh_point_holds(&p));
+    p.at_most = true;
+    CU_ASSERT(mesh_point_holds(&p));
+    p.cycles = 93; /* and slower than allowed is outside in any case */
+    p.reason = "adds up";
+    CU_ASSERT(!mesh_point_holds(&p));
 }
