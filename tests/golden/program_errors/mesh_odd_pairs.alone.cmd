@@ -1,0 +1,1 @@
+mesh rotary --head_dim 7
