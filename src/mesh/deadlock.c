@@ -61,7 +61,7 @@ static int stuck_output(struct mesh *m, const struct mesh_channel *ch)
 static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, int *elsewhere)
 {
     *elsewhere = -1;
-    for (int64_t steps = 0; steps < m->n_pes; steps++) {
+    for (int64_t steps = 0; steps <= m->n_pes; steps++) { /* back at a router at the latest */
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
         if (!(ch->rx & 1 << side)) {
             *elsewhere = mesh_direction(ch->rx);

@@ -338,9 +338,9 @@ static float half_of_both(float a, float b)
 /* An operation between arrays of memory. */
 static void add_memory_op(struct random_case *c)
 {
-    int n = chance(c, 15) ? 40 + draw(c, 60) : 1 + draw(c, 12);
     struct mesh_op *op = &add_action(c, DO_OP)->op;
     op->code = (uint8_t)draw(c, MESH_N_CODES);
+    int n = op->code != MESH_MAP && chance(c, 15) ? 40 + draw(c, 60) : 1 + draw(c, 12);
     op->thread = (uint8_t)(chance(c, 70) ? 0 : 5 + draw(c, 4));
     op->dst = draw_array(c, n);
     op->a = op->code == MESH_MAP ? draw_array(c, n) : draw_input(c, n);
@@ -524,6 +524,7 @@ static void draw_legal(struct random_case *c)
         /* A task waits before it issues the next operation of a busy thread. */
         c->must_end &= !d.tree[ci].control && !d.tree[ci].n_inputs;
     }
+    if (c->must_end) c->max_cycles = 40000; /* a task for each word, of some hundred cycles */
     for (int ci = 0; ci < c->n_colours; ci++)
         add_queues(c, &d.tree[ci], ci);
     struct step *s = add_step(c, SET_COPY_IN, (struct mesh_rect){0, 0, c->w, c->h});

@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CASES = 10000, SHOWN = 5 };
+/* The limit of the runner, for so many cases: a long run is no hang. */
+enum { PER_ALARM = 1000, SECONDS = 60 };
 
 /* Every way in which a case may end, and how often it must at least, in ten thousand. */
 static struct end {
@@ -246,6 +249,7 @@ TEST(mesh, random_cases)
     long n = from_environment("WSC_MESH_CASES", CASES);
     long first = from_environment("WSC_MESH_FIRST", 1);
     for (long seed = first; seed < first + n; seed++) {
+        if (seed % PER_ALARM == 0) (void)alarm(SECONDS);
         case_draw(&c, (uint64_t)seed);
         check_case(&c);
     }

@@ -51,15 +51,11 @@ TEST(mesh_pe, depths_of_queues)
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-static enum wsc_err note(struct mesh_pe *pe, uint32_t what)
-{
-    return probe(pe, what);
-}
 #define NOTE_TASK(n)                                                                               \
     static enum wsc_err note_##n(struct mesh_pe *pe, uint32_t data)                                \
     {                                                                                              \
         (void)data;                                                                                \
-        return note(pe, n);                                                                        \
+        return probe(pe, n);                                                                       \
     }
 NOTE_TASK(1)
 NOTE_TASK(2)

@@ -286,9 +286,8 @@ TEST(mesh_router, pop_modes_decide_which_router_executes_what)
     who_takes(MESH_POP_ON_ADVANCE, second, 2, 4);
 }
 
-static enum wsc_err five_words(struct mesh_pe *pe, uint32_t data)
+static enum wsc_err six_words(struct mesh_pe *pe, uint32_t data)
 {
-    const struct scene *s = mesh_user(pe);
     const enum mesh_command command[] = {MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE, MESH_ADVANCE,
                                          MESH_RESET};
     (void)data;
@@ -296,7 +295,6 @@ static enum wsc_err five_words(struct mesh_pe *pe, uint32_t data)
         TRY(mesh_do(pe, MESH_FMOVS, mesh_out(1, 1), mesh_bits(i), (struct mesh_dsd){0}));
         if (i < 5) TRY(mesh_send_control(pe, 1, mesh_control(&command[i], 1, -1), 0));
     }
-    (void)s;
     return WSC_OK;
 }
 
@@ -321,7 +319,7 @@ TEST(mesh_router, four_positions_ring_and_reset)
         sends(&s, at(1, 1), 2, 1);
         for (int i = 0; i < 4; i++)
             hears(&s, at(x[0][i], y[0][i]), 0, 1, probe);
-        starts(&s, at(1, 1), five_words);
+        starts(&s, at(1, 1), six_words);
         scene_run(&s);
         /* Word i is executed in cycle 2 i. */
         EQ(s.n_seen, 6);
