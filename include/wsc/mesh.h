@@ -256,8 +256,8 @@ enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mes
 /** Send one control wavelet on @p colour; thread as in struct mesh_op. */
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
                                int thread) WSC_CHECKED;
-/** Advance the switch of @p colour at this PE's own router when what the PE has sent on it before has
- *  left; nothing travels.  It is the property advance_switch of a fabric output vector (code of
+/** Advance the switch of @p colour at this PE's own router when what the PE has sent on it before
+ * has left; nothing travels.  It is the property advance_switch of a fabric output vector (code of
  *  HPDC'24, spcl/spatial-collectives). */
 enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
@@ -288,7 +288,7 @@ struct mesh_case {
     enum mesh_half half;
     int64_t words, m, n, k, length, calls;
     int64_t groups; /**< of a ktree; 0: the divisor of the width below its square root */
-    double zeros; /**< share of zero weights, 0 .. 1 */
+    double zeros;   /**< share of zero weights, 0 .. 1 */
     uint64_t seed;
 };
 struct mesh_result {
@@ -298,8 +298,8 @@ struct mesh_result {
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|) */
     double form;         /**< closed form, cycles; negative when the reference gives none */
-    double built;        /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
-    double schedule;     /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
+    double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
+    double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
 };
 struct mesh_kernel {
     const char *name, *algos, *options, *summary;

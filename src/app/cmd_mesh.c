@@ -132,9 +132,8 @@ static enum wsc_err parse_number(struct mesh_options *o, int option)
                  {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},   {"--max_words", 1, 4096},
                  {"--groups", 1, 2048}};
     int64_t seed = 0;
-    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,      &o->c.length,
-                           &o->c.calls, &seed,   &o->max_p, &o->max_words,
-                           &o->c.groups};
+    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,       &o->c.length,
+                           &o->c.calls, &seed,   &o->max_p, &o->max_words, &o->c.groups};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;
@@ -257,7 +256,8 @@ static void point_json(const struct mesh_options *o, const struct mesh_point *p,
 static void tell_progress(const struct mesh_options *o, const struct mesh_point *p)
 {
     if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO)) return;
-    (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo, p->p);
+    (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo,
+                  p->p);
 }
 
 static enum wsc_err print_point(void *ctx, const struct mesh_point *p)

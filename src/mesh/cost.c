@@ -3,9 +3,9 @@
 
 /* A reduction message by message, in cycles counted as the fabric counts them: an element executed
  * in cycle t is in the router of its PE in t + 1 + ramp up, one hop later in the next one, and can
- * be executed ramp down after it has reached the last.  A switch that turns in cycle t lets the next
- * word, which waits one hop behind it, through in t + 1 + hop.  Words of a message follow each other
- * without a gap once the last one has nothing to wait for. */
+ * be executed ramp down after it has reached the last.  A switch that turns in cycle t lets the
+ * next word, which waits one hop behind it, through in t + 1 + hop.  Words of a message follow each
+ * other without a gap once the last one has nothing to wait for. */
 
 struct cost {
     const struct mesh_shape *s;
@@ -77,8 +77,7 @@ static void take(struct cost *c, int i, int u, int64_t from)
     c->first[i] = from > a.first ? from : a.first;
     c->last[i] = c->first[i] + c->words - 1;
     if (c->last[i] < a.last) c->last[i] = a.last;
-    if (c->s->node[u].turn || c->s->node[u].control)
-        *turns(c, u, c->s->colour[u]) = turn(c, u, &a);
+    if (c->s->node[u].turn || c->s->node[u].control) *turns(c, u, c->s->colour[u]) = turn(c, u, &a);
     if (c->s->node[u].control) *turns(c, i, c->s->colour[u]) = a.control;
 }
 

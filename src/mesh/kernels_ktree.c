@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels_impl.h"
 
-/* All-reduce of a row by a tree of two levels with its root in the middle (WaferLLM, arXiv
- * 2502.04563; program of DD-DuDa/Tetriscomp, test/decode_interop): chains from both ends of each
- * group to the PE in its middle, chains of those to the middle one of the row, then a broadcast both
- * ways.  Along a chain two colours take turns, so no router has a switch.
+/* All-reduce of a row by a tree of two levels with its root in the middle (WaferLLM,
+ * OSDI'25; program of DD-DuDa/Tetriscomp, test/decode_interop): chains from both ends of each
+ * group to the PE in its middle, chains of those to the middle one of the row, then a broadcast
+ * both ways.  Along a chain two colours take turns, so no router has a switch.
  *
  * Between its operations a PE runs scalar code; what it costs is put together from the parts of the
- * pipeline that are documented for WSE-3 (FABRICA, simulator): a branch that falls through 3 cycles,
- * one that is taken 6, and 4 from the load of a descriptor register to its use, one load a cycle. */
+ * pipeline that are documented for WSE-3 (FABRICA, simulator): a branch that falls through 3
+ * cycles, one that is taken 6, and 4 from the load of a descriptor register to its use, one load a
+ * cycle. */
 
 enum { FALLS = 3, TAKEN = 6, LOAD_TO_USE = 4, SET_BASE = 2 };
 enum { LEVEL_1 = 0, LEVEL_2 = 2, COLOUR_BACK = 4, QUEUE_OUT = 2 };
@@ -157,8 +158,9 @@ static enum wsc_err ktree(struct mesh_job *j)
 {
     const int64_t groups = j->c->groups ? j->c->groups : default_groups(j->w);
     if (j->h > 1 || j->w % groups)
-        return WSC_RAISE(WSC_USAGE, "ktree: a fabric of %d x %d, expected a row of %lld equal groups",
-                         j->w, j->h, (long long)groups);
+        return WSC_RAISE(WSC_USAGE,
+                         "ktree: a fabric of %d x %d, expected a row of %lld equal groups", j->w,
+                         j->h, (long long)groups);
     j->shape[GROUPS] = groups;
     j->shape[SIZE] = j->w / groups;
     TRY(mesh_job_vector(j));

@@ -10,7 +10,8 @@
 enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct mesh_result *r)
 {
     memset(j, 0, sizeof *j);
-    *r = (struct mesh_result){.algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
+    *r = (struct mesh_result){
+        .algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
     j->c = c;
     j->r = r;
     j->w = c->w;
@@ -283,8 +284,8 @@ static int ring_colour(const struct mesh_job *j, int from)
     return from == j->w - 1 ? COLOUR_BACK : from % 2;
 }
 
-/* Chunks of one word at most: what comes is added and sent on at once, without a way through memory,
- * until the sums are complete and go round. */
+/* Chunks of one word at most: what comes is added and sent on at once, without a way through
+ * memory, until the sums are complete and go round. */
 static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
 {
     struct mesh_job *j = mesh_user(pe);
@@ -350,8 +351,8 @@ static enum wsc_err ring(struct mesh_job *j)
                          j->w, j->h);
     TRY(mesh_job_vector(j));
     TRY(ring_routes(j));
-    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN,
-                  j->words <= j->w ? short_ring_step : ring_step, MESH_LOW));
+    TRY(mesh_task(j->m, mesh_all(j), MESH_TASK_MAIN, j->words <= j->w ? short_ring_step : ring_step,
+                  MESH_LOW));
     TRY(mesh_start(j->m, mesh_all(j), MESH_TASK_MAIN));
     TRY(mesh_job_run(j));
     j->r->form = mesh_form_ring(j->w, j->words);

@@ -21,7 +21,8 @@ enum {
     MESH_OFF_FABRIC = -1 /* smaller numbers: edge sinks */
 };
 
-/* In the payload of a control wavelet: it turns the switch of its own router and goes no further. */
+/* In the payload of a control wavelet: it turns the switch of its own router and goes no further.
+ */
 #define MESH_TURN (1U << 30)
 
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */

@@ -23,7 +23,8 @@ void mesh_router_wake(struct mesh *m, int64_t router)
 
 bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side)
 {
-    /* A place that is left in this cycle is free, and a switch that turns has turned, in the next. */
+    /* A place that is left in this cycle is free, and a switch that turns has turned, in the next.
+     */
     bool left_now = ch->popped == (uint32_t)(m->now + 1);
     return ((left_now ? ch->rx_before : ch->rx) & side) && ch->n + left_now < MESH_FIFO;
 }

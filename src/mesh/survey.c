@@ -24,8 +24,8 @@ struct row {
     const char *reason;
 };
 static const char overlap[] = "the form adds up load, distance and depth, which overlap";
-static const char bound[] =
-    "the form is the least over all trees without order and switches, and adds up terms that overlap";
+static const char bound[] = "the form is the least over all trees without order and switches, and "
+                            "adds up terms that overlap";
 static const char whole_words[] = "the form splits words over PEs without rounding up";
 
 static const struct row in_a_row[] = {
@@ -41,14 +41,10 @@ static const struct row in_a_row[] = {
 };
 /* Rows first, then the first column: T(M) + T(N); the snake is a chain over all. */
 static const struct row in_a_square[] = {
-    {"broadcast", "", 0.02, 6, NULL},
-    {"reduce", "chain", 0.02, 6, NULL},
-    {"reduce", "snake", 0.02, 6, NULL},
-    {"reduce", "tree", 0.10, 6, overlap},
-    {"reduce", "two-phase", 0.10, 6, overlap},
-    {"reduce", "auto", 0.10, 6, bound},
-    {"allreduce", "chain", 0.02, 6, NULL},
-    {"allreduce", "snake", 0.02, 6, NULL},
+    {"broadcast", "", 0.02, 6, NULL},          {"reduce", "chain", 0.02, 6, NULL},
+    {"reduce", "snake", 0.02, 6, NULL},        {"reduce", "tree", 0.10, 6, overlap},
+    {"reduce", "two-phase", 0.10, 6, overlap}, {"reduce", "auto", 0.10, 6, bound},
+    {"allreduce", "chain", 0.02, 6, NULL},     {"allreduce", "snake", 0.02, 6, NULL},
     {"allreduce", "auto", 0.10, 6, bound},
 };
 enum {
@@ -69,8 +65,8 @@ static enum wsc_err run(const char *kernel, const struct mesh_case *c, struct me
     TRY(mesh_kernel_find(kernel, &k));
     TRY(k->run(c, r));
     if (r->max_error > 0)
-        return WSC_RAISE(WSC_NUMERIC, "%s %s, %d x %d PEs, %lld words: wrong by %g", kernel, r->algo,
-                         c->w, c->h, (long long)c->words, r->max_error);
+        return WSC_RAISE(WSC_NUMERIC, "%s %s, %d x %d PEs, %lld words: wrong by %g", kernel,
+                         r->algo, c->w, c->h, (long long)c->words, r->max_error);
     return WSC_OK;
 }
 
@@ -152,8 +148,8 @@ static enum wsc_err chosen(const struct survey *s)
     static const int size[] = {3, 4, 5, 6, 7, 8, 12, 16, 32, 50, 64, 100, 128, 256, 512};
     for (int i = 0; i < (int)(sizeof size / sizeof *size) && size[i] <= s->max_p; i++)
         for (int64_t words = 1; words <= s->max_words; words *= 4)
-            TRY(against_fixed(
-                s, (struct mesh_case){.w = size[i], .h = 1, .words = words, .seed = 1}));
+            TRY(against_fixed(s,
+                              (struct mesh_case){.w = size[i], .h = 1, .words = words, .seed = 1}));
     return WSC_OK;
 }
 

@@ -17,7 +17,7 @@ static int group_size(int p)
 /* E*(r, d): least wavelet-hops to add up r PEs with at most d messages in a row, and the size of
  * the subtree that is received last. */
 struct programme {
-    int p, depths; /* known for d < depths */
+    int p, depths;   /* known for d < depths */
     int32_t *energy; /* [d][r], d < p, r <= p */
     int16_t *last;
 };

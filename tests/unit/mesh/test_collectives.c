@@ -164,8 +164,7 @@ TEST(mesh, shapes_that_do_not_fit_say_where)
     struct mesh_result r;
     T_OK(mesh_kernel_find("scatter", &k));
     T_EQ(k->run(&(struct mesh_case){.w = 64, .h = 64, .words = 3}, &r), WSC_CAPACITY);
-    T_STR(wsc_err_message(),
-          "PE (0, 0): all blocks asks for 48384 bytes, 48376 of 49152 are left");
+    T_STR(wsc_err_message(), "PE (0, 0): all blocks asks for 48384 bytes, 48376 of 49152 are left");
     T_OK(mesh_kernel_find("gemm", &k));
     T_EQ(k->run(&(struct mesh_case){.algo = "summa", .w = 4, .h = 3, .m = 8, .n = 8, .k = 8}, &r),
          WSC_USAGE);

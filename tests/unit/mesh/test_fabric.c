@@ -438,8 +438,8 @@ static enum wsc_err send_and_turn(struct mesh_pe *pe, uint32_t data)
 }
 
 /* Two senders in a row, the far one through the switch of the near one.  Both words are in their
- * routers at 3; the near one leaves, its switch turns; the far one leaves at 4, is at the near router
- * at 5, at the last one at 6 and executed at 8. */
+ * routers at 3; the near one leaves, its switch turns; the far one leaves at 4, is at the near
+ * router at 5, at the last one at 6 and executed at 8. */
 static void turn_toward(int root)
 {
     struct scene s;

@@ -146,8 +146,12 @@ TEST(mesh, refusals)
 
 TEST(mesh, a_point_below_an_estimate_is_held_to_its_schedule)
 {
-    struct mesh_point p = {
-        .cycles = 70, .form = 84, .schedule = 70, .tolerance = 0.1, .slack = 6, .reason = "adds up"};
+    struct mesh_point p = {.cycles = 70,
+                           .form = 84,
+                           .schedule = 70,
+                           .tolerance = 0.1,
+                           .slack = 6,
+                           .reason = "adds up"};
     CU_ASSERT(mesh_point_scheduled(&p) && mesh_point_holds(&p));
     p.schedule = 100; /* the schedule does not explain it */
     CU_ASSERT(!mesh_point_holds(&p));
