@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels_impl.h"
 
-/* All-reduce of a row by a tree of two levels with its root in the middle (WaferLLM, arXiv
- * 2502.04563; program of DD-DuDa/Tetriscomp, test/decode_interop): chains from both ends of each
+/* All-reduce of a row by a tree of two levels with its root in the middle (WaferLLM,
+ * OSDI'25; program of DD-DuDa/Tetriscomp, test/decode_interop): chains from both ends of each
  * group to the PE in its middle, chains of those to the middle one of the row, then a broadcast
  * both ways.  Along a chain two colours take turns, so no router has a switch.
  *
@@ -52,6 +52,19 @@ static int64_t code(int taken, int falls, int loads)
     return (int64_t)taken * TAKEN + (int64_t)falls * FALLS + LOAD_TO_USE + loads - 1;
 }
 
+/* The root of a chain hears the far side of the row first. */
+static enum wsc_err root_part(struct mesh_pe *pe, const struct chain *c, struct mesh_dsd mine)
+{
+    const int n = mine.len[0];
+    TRY(mesh_wait(pe, code(0, 1, 2)));
+    if (c->root + 1 < c->n) {
+        TRY(mesh_do(pe, MESH_FADDS, mine, mesh_in(colour_of(c, c->root + 1), n), mine));
+        TRY(mesh_wait(pe, code(0, 0, 2)));
+    }
+    TRY(mesh_do(pe, MESH_FADDS, mine, mesh_in(colour_of(c, c->root - 1), n), mine));
+    return mesh_wait(pe, TAKEN);
+}
+
 /* What a PE does on one level.  The branches: is it the root, on which side is it, is its place
  * even, is it the end of the chain, and the way out of these. */
 static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
@@ -59,15 +72,7 @@ static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
     const struct mesh_job *j = mesh_user(pe);
     const struct mesh_dsd mine = mesh_mem(j->data, n), none = {0};
     if (c->n == 1) return WSC_OK;
-    if (c->i == c->root) {
-        TRY(mesh_wait(pe, code(0, 1, 2)));
-        for (int from = c->root + 1; from >= c->root - 1; from -= 2) {
-            if (from == c->n) continue;
-            TRY(mesh_do(pe, MESH_FADDS, mine, mesh_in(colour_of(c, from), n), mine));
-            TRY(mesh_wait(pe, from > c->root ? code(0, 0, 2) : TAKEN));
-        }
-        return WSC_OK;
-    }
+    if (c->i == c->root) return root_part(pe, c, mine);
     bool end = c->i == 0 || c->i == c->n - 1;
     const struct mesh_dsd out = mesh_out(colour_of(c, c->i), n);
     int far = c->i > c->root ? c->i + 1 : c->i - 1, right = c->i > c->root, even = c->i % 2 == 0;
@@ -93,7 +98,7 @@ static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
     if (leads(j, x))
         TRY(level_part(pe, &high, n));
     else
-        TRY(mesh_wait(pe, 3 * TAKEN));
+        TRY(mesh_wait(pe, 3LL * TAKEN));
     TRY(mesh_wait(pe, root ? code(0, 1, 1) : code(1, 0, 2)));
     if (j->w == 1) return WSC_OK;
     return root ? mesh_do(pe, MESH_FMOVS, mesh_out(COLOUR_BACK, n), mine, none)
@@ -130,7 +135,8 @@ static enum wsc_err back_route(struct mesh_job *j, int x, int root)
 
 static enum wsc_err ktree_routes(struct mesh_job *j)
 {
-    const int size = (int)j->shape[SIZE], root = (int)j->shape[GROUPS] / 2 * size + size / 2;
+    const int size = (int)j->shape[SIZE], groups = (int)j->shape[GROUPS];
+    const int root = groups / 2 * size + size / 2;
     for (int x = 0; x < j->w && j->w > 1; x++) {
         struct chain low = level_1(j, x), high = level_2(j, x);
         TRY(back_route(j, x, root));

@@ -106,7 +106,7 @@ static void place_children(struct mesh_shape *s, int i)
     cut_blocks(s, i, node);
     int block = node->n_blocks - 1, used = 0;
     for (int k = s->last[i]; block >= 0; k = s->previous[k]) {
-        s->colour[k] = (int8_t)(node->colour[block] - s->colours.first);
+        s->colour[k] = (int16_t)(node->colour[block] - s->colours.first);
         s->passing[k] = (uint8_t)passing;
         passing |= 1U << s->colour[k];
         end_of_message(s, k, !used, &s->node[k]);
@@ -121,7 +121,8 @@ enum wsc_err mesh_shape_init(struct mesh_shape *s, int n, struct mesh_colours co
 {
     *s = (struct mesh_shape){.n = n, .colours = colours, .parent = parent};
     TRY(allocate(s, n));
-    s->colour[0] = s->node[0].send = -1; /* the root sends nowhere */
+    s->node[0].send = -1;
+    s->colour[0] = -1; /* the root sends nowhere */
     if (!list_children(s)) s->colours.n = DEEP;
     for (int i = 0; i < n; i++)
         place_children(s, i);

@@ -10,7 +10,7 @@ struct mesh_shape {
     struct mesh_colours colours;
     const int *parent;               /* borrowed */
     int *children, *last, *previous; /* owned, of each position, like all that follows */
-    int8_t *colour;                  /* on which it sends, counted from colours.first; -1: none */
+    int16_t *colour;                 /* on which it sends, counted from colours.first; -1: none */
     uint8_t *passing;                /* set of colours of others that pass it */
     struct mesh_node *node;
 };

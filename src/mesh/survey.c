@@ -72,7 +72,7 @@ static enum wsc_err run(const char *kernel, const struct mesh_case *c, struct me
 
 static enum wsc_err count(const struct survey *s, const struct row *row, struct mesh_case c)
 {
-    struct mesh_result r;
+    struct mesh_result r = {0};
     struct mesh_point out = {.p = c.w,
                              .h = c.h,
                              .words = c.words,
@@ -126,7 +126,7 @@ static enum wsc_err against_fixed(const struct survey *s, struct mesh_case c)
     static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};
     struct mesh_point out = {
         .p = c.w, .h = 1, .words = c.words, .built = -1, .tolerance = 0.03, .at_most = true};
-    struct mesh_result r;
+    struct mesh_result r = {0};
     c.algo = "auto";
     TRY(run("reduce", &c, &r));
     out.cycles = r.stats.cycles;

@@ -119,7 +119,7 @@ static enum wsc_err choose(const struct programme *e, const struct mesh_load *lo
 
 static enum wsc_err auto_tree(const struct mesh_load *load, int *parent)
 {
-    struct programme e;
+    struct programme e = {0};
     int *trial;
     if (load->n == 1) return WSC_OK;
     TRY(programme_init(&e, load->n));
@@ -133,7 +133,7 @@ static enum wsc_err auto_tree(const struct mesh_load *load, int *parent)
 
 static double auto_bound(int p, int64_t words)
 {
-    struct programme e;
+    struct programme e = {0};
     if (programme_init(&e, p)) return -1;
     double bound = programme_fill(&e, words);
     programme_fini(&e);
