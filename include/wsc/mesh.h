@@ -43,6 +43,7 @@ struct mesh_config {
     enum mesh_half half;
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
     void *user;         /**< for tasks: mesh_user() */
+    int threads;        /**< of the host, at most 64; 0 or 1: the caller's alone */
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
 struct mesh_rect {
@@ -284,6 +285,7 @@ struct mesh_case {
     enum mesh_half half;
     int64_t words, m, n, k, length, calls;
     double zeros; /**< share of zero weights, 0 .. 1 */
+    int threads;  /**< of the host, as in struct mesh_config */
     uint64_t seed;
 };
 struct mesh_result {

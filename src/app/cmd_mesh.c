@@ -12,9 +12,10 @@ static const char help[] =
     "       wsc mesh calibration [--json]\n"
     "       wsc mesh KERNEL [--fabric WxH] [--arch wse2|wse3] [--half fp16|bf16] [--algo NAME]\n"
     "                       [--words B] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
-    "                       [--length L] [--calls C] [--seed S] [--json]\n\n"
+    "                       [--length L] [--calls C] [--seed S] [--threads T] [--json]\n\n"
     "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result against\n"
-    "the host and prints the cycles it took.  survey compares counted cycles with the closed\n"
+    "the host and prints the cycles it took; threads change nothing but the time it takes the\n"
+    "host.  survey compares counted cycles with the closed\n"
     "forms of the literature, calibration with published counts.\n\n"
     "examples:\n"
     "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
@@ -35,6 +36,7 @@ enum {
     OPT_LENGTH,
     OPT_CALLS,
     OPT_SEED,
+    OPT_THREADS,
     OPT_MAX_P,
     OPT_MAX_WORDS
 };
@@ -53,6 +55,7 @@ static const struct option long_option[] = {{"fabric", required_argument, NULL, 
                                             {"length", required_argument, NULL, OPT_LENGTH},
                                             {"calls", required_argument, NULL, OPT_CALLS},
                                             {"seed", required_argument, NULL, OPT_SEED},
+                                            {"threads", required_argument, NULL, OPT_THREADS},
                                             {"max_p", required_argument, NULL, OPT_MAX_P},
                                             {"max_words", required_argument, NULL, OPT_MAX_WORDS},
                                             {NULL, 0, NULL, 0}};
@@ -126,13 +129,15 @@ static enum wsc_err parse_number(struct mesh_options *o, int option)
         int64_t min, max;
     } range[] = {{"--words", 1, 12288},    {"--m", 1, 65536},     {"--n", 1, 65536},
                  {"--k", 1, 65536},        {"--length", 1, 6000}, {"--calls", 1, 1000000},
-                 {"--seed", 0, INT32_MAX}, {"--max_p", 4, 512},   {"--max_words", 1, 4096}};
-    int64_t seed = 0;
-    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,   &o->c.k,      &o->c.length,
-                           &o->c.calls, &seed,   &o->max_p, &o->max_words};
+                 {"--seed", 0, INT32_MAX}, {"--threads", 1, 64},  {"--max_p", 4, 512},
+                 {"--max_words", 1, 4096}};
+    int64_t seed = 0, threads = 0;
+    int64_t *const to[] = {&o->c.words, &o->c.m, &o->c.n,  &o->c.k,   &o->c.length,
+                           &o->c.calls, &seed,   &threads, &o->max_p, &o->max_words};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;
+    if (option == OPT_THREADS) o->c.threads = (int)threads;
     return WSC_OK;
 }
 

@@ -85,10 +85,11 @@ static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd
     bool in = d->kind == MESH_DSD_IN;
     const char *side = in ? "input" : "output";
     TRY(mesh_check_colour(d->colour));
-    if (!(in ? pe->in_of : pe->out_of)[d->colour])
+    const struct mesh_binding *b = mesh_binding_of(pe);
+    if (!(in ? b->in_of : b->out_of)[d->colour])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no %s queue", pe->x, pe->y,
                          name, d->colour, side);
-    if (!(pe->m->router[pe->index].colours >> d->colour & 1U))
+    if (!(pe->region->m->router[pe->index].colours >> d->colour & 1U))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no route here", pe->x, pe->y,
                          name, d->colour);
     return WSC_OK;
@@ -104,13 +105,6 @@ static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, 
     if (d->kind == MESH_DSD_MEMORY) return check_memory(pe, d, type, name);
     if (is_fabric(d)) return check_colour(pe, d, name);
     return WSC_OK;
-}
-
-static int64_t op_length(const struct mesh_op *op)
-{
-    if (op->a.n_dims) return mesh_dsd_length(&op->a);
-    if (op->b.n_dims) return mesh_dsd_length(&op->b);
-    return op->dst.n_dims ? mesh_dsd_length(&op->dst) : 1;
 }
 
 static bool fits(const struct mesh_dsd *d, int64_t n)
@@ -147,7 +141,7 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
                          op->thread - 1);
     for (int i = 0; i < 2; i++)
-        if (id[i] > MESH_TASKS || (id[i] && !pe->task[id[i] - 1]))
+        if (id[i] > MESH_TASKS || (id[i] && !mesh_binding_of(pe)->task[id[i] - 1]))
             return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y,
                              id[i] - 1);
     return WSC_OK;
@@ -165,7 +159,7 @@ static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
     TRY(check_operand(pe, &op->b, info->type[2], info->name));
     TRY(check_operand(pe, &op->c, info->type[2], info->name));
     TRY(check_kinds(pe, op));
-    int64_t n = op_length(op);
+    int64_t n = mesh_op_length(op);
     if (!fits(&op->dst, n) || !fits(&op->a, n) || !fits(&op->b, n))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: operands of %lld, %lld and %lld elements",
                          pe->x, pe->y, info->name, (long long)mesh_dsd_length(&op->dst),
@@ -175,26 +169,29 @@ static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
 
 /* ---- issue ----------------------------------------------------------------------------------- */
 
-static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t arg,
-                           const struct mesh_op *op)
+static enum wsc_err check_room(const struct mesh_pe *pe)
 {
     if (!pe->running)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): only a task can issue", pe->x, pe->y);
-    if (!pe->todo) TRY_NEW(pe->todo, WSC_MEM_MESH, MESH_TODO);
-    if (pe->n_todo == MESH_TODO)
-        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): a task issues more than %d operations", pe->x,
-                         pe->y, MESH_TODO);
-    struct mesh_todo *todo = &pe->todo[pe->n_todo++];
-    todo->kind = (uint8_t)kind;
-    todo->arg = arg;
-    if (op) todo->op = *op;
+    if (pe->n_todo < MESH_TODO) return WSC_OK;
+    return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): a task issues more than %d operations", pe->x,
+                     pe->y, MESH_TODO);
+}
+
+static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument)
+{
+    TRY(check_room(pe));
+    pe->todo[pe->n_todo++] = (struct mesh_thread){.kind = (uint8_t)kind, .left = argument};
     return WSC_OK;
 }
 
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
     TRY(check_op(pe, op));
-    return append(pe, MESH_TODO_OP, 0, op);
+    TRY(check_room(pe));
+    TRY(mesh_compile(pe, op, &pe->todo[pe->n_todo]));
+    pe->n_todo++;
+    return WSC_OK;
 }
 
 enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
@@ -237,7 +234,7 @@ enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)
     if (cycles < 0 || cycles > INT32_MAX)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): a wait of %lld cycles", pe->x, pe->y,
                          (long long)cycles);
-    return append(pe, MESH_TODO_WAIT, cycles, NULL);
+    return append(pe, MESH_TODO_WAIT, cycles);
 }
 
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread)
@@ -245,14 +242,14 @@ enum wsc_err mesh_join(struct mesh_pe *pe, int thread)
     if (thread < 1 || thread > MESH_THREADS)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
                          thread - 1);
-    return append(pe, MESH_TODO_JOIN, thread, NULL);
+    return append(pe, MESH_TODO_JOIN, thread);
 }
 
 static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int id)
 {
-    if (id < 0 || id >= MESH_TASKS || !pe->task[id])
+    if (id < 0 || id >= MESH_TASKS || !mesh_binding_of(pe)->task[id])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y, id);
-    return append(pe, kind, id, NULL);
+    return append(pe, kind, id);
 }
 
 enum wsc_err mesh_activate(struct mesh_pe *pe, int id)
@@ -273,10 +270,11 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
     TRY(mesh_check_colour(colour));
-    if (!pe->in_of[colour])
+    int queue = mesh_binding_of(pe)->in_of[colour] - 1;
+    if (queue < 0)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no input queue", pe->x, pe->y,
                          colour);
-    return append(pe, kind, pe->in_of[colour] - 1, NULL);
+    return append(pe, kind, queue);
 }
 
 enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour)
@@ -287,63 +285,4 @@ enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour)
 enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour)
 {
     return about_data(pe, MESH_TODO_UNBLOCK_DATA, colour);
-}
-
-/* ---- cost ------------------------------------------------------------------------------------ */
-
-/* SDK documentation, appendix: elements a cycle by stride modulo 8.  For 4 its table says full
- * rate and its text 2; the text is taken. */
-static int stride_limit(const struct mesh_dsd *d)
-{
-    static const uint8_t limit[8] = {1, 2, 8, 8, 2, 8, 8, 2};
-    if (d->kind != MESH_DSD_MEMORY) return 8;
-    int stride = d->stride[d->n_dims - 1];
-    return stride == 0 || stride == 1 ? 8 : limit[((stride % 8) + 8) % 8];
-}
-
-/* The same appendix: two reads of a cycle must lie in different banks modulo 4; banks are 16-bit
- * words.  Both streams step alike, so the first elements decide; unlike steps are not charged. */
-static bool reads_collide(const struct mesh_op *op)
-{
-    const struct mesh_dsd *a = &op->a, *b = &op->b;
-    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || op->code == MESH_MAP)
-        return false;
-    if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
-    return (a->address / 2) % 4 == (b->address / 2) % 4;
-}
-
-static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
-{
-    int width = mesh_code_info[op->code].simd[m->config.arch];
-    if (op->code == MESH_MAP) return MESH_SLOTS * op->map_cycles;
-    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
-    for (int i = 0; i < 3; i++)
-        if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
-    return MESH_SLOTS / width;
-}
-
-static uint8_t queue_of(const struct mesh_dsd *d, const uint8_t *of)
-{
-    return is_fabric(d) ? (uint8_t)(of[d->colour] - 1) : MESH_NONE;
-}
-
-enum wsc_err mesh_thread_begin(struct mesh_pe *pe, int thread, const struct mesh_op *op)
-{
-    struct mesh_thread *t = &pe->thread[thread];
-    const struct mesh *m = pe->m;
-    t->op = *op;
-    t->left = op_length(op);
-    t->done = 0;
-    t->fabric = is_fabric(&op->dst) || is_fabric(&op->a) || is_fabric(&op->b);
-    t->in = op->a.kind == MESH_DSD_IN ? queue_of(&op->a, pe->in_of) : MESH_NONE;
-    if (op->b.kind == MESH_DSD_IN) t->in = queue_of(&op->b, pe->in_of);
-    t->out = queue_of(&op->dst, pe->out_of);
-    t->cost = (uint16_t)slots_per_element(m, op);
-    t->ready_at = m->now + (t->fabric ? m->setup_fabric : mesh_code_info[op->code].setup);
-    t->state = t->ready_at > m->now ? MESH_SETUP : MESH_RUNNING;
-    pe->threads |= (uint16_t)(1U << thread);
-    if (t->fabric) return WSC_OK;
-    t->work = t->left * t->cost * (reads_collide(op) ? 2 : 1);
-    mesh_vector(pe, op, t->left);
-    return WSC_OK;
 }

@@ -1,193 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mesh_impl.h"
 
-#include <string.h>
+/* ---- one cycle ------------------------------------------------------------------------------- */
 
-/* ---- programs -------------------------------------------------------------------------------- */
-
-static enum wsc_err add_task(struct mesh *m, mesh_task_fn fn, enum mesh_priority priority,
-                             int *index)
+/* A switch turns when a control wavelet has passed, and who may send next sees it in the same
+ * cycle.  So that neither the order of the visits nor the direction matters, routers where that may
+ * happen come first, and see each other as they stood before. */
+static enum wsc_err turn_word(struct mesh_region *r, int64_t word)
 {
-    for (int i = 0; i < m->n_tasks; i++) {
-        *index = i;
-        if (m->task[i].fn == fn && m->task[i].priority == priority) return WSC_OK;
+    uint64_t *controls = &r->controls.word[word].routers, *now = &r->active.word[word].routers;
+    for (uint64_t set = *controls; set; set &= set - 1) {
+        const uint64_t bit = set & -set;
+        int64_t i = r->first + word * 64 + __builtin_ctzll(set);
+        bool stays;
+        bool turns = mesh_router_turns(r, i, &stays) && *now & bit;
+        if (!stays) *controls &= ~bit;
+        if (!turns) continue;
+        *now &= ~bit;
+        TRY(mesh_router_cycle(r, i));
     }
-    if (m->n_tasks == MESH_NONE - 1) return WSC_RAISE(WSC_CAPACITY, "mesh: too many tasks");
-    m->task[m->n_tasks] = (struct mesh_task_entry){fn, priority};
-    *index = m->n_tasks++;
+    if (!*controls) r->controls.summary[word / 64] &= ~(1ULL << word % 64);
     return WSC_OK;
 }
 
-static enum wsc_err check_id(const struct mesh *m, struct mesh_rect rect, int id)
+enum wsc_err mesh_region_turn(struct mesh_region *r)
 {
-    TRY(mesh_check_rect(m, rect));
-    if (id >= 0 && id < MESH_TASKS) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE, "mesh: task %d, expected 0 to %d", id, MESH_TASKS - 1);
-}
-
-enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
-                       enum mesh_priority priority)
-{
-    int index;
-    TRY(check_id(m, rect, id));
-    TRY(add_task(m, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++)
-        for (int x = rect.x; x < rect.x + rect.w; x++)
-            mesh_pe_at(m, x, y)->task[id] = (uint8_t)(index + 1);
-    return WSC_OK;
-}
-
-enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
-{
-    TRY(check_id(m, rect, id));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++) {
-            if (!mesh_pe_at(m, x, y)->task[id])
-                return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", x, y, id);
-            mesh_pe_at(m, x, y)->activated |= 1ULL << id;
-        }
+    enum wsc_err rc = WSC_OK;
+    uint64_t left = 0;
+    r->turning = true;
+    for (int64_t i = 0; i < (r->n_words + 63) / 64 && !rc; i++) {
+        for (uint64_t words = r->controls.summary[i]; words && !rc; words &= words - 1)
+            rc = turn_word(r, i * 64 + __builtin_ctzll(words));
+        left |= r->controls.summary[i];
     }
-    return WSC_OK;
+    r->controls.any = left;
+    r->turning = false;
+    return rc;
 }
 
-static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
+/* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
+ * what they share is in the caches. */
+static enum wsc_err visit_word(struct mesh_region *r, int64_t word)
 {
-    struct mesh_queue *q = in ? &pe->in[queue] : &pe->out[queue];
-    uint8_t *of = in ? pe->in_of : pe->out_of;
-    if (of[colour] == queue + 1) return WSC_OK;
-    if (q->colour != MESH_NONE || of[colour])
-        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d or colour %d is bound already", pe->x,
-                         pe->y, in ? "input" : "output", queue, colour);
-    q->colour = (uint8_t)colour;
-    of[colour] = (uint8_t)(queue + 1);
-    return WSC_OK;
-}
-
-static enum wsc_err bind(struct mesh *m, struct mesh_rect rect, bool in, int queue, int colour)
-{
-    TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(colour));
-    int n = in ? MESH_N_IN : MESH_N_OUT;
-    if (m->linked || queue < 0 || queue >= n)
-        return WSC_RAISE(WSC_USAGE, "mesh: %s queue %d, expected 0 to %d before the start",
-                         in ? "input" : "output", queue, n - 1);
-    for (int y = rect.y; y < rect.y + rect.h; y++)
-        for (int x = rect.x; x < rect.x + rect.w; x++)
-            TRY(bind_queue(mesh_pe_at(m, x, y), in, queue, colour));
-    return WSC_OK;
-}
-
-enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
-{
-    return bind(m, rect, true, queue, colour);
-}
-
-enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
-{
-    return bind(m, rect, false, queue, colour);
-}
-
-enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
-                            enum mesh_priority priority)
-{
-    int index;
-    TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(colour));
-    TRY(add_task(m, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++) {
-            struct mesh_pe *pe = mesh_pe_at(m, x, y);
-            if (!pe->in_of[colour])
-                return WSC_RAISE(WSC_USAGE,
-                                 "PE (%d, %d): a data task for colour %d, which has no "
-                                 "input queue",
-                                 x, y, colour);
-            pe->in[pe->in_of[colour] - 1].task = (uint8_t)index;
-        }
+    struct mesh_active_word now = r->active.word[word];
+    r->active.word[word] = (struct mesh_active_word){0, 0};
+    for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
+        int64_t i = r->first + word * 64 + __builtin_ctzll(set);
+        if (now.routers & set & -set) TRY(mesh_router_cycle(r, i));
+        if (now.pes & set & -set) TRY(mesh_pe_cycle(r, &r->m->pe[i]));
     }
     return WSC_OK;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
-
-enum wsc_err mesh_timer_add(struct mesh *m, int64_t cycle, int32_t pe)
+enum wsc_err mesh_region_move(struct mesh_region *r)
 {
-    struct mesh_bucket *b = &m->wheel[cycle % MESH_WHEEL];
-    if (b->n == b->capacity) {
-        int capacity = b->capacity ? 2 * b->capacity : 16;
-        void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
-        if (!timer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "timers");
-        b->timer = timer;
-        b->capacity = capacity;
+    for (int64_t i = 0; i < (r->n_words + 63) / 64; i++) {
+        uint64_t words = r->active.summary[i];
+        r->active.summary[i] = 0;
+        for (; words; words &= words - 1)
+            TRY(visit_word(r, i * 64 + __builtin_ctzll(words)));
     }
-    b->timer[b->n++] = (struct mesh_timer){cycle, pe};
-    m->n_timers++;
     return WSC_OK;
 }
 
-/* PEs whose time has come join the list of this cycle. */
-static void fire_timers(struct mesh *m)
+void mesh_region_begin(struct mesh_region *r)
 {
-    struct mesh_bucket *b = &m->wheel[m->now % MESH_WHEEL];
-    int kept = 0;
-    for (int i = 0; i < b->n; i++) {
-        struct mesh_timer t = b->timer[i];
-        if (t.cycle > m->now) {
-            b->timer[kept++] = t;
-            continue;
-        }
-        m->n_timers--;
-        struct mesh_pe *pe = &m->pe[t.pe];
-        if (pe->listed == m->now) continue;
-        pe->listed = m->now;
-        m->pes.item[m->pes.n++] = t.pe;
-    }
-    b->n = kept;
+    if (r->m->n_regions > 1) mesh_take_mail(r);
+    mesh_fire_timers(r);
+    mesh_sources_cycle(r);
 }
 
-static int64_t bucket_first(const struct mesh_bucket *b)
-{
-    int64_t first = INT64_MAX;
-    for (int i = 0; i < b->n; i++)
-        if (b->timer[i].cycle < first) first = b->timer[i].cycle;
-    return first;
-}
-
-static int64_t next_timer(const struct mesh *m)
-{
-    int64_t first = INT64_MAX;
-    for (int64_t i = 1; i <= MESH_WHEEL; i++) {
-        int64_t cycle = bucket_first(&m->wheel[(m->now + i) % MESH_WHEEL]);
-        if (cycle < first) first = cycle;
-        if (first == m->now + i) break;
-    }
-    return first;
-}
+/* ---- from cycle to cycle --------------------------------------------------------------------- */
 
 static bool source_can_send(const struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
         const struct mesh_source *s = &m->source[i];
         const struct mesh_channel *ch = &m->channel[s->channel];
-        if (s->next < s->n && (ch->rx & s->side) && ch->n < MESH_FIFO) return true;
+        if (s->next < s->n && mesh_channel_open(ch, m->region->now + 1, s->side, false))
+            return true;
     }
     return false;
 }
 
-/* The next cycle in which something happens; false when nothing ever will. */
-static bool next_cycle(struct mesh *m)
+static bool somebody_is_active(const struct mesh *m)
 {
-    bool soon = m->next_routers.n || m->next_pes.n || source_can_send(m);
-    if (!soon && !m->n_timers) return false;
-    struct mesh_list routers = m->routers, pes = m->pes;
-    m->routers = m->next_routers;
-    m->pes = m->next_pes;
-    m->next_routers = routers;
-    m->next_pes = pes;
-    m->next_routers.n = m->next_pes.n = 0;
-    m->now = soon ? m->now + 1 : next_timer(m);
-    return true;
+    bool any = false;
+    for (int i = 0; i < m->n_regions; i++) {
+        const struct mesh_region *r = &m->region[i];
+        any = any || r->next.any || r->mail[m->parity][0].any || r->mail[m->parity][1].any;
+    }
+    return any;
 }
+
+static bool some_switch_may_turn(const struct mesh *m)
+{
+    bool any = false;
+    for (int i = 0; i < m->n_regions; i++) {
+        const struct mesh_region *r = &m->region[i];
+        const struct mesh_mail *mail = r->mail[m->parity];
+        any = any || r->controls.any || mail[0].control || mail[1].control;
+    }
+    return any;
+}
+
+static void begin_cycle(struct mesh *m, int64_t now)
+{
+    m->turns = some_switch_may_turn(m);
+    for (int i = 0; i < m->n_regions; i++) {
+        struct mesh_region *r = &m->region[i];
+        struct mesh_active was = r->active;
+        r->active = r->next;
+        r->next = was;
+        r->next.any = false;
+        r->now = now;
+        r->colour_turn = (int)(now % MESH_COLOURS);
+    }
+    m->parity ^= 1;
+    m->expired = now >= m->config.max_cycles;
+}
+
+bool mesh_failed(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        if (m->region[i].rc) return true;
+    return false;
+}
+
+bool mesh_next_cycle(struct mesh *m)
+{
+    int64_t timer = INT64_MAX, next = m->region->now + 1;
+    if (mesh_failed(m)) return false;
+    if (!somebody_is_active(m) && !source_can_send(m)) {
+        for (int i = 0; i < m->n_regions; i++) {
+            int64_t first = mesh_next_timer(&m->region[i]);
+            if (first < timer) timer = first;
+        }
+        if (timer == INT64_MAX) return false;
+        next = timer;
+    }
+    begin_cycle(m, next);
+    return !m->expired;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static enum wsc_err start(struct mesh *m)
 {
@@ -195,28 +151,41 @@ static enum wsc_err start(struct mesh *m)
         return WSC_RAISE(WSC_USAGE,
                          "mesh: a program runs once; mesh_clear makes room for the next");
     TRY(mesh_link(m));
-    for (int64_t i = 0; i < m->n_pes; i++) {
-        struct mesh_pe *pe = &m->pe[i];
-        if (!pe->activated) continue;
-        pe->listed = 0;
-        m->pes.item[m->pes.n++] = (int32_t)i;
-    }
+    for (int64_t i = 0; i < m->n_pes; i++)
+        if (m->pe[i].activated) mesh_pe_wake(m->pe[i].region, i);
+    begin_cycle(m, 0);
     return WSC_OK;
+}
+
+static enum wsc_err run_alone(struct mesh *m)
+{
+    do {
+        mesh_region_begin(m->region);
+        if (m->turns) TRY(mesh_region_turn(m->region));
+        TRY(mesh_region_move(m->region));
+    } while (mesh_next_cycle(m));
+    return WSC_OK;
+}
+
+static void add_stats(const struct mesh *m, struct mesh_stats *stats)
+{
+    *stats = (struct mesh_stats){0};
+    for (int i = 0; i < m->n_regions; i++) {
+        const struct mesh_region *r = &m->region[i];
+        if (r->last > stats->cycles) stats->cycles = r->last;
+        stats->wavelets += r->stats.wavelets;
+        stats->wavelet_hops += r->stats.wavelet_hops;
+        stats->elements += r->stats.elements;
+    }
 }
 
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
     TRY(start(m));
-    do {
-        if (m->now >= m->config.max_cycles)
-            return WSC_RAISE(WSC_DEADLOCK, "mesh: still busy after %lld cycles",
-                             (long long)m->config.max_cycles);
-        fire_timers(m);
-        TRY(mesh_sources_cycle(m));
-        TRY(mesh_routers_cycle(m));
-        TRY(mesh_pes_cycle(m));
-    } while (next_cycle(m));
-    m->stats.cycles = m->last;
-    *stats = m->stats;
+    TRY(m->n_regions > 1 ? mesh_team_run(m) : run_alone(m));
+    if (m->expired)
+        return WSC_RAISE(WSC_DEADLOCK, "mesh: still busy after %lld cycles",
+                         (long long)m->config.max_cycles);
+    add_stats(m, stats);
     return mesh_check_end(m);
 }

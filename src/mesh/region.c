@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+enum { NORTHWARD, SOUTHWARD };
+
+static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
+{
+    TRY_NEW(a->word, WSC_MEM_MESH, n_words);
+    TRY_NEW(a->summary, WSC_MEM_MESH, (n_words + 63) / 64);
+    return WSC_OK;
+}
+
+static enum wsc_err region_init(struct mesh *m, int index)
+{
+    struct mesh_region *r = &m->region[index];
+    const int64_t w = m->config.w, h = m->config.h;
+    r->m = m;
+    r->pe = m->pe;
+    memcpy(r->thread, m->thread, sizeof r->thread);
+    r->first = h * index / m->n_regions * w;
+    r->end = h * (index + 1) / m->n_regions * w;
+    r->n_words = (r->end - r->first + 63) / 64;
+    for (int64_t i = r->first; i < r->end; i++)
+        m->pe[i].region = r;
+    TRY(new_active(&r->active, r->n_words));
+    TRY(new_active(&r->next, r->n_words));
+    TRY(new_active(&r->controls, r->n_words));
+    for (int i = 0; i < 4 && m->n_regions > 1; i++)
+        TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_regions_init(struct mesh *m)
+{
+    int n = m->config.threads;
+    if (n > m->config.h) n = m->config.h;
+    m->n_regions = n < 1 ? 1 : n;
+    TRY_NEW(m->region, WSC_MEM_MESH, m->n_regions);
+    for (int i = 0; i < m->n_regions; i++)
+        TRY(region_init(m, i));
+    return WSC_OK;
+}
+
+static void region_fini(struct mesh_region *r)
+{
+    for (int i = 0; i < MESH_WHEEL; i++)
+        wsc_free(r->wheel[i].timer);
+    for (int i = 0; i < 4; i++)
+        wsc_free(r->mail[i / 2][i % 2].word);
+    wsc_free(r->active.word);
+    wsc_free(r->active.summary);
+    wsc_free(r->next.word);
+    wsc_free(r->next.summary);
+    wsc_free(r->controls.word);
+    wsc_free(r->controls.summary);
+    wsc_free(r->source);
+    wsc_free(r->message);
+    mesh_pool_fini(&r->program);
+    mesh_pool_fini(&r->memory);
+}
+
+void mesh_regions_fini(struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions && m->region; i++)
+        region_fini(&m->region[i]);
+    wsc_free(m->region);
+}
+
+static void clear_active(struct mesh_active *a, int64_t n_words)
+{
+    memset(a->word, 0, (size_t)n_words * sizeof *a->word);
+    memset(a->summary, 0, (size_t)((n_words + 63) / 64) * sizeof *a->summary);
+    a->any = false;
+}
+
+void mesh_region_clear(struct mesh_region *r)
+{
+    clear_active(&r->active, r->n_words);
+    clear_active(&r->next, r->n_words);
+    clear_active(&r->controls, r->n_words);
+    for (int i = 0; i < 4; i++) {
+        struct mesh_mail *mail = &r->mail[i / 2][i % 2];
+        if (mail->word) memset(mail->word, 0, (size_t)r->m->config.w * sizeof *mail->word);
+        mail->any = mail->control = false;
+    }
+    for (int i = 0; i < MESH_WHEEL && r->n_timers; i++)
+        r->wheel[i].n = 0;
+    r->n_timers = r->now = r->last = 0;
+    r->colour_turn = r->n_sources = 0;
+    r->stats = (struct mesh_stats){0};
+    r->rc = WSC_OK;
+    wsc_free(r->message);
+    r->message = NULL;
+    mesh_pool_reset(&r->program);
+}
+
+/* ---- mail ------------------------------------------------------------------------------------ */
+
+void mesh_send_mail(struct mesh_region *r, int64_t i, uint32_t what)
+{
+    bool north = i < r->first;
+    struct mesh_mail *mail = &r->mail[r->m->parity][north ? NORTHWARD : SOUTHWARD];
+    mail->word[north ? i - (r->first - r->m->config.w) : i - r->end] |= what;
+    mail->any = true;
+    mail->control |= what & MESH_MAIL_CONTROL;
+}
+
+/* What @p from has sent in the cycle before to the PEs from @p first on. */
+static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first)
+{
+    if (!from->any) return;
+    for (int64_t x = 0; x < r->m->config.w; x++) {
+        uint64_t at = (uint64_t)(first + x - r->first);
+        if (!from->word[x]) continue;
+        r->m->router[first + x].waiting |= from->word[x] & ((1U << MESH_COLOURS) - 1U);
+        if (from->word[x] & MESH_MAIL_CONTROL) mesh_note_control(r, first + x);
+        mesh_activate_word(&r->active, (int64_t)(at / 64))->routers |= 1ULL << at % 64;
+        from->word[x] = 0;
+    }
+    from->any = from->control = false;
+}
+
+void mesh_take_mail(struct mesh_region *r)
+{
+    struct mesh *m = r->m;
+    int before = m->parity ^ 1;
+    int64_t index = r - m->region;
+    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], r->first);
+    if (index + 1 < m->n_regions) take_from(r, &r[1].mail[before][NORTHWARD], r->end - m->config.w);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int32_t pe)
+{
+    struct mesh_bucket *b = &r->wheel[cycle % MESH_WHEEL];
+    if (b->n == b->capacity) {
+        int capacity = b->capacity ? 2 * b->capacity : 16;
+        void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
+        if (!timer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "timers");
+        b->timer = timer;
+        b->capacity = capacity;
+    }
+    b->timer[b->n++] = (struct mesh_timer){cycle, pe};
+    r->n_timers++;
+    return WSC_OK;
+}
+
+/* PEs whose time has come are visited in this cycle. */
+void mesh_fire_timers(struct mesh_region *r)
+{
+    struct mesh_bucket *b = &r->wheel[r->now % MESH_WHEEL];
+    int kept = 0;
+    for (int i = 0; i < b->n; i++) {
+        struct mesh_timer t = b->timer[i];
+        uint64_t at = (uint64_t)(t.pe - r->first);
+        if (t.cycle > r->now)
+            b->timer[kept++] = t;
+        else
+            mesh_activate_word(&r->active, (int64_t)(at / 64))->pes |= 1ULL << at % 64;
+    }
+    r->n_timers -= b->n - kept;
+    b->n = kept;
+}
+
+static int64_t bucket_first(const struct mesh_bucket *b)
+{
+    int64_t first = INT64_MAX;
+    for (int i = 0; i < b->n; i++)
+        if (b->timer[i].cycle < first) first = b->timer[i].cycle;
+    return first;
+}
+
+int64_t mesh_next_timer(const struct mesh_region *r)
+{
+    int64_t first = INT64_MAX;
+    for (int64_t i = 1; i <= MESH_WHEEL && r->n_timers; i++) {
+        int64_t cycle = bucket_first(&r->wheel[(r->now + i) % MESH_WHEEL]);
+        if (cycle < first) first = cycle;
+        if (first == r->now + i) break;
+    }
+    return first;
+}
