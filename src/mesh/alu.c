@@ -33,20 +33,6 @@ static double double_of(uint64_t bits)
     return x;
 }
 
-static float float_of(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static uint32_t float_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
 static double power_of_2(int e)
 {
     const int bias = 1023, digits = 52; /* of a double */
@@ -55,13 +41,7 @@ static double power_of_2(int e)
 
 float mesh_half_to_float(enum mesh_half half, uint16_t bits)
 {
-    if (half == MESH_BF16) return float_of((uint32_t)bits << 16);
-    int exponent = bits >> 10 & 31, digits = bits & 1023;
-    double sign = bits & 0x8000 ? -1 : 1;
-    if (exponent == 31) return digits ? NAN : (float)(sign * INFINITY);
-    double magnitude =
-        exponent ? (1024 + digits) * power_of_2(exponent - 25) : digits * power_of_2(-24);
-    return (float)(sign * magnitude);
+    return half == MESH_BF16 ? mesh_as_float((uint32_t)bits << 16) : mesh_fp16_to_float(bits);
 }
 
 uint16_t mesh_half_from_double(enum mesh_half half, double value)
@@ -100,18 +80,18 @@ static uint32_t alu_single(int code, float a, float b, float c)
     switch (code) {
     case MESH_FADDS:
     case MESH_FADDHS:
-        return float_bits(a + b);
+        return mesh_as_bits(a + b);
     case MESH_FSUBS:
-        return float_bits(a - b);
+        return mesh_as_bits(a - b);
     case MESH_FMULS:
-        return float_bits(a * b);
+        return mesh_as_bits(a * b);
     case MESH_FMAXS:
-        return float_bits(fmaxf(a, b));
+        return mesh_as_bits(fmaxf(a, b));
     case MESH_FMACS:
     case MESH_FMACHS:
-        return float_bits(fmaf(b, c, a));
+        return mesh_as_bits(fmaf(b, c, a));
     default:
-        return float_bits(a);
+        return mesh_as_bits(a);
     }
 }
 
@@ -135,7 +115,7 @@ static double alu_half(int code, double a, double b, double c)
 
 static float number(enum mesh_half half, char type, uint32_t bits)
 {
-    return type == 'h' ? mesh_half_to_float(half, (uint16_t)bits) : float_of(bits);
+    return type == 'h' ? mesh_half_to_float(half, (uint16_t)bits) : mesh_as_float(bits);
 }
 
 uint32_t mesh_alu(enum mesh_half half, int code, const uint32_t v[3])

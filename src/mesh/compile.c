@@ -3,21 +3,6 @@
 
 /* From what a program writes to what a thread runs, once per issue. */
 
-int64_t mesh_dsd_length(const struct mesh_dsd *d)
-{
-    int64_t n = 1;
-    for (int i = 0; i < d->n_dims; i++)
-        n *= d->len[i];
-    return n;
-}
-
-int64_t mesh_op_length(const struct mesh_op *op)
-{
-    if (op->a.n_dims) return mesh_dsd_length(&op->a);
-    if (op->b.n_dims) return mesh_dsd_length(&op->b);
-    return op->dst.n_dims ? mesh_dsd_length(&op->dst) : 1;
-}
-
 /* ---- cost ------------------------------------------------------------------------------------ */
 
 /* SDK documentation, appendix: elements a cycle by stride modulo 8.  For 4 its table says full
@@ -48,7 +33,7 @@ static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
     const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
     for (int i = 0; i < 3; i++)
         if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
-    return MESH_SLOTS / width;
+    return MESH_SLOTS >> __builtin_ctz((unsigned)width); /* all widths are powers of two */
 }
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -88,6 +73,11 @@ static bool set_walk(struct mesh_thread *t, int i, const struct mesh_dsd *d, int
 {
     struct walk w;
     if (d->kind != MESH_DSD_MEMORY) return true;
+    if (d->n_dims == 1) {
+        t->at[i] = (uint16_t)d->address;
+        t->step[i] = t->jump[i] = (uint16_t)(d->stride[0] * bytes);
+        return true;
+    }
     if (!walk_of(d, &w)) return false;
     t->at[i] = (uint16_t)d->address;
     t->step[i] = t->jump[i] = (uint16_t)(w.step * bytes);
@@ -150,15 +140,17 @@ void mesh_op_free(struct mesh_region *r, struct mesh_op *op)
     if (op) mesh_pool_give(&r->program, mesh_pool_size(sizeof *op), op);
 }
 
-enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, struct mesh_thread *t)
+enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t n,
+                          struct mesh_thread *t)
 {
     *t = (struct mesh_thread){.kind = op->thread,
                               .code = op->code,
                               .activate = op->activate,
                               .unblock = op->unblock,
-                              .left = mesh_op_length(op),
+                              .left = n,
                               .cost = (uint16_t)slots_per_element(pe->region->m, op)};
     set_operands(pe, t, op);
     if (op->code == MESH_MAP || !set_walks(t, op)) return copy_op(pe->region, op, t);
+    if (op->code == MESH_FMOVS || op->code == MESH_FADDS) t->flags |= MESH_SIMPLE;
     return WSC_OK;
 }

@@ -69,7 +69,7 @@ static int64_t obstacle(struct mesh *m, int64_t router, int colour)
 {
     for (int64_t steps = 0; steps < m->n_pes; steps++) {
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
-        int d = mesh_channel_count(ch) ? stuck_output(m, ch) : 0;
+        int d = mesh_channel_count(ch, ch->gate) ? stuck_output(m, ch) : 0;
         if (!d) return router;
         router = neighbour(m, router, d);
         const struct mesh_channel *next = mesh_channel_of(m, router, colour);
@@ -187,6 +187,12 @@ static enum wsc_err check_queues(const struct mesh_pe *pe)
     return WSC_OK;
 }
 
+static int n_held(struct mesh *m, int64_t i, int colour)
+{
+    const struct mesh_channel *ch = mesh_channel_of(m, i, colour);
+    return mesh_channel_count(ch, ch->gate);
+}
+
 static enum wsc_err check_router(struct mesh *m, int64_t i)
 {
     const struct mesh_router *r = &m->router[i];
@@ -194,10 +200,9 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
     int colour = mesh_direction((int)r->waiting);
     int64_t at = obstacle(m, i, colour);
     if (at < 0) at = i;
-    return WSC_RAISE(WSC_DEADLOCK,
-                     "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
-                     m->pe[i].x, m->pe[i].y, mesh_channel_count(mesh_channel_of(m, i, colour)),
-                     colour, m->pe[at].x, m->pe[at].y);
+    return WSC_RAISE(
+        WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
+        m->pe[i].x, m->pe[i].y, n_held(m, i, colour), colour, m->pe[at].x, m->pe[at].y);
 }
 
 enum wsc_err mesh_check_end(struct mesh *m)

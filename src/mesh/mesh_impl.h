@@ -7,6 +7,7 @@
 #include <wsc/mesh.h>
 
 #include <stdatomic.h>
+#include <string.h>
 
 enum {
     MESH_FIFO = 4, /* wavelets a colour holds at a router; assumed: the least power of two that
@@ -20,14 +21,16 @@ enum {
     MESH_NONE = 255,
     MESH_LINE = 64,       /* bytes of a cache line */
     MESH_OFF_FABRIC = -1, /* smaller numbers: edge sinks */
+    MESH_AHEAD = 4,       /* cycles for which visits are listed: more than any latency */
     MESH_MAX_REGIONS = 64
 };
 
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
-#define MESH_CONTROL_BIT 0x8000000000000000ULL
-static inline uint64_t mesh_entry(uint32_t data, int64_t ready, uint64_t control_bit)
+#define MESH_CONTROL_BIT  0x8000000000000000ULL
+#define MESH_CONTENT_BITS 0x80000000FFFFFFFFULL
+static inline uint64_t mesh_ready_bits(int64_t ready)
 {
-    return data | (uint64_t)ready << 32 | control_bit;
+    return ((uint64_t)ready & 0x7FFFFFFF) << 32;
 }
 static inline int64_t mesh_entry_ready(uint64_t e)
 {
@@ -84,7 +87,13 @@ struct mesh_cache_line {
 };
 
 enum mesh_from { MESH_FROM_NOTHING, MESH_FROM_MEMORY, MESH_FROM_QUEUE, MESH_FROM_NUMBER };
-enum { MESH_FABRIC = 1, MESH_SENDS_CONTROL = 2, MESH_C_IN_MEMORY = 4, MESH_COLLIDES = 8 };
+enum {
+    MESH_FABRIC = 1,
+    MESH_SENDS_CONTROL = 2,
+    MESH_C_IN_MEMORY = 4,
+    MESH_COLLIDES = 8,
+    MESH_SIMPLE = 16 /* fmovs or fadds by rows */
+};
 /* What a task has asked for: operations on thread 0 .. 8, then the others. */
 enum mesh_todo_kind {
     MESH_TODO_WAIT = MESH_THREADS + 1,
@@ -168,8 +177,8 @@ struct mesh_sink {
 };
 
 struct mesh_timer {
-    int64_t cycle;
-    int32_t pe;
+    uint32_t cycle;
+    int32_t at;
 };
 enum { MESH_WHEEL = 256 };
 struct mesh_bucket {
@@ -177,15 +186,21 @@ struct mesh_bucket {
     int n, capacity;
 };
 
-/* Routers and PEs that have something to do, 64 a word; the summary tells which words are not
- * empty. */
+/* Routers and PEs that have something to do in a cycle, 64 a word; chunks of words that are not
+ * empty are marked. */
 struct mesh_active_word {
     uint64_t routers, pes;
 };
+enum { MESH_CHUNK = 64 }; /* words; 4096 places */
 struct mesh_active {
     struct mesh_active_word *word;
-    uint64_t *summary;
-    bool any;
+    bool *chunk;
+};
+
+/* A place to visit: its router, its PE or both. */
+struct mesh_visit {
+    int32_t at;
+    bool router, pe;
 };
 
 /* Blocks of 2^k lines from slabs, each list for one size; not for more than one thread. */
@@ -204,25 +219,33 @@ struct mesh_mail {
     bool any, control;
 };
 
-/* A band of rows that one thread runs.  It writes nothing of another region but the far ends of
- * channels and its mail. */
+/* A band of rows that one thread runs; its PEs are counted from 0.  It writes nothing of another
+ * region but the far ends of channels and its mail. */
 struct mesh_region {
     _Alignas(MESH_LINE) struct mesh *m;
-    struct mesh_pe *pe; /* of the fabric; so is thread */
+    /* Of the first PE of the region; channels are the fabric's. */
+    struct mesh_pe *pe;
+    struct mesh_router *router;
     struct mesh_thread *thread[MESH_THREADS + 1];
-    int64_t first, end; /* PEs */
+    struct mesh_channel *channel;
     int64_t now;
-    int colour_turn; /* the colour that chooses first in this cycle */
-    struct mesh_active active, next;
-    struct mesh_active controls; /* routers with control wavelets before a switch */
-    bool turning;                /* mesh_region_turn() is at work */
-    int64_t last;                /* end of the last cycle in which a PE or edge did something */
+    struct mesh_active *next,
+        *arrival;           /* of the next cycle, of the end of a ramp that begins now */
+    int64_t n_pes, step[5]; /* from a router to its neighbour */
+    uint64_t ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
+    int colour_turn;                          /* the colour that chooses first in this cycle */
+    bool turning;                             /* mesh_region_turn() is at work */
+    bool has_controls;                        /* in controls */
+    int64_t last; /* end of the last cycle in which a PE or edge did something */
     struct mesh_stats stats;
+    struct mesh_active active[MESH_AHEAD]; /* by the cycle */
+    struct mesh_active controls;           /* routers with control wavelets before a switch */
     struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */
     struct mesh_thread todo[MESH_TODO]; /* of the task that runs now */
     struct mesh_pool program, memory;   /* until mesh_clear; memory of PEs */
-    int64_t n_words, n_timers;
-    int32_t *source; /* of this region */
+    int64_t first, n_words, n_timers;   /* first: PE of the fabric */
+    struct mesh_visit *visit;           /* those of a chunk */
+    int32_t *source;                    /* of this region */
     int n_sources;
     enum wsc_err rc; /* why it cannot go on, and what is to be said */
     char *message;
@@ -326,49 +349,39 @@ enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes);
 enum wsc_err mesh_regions_init(struct mesh *m);
 void mesh_regions_fini(struct mesh *m);
 void mesh_region_clear(struct mesh_region *r);
-enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int32_t pe);
+enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
 void mesh_fire_timers(struct mesh_region *r);
 /* The first cycle for which there is a timer, or INT64_MAX. */
 int64_t mesh_next_timer(const struct mesh_region *r);
 void mesh_take_mail(struct mesh_region *r);
-/* @p what (colours, MESH_MAIL_WAKE) for router @p i of a neighbouring region. */
-void mesh_send_mail(struct mesh_region *r, int64_t i, uint32_t what);
+/* @p what (colours, MESH_MAIL_WAKE) for router @p at of a neighbouring region, below 0 or from
+ * n_pes on. */
+void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
 
-static inline int64_t mesh_index(const struct mesh_region *r, const struct mesh_pe *pe)
+static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
 {
-    return pe - r->pe;
+    a->word[at >> 6].routers |= 1ULL << (at & 63);
+    a->chunk[at >> 12] = true;
+}
+static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
+{
+    a->word[at >> 6].pes |= 1ULL << (at & 63);
+    a->chunk[at >> 12] = true;
+}
+static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
+{
+    return &r->active[(uint64_t)cycle % MESH_AHEAD];
+}
+/* A control wavelet stands before a switch of router @p at. */
+static inline void mesh_note_control(struct mesh_region *r, int64_t at)
+{
+    mesh_visit_router(&r->controls, at);
+    r->has_controls = true;
 }
 static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
                                                  const struct mesh_pe *pe, int thread)
 {
-    return &r->thread[thread][mesh_index(r, pe)];
-}
-static inline bool mesh_is_here(const struct mesh_region *r, int64_t i)
-{
-    return i >= r->first && i < r->end;
-}
-static inline struct mesh_active_word *mesh_activate_word(struct mesh_active *a, int64_t word)
-{
-    a->summary[word / 64] |= 1ULL << word % 64;
-    a->any = true;
-    return &a->word[word];
-}
-/* Visit router or PE @p i of this region in the next cycle. */
-static inline void mesh_router_visit(struct mesh_region *r, int64_t i)
-{
-    uint64_t at = (uint64_t)(i - r->first);
-    mesh_activate_word(&r->next, (int64_t)(at / 64))->routers |= 1ULL << at % 64;
-}
-/* A control wavelet stands before a switch of router @p i of this region. */
-static inline void mesh_note_control(struct mesh_region *r, int64_t i)
-{
-    uint64_t at = (uint64_t)(i - r->first);
-    mesh_activate_word(&r->controls, (int64_t)(at / 64))->routers |= 1ULL << at % 64;
-}
-static inline void mesh_pe_wake(struct mesh_region *r, int64_t i)
-{
-    uint64_t at = (uint64_t)(i - r->first);
-    mesh_activate_word(&r->next, (int64_t)(at / 64))->pes |= 1ULL << at % 64;
+    return &r->thread[thread][pe - r->pe];
 }
 /* A PE or an edge does something in this cycle. */
 static inline void mesh_did(struct mesh_region *r)
@@ -385,10 +398,10 @@ enum wsc_err mesh_link(struct mesh *m);
 struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour);
 
 /* router.c */
-enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t i);
-/* Whether a control wavelet is ready to leave through a switch of router @p i; @p later: one stands
- * there at all. */
-bool mesh_router_turns(struct mesh_region *r, int64_t i, bool *later);
+enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at);
+/* Whether a control wavelet is ready to leave through a switch of router @p at; @p later: one
+ * stands there at all. */
+bool mesh_router_turns(struct mesh_region *r, int64_t at, bool *later);
 void mesh_sources_cycle(struct mesh_region *r);
 /* Whether the channel takes a wavelet from @p side (a set of one) in cycle @p now; @p turning:
  * while switches turn (mesh_region_turn), when they are seen as they stood before. */
@@ -401,33 +414,51 @@ static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now,
     uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
     return rx & side && n + left_now < MESH_FIFO;
 }
-static inline int mesh_channel_count(const struct mesh_channel *ch)
+/* Wavelets in a channel whose gate is @p gate. */
+static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gate)
 {
-    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     return (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_acquire) - gate);
 }
+static inline void mesh_channel_put(struct mesh_channel *ch, uint64_t entry)
+{
+    uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
+    ch->entry[tail % MESH_FIFO] = entry;
+    atomic_store_explicit(&ch->tail, (uint8_t)(tail + 1), memory_order_release);
+}
 /* Into the channel of a router of this region. */
-void mesh_channel_push(struct mesh_region *r, int64_t router, struct mesh_channel *ch,
-                       uint64_t entry);
+static inline void mesh_channel_push(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
+                                     uint64_t entry)
+{
+    mesh_channel_put(ch, entry);
+    r->router[at].waiting |= 1U << ch->colour;
+    mesh_visit_router(r->next, at);
+    if (entry & MESH_CONTROL_BIT && ch->extra >= 0) mesh_note_control(r, at);
+}
+
+static inline int64_t mesh_dsd_length(const struct mesh_dsd *d)
+{
+    int64_t n = 1;
+    for (int i = 0; i < d->n_dims; i++)
+        n *= d->len[i];
+    return n;
+}
+
+/* task.c */
+/* The main thread: the running task goes on, or the next one is picked.  *@p busy when there may be
+ * another one in the next cycle. */
+enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy);
 
 /* pe.c */
-enum wsc_err mesh_pe_cycle(struct mesh_region *r, struct mesh_pe *pe);
-
-/* datapath.c */
+enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at);
 /* Begin what @p todo says in the current cycle. */
 void mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *todo);
-/* Both return whether something may follow in the next cycle without being woken. */
-bool mesh_datapath_cycle(struct mesh_region *r, struct mesh_pe *pe);
-/* One wavelet goes up the ramp. */
-bool mesh_ramp_cycle(struct mesh_region *r, struct mesh_pe *pe);
 /* The wavelet at the head of an input queue. */
 uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue);
 
 /* compile.c */
-int64_t mesh_op_length(const struct mesh_op *op);
-/* An operation that has been checked, as a thread runs it. */
-enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, struct mesh_thread *t);
-int64_t mesh_dsd_length(const struct mesh_dsd *d);
+/* An operation of @p n elements that has been checked, as a thread runs it. */
+enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t n,
+                          struct mesh_thread *t);
 void mesh_op_free(struct mesh_region *r, struct mesh_op *op);
 
 /* vector.c */
@@ -460,6 +491,28 @@ extern const struct mesh_code_info mesh_code_info[MESH_N_CODES];
 static inline int mesh_type_bytes(char type)
 {
     return type == 's' ? 4 : 2;
+}
+static inline float mesh_as_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline uint32_t mesh_as_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+/* The exponent moves from one bias to the other by an exact product, which makes numbers of
+ * denormal ones too; what is not finite is put in afterwards.  No branch, so that it vectorizes. */
+static inline float mesh_fp16_to_float(uint16_t bits)
+{
+    const uint32_t magnitude = (bits & 0x7FFFU) << 13, infinity = 0x7C00U << 13;
+    const uint32_t sign = (bits & 0x8000U) << 16;
+    uint32_t result = mesh_as_bits(mesh_as_float(magnitude) * 0x1p112F) | sign;
+    result = magnitude == infinity ? 0x7F800000U | sign : result;
+    return mesh_as_float(magnitude > infinity ? 0x7FC00000U : result);
 }
 
 /* run.c, team.c */

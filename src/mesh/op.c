@@ -79,6 +79,17 @@ static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, c
     return mesh_touch(pe, end);
 }
 
+/* What most operands are: an array of one dimension in memory that was touched before. */
+static inline bool is_in_touched_memory(const struct mesh_pe *pe, const struct mesh_dsd *d,
+                                        char type)
+{
+    const int bytes = mesh_type_bytes(type);
+    if (d->kind != MESH_DSD_MEMORY || d->n_dims != 1 || !d->len[0]) return false;
+    if (d->stride[0] < 0 || d->address < 0 || d->address & 1) return false;
+    int64_t reach = ((int64_t)d->len[0] - 1) * d->stride[0] + 1;
+    return d->address + reach * bytes <= pe->memory_bytes;
+}
+
 static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd *d,
                                  const char *name)
 {
@@ -107,31 +118,68 @@ static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, 
     return WSC_OK;
 }
 
+static enum wsc_err check_operands(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    const struct mesh_code_info *info = &mesh_code_info[op->code];
+    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b, &op->c};
+    const char type[] = {info->type[0], info->type[1], info->type[2], info->type[2]};
+    for (int i = 0; i < 4; i++)
+        if (!is_in_touched_memory(pe, d[i], type[i]))
+            TRY(check_operand(pe, d[i], type[i], info->name));
+    return WSC_OK;
+}
+
+static int64_t op_length(const struct mesh_op *op)
+{
+    if (op->a.n_dims) return mesh_dsd_length(&op->a);
+    if (op->b.n_dims) return mesh_dsd_length(&op->b);
+    return op->dst.n_dims ? mesh_dsd_length(&op->dst) : 1;
+}
+
 static bool fits(const struct mesh_dsd *d, int64_t n)
 {
     if (d->kind == MESH_DSD_NONE || d->kind == MESH_DSD_SCALAR) return true;
     return mesh_dsd_length(d) == n;
 }
 
+enum {
+    NONE = 1 << MESH_DSD_NONE,
+    MEMORY = 1 << MESH_DSD_MEMORY,
+    IN = 1 << MESH_DSD_IN,
+    OUT = 1 << MESH_DSD_OUT,
+    NUMBER = 1 << MESH_DSD_SCALAR
+};
+
+static bool has_kinds(const struct mesh_op *op, int dst, int a, int b)
+{
+    return (1 << op->dst.kind & dst) && (1 << op->a.kind & a) && (1 << op->b.kind & b);
+}
+
+static bool has_number_c(const struct mesh_op *op)
+{
+    return op->c.kind == MESH_DSD_SCALAR ||
+           (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1);
+}
+
+static bool takes_operands(const struct mesh_op *op)
+{
+    const int any = MEMORY | IN | NUMBER;
+    if (op->code == MESH_MAP)
+        return has_kinds(op, MEMORY, MEMORY, NONE | MEMORY) && op->map && op->map_cycles >= 1 &&
+               op->map_cycles <= MESH_MAX_MAP_CYCLES;
+    if (op->a.kind == MESH_DSD_IN && op->b.kind == MESH_DSD_IN) return false;
+    if (!has_kinds(op, MEMORY | OUT, any, mesh_code_info[op->code].type[2] == '-' ? NONE : any))
+        return false;
+    if (op->code == MESH_FMACS || op->code == MESH_FMACH || op->code == MESH_FMACHS)
+        return has_number_c(op);
+    return op->c.kind == MESH_DSD_NONE;
+}
+
 static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *op)
 {
-    const struct mesh_code_info *info = &mesh_code_info[op->code];
-    bool mac = op->code == MESH_FMACS || op->code == MESH_FMACH || op->code == MESH_FMACHS;
-    bool dst = op->dst.kind == MESH_DSD_MEMORY || op->dst.kind == MESH_DSD_OUT;
-    bool a = op->a.kind != MESH_DSD_NONE && op->a.kind != MESH_DSD_OUT;
-    bool b = (info->type[2] == '-') == (op->b.kind == MESH_DSD_NONE) && op->b.kind != MESH_DSD_OUT;
-    bool c = mac ? op->c.kind == MESH_DSD_SCALAR ||
-                       (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1)
-                 : op->c.kind == MESH_DSD_NONE;
-    bool one_in = op->a.kind != MESH_DSD_IN || op->b.kind != MESH_DSD_IN;
-    if (op->code == MESH_MAP) {
-        b = op->b.kind == MESH_DSD_NONE || op->b.kind == MESH_DSD_MEMORY;
-        c = op->map && op->map_cycles >= 1 && op->map_cycles <= MESH_MAX_MAP_CYCLES &&
-            op->dst.kind == MESH_DSD_MEMORY && op->a.kind == MESH_DSD_MEMORY;
-    }
-    if (dst && a && b && c && one_in) return WSC_OK;
+    if (takes_operands(op)) return WSC_OK;
     return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s does not take these operands", pe->x, pe->y,
-                     info->name);
+                     mesh_code_info[op->code].name);
 }
 
 static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op)
@@ -147,23 +195,20 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
     return WSC_OK;
 }
 
-static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
+static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
 {
     if (op->code >= MESH_N_CODES)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no operation %d", pe->x, pe->y,
                          op->code);
-    const struct mesh_code_info *info = &mesh_code_info[op->code];
     TRY(check_ids(pe, op));
-    TRY(check_operand(pe, &op->dst, info->type[0], info->name));
-    TRY(check_operand(pe, &op->a, info->type[1], info->name));
-    TRY(check_operand(pe, &op->b, info->type[2], info->name));
-    TRY(check_operand(pe, &op->c, info->type[2], info->name));
+    TRY(check_operands(pe, op));
     TRY(check_kinds(pe, op));
-    int64_t n = mesh_op_length(op);
-    if (!fits(&op->dst, n) || !fits(&op->a, n) || !fits(&op->b, n))
+    *n = op_length(op);
+    if (!fits(&op->dst, *n) || !fits(&op->a, *n) || !fits(&op->b, *n))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: operands of %lld, %lld and %lld elements",
-                         pe->x, pe->y, info->name, (long long)mesh_dsd_length(&op->dst),
-                         (long long)mesh_dsd_length(&op->a), (long long)mesh_dsd_length(&op->b));
+                         pe->x, pe->y, mesh_code_info[op->code].name,
+                         (long long)mesh_dsd_length(&op->dst), (long long)mesh_dsd_length(&op->a),
+                         (long long)mesh_dsd_length(&op->b));
     return WSC_OK;
 }
 
@@ -187,9 +232,10 @@ static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t
 
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
-    TRY(check_op(pe, op));
+    int64_t n;
+    TRY(check_op(pe, op, &n));
     TRY(check_room(pe));
-    TRY(mesh_compile(pe, op, &pe->todo[pe->n_todo]));
+    TRY(mesh_compile(pe, op, n, &pe->todo[pe->n_todo]));
     pe->n_todo++;
     return WSC_OK;
 }

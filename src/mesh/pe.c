@@ -3,167 +3,252 @@
 
 #include <string.h>
 
-/* ---- tasks ----------------------------------------------------------------------------------- */
+/* What a PE does in a cycle, besides beginning tasks: nothing here is called more often than these
+ * few functions, so they stand together where the compiler sees them. */
 
-static bool is_read(const struct mesh_pe *pe, int queue)
+/* ---- one element of an operation with a fabric operand --------------------------------------- */
+
+uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
-    for (unsigned set = pe->threads; set; set &= set - 1)
-        if (mesh_thread_of(pe->region, pe, __builtin_ctz(set))->in == queue) return true;
-    return false;
+    struct mesh_queue *q = mesh_queue_of(pe, queue);
+    bool was_full = q->n == q->depth;
+    uint32_t value = (uint32_t)mesh_queue_pop(q);
+    if (!q->n) pe->in_used &= (uint8_t) ~(1U << queue);
+    if (was_full) mesh_visit_router(r->next, pe - r->pe);
+    return value;
 }
 
-struct choice {
-    const struct mesh_task_entry *task;
-    int id, queue; /* local task, or the input queue whose wavelet starts it */
-};
-
-static void consider(const struct mesh_pe *pe, struct choice *best, int task, int id, int queue)
+static uint32_t load(const struct mesh_pe *pe, unsigned address, char type)
 {
-    const struct mesh_task_entry *t = &pe->region->m->task[task];
-    if (best->task && best->task->priority >= t->priority) return;
-    *best = (struct choice){t, id, queue};
-}
-
-/* The control task that the wavelet at the head of @p queue asks for. */
-static enum wsc_err consider_control(struct mesh_pe *pe, struct choice *best, int queue,
-                                     uint64_t entry)
-{
-    int id = (int)(entry >> 24 & 63), task = mesh_binding_of(pe)->task[id];
-    if (!task)
-        return WSC_RAISE(WSC_USAGE,
-                         "PE (%d, %d): nobody takes a control wavelet of colour %d: no task %d",
-                         pe->x, pe->y, mesh_queue_of(pe, queue)->colour, id);
-    if (!(pe->blocked >> id & 1U)) consider(pe, best, task - 1, -1, queue);
-    return WSC_OK;
-}
-
-static enum wsc_err consider_queue(struct mesh_pe *pe, struct choice *best, int queue)
-{
-    const struct mesh_queue *q = mesh_queue_of(pe, queue);
-    uint64_t entry = q->entry[q->head];
-    if (mesh_entry_ready(entry) > pe->region->now) return WSC_OK;
-    if (entry & MESH_CONTROL_BIT) return consider_control(pe, best, queue, entry);
-    if (q->link < 0 || (unsigned)pe->data_blocked >> queue & 1U || is_read(pe, queue))
-        return WSC_OK;
-    consider(pe, best, q->link, -1, queue);
-    return WSC_OK;
-}
-
-/* The activated, unblocked task of the highest priority; among equals local tasks by id, then
- * queues by number (an order the documentation leaves open). */
-static enum wsc_err pick_task(struct mesh_pe *pe, struct choice *best)
-{
-    best->task = NULL;
-    for (uint64_t set = pe->activated & ~pe->blocked; set; set &= set - 1) {
-        int id = __builtin_ctzll(set);
-        consider(pe, best, mesh_binding_of(pe)->task[id] - 1, id, -1);
+    uint32_t single;
+    uint16_t half;
+    if (type == 's') {
+        memcpy(&single, pe->memory + address, sizeof single);
+        return single;
     }
-    for (unsigned set = pe->in_used; set; set &= set - 1)
-        TRY(consider_queue(pe, best, __builtin_ctz(set)));
-    return WSC_OK;
+    memcpy(&half, pe->memory + address, sizeof half);
+    return half;
 }
 
-/* What the task issues goes to the region's list first; most of it begins at once. */
-static enum wsc_err run_task(struct mesh_pe *pe, const struct choice *c)
+static void store(struct mesh_pe *pe, unsigned address, char type, uint32_t value)
 {
-    uint32_t data = 0;
-    if (c->queue >= 0)
-        data = mesh_take_wavelet(pe->region, pe, c->queue);
+    uint16_t half = (uint16_t)value;
+    if (type == 's')
+        memcpy(pe->memory + address, &value, sizeof value);
     else
-        pe->activated &= ~(1ULL << c->id);
-    pe->todo = pe->region->todo;
-    pe->n_todo = pe->next_todo = 0;
-    pe->running = true;
-    enum wsc_err rc = c->task->fn(pe, data);
-    pe->running = false;
-    return rc;
+        memcpy(pe->memory + address, &half, sizeof half);
 }
 
-/* The next thing a task has asked for; false when it cannot begin yet. */
-static bool todo_step(struct mesh_pe *pe, const struct mesh_thread *t)
+/* Operand @p i: 1 is a, 2 is b. */
+static uint32_t operand(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                        int i, char type)
 {
-    struct mesh_region *r = pe->region;
-    const uint64_t task = 1ULL << (t->left & 63);
-    const uint8_t queue = (uint8_t)(1U << (t->left & 7));
-    if (t->kind <= MESH_THREADS) {
-        if ((unsigned)pe->threads >> t->kind & 1U) return false;
-        mesh_thread_begin(r, pe, t);
-        return true;
-    }
-    switch ((enum mesh_todo_kind)t->kind) {
-    case MESH_TODO_WAIT:
-        pe->waits_until = (uint32_t)(r->now + t->left);
-        if (r->last < pe->waits_until) r->last = pe->waits_until;
-        break;
-    case MESH_TODO_JOIN:
-        return !((unsigned)pe->threads >> t->left & 1U);
-    case MESH_TODO_ACTIVATE:
-        pe->activated |= task;
-        break;
-    case MESH_TODO_BLOCK:
-        pe->blocked |= task;
-        break;
-    case MESH_TODO_UNBLOCK:
-        pe->blocked &= ~task;
-        break;
-    case MESH_TODO_BLOCK_DATA:
-        pe->data_blocked |= queue;
-        break;
-    case MESH_TODO_UNBLOCK_DATA:
-        pe->data_blocked &= (uint8_t)~queue;
+    switch ((enum mesh_from)(t->from >> 2 * (i - 1) & 3)) {
+    case MESH_FROM_QUEUE:
+        return mesh_take_wavelet(r, pe, t->in);
+    case MESH_FROM_MEMORY:
+        return load(pe, t->at[i], type);
+    case MESH_FROM_NUMBER:
+        return t->number[i - 1];
+    case MESH_FROM_NOTHING:
         break;
     }
+    return 0;
+}
+
+/* The same of an operation that rows do not describe. */
+static uint32_t operand_of(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                           const struct mesh_dsd *d, char type)
+{
+    if (d->kind == MESH_DSD_IN) return mesh_take_wavelet(r, pe, t->in);
+    return mesh_load_operand(pe, d, t->done, type);
+}
+
+static uint32_t result(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    const struct mesh_code_info *info = &mesh_code_info[t->code];
+    uint32_t v[3];
+    v[0] = t->op ? operand_of(r, pe, t, &t->op->a, info->type[1])
+                 : operand(r, pe, t, 1, info->type[1]);
+    if (t->code == MESH_FMOVS || t->code == MESH_FMOVH) return v[0];
+    v[1] = t->op ? operand_of(r, pe, t, &t->op->b, info->type[2])
+                 : operand(r, pe, t, 2, info->type[2]);
+    v[2] = t->flags & MESH_C_IN_MEMORY ? load(pe, t->c, info->type[2]) : t->c;
+    return mesh_alu(r->m->config.half, t->code, v);
+}
+
+/* The same of copies and sums of 32 bits, which are most of what goes over the fabric. */
+static uint32_t simple_result(struct mesh_region *r, struct mesh_pe *pe,
+                              const struct mesh_thread *t)
+{
+    uint32_t a = operand(r, pe, t, 1, 's');
+    if (t->code == MESH_FMOVS) return a;
+    return mesh_as_bits(mesh_as_float(a) + mesh_as_float(operand(r, pe, t, 2, 's')));
+}
+
+/* Where the result goes: an output queue or memory. */
+static void deliver(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                    uint32_t value)
+{
+    if (t->out != MESH_NONE) {
+        uint64_t control = t->flags & MESH_SENDS_CONTROL ? MESH_CONTROL_BIT : 0;
+        mesh_queue_push(mesh_queue_of(pe, MESH_N_IN + t->out),
+                        value | control | mesh_ready_bits(r->now + 1));
+        pe->out_used |= (uint8_t)(1U << t->out);
+    } else if (t->flags & MESH_SIMPLE) {
+        store(pe, t->at[0], 's', value);
+    } else if (t->op) {
+        mesh_store_operand(pe, &t->op->dst, t->done, mesh_code_info[t->code].type[0], value);
+    } else {
+        store(pe, t->at[0], mesh_code_info[t->code].type[0], value);
+    }
+}
+
+static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+{
+    deliver(r, pe, t, t->flags & MESH_SIMPLE ? simple_result(r, pe, t) : result(r, pe, t));
+    if (t->op)
+        t->done++;
+    else
+        mesh_advance(t);
+    t->left--;
+    r->stats.elements++;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+void mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *todo)
+{
+    struct mesh_thread *t = mesh_thread_of(r, pe, todo->kind);
+    bool is_fabric = todo->flags & MESH_FABRIC;
+    *t = *todo;
+    t->ready_at =
+        (uint32_t)(r->now + (is_fabric ? r->m->setup_fabric : mesh_code_info[t->code].setup));
+    pe->threads |= (uint16_t)(1U << t->kind);
+    if (is_fabric) return;
+    mesh_vector(pe, t);
+    t->work = t->left * t->cost * (t->flags & MESH_COLLIDES ? 2 : 1);
+    mesh_op_free(r, t->op);
+    t->op = NULL;
+}
+
+static void finish(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    pe->threads &= (uint16_t) ~(1U << t->kind);
+    if (t->activate) pe->activated |= 1ULL << (t->activate - 1);
+    if (t->unblock) pe->blocked &= ~(1ULL << (t->unblock - 1));
+    mesh_op_free(r, t->op);
+}
+
+static bool can_go(const struct mesh_region *r, const struct mesh_pe *pe,
+                   const struct mesh_thread *t)
+{
+    if (t->in != MESH_NONE) {
+        const struct mesh_queue *q = mesh_queue_of(pe, t->in);
+        uint64_t entry = q->entry[q->head];
+        if (!q->n || entry & MESH_CONTROL_BIT || mesh_entry_ready(entry) > r->now) return false;
+    }
+    if (t->out == MESH_NONE) return true;
+    const struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + t->out);
+    return q->n < q->depth;
+}
+
+static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
+}
+
+static bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                        int *slots)
+{
+    if (t->left) {
+        if (!can_go(r, pe, t)) return false;
+        if (*slots < t->cost) return true; /* the datapath will be free */
+        element(r, pe, t);
+        *slots -= t->cost;
+        took_turn(pe, t);
+        mesh_did(r);
+    }
+    if (!t->left) finish(r, pe, t);
     return true;
 }
 
-static bool main_is_free(const struct mesh_pe *pe)
+static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                        int *slots)
 {
-    return !(pe->threads & 1U) && pe->waits_until <= pe->region->now;
+    int64_t part = t->work < *slots ? t->work : *slots;
+    t->work -= part;
+    *slots -= (int)part;
+    mesh_did(r);
+    if (part) took_turn(pe, t);
+    if (t->work) return false;
+    finish(r, pe, t);
+    return true;
 }
 
-static int todo_size(const struct mesh_pe *pe)
+static bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
 {
-    return mesh_pool_size(pe->n_todo * (int64_t)sizeof *pe->todo);
+    struct mesh_thread *t = mesh_thread_of(r, pe, thread);
+    if (t->ready_at > r->now) return false;
+    return t->flags & MESH_FABRIC ? step_fabric(r, pe, t, slots) : step_memory(r, pe, t, slots);
 }
 
-/* What the running task still has to begin, as far as it can begin now. */
-static void main_todo(struct mesh_pe *pe)
+/* Threads take turns; each moves at most one wavelet, memory operations use what is left.  True
+ * when something may follow in the next cycle without being woken. */
+static bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
-    if (pe->next_todo == pe->n_todo) return;
-    while (pe->next_todo < pe->n_todo && main_is_free(pe) &&
-           todo_step(pe, &pe->todo[pe->next_todo]))
-        pe->next_todo++;
-    if (pe->next_todo == pe->n_todo && pe->todo != pe->region->todo)
-        mesh_pool_give(&pe->region->program, todo_size(pe), pe->todo);
+    int slots = MESH_SLOTS;
+    bool busy = false;
+    if (pe->threads == 1) return step(r, pe, 0, &slots); /* mostly */
+    unsigned before = (1U << pe->turn) - 1U, threads = pe->threads;
+    unsigned set = threads & ~before, rest = threads & before;
+    for (; set | rest; set &= set - 1) {
+        if (!set) {
+            set = rest;
+            rest = 0;
+        }
+        busy |= step(r, pe, __builtin_ctz(set), &slots);
+    }
+    return busy;
 }
 
-/* What could not begin yet moves to memory of the PE's own. */
-static enum wsc_err keep_todo(struct mesh_pe *pe)
+/* ---- ramp ------------------------------------------------------------------------------------ */
+
+enum sending { SENT, NOT_YET, HELD_UP };
+
+/* The first wavelet of an output queue goes to the router if it can.  A switch that turns in this
+ * cycle lets the PE send in the next one. */
+static enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
-    const struct mesh_thread *rest = pe->todo + pe->next_todo;
-    pe->n_todo = (uint8_t)(pe->n_todo - pe->next_todo);
-    pe->next_todo = 0;
-    if (!pe->n_todo) return WSC_OK;
-    pe->todo = mesh_pool_take(&pe->region->program, todo_size(pe));
-    if (!pe->todo) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "what a task has issued");
-    memcpy(pe->todo, rest, pe->n_todo * sizeof *rest);
-    return WSC_OK;
+    struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + queue);
+    uint64_t entry = q->entry[q->head];
+    struct mesh_channel *ch = &r->channel[q->link];
+    if (mesh_entry_ready(entry) > r->now) return NOT_YET;
+    if (!mesh_channel_open(ch, r->now, MESH_RAMP, true)) return HELD_UP;
+    mesh_channel_push(r, pe - r->pe, ch, (entry & MESH_CONTENT_BITS) | r->ready_up);
+    (void)mesh_queue_pop(q);
+    if (!q->n) pe->out_used &= (uint8_t) ~(1U << queue);
+    pe->out_turn = queue + 1 == MESH_N_OUT ? 0 : (uint8_t)(queue + 1);
+    r->stats.wavelets++;
+    return SENT;
 }
 
-/* The main thread: the running task goes on, or the next one is picked.  *@p busy when there may be
- * another one in the next cycle. */
-static enum wsc_err main_cycle(struct mesh_pe *pe, bool *busy)
+/* Output queues take turns; at most one wavelet goes up the ramp.  True as above. */
+static bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
-    struct choice c;
-    main_todo(pe);
-    if (pe->next_todo < pe->n_todo || !main_is_free(pe)) return WSC_OK;
-    TRY(pick_task(pe, &c));
-    if (!c.task) return WSC_OK;
-    TRY(run_task(pe, &c));
-    mesh_did(pe->region);
-    main_todo(pe);
-    *busy = main_is_free(pe);
-    return keep_todo(pe);
+    bool busy = false;
+    unsigned before = (1U << pe->out_turn) - 1U;
+    unsigned set = pe->out_used & ~before, rest = pe->out_used & before;
+    for (; set | rest; set &= set - 1) {
+        if (!set) {
+            set = rest;
+            rest = 0;
+        }
+        enum sending s = send_first(r, pe, __builtin_ctz(set));
+        if (s == SENT) return true;
+        busy |= s == NOT_YET;
+    }
+    return busy;
 }
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
@@ -180,41 +265,47 @@ static uint8_t hears(const struct mesh_region *r, const struct mesh_pe *pe)
     return (uint8_t)set;
 }
 
-static bool wavelet_arrives(const struct mesh_region *r, const struct mesh_pe *pe)
+/* Wavelets that are still on the ramp. */
+static void await_wavelets(struct mesh_region *r, const struct mesh_pe *pe)
 {
     for (unsigned set = pe->in_used & pe->hears; set; set &= set - 1) {
         const struct mesh_queue *q = mesh_queue_of(pe, __builtin_ctz(set));
-        if (mesh_entry_ready(q->entry[q->head]) > r->now) return true;
+        int64_t ready = mesh_entry_ready(q->entry[q->head]);
+        if (ready > r->now) mesh_visit_pe(mesh_active_in(r, ready), pe - r->pe);
     }
-    return false;
 }
 
-/* What was left of a memory operation that ran alone while the PE slept. */
+/* What was done of a memory operation that ran alone while the PE slept. */
 static void settle(struct mesh_region *r, struct mesh_pe *pe)
 {
     int64_t cycles = r->now - ((int64_t)pe->bulk_since - 1);
+    struct mesh_thread *t = mesh_thread_of(r, pe, pe->bulk);
     pe->bulk_since = 0;
     if (cycles <= 0) return;
-    mesh_thread_of(r, pe, pe->bulk)->work -= MESH_SLOTS * cycles;
-    pe->turn = (uint8_t)((pe->bulk + 1) % (MESH_THREADS + 1));
+    if (t->work) took_turn(pe, t);
+    t->work -= MESH_SLOTS * cycles;
+    if (t->work > 0) return;
+    if (r->last < r->now) r->last = r->now; /* it ended in the cycle before */
+    finish(r, pe, t);
 }
 
-/* The one memory operation runs alone from now on, or from the end of its set-up. */
+/* The one memory operation runs alone from now on, or from the end of its set-up.  The next visit
+ * is in the cycle after its last one. */
 static enum wsc_err sleep_in_bulk(struct mesh_region *r, struct mesh_pe *pe)
 {
     const struct mesh_thread *t = mesh_thread_of(r, pe, pe->bulk);
     int64_t first = t->ready_at > r->now ? t->ready_at : r->now + 1;
     int64_t cycles = (t->work + MESH_SLOTS - 1) / MESH_SLOTS;
     pe->bulk_since = (uint32_t)(first + 1);
-    return mesh_timer_add(r, first + (cycles ? cycles - 1 : 0), (int32_t)mesh_index(r, pe));
+    return mesh_timer_add(r, first + (cycles ? cycles : 1), pe - r->pe);
 }
 
 /* Nothing to do in the next cycle but what ends at a known one. */
 static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 {
-    const int32_t index = (int32_t)mesh_index(r, pe);
+    const int64_t at = pe - r->pe;
     int n_running = 0, n_memory = 0;
-    if (pe->waits_until > r->now) TRY(mesh_timer_add(r, pe->waits_until, index));
+    if (pe->waits_until > r->now) TRY(mesh_timer_add(r, pe->waits_until, at));
     for (unsigned set = pe->threads; set; set &= set - 1) {
         int i = __builtin_ctz(set);
         const struct mesh_thread *t = mesh_thread_of(r, pe, i);
@@ -223,27 +314,29 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
         n_running += runs;
         if (runs || (is_memory && !n_running)) pe->bulk = (uint8_t)i;
     }
-    if (n_running > 1) mesh_pe_wake(r, index);
+    if (n_running > 1) mesh_visit_pe(r->next, at);
     if (n_running == 1 || n_memory == 1) TRY(sleep_in_bulk(r, pe));
     for (unsigned set = pe->threads; set; set &= set - 1) {
         const struct mesh_thread *t = mesh_thread_of(r, pe, __builtin_ctz(set));
         bool in_bulk = n_memory == 1 && !(t->flags & MESH_FABRIC);
-        if (t->ready_at > r->now && !in_bulk) TRY(mesh_timer_add(r, t->ready_at, index));
+        if (t->ready_at > r->now && !in_bulk) TRY(mesh_timer_add(r, t->ready_at, at));
     }
     return WSC_OK;
 }
 
-enum wsc_err mesh_pe_cycle(struct mesh_region *r, struct mesh_pe *pe)
+enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
 {
+    struct mesh_pe *pe = &r->pe[at];
     bool busy = false;
     if (pe->bulk_since) settle(r, pe);
-    if (!(pe->threads & 1U)) TRY(main_cycle(pe, &busy));
-    if (pe->threads && mesh_datapath_cycle(r, pe)) busy = true;
-    if (pe->out_used && mesh_ramp_cycle(r, pe)) busy = true;
+    if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
+    if (pe->threads && datapath_cycle(r, pe)) busy = true;
+    if (pe->out_used && ramp_cycle(r, pe)) busy = true;
     pe->hears = hears(r, pe);
-    if (busy || (pe->in_used && wavelet_arrives(r, pe))) {
-        mesh_pe_wake(r, mesh_index(r, pe));
+    if (busy) {
+        mesh_visit_pe(r->next, at);
         return WSC_OK;
     }
+    if (pe->in_used) await_wavelets(r, pe);
     return sleep_until(r, pe);
 }

@@ -10,7 +10,7 @@ enum { NORTHWARD, SOUTHWARD };
 static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
 {
     TRY_NEW(a->word, WSC_MEM_MESH, n_words);
-    TRY_NEW(a->summary, WSC_MEM_MESH, (n_words + 63) / 64);
+    TRY_NEW(a->chunk, WSC_MEM_MESH, (n_words + MESH_CHUNK - 1) / MESH_CHUNK);
     return WSC_OK;
 }
 
@@ -18,17 +18,22 @@ static enum wsc_err region_init(struct mesh *m, int index)
 {
     struct mesh_region *r = &m->region[index];
     const int64_t w = m->config.w, h = m->config.h;
+    const int64_t first = h * index / m->n_regions * w, end = h * (index + 1) / m->n_regions * w;
     r->m = m;
-    r->pe = m->pe;
-    memcpy(r->thread, m->thread, sizeof r->thread);
-    r->first = h * index / m->n_regions * w;
-    r->end = h * (index + 1) / m->n_regions * w;
-    r->n_words = (r->end - r->first + 63) / 64;
-    for (int64_t i = r->first; i < r->end; i++)
-        m->pe[i].region = r;
-    TRY(new_active(&r->active, r->n_words));
-    TRY(new_active(&r->next, r->n_words));
+    r->first = first;
+    r->n_pes = end - first;
+    r->n_words = (r->n_pes + 63) / 64;
+    r->pe = m->pe + first;
+    r->router = m->router + first;
+    for (int i = 0; i <= MESH_THREADS; i++)
+        r->thread[i] = m->thread[i] + first;
+    memcpy(r->step, m->step, sizeof r->step);
+    for (int64_t i = 0; i < r->n_pes; i++)
+        r->pe[i].region = r;
+    for (int i = 0; i < MESH_AHEAD; i++)
+        TRY(new_active(&r->active[i], r->n_words));
     TRY(new_active(&r->controls, r->n_words));
+    TRY_NEW(r->visit, WSC_MEM_MESH, 64 * (r->n_words < MESH_CHUNK ? r->n_words : MESH_CHUNK));
     for (int i = 0; i < 4 && m->n_regions > 1; i++)
         TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
     return WSC_OK;
@@ -51,12 +56,13 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->wheel[i].timer);
     for (int i = 0; i < 4; i++)
         wsc_free(r->mail[i / 2][i % 2].word);
-    wsc_free(r->active.word);
-    wsc_free(r->active.summary);
-    wsc_free(r->next.word);
-    wsc_free(r->next.summary);
+    for (int i = 0; i < MESH_AHEAD; i++) {
+        wsc_free(r->active[i].word);
+        wsc_free(r->active[i].chunk);
+    }
     wsc_free(r->controls.word);
-    wsc_free(r->controls.summary);
+    wsc_free(r->controls.chunk);
+    wsc_free(r->visit);
     wsc_free(r->source);
     wsc_free(r->message);
     mesh_pool_fini(&r->program);
@@ -73,14 +79,13 @@ void mesh_regions_fini(struct mesh *m)
 static void clear_active(struct mesh_active *a, int64_t n_words)
 {
     memset(a->word, 0, (size_t)n_words * sizeof *a->word);
-    memset(a->summary, 0, (size_t)((n_words + 63) / 64) * sizeof *a->summary);
-    a->any = false;
+    memset(a->chunk, 0, (size_t)((n_words + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
 }
 
 void mesh_region_clear(struct mesh_region *r)
 {
-    clear_active(&r->active, r->n_words);
-    clear_active(&r->next, r->n_words);
+    for (int i = 0; i < MESH_AHEAD; i++)
+        clear_active(&r->active[i], r->n_words);
     clear_active(&r->controls, r->n_words);
     for (int i = 0; i < 4; i++) {
         struct mesh_mail *mail = &r->mail[i / 2][i % 2];
@@ -91,6 +96,7 @@ void mesh_region_clear(struct mesh_region *r)
         r->wheel[i].n = 0;
     r->n_timers = r->now = r->last = 0;
     r->colour_turn = r->n_sources = 0;
+    r->has_controls = false;
     r->stats = (struct mesh_stats){0};
     r->rc = WSC_OK;
     wsc_free(r->message);
@@ -100,26 +106,26 @@ void mesh_region_clear(struct mesh_region *r)
 
 /* ---- mail ------------------------------------------------------------------------------------ */
 
-void mesh_send_mail(struct mesh_region *r, int64_t i, uint32_t what)
+void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
 {
-    bool north = i < r->first;
+    bool north = at < 0;
     struct mesh_mail *mail = &r->mail[r->m->parity][north ? NORTHWARD : SOUTHWARD];
-    mail->word[north ? i - (r->first - r->m->config.w) : i - r->end] |= what;
+    mail->word[north ? at + r->m->config.w : at - r->n_pes] |= what;
     mail->any = true;
-    mail->control |= what & MESH_MAIL_CONTROL;
+    mail->control = mail->control || what & MESH_MAIL_CONTROL;
 }
 
-/* What @p from has sent in the cycle before to the PEs from @p first on. */
+/* What @p from has sent in the cycle before to the routers from @p first on. */
 static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first)
 {
     if (!from->any) return;
     for (int64_t x = 0; x < r->m->config.w; x++) {
-        uint64_t at = (uint64_t)(first + x - r->first);
-        if (!from->word[x]) continue;
-        r->m->router[first + x].waiting |= from->word[x] & ((1U << MESH_COLOURS) - 1U);
-        if (from->word[x] & MESH_MAIL_CONTROL) mesh_note_control(r, first + x);
-        mesh_activate_word(&r->active, (int64_t)(at / 64))->routers |= 1ULL << at % 64;
+        const uint32_t mail = from->word[x];
+        if (!mail) continue;
         from->word[x] = 0;
+        r->router[first + x].waiting |= mail & ((1U << MESH_COLOURS) - 1U);
+        mesh_visit_router(mesh_active_in(r, r->now), first + x);
+        if (mail & MESH_MAIL_CONTROL) mesh_note_control(r, first + x);
     }
     from->any = from->control = false;
 }
@@ -129,15 +135,16 @@ void mesh_take_mail(struct mesh_region *r)
     struct mesh *m = r->m;
     int before = m->parity ^ 1;
     int64_t index = r - m->region;
-    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], r->first);
-    if (index + 1 < m->n_regions) take_from(r, &r[1].mail[before][NORTHWARD], r->end - m->config.w);
+    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], 0);
+    if (index + 1 < m->n_regions)
+        take_from(r, &r[1].mail[before][NORTHWARD], r->n_pes - m->config.w);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int32_t pe)
+enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at)
 {
-    struct mesh_bucket *b = &r->wheel[cycle % MESH_WHEEL];
+    struct mesh_bucket *b = &r->wheel[(uint64_t)cycle % MESH_WHEEL];
     if (b->n == b->capacity) {
         int capacity = b->capacity ? 2 * b->capacity : 16;
         void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
@@ -145,7 +152,7 @@ enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int32_t pe)
         b->timer = timer;
         b->capacity = capacity;
     }
-    b->timer[b->n++] = (struct mesh_timer){cycle, pe};
+    b->timer[b->n++] = (struct mesh_timer){(uint32_t)cycle, (int32_t)at};
     r->n_timers++;
     return WSC_OK;
 }
@@ -157,11 +164,10 @@ void mesh_fire_timers(struct mesh_region *r)
     int kept = 0;
     for (int i = 0; i < b->n; i++) {
         struct mesh_timer t = b->timer[i];
-        uint64_t at = (uint64_t)(t.pe - r->first);
         if (t.cycle > r->now)
             b->timer[kept++] = t;
         else
-            mesh_activate_word(&r->active, (int64_t)(at / 64))->pes |= 1ULL << at % 64;
+            mesh_visit_pe(mesh_active_in(r, r->now), t.at);
     }
     r->n_timers -= b->n - kept;
     b->n = kept;

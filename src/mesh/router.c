@@ -8,44 +8,31 @@ static const uint32_t not_for_pe = 1U << 31;
 enum outcome { GOES, WAITS_FOR_LINK, BLOCKED, LOST };
 
 /* A router in its cycle. */
-struct visit {
+struct passage {
     struct mesh_region *r;
-    struct mesh *m;
     struct mesh_router *router;
-    int64_t i;
+    int64_t at;
     unsigned used; /* set of outputs */
     bool again;    /* something may move in the next cycle without being woken */
 };
 
-static void put(struct mesh_channel *ch, uint64_t entry)
+static bool is_here(const struct mesh_region *r, int64_t at)
 {
-    uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
-    ch->entry[tail % MESH_FIFO] = entry;
-    atomic_store_explicit(&ch->tail, (uint8_t)(tail + 1), memory_order_release);
+    return (uint64_t)at < (uint64_t)r->n_pes;
 }
 
-void mesh_channel_push(struct mesh_region *r, int64_t router, struct mesh_channel *ch,
-                       uint64_t entry)
+/* Whoever may send from side @p d from now on: the PE or a neighbour. */
+static void wake_sender(const struct passage *p, int d)
 {
-    put(ch, entry);
-    r->m->router[router].waiting |= 1U << ch->colour;
-    mesh_router_visit(r, router);
-    if (entry & MESH_CONTROL_BIT && ch->extra >= 0) mesh_note_control(r, router);
-}
-
-/* Whoever may send into channel @p ch from now on: the PE or a neighbour. */
-static void wake_sender(const struct visit *v, const struct mesh_channel *ch)
-{
-    int d = mesh_direction((int)mesh_gate_rx(ch->gate));
-    int64_t sender = v->i + v->m->step[d];
+    int64_t sender = p->at + p->r->step[d];
     if (d == 0)
-        mesh_pe_wake(v->r, v->i);
-    else if (!(v->router->neighbours >> d & 1U))
+        mesh_visit_pe(p->r->next, p->at);
+    else if (!(p->router->neighbours >> d & 1U))
         return; /* edge sources look by themselves */
-    else if (mesh_is_here(v->r, sender))
-        mesh_router_visit(v->r, sender);
+    else if (is_here(p->r, sender))
+        mesh_visit_router(p->r->next, sender);
     else
-        mesh_send_mail(v->r, sender, MESH_MAIL_WAKE);
+        mesh_send_mail(p->r, sender, MESH_MAIL_WAKE);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -89,55 +76,52 @@ static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, ui
 
 /* ---- one wavelet ----------------------------------------------------------------------------- */
 
-static enum outcome check_ramp(const struct visit *v, const struct mesh_channel *ch, uint64_t entry)
+static enum outcome check_ramp(const struct passage *p, const struct mesh_channel *ch, bool kept)
 {
-    if (kept_from_pe(v->m, ch, entry)) return GOES;
+    if (kept) return GOES;
     if (ch->queue == MESH_NONE) return LOST;
-    if (v->used & MESH_RAMP) return WAITS_FOR_LINK;
-    const struct mesh_queue *q = mesh_queue_of(&v->m->pe[v->i], ch->queue);
+    if (p->used & MESH_RAMP) return WAITS_FOR_LINK;
+    const struct mesh_queue *q = mesh_queue_of(&p->r->pe[p->at], ch->queue);
     return q->n < q->depth ? GOES : BLOCKED;
 }
 
-static enum outcome check_side(const struct visit *v, const struct mesh_channel *ch, int d)
+static enum outcome check_side(const struct passage *p, const struct mesh_channel *ch, int d)
 {
     int32_t to = ch->to[d - 1];
-    if (v->used >> d & 1U) return WAITS_FOR_LINK;
+    if (p->used >> d & 1U) return WAITS_FOR_LINK;
     if (to < MESH_OFF_FABRIC) return GOES;
     if (to == MESH_OFF_FABRIC) return LOST;
     bool open =
-        mesh_channel_open(&v->m->channel[to], v->r->now, 1U << mesh_opposite[d], v->r->turning);
+        mesh_channel_open(&p->r->channel[to], p->r->now, 1U << mesh_opposite[d], p->r->turning);
     return open ? GOES : BLOCKED;
 }
 
-/* All outputs take the wavelet in the same cycle, or none does. */
-static enum outcome check_outputs(const struct visit *v, const struct mesh_channel *ch,
-                                  uint64_t entry, int *lost)
+/* All outputs take the wavelet in the same cycle, or none does.  @p kept: from the PE. */
+static enum outcome check_outputs(const struct passage *p, const struct mesh_channel *ch, bool kept,
+                                  int *lost)
 {
     enum outcome worst = GOES;
     for (unsigned set = ch->tx; set; set &= set - 1) {
         int d = mesh_direction((int)set);
-        enum outcome o = d ? check_side(v, ch, d) : check_ramp(v, ch, entry);
+        enum outcome o = d ? check_side(p, ch, d) : check_ramp(p, ch, kept);
         if (o == LOST) *lost = d;
         if (o > worst) worst = o;
     }
     return worst;
 }
 
-static void to_ramp(struct visit *v, const struct mesh_channel *ch, uint64_t entry)
+static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t entry)
 {
-    if (kept_from_pe(v->m, ch, entry)) return;
-    struct mesh_pe *pe = &v->m->pe[v->i];
-    mesh_queue_push(
-        mesh_queue_of(pe, ch->queue),
-        mesh_entry((uint32_t)entry, v->r->now + v->m->ramp_down, entry & MESH_CONTROL_BIT));
+    struct mesh_pe *pe = &p->r->pe[p->at];
+    mesh_queue_push(mesh_queue_of(pe, ch->queue), (entry & MESH_CONTENT_BITS) | p->r->ready_down);
     pe->in_used |= (uint8_t)(1U << ch->queue);
-    v->used |= MESH_RAMP;
-    if ((unsigned)pe->hears >> ch->queue & 1U) mesh_pe_wake(v->r, v->i);
+    p->used |= MESH_RAMP;
+    if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(p->r->arrival, p->at);
 }
 
-static enum wsc_err to_sink(struct visit *v, const struct mesh_sink *s, uint64_t entry)
+static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64_t entry)
 {
-    mesh_did(v->r);
+    mesh_did(p->r);
     if (entry & MESH_CONTROL_BIT) return WSC_OK;
     if (s->output->n == s->output->capacity)
         return WSC_RAISE(WSC_CAPACITY,
@@ -149,21 +133,22 @@ static enum wsc_err to_sink(struct visit *v, const struct mesh_sink *s, uint64_t
     return WSC_OK;
 }
 
-static enum wsc_err to_side(struct visit *v, const struct mesh_channel *ch, int d, uint64_t entry)
+static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, int d, uint64_t entry)
 {
     int32_t to = ch->to[d - 1];
-    int64_t next = v->i + v->m->step[d];
-    v->used |= 1U << d;
-    v->r->stats.wavelet_hops++;
-    if (to < MESH_OFF_FABRIC) return to_sink(v, &v->m->sink[MESH_OFF_FABRIC - 1 - to], entry);
-    entry = mesh_entry((uint32_t)entry, v->r->now + v->m->hop, entry & MESH_CONTROL_BIT);
-    if (mesh_is_here(v->r, next)) {
-        mesh_channel_push(v->r, next, &v->m->channel[to], entry);
+    int64_t next = p->at + p->r->step[d];
+    p->used |= 1U << d;
+    p->r->stats.wavelet_hops++;
+    if (to < MESH_OFF_FABRIC) return to_sink(p, &p->r->m->sink[MESH_OFF_FABRIC - 1 - to], entry);
+    struct mesh_channel *target = &p->r->channel[to];
+    entry = (entry & MESH_CONTENT_BITS) | p->r->ready_hop;
+    if (is_here(p->r, next)) {
+        mesh_channel_push(p->r, next, target, entry);
         return WSC_OK;
     }
-    bool turns = entry & MESH_CONTROL_BIT && v->m->channel[to].extra >= 0;
-    put(&v->m->channel[to], entry);
-    mesh_send_mail(v->r, next, 1U << ch->colour | (turns ? (uint32_t)MESH_MAIL_CONTROL : 0));
+    bool turns = entry & MESH_CONTROL_BIT && target->extra >= 0;
+    mesh_channel_put(target, entry);
+    mesh_send_mail(p->r, next, 1U << ch->colour | (turns ? (uint32_t)MESH_MAIL_CONTROL : 0));
     return WSC_OK;
 }
 
@@ -201,38 +186,37 @@ static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 }
 
 /* The wavelet at the head is gone, and the switch may stand in another position. */
-static void pop(struct visit *v, struct mesh_channel *ch, bool moved)
+static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool moved)
 {
-    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     unsigned before = mesh_gate_rx(gate), rx = before;
-    int n = mesh_channel_count(ch);
+    int n = mesh_channel_count(ch, gate);
     if (moved) {
-        const struct mesh_switch *s = &v->m->extra[ch->extra];
+        const struct mesh_switch *s = &p->r->m->extra[ch->extra];
         rx = s->pos[s->at].rx;
         ch->tx = s->pos[s->at].tx;
     }
-    atomic_store_explicit(&ch->gate,
-                          mesh_gate(v->r->now + 1, before, rx, (unsigned)(gate & 255) + 1),
-                          memory_order_relaxed);
-    if (n == 1) v->router->waiting &= ~(1U << ch->colour);
-    if (moved || n == MESH_FIFO) wake_sender(v, ch);
+    gate = mesh_gate(p->r->now + 1, before, rx, (unsigned)gate + 1);
+    atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
+    if (n == 1) p->router->waiting &= ~(1U << ch->colour);
+    if (moved || n == MESH_FIFO) wake_sender(p, mesh_direction((int)rx));
 }
 
-static enum wsc_err leave(struct visit *v, struct mesh_channel *ch, uint64_t entry)
+static enum wsc_err leave(struct passage *p, struct mesh_channel *ch, uint64_t entry, bool kept)
 {
+    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     unsigned set = ch->tx;
     bool moved = false;
-    if (set & MESH_RAMP) to_ramp(v, ch, entry); /* the filter counts after its decision */
-    if (ch->extra >= 0) moved = execute(v->m, ch, &entry);
-    for (set &= ~1U; set; set &= set - 1)
-        TRY(to_side(v, ch, mesh_direction((int)set), entry));
-    pop(v, ch, moved);
+    if (set & MESH_RAMP && !kept) to_ramp(p, ch, entry);
+    if (ch->extra >= 0) moved = execute(p->r->m, ch, &entry);
+    for (set &= ~(unsigned)MESH_RAMP; set; set &= set - 1)
+        TRY(to_side(p, ch, mesh_direction((int)set), entry));
+    pop(p, ch, gate, moved);
     return WSC_OK;
 }
 
-static enum wsc_err raise_lost(const struct visit *v, const struct mesh_channel *ch, int d)
+static enum wsc_err raise_lost(const struct passage *p, const struct mesh_channel *ch, int d)
 {
-    const struct mesh_pe *pe = &v->m->pe[v->i];
+    const struct mesh_pe *pe = &p->r->pe[p->at];
     if (d == 0)
         return WSC_RAISE(WSC_USAGE,
                          "PE (%d, %d): nobody takes a wavelet of colour %d: no input queue", pe->x,
@@ -244,51 +228,61 @@ static enum wsc_err raise_lost(const struct visit *v, const struct mesh_channel 
 }
 
 /* One colour at one router. */
-static enum wsc_err channel_cycle(struct visit *v, struct mesh_channel *ch)
+static enum wsc_err channel_cycle(struct passage *p, struct mesh_channel *ch)
 {
-    int n = mesh_channel_count(ch);
-    uint64_t entry = ch->entry[atomic_load_explicit(&ch->gate, memory_order_relaxed) % MESH_FIFO];
-    int lost = 0;
-    if (mesh_entry_ready(entry) > v->r->now) {
-        v->again = true;
+    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    int n = mesh_channel_count(ch, gate), lost = 0;
+    uint64_t entry = ch->entry[gate % MESH_FIFO];
+    if (mesh_entry_ready(entry) > p->r->now) {
+        p->again = true;
         return WSC_OK;
     }
-    enum outcome o = check_outputs(v, ch, entry, &lost);
-    if (o == LOST) return raise_lost(v, ch, lost);
-    v->again |= o == WAITS_FOR_LINK || (o == GOES && n > 1);
-    return o == GOES ? leave(v, ch, entry) : WSC_OK;
+    bool is_plain = !(entry & MESH_CONTROL_BIT) && ch->extra < 0;
+    bool kept = !is_plain && kept_from_pe(p->r->m, ch, entry);
+    enum outcome o = check_outputs(p, ch, kept, &lost);
+    if (o == GOES) {
+        p->again = p->again || n > 1;
+        return leave(p, ch, entry, kept);
+    }
+    if (o == LOST) return raise_lost(p, ch, lost);
+    p->again = p->again || o == WAITS_FOR_LINK;
+    return WSC_OK;
 }
 
-bool mesh_router_turns(struct mesh_region *r, int64_t i, bool *later)
+bool mesh_router_turns(struct mesh_region *r, int64_t at, bool *later)
 {
+    const struct mesh_router *router = &r->router[at];
     bool now = false;
     *later = false;
-    for (unsigned set = r->m->router[i].waiting; set; set &= set - 1) {
-        const struct mesh_channel *ch = mesh_channel_of(r->m, i, mesh_direction((int)set));
+    for (unsigned set = router->waiting; set; set &= set - 1) {
+        int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
+        const struct mesh_channel *ch = &r->channel[router->first + slot];
         if (ch->extra < 0 || r->m->extra[ch->extra].n < 2) continue;
-        unsigned head = atomic_load_explicit(&ch->gate, memory_order_relaxed) & 255;
-        uint64_t first = ch->entry[head % MESH_FIFO];
-        for (int k = mesh_channel_count(ch) - 1; k >= 0; k--)
-            *later |= (ch->entry[(head + (unsigned)k) % MESH_FIFO] & MESH_CONTROL_BIT) != 0;
-        now |= first & MESH_CONTROL_BIT && mesh_entry_ready(first) <= r->now;
+        uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+        uint64_t first = ch->entry[gate % MESH_FIFO];
+        for (int k = mesh_channel_count(ch, gate) - 1; k >= 0; k--)
+            if (ch->entry[(gate + (unsigned)k) % MESH_FIFO] & MESH_CONTROL_BIT) *later = true;
+        if (first & MESH_CONTROL_BIT && mesh_entry_ready(first) <= r->now) now = true;
     }
     return now;
 }
 
 /* Colours take turns: the first one to choose changes every cycle. */
-enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t i)
+enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
 {
-    struct mesh *m = r->m;
-    struct visit v = {.r = r, .m = m, .router = &m->router[i], .i = i};
-    uint32_t turn = ~0U << r->colour_turn;
-    uint32_t set = v.router->waiting & turn, rest = v.router->waiting & ~turn;
-    for (int half = 0; half < 2; half++, set = rest)
-        for (; set; set &= set - 1) {
-            int c = mesh_direction((int)set);
-            int slot = __builtin_popcount(v.router->colours & ((1U << c) - 1U));
-            TRY(channel_cycle(&v, &m->channel[v.router->first + slot]));
+    struct mesh_router *router = &r->router[at];
+    struct passage p = {.r = r, .router = router, .at = at};
+    uint32_t before = (1U << r->colour_turn) - 1U;
+    uint32_t set = router->waiting & ~before, rest = router->waiting & before;
+    for (; set | rest; set &= set - 1) {
+        if (!set) {
+            set = rest;
+            rest = 0;
         }
-    if (v.again) mesh_router_visit(r, i);
+        int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
+        TRY(channel_cycle(&p, &r->channel[router->first + slot]));
+    }
+    if (p.again) mesh_visit_router(r->next, at);
     return WSC_OK;
 }
 
@@ -297,12 +291,12 @@ enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t i)
 static void source_cycle(struct mesh_region *r, struct mesh_source *s)
 {
     uint32_t stamp = (uint32_t)(r->now + 1);
-    struct mesh_channel *ch = &r->m->channel[s->channel];
+    struct mesh_channel *ch = &r->channel[s->channel];
     uint32_t *used = &r->m->source[s->link].used;
     if (s->next == s->n || *used == stamp || !mesh_channel_open(ch, r->now, s->side, false)) return;
     const struct mesh_wavelet *w = &s->wavelet[s->next++];
-    mesh_channel_push(r, s->router, ch,
-                      mesh_entry(w->data, r->now + r->m->hop, w->control ? MESH_CONTROL_BIT : 0));
+    uint64_t content = w->data | (w->control ? MESH_CONTROL_BIT : 0);
+    mesh_channel_push(r, s->router - r->first, ch, content | r->ready_hop);
     *used = stamp;
     r->stats.wavelets++;
     r->stats.wavelet_hops++;

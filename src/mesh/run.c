@@ -1,65 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mesh_impl.h"
 
-/* ---- one cycle ------------------------------------------------------------------------------- */
+/* ---- switches -------------------------------------------------------------------------------- */
 
 /* A switch turns when a control wavelet has passed, and who may send next sees it in the same
  * cycle.  So that neither the order of the visits nor the direction matters, routers where that may
  * happen come first, and see each other as they stood before. */
-static enum wsc_err turn_word(struct mesh_region *r, int64_t word)
+static enum wsc_err turn_word(struct mesh_region *r, int64_t word, bool *left)
 {
-    uint64_t *controls = &r->controls.word[word].routers, *now = &r->active.word[word].routers;
+    uint64_t *controls = &r->controls.word[word].routers;
+    uint64_t *now = &mesh_active_in(r, r->now)->word[word].routers;
     for (uint64_t set = *controls; set; set &= set - 1) {
         const uint64_t bit = set & -set;
-        int64_t i = r->first + word * 64 + __builtin_ctzll(set);
+        int64_t at = word * 64 + __builtin_ctzll(set);
         bool stays;
-        bool turns = mesh_router_turns(r, i, &stays) && *now & bit;
+        bool turns = mesh_router_turns(r, at, &stays) && *now & bit;
         if (!stays) *controls &= ~bit;
         if (!turns) continue;
         *now &= ~bit;
-        TRY(mesh_router_cycle(r, i));
+        TRY(mesh_router_cycle(r, at));
     }
-    if (!*controls) r->controls.summary[word / 64] &= ~(1ULL << word % 64);
+    *left = *left || *controls;
     return WSC_OK;
 }
 
+static enum wsc_err turn_chunk(struct mesh_region *r, int64_t chunk)
+{
+    const int64_t first = chunk * MESH_CHUNK;
+    bool left = false;
+    for (int64_t i = first; i < first + MESH_CHUNK && i < r->n_words; i++)
+        TRY(turn_word(r, i, &left));
+    r->controls.chunk[chunk] = left;
+    return WSC_OK;
+}
+
+/* A switch turns when a control wavelet has passed, and routers that look at it in the same cycle
+ * see it as it stands then.  So that the order of the visits does not matter, routers where that
+ * may happen come first, and see each other as they stood before. */
 enum wsc_err mesh_region_turn(struct mesh_region *r)
 {
     enum wsc_err rc = WSC_OK;
-    uint64_t left = 0;
+    bool left = false;
     r->turning = true;
-    for (int64_t i = 0; i < (r->n_words + 63) / 64 && !rc; i++) {
-        for (uint64_t words = r->controls.summary[i]; words && !rc; words &= words - 1)
-            rc = turn_word(r, i * 64 + __builtin_ctzll(words));
-        left |= r->controls.summary[i];
+    for (int64_t i = 0; i * MESH_CHUNK < r->n_words && !rc; i++) {
+        if (r->controls.chunk[i]) rc = turn_chunk(r, i);
+        left = left || r->controls.chunk[i];
     }
-    r->controls.any = left;
+    r->has_controls = left;
     r->turning = false;
     return rc;
 }
 
+/* ---- visits ---------------------------------------------------------------------------------- */
+
+/* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
+ * they are fetched ahead in three steps, each by what the one before has brought. */
+enum { FIRST_AHEAD = 12, SECOND_AHEAD = 8, THIRD_AHEAD = 4 };
+
+static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
+{
+    __builtin_prefetch(&r->pe[v->at]);
+    if (v->router) __builtin_prefetch(&r->router[v->at]);
+    if (v->pe) __builtin_prefetch(&r->thread[0][v->at]);
+}
+
+static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v)
+{
+    const struct mesh_pe *pe = &r->pe[v->at];
+    const struct mesh_channel *ch = &r->channel[r->router[v->at].first];
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(pe->queue + i);
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(ch + i);
+    if (v->pe && pe->threads > 1)
+        __builtin_prefetch(&r->thread[__builtin_ctz(pe->threads & ~1U)][v->at]);
+}
+
+static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
+{
+    const struct mesh_pe *pe = &r->pe[v->at];
+    if (v->pe && pe->threads)
+        __builtin_prefetch(pe->memory + r->thread[__builtin_ctz(pe->threads)][v->at].at[1]);
+}
+
+/* Takes the places of a chunk; @return how many. */
+static int list_visits(struct mesh_region *r, struct mesh_active *active, int64_t chunk)
+{
+    const int64_t first = chunk * MESH_CHUNK;
+    struct mesh_visit *v = r->visit;
+    active->chunk[chunk] = false;
+    for (int64_t i = first; i < first + MESH_CHUNK && i < r->n_words; i++) {
+        struct mesh_active_word now = active->word[i];
+        active->word[i] = (struct mesh_active_word){0, 0};
+        for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
+            int bit = __builtin_ctzll(set);
+            *v++ = (struct mesh_visit){.at = (int32_t)(i * 64 + bit),
+                                       .router = now.routers >> bit & 1,
+                                       .pe = now.pes >> bit & 1};
+        }
+    }
+    return (int)(v - r->visit);
+}
+
 /* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
  * what they share is in the caches. */
-static enum wsc_err visit_word(struct mesh_region *r, int64_t word)
+static enum wsc_err visit(struct mesh_region *r, int n)
 {
-    struct mesh_active_word now = r->active.word[word];
-    r->active.word[word] = (struct mesh_active_word){0, 0};
-    for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
-        int64_t i = r->first + word * 64 + __builtin_ctzll(set);
-        if (now.routers & set & -set) TRY(mesh_router_cycle(r, i));
-        if (now.pes & set & -set) TRY(mesh_pe_cycle(r, &r->m->pe[i]));
+    const struct mesh_visit *v = r->visit;
+    for (int k = 0; k < n; k++, v++) {
+        if (k + FIRST_AHEAD < n) fetch_first(r, v + FIRST_AHEAD);
+        if (k + SECOND_AHEAD < n) fetch_second(r, v + SECOND_AHEAD);
+        if (k + THIRD_AHEAD < n) fetch_third(r, v + THIRD_AHEAD);
+        if (v->router) TRY(mesh_router_cycle(r, v->at));
+        if (v->pe) TRY(mesh_pe_cycle(r, v->at));
     }
     return WSC_OK;
 }
 
 enum wsc_err mesh_region_move(struct mesh_region *r)
 {
-    for (int64_t i = 0; i < (r->n_words + 63) / 64; i++) {
-        uint64_t words = r->active.summary[i];
-        r->active.summary[i] = 0;
-        for (; words; words &= words - 1)
-            TRY(visit_word(r, i * 64 + __builtin_ctzll(words)));
-    }
+    struct mesh_active *active = mesh_active_in(r, r->now);
+    for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
+        if (active->chunk[i]) TRY(visit(r, list_visits(r, active, i)));
     return WSC_OK;
 }
 
@@ -83,13 +145,20 @@ static bool source_can_send(const struct mesh *m)
     return false;
 }
 
+static bool is_active(const struct mesh_region *r)
+{
+    bool any = r->mail[r->m->parity][0].any || r->mail[r->m->parity][1].any;
+    for (int k = 0; k < MESH_AHEAD; k++)
+        for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
+            any = any || r->active[k].chunk[i];
+    return any;
+}
+
 static bool somebody_is_active(const struct mesh *m)
 {
     bool any = false;
-    for (int i = 0; i < m->n_regions; i++) {
-        const struct mesh_region *r = &m->region[i];
-        any = any || r->next.any || r->mail[m->parity][0].any || r->mail[m->parity][1].any;
-    }
+    for (int i = 0; i < m->n_regions && !any; i++)
+        any = is_active(&m->region[i]);
     return any;
 }
 
@@ -99,23 +168,28 @@ static bool some_switch_may_turn(const struct mesh *m)
     for (int i = 0; i < m->n_regions; i++) {
         const struct mesh_region *r = &m->region[i];
         const struct mesh_mail *mail = r->mail[m->parity];
-        any = any || r->controls.any || mail[0].control || mail[1].control;
+        any = any || r->has_controls || mail[0].control || mail[1].control;
     }
     return any;
+}
+
+static void region_at(struct mesh_region *r, int64_t now)
+{
+    const struct mesh *m = r->m;
+    r->now = now;
+    r->next = mesh_active_in(r, now + 1);
+    r->arrival = mesh_active_in(r, now + m->ramp_down);
+    r->ready_hop = mesh_ready_bits(now + m->hop);
+    r->ready_down = mesh_ready_bits(now + m->ramp_down);
+    r->ready_up = mesh_ready_bits(now + m->ramp_up);
+    r->colour_turn = (int)(now % MESH_COLOURS);
 }
 
 static void begin_cycle(struct mesh *m, int64_t now)
 {
     m->turns = some_switch_may_turn(m);
-    for (int i = 0; i < m->n_regions; i++) {
-        struct mesh_region *r = &m->region[i];
-        struct mesh_active was = r->active;
-        r->active = r->next;
-        r->next = was;
-        r->next.any = false;
-        r->now = now;
-        r->colour_turn = (int)(now % MESH_COLOURS);
-    }
+    for (int i = 0; i < m->n_regions; i++)
+        region_at(&m->region[i], now);
     m->parity ^= 1;
     m->expired = now >= m->config.max_cycles;
 }
@@ -145,14 +219,21 @@ bool mesh_next_cycle(struct mesh *m)
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
+static void start_region(struct mesh_region *r)
+{
+    r->channel = r->m->channel;
+    for (int64_t at = 0; at < r->n_pes; at++)
+        if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
+}
+
 static enum wsc_err start(struct mesh *m)
 {
     if (m->linked)
         return WSC_RAISE(WSC_USAGE,
                          "mesh: a program runs once; mesh_clear makes room for the next");
     TRY(mesh_link(m));
-    for (int64_t i = 0; i < m->n_pes; i++)
-        if (m->pe[i].activated) mesh_pe_wake(m->pe[i].region, i);
+    for (int i = 0; i < m->n_regions; i++)
+        start_region(&m->region[i]);
     begin_cycle(m, 0);
     return WSC_OK;
 }

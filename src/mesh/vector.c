@@ -32,20 +32,6 @@ void mesh_store_operand(struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i,
     memcpy(pe->memory + address_of(d, i, bytes), &value, (size_t)bytes);
 }
 
-static float as_float(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint32_t as_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
 static uint32_t number_c(const struct mesh_pe *pe, const struct mesh_thread *t)
 {
     const char type = mesh_code_info[t->code].type[2];
@@ -62,8 +48,9 @@ static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
     for (int64_t i = 0; i < t->left; i++) {
         const uint32_t v[3] = {mesh_load_operand(pe, &op->a, i, type[1]),
                                mesh_load_operand(pe, &op->b, i, type[2]), c};
-        uint32_t value = op->code == MESH_MAP ? as_bits(op->map(as_float(v[0]), as_float(v[1])))
-                                              : mesh_alu(pe->region->m->config.half, op->code, v);
+        uint32_t value = op->code == MESH_MAP
+                             ? mesh_as_bits(op->map(mesh_as_float(v[0]), mesh_as_float(v[1])))
+                             : mesh_alu(pe->region->m->config.half, op->code, v);
         mesh_store_operand(pe, &op->dst, i, type[0], value);
     }
 }
@@ -115,6 +102,12 @@ static void put_float(uint8_t *p, int64_t i, float value)
 
 /* Elements one after the other, as the machine does: operands may overlap.  In place the compiler
  * sees that they do not, and uses vectors. */
+static void copy_floats(uint8_t *dst, const uint8_t *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        put_float(dst, i, float_at(a, i));
+}
+
 static void add_floats(uint8_t *dst, const uint8_t *a, const uint8_t *b, int64_t n)
 {
     if (dst == a)
@@ -135,13 +128,29 @@ static void mac_floats(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c
             put_float(dst, i, __builtin_fmaf(float_at(b, i), c, float_at(a, i)));
 }
 
-static void mac_halves(enum mesh_half half, uint8_t *dst, const uint8_t *a, const uint8_t *b,
-                       float c, int64_t n)
+static uint16_t half_at(const uint8_t *p, int64_t i)
+{
+    uint16_t bits;
+    memcpy(&bits, p + 2 * i, sizeof bits);
+    return bits;
+}
+
+static void mac_fp16(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
+{
+    if (dst == a)
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i,
+                      __builtin_fmaf(mesh_fp16_to_float(half_at(b, i)), c, float_at(dst, i)));
+    else
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i, __builtin_fmaf(mesh_fp16_to_float(half_at(b, i)), c, float_at(a, i)));
+}
+
+static void mac_bf16(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint16_t bits;
-        memcpy(&bits, b + 2 * i, sizeof bits);
-        put_float(dst, i, __builtin_fmaf(mesh_half_to_float(half, bits), c, float_at(a, i)));
+        float x = mesh_as_float((uint32_t)half_at(b, i) << 16);
+        put_float(dst, i, __builtin_fmaf(x, c, float_at(a, i)));
     }
 }
 
@@ -154,6 +163,7 @@ static void fill(uint8_t *dst, int64_t n, uint32_t number)
 /* True when done. */
 static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
 {
+    const enum mesh_half half = pe->region->m->config.half;
     uint8_t *dst = pe->memory + t->at[0];
     const uint8_t *a = pe->memory + t->at[1], *b = pe->memory + t->at[2];
     if (t->row || !is_plain(t, 0)) return false;
@@ -161,15 +171,19 @@ static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
         fill(dst, t->left, t->number[0]);
         return true;
     }
-    if (!is_plain(t, 1) || !is_plain(t, 2)) return false;
+    if (!is_plain(t, 1)) return false;
+    if (t->code == MESH_FMOVS) {
+        copy_floats(dst, a, t->left);
+        return true;
+    }
+    if (!is_plain(t, 2)) return false;
     if (t->code == MESH_FADDS)
         add_floats(dst, a, b, t->left);
     else if (t->code == MESH_FMACS)
-        mac_floats(dst, a, b, as_float(number_c(pe, t)), t->left);
+        mac_floats(dst, a, b, mesh_as_float(number_c(pe, t)), t->left);
     else if (t->code == MESH_FMACHS)
-        mac_halves(pe->region->m->config.half, dst, a, b,
-                   mesh_half_to_float(pe->region->m->config.half, (uint16_t)number_c(pe, t)),
-                   t->left);
+        (half == MESH_FP16 ? mac_fp16 : mac_bf16)(
+            dst, a, b, mesh_half_to_float(half, (uint16_t)number_c(pe, t)), t->left);
     else
         return false;
     return true;
