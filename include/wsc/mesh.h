@@ -43,8 +43,8 @@ struct mesh_config {
     enum mesh_arch arch;
     enum mesh_half half;
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
-    int threads;        /**< of the host, over bands of rows; 0: one */
     void *user;         /**< for tasks: mesh_user() */
+    int threads;        /**< of the host, at most 64; 0 or 1: the caller's alone */
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
 struct mesh_rect {
@@ -403,6 +403,7 @@ struct mesh_case {
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
     double zeros;        /**< share of zero weights, 0 .. 1 */
     const void *machine; /**< borrowed; for the closed forms of kernels in upper layers */
+    int threads;         /**< of the host, as in struct mesh_config */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
 };

@@ -15,14 +15,15 @@ static const char help[] =
     "       wsc mesh calibration [--json]\n"
     "       wsc mesh KERNEL [--fabric WxH] [--arch wse2|wse3] [--half fp16|bf16] [--algo NAME]\n"
     "                       [--words B] [--groups G] [--m M] [--n N] [--k K] [--zeros SHARE]\n"
-    "                       [--length L] [--calls C] [--seed S] [--json]\n"
+    "                       [--length L] [--calls C] [--seed S] [--threads T] [--json]\n"
     "                       [--tokens T] [--samples B] [--features C] [--heads H] [--head_dim D]\n"
     "                       [--vocab V] [--pass forward|backward]\n"
     "                       [--explain] [--heatmap FILE.png]\n"
     "                       [--trace FILE.json [--trace_pe PES] [--trace_events N]]\n\n"
     "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result against\n"
-    "the host and prints the cycles it took.  survey compares counted cycles with the closed\n"
-    "forms of the literature, calibration with published counts.\n\n"
+    "the host and prints the cycles it took; threads change nothing but the time it takes the\n"
+    "host.  survey compares counted cycles with the closed forms of the literature, calibration\n"
+    "with published counts.\n\n"
     "  --pass PASS     backward runs the gradient of layernorm, attention, ... instead\n"
     "  --explain       where the cycles went: over all PEs, and on the critical path\n"
     "  --heatmap FILE  a picture of the fabric: how busy PEs and links are, what is held back,\n"
@@ -66,6 +67,7 @@ enum {
     OPT_VOCAB,
     OPT_GROUPS,
     OPT_SEED,
+    OPT_THREADS,
     OPT_MAX_P,
     OPT_MAX_WORDS,
     OPT_TRACE_EVENTS
@@ -98,6 +100,7 @@ static const struct option long_option[] = {
     {"head_dim", required_argument, NULL, OPT_HEAD_DIM},
     {"vocab", required_argument, NULL, OPT_VOCAB},
     {"seed", required_argument, NULL, OPT_SEED},
+    {"threads", required_argument, NULL, OPT_THREADS},
     {"max_p", required_argument, NULL, OPT_MAX_P},
     {"max_words", required_argument, NULL, OPT_MAX_WORDS},
     {"groups", required_argument, NULL, OPT_GROUPS},
@@ -208,15 +211,16 @@ static const struct {
 
 static enum wsc_err parse_number(struct mesh_options *o, int option)
 {
-    int64_t seed = 0;
+    int64_t seed = 0, threads = 0;
     struct mesh_case *c = &o->c;
     int64_t *const to[] = {
-        &c->words,  &c->m,       &c->n,        &c->k,         &c->length,           &c->calls,
-        &c->tokens, &c->samples, &c->features, &c->heads,     &c->head_dim,         &c->vocab,
-        &c->groups, &seed,       &o->max_p,    &o->max_words, &o->show.trace_events};
+        &c->words,  &c->m,       &c->n,        &c->k,     &c->length,    &c->calls,
+        &c->tokens, &c->samples, &c->features, &c->heads, &c->head_dim,  &c->vocab,
+        &c->groups, &seed,       &threads,     &o->max_p, &o->max_words, &o->show.trace_events};
     int i = option - OPT_WORDS;
     TRY(app_parse_int(range[i].name, optarg, range[i].min, range[i].max, to[i]));
     if (option == OPT_SEED) o->c.seed = (uint64_t)seed;
+    if (option == OPT_THREADS) o->c.threads = (int)threads;
     o->given |= 1U << i;
     return WSC_OK;
 }

@@ -579,7 +579,8 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
     fill_model(&c);
     kernels_cycles_layout(&c.layout, &machine, &c.model, 1, s->samples);
     const double start = wsc_clock_s();
-    const struct mesh_config config = {.w = s->w, .h = s->h, .arch = s->arch};
+    const struct mesh_config config = {
+        .w = s->w, .h = s->h, .arch = s->arch, .threads = s->threads};
     enum wsc_err rc = pe_grid_init(&c.grid, &config, s->tokens, (int)s->samples);
     c.grid.exp_cycles = (int)cluster.wafer.exp_cycles;
     c.grid.divide_cycles = (int)cluster.wafer.divide_cycles;

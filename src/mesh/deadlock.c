@@ -39,10 +39,21 @@ static int64_t sender(struct mesh *m, int64_t router, int colour)
     for (int64_t steps = 0; router >= 0 && steps < m->n_pes; steps++) {
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
         if (!ch) return -1;
-        if (ch->rx & MESH_RAMP) return router;
-        router = neighbour(m, router, mesh_direction(ch->rx));
+        if (mesh_gate_rx(ch->gate) & MESH_RAMP) return router;
+        router = neighbour(m, router, mesh_direction((int)mesh_gate_rx(ch->gate)));
     }
     return -1;
+}
+
+/* Nothing moves any more: as in the cycle after the last one. */
+static bool open_after_all(const struct mesh *m, const struct mesh_channel *to, int d)
+{
+    return mesh_channel_open(to, m->region->now + 1, 1U << mesh_opposite[d]);
+}
+
+static bool is_full(const struct mesh_queue *q)
+{
+    return q->n == q->depth;
 }
 
 /* The output of @p ch that does not move, as a direction; 0 when it is the PE itself. */
@@ -51,7 +62,7 @@ static int stuck_output(struct mesh *m, const struct mesh_channel *ch)
     for (unsigned set = ch->tx & ~1U; set; set &= set - 1) {
         int d = mesh_direction((int)set);
         int32_t to = ch->to[d - 1];
-        if (to >= 0 && !mesh_channel_open(m, &m->channel[to], 1 << mesh_opposite[d])) return d;
+        if (to >= 0 && !open_after_all(m, &m->channel[to], d)) return d;
     }
     return 0;
 }
@@ -63,11 +74,11 @@ static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, in
     *elsewhere = -1;
     for (int64_t steps = 0; steps <= m->n_pes; steps++) { /* back at a router at the latest */
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
-        if (!(ch->rx & 1 << side)) {
-            *elsewhere = mesh_direction(ch->rx);
+        if (!(mesh_gate_rx(ch->gate) & 1U << side)) {
+            *elsewhere = mesh_direction((int)mesh_gate_rx(ch->gate));
             return router;
         }
-        int d = ch->n ? stuck_output(m, ch) : 0;
+        int d = mesh_channel_count(ch, ch->gate) ? stuck_output(m, ch) : 0;
         if (!d) return router;
         router = neighbour(m, router, d);
         side = mesh_opposite[d];
@@ -77,7 +88,7 @@ static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, in
 
 static bool behind_control(const struct mesh_pe *pe, int queue)
 {
-    const struct mesh_queue *q = &pe->in[queue];
+    const struct mesh_queue *q = mesh_queue_of(pe, queue);
     return q->n && q->entry[q->head] & MESH_CONTROL_BIT;
 }
 
@@ -85,10 +96,10 @@ static bool waits(struct mesh *m, int64_t i, struct wait *w)
 {
     const struct mesh_pe *pe = &m->pe[i];
     for (unsigned set = pe->threads; set; set &= set - 1) {
-        const struct mesh_thread *t = &pe->thread[__builtin_ctz(set)];
-        w->sends = t->out != MESH_NONE && pe->out[t->out].n == pe->out[t->out].depth;
+        const struct mesh_thread *t = mesh_thread_of(pe->region, pe, __builtin_ctz(set));
+        w->sends = t->out != MESH_NONE && is_full(mesh_queue_of(pe, MESH_N_IN + t->out));
         if (!w->sends && t->in == MESH_NONE) continue;
-        w->colour = w->sends ? pe->out[t->out].colour : pe->in[t->in].colour;
+        w->colour = mesh_queue_of(pe, w->sends ? MESH_N_IN + t->out : t->in)->colour;
         w->elsewhere = -1;
         w->control = !w->sends && behind_control(pe, t->in);
         w->at = w->sends ? obstacle(m, i, w->colour, 0, &w->elsewhere) : sender(m, i, w->colour);
@@ -137,6 +148,15 @@ static void name_cycle(struct mesh *m, char *text, int64_t first)
     add(text, i == first ? " PE (%d, %d)" : " PE (%d, %d) and so on", m->pe[i].x, m->pe[i].y);
 }
 
+/* The first cycle in which nothing moves. */
+static int64_t standstill(const struct mesh *m)
+{
+    int64_t cycle = m->region->now;
+    for (int i = 0; i < m->n_regions; i++)
+        if (m->region[i].last > cycle) cycle = m->region[i].last;
+    return cycle;
+}
+
 static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
 {
     int32_t *mark;
@@ -148,8 +168,9 @@ static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
         if (!mark[i] && waits(m, i, &w)) found = find_cycle(m, mark, i, &on_cycle);
     if (found) name_cycle(m, text, on_cycle);
     wsc_free(mark);
-    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld %s: %s", (long long)m->now,
-                     (long long)n, n == 1 ? "PE waits" : "PEs wait", text);
+    return WSC_RAISE(WSC_DEADLOCK, "mesh: deadlock in cycle %lld: %lld %s: %s",
+                     (long long)standstill(m), (long long)n, n == 1 ? "PE waits" : "PEs wait",
+                     text);
 }
 
 static enum wsc_err check_threads(struct mesh *m)
@@ -169,20 +190,29 @@ static enum wsc_err check_threads(struct mesh *m)
 
 static enum wsc_err check_queues(const struct mesh_pe *pe)
 {
-    for (int q = 0; q < MESH_N_IN; q++)
-        if (pe->in[q].n)
-            return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d%s",
-                             pe->x, pe->y, pe->in[q].n, pe->in[q].colour,
-                             (unsigned)pe->data_blocked >> q & 1U ? ": the data task is blocked"
+    if (pe->in_used) {
+        const int first = __builtin_ctz(pe->in_used);
+        const struct mesh_queue *q = mesh_queue_of(pe, first);
+        return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d%s",
+                         pe->x, pe->y, q->n, q->colour,
+                         (unsigned)pe->data_blocked >> first & 1U ? ": the data task is blocked"
                                                                   : "");
-    for (int q = 0; q < MESH_N_OUT; q++)
-        if (pe->out[q].n)
-            return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): %d wavelets of colour %d cannot leave",
-                             pe->x, pe->y, pe->out[q].n, pe->out[q].colour);
+    }
+    if (pe->out_used) {
+        const struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + __builtin_ctz(pe->out_used));
+        return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): %d wavelets of colour %d cannot leave", pe->x,
+                         pe->y, q->n, q->colour);
+    }
     if (pe->activated)
         return WSC_RAISE(WSC_DEADLOCK, "PE (%d, %d): task %d is activated but blocked", pe->x,
                          pe->y, __builtin_ctzll(pe->activated));
     return WSC_OK;
+}
+
+static int n_held(struct mesh *m, int64_t i, int colour)
+{
+    const struct mesh_channel *ch = mesh_channel_of(m, i, colour);
+    return mesh_channel_count(ch, ch->gate);
 }
 
 static enum wsc_err check_router(struct mesh *m, int64_t i)
@@ -192,11 +222,11 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
     int colour = mesh_direction((int)r->waiting);
     const struct mesh_channel *ch = mesh_channel_of(m, i, colour);
     int elsewhere;
-    int64_t at = obstacle(m, i, colour, mesh_direction(ch->rx), &elsewhere);
+    int64_t at = obstacle(m, i, colour, mesh_direction((int)mesh_gate_rx(ch->gate)), &elsewhere);
     if (at < 0) at = i;
-    return WSC_RAISE(WSC_DEADLOCK,
-                     "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
-                     m->pe[i].x, m->pe[i].y, ch->n, colour, m->pe[at].x, m->pe[at].y);
+    return WSC_RAISE(
+        WSC_DEADLOCK, "PE (%d, %d): nobody takes %d wavelets of colour %d, held up at PE (%d, %d)",
+        m->pe[i].x, m->pe[i].y, n_held(m, i, colour), colour, m->pe[at].x, m->pe[at].y);
 }
 
 /* Tasks, operations, scalar code and wavelets that have not come to an end. */

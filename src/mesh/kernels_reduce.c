@@ -17,8 +17,12 @@ enum wsc_err mesh_job_init(struct mesh_job *j, const struct mesh_case *c, struct
     j->w = c->w;
     j->h = c->h;
     j->words = c->words;
-    TRY(mesh_create(&j->m, &(struct mesh_config){
-                               .w = c->w, .h = c->h, .arch = c->arch, .half = c->half, .user = j}));
+    TRY(mesh_create(&j->m, &(struct mesh_config){.w = c->w,
+                                                 .h = c->h,
+                                                 .arch = c->arch,
+                                                 .half = c->half,
+                                                 .user = j,
+                                                 .threads = c->threads}));
     mesh_watch_attach(j->m, c->watch);
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
     for (int i = 0; i < 4; i++) {

@@ -171,11 +171,22 @@ enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
 
 /* ---- from cells to channels ------------------------------------------------------------------ */
 
+static uint32_t neighbours(const struct mesh *m, const struct mesh_pe *pe)
+{
+    uint32_t set = 0;
+    for (int d = 1; d < 5; d++) {
+        int x = pe->x + mesh_dx[d], y = pe->y + mesh_dy[d];
+        if (x >= 0 && y >= 0 && x < m->config.w && y < m->config.h) set |= 1U << d;
+    }
+    return set;
+}
+
 static void count_channels(struct mesh *m)
 {
     for (int64_t i = 0; i < m->n_pes; i++) {
         struct mesh_router *r = &m->router[i];
         r->first = (int32_t)m->n_channels;
+        r->neighbours = neighbours(m, &m->pe[i]);
         for (int c = 0; c < MESH_COLOURS; c++)
             if (m->cell[i * MESH_COLOURS + c].rx) r->colours |= 1U << c;
         m->n_channels += __builtin_popcount(r->colours);
@@ -192,31 +203,94 @@ struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour)
 static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
 {
     for (int d = 1; d < 5; d++) {
-        int x = m->pe[i].x + mesh_dx[d], y = m->pe[i].y + mesh_dy[d];
-        bool inside = x >= 0 && y >= 0 && x < m->config.w && y < m->config.h;
+        bool inside = m->router[i].neighbours >> d & 1U;
         struct mesh_channel *next = inside ? mesh_channel_of(m, i + m->step[d], ch->colour) : NULL;
         ch->to[d - 1] = next ? (int32_t)(next - m->channel) : MESH_OFF_FABRIC;
     }
 }
 
-static void make_channels(struct mesh *m, int64_t i)
+static void make_channel(struct mesh *m, int64_t i, int colour)
 {
-    for (int c = 0; c < MESH_COLOURS; c++) {
-        struct mesh_channel *ch = mesh_channel_of(m, i, c);
-        if (!ch) continue;
-        const struct mesh_cell *cell = &m->cell[i * MESH_COLOURS + c];
-        struct mesh_position at = {cell->rx, cell->tx};
-        if (cell->extra) at = m->extra[cell->extra - 1].pos[m->extra[cell->extra - 1].at];
-        ch->rx = at.rx;
-        ch->tx = at.tx;
-        ch->colour = (uint8_t)c;
-        ch->extra = cell->extra - 1;
-        ch->queue = m->pe[i].in_of[c] ? (uint8_t)(m->pe[i].in_of[c] - 1) : MESH_NONE;
-        connect(m, i, ch);
-    }
+    struct mesh_channel *ch = mesh_channel_of(m, i, colour);
+    const struct mesh_cell *cell = &m->cell[i * MESH_COLOURS + colour];
+    struct mesh_position at = {cell->rx, cell->tx};
+    uint8_t queue = m->binding[i].in_of[colour];
+    if (cell->extra) at = m->extra[cell->extra - 1].pos[m->extra[cell->extra - 1].at];
+    atomic_init(&ch->gate, mesh_gate(0, at.rx, at.rx, 0));
+    atomic_init(&ch->tail, 0);
+    ch->tx = at.tx;
+    ch->colour = (uint8_t)colour;
+    ch->extra = cell->extra - 1;
+    ch->queue = queue ? queue - 1 : MESH_NONE;
+    connect(m, i, ch);
 }
 
-static enum wsc_err link_edges(struct mesh *m)
+static enum wsc_err make_channels(struct mesh *m)
+{
+    count_channels(m);
+    TRY(mesh_buffer_zero(&m->channels, m->n_channels * (int64_t)sizeof *m->channel));
+    m->channel = m->channels.data;
+    for (int64_t i = 0; i < m->n_pes; i++)
+        for (uint32_t set = m->router[i].colours; set; set &= set - 1)
+            make_channel(m, i, mesh_direction((int)set));
+    return WSC_OK;
+}
+
+/* ---- queues ---------------------------------------------------------------------------------- */
+
+static int queue_lines(const struct mesh *m, int queue)
+{
+    const size_t entry = sizeof(uint64_t);
+    size_t bytes = sizeof(struct mesh_queue) + (size_t)mesh_queue_depth(m, queue) * entry;
+    return (int)((bytes + MESH_LINE - 1) / MESH_LINE);
+}
+
+/* Places for the bound queues of a PE; @return their lines. */
+static int place_queues(struct mesh *m, struct mesh_pe *pe)
+{
+    int lines = 0;
+    for (int q = 0; q < MESH_N_IN + MESH_N_OUT; q++) {
+        if (m->binding[pe->index].colour[q] == MESH_NONE) continue;
+        pe->slot[q] = (uint8_t)lines;
+        lines += queue_lines(m, q);
+    }
+    return lines;
+}
+
+static void make_queue(struct mesh *m, struct mesh_pe *pe, int queue)
+{
+    const struct mesh_binding *b = &m->binding[pe->index];
+    struct mesh_queue *q = mesh_queue_of(pe, queue);
+    q->depth = (uint8_t)mesh_queue_depth(m, queue);
+    q->colour = b->colour[queue];
+    if (queue < MESH_N_IN) {
+        q->link = b->data_task[queue] - 1;
+        return;
+    }
+    const struct mesh_channel *ch = mesh_channel_of(m, pe->index, q->colour);
+    q->link = ch ? (int32_t)(ch - m->channel) : -1;
+}
+
+static enum wsc_err make_queues(struct mesh *m)
+{
+    int64_t lines = 0;
+    for (int64_t i = 0; i < m->n_pes; i++)
+        lines += place_queues(m, &m->pe[i]);
+    TRY(mesh_buffer_zero(&m->queues, lines * MESH_LINE));
+    struct mesh_cache_line *line = m->queues.data;
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        struct mesh_pe *pe = &m->pe[i];
+        pe->queue = line;
+        line += place_queues(m, pe);
+        for (int q = 0; q < MESH_N_IN + MESH_N_OUT; q++)
+            if (m->binding[i].colour[q] != MESH_NONE) make_queue(m, pe, q);
+    }
+    return WSC_OK;
+}
+
+/* ---- edges ----------------------------------------------------------------------------------- */
+
+static enum wsc_err link_sinks(struct mesh *m)
 {
     for (int i = 0; i < m->n_sinks; i++) {
         const struct mesh_sink *s = &m->sink[i];
@@ -230,15 +304,8 @@ static enum wsc_err link_edges(struct mesh *m)
     return WSC_OK;
 }
 
-/* Routes become channels with their neighbours, once, before the first cycle. */
-enum wsc_err mesh_link(struct mesh *m)
+static enum wsc_err link_sources(struct mesh *m)
 {
-    m->linked = true; /* also when it fails: the next program needs mesh_clear */
-    count_channels(m);
-    TRY_NEW(m->channel, WSC_MEM_MESH, m->n_channels);
-    for (int64_t i = 0; i < m->n_pes; i++)
-        make_channels(m, i);
-    TRY(link_edges(m));
     for (int i = 0; i < m->n_sources; i++) {
         struct mesh_source *s = &m->source[i];
         struct mesh_channel *ch = mesh_channel_of(m, s->router, s->channel);
@@ -248,6 +315,33 @@ enum wsc_err mesh_link(struct mesh *m)
                              m->pe[s->router].x, m->pe[s->router].y, s->channel);
         s->channel = (int32_t)(ch - m->channel);
     }
+    return WSC_OK;
+}
+
+/* Each region feeds its own sources, in the order in which they were given. */
+static enum wsc_err share_sources(struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions && m->n_sources; i++) {
+        struct mesh_region *r = &m->region[i];
+        wsc_free(r->source);
+        TRY_NEW(r->source, WSC_MEM_MESH, m->n_sources);
+    }
+    for (int i = 0; i < m->n_sources; i++) {
+        struct mesh_region *r = m->pe[m->source[i].router].region;
+        r->source[r->n_sources++] = i;
+    }
+    return WSC_OK;
+}
+
+/* Routes become channels with their neighbours, once, before the first cycle. */
+enum wsc_err mesh_link(struct mesh *m)
+{
+    m->linked = true; /* also when it fails: the next program needs mesh_clear */
+    TRY(make_channels(m));
+    TRY(make_queues(m));
+    TRY(link_sinks(m));
+    TRY(link_sources(m));
+    TRY(share_sources(m));
     wsc_free(m->cell);
     m->cell = NULL;
     return WSC_OK;

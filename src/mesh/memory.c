@@ -3,16 +3,38 @@
 
 #include <string.h>
 
-enum { GRAIN = 1024 }; /* host memory of a PE grows by this much at least */
+/* Where memory of @p bytes comes from: small ones from the region's pool, others from the heap,
+ * which makes more of what is given back. */
+static uint8_t *new_memory(struct mesh_region *r, int64_t *bytes)
+{
+    int size = mesh_pool_size(*bytes);
+    if (size == MESH_POOL_SIZES) return wsc_alloc_raw(WSC_MEM_MESH, (size_t)*bytes, 1);
+    *bytes = mesh_pool_bytes(size);
+    return mesh_pool_take(&r->memory, size);
+}
 
+static void old_memory(struct mesh_region *r, uint8_t *memory, int64_t bytes)
+{
+    int size = mesh_pool_size(bytes);
+    if (!bytes) return;
+    if (size == MESH_POOL_SIZES)
+        wsc_free(memory);
+    else
+        mesh_pool_give(&r->memory, size, memory);
+}
+
+/* What is reserved is taken at once, so that memory seldom moves. */
 enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end)
 {
     if (end <= pe->memory_bytes) return WSC_OK;
-    int64_t bytes = (end + GRAIN - 1) / GRAIN * GRAIN;
+    int64_t bytes = end > pe->reserved ? end : pe->reserved;
     if (bytes < 2 * (int64_t)pe->memory_bytes) bytes = 2 * (int64_t)pe->memory_bytes;
     if (bytes > MESH_SRAM_BYTES) bytes = MESH_SRAM_BYTES;
-    void *memory = wsc_realloc(WSC_MEM_MESH, pe->memory, (size_t)bytes, 1);
+    uint8_t *memory = new_memory(pe->region, &bytes);
     if (!memory) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "memory of a PE");
+    if (pe->memory_bytes) memcpy(memory, pe->memory, (size_t)pe->memory_bytes);
+    memset(memory + pe->memory_bytes, 0, (size_t)(bytes - pe->memory_bytes));
+    old_memory(pe->region, pe->memory, pe->memory_bytes);
     pe->memory = memory;
     pe->memory_bytes = (int32_t)bytes;
     return WSC_OK;

@@ -33,32 +33,28 @@ enum wsc_err mesh_check_colour(struct mesh_rect at, int colour)
 }
 
 /* Depths in wavelets, WSE-2: comment in csl-examples allreduce/pe.csl.  WSE-3: SPADA's text says 8
- * words for the output queues; the input queues are assumed as on WSE-2. */
-static const uint8_t in_depth[MESH_N_IN] = {6, 6, 4, 4, 2, 2, 2, 2};
-static const uint8_t out_depth[2][MESH_N_OUT] = {{2, 2, 6, 6, 2, 2}, {8, 8, 8, 8, 8, 8}};
+ * words for the output queues; the input queues are assumed as on WSE-2.  An input queue holds
+ * besides what is on the ramp. */
+int mesh_queue_depth(const struct mesh *m, int queue)
+{
+    static const uint8_t in[MESH_N_IN] = {6, 6, 4, 4, 2, 2, 2, 2};
+    static const uint8_t out[2][MESH_N_OUT] = {{2, 2, 6, 6, 2, 2}, {8, 8, 8, 8, 8, 8}};
+    return queue < MESH_N_IN ? in[queue] + m->ramp_down : out[m->config.arch][queue - MESH_N_IN];
+}
 
 /* A PE without a program; its memory stays. */
 static void pe_init(struct mesh *m, int64_t i)
 {
     struct mesh_pe *pe = &m->pe[i];
-    *pe = (struct mesh_pe){.m = m,
+    *pe = (struct mesh_pe){.region = pe->region,
                            .index = (int32_t)i,
                            .x = (int16_t)(i % m->config.w),
                            .y = (int16_t)(i / m->config.w),
-                           .bulk_since = -1,
-                           .listed = -1,
+                           .hears = UINT8_MAX,
                            .memory = pe->memory,
                            .memory_bytes = pe->memory_bytes,
-                           .reserved = pe->reserved,
-                           .todo = pe->todo};
-    for (int q = 0; q < MESH_N_IN; q++) {
-        pe->in[q].depth = (uint8_t)(in_depth[q] + m->ramp_down);
-        pe->in[q].colour = pe->in[q].task = MESH_NONE;
-    }
-    for (int q = 0; q < MESH_N_OUT; q++) {
-        pe->out[q].depth = out_depth[m->config.arch][q];
-        pe->out[q].colour = pe->out[q].task = MESH_NONE;
-    }
+                           .reserved = pe->reserved};
+    memset(m->binding[i].colour, MESH_NONE, sizeof m->binding[i].colour);
 }
 
 /* Hop: SDK documentation, HPDC'24 (WSE-2: 1), SDK debugging log and FABRICA (WSE-3: 2).  Ramp:
@@ -78,7 +74,6 @@ static void set_latencies(struct mesh *m)
 
 static void free_program(struct mesh *m)
 {
-    wsc_free(m->channel);
     wsc_free(m->extra);
     wsc_free(m->cell);
     wsc_free(m->source);
@@ -97,32 +92,45 @@ enum wsc_err mesh_clear(struct mesh *m)
     free_program(m);
     TRY_NEW(m->cell, WSC_MEM_MESH, m->n_pes * MESH_COLOURS);
     memset(m->router, 0, (size_t)m->n_pes * sizeof *m->router);
+    memset(m->binding, 0, (size_t)m->n_pes * sizeof *m->binding);
     for (int64_t i = 0; i < m->n_pes; i++)
         pe_init(m, i);
-    m->routers.n = m->next_routers.n = m->pes.n = m->next_pes.n = 0;
-    for (int i = 0; i < MESH_WHEEL; i++)
-        m->wheel[i].n = 0;
-    m->n_timers = m->now = m->last = 0;
-    m->colour_turn = 0;
-    m->stats = (struct mesh_stats){0};
-    m->linked = false;
+    for (int i = 0; i < m->n_regions; i++)
+        mesh_region_clear(&m->region[i]);
+    m->parity = 0;
+    m->linked = m->expired = false;
     return WSC_OK;
+}
+
+static void *new_array(int64_t n, size_t bytes)
+{
+    void *array = wsc_alloc(WSC_MEM_MESH, (size_t)n, bytes);
+    if (array) mesh_large_pages(array, n * (int64_t)bytes);
+    return array;
 }
 
 static enum wsc_err allocate(struct mesh *m)
 {
-    TRY_NEW(m->router, WSC_MEM_MESH, m->n_pes);
-    TRY_NEW(m->pe, WSC_MEM_MESH, m->n_pes);
-    struct mesh_list *list[] = {&m->routers, &m->next_routers, &m->pes, &m->next_pes};
-    for (int i = 0; i < 4; i++)
-        TRY_NEW(list[i]->item, WSC_MEM_MESH, m->n_pes);
-    return WSC_OK;
+    bool all = true;
+    m->router = new_array(m->n_pes, sizeof *m->router);
+    m->pe = new_array(m->n_pes, sizeof *m->pe);
+    m->binding = new_array(m->n_pes, sizeof *m->binding);
+    for (int i = 0; i <= MESH_THREADS; i++) {
+        m->thread[i] = new_array(m->n_pes, sizeof *m->thread[i]);
+        all = all && m->thread[i];
+    }
+    if (!all || !m->router || !m->pe || !m->binding)
+        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "PEs of the fabric");
+    return mesh_regions_init(m);
 }
 
 enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
 {
     struct mesh *m;
     *out = NULL;
+    if (config->threads < 0 || config->threads > MESH_MAX_REGIONS)
+        return WSC_RAISE(WSC_USAGE, "mesh: %d threads, expected 0 to %d", config->threads,
+                         MESH_MAX_REGIONS);
     if (config->w < 1 || config->h < 1 || config->w > MAX_SIDE || config->h > MAX_SIDE)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric of %d x %d, expected 1 to %d PEs a side",
                          config->w, config->h, MAX_SIDE);
@@ -132,7 +140,7 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
                          (int)config->arch, (int)config->half, (long long)config->max_cycles);
     TRY_NEW(m, WSC_MEM_MESH, 1);
     m->config = *config;
-    if (!m->config.max_cycles) m->config.max_cycles = INT32_MAX;
+    if (!m->config.max_cycles || m->config.max_cycles > INT32_MAX) m->config.max_cycles = INT32_MAX;
     m->n_pes = (int64_t)config->w * config->h;
     set_latencies(m);
     enum wsc_err rc = allocate(m);
@@ -149,18 +157,17 @@ void mesh_destroy(struct mesh **mesh)
 {
     struct mesh *m = *mesh;
     if (!m) return;
-    for (int64_t i = 0; m->pe && i < m->n_pes; i++) {
-        wsc_free(m->pe[i].memory);
-        wsc_free(m->pe[i].todo);
-    }
-    for (int i = 0; i < MESH_WHEEL; i++)
-        wsc_free(m->wheel[i].timer);
+    for (int64_t i = 0; m->pe && i < m->n_pes; i++)
+        if (mesh_pool_size(m->pe[i].memory_bytes) == MESH_POOL_SIZES) wsc_free(m->pe[i].memory);
+    mesh_regions_fini(m);
     free_program(m);
+    wsc_free(m->channels.data);
+    wsc_free(m->queues.data);
+    for (int i = 0; i <= MESH_THREADS; i++)
+        wsc_free(m->thread[i]);
     wsc_free(m->router);
     wsc_free(m->pe);
-    struct mesh_list *list[] = {&m->routers, &m->next_routers, &m->pes, &m->next_pes};
-    for (int i = 0; i < 4; i++)
-        wsc_free(list[i]->item);
+    wsc_free(m->binding);
     wsc_free(m);
     *mesh = NULL;
 }
@@ -177,10 +184,10 @@ int mesh_y(const struct mesh_pe *pe)
 
 void *mesh_user(const struct mesh_pe *pe)
 {
-    return pe->m->config.user;
+    return pe->region->m->config.user;
 }
 
 int64_t mesh_now(const struct mesh_pe *pe)
 {
-    return pe->m->now;
+    return pe->region->now;
 }

@@ -1,24 +1,28 @@
 /** What the files of mesh share.  Data is laid out by how often a cycle touches it: a channel (one
- *  colour at one router) is a cache line, a router lists its channels that hold something, a PE
- *  starts with what every cycle reads. */
+ *  colour at one router), the operation of a thread and most queues are a cache line each, a PE
+ *  starts with the line that every visit reads, and who has something to do stands in bitmaps. */
 #ifndef WSC_MESH_IMPL_H
 #define WSC_MESH_IMPL_H
 #include <wsc/mem.h>
 #include <wsc/mesh.h>
+
+#include <stdatomic.h>
+#include <string.h>
 
 enum {
     MESH_FIFO = 4, /* wavelets a colour holds at a router; assumed: the least power of two that
                       passes one a cycle over hops of two cycles */
     MESH_N_IN = 8,
     MESH_N_OUT = 6,
-    MESH_QUEUE = 16, /* slots of a queue of the emulator; the machine's depth is in `depth` */
-    MESH_TODO = 32,  /* what one task can issue */
-    MESH_SLOTS = 8,  /* parts of a datapath cycle: an operation of SIMD width w takes 8 / w of them
-                        for an element */
+    MESH_TODO = 32, /* what one task can issue */
+    MESH_SLOTS = 8, /* parts of a datapath cycle: an operation of SIMD width w takes 8 / w of them
+                       for an element */
     MESH_MAX_FILTERS = 4,
     MESH_NONE = 255,
-    MESH_AHEAD = 4,      /* items whose data are fetched ahead */
-    MESH_OFF_FABRIC = -1 /* smaller numbers: edge sinks */
+    MESH_LINE = 64,       /* bytes of a cache line */
+    MESH_OFF_FABRIC = -1, /* smaller numbers: edge sinks */
+    MESH_AHEAD = 4,       /* cycles for which visits are listed: more than any latency */
+    MESH_MAX_REGIONS = 64
 };
 
 /* In the payload of a control wavelet: it turns the switch of its own router and goes no further.
@@ -26,10 +30,11 @@ enum {
 #define MESH_TURN (1U << 30)
 
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
-#define MESH_CONTROL_BIT 0x8000000000000000ULL
-static inline uint64_t mesh_entry(uint32_t data, int64_t ready, uint64_t control_bit)
+#define MESH_CONTROL_BIT  0x8000000000000000ULL
+#define MESH_CONTENT_BITS 0x80000000FFFFFFFFULL
+static inline uint64_t mesh_ready_bits(int64_t ready)
 {
-    return data | (uint64_t)ready << 32 | control_bit;
+    return ((uint64_t)ready & 0x7FFFFFFF) << 32;
 }
 static inline int64_t mesh_entry_ready(uint64_t e)
 {
@@ -45,46 +50,57 @@ struct mesh_switch {
     struct mesh_filter filter;
 };
 
-/* One colour at one router. */
+/* One colour at one router: a queue with one sender at a time.  The sender writes entries and the
+ * tail, the router the gate, so that two threads may stand on either side.  Both count on and are
+ * taken modulo MESH_FIFO. */
 struct mesh_channel {
     uint64_t entry[MESH_FIFO];
-    int32_t to[4];   /* channel east, west, north, south */
-    uint32_t popped; /* 1 + cycle of the last pop */
-    int32_t extra;   /* switch and filter, or -1 */
-    uint8_t rx, tx, head, n, colour, queue;
-    uint8_t rx_before; /* in the cycle of a pop: rx at its start */
-    uint8_t pad;
+    _Atomic uint64_t gate; /* mesh_gate() */
+    int32_t to[4];         /* channel east, west, north, south */
+    int32_t extra;         /* switch and filter, or -1 */
+    _Atomic uint8_t tail;
+    uint8_t tx, colour, queue;
 };
-_Static_assert(sizeof(struct mesh_channel) == 64, "a channel is a cache line");
+_Static_assert(sizeof(struct mesh_channel) == MESH_LINE, "a channel is a cache line");
+
+/* 1 + the cycle of the last pop, the input before it and after it, the head.  A place that is left
+ * in a cycle is free, and a switch that turns has turned, in the next one. */
+static inline uint64_t mesh_gate(int64_t popped, unsigned before, unsigned rx, unsigned head)
+{
+    return (uint64_t)popped << 32 | before << 16 | rx << 8 | (head & 255);
+}
+static inline unsigned mesh_gate_rx(uint64_t gate)
+{
+    return gate >> 8 & 255;
+}
 
 struct mesh_router {
     uint32_t waiting, colours; /* sets of colours: with wavelets, with routes */
     int32_t first;             /* channel of the lowest colour */
-    uint32_t used[5];          /* 1 + cycle in which a direction was last used */
-    uint32_t listed;           /* cycle for which it is in a list */
+    uint32_t neighbours;       /* set of the sides on which there is a router */
 };
 
+/* Queue of a PE, in as many lines as its depth takes. */
 struct mesh_queue {
     uint8_t head, n, depth, colour;
-    uint8_t task; /* of data wavelets: index in mesh.task, or MESH_NONE */
-    uint64_t entry[MESH_QUEUE];
+    int32_t link; /* input: index in mesh.task of the data task, or -1; output: channel */
+    uint64_t entry[];
+};
+struct mesh_cache_line {
+    _Alignas(MESH_LINE) unsigned char byte[MESH_LINE];
 };
 
-enum mesh_thread_state { MESH_IDLE, MESH_SETUP, MESH_RUNNING };
-struct mesh_thread {
-    uint8_t state;
-    bool fabric;      /* a wavelet an element */
-    uint8_t in, out;  /* queues, or MESH_NONE */
-    uint16_t cost;    /* slots an element */
-    int64_t ready_at; /* end of the set-up */
-    int64_t left, done;
-    int64_t work; /* memory operations: slots left */
-    struct mesh_op op;
+enum mesh_from { MESH_FROM_NOTHING, MESH_FROM_MEMORY, MESH_FROM_QUEUE, MESH_FROM_NUMBER };
+enum {
+    MESH_FABRIC = 1,
+    MESH_SENDS_CONTROL = 2,
+    MESH_C_IN_MEMORY = 4,
+    MESH_COLLIDES = 8,
+    MESH_SIMPLE = 16 /* fmovs or fadds by rows */
 };
-
+/* What a task has asked for: operations on thread 0 .. 8, then the others. */
 enum mesh_todo_kind {
-    MESH_TODO_OP,
-    MESH_TODO_WAIT,
+    MESH_TODO_WAIT = MESH_THREADS + 1,
     MESH_TODO_JOIN,
     MESH_TODO_ACTIVATE,
     MESH_TODO_BLOCK,
@@ -92,34 +108,58 @@ enum mesh_todo_kind {
     MESH_TODO_BLOCK_DATA,
     MESH_TODO_UNBLOCK_DATA
 };
-struct mesh_todo {
-    uint8_t kind;
-    int64_t arg;
-    struct mesh_op op;
+/* An operation as a thread runs it, and an entry of what a task has still to begin.  Addresses are
+ * modulo 2^16, so that steps back are steps forward; at, step and jump are of dst, a, b. */
+struct mesh_thread {
+    uint8_t kind, code, flags, from; /* mesh_todo_kind; from: of a, and of b in bits 2 and 3 */
+    uint8_t in, out;                 /* queues, or MESH_NONE */
+    uint8_t activate, unblock;
+    uint16_t cost; /* slots an element */
+    uint16_t at[3], step[3];
+    uint16_t row, row_left, jump[3]; /* after each row of elements a jump instead of a step */
+    uint32_t ready_at;               /* end of the set-up */
+    uint32_t c;                      /* number or address */
+    int64_t left;                    /* elements; argument of the other kinds */
+    union {
+        int64_t work;       /* memory operations: slots left */
+        int64_t done;       /* operations with op: elements */
+        uint32_t number[2]; /* a and b until it begins, or with a fabric operand */
+    };
+    struct mesh_op *op; /* owned copy where rows do not say it all, or NULL */
 };
+_Static_assert(sizeof(struct mesh_thread) == MESH_LINE, "an operation is a cache line");
 
 struct mesh_pe {
-    struct mesh *m;
+    struct mesh_region *region;
+    struct mesh_cache_line *queue; /* of this PE, in mesh.queue */
+    uint8_t *memory;               /* owned, grows as touched */
+    uint64_t activated;            /* set of local tasks */
+    uint32_t waits_until;          /* scalar code */
+    uint32_t bulk_since;           /* 1 + cycle from which on a memory operation runs alone, or 0 */
+    uint16_t threads;              /* set of threads that are not idle; bit 0: the main one */
+    uint8_t in_used, out_used;     /* sets of queues that hold something */
+    uint8_t turn, out_turn;        /* round robin of threads, of output queues */
+    uint8_t bulk;                  /* the thread of bulk_since */
+    uint8_t hears;                 /* set of input queues whose wavelets it waits for */
+    uint8_t n_todo, next_todo;     /* of the running task */
+    uint8_t slot[MESH_N_IN + MESH_N_OUT]; /* first line of each queue */
+    /* What beginnings and ends of tasks and operations read. */
+    uint64_t blocked;         /* set of local tasks */
+    struct mesh_thread *todo; /* entries 0 .. n_todo - 1; owned unless the region's */
     int32_t index;
     int16_t x, y;
-    bool running;           /* inside a task */
-    int64_t listed;         /* cycle for which it is in a list */
-    uint8_t turn, out_turn; /* round robin of threads, of output queues */
-    uint8_t n_todo, next_todo;
-    uint16_t threads;            /* set of threads that are not idle; bit 0: the main one */
-    uint16_t in_used, out_used;  /* sets of queues that hold something */
-    uint16_t data_blocked;       /* set of input queues */
-    uint64_t activated, blocked; /* sets of local tasks */
-    int64_t waits_until;         /* scalar code */
-    int64_t bulk_since;          /* a memory operation runs alone since then, or -1 */
-    uint8_t bulk;                /* its thread */
-    uint8_t *memory;             /* owned, grows as touched */
     int32_t memory_bytes, reserved;
-    struct mesh_thread thread[MESH_THREADS + 1];
-    struct mesh_queue in[MESH_N_IN], out[MESH_N_OUT];
-    uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue + 1 of a colour, or 0 */
-    uint8_t task[MESH_TASKS];                          /* index in mesh.task + 1, or 0 */
-    struct mesh_todo *todo;                            /* owned, MESH_TODO */
+    uint8_t data_blocked; /* set of input queues */
+    bool running;         /* inside a task */
+};
+_Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
+
+/* What is bound at a PE: + 1, or 0. */
+struct mesh_binding {
+    uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue of a colour */
+    uint8_t task[MESH_TASKS];                          /* index in mesh.task */
+    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue */
+    uint8_t data_task[MESH_N_IN];
 };
 
 struct mesh_task_entry {
@@ -141,8 +181,8 @@ struct mesh_sink {
 };
 
 struct mesh_timer {
-    int64_t cycle;
-    int32_t pe;
+    uint32_t cycle;
+    int32_t at;
 };
 enum { MESH_WHEEL = 256 };
 struct mesh_bucket {
@@ -150,10 +190,67 @@ struct mesh_bucket {
     int n, capacity;
 };
 
-/* A list of routers or PEs that have something to do in the next cycle. */
-struct mesh_list {
-    int32_t *item;
-    int n;
+/* Routers and PEs that have something to do in a cycle, 64 a word; chunks of words that are not
+ * empty are marked. */
+struct mesh_active_word {
+    uint64_t routers, pes;
+};
+enum { MESH_CHUNK = 64 }; /* words; 4096 places */
+struct mesh_active {
+    struct mesh_active_word *word;
+    bool *chunk;
+};
+
+/* A place to visit: its router, its PE or both. */
+struct mesh_visit {
+    int32_t at;
+    bool router, pe;
+};
+
+/* Blocks of 2^k lines from slabs, each list for one size; not for more than one thread. */
+enum { MESH_POOL_SIZES = 7 };
+struct mesh_pool {
+    struct mesh_slab *first, *current;
+    int64_t used; /* bytes of the current slab */
+    void *free[MESH_POOL_SIZES];
+};
+
+/* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
+ * side: the colours sent, and MESH_MAIL_WAKE. */
+enum { MESH_MAIL_WAKE = 1 << 30 };
+struct mesh_mail {
+    uint32_t *word;
+    bool any;
+};
+
+/* A band of rows that one thread runs; its PEs are counted from 0.  It writes nothing of another
+ * region but the far ends of channels and its mail. */
+struct mesh_region {
+    _Alignas(MESH_LINE) struct mesh *m;
+    /* Of the first PE of the region; channels are the fabric's. */
+    struct mesh_pe *pe;
+    struct mesh_router *router;
+    struct mesh_thread *thread[MESH_THREADS + 1];
+    struct mesh_channel *channel;
+    int64_t now;
+    struct mesh_active *next,
+        *arrival;           /* of the next cycle, of the end of a ramp that begins now */
+    int64_t n_pes, step[5]; /* from a router to its neighbour */
+    uint64_t ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
+    int colour_turn;                          /* the colour that chooses first in this cycle */
+    int64_t last; /* end of the last cycle in which a PE or edge did something */
+    struct mesh_stats stats;
+    struct mesh_active active[MESH_AHEAD]; /* by the cycle */
+    struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */
+    struct mesh_thread todo[MESH_TODO]; /* of the task that runs now */
+    struct mesh_pool program, memory;   /* until mesh_clear; memory of PEs */
+    int64_t first, n_words, n_timers;   /* first: PE of the fabric */
+    struct mesh_visit *visit;           /* those of a chunk */
+    int32_t *source;                    /* of this region */
+    int n_sources;
+    enum wsc_err rc; /* why it cannot go on, and what is to be said */
+    char *message;
+    struct mesh_bucket wheel[MESH_WHEEL];
 };
 
 /* Before the start: the route of a colour at a router. */
@@ -162,26 +259,31 @@ struct mesh_cell {
     int32_t extra; /* index + 1 */
 };
 
+/* An array that is kept from program to program. */
+struct mesh_buffer {
+    void *data;
+    int64_t bytes;
+};
+
 struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
     int64_t step[5]; /* from a router to its neighbour */
-    int64_t now, n_pes;
-    int colour_turn;          /* the colour that chooses first in this cycle */
+    int64_t n_pes, n_channels;
+    int parity; /* of the cycles that were run */
+    bool linked, expired;
     struct mesh_watch *watch; /* borrowed, or NULL */
-    int64_t last;             /* end of the last cycle in which a PE or edge did something */
-    struct mesh_stats stats;
-    bool linked;
     struct mesh_router *router;
     struct mesh_channel *channel;
-    int64_t n_channels;
     struct mesh_pe *pe;
+    struct mesh_thread *thread[MESH_THREADS + 1]; /* of each PE */
+    struct mesh_binding *binding;                 /* of each PE */
+    struct mesh_buffer channels, queues;
+    struct mesh_region *region;
+    int n_regions;
     struct mesh_switch *extra;
     int n_extra, extra_capacity;
     struct mesh_cell *cell; /* n_pes x MESH_COLOURS until linked */
-    struct mesh_list routers, next_routers, pes, next_pes;
-    struct mesh_bucket wheel[MESH_WHEEL];
-    int64_t n_timers;
     struct mesh_task_entry task[MESH_NONE];
     int n_tasks;
     struct mesh_source *source;
@@ -194,19 +296,96 @@ struct mesh {
 enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r);
 /* @p at names the place in the message. */
 enum wsc_err mesh_check_colour(struct mesh_rect at, int colour);
+/* program.c: @p id may be that of a local task. */
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
 static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
     return &m->pe[(int64_t)y * m->config.w + x];
 }
-/* run.c: @p id may be that of a local task. */
-enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
-/* Direction numbers 0 .. 4 are ramp, east, west, north, south. */
+static inline struct mesh_binding *mesh_binding_of(const struct mesh_pe *pe)
+{
+    return &pe->region->m->binding[pe->index];
+}
+/* Directions numbers 0 .. 4 are ramp, east, west, north, south. */
 extern const int mesh_dx[5], mesh_dy[5], mesh_opposite[5];
 static inline int mesh_direction(int set)
 {
     return __builtin_ctz((unsigned)set);
 }
 const char *mesh_direction_name(int direction);
+
+/* Queues: 0 .. 7 input, from MESH_N_IN on output. */
+static inline struct mesh_queue *mesh_queue_of(const struct mesh_pe *pe, int queue)
+{
+    void *line = pe->queue + pe->slot[queue];
+    return line;
+}
+int mesh_queue_depth(const struct mesh *m, int queue);
+static inline void mesh_queue_push(struct mesh_queue *q, uint64_t entry)
+{
+    unsigned at = (unsigned)q->head + q->n;
+    q->entry[at < q->depth ? at : at - q->depth] = entry;
+    q->n++;
+}
+static inline uint64_t mesh_queue_pop(struct mesh_queue *q)
+{
+    uint64_t entry = q->entry[q->head++];
+    if (q->head == q->depth) q->head = 0;
+    q->n--;
+    return entry;
+}
+
+/* pool.c */
+/* The size in which @p bytes fit, or MESH_POOL_SIZES. */
+int mesh_pool_size(int64_t bytes);
+int64_t mesh_pool_bytes(int size);
+void *mesh_pool_take(struct mesh_pool *p, int size);
+void mesh_pool_give(struct mesh_pool *p, int size, void *block);
+/* Everything is given back, the slabs stay. */
+void mesh_pool_reset(struct mesh_pool *p);
+void mesh_pool_fini(struct mesh_pool *p);
+/* Ask for large pages under a large array: its lines are visited in turn. */
+void mesh_large_pages(void *block, int64_t bytes);
+/* Make @p b hold @p bytes, zeroed. */
+enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes);
+
+/* region.c */
+enum wsc_err mesh_regions_init(struct mesh *m);
+void mesh_regions_fini(struct mesh *m);
+void mesh_region_clear(struct mesh_region *r);
+enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
+void mesh_fire_timers(struct mesh_region *r);
+/* The first cycle for which there is a timer, or INT64_MAX. */
+int64_t mesh_next_timer(const struct mesh_region *r);
+void mesh_take_mail(struct mesh_region *r);
+/* @p what (colours, MESH_MAIL_WAKE) for router @p at of a neighbouring region, below 0 or from
+ * n_pes on. */
+void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
+
+static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
+{
+    a->word[at >> 6].routers |= 1ULL << (at & 63);
+    a->chunk[at >> 12] = true;
+}
+static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
+{
+    a->word[at >> 6].pes |= 1ULL << (at & 63);
+    a->chunk[at >> 12] = true;
+}
+static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
+{
+    return &r->active[(uint64_t)cycle % MESH_AHEAD];
+}
+static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
+                                                 const struct mesh_pe *pe, int thread)
+{
+    return &r->thread[thread][pe - r->pe];
+}
+/* A PE or an edge does something in this cycle. */
+static inline void mesh_did(struct mesh_region *r)
+{
+    if (r->last < r->now + 1) r->last = r->now + 1;
+}
 
 /* memory.c */
 /* Make address .. address + bytes - 1 exist; the range has been checked. */
@@ -216,36 +395,85 @@ enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end);
 enum wsc_err mesh_link(struct mesh *m);
 struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour);
 
-/* A PE or an edge does something in this cycle. */
-static inline void mesh_did(struct mesh *m)
+/* router.c */
+enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at);
+void mesh_sources_cycle(struct mesh_region *r);
+/* Whether the channel takes a wavelet from @p side (a set of one) in cycle @p now. */
+static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now, unsigned side)
 {
-    if (m->last < m->now + 1) m->last = m->now + 1;
+    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    unsigned left_now = gate >> 32 == (uint64_t)(now + 1);
+    unsigned rx = left_now ? gate >> 16 & 255 : mesh_gate_rx(gate);
+    uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
+    return rx & side && n + left_now < MESH_FIFO;
+}
+/* Wavelets in a channel whose gate is @p gate. */
+static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gate)
+{
+    return (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_acquire) - gate);
+}
+static inline void mesh_channel_put(struct mesh_channel *ch, uint64_t entry)
+{
+    uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
+    ch->entry[tail % MESH_FIFO] = entry;
+    atomic_store_explicit(&ch->tail, (uint8_t)(tail + 1), memory_order_release);
+}
+/* Into the channel of a router of this region. */
+static inline void mesh_channel_push(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
+                                     uint64_t entry)
+{
+    mesh_channel_put(ch, entry);
+    r->router[at].waiting |= 1U << ch->colour;
+    mesh_visit_router(r->next, at);
 }
 
-/* router.c */
-enum wsc_err mesh_routers_cycle(struct mesh *m);
-enum wsc_err mesh_sources_cycle(struct mesh *m);
-/* True when the channel takes a wavelet from @p side (a set of one) now. */
-bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side);
-void mesh_channel_push(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry);
-/* After the switch of a channel moved: whoever may enter now is woken. */
-void mesh_router_wake(struct mesh *m, int64_t router);
+static inline int64_t mesh_dsd_length(const struct mesh_dsd *d)
+{
+    int64_t n = 1;
+    for (int i = 0; i < d->n_dims; i++)
+        if (__builtin_mul_overflow(n, (int64_t)d->len[i], &n)) return INT64_MAX;
+    return n;
+}
+
+/* task.c */
+/* The main thread: the running task goes on, or the next one is picked.  *@p busy when there may be
+ * another one in the next cycle. */
+enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy);
 
 /* pe.c */
-enum wsc_err mesh_pes_cycle(struct mesh *m);
-void mesh_pe_wake(struct mesh *m, struct mesh_pe *pe);
-/* run.c */
-enum wsc_err mesh_timer_add(struct mesh *m, int64_t cycle, int32_t pe);
+enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at);
+/* Begin what @p todo says in the current cycle. */
+enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
+                               const struct mesh_thread *todo);
+/* The wavelet at the head of an input queue. */
+uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue);
 
-/* op.c */
-/* Begin @p op on @p thread in the current cycle. */
-enum wsc_err mesh_thread_begin(struct mesh_pe *pe, int thread, const struct mesh_op *op);
-/* One element of a thread with a fabric operand; it has been checked that it can go. */
-enum wsc_err mesh_element(struct mesh_pe *pe, struct mesh_thread *t);
+/* compile.c */
+/* An operation of @p n elements that has been checked, as a thread runs it. */
+enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t n,
+                          struct mesh_thread *t);
+void mesh_op_free(struct mesh_region *r, struct mesh_op *op);
+
+/* vector.c */
+/* The whole of a memory operation. */
+void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t);
+/* Operand @p d of element @p i: memory or a number. */
+uint32_t mesh_load_operand(const struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i,
+                           char type);
+void mesh_store_operand(struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i, char type,
+                        uint32_t value);
+static inline void mesh_advance(struct mesh_thread *t)
+{
+    const uint16_t *by = t->step;
+    if (t->row && !--t->row_left) {
+        by = t->jump;
+        t->row_left = t->row;
+    }
+    for (int i = 0; i < 3; i++)
+        t->at[i] = (uint16_t)(t->at[i] + by[i]);
+}
 
 /* alu.c */
-/* The whole of a memory operation. */
-void mesh_vector(struct mesh_pe *pe, const struct mesh_op *op, int64_t n);
 uint32_t mesh_alu(enum mesh_half half, int code, const uint32_t v[3]);
 struct mesh_code_info {
     const char *name;
@@ -253,12 +481,42 @@ struct mesh_code_info {
     uint8_t simd[2], setup;
 };
 extern const struct mesh_code_info mesh_code_info[MESH_N_CODES];
-int64_t mesh_dsd_address(const struct mesh_dsd *d, int64_t i, int bytes);
 static inline int mesh_type_bytes(char type)
 {
     return type == 's' ? 4 : 2;
 }
-int64_t mesh_dsd_length(const struct mesh_dsd *d);
+static inline float mesh_as_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline uint32_t mesh_as_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+/* The exponent moves from one bias to the other by an exact product, which makes numbers of
+ * denormal ones too; what is not finite is put in afterwards.  No branch, so that it vectorizes. */
+static inline float mesh_fp16_to_float(uint16_t bits)
+{
+    const uint32_t magnitude = (bits & 0x7FFFU) << 13, infinity = 0x7C00U << 13;
+    const uint32_t sign = (bits & 0x8000U) << 16;
+    uint32_t result = mesh_as_bits(mesh_as_float(magnitude) * 0x1p112F) | sign;
+    result = magnitude == infinity ? 0x7F800000U | sign : result;
+    return mesh_as_float(magnitude > infinity ? 0x7FC00000U : result);
+}
+
+/* run.c, team.c */
+/* A cycle: what comes from outside; routers and PEs. */
+void mesh_region_begin(struct mesh_region *r);
+enum wsc_err mesh_region_move(struct mesh_region *r);
+/* Between two cycles: the next one in which something happens; false at the end. */
+bool mesh_next_cycle(struct mesh *m);
+bool mesh_failed(const struct mesh *m);
+/* All cycles, each region on a thread of its own. */
+enum wsc_err mesh_team_run(struct mesh *m);
 
 /* deadlock.c: what is left when nothing moves any more, and who still moves at the limit */
 enum wsc_err mesh_check_end(struct mesh *m);

@@ -91,6 +91,17 @@ static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, c
     return mesh_touch(pe, end);
 }
 
+/* What most operands are: an array of one dimension in memory that was touched before. */
+static inline bool is_in_touched_memory(const struct mesh_pe *pe, const struct mesh_dsd *d,
+                                        char type)
+{
+    const int bytes = mesh_type_bytes(type);
+    if (d->kind != MESH_DSD_MEMORY || d->n_dims != 1 || !d->len[0]) return false;
+    if (d->stride[0] < 0 || d->address < 0 || d->address & 1) return false;
+    int64_t reach = ((int64_t)d->len[0] - 1) * d->stride[0] + 1;
+    return d->address + reach * bytes <= pe->memory_bytes;
+}
+
 static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd *d,
                                  const char *name)
 {
@@ -99,10 +110,11 @@ static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd
     if (d->colour >= MESH_COLOURS)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d, expected 0 to %d", pe->x, pe->y,
                          name, d->colour, MESH_COLOURS - 1);
-    if (!(in ? pe->in_of : pe->out_of)[d->colour])
+    const struct mesh_binding *b = mesh_binding_of(pe);
+    if (!(in ? b->in_of : b->out_of)[d->colour])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no %s queue", pe->x, pe->y,
                          name, d->colour, side);
-    if (!(pe->m->router[pe->index].colours >> d->colour & 1U))
+    if (!(pe->region->m->router[pe->index].colours >> d->colour & 1U))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: colour %d has no route here", pe->x, pe->y,
                          name, d->colour);
     return WSC_OK;
@@ -124,6 +136,17 @@ static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, 
     return WSC_OK;
 }
 
+static enum wsc_err check_operands(struct mesh_pe *pe, const struct mesh_op *op)
+{
+    const struct mesh_code_info *info = &mesh_code_info[op->code];
+    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b, &op->c};
+    const char type[] = {info->type[0], info->type[1], info->type[2], info->type[2]};
+    for (int i = 0; i < 4; i++)
+        if (!is_in_touched_memory(pe, d[i], type[i]))
+            TRY(check_operand(pe, d[i], type[i], info->name));
+    return WSC_OK;
+}
+
 static int64_t op_length(const struct mesh_op *op)
 {
     if (op->a.n_dims) return mesh_dsd_length(&op->a);
@@ -137,25 +160,44 @@ static bool fits(const struct mesh_dsd *d, int64_t n)
     return mesh_dsd_length(d) == n;
 }
 
+enum {
+    NONE = 1 << MESH_DSD_NONE,
+    MEMORY = 1 << MESH_DSD_MEMORY,
+    IN = 1 << MESH_DSD_IN,
+    OUT = 1 << MESH_DSD_OUT,
+    NUMBER = 1 << MESH_DSD_SCALAR
+};
+
+static bool has_kinds(const struct mesh_op *op, int dst, int a, int b)
+{
+    return (1 << op->dst.kind & dst) && (1 << op->a.kind & a) && (1 << op->b.kind & b);
+}
+
+static bool has_number_c(const struct mesh_op *op)
+{
+    return op->c.kind == MESH_DSD_SCALAR ||
+           (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1);
+}
+
+static bool takes_operands(const struct mesh_op *op)
+{
+    const int any = MEMORY | IN | NUMBER;
+    if (op->code == MESH_MAP)
+        return has_kinds(op, MEMORY, MEMORY, NONE | MEMORY) && op->map && op->map_cycles >= 1 &&
+               op->map_cycles <= MESH_MAX_MAP_CYCLES;
+    if (op->a.kind == MESH_DSD_IN && op->b.kind == MESH_DSD_IN) return false;
+    if (!has_kinds(op, MEMORY | OUT, any, mesh_code_info[op->code].type[2] == '-' ? NONE : any))
+        return false;
+    if (op->code == MESH_FMACS || op->code == MESH_FMACH || op->code == MESH_FMACHS)
+        return has_number_c(op);
+    return op->c.kind == MESH_DSD_NONE;
+}
+
 static enum wsc_err check_kinds(const struct mesh_pe *pe, const struct mesh_op *op)
 {
-    const struct mesh_code_info *info = &mesh_code_info[op->code];
-    bool mac = op->code == MESH_FMACS || op->code == MESH_FMACH || op->code == MESH_FMACHS;
-    bool dst = op->dst.kind == MESH_DSD_MEMORY || op->dst.kind == MESH_DSD_OUT;
-    bool a = op->a.kind != MESH_DSD_NONE && op->a.kind != MESH_DSD_OUT;
-    bool b = (info->type[2] == '-') == (op->b.kind == MESH_DSD_NONE) && op->b.kind != MESH_DSD_OUT;
-    bool c = mac ? op->c.kind == MESH_DSD_SCALAR ||
-                       (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1)
-                 : op->c.kind == MESH_DSD_NONE;
-    bool one_in = op->a.kind != MESH_DSD_IN || op->b.kind != MESH_DSD_IN;
-    if (op->code == MESH_MAP) {
-        b = op->b.kind == MESH_DSD_NONE || op->b.kind == MESH_DSD_MEMORY;
-        c = op->map && op->map_cycles >= 1 && op->map_cycles <= MESH_MAX_MAP_CYCLES &&
-            op->dst.kind == MESH_DSD_MEMORY && op->a.kind == MESH_DSD_MEMORY;
-    }
-    if (dst && a && b && c && one_in) return WSC_OK;
+    if (takes_operands(op)) return WSC_OK;
     return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s does not take these operands", pe->x, pe->y,
-                     info->name);
+                     mesh_code_info[op->code].name);
 }
 
 static struct mesh_rect place(const struct mesh_pe *pe)
@@ -170,57 +212,58 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
                          op->thread - 1);
     for (int i = 0; i < 2; i++)
-        if (id[i] > MESH_TASKS || (id[i] && !pe->task[id[i] - 1]))
+        if (id[i] > MESH_TASKS || (id[i] && !mesh_binding_of(pe)->task[id[i] - 1]))
             return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y,
                              id[i] - 1);
-    return op->activate ? mesh_check_local(pe->m, place(pe), op->activate - 1) : WSC_OK;
+    return op->activate ? mesh_check_local(pe->region->m, place(pe), op->activate - 1) : WSC_OK;
 }
 
-static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op)
+static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
 {
     if (op->code >= MESH_N_CODES)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no operation %d", pe->x, pe->y,
                          op->code);
-    const struct mesh_code_info *info = &mesh_code_info[op->code];
     TRY(check_ids(pe, op));
-    TRY(check_operand(pe, &op->dst, info->type[0], info->name));
-    TRY(check_operand(pe, &op->a, info->type[1], info->name));
-    TRY(check_operand(pe, &op->b, info->type[2], info->name));
-    TRY(check_operand(pe, &op->c, info->type[2], info->name));
+    TRY(check_operands(pe, op));
     TRY(check_kinds(pe, op));
-    int64_t n = op_length(op);
-    if (n > INT32_MAX)
+    *n = op_length(op);
+    if (*n > INT32_MAX)
         return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): %s: an operand of more than %d elements",
-                         pe->x, pe->y, info->name, INT32_MAX);
-    if (!fits(&op->dst, n) || !fits(&op->a, n) || !fits(&op->b, n))
+                         pe->x, pe->y, mesh_code_info[op->code].name, INT32_MAX);
+    if (!fits(&op->dst, *n) || !fits(&op->a, *n) || !fits(&op->b, *n))
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s: operands of %lld, %lld and %lld elements",
-                         pe->x, pe->y, info->name, (long long)mesh_dsd_length(&op->dst),
-                         (long long)mesh_dsd_length(&op->a), (long long)mesh_dsd_length(&op->b));
+                         pe->x, pe->y, mesh_code_info[op->code].name,
+                         (long long)mesh_dsd_length(&op->dst), (long long)mesh_dsd_length(&op->a),
+                         (long long)mesh_dsd_length(&op->b));
     return WSC_OK;
 }
 
 /* ---- issue ----------------------------------------------------------------------------------- */
 
-static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t arg,
-                           const struct mesh_op *op)
+static enum wsc_err check_room(const struct mesh_pe *pe)
 {
     if (!pe->running)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): only a task can issue", pe->x, pe->y);
-    if (!pe->todo) TRY_NEW(pe->todo, WSC_MEM_MESH, MESH_TODO);
-    if (pe->n_todo == MESH_TODO)
-        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): a task issues more than %d operations", pe->x,
-                         pe->y, MESH_TODO);
-    struct mesh_todo *todo = &pe->todo[pe->n_todo++];
-    todo->kind = (uint8_t)kind;
-    todo->arg = arg;
-    if (op) todo->op = *op;
+    if (pe->n_todo < MESH_TODO) return WSC_OK;
+    return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): a task issues more than %d operations", pe->x,
+                     pe->y, MESH_TODO);
+}
+
+static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument)
+{
+    TRY(check_room(pe));
+    pe->todo[pe->n_todo++] = (struct mesh_thread){.kind = (uint8_t)kind, .left = argument};
     return WSC_OK;
 }
 
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
-    TRY(check_op(pe, op));
-    return append(pe, MESH_TODO_OP, 0, op);
+    int64_t n;
+    TRY(check_op(pe, op, &n));
+    TRY(check_room(pe));
+    TRY(mesh_compile(pe, op, n, &pe->todo[pe->n_todo]));
+    pe->n_todo++;
+    return WSC_OK;
 }
 
 enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
@@ -268,7 +311,7 @@ enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)
     if (cycles < 0 || cycles > INT32_MAX)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): a wait of %lld cycles", pe->x, pe->y,
                          (long long)cycles);
-    return append(pe, MESH_TODO_WAIT, cycles, NULL);
+    return append(pe, MESH_TODO_WAIT, cycles);
 }
 
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread)
@@ -276,15 +319,15 @@ enum wsc_err mesh_join(struct mesh_pe *pe, int thread)
     if (thread < 1 || thread > MESH_THREADS)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no microthread %d", pe->x, pe->y,
                          thread - 1);
-    return append(pe, MESH_TODO_JOIN, thread, NULL);
+    return append(pe, MESH_TODO_JOIN, thread);
 }
 
 static enum wsc_err about_task(struct mesh_pe *pe, enum mesh_todo_kind kind, int id)
 {
-    if (id < 0 || id >= MESH_TASKS || !pe->task[id])
+    if (id < 0 || id >= MESH_TASKS || !mesh_binding_of(pe)->task[id])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", pe->x, pe->y, id);
-    if (kind == MESH_TODO_ACTIVATE) TRY(mesh_check_local(pe->m, place(pe), id));
-    return append(pe, kind, id, NULL);
+    if (kind == MESH_TODO_ACTIVATE) TRY(mesh_check_local(pe->region->m, place(pe), id));
+    return append(pe, kind, id);
 }
 
 enum wsc_err mesh_activate(struct mesh_pe *pe, int id)
@@ -305,10 +348,11 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
     TRY(mesh_check_colour(place(pe), colour));
-    if (!pe->in_of[colour])
+    int queue = mesh_binding_of(pe)->in_of[colour] - 1;
+    if (queue < 0)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): colour %d has no input queue", pe->x, pe->y,
                          colour);
-    return append(pe, kind, pe->in_of[colour] - 1, NULL);
+    return append(pe, kind, queue);
 }
 
 enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour)
@@ -319,69 +363,4 @@ enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour)
 enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour)
 {
     return about_data(pe, MESH_TODO_UNBLOCK_DATA, colour);
-}
-
-/* ---- cost ------------------------------------------------------------------------------------ */
-
-/* SDK documentation, appendix: elements a cycle by stride modulo 8.  For 4 its table says full
- * rate and its text 2; the text is taken. */
-static int stride_limit(const struct mesh_dsd *d)
-{
-    static const uint8_t limit[8] = {1, 2, 8, 8, 2, 8, 8, 2};
-    if (d->kind != MESH_DSD_MEMORY) return 8;
-    int stride = d->stride[d->n_dims - 1];
-    return stride == 0 || stride == 1 ? 8 : limit[((stride % 8) + 8) % 8];
-}
-
-/* The same appendix: two reads of a cycle must lie in different banks modulo 4; banks are 16-bit
- * words.  Both streams step alike, so the first elements decide; unlike steps are not charged. */
-static bool reads_collide(const struct mesh_op *op)
-{
-    const struct mesh_dsd *a = &op->a, *b = &op->b;
-    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || op->code == MESH_MAP)
-        return false;
-    if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
-    return (a->address / 2) % 4 == (b->address / 2) % 4;
-}
-
-static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
-{
-    int width = mesh_code_info[op->code].simd[m->config.arch];
-    if (op->code == MESH_MAP) return MESH_SLOTS * op->map_cycles;
-    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
-    for (int i = 0; i < 3; i++)
-        if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
-    return MESH_SLOTS / width;
-}
-
-static uint8_t queue_of(const struct mesh_dsd *d, const uint8_t *of)
-{
-    return is_fabric(d) ? (uint8_t)(of[d->colour] - 1) : MESH_NONE;
-}
-
-enum wsc_err mesh_thread_begin(struct mesh_pe *pe, int thread, const struct mesh_op *op)
-{
-    struct mesh_thread *t = &pe->thread[thread];
-    const struct mesh *m = pe->m;
-    t->op = *op;
-    t->left = op_length(op);
-    t->done = 0;
-    t->fabric = is_fabric(&op->dst) || is_fabric(&op->a) || is_fabric(&op->b);
-    t->in = op->a.kind == MESH_DSD_IN ? queue_of(&op->a, pe->in_of) : MESH_NONE;
-    if (op->b.kind == MESH_DSD_IN) t->in = queue_of(&op->b, pe->in_of);
-    t->out = queue_of(&op->dst, pe->out_of);
-    t->cost = (uint16_t)slots_per_element(m, op);
-    t->ready_at = m->now + (t->fabric ? m->setup_fabric : mesh_code_info[op->code].setup);
-    t->state = t->ready_at > m->now ? MESH_SETUP : MESH_RUNNING;
-    pe->threads |= (uint16_t)(1U << thread);
-    if (t->fabric) return WSC_OK;
-    t->work = t->left * t->cost * (reads_collide(op) ? 2 : 1);
-    if (t->ready_at + t->work / MESH_SLOTS > m->config.max_cycles)
-        return WSC_RAISE(WSC_DEADLOCK,
-                         "PE (%d, %d): %s of %lld elements does not end within the %lld cycles of "
-                         "the run",
-                         pe->x, pe->y, mesh_code_info[op->code].name, (long long)t->left,
-                         (long long)m->config.max_cycles);
-    mesh_vector(pe, op, t->left);
-    return WSC_OK;
 }

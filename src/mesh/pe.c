@@ -1,356 +1,364 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch.h"
 
-void mesh_pe_wake(struct mesh *m, struct mesh_pe *pe)
+#include <string.h>
+
+/* What a PE does in a cycle, besides beginning tasks: nothing here is called more often than these
+ * few functions, so they stand together where the compiler sees them. */
+
+/* ---- one element of an operation with a fabric operand --------------------------------------- */
+
+uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
-    if (pe->listed == m->now + 1) return;
-    pe->listed = m->now + 1;
-    m->next_pes.item[m->next_pes.n++] = pe->index;
-}
-
-/* ---- tasks ----------------------------------------------------------------------------------- */
-
-static bool is_read(const struct mesh_pe *pe, int queue)
-{
-    for (unsigned set = pe->threads; set; set &= set - 1)
-        if (pe->thread[__builtin_ctz(set)].in == queue) return true;
-    return false;
-}
-
-struct choice {
-    const struct mesh_task_entry *task;
-    int id, queue; /* local task, or the input queue whose wavelet starts it */
-};
-
-static void consider(const struct mesh *m, struct choice *best, int task, int id, int queue)
-{
-    const struct mesh_task_entry *t = &m->task[task];
-    if (best->task && best->task->priority >= t->priority) return;
-    *best = (struct choice){t, id, queue};
-}
-
-/* The control task that the wavelet at the head of @p queue asks for. */
-static enum wsc_err consider_control(struct mesh_pe *pe, struct choice *best, int queue,
-                                     uint64_t entry)
-{
-    int id = (int)(entry >> 24 & 63);
-    if (!pe->task[id])
-        return WSC_RAISE(WSC_USAGE,
-                         "PE (%d, %d): nobody takes a control wavelet of colour %d: no task %d",
-                         pe->x, pe->y, pe->in[queue].colour, id);
-    if (!(pe->blocked >> id & 1U)) consider(pe->m, best, pe->task[id] - 1, -1, queue);
-    return WSC_OK;
-}
-
-static enum wsc_err consider_queue(struct mesh_pe *pe, struct choice *best, int queue)
-{
-    struct mesh_queue *q = &pe->in[queue];
-    uint64_t entry = q->entry[q->head];
-    if (mesh_entry_ready(entry) > pe->m->now) return WSC_OK;
-    if (entry & MESH_CONTROL_BIT) return consider_control(pe, best, queue, entry);
-    if (q->task == MESH_NONE || (unsigned)pe->data_blocked >> queue & 1U || is_read(pe, queue))
-        return WSC_OK;
-    consider(pe->m, best, q->task, -1, queue);
-    return WSC_OK;
-}
-
-/* The activated, unblocked task of the highest priority; among equals local tasks by id, then
- * queues by number (an order the documentation leaves open). */
-static enum wsc_err pick_task(struct mesh_pe *pe, struct choice *best)
-{
-    best->task = NULL;
-    for (uint64_t set = pe->activated & ~pe->blocked; set; set &= set - 1) {
-        int id = __builtin_ctzll(set);
-        consider(pe->m, best, pe->task[id] - 1, id, -1);
-    }
-    for (unsigned set = pe->in_used; set; set &= set - 1)
-        TRY(consider_queue(pe, best, __builtin_ctz(set)));
-    return WSC_OK;
-}
-
-static uint32_t take_wavelet(struct mesh_pe *pe, int queue)
-{
-    struct mesh_queue *q = &pe->in[queue];
-    uint32_t data = (uint32_t)q->entry[q->head];
+    struct mesh_queue *q = mesh_queue_of(pe, queue);
     bool was_full = q->n == q->depth;
-    q->head = (uint8_t)((q->head + 1) % MESH_QUEUE);
-    if (!--q->n) pe->in_used &= (uint16_t) ~(1U << queue);
-    if (was_full) mesh_router_wake(pe->m, pe->index);
-    return data;
+    uint32_t value = (uint32_t)mesh_queue_pop(q);
+    if (!q->n) pe->in_used &= (uint8_t) ~(1U << queue);
+    if (was_full) mesh_visit_router(r->next, pe - r->pe);
+    return value;
 }
 
-static enum wsc_err run_task(struct mesh_pe *pe, const struct choice *c)
+static uint32_t load(const struct mesh_pe *pe, unsigned address, char type)
 {
-    uint32_t data = 0;
-    mesh_see_task(pe, c->id, c->queue);
-    if (c->queue >= 0)
-        data = take_wavelet(pe, c->queue);
+    uint32_t single;
+    uint16_t half;
+    if (type == 's') {
+        memcpy(&single, pe->memory + address, sizeof single);
+        return single;
+    }
+    memcpy(&half, pe->memory + address, sizeof half);
+    return half;
+}
+
+static void store(struct mesh_pe *pe, unsigned address, char type, uint32_t value)
+{
+    uint16_t half = (uint16_t)value;
+    if (type == 's')
+        memcpy(pe->memory + address, &value, sizeof value);
     else
-        pe->activated &= ~(1ULL << c->id);
-    pe->n_todo = pe->next_todo = 0;
-    pe->running = true;
-    enum wsc_err rc = c->task->fn(pe, data);
-    pe->running = false;
-    return rc;
+        memcpy(pe->memory + address, &half, sizeof half);
 }
 
-static enum wsc_err begin_op(struct mesh_pe *pe, const struct mesh_op *op, bool *waits)
+/* Operand @p i: 1 is a, 2 is b. */
+static uint32_t operand(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                        int i, char type)
 {
-    *waits = (unsigned)pe->threads >> op->thread & 1U;
-    if (*waits) return WSC_OK;
-    mesh_see_join(pe, op->thread);
-    TRY(mesh_thread_begin(pe, op->thread, op));
-    mesh_see_op(pe, op);
-    return WSC_OK;
-}
-
-/* The next thing a task has asked for; *@p waits when it cannot begin yet. */
-static enum wsc_err todo_step(struct mesh_pe *pe, bool *waits)
-{
-    const struct mesh_todo *t = &pe->todo[pe->next_todo];
-    switch ((enum mesh_todo_kind)t->kind) {
-    case MESH_TODO_OP:
-        TRY(begin_op(pe, &t->op, waits));
-        break;
-    case MESH_TODO_WAIT:
-        pe->waits_until = pe->m->now + t->arg;
-        if (pe->m->last < pe->waits_until) pe->m->last = pe->waits_until;
-        mesh_see_wait(pe);
-        break;
-    case MESH_TODO_JOIN:
-        *waits = (unsigned)pe->threads >> t->arg & 1U;
-        if (!*waits) mesh_see_join(pe, (int)t->arg);
-        break;
-    case MESH_TODO_ACTIVATE:
-        pe->activated |= 1ULL << t->arg;
-        break;
-    case MESH_TODO_BLOCK:
-        pe->blocked |= 1ULL << t->arg;
-        break;
-    case MESH_TODO_UNBLOCK:
-        pe->blocked &= ~(1ULL << t->arg);
-        break;
-    case MESH_TODO_BLOCK_DATA:
-        pe->data_blocked |= (uint16_t)(1U << t->arg);
-        break;
-    case MESH_TODO_UNBLOCK_DATA:
-        pe->data_blocked &= (uint16_t) ~(1U << t->arg);
+    switch ((enum mesh_from)(t->from >> 2 * (i - 1) & 3)) {
+    case MESH_FROM_QUEUE:
+        return mesh_take_wavelet(r, pe, t->in);
+    case MESH_FROM_MEMORY:
+        return load(pe, t->at[i], type);
+    case MESH_FROM_NUMBER:
+        return t->number[i - 1];
+    case MESH_FROM_NOTHING:
         break;
     }
-    if (!*waits) pe->next_todo++;
-    return WSC_OK;
+    return 0;
 }
 
-static bool main_is_free(const struct mesh_pe *pe)
+/* The same of an operation that rows do not describe. */
+static uint32_t operand_of(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                           const struct mesh_dsd *d, char type)
 {
-    return !(pe->threads & 1U) && pe->waits_until <= pe->m->now;
+    if (d->kind == MESH_DSD_IN) return mesh_take_wavelet(r, pe, t->in);
+    return mesh_load_operand(pe, d, t->done, type);
 }
 
-/* What the running task still has to begin, as far as it can begin now. */
-static enum wsc_err main_todo(struct mesh_pe *pe, bool *busy)
+static uint32_t result(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t)
 {
-    bool waits = false;
-    while (!waits && pe->next_todo < pe->n_todo && main_is_free(pe)) {
-        TRY(todo_step(pe, &waits));
-        *busy |= !waits;
+    const struct mesh_code_info *info = &mesh_code_info[t->code];
+    uint32_t v[3];
+    v[0] = t->op ? operand_of(r, pe, t, &t->op->a, info->type[1])
+                 : operand(r, pe, t, 1, info->type[1]);
+    if (t->code == MESH_FMOVS || t->code == MESH_FMOVH) return v[0];
+    v[1] = t->op ? operand_of(r, pe, t, &t->op->b, info->type[2])
+                 : operand(r, pe, t, 2, info->type[2]);
+    v[2] = t->flags & MESH_C_IN_MEMORY ? load(pe, t->c, info->type[2]) : t->c;
+    return mesh_alu(r->m->config.half, t->code, v);
+}
+
+/* The same of copies and sums of 32 bits, which are most of what goes over the fabric. */
+static uint32_t simple_result(struct mesh_region *r, struct mesh_pe *pe,
+                              const struct mesh_thread *t)
+{
+    uint32_t a = operand(r, pe, t, 1, 's');
+    if (t->code == MESH_FMOVS) return a;
+    return mesh_as_bits(mesh_as_float(a) + mesh_as_float(operand(r, pe, t, 2, 's')));
+}
+
+/* Where the result goes: an output queue or memory. */
+static void deliver(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                    uint32_t value)
+{
+    if (t->out != MESH_NONE) {
+        uint64_t control = t->flags & MESH_SENDS_CONTROL ? MESH_CONTROL_BIT : 0;
+        mesh_queue_push(mesh_queue_of(pe, MESH_N_IN + t->out),
+                        value | control | mesh_ready_bits(r->now + 1));
+        pe->out_used |= (uint8_t)(1U << t->out);
+    } else if (t->flags & MESH_SIMPLE) {
+        store(pe, t->at[0], 's', value);
+    } else if (t->op) {
+        mesh_store_operand(pe, &t->op->dst, t->done, mesh_code_info[t->code].type[0], value);
+    } else {
+        store(pe, t->at[0], mesh_code_info[t->code].type[0], value);
     }
+}
+
+static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+{
+    deliver(r, pe, t, t->flags & MESH_SIMPLE ? simple_result(r, pe, t) : result(r, pe, t));
+    if (t->op)
+        t->done++;
+    else
+        mesh_advance(t);
+    t->left--;
+    r->stats.elements++;
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
+                               const struct mesh_thread *todo)
+{
+    struct mesh_thread *t = mesh_thread_of(r, pe, todo->kind);
+    bool is_fabric = todo->flags & MESH_FABRIC;
+    *t = *todo;
+    t->ready_at =
+        (uint32_t)(r->now + (is_fabric ? r->m->setup_fabric : mesh_code_info[t->code].setup));
+    pe->threads |= (uint16_t)(1U << t->kind);
+    mesh_see_op(pe, t);
+    if (is_fabric) return WSC_OK;
+    int64_t work = t->left * t->cost * (t->flags & MESH_COLLIDES ? 2 : 1);
+    if (t->ready_at + work / MESH_SLOTS > r->m->config.max_cycles)
+        return WSC_RAISE(WSC_DEADLOCK,
+                         "PE (%d, %d): %s of %lld elements does not end within the %lld cycles of "
+                         "the run",
+                         pe->x, pe->y, mesh_code_info[t->code].name, (long long)t->left,
+                         (long long)r->m->config.max_cycles);
+    if (t->left) mesh_vector(pe, t); /* otherwise there may be no memory yet */
+    t->work = work;
+    mesh_op_free(r, t->op);
+    t->op = NULL;
     return WSC_OK;
 }
 
-/* The main thread: the running task goes on, or the next one is picked. */
-static enum wsc_err main_cycle(struct mesh_pe *pe, bool *busy)
+/* @p end: the cycle after its last. */
+static void finish(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
+                   int64_t end)
 {
-    struct choice c;
-    TRY(main_todo(pe, busy));
-    if (pe->next_todo < pe->n_todo || !main_is_free(pe)) return WSC_OK;
-    TRY(pick_task(pe, &c));
-    if (!c.task) return WSC_OK;
-    TRY(run_task(pe, &c));
-    *busy = true;
-    mesh_did(pe->m);
-    return main_todo(pe, busy);
+    mesh_see_op_end(pe, t->kind, end);
+    pe->threads &= (uint16_t) ~(1U << t->kind);
+    if (t->activate) pe->activated |= 1ULL << (t->activate - 1);
+    if (t->unblock) pe->blocked &= ~(1ULL << (t->unblock - 1));
+    mesh_op_free(r, t->op);
 }
 
-/* ---- the datapath ---------------------------------------------------------------------------- */
-
-static void finish(struct mesh_pe *pe, int thread)
-{
-    struct mesh_thread *t = &pe->thread[thread];
-    mesh_see_op_end(pe, thread);
-    t->state = MESH_IDLE;
-    t->in = t->out = MESH_NONE;
-    pe->threads &= (uint16_t) ~(1U << thread);
-    if (t->op.activate) pe->activated |= 1ULL << (t->op.activate - 1);
-    if (t->op.unblock) pe->blocked &= ~(1ULL << (t->op.unblock - 1));
-}
-
-static bool can_go(const struct mesh_pe *pe, const struct mesh_thread *t)
+static bool can_go(const struct mesh_region *r, const struct mesh_pe *pe,
+                   const struct mesh_thread *t)
 {
     if (t->in != MESH_NONE) {
-        const struct mesh_queue *q = &pe->in[t->in];
+        const struct mesh_queue *q = mesh_queue_of(pe, t->in);
         uint64_t entry = q->entry[q->head];
-        if (!q->n || entry & MESH_CONTROL_BIT || mesh_entry_ready(entry) > pe->m->now) return false;
+        if (!q->n || entry & MESH_CONTROL_BIT || mesh_entry_ready(entry) > r->now) return false;
     }
-    return t->out == MESH_NONE || pe->out[t->out].n < pe->out[t->out].depth;
+    if (t->out == MESH_NONE) return true;
+    const struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + t->out);
+    return q->n < q->depth;
 }
 
-static enum wsc_err step_fabric(struct mesh_pe *pe, int thread, int *slots, bool *busy)
+static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
 {
-    struct mesh_thread *t = &pe->thread[thread];
+    pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
+}
+
+static bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                        int *slots)
+{
     if (t->left) {
-        if (!can_go(pe, t)) return WSC_OK;
-        *busy = true; /* also when the datapath is taken: it will be free */
+        if (!can_go(r, pe, t)) return false;
         if (*slots < t->cost) {
-            mesh_see_crowded(pe, thread);
-            return WSC_OK;
+            mesh_see_crowded(pe, t->kind);
+            return true; /* the datapath will be free */
         }
-        mesh_see_element(pe, thread);
-        TRY(mesh_element(pe, t));
+        mesh_see_element(pe, t->kind);
+        element(r, pe, t);
         *slots -= t->cost;
-        t->done++;
-        t->left--;
-        pe->turn = (uint8_t)((thread + 1) % (MESH_THREADS + 1));
-        mesh_did(pe->m);
+        took_turn(pe, t);
+        mesh_did(r);
     }
-    *busy = true;
-    if (!t->left) finish(pe, thread);
-    return WSC_OK;
+    if (!t->left) finish(r, pe, t, r->now + 1);
+    return true;
 }
 
-static void step_memory(struct mesh_pe *pe, int thread, int *slots, bool *busy)
+static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                        int *slots)
 {
-    struct mesh_thread *t = &pe->thread[thread];
     int64_t part = t->work < *slots ? t->work : *slots;
     t->work -= part;
     *slots -= (int)part;
-    mesh_did(pe->m);
+    mesh_did(r);
     if (part) {
-        pe->turn = (uint8_t)((thread + 1) % (MESH_THREADS + 1));
-        mesh_see_memory(pe, thread);
+        took_turn(pe, t);
+        mesh_see_memory(pe, t->kind);
     }
-    if (t->work) return;
-    finish(pe, thread);
-    *busy = true;
+    if (t->work) return false;
+    finish(r, pe, t, r->now + 1);
+    return true;
 }
 
-static enum wsc_err step_thread(struct mesh_pe *pe, int thread, int *slots, bool *busy)
+static bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
 {
-    struct mesh_thread *t = &pe->thread[thread];
-    if (t->ready_at > pe->m->now) return WSC_OK;
-    t->state = MESH_RUNNING;
-    if (t->fabric) return step_fabric(pe, thread, slots, busy);
-    step_memory(pe, thread, slots, busy);
-    return WSC_OK;
+    struct mesh_thread *t = mesh_thread_of(r, pe, thread);
+    if (t->ready_at > r->now) return false;
+    return t->flags & MESH_FABRIC ? step_fabric(r, pe, t, slots) : step_memory(r, pe, t, slots);
 }
 
-/* Threads take turns; each moves at most one wavelet, memory operations use what is left. */
-static enum wsc_err datapath_cycle(struct mesh_pe *pe, bool *busy)
+/* Threads take turns; each moves at most one wavelet, memory operations use what is left.  True
+ * when something may follow in the next cycle without being woken. */
+static bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     int slots = MESH_SLOTS;
+    bool busy = false;
+    if (pe->threads == 1) return step(r, pe, 0, &slots); /* mostly */
     unsigned before = (1U << pe->turn) - 1U, threads = pe->threads;
     unsigned set = threads & ~before, rest = threads & before;
-    for (int half = 0; half < 2; half++, set = rest)
-        for (; set; set &= set - 1)
-            TRY(step_thread(pe, __builtin_ctz(set), &slots, busy));
-    return WSC_OK;
+    for (; set | rest; set &= set - 1) {
+        if (!set) {
+            set = rest;
+            rest = 0;
+        }
+        busy |= step(r, pe, __builtin_ctz(set), &slots);
+    }
+    return busy;
 }
 
-/* One wavelet goes up the ramp; output queues take turns. */
-static void ramp_cycle(struct mesh_pe *pe, bool *busy)
+/* ---- ramp ------------------------------------------------------------------------------------ */
+
+enum sending { SENT, NOT_YET, HELD_UP };
+
+/* The first wavelet of an output queue goes to the router if it can. */
+static enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
-    struct mesh *m = pe->m;
-    for (int i = 0; i < MESH_N_OUT; i++) {
-        int k = (pe->out_turn + i) % MESH_N_OUT;
-        struct mesh_queue *q = &pe->out[k];
-        if (!q->n) continue;
-        uint64_t entry = q->entry[q->head];
-        struct mesh_channel *ch = mesh_channel_of(m, pe->index, q->colour);
-        bool early = mesh_entry_ready(entry) > m->now;
-        *busy |= early;
-        if (early || !mesh_channel_open(m, ch, MESH_RAMP)) continue;
-        mesh_see_up(pe, k, ch);
-        mesh_channel_push(
-            m, pe->index, ch,
-            mesh_entry((uint32_t)entry, m->now + m->ramp_up, entry & MESH_CONTROL_BIT));
-        q->head = (uint8_t)((q->head + 1) % MESH_QUEUE);
-        if (!--q->n) pe->out_used &= (uint16_t) ~(1U << k);
-        pe->out_turn = (uint8_t)((k + 1) % MESH_N_OUT);
-        m->stats.wavelets += !(entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN);
-        *busy = true;
-        return;
+    struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + queue);
+    uint64_t entry = q->entry[q->head];
+    struct mesh_channel *ch = &r->channel[q->link];
+    if (mesh_entry_ready(entry) > r->now) return NOT_YET;
+    if (!mesh_channel_open(ch, r->now, MESH_RAMP)) return HELD_UP;
+    mesh_see_up(pe, queue, ch);
+    mesh_channel_push(r, pe - r->pe, ch, (entry & MESH_CONTENT_BITS) | r->ready_up);
+    (void)mesh_queue_pop(q);
+    if (!q->n) pe->out_used &= (uint8_t) ~(1U << queue);
+    pe->out_turn = queue + 1 == MESH_N_OUT ? 0 : (uint8_t)(queue + 1);
+    r->stats.wavelets += !(entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN);
+    return SENT;
+}
+
+/* Output queues take turns; at most one wavelet goes up the ramp.  True as above. */
+static bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
+{
+    bool busy = false;
+    unsigned before = (1U << pe->out_turn) - 1U;
+    unsigned set = pe->out_used & ~before, rest = pe->out_used & before;
+    for (; set | rest; set &= set - 1) {
+        if (!set) {
+            set = rest;
+            rest = 0;
+        }
+        enum sending s = send_first(r, pe, __builtin_ctz(set));
+        if (s == SENT) return true;
+        busy |= s == NOT_YET;
     }
+    return busy;
 }
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
-static bool wavelet_arrives(const struct mesh_pe *pe)
+/* Input queues whose wavelets matter: all while a task may be picked, else those that are read. */
+static uint8_t hears(const struct mesh_region *r, const struct mesh_pe *pe)
 {
-    for (unsigned set = pe->in_used; set; set &= set - 1) {
-        const struct mesh_queue *q = &pe->in[__builtin_ctz(set)];
-        if (mesh_entry_ready(q->entry[q->head]) > pe->m->now) return true;
+    unsigned set = 0;
+    if (!(pe->threads & 1U) && pe->next_todo == pe->n_todo) return UINT8_MAX;
+    for (unsigned threads = pe->threads; threads; threads &= threads - 1) {
+        const struct mesh_thread *t = mesh_thread_of(r, pe, __builtin_ctz(threads));
+        if (t->in != MESH_NONE) set |= 1U << t->in;
     }
-    return false;
+    return (uint8_t)set;
 }
 
-/* What was left of a memory operation that ran alone while the PE slept. */
-static void settle(struct mesh_pe *pe)
+/* Wavelets that are still on the ramp. */
+static void await_wavelets(struct mesh_region *r, const struct mesh_pe *pe)
 {
-    if (pe->bulk_since < 0) return;
-    pe->thread[pe->bulk].work -= MESH_SLOTS * (pe->m->now - pe->bulk_since);
-    pe->bulk_since = -1;
+    for (unsigned set = pe->in_used & pe->hears; set; set &= set - 1) {
+        const struct mesh_queue *q = mesh_queue_of(pe, __builtin_ctz(set));
+        int64_t ready = mesh_entry_ready(q->entry[q->head]);
+        if (ready > r->now) mesh_visit_pe(mesh_active_in(r, ready), pe - r->pe);
+    }
+}
+
+/* What was done of a memory operation that ran alone while the PE slept. */
+static void settle(struct mesh_region *r, struct mesh_pe *pe)
+{
+    int64_t cycles = r->now - ((int64_t)pe->bulk_since - 1);
+    struct mesh_thread *t = mesh_thread_of(r, pe, pe->bulk);
+    pe->bulk_since = 0;
+    if (cycles <= 0) return;
+    if (t->work) took_turn(pe, t);
+    t->work -= MESH_SLOTS * cycles;
+    if (t->work > 0) return;
+    if (r->last < r->now) r->last = r->now; /* it ended in the cycle before */
+    finish(r, pe, t, r->now);
+}
+
+/* The one memory operation runs alone from now on, or from the end of its set-up.  The next visit
+ * is in the cycle after its last one. */
+static enum wsc_err sleep_in_bulk(struct mesh_region *r, struct mesh_pe *pe)
+{
+    const struct mesh_thread *t = mesh_thread_of(r, pe, pe->bulk);
+    int64_t first = t->ready_at > r->now ? t->ready_at : r->now + 1;
+    int64_t cycles = (t->work + MESH_SLOTS - 1) / MESH_SLOTS;
+    pe->bulk_since = (uint32_t)(first + 1);
+    return mesh_timer_add(r, first + (cycles ? cycles : 1), pe - r->pe);
 }
 
 /* Nothing to do in the next cycle but what ends at a known one. */
-static enum wsc_err sleep_until(struct mesh_pe *pe)
+static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 {
-    struct mesh *m = pe->m;
-    int n_memory = 0;
-    if (pe->waits_until > m->now) TRY(mesh_timer_add(m, pe->waits_until, pe->index));
+    const int64_t at = pe - r->pe;
+    int n_running = 0, n_memory = 0;
+    if (pe->waits_until > r->now) TRY(mesh_timer_add(r, pe->waits_until, at));
     for (unsigned set = pe->threads; set; set &= set - 1) {
         int i = __builtin_ctz(set);
-        const struct mesh_thread *t = &pe->thread[i];
-        if (t->ready_at > m->now) TRY(mesh_timer_add(m, t->ready_at, pe->index));
-        if (t->fabric || t->ready_at > m->now) continue;
-        n_memory++;
-        pe->bulk = (uint8_t)i;
+        const struct mesh_thread *t = mesh_thread_of(r, pe, i);
+        bool is_memory = !(t->flags & MESH_FABRIC), runs = is_memory && t->ready_at <= r->now;
+        n_memory += is_memory;
+        n_running += runs;
+        if (runs || (is_memory && !n_running)) pe->bulk = (uint8_t)i;
     }
-    if (n_memory > 1) mesh_pe_wake(m, pe);
-    if (n_memory != 1) return WSC_OK;
-    pe->bulk_since = m->now + 1;
-    int64_t cycles = (pe->thread[pe->bulk].work + MESH_SLOTS - 1) / MESH_SLOTS;
-    return mesh_timer_add(m, m->now + cycles, pe->index);
-}
-
-static enum wsc_err pe_cycle(struct mesh *m, struct mesh_pe *pe)
-{
-    bool busy = false;
-    enum wsc_err rc = WSC_OK;
-    mesh_see_turn(pe);
-    settle(pe);
-    TRY(main_cycle(pe, &busy));
-    if (pe->threads) TRY(datapath_cycle(pe, &busy));
-    if (pe->out_used) ramp_cycle(pe, &busy);
-    if (busy || (pe->in_used && wavelet_arrives(pe)))
-        mesh_pe_wake(m, pe);
-    else
-        rc = sleep_until(pe);
-    mesh_see_cycle(pe);
-    return rc;
-}
-
-enum wsc_err mesh_pes_cycle(struct mesh *m)
-{
-    const int32_t *item = m->pes.item;
-    for (int i = 0; i < m->pes.n; i++) {
-        if (i + MESH_AHEAD < m->pes.n) {
-            const struct mesh_pe *next = &m->pe[item[i + MESH_AHEAD]];
-            __builtin_prefetch(next);
-            __builtin_prefetch((const char *)next + 64);
-            __builtin_prefetch(&next->thread[0]);
-            __builtin_prefetch((const char *)&next->thread[0] + 64);
-            __builtin_prefetch((const char *)&next->thread[0] + 128);
-        }
-        TRY(pe_cycle(m, &m->pe[item[i]]));
+    if (n_running > 1) mesh_visit_pe(r->next, at);
+    if (n_running == 1 || n_memory == 1) TRY(sleep_in_bulk(r, pe));
+    for (unsigned set = pe->threads; set; set &= set - 1) {
+        const struct mesh_thread *t = mesh_thread_of(r, pe, __builtin_ctz(set));
+        bool in_bulk = n_memory == 1 && !(t->flags & MESH_FABRIC);
+        if (t->ready_at > r->now && !in_bulk) TRY(mesh_timer_add(r, t->ready_at, at));
     }
     return WSC_OK;
+}
+
+enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
+{
+    struct mesh_pe *pe = &r->pe[at];
+    bool busy = false;
+    mesh_see_turn(pe);
+    if (pe->bulk_since) settle(r, pe);
+    if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
+    if (pe->threads && datapath_cycle(r, pe)) busy = true;
+    if (pe->out_used && ramp_cycle(r, pe)) busy = true;
+    pe->hears = hears(r, pe);
+    mesh_see_cycle(pe);
+    if (busy) {
+        mesh_visit_pe(r->next, at);
+        return WSC_OK;
+    }
+    if (pe->in_used) await_wavelets(r, pe);
+    return sleep_until(r, pe);
 }

@@ -7,48 +7,32 @@ static const uint32_t not_for_pe = 1U << 31;
 
 enum outcome { GOES, WAITS_FOR_LINK, BLOCKED, LOST };
 
-static void list_router(struct mesh *m, int64_t i)
+/* A router in its cycle. */
+struct passage {
+    struct mesh_region *r;
+    struct mesh_router *router;
+    int64_t at;
+    unsigned used; /* set of outputs */
+    bool again;    /* something may move in the next cycle without being woken */
+};
+
+static bool is_here(const struct mesh_region *r, int64_t at)
 {
-    struct mesh_router *r = &m->router[i];
-    uint32_t next = (uint32_t)(m->now + 1);
-    if (r->listed == next) return;
-    r->listed = next;
-    m->next_routers.item[m->next_routers.n++] = (int32_t)i;
+    return (uint64_t)at < (uint64_t)r->n_pes;
 }
 
-void mesh_router_wake(struct mesh *m, int64_t router)
+/* Whoever may send from side @p d from now on: the PE or a neighbour. */
+static void wake_sender(const struct passage *p, int d)
 {
-    if (m->router[router].waiting) list_router(m, router);
-}
-
-bool mesh_channel_open(const struct mesh *m, const struct mesh_channel *ch, int side)
-{
-    /* A place that is left in this cycle is free, and a switch that turns has turned, in the next.
-     */
-    bool left_now = ch->popped == (uint32_t)(m->now + 1);
-    return ((left_now ? ch->rx_before : ch->rx) & side) && ch->n + left_now < MESH_FIFO;
-}
-
-void mesh_channel_push(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
-{
-    ch->entry[(ch->head + ch->n) % MESH_FIFO] = entry;
-    ch->n++;
-    m->router[router].waiting |= 1U << ch->colour;
-    list_router(m, router);
-}
-
-/* Whoever may send into channel @p ch at @p router now: its PE or a neighbour. */
-static void wake_sender(struct mesh *m, int64_t router, const struct mesh_channel *ch)
-{
-    int d = mesh_direction(ch->rx);
-    struct mesh_pe *pe = &m->pe[router];
-    if (d == 0) {
-        mesh_pe_wake(m, pe);
-        return;
-    }
-    int x = pe->x + mesh_dx[d], y = pe->y + mesh_dy[d];
-    if (x >= 0 && y >= 0 && x < m->config.w && y < m->config.h)
-        mesh_router_wake(m, router + m->step[d]);
+    int64_t sender = p->at + p->r->step[d];
+    if (d == 0)
+        mesh_visit_pe(p->r->next, p->at);
+    else if (!(p->router->neighbours >> d & 1U))
+        return; /* edge sources look by themselves */
+    else if (is_here(p->r, sender))
+        mesh_visit_router(p->r->next, sender);
+    else
+        mesh_send_mail(p->r, sender, MESH_MAIL_WAKE);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -97,57 +81,52 @@ static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, ui
 
 /* ---- one wavelet ----------------------------------------------------------------------------- */
 
-static enum outcome check_ramp(const struct mesh *m, int64_t router, const struct mesh_channel *ch,
-                               uint64_t entry)
+static enum outcome check_ramp(const struct passage *p, const struct mesh_channel *ch, bool kept)
 {
-    if (kept_from_pe(m, ch, entry)) return GOES;
+    if (kept) return GOES;
     if (ch->queue == MESH_NONE) return LOST;
-    if (m->router[router].used[0] == (uint32_t)(m->now + 1)) return WAITS_FOR_LINK;
-    const struct mesh_queue *q = &m->pe[router].in[ch->queue];
+    if (p->used & MESH_RAMP) return WAITS_FOR_LINK;
+    const struct mesh_queue *q = mesh_queue_of(&p->r->pe[p->at], ch->queue);
     return q->n < q->depth ? GOES : BLOCKED;
 }
 
-static enum outcome check_side(const struct mesh *m, int64_t router, const struct mesh_channel *ch,
-                               int d)
+static enum outcome check_side(const struct passage *p, const struct mesh_channel *ch, int d)
 {
     int32_t to = ch->to[d - 1];
-    if (m->router[router].used[d] == (uint32_t)(m->now + 1)) return WAITS_FOR_LINK;
+    if (p->used >> d & 1U) return WAITS_FOR_LINK;
     if (to < MESH_OFF_FABRIC) return GOES;
     if (to == MESH_OFF_FABRIC) return LOST;
-    return mesh_channel_open(m, &m->channel[to], 1 << mesh_opposite[d]) ? GOES : BLOCKED;
+    bool open = mesh_channel_open(&p->r->channel[to], p->r->now, 1U << mesh_opposite[d]);
+    return open ? GOES : BLOCKED;
 }
 
-/* All outputs take the wavelet in the same cycle, or none does. */
-static enum outcome check_outputs(const struct mesh *m, int64_t router,
-                                  const struct mesh_channel *ch, uint64_t entry, int *lost)
+/* All outputs (@p set) take the wavelet in the same cycle, or none does.  @p kept: from the PE. */
+static enum outcome check_outputs(const struct passage *p, const struct mesh_channel *ch,
+                                  unsigned set, bool kept, int *lost)
 {
     enum outcome worst = GOES;
-    for (unsigned set = turns_here(entry) ? 0 : ch->tx; set; set &= set - 1) {
+    for (; set; set &= set - 1) {
         int d = mesh_direction((int)set);
-        enum outcome o = d ? check_side(m, router, ch, d) : check_ramp(m, router, ch, entry);
+        enum outcome o = d ? check_side(p, ch, d) : check_ramp(p, ch, kept);
         if (o == LOST) *lost = d;
         if (o > worst) worst = o;
     }
     return worst;
 }
 
-static void to_ramp(struct mesh *m, int64_t router, const struct mesh_channel *ch, uint64_t entry)
+static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t entry)
 {
-    if (kept_from_pe(m, ch, entry)) return;
-    struct mesh_pe *pe = &m->pe[router];
-    struct mesh_queue *q = &pe->in[ch->queue];
-    mesh_see_down(m, m->now, router, ch);
-    q->entry[(q->head + q->n) % MESH_QUEUE] =
-        mesh_entry((uint32_t)entry, m->now + m->ramp_down, entry & MESH_CONTROL_BIT);
-    q->n++;
-    pe->in_used |= (uint16_t)(1U << ch->queue);
-    m->router[router].used[0] = (uint32_t)(m->now + 1);
-    mesh_pe_wake(m, pe);
+    struct mesh_pe *pe = &p->r->pe[p->at];
+    mesh_see_down(p->r->m, p->r->now, p->r->first + p->at, ch);
+    mesh_queue_push(mesh_queue_of(pe, ch->queue), (entry & MESH_CONTENT_BITS) | p->r->ready_down);
+    pe->in_used |= (uint8_t)(1U << ch->queue);
+    p->used |= MESH_RAMP;
+    if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(p->r->arrival, p->at);
 }
 
-static enum wsc_err to_sink(struct mesh *m, struct mesh_sink *s, uint64_t entry)
+static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64_t entry)
 {
-    mesh_did(m);
+    mesh_did(p->r);
     if (entry & MESH_CONTROL_BIT) return WSC_OK;
     if (s->output->n == s->output->capacity)
         return WSC_RAISE(WSC_CAPACITY,
@@ -155,21 +134,27 @@ static enum wsc_err to_sink(struct mesh *m, struct mesh_sink *s, uint64_t entry)
                          "fabric to the %s",
                          s->x, s->y, (long long)s->output->n, s->colour,
                          mesh_direction_name(s->side));
-    if (!s->output->n) s->output->first_cycle = m->now;
+    if (!s->output->n) s->output->first_cycle = p->r->now;
     s->output->word[s->output->n++] = (uint32_t)entry;
     return WSC_OK;
 }
 
-static enum wsc_err to_side(struct mesh *m, int64_t router, const struct mesh_channel *ch, int d,
-                            uint64_t entry)
+static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, int d, uint64_t entry)
 {
     int32_t to = ch->to[d - 1];
-    m->router[router].used[d] = (uint32_t)(m->now + 1);
-    m->stats.wavelet_hops++;
-    mesh_see_side(m, m->now, router, ch, d);
-    if (to < MESH_OFF_FABRIC) return to_sink(m, &m->sink[MESH_OFF_FABRIC - 1 - to], entry);
-    mesh_channel_push(m, router + m->step[d], &m->channel[to],
-                      mesh_entry((uint32_t)entry, m->now + m->hop, entry & MESH_CONTROL_BIT));
+    int64_t next = p->at + p->r->step[d];
+    p->used |= 1U << d;
+    p->r->stats.wavelet_hops++;
+    mesh_see_side(p->r->m, p->r->now, p->r->first + p->at, ch, d);
+    if (to < MESH_OFF_FABRIC) return to_sink(p, &p->r->m->sink[MESH_OFF_FABRIC - 1 - to], entry);
+    struct mesh_channel *target = &p->r->channel[to];
+    entry = (entry & MESH_CONTENT_BITS) | p->r->ready_hop;
+    if (is_here(p->r, next)) {
+        mesh_channel_push(p->r, next, target, entry);
+        return WSC_OK;
+    }
+    mesh_channel_put(target, entry);
+    mesh_send_mail(p->r, next, 1U << ch->colour);
     return WSC_OK;
 }
 
@@ -206,49 +191,51 @@ static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
     return moved;
 }
 
-static void take_position(struct mesh *m, int64_t router, struct mesh_channel *ch)
-{
-    const struct mesh_position *p = &m->extra[ch->extra].pos[m->extra[ch->extra].at];
-    ch->rx = p->rx;
-    ch->tx = p->tx;
-    wake_sender(m, router, ch);
-}
-
 /* A turn belongs to the wavelet before it: it happens with that one's departure and is itself
  * without effect later. */
-static void turn_with_last(struct mesh *m, int64_t router, struct mesh_channel *ch)
+static bool turn_with_last(const struct passage *p, struct mesh_channel *ch, uint64_t gate)
 {
-    uint64_t *head = &ch->entry[ch->head];
-    if (!ch->n || ch->extra < 0 || !turns_here(*head)) return;
-    uint64_t command = *head;
-    *head &= ~(uint64_t)COMMANDS;
-    if (execute(m, ch, &command)) take_position(m, router, ch);
+    uint64_t *next = &ch->entry[((unsigned)gate + 1) % MESH_FIFO];
+    if (ch->extra < 0 || mesh_channel_count(ch, gate) < 2 || !turns_here(*next)) return false;
+    uint64_t command = *next;
+    *next &= ~(uint64_t)COMMANDS;
+    return execute(p->r->m, ch, &command);
 }
 
-static enum wsc_err leave(struct mesh *m, int64_t router, struct mesh_channel *ch, uint64_t entry)
+/* The wavelet at the head is gone, and the switch may stand in another position. */
+static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool moved)
 {
+    unsigned before = mesh_gate_rx(gate), rx = before;
+    int n = mesh_channel_count(ch, gate);
+    if (turn_with_last(p, ch, gate)) moved = true;
+    if (moved) {
+        const struct mesh_switch *s = &p->r->m->extra[ch->extra];
+        rx = s->pos[s->at].rx;
+        ch->tx = s->pos[s->at].tx;
+    }
+    gate = mesh_gate(p->r->now + 1, before, rx, (unsigned)gate + 1);
+    atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
+    if (n == 1) p->router->waiting &= ~(1U << ch->colour);
+    if (moved || n == MESH_FIFO) wake_sender(p, mesh_direction((int)rx));
+}
+
+static enum wsc_err leave(struct passage *p, struct mesh_channel *ch, uint64_t entry, bool kept)
+{
+    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     unsigned set = turns_here(entry) ? 0 : ch->tx;
     bool moved = false;
-    if (set & MESH_RAMP) to_ramp(m, router, ch, entry); /* the filter counts after its decision */
-    if (ch->extra >= 0) moved = execute(m, ch, &entry);
-    for (set &= ~1U; set; set &= set - 1)
-        TRY(to_side(m, router, ch, mesh_direction((int)set), entry));
-    mesh_see_left(m, m->now, router, ch->colour);
-    bool was_full = ch->n == MESH_FIFO;
-    ch->head = (uint8_t)((ch->head + 1) % MESH_FIFO);
-    ch->popped = (uint32_t)(m->now + 1);
-    ch->rx_before = ch->rx;
-    if (!--ch->n) m->router[router].waiting &= ~(1U << ch->colour);
-    if (moved) take_position(m, router, ch);
-    turn_with_last(m, router, ch);
-    if (was_full) wake_sender(m, router, ch);
+    if (set & MESH_RAMP && !kept) to_ramp(p, ch, entry);
+    if (ch->extra >= 0) moved = execute(p->r->m, ch, &entry);
+    for (set &= ~(unsigned)MESH_RAMP; set; set &= set - 1)
+        TRY(to_side(p, ch, mesh_direction((int)set), entry));
+    mesh_see_left(p->r->m, p->r->now, p->r->first + p->at, ch->colour);
+    pop(p, ch, gate, moved);
     return WSC_OK;
 }
 
-static enum wsc_err raise_lost(const struct mesh *m, int64_t router, const struct mesh_channel *ch,
-                               int d)
+static enum wsc_err raise_lost(const struct passage *p, const struct mesh_channel *ch, int d)
 {
-    const struct mesh_pe *pe = &m->pe[router];
+    const struct mesh_pe *pe = &p->r->pe[p->at];
     if (d == 0)
         return WSC_RAISE(WSC_USAGE,
                          "PE (%d, %d): nobody takes a wavelet of colour %d: no input queue", pe->x,
@@ -259,76 +246,77 @@ static enum wsc_err raise_lost(const struct mesh *m, int64_t router, const struc
                      pe->x, pe->y, ch->colour, mesh_direction_name(d));
 }
 
-/* One colour at one router; *@p again when it may move in the next cycle without being woken. */
-static enum wsc_err channel_cycle(struct mesh *m, int64_t router, struct mesh_channel *ch,
-                                  bool *again)
+/* One colour at one router. */
+static enum wsc_err channel_cycle(struct passage *p, struct mesh_channel *ch)
 {
-    uint64_t entry = ch->entry[ch->head];
-    int lost = 0;
-    mesh_see_channel(m, m->now, router, ch);
-    if (mesh_entry_ready(entry) > m->now) {
-        *again = true;
+    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    int n = mesh_channel_count(ch, gate), lost = 0;
+    uint64_t entry = ch->entry[gate % MESH_FIFO];
+    mesh_see_channel(p->r->m, p->r->now, p->r->first + p->at, ch);
+    if (mesh_entry_ready(entry) > p->r->now) {
+        p->again = true;
         return WSC_OK;
     }
-    enum outcome o = check_outputs(m, router, ch, entry, &lost);
-    if (o == LOST) return raise_lost(m, router, ch, lost);
-    *again |= o == WAITS_FOR_LINK || (o == GOES && ch->n > 1);
-    if (o == GOES) return leave(m, router, ch, entry);
-    mesh_see_held(m, m->now, router, ch->colour);
+    bool is_plain = !(entry & MESH_CONTROL_BIT) && ch->extra < 0;
+    bool kept = !is_plain && kept_from_pe(p->r->m, ch, entry);
+    enum outcome o = check_outputs(p, ch, turns_here(entry) ? 0 : ch->tx, kept, &lost);
+    if (o == GOES) {
+        p->again = p->again || n > 1;
+        return leave(p, ch, entry, kept);
+    }
+    if (o == LOST) return raise_lost(p, ch, lost);
+    p->again = p->again || o == WAITS_FOR_LINK;
+    mesh_see_held(p->r->m, p->r->now, p->r->first + p->at, ch->colour);
     return WSC_OK;
 }
 
 /* Colours take turns: the first one to choose changes every cycle. */
-static enum wsc_err router_cycle(struct mesh *m, int64_t router)
+enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
 {
-    struct mesh_router *r = &m->router[router];
-    uint32_t turn = ~0U << m->colour_turn;
-    uint32_t set = r->waiting & turn, rest = r->waiting & ~turn;
-    bool again = false;
-    for (int half = 0; half < 2; half++, set = rest)
-        for (; set; set &= set - 1) {
-            int c = mesh_direction((int)set);
-            int slot = __builtin_popcount(r->colours & ((1U << c) - 1U));
-            TRY(channel_cycle(m, router, &m->channel[r->first + slot], &again));
+    struct mesh_router *router = &r->router[at];
+    struct passage p = {.r = r, .router = router, .at = at};
+    uint32_t before = (1U << r->colour_turn) - 1U;
+    uint32_t set = router->waiting & ~before, rest = router->waiting & before;
+    for (; set | rest; set &= set - 1) {
+        if (!set) {
+            set = rest;
+            rest = 0;
         }
-    if (again) list_router(m, router);
-    return WSC_OK;
-}
-
-enum wsc_err mesh_routers_cycle(struct mesh *m)
-{
-    const int32_t *item = m->routers.item;
-    m->colour_turn = (int)(m->now % MESH_COLOURS);
-    for (int i = 0; i < m->routers.n; i++) {
-        if (i + MESH_AHEAD < m->routers.n) {
-            const struct mesh_router *next = &m->router[item[i + MESH_AHEAD]];
-            __builtin_prefetch(&m->channel[next->first]);
-            __builtin_prefetch(&m->pe[item[i + MESH_AHEAD]].in[2].head);
-        }
-        TRY(router_cycle(m, item[i]));
+        int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
+        TRY(channel_cycle(&p, &r->channel[router->first + slot]));
     }
+    if (p.again) mesh_visit_router(r->next, at);
     return WSC_OK;
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-/* Sources that share a link take turns. */
-enum wsc_err mesh_sources_cycle(struct mesh *m)
+static void source_cycle(struct mesh_region *r, struct mesh_source *s)
 {
-    uint32_t stamp = (uint32_t)(m->now + 1);
-    for (int i = 0; i < m->n_sources; i++) {
-        struct mesh_source *s = &m->source[(i + m->now) % m->n_sources];
-        struct mesh_channel *ch = &m->channel[s->channel];
-        uint32_t *used = &m->source[s->link].used;
-        if (s->next == s->n || *used == stamp || !mesh_channel_open(m, ch, s->side)) continue;
-        const struct mesh_wavelet *w = &s->wavelet[s->next++];
-        mesh_see_enters(m, m->now, s, ch);
-        mesh_channel_push(m, s->router, ch,
-                          mesh_entry(w->data, m->now + m->hop, w->control ? MESH_CONTROL_BIT : 0));
-        *used = stamp;
-        m->stats.wavelets++;
-        m->stats.wavelet_hops++;
-        mesh_did(m);
-    }
-    return WSC_OK;
+    uint32_t stamp = (uint32_t)(r->now + 1);
+    struct mesh_channel *ch = &r->channel[s->channel];
+    uint32_t *used = &r->m->source[s->link].used;
+    if (s->next == s->n || *used == stamp || !mesh_channel_open(ch, r->now, s->side)) return;
+    const struct mesh_wavelet *w = &s->wavelet[s->next++];
+    uint64_t content = w->data | (w->control ? MESH_CONTROL_BIT : 0);
+    mesh_see_enters(r->m, r->now, s, ch);
+    mesh_channel_push(r, s->router - r->first, ch, content | r->ready_hop);
+    *used = stamp;
+    r->stats.wavelets++;
+    r->stats.wavelet_hops++;
+    mesh_did(r);
+}
+
+/* Sources that share a link take turns. */
+void mesh_sources_cycle(struct mesh_region *r)
+{
+    if (!r->n_sources) return;
+    int64_t first = r->now % r->m->n_sources;
+    int start = 0;
+    while (start < r->n_sources && r->source[start] < first)
+        start++;
+    for (int i = start; i < r->n_sources; i++)
+        source_cycle(r, &r->m->source[r->source[i]]);
+    for (int i = 0; i < start; i++)
+        source_cycle(r, &r->m->source[r->source[i]]);
 }

@@ -1,207 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "watch.h"
 
-#include <string.h>
+/* ---- visits ---------------------------------------------------------------------------------- */
 
-/* ---- programs -------------------------------------------------------------------------------- */
+/* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
+ * they are fetched ahead in three steps, each by what the one before has brought. */
+enum { FIRST_AHEAD = 12, SECOND_AHEAD = 8, THIRD_AHEAD = 4 };
 
-static enum wsc_err add_task(struct mesh *m, struct mesh_rect at, mesh_task_fn fn,
-                             enum mesh_priority priority, int *index)
+static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
 {
-    for (int i = 0; i < m->n_tasks; i++) {
-        *index = i;
-        if (m->task[i].fn == fn && m->task[i].priority == priority) return WSC_OK;
-    }
-    if (m->n_tasks == MESH_NONE - 1)
-        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): more than %d different tasks", at.x, at.y,
-                         m->n_tasks);
-    m->task[m->n_tasks] = (struct mesh_task_entry){fn, priority};
-    *index = m->n_tasks++;
-    return WSC_OK;
+    __builtin_prefetch(&r->pe[v->at]);
+    if (v->router) __builtin_prefetch(&r->router[v->at]);
+    if (v->pe) __builtin_prefetch(&r->thread[0][v->at]);
 }
 
-static enum wsc_err check_id(const struct mesh *m, struct mesh_rect rect, int id)
+static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v)
 {
-    TRY(mesh_check_rect(m, rect));
-    if (id >= 0 && id < MESH_TASKS) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE, "PE (%d, %d): task %d, expected 0 to %d", rect.x, rect.y, id,
-                     MESH_TASKS - 1);
+    const struct mesh_pe *pe = &r->pe[v->at];
+    const struct mesh_channel *ch = &r->channel[r->router[v->at].first];
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(pe->queue + i);
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(ch + i);
+    if (v->pe && pe->threads > 1)
+        __builtin_prefetch(&r->thread[__builtin_ctz(pe->threads & ~1U)][v->at]);
 }
 
-enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
-                       enum mesh_priority priority)
+static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
 {
-    int index;
-    TRY(check_id(m, rect, id));
-    TRY(add_task(m, rect, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++)
-        for (int x = rect.x; x < rect.x + rect.w; x++)
-            mesh_pe_at(m, x, y)->task[id] = (uint8_t)(index + 1);
-    return WSC_OK;
+    const struct mesh_pe *pe = &r->pe[v->at];
+    if (v->pe && pe->threads)
+        __builtin_prefetch(pe->memory + r->thread[__builtin_ctz(pe->threads)][v->at].at[1]);
 }
 
-/* SDK documentation: local tasks have the ids 0 to 30 on WSE-2 and 8 to 30 on WSE-3. */
-enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id)
+/* Takes the places of a chunk; @return how many. */
+static int list_visits(struct mesh_region *r, struct mesh_active *active, int64_t chunk)
 {
-    enum { LAST = 30 };
-    int first = m->config.arch == MESH_WSE3 ? 8 : 0;
-    if (id >= first && id <= LAST) return WSC_OK;
-    return WSC_RAISE(WSC_USAGE,
-                     "PE (%d, %d): task %d cannot be activated: local tasks are %d to %d", at.x,
-                     at.y, id, first, LAST);
-}
-
-enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
-{
-    TRY(check_id(m, rect, id));
-    TRY(mesh_check_local(m, rect, id));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++) {
-            if (!mesh_pe_at(m, x, y)->task[id])
-                return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", x, y, id);
-            mesh_pe_at(m, x, y)->activated |= 1ULL << id;
+    const int64_t first = chunk * MESH_CHUNK;
+    struct mesh_visit *v = r->visit;
+    active->chunk[chunk] = false;
+    for (int64_t i = first; i < first + MESH_CHUNK && i < r->n_words; i++) {
+        struct mesh_active_word now = active->word[i];
+        active->word[i] = (struct mesh_active_word){0, 0};
+        for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
+            int bit = __builtin_ctzll(set);
+            *v++ = (struct mesh_visit){.at = (int32_t)(i * 64 + bit),
+                                       .router = now.routers >> bit & 1,
+                                       .pe = now.pes >> bit & 1};
         }
     }
-    return WSC_OK;
+    return (int)(v - r->visit);
 }
 
-static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
+/* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
+ * what they share is in the caches. */
+static enum wsc_err visit(struct mesh_region *r, int n)
 {
-    struct mesh_queue *q = in ? &pe->in[queue] : &pe->out[queue];
-    uint8_t *of = in ? pe->in_of : pe->out_of;
-    if (of[colour] == queue + 1) return WSC_OK;
-    if (q->colour != MESH_NONE || of[colour])
-        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d or colour %d is bound already", pe->x,
-                         pe->y, in ? "input" : "output", queue, colour);
-    q->colour = (uint8_t)colour;
-    of[colour] = (uint8_t)(queue + 1);
-    return WSC_OK;
-}
-
-static enum wsc_err bind(struct mesh *m, struct mesh_rect rect, bool in, int queue, int colour)
-{
-    TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(rect, colour));
-    int n = in ? MESH_N_IN : MESH_N_OUT;
-    if (m->linked || queue < 0 || queue >= n)
-        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d, expected 0 to %d before the start",
-                         rect.x, rect.y, in ? "input" : "output", queue, n - 1);
-    for (int y = rect.y; y < rect.y + rect.h; y++)
-        for (int x = rect.x; x < rect.x + rect.w; x++)
-            TRY(bind_queue(mesh_pe_at(m, x, y), in, queue, colour));
-    return WSC_OK;
-}
-
-enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
-{
-    return bind(m, rect, true, queue, colour);
-}
-
-enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
-{
-    return bind(m, rect, false, queue, colour);
-}
-
-enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
-                            enum mesh_priority priority)
-{
-    int index;
-    TRY(mesh_check_rect(m, rect));
-    TRY(mesh_check_colour(rect, colour));
-    TRY(add_task(m, rect, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++) {
-            struct mesh_pe *pe = mesh_pe_at(m, x, y);
-            if (!pe->in_of[colour])
-                return WSC_RAISE(WSC_USAGE,
-                                 "PE (%d, %d): a data task for colour %d, which has no "
-                                 "input queue",
-                                 x, y, colour);
-            pe->in[pe->in_of[colour] - 1].task = (uint8_t)index;
-        }
+    const struct mesh_visit *v = r->visit;
+    for (int k = 0; k < n; k++, v++) {
+        if (k + FIRST_AHEAD < n) fetch_first(r, v + FIRST_AHEAD);
+        if (k + SECOND_AHEAD < n) fetch_second(r, v + SECOND_AHEAD);
+        if (k + THIRD_AHEAD < n) fetch_third(r, v + THIRD_AHEAD);
+        if (v->router) TRY(mesh_router_cycle(r, v->at));
+        if (v->pe) TRY(mesh_pe_cycle(r, v->at));
     }
     return WSC_OK;
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
-
-enum wsc_err mesh_timer_add(struct mesh *m, int64_t cycle, int32_t pe)
+enum wsc_err mesh_region_move(struct mesh_region *r)
 {
-    struct mesh_bucket *b = &m->wheel[cycle % MESH_WHEEL];
-    if (b->n == b->capacity) {
-        int capacity = b->capacity ? 2 * b->capacity : 16;
-        void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
-        if (!timer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "timers");
-        b->timer = timer;
-        b->capacity = capacity;
-    }
-    b->timer[b->n++] = (struct mesh_timer){cycle, pe};
-    m->n_timers++;
+    struct mesh_active *active = mesh_active_in(r, r->now);
+    for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
+        if (active->chunk[i]) TRY(visit(r, list_visits(r, active, i)));
     return WSC_OK;
 }
 
-/* PEs whose time has come join the list of this cycle. */
-static void fire_timers(struct mesh *m)
+void mesh_region_begin(struct mesh_region *r)
 {
-    struct mesh_bucket *b = &m->wheel[m->now % MESH_WHEEL];
-    int kept = 0;
-    for (int i = 0; i < b->n; i++) {
-        struct mesh_timer t = b->timer[i];
-        if (t.cycle > m->now) {
-            b->timer[kept++] = t;
-            continue;
-        }
-        m->n_timers--;
-        struct mesh_pe *pe = &m->pe[t.pe];
-        if (pe->listed == m->now) continue;
-        pe->listed = m->now;
-        m->pes.item[m->pes.n++] = t.pe;
-    }
-    b->n = kept;
+    if (r->m->n_regions > 1) mesh_take_mail(r);
+    mesh_fire_timers(r);
+    mesh_sources_cycle(r);
 }
 
-static int64_t bucket_first(const struct mesh_bucket *b)
-{
-    int64_t first = INT64_MAX;
-    for (int i = 0; i < b->n; i++)
-        if (b->timer[i].cycle < first) first = b->timer[i].cycle;
-    return first;
-}
-
-static int64_t next_timer(const struct mesh *m)
-{
-    int64_t first = INT64_MAX;
-    for (int64_t i = 1; i <= MESH_WHEEL; i++) {
-        int64_t cycle = bucket_first(&m->wheel[(m->now + i) % MESH_WHEEL]);
-        if (cycle < first) first = cycle;
-        if (first == m->now + i) break;
-    }
-    return first;
-}
+/* ---- from cycle to cycle --------------------------------------------------------------------- */
 
 static bool source_can_send(const struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
         const struct mesh_source *s = &m->source[i];
         const struct mesh_channel *ch = &m->channel[s->channel];
-        if (s->next < s->n && (ch->rx & s->side) && ch->n < MESH_FIFO) return true;
+        if (s->next < s->n && mesh_channel_open(ch, m->region->now + 1, s->side)) return true;
     }
     return false;
 }
 
-/* The next cycle in which something happens; false when nothing ever will. */
-static bool next_cycle(struct mesh *m)
+static bool is_active(const struct mesh_region *r)
 {
-    bool soon = m->next_routers.n || m->next_pes.n || source_can_send(m);
-    if (!soon && !m->n_timers) return false;
-    struct mesh_list routers = m->routers, pes = m->pes;
-    m->routers = m->next_routers;
-    m->pes = m->next_pes;
-    m->next_routers = routers;
-    m->next_pes = pes;
-    m->next_routers.n = m->next_pes.n = 0;
-    m->now = soon ? m->now + 1 : next_timer(m);
-    return true;
+    bool any = r->mail[r->m->parity][0].any || r->mail[r->m->parity][1].any;
+    for (int k = 0; k < MESH_AHEAD; k++)
+        for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
+            any = any || r->active[k].chunk[i];
+    return any;
+}
+
+static bool somebody_is_active(const struct mesh *m)
+{
+    bool any = false;
+    for (int i = 0; i < m->n_regions && !any; i++)
+        any = is_active(&m->region[i]);
+    return any;
+}
+
+static void region_at(struct mesh_region *r, int64_t now)
+{
+    const struct mesh *m = r->m;
+    r->now = now;
+    r->next = mesh_active_in(r, now + 1);
+    r->arrival = mesh_active_in(r, now + m->ramp_down);
+    r->ready_hop = mesh_ready_bits(now + m->hop);
+    r->ready_down = mesh_ready_bits(now + m->ramp_down);
+    r->ready_up = mesh_ready_bits(now + m->ramp_up);
+    r->colour_turn = (int)(now % MESH_COLOURS);
+}
+
+static void begin_cycle(struct mesh *m, int64_t now)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        region_at(&m->region[i], now);
+    m->parity ^= 1;
+    m->expired = now >= m->config.max_cycles;
+}
+
+bool mesh_failed(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        if (m->region[i].rc) return true;
+    return false;
+}
+
+bool mesh_next_cycle(struct mesh *m)
+{
+    int64_t timer = INT64_MAX, next = m->region->now + 1;
+    if (mesh_failed(m)) return false;
+    if (!somebody_is_active(m) && !source_can_send(m)) {
+        for (int i = 0; i < m->n_regions; i++) {
+            int64_t first = mesh_next_timer(&m->region[i]);
+            if (first < timer) timer = first;
+        }
+        if (timer == INT64_MAX) return false;
+        next = timer;
+    }
+    begin_cycle(m, next);
+    return !m->expired;
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static void start_region(struct mesh_region *r)
+{
+    r->channel = r->m->channel;
+    for (int64_t at = 0; at < r->n_pes; at++)
+        if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
 }
 
 static enum wsc_err start(struct mesh *m)
@@ -210,34 +169,40 @@ static enum wsc_err start(struct mesh *m)
         return WSC_RAISE(WSC_USAGE,
                          "mesh: a program runs once; mesh_clear makes room for the next");
     TRY(mesh_link(m));
-    for (int64_t i = 0; i < m->n_pes; i++) {
-        struct mesh_pe *pe = &m->pe[i];
-        if (!pe->activated) continue;
-        pe->listed = 0;
-        m->pes.item[m->pes.n++] = (int32_t)i;
-    }
+    for (int i = 0; i < m->n_regions; i++)
+        start_region(&m->region[i]);
+    begin_cycle(m, 0);
     return WSC_OK;
 }
 
-static enum wsc_err all_cycles(struct mesh *m)
+static enum wsc_err run_alone(struct mesh *m)
 {
     do {
-        if (m->now >= m->config.max_cycles) return mesh_check_limit(m);
-        fire_timers(m);
-        TRY(mesh_sources_cycle(m));
-        TRY(mesh_routers_cycle(m));
-        TRY(mesh_pes_cycle(m));
-    } while (next_cycle(m));
+        mesh_region_begin(m->region);
+        TRY(mesh_region_move(m->region));
+    } while (mesh_next_cycle(m));
     return WSC_OK;
+}
+
+static void add_stats(const struct mesh *m, struct mesh_stats *stats)
+{
+    *stats = (struct mesh_stats){0};
+    for (int i = 0; i < m->n_regions; i++) {
+        const struct mesh_region *r = &m->region[i];
+        if (r->last > stats->cycles) stats->cycles = r->last;
+        stats->wavelets += r->stats.wavelets;
+        stats->wavelet_hops += r->stats.wavelet_hops;
+        stats->elements += r->stats.elements;
+    }
 }
 
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
     TRY(start(m));
     if (m->watch) TRY(mesh_watch_begin(m));
-    TRY(all_cycles(m));
-    m->stats.cycles = m->last;
-    *stats = m->stats;
+    TRY(m->n_regions > 1 ? mesh_team_run(m) : run_alone(m));
+    if (m->expired) TRY(mesh_check_limit(m));
+    add_stats(m, stats);
     TRY(mesh_check_end(m));
     return m->watch ? mesh_watch_finish(m, stats->cycles) : WSC_OK;
 }

@@ -99,9 +99,9 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
     w->w = m->config.w;
     w->h = m->config.h;
     for (int q = 0; q < MESH_N_IN; q++)
-        w->in_depth[q] = watch_in(m->pe, q)->depth;
+        w->in_depth[q] = (uint8_t)mesh_queue_depth(m, q);
     for (int q = 0; q < MESH_N_OUT; q++)
-        w->out_depth[q] = watch_out(m->pe, q)->depth;
+        w->out_depth[q] = (uint8_t)mesh_queue_depth(m, MESH_N_IN + q);
     w->n_pes = m->n_pes;
     w->n_channels = m->n_channels;
     w->n_sources = m->n_sources;
@@ -266,7 +266,7 @@ void mesh_watch_join(struct mesh_pe *pe, int thread)
     if (watch_mesh(pe)->watch->follows) mesh_path_join(pe, thread);
 }
 
-void mesh_watch_op(struct mesh_pe *pe, const struct mesh_op *op)
+void mesh_watch_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
     if (!watch_mesh(pe)->watch->follows) return;
     mesh_path_op(pe, op);
@@ -296,11 +296,11 @@ void mesh_watch_memory(struct mesh_pe *pe, int thread)
     watched(pe)->did |= scalar ? WATCH_SCALAR : WATCH_COMPUTED;
 }
 
-void mesh_watch_op_end(struct mesh_pe *pe, int thread)
+void mesh_watch_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     if (!watch_mesh(pe)->watch->follows) return;
-    mesh_path_op_end(pe, thread);
-    mesh_trace_op_end(pe, thread);
+    mesh_path_op_end(pe, thread, end);
+    mesh_trace_op_end(pe, thread, end);
 }
 
 /* The cycle from which an operation has the wavelet that it needs. */

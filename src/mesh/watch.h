@@ -34,6 +34,7 @@ struct watch_flow {
     uint32_t n_legs, leg_capacity;
 };
 
+enum { MESH_QUEUE = 16 };
 enum watch_did { WATCH_COMPUTED = 1, WATCH_SCALAR = 2, WATCH_TASK = 4 };
 
 struct watch_pe {
@@ -111,48 +112,48 @@ static inline void mesh_path_extend(struct watch_path *p, enum mesh_part part, i
 
 static inline struct mesh *watch_mesh(const struct mesh_pe *pe)
 {
-    return pe->m;
+    return pe->region->m;
 }
 static inline int64_t watch_now(const struct mesh_pe *pe)
 {
-    return pe->m->now;
+    return pe->region->now;
 }
 static inline const struct mesh_thread *watch_thread(const struct mesh_pe *pe, int thread)
 {
-    return &pe->thread[thread];
+    return mesh_thread_of(pe->region, pe, thread);
 }
 static inline bool watch_is_fabric(const struct mesh_thread *t)
 {
-    return t->fabric;
+    return t->flags & MESH_FABRIC;
 }
 static inline int watch_code(const struct mesh_thread *t)
 {
-    return t->op.code;
+    return t->code;
 }
 static inline const struct mesh_queue *watch_in(const struct mesh_pe *pe, int queue)
 {
-    return &pe->in[queue];
+    return mesh_queue_of(pe, queue);
 }
 static inline const struct mesh_queue *watch_out(const struct mesh_pe *pe, int queue)
 {
-    return &pe->out[queue];
+    return mesh_queue_of(pe, MESH_N_IN + queue);
 }
 /* Slot of the next wavelet that enters. */
 static inline int watch_queue_tail(const struct mesh_queue *q)
 {
-    return (q->head + q->n) % MESH_QUEUE;
+    return (q->head + q->n) % q->depth;
 }
 static inline int watch_channel_head(const struct mesh_channel *ch)
 {
-    return ch->head;
+    return (int)(atomic_load_explicit(&ch->gate, memory_order_relaxed) % MESH_FIFO);
 }
 static inline int watch_channel_tail(const struct mesh_channel *ch)
 {
-    return (ch->head + ch->n) % MESH_FIFO;
+    return atomic_load_explicit(&ch->tail, memory_order_relaxed) % MESH_FIFO;
 }
 static inline int watch_channel_count(const struct mesh_channel *ch)
 {
-    return ch->n;
+    return mesh_channel_count(ch, atomic_load_explicit(&ch->gate, memory_order_relaxed));
 }
 
 /* watch.c */
@@ -170,11 +171,11 @@ void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
 void mesh_watch_task(struct mesh_pe *pe, int id, int queue);
 void mesh_watch_wait(struct mesh_pe *pe);
 void mesh_watch_join(struct mesh_pe *pe, int thread);
-void mesh_watch_op(struct mesh_pe *pe, const struct mesh_op *op);
+void mesh_watch_op(struct mesh_pe *pe, const struct mesh_thread *op);
 void mesh_watch_element(struct mesh_pe *pe, int thread);
 void mesh_watch_crowded(struct mesh_pe *pe, int thread);
 void mesh_watch_memory(struct mesh_pe *pe, int thread);
-void mesh_watch_op_end(struct mesh_pe *pe, int thread);
+void mesh_watch_op_end(struct mesh_pe *pe, int thread, int64_t end);
 void mesh_watch_turn(struct mesh_pe *pe);
 void mesh_watch_cycle(struct mesh_pe *pe);
 
@@ -185,9 +186,9 @@ struct watch_origin *mesh_watch_slot(struct mesh_watch *w, struct watch_origin *
 void mesh_path_task(struct mesh_pe *pe, int queue);
 void mesh_path_wait(struct mesh_pe *pe);
 void mesh_path_join(struct mesh_pe *pe, int thread);
-void mesh_path_op(struct mesh_pe *pe, const struct mesh_op *op);
+void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op);
 void mesh_path_element(struct mesh_pe *pe, int thread);
-void mesh_path_op_end(struct mesh_pe *pe, int thread);
+void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end);
 /* The path to the last thing that happened. */
 void mesh_path_end(struct mesh *m);
 
@@ -200,8 +201,8 @@ void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int co
                         uint64_t entry, struct watch_origin *o);
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue);
 void mesh_trace_wait(struct mesh_pe *pe);
-void mesh_trace_op(struct mesh_pe *pe, const struct mesh_op *op);
-void mesh_trace_op_end(struct mesh_pe *pe, int thread);
+void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op);
+void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end);
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
 
@@ -261,7 +262,7 @@ static inline void mesh_see_join(struct mesh_pe *pe, int thread)
     if (watch_mesh(pe)->watch) mesh_watch_join(pe, thread);
 }
 /* An operation has begun on its thread. */
-static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_op *op)
+static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
     if (watch_mesh(pe)->watch) mesh_watch_op(pe, op);
 }
@@ -281,9 +282,9 @@ static inline void mesh_see_memory(struct mesh_pe *pe, int thread)
     if (watch_mesh(pe)->watch) mesh_watch_memory(pe, thread);
 }
 /* The operation on @p thread has ended in this cycle. */
-static inline void mesh_see_op_end(struct mesh_pe *pe, int thread)
+static inline void mesh_see_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_op_end(pe, thread);
+    if (watch_mesh(pe)->watch) mesh_watch_op_end(pe, thread, end);
 }
 /* A PE is visited in this cycle; nothing of it has changed yet. */
 static inline void mesh_see_turn(struct mesh_pe *pe)

@@ -116,10 +116,10 @@ static void set_bit(uint16_t *set, int bit, bool value)
 }
 
 /* Without its reader a queue starts data tasks, so the end of a reader lets others go on. */
-void mesh_path_op(struct mesh_pe *pe, const struct mesh_op *op)
+void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
-    const int thread = op->thread;
-    const bool reads = op->a.kind == MESH_DSD_IN || op->b.kind == MESH_DSD_IN;
+    const int thread = op->kind;
+    const bool reads = op->in != MESH_NONE;
     struct watch_flow *f = flow_of(pe);
     if (!f) return;
     mesh_path_extend(&f->main, MESH_PART_QUEUES, watch_now(pe));
@@ -158,13 +158,12 @@ void mesh_path_element(struct mesh_pe *pe, int thread)
     if (out) *out = (struct watch_origin){f->thread[thread], -1, -1};
 }
 
-void mesh_path_op_end(struct mesh_pe *pe, int thread)
+void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     struct watch_flow *f = flow_of(pe);
     if (!f) return;
     mesh_path_extend(&f->thread[thread],
-                     f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE,
-                     watch_now(pe) + 1);
+                     f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE, end);
     if (thread == 0)
         f->main = f->thread[0];
     else if (f->enables >> thread & 1U)

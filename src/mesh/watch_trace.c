@@ -188,36 +188,38 @@ void mesh_trace_wait(struct mesh_pe *pe)
                                     .from = -1});
 }
 
-static uint8_t colour_of(const struct mesh_dsd *d)
+static uint8_t colour_of(const struct mesh_pe *pe, int queue)
 {
-    return d->kind == MESH_DSD_IN || d->kind == MESH_DSD_OUT ? d->colour : MESH_NONE;
+    return queue == MESH_NONE || queue == MESH_NONE + MESH_N_IN
+               ? MESH_NONE
+               : (uint8_t)(mesh_binding_of(pe)->colour[queue] - 1);
 }
 
-void mesh_trace_op(struct mesh_pe *pe, const struct mesh_op *op)
+void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
     struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
-    const uint8_t a = colour_of(&op->a);
     if (!t) return;
-    t->op[op->thread] = (struct watch_event){.begin = (int32_t)watch_now(pe),
-                                             .kind = WATCH_EVENT_OP,
-                                             .row = op->thread,
-                                             .code = op->code,
-                                             .in = a != MESH_NONE ? a : colour_of(&op->b),
-                                             .out = colour_of(&op->dst),
-                                             .control = op->dst.control,
-                                             .data = (uint32_t)watch_thread(pe, op->thread)->left,
-                                             .traced = -1,
-                                             .from = -1};
+    t->op[op->kind] = (struct watch_event){
+        .begin = (int32_t)watch_now(pe),
+        .kind = WATCH_EVENT_OP,
+        .row = op->kind,
+        .code = op->code,
+        .in = colour_of(pe, op->in),
+        .out = colour_of(pe, op->out == MESH_NONE ? MESH_NONE : MESH_N_IN + op->out),
+        .control = op->flags & MESH_SENDS_CONTROL,
+        .data = (uint32_t)watch_thread(pe, op->kind)->left,
+        .traced = -1,
+        .from = -1};
     if (t->task_end < watch_now(pe)) t->task_end = (int32_t)watch_now(pe);
 }
 
-void mesh_trace_op_end(struct mesh_pe *pe, int thread)
+void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
-    if (thread == 0) t->task_end = (int32_t)watch_now(pe) + 1;
-    t->op[thread].end = (int32_t)watch_now(pe) + 1;
-    (void)add(watch_mesh(pe)->watch, t, watch_now(pe), &t->op[thread]);
+    if (thread == 0) t->task_end = (int32_t)end;
+    t->op[thread].end = (int32_t)end;
+    (void)add(watch_mesh(pe)->watch, t, end - 1, &t->op[thread]);
 }
 
 /* ---- what to trace --------------------------------------------------------------------------- */

@@ -119,6 +119,7 @@ static enum wsc_err send_control_then_word(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mesh_out(1, 1), mesh_bits(0), (struct mesh_dsd){0});
 }
 
+/* The word is executed in cycle 1, reaches the right router at 5 and the end of the ramp at 7. */
 TEST(mesh_deadlock, a_control_wavelet_before_the_words_of_an_operation)
 {
     struct scene s;
@@ -132,7 +133,7 @@ TEST(mesh_deadlock, a_control_wavelet_before_the_words_of_an_operation)
     s.op[1] = receive(1);
     starts(&s, at(1, 0), issue_by_number);
     scene_fails(&s, WSC_DEADLOCK,
-                "mesh: deadlock in cycle 6: 1 PE waits: PE (1, 0) waits for colour 1 from PE (0, "
+                "mesh: deadlock in cycle 7: 1 PE waits: PE (1, 0) waits for colour 1 from PE (0, "
                 "0) behind a control wavelet, whose task cannot start; a cycle: PE (1, 0) on PE "
                 "(1, 0)");
 }

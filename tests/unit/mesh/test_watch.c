@@ -640,3 +640,76 @@ TEST(mesh_watch, what_is_traced)
     mesh_watch_destroy(&w);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* All that was counted, explained and traced, as one text. */
+static char *told(const char *kernel, struct mesh_case c, int threads)
+{
+    const struct mesh_rect all = {0, 0, c.w, c.h};
+    struct mesh_watch *w;
+    char *text = NULL;
+    size_t size = 0;
+    int64_t cut;
+    T_OK(mesh_watch_create(&w,
+                           &(struct mesh_watch_config){
+                               .causes = true, .trace = &all, .n_trace = 1, .max_events = 3000}));
+    c.watch = w;
+    c.threads = threads;
+    (void)run(kernel, &c);
+    FILE *f = open_memstream(&text, &size);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int i = 0; i < c.w * c.h; i++) {
+        struct mesh_pe_counts pe;
+        struct mesh_router_counts router;
+        mesh_watch_counts(w, i % c.w, i / c.w, &pe, &router);
+        for (int k = 0; k < MESH_PE_STATES; k++)
+            (void)fprintf(f, "%d ", pe.cycles[k]);
+        for (int k = 0; k < 5; k++)
+            (void)fprintf(f, "%d ", router.used[k]);
+        for (int k = 0; k < 8; k++)
+            (void)fprintf(f, "%d ", pe.peak_in[k]);
+        for (int k = 0; k < 6; k++)
+            (void)fprintf(f, "%d ", pe.peak_out[k]);
+        (void)fprintf(f, "%d %d\n", router.held, router.peak);
+    }
+    struct mesh_critical critical;
+    struct mesh_leg *leg;
+    int n;
+    T_OK(mesh_watch_critical(w, 1000, &critical, &leg, &n));
+    for (int i = 0; i < n; i++)
+        (void)fprintf(f, "(%d, %d) %lld %lld\n", leg[i].x, leg[i].y, (long long)leg[i].from,
+                      (long long)leg[i].to);
+    (void)fprintf(f, "%lld\n", (long long)mesh_trace_events(w, &cut));
+    T_OK(mesh_trace_write(w, "threads", f));
+    (void)fclose(f);
+    wsc_free(leg);
+    mesh_watch_destroy(&w);
+    return text;
+}
+
+TEST(mesh_watch, the_same_for_any_number_of_threads)
+{
+    static const char *const kernel[] = {"allreduce", "reduce", "gather", "transpose",
+                                         "gemv",      "gemm",   "gemm",   "broadcast"};
+    static const char *const algo[] = {"two-phase", "star",  NULL,     NULL,
+                                       "chain",     "summa", "stream", NULL};
+    for (int i = 0; i < 16; i++) {
+        struct mesh_case c = {.algo = algo[i % 8],
+                              .w = 6,
+                              .h = 6,
+                              .words = 9,
+                              .m = 14,
+                              .n = 13,
+                              .k = 15,
+                              .arch = (enum mesh_arch)(i / 8),
+                              .seed = 2};
+        char *one = told(kernel[i % 8], c, 1), *two = told(kernel[i % 8], c, 2);
+        char *four = told(kernel[i % 8], c, 4);
+        CU_ASSERT(!strcmp(one, two));
+        CU_ASSERT(!strcmp(one, four));
+        free(one);
+        free(two);
+        free(four);
+    }
+}

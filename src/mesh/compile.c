@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+/* From what a program writes to what a thread runs, once per issue. */
+
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+/* SDK documentation, appendix: elements a cycle by stride modulo 8.  For 4 its table says full
+ * rate and its text 2; the text is taken. */
+static int stride_limit(const struct mesh_dsd *d)
+{
+    static const uint8_t limit[8] = {1, 2, 8, 8, 2, 8, 8, 2};
+    if (d->kind != MESH_DSD_MEMORY) return 8;
+    int stride = d->stride[d->n_dims - 1];
+    return stride == 0 || stride == 1 ? 8 : limit[((stride % 8) + 8) % 8];
+}
+
+/* The same appendix: two reads of a cycle must lie in different banks modulo 4; banks are 16-bit
+ * words.  Both streams step alike, so the first elements decide; unlike steps are not charged. */
+static bool reads_collide(const struct mesh_op *op)
+{
+    const struct mesh_dsd *a = &op->a, *b = &op->b;
+    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || op->code == MESH_MAP)
+        return false;
+    if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
+    return (a->address / 2) % 4 == (b->address / 2) % 4;
+}
+
+static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
+{
+    int width = mesh_code_info[op->code].simd[m->config.arch];
+    if (op->code == MESH_MAP) return MESH_SLOTS * op->map_cycles;
+    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
+    for (int i = 0; i < 3; i++)
+        if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
+    return MESH_SLOTS >> __builtin_ctz((unsigned)width); /* all widths are powers of two */
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+/* An array as rows: steps inside a row, jumps between rows, in elements. */
+struct walk {
+    int64_t step, row, outer, rows;
+};
+
+/* Dimensions of one element vanish, those that go on where the inner one ends merge with it.  False
+ * when more than two are left. */
+static bool walk_of(const struct mesh_dsd *d, struct walk *w)
+{
+    *w = (struct walk){0, 1, 0, 1};
+    for (int i = d->n_dims - 1; i >= 0; i--) {
+        const int64_t len = d->len[i], stride = d->stride[i];
+        if (len == 1) continue;
+        if (w->row == 1) {
+            w->row = len;
+            w->step = stride;
+        } else if (w->rows == 1 && stride == w->row * w->step) {
+            w->row *= len;
+        } else if (w->rows == 1) {
+            w->rows = len;
+            w->outer = stride;
+        } else if (stride == w->rows * w->outer) {
+            w->rows *= len;
+        } else {
+            return false;
+        }
+    }
+    return w->rows == 1 || w->row <= UINT16_MAX;
+}
+
+/* Operand @p i (dst, a, b) by rows; false when its rows are not those of the others. */
+static bool set_walk(struct mesh_thread *t, int i, const struct mesh_dsd *d, int bytes)
+{
+    struct walk w;
+    if (d->kind != MESH_DSD_MEMORY) return true;
+    if (d->n_dims == 1) {
+        t->at[i] = (uint16_t)d->address;
+        t->step[i] = t->jump[i] = (uint16_t)(d->stride[0] * bytes);
+        return true;
+    }
+    if (!walk_of(d, &w)) return false;
+    t->at[i] = (uint16_t)d->address;
+    t->step[i] = t->jump[i] = (uint16_t)(w.step * bytes);
+    if (w.rows == 1) return true;
+    if (t->row && t->row != w.row) return false;
+    t->row = t->row_left = (uint16_t)w.row;
+    t->jump[i] = (uint16_t)((w.outer - (w.row - 1) * w.step) * bytes);
+    return true;
+}
+
+static bool set_walks(struct mesh_thread *t, const struct mesh_op *op)
+{
+    const struct mesh_code_info *info = &mesh_code_info[op->code];
+    const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
+    for (int i = 0; i < 3; i++)
+        if (!set_walk(t, i, d[i], mesh_type_bytes(info->type[i]))) return false;
+    return true;
+}
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+static unsigned from(const struct mesh_dsd *d)
+{
+    static const uint8_t of[] = {[MESH_DSD_NONE] = MESH_FROM_NOTHING,
+                                 [MESH_DSD_MEMORY] = MESH_FROM_MEMORY,
+                                 [MESH_DSD_IN] = MESH_FROM_QUEUE,
+                                 [MESH_DSD_OUT] = MESH_FROM_NOTHING,
+                                 [MESH_DSD_SCALAR] = MESH_FROM_NUMBER};
+    return of[d->kind];
+}
+
+static void set_operands(const struct mesh_pe *pe, struct mesh_thread *t, const struct mesh_op *op)
+{
+    const struct mesh_binding *b = mesh_binding_of(pe);
+    t->from = (uint8_t)(from(&op->a) | from(&op->b) << 2);
+    t->in = t->out = MESH_NONE;
+    if (op->a.kind == MESH_DSD_IN) t->in = (uint8_t)(b->in_of[op->a.colour] - 1);
+    if (op->b.kind == MESH_DSD_IN) t->in = (uint8_t)(b->in_of[op->b.colour] - 1);
+    if (op->dst.kind == MESH_DSD_OUT) t->out = (uint8_t)(b->out_of[op->dst.colour] - 1);
+    if (t->in != MESH_NONE || t->out != MESH_NONE) t->flags |= MESH_FABRIC;
+    if (op->dst.control) t->flags |= MESH_SENDS_CONTROL;
+    if (op->c.kind == MESH_DSD_MEMORY) t->flags |= MESH_C_IN_MEMORY;
+    if (reads_collide(op)) t->flags |= MESH_COLLIDES;
+    t->c = op->c.kind == MESH_DSD_MEMORY ? (uint32_t)op->c.address : op->c.scalar;
+    t->number[0] = op->a.scalar;
+    t->number[1] = op->b.scalar;
+}
+
+static enum wsc_err copy_op(struct mesh_region *r, const struct mesh_op *op, struct mesh_thread *t)
+{
+    t->op = mesh_pool_take(&r->program, mesh_pool_size(sizeof *op));
+    if (!t->op) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "an operation");
+    *t->op = *op;
+    t->done = 0;
+    return WSC_OK;
+}
+
+void mesh_op_free(struct mesh_region *r, struct mesh_op *op)
+{
+    if (op) mesh_pool_give(&r->program, mesh_pool_size(sizeof *op), op);
+}
+
+enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t n,
+                          struct mesh_thread *t)
+{
+    *t = (struct mesh_thread){.kind = op->thread,
+                              .code = op->code,
+                              .activate = op->activate,
+                              .unblock = op->unblock,
+                              .left = n,
+                              .cost = (uint16_t)slots_per_element(pe->region->m, op)};
+    set_operands(pe, t, op);
+    if (op->code == MESH_MAP || !set_walks(t, op)) return copy_op(pe->region, op, t);
+    if (op->code == MESH_FMOVS || op->code == MESH_FADDS) t->flags |= MESH_SIMPLE;
+    return WSC_OK;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+static enum wsc_err add_task(struct mesh *m, struct mesh_rect at, mesh_task_fn fn,
+                             enum mesh_priority priority, int *index)
+{
+    for (int i = 0; i < m->n_tasks; i++) {
+        *index = i;
+        if (m->task[i].fn == fn && m->task[i].priority == priority) return WSC_OK;
+    }
+    if (m->n_tasks == MESH_NONE - 1)
+        return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): more than %d different tasks", at.x, at.y,
+                         m->n_tasks);
+    m->task[m->n_tasks] = (struct mesh_task_entry){fn, priority};
+    *index = m->n_tasks++;
+    return WSC_OK;
+}
+
+static enum wsc_err check_id(const struct mesh *m, struct mesh_rect rect, int id)
+{
+    TRY(mesh_check_rect(m, rect));
+    if (id >= 0 && id < MESH_TASKS) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "PE (%d, %d): task %d, expected 0 to %d", rect.x, rect.y, id,
+                     MESH_TASKS - 1);
+}
+
+enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
+                       enum mesh_priority priority)
+{
+    int index;
+    TRY(check_id(m, rect, id));
+    TRY(add_task(m, rect, fn, priority, &index));
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            mesh_binding_of(mesh_pe_at(m, x, y))->task[id] = (uint8_t)(index + 1);
+    return WSC_OK;
+}
+
+/* SDK documentation: local tasks have the ids 0 to 30 on WSE-2 and 8 to 30 on WSE-3. */
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id)
+{
+    enum { LAST = 30 };
+    int first = m->config.arch == MESH_WSE3 ? 8 : 0;
+    if (id >= first && id <= LAST) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE,
+                     "PE (%d, %d): task %d cannot be activated: local tasks are %d to %d", at.x,
+                     at.y, id, first, LAST);
+}
+
+enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
+{
+    TRY(check_id(m, rect, id));
+    TRY(mesh_check_local(m, rect, id));
+    for (int y = rect.y; y < rect.y + rect.h; y++) {
+        for (int x = rect.x; x < rect.x + rect.w; x++) {
+            if (!mesh_binding_of(mesh_pe_at(m, x, y))->task[id])
+                return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no local task %d", x, y, id);
+            mesh_pe_at(m, x, y)->activated |= 1ULL << id;
+        }
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
+{
+    struct mesh_binding *b = mesh_binding_of(pe);
+    uint8_t *of = in ? b->in_of : b->out_of, *bound = &b->colour[in ? queue : MESH_N_IN + queue];
+    if (of[colour] == queue + 1) return WSC_OK;
+    if (*bound != MESH_NONE || of[colour])
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d or colour %d is bound already", pe->x,
+                         pe->y, in ? "input" : "output", queue, colour);
+    *bound = (uint8_t)colour;
+    of[colour] = (uint8_t)(queue + 1);
+    return WSC_OK;
+}
+
+static enum wsc_err bind(struct mesh *m, struct mesh_rect rect, bool in, int queue, int colour)
+{
+    TRY(mesh_check_rect(m, rect));
+    TRY(mesh_check_colour(rect, colour));
+    int n = in ? MESH_N_IN : MESH_N_OUT;
+    if (m->linked || queue < 0 || queue >= n)
+        return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d, expected 0 to %d before the start",
+                         rect.x, rect.y, in ? "input" : "output", queue, n - 1);
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            TRY(bind_queue(mesh_pe_at(m, x, y), in, queue, colour));
+    return WSC_OK;
+}
+
+enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
+{
+    return bind(m, rect, true, queue, colour);
+}
+
+enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue, int colour)
+{
+    return bind(m, rect, false, queue, colour);
+}
+
+enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
+                            enum mesh_priority priority)
+{
+    int index;
+    TRY(mesh_check_rect(m, rect));
+    TRY(mesh_check_colour(rect, colour));
+    TRY(add_task(m, rect, fn, priority, &index));
+    for (int y = rect.y; y < rect.y + rect.h; y++) {
+        for (int x = rect.x; x < rect.x + rect.w; x++) {
+            struct mesh_binding *b = mesh_binding_of(mesh_pe_at(m, x, y));
+            if (!b->in_of[colour])
+                return WSC_RAISE(WSC_USAGE,
+                                 "PE (%d, %d): a data task for colour %d, which has no "
+                                 "input queue",
+                                 x, y, colour);
+            b->data_task[b->in_of[colour] - 1] = (uint8_t)(index + 1);
+        }
+    }
+    return WSC_OK;
+}

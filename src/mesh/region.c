@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+/* ---- regions --------------------------------------------------------------------------------- */
+
+enum { NORTHWARD, SOUTHWARD };
+
+static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
+{
+    TRY_NEW(a->word, WSC_MEM_MESH, n_words);
+    TRY_NEW(a->chunk, WSC_MEM_MESH, (n_words + MESH_CHUNK - 1) / MESH_CHUNK);
+    return WSC_OK;
+}
+
+static enum wsc_err region_init(struct mesh *m, int index)
+{
+    struct mesh_region *r = &m->region[index];
+    const int64_t w = m->config.w, h = m->config.h;
+    const int64_t first = h * index / m->n_regions * w, end = h * (index + 1) / m->n_regions * w;
+    r->m = m;
+    r->first = first;
+    r->n_pes = end - first;
+    r->n_words = (r->n_pes + 63) / 64;
+    r->pe = m->pe + first;
+    r->router = m->router + first;
+    for (int i = 0; i <= MESH_THREADS; i++)
+        r->thread[i] = m->thread[i] + first;
+    memcpy(r->step, m->step, sizeof r->step);
+    for (int64_t i = 0; i < r->n_pes; i++)
+        r->pe[i].region = r;
+    for (int i = 0; i < MESH_AHEAD; i++)
+        TRY(new_active(&r->active[i], r->n_words));
+    TRY_NEW(r->visit, WSC_MEM_MESH, 64 * (r->n_words < MESH_CHUNK ? r->n_words : MESH_CHUNK));
+    for (int i = 0; i < 4 && m->n_regions > 1; i++)
+        TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_regions_init(struct mesh *m)
+{
+    int n = m->config.threads;
+    if (n > m->config.h) n = m->config.h;
+    m->n_regions = n < 1 ? 1 : n;
+    TRY_NEW(m->region, WSC_MEM_MESH, m->n_regions);
+    for (int i = 0; i < m->n_regions; i++)
+        TRY(region_init(m, i));
+    return WSC_OK;
+}
+
+static void region_fini(struct mesh_region *r)
+{
+    for (int i = 0; i < MESH_WHEEL; i++)
+        wsc_free(r->wheel[i].timer);
+    for (int i = 0; i < 4; i++)
+        wsc_free(r->mail[i / 2][i % 2].word);
+    for (int i = 0; i < MESH_AHEAD; i++) {
+        wsc_free(r->active[i].word);
+        wsc_free(r->active[i].chunk);
+    }
+    wsc_free(r->visit);
+    wsc_free(r->source);
+    wsc_free(r->message);
+    mesh_pool_fini(&r->program);
+    mesh_pool_fini(&r->memory);
+}
+
+void mesh_regions_fini(struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions && m->region; i++)
+        region_fini(&m->region[i]);
+    wsc_free(m->region);
+}
+
+static void clear_active(struct mesh_active *a, int64_t n_words)
+{
+    memset(a->word, 0, (size_t)n_words * sizeof *a->word);
+    memset(a->chunk, 0, (size_t)((n_words + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
+}
+
+void mesh_region_clear(struct mesh_region *r)
+{
+    for (int i = 0; i < MESH_AHEAD; i++)
+        clear_active(&r->active[i], r->n_words);
+    for (int i = 0; i < 4; i++) {
+        struct mesh_mail *mail = &r->mail[i / 2][i % 2];
+        if (mail->word) memset(mail->word, 0, (size_t)r->m->config.w * sizeof *mail->word);
+        mail->any = false;
+    }
+    for (int i = 0; i < MESH_WHEEL && r->n_timers; i++)
+        r->wheel[i].n = 0;
+    r->n_timers = r->now = r->last = 0;
+    r->colour_turn = r->n_sources = 0;
+    r->stats = (struct mesh_stats){0};
+    r->rc = WSC_OK;
+    wsc_free(r->message);
+    r->message = NULL;
+    mesh_pool_reset(&r->program);
+}
+
+/* ---- mail ------------------------------------------------------------------------------------ */
+
+void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
+{
+    bool north = at < 0;
+    struct mesh_mail *mail = &r->mail[r->m->parity][north ? NORTHWARD : SOUTHWARD];
+    mail->word[north ? at + r->m->config.w : at - r->n_pes] |= what;
+    mail->any = true;
+}
+
+/* What @p from has sent in the cycle before to the routers from @p first on. */
+static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first)
+{
+    if (!from->any) return;
+    for (int64_t x = 0; x < r->m->config.w; x++) {
+        const uint32_t mail = from->word[x];
+        if (!mail) continue;
+        from->word[x] = 0;
+        r->router[first + x].waiting |= mail & ((1U << MESH_COLOURS) - 1U);
+        mesh_visit_router(mesh_active_in(r, r->now), first + x);
+    }
+    from->any = false;
+}
+
+void mesh_take_mail(struct mesh_region *r)
+{
+    struct mesh *m = r->m;
+    int before = m->parity ^ 1;
+    int64_t index = r - m->region;
+    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], 0);
+    if (index + 1 < m->n_regions)
+        take_from(r, &r[1].mail[before][NORTHWARD], r->n_pes - m->config.w);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at)
+{
+    struct mesh_bucket *b = &r->wheel[(uint64_t)cycle % MESH_WHEEL];
+    if (b->n == b->capacity) {
+        int capacity = b->capacity ? 2 * b->capacity : 16;
+        void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
+        if (!timer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "timers");
+        b->timer = timer;
+        b->capacity = capacity;
+    }
+    b->timer[b->n++] = (struct mesh_timer){(uint32_t)cycle, (int32_t)at};
+    r->n_timers++;
+    return WSC_OK;
+}
+
+/* PEs whose time has come are visited in this cycle. */
+void mesh_fire_timers(struct mesh_region *r)
+{
+    struct mesh_bucket *b = &r->wheel[r->now % MESH_WHEEL];
+    int kept = 0;
+    for (int i = 0; i < b->n; i++) {
+        struct mesh_timer t = b->timer[i];
+        if (t.cycle > r->now)
+            b->timer[kept++] = t;
+        else
+            mesh_visit_pe(mesh_active_in(r, r->now), t.at);
+    }
+    r->n_timers -= b->n - kept;
+    b->n = kept;
+}
+
+static int64_t bucket_first(const struct mesh_bucket *b)
+{
+    int64_t first = INT64_MAX;
+    for (int i = 0; i < b->n; i++)
+        if (b->timer[i].cycle < first) first = b->timer[i].cycle;
+    return first;
+}
+
+int64_t mesh_next_timer(const struct mesh_region *r)
+{
+    int64_t first = INT64_MAX;
+    for (int64_t i = 1; i <= MESH_WHEEL && r->n_timers; i++) {
+        int64_t cycle = bucket_first(&r->wheel[(r->now + i) % MESH_WHEEL]);
+        if (cycle < first) first = cycle;
+        if (first == r->now + i) break;
+    }
+    return first;
+}

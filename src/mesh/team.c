@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <pthread.h>
+
+/* The threads of a run meet after every cycle.  A cycle takes microseconds, so who is early looks
+ * again and again for a while; on a host with fewer processors that would keep the others from
+ * working, so then it sleeps. */
+enum { LOOKS = 4000 };
+
+struct mesh_team {
+    struct mesh *m;
+    int n;
+    _Atomic int arrived, sleepers;
+    _Atomic uint32_t round;
+    bool ended;     /* written by the last to arrive, before the round */
+    bool cancelled; /* before the first cycle */
+    pthread_mutex_t mutex;
+    pthread_cond_t cond;
+};
+struct member {
+    struct mesh_team *team;
+    struct mesh_region *region;
+    pthread_t thread;
+};
+
+static void rest(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void sleep_through(struct mesh_team *t, uint32_t round)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    t->sleepers++;
+    while (t->round == round)
+        (void)pthread_cond_wait(&t->cond, &t->mutex);
+    t->sleepers--;
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
+static void wake_sleepers(struct mesh_team *t)
+{
+    if (!t->sleepers) return;
+    (void)pthread_mutex_lock(&t->mutex);
+    (void)pthread_cond_broadcast(&t->cond);
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
+/* Wait for the others.  The last to arrive decides: @p between cycles on the next one, in the
+ * middle of a cycle whether it can go on. */
+static void meet(struct mesh_team *t, bool between)
+{
+    uint32_t round = t->round;
+    if (atomic_fetch_add(&t->arrived, 1) + 1 == t->n) {
+        t->arrived = 0;
+        t->ended = between ? !mesh_next_cycle(t->m) : mesh_failed(t->m);
+        t->round = round + 1;
+        wake_sleepers(t);
+        return;
+    }
+    for (int i = 0; i < LOOKS; i++) {
+        if (atomic_load_explicit(&t->round, memory_order_acquire) != round) return;
+        rest();
+    }
+    sleep_through(t, round);
+}
+
+static void cycles(struct mesh_team *t, struct mesh_region *r)
+{
+    do {
+        mesh_region_begin(r);
+        r->rc = mesh_region_move(r);
+        meet(t, true);
+    } while (!t->ended);
+}
+
+/* Members wait for the mutex until all of them are there. */
+static void *run_member(void *argument)
+{
+    struct member *me = argument;
+    (void)pthread_mutex_lock(&me->team->mutex);
+    bool cancelled = me->team->cancelled;
+    (void)pthread_mutex_unlock(&me->team->mutex);
+    if (cancelled) return NULL;
+    cycles(me->team, me->region);
+    if (me->region->rc) me->region->message = wsc_strdup(WSC_MEM_MESH, wsc_err_message());
+    return NULL;
+}
+
+/* The error of the first region that has one: one thread alone would meet it first, too, since PEs
+ * are visited in their order. */
+static enum wsc_err first_error(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions; i++) {
+        const struct mesh_region *r = &m->region[i];
+        if (r->rc && i == 0) return r->rc; /* raised by the caller's thread */
+        if (r->rc) return WSC_RAISE(r->rc, "%s", r->message ? r->message : wsc_err_str(r->rc));
+    }
+    return WSC_OK;
+}
+
+static int start_members(struct mesh_team *t, struct member *member)
+{
+    int n = 1;
+    (void)pthread_mutex_lock(&t->mutex);
+    for (; n < t->n; n++) {
+        member[n] = (struct member){.team = t, .region = &t->m->region[n]};
+        if (pthread_create(&member[n].thread, NULL, run_member, &member[n])) break;
+    }
+    t->cancelled = n < t->n;
+    (void)pthread_mutex_unlock(&t->mutex);
+    return n;
+}
+
+enum wsc_err mesh_team_run(struct mesh *m)
+{
+    struct member member[MESH_MAX_REGIONS];
+    struct mesh_team t = {.m = m,
+                          .n = m->n_regions,
+                          .mutex = PTHREAD_MUTEX_INITIALIZER,
+                          .cond = PTHREAD_COND_INITIALIZER};
+    int n = start_members(&t, member);
+    if (!t.cancelled) cycles(&t, m->region);
+    for (int i = 1; i < n; i++)
+        (void)pthread_join(member[i].thread, NULL);
+    (void)pthread_cond_destroy(&t.cond);
+    (void)pthread_mutex_destroy(&t.mutex);
+    if (t.cancelled)
+        return WSC_RAISE(WSC_CAPACITY, "mesh: the host gives %d of %d threads", n, m->n_regions);
+    return first_error(m);
+}

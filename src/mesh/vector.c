@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mesh_impl.h"
+
+#include <string.h>
+
+/* ---- operands by their descriptors ----------------------------------------------------------- */
+
+static int64_t address_of(const struct mesh_dsd *d, int64_t i, int bytes)
+{
+    int64_t offset = 0;
+    for (int dim = d->n_dims - 1; dim >= 0; dim--) {
+        offset += i % d->len[dim] * d->stride[dim];
+        i /= d->len[dim];
+    }
+    return d->address + offset * bytes;
+}
+
+uint32_t mesh_load_operand(const struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i, char type)
+{
+    uint32_t value = 0;
+    if (d->kind == MESH_DSD_SCALAR) return d->scalar;
+    if (d->kind != MESH_DSD_MEMORY) return 0;
+    int bytes = mesh_type_bytes(type);
+    memcpy(&value, pe->memory + address_of(d, i, bytes), (size_t)bytes);
+    return value;
+}
+
+void mesh_store_operand(struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i, char type,
+                        uint32_t value)
+{
+    int bytes = mesh_type_bytes(type);
+    memcpy(pe->memory + address_of(d, i, bytes), &value, (size_t)bytes);
+}
+
+static uint32_t number_c(const struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    const char type = mesh_code_info[t->code].type[2];
+    const struct mesh_dsd in_memory = {.kind = MESH_DSD_MEMORY, .address = (int32_t)t->c};
+    return t->flags & MESH_C_IN_MEMORY ? mesh_load_operand(pe, &in_memory, 0, type) : t->c;
+}
+
+/* Maps, and arrays that rows do not describe. */
+static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    const struct mesh_op *op = t->op;
+    const char *type = mesh_code_info[op->code].type;
+    const uint32_t c = number_c(pe, t);
+    for (int64_t i = 0; i < t->left; i++) {
+        const uint32_t v[3] = {mesh_load_operand(pe, &op->a, i, type[1]),
+                               mesh_load_operand(pe, &op->b, i, type[2]), c};
+        uint32_t value = op->code == MESH_MAP
+                             ? mesh_as_bits(op->map(mesh_as_float(v[0]), mesh_as_float(v[1])))
+                             : mesh_alu(pe->region->m->config.half, op->code, v);
+        mesh_store_operand(pe, &op->dst, i, type[0], value);
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+static uint32_t row_operand(const struct mesh_pe *pe, const struct mesh_thread *t, int i, char type)
+{
+    uint32_t value = 0;
+    unsigned source = t->from >> 2 * (i - 1) & 3;
+    if (source == MESH_FROM_NUMBER) return t->number[i - 1];
+    if (source == MESH_FROM_MEMORY)
+        memcpy(&value, pe->memory + t->at[i], (size_t)mesh_type_bytes(type));
+    return value;
+}
+
+static void by_rows(struct mesh_pe *pe, struct mesh_thread t)
+{
+    const char *type = mesh_code_info[t.code].type;
+    const uint32_t c = number_c(pe, &t);
+    for (; t.left; t.left--) {
+        const uint32_t v[3] = {row_operand(pe, &t, 1, type[1]), row_operand(pe, &t, 2, type[2]), c};
+        uint32_t value = mesh_alu(pe->region->m->config.half, t.code, v);
+        memcpy(pe->memory + t.at[0], &value, (size_t)mesh_type_bytes(type[0]));
+        mesh_advance(&t);
+    }
+}
+
+/* ---- consecutive elements: most of what kernels do ------------------------------------------- */
+
+static bool is_plain(const struct mesh_thread *t, int i)
+{
+    unsigned source = i ? t->from >> 2 * (i - 1) & 3 : MESH_FROM_MEMORY;
+    return source == MESH_FROM_MEMORY &&
+           t->step[i] == mesh_type_bytes(mesh_code_info[t->code].type[i]);
+}
+
+static float float_at(const uint8_t *p, int64_t i)
+{
+    float value;
+    memcpy(&value, p + 4 * i, sizeof value);
+    return value;
+}
+
+static void put_float(uint8_t *p, int64_t i, float value)
+{
+    memcpy(p + 4 * i, &value, sizeof value);
+}
+
+/* Elements one after the other, as the machine does: operands may overlap.  In place the compiler
+ * sees that they do not, and uses vectors. */
+static void copy_floats(uint8_t *dst, const uint8_t *a, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        put_float(dst, i, float_at(a, i));
+}
+
+static void add_floats(uint8_t *dst, const uint8_t *a, const uint8_t *b, int64_t n)
+{
+    if (dst == a)
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i, float_at(dst, i) + float_at(b, i));
+    else
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i, float_at(a, i) + float_at(b, i));
+}
+
+static void mac_floats(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
+{
+    if (dst == a)
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i, __builtin_fmaf(float_at(b, i), c, float_at(dst, i)));
+    else
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i, __builtin_fmaf(float_at(b, i), c, float_at(a, i)));
+}
+
+static uint16_t half_at(const uint8_t *p, int64_t i)
+{
+    uint16_t bits;
+    memcpy(&bits, p + 2 * i, sizeof bits);
+    return bits;
+}
+
+static void mac_fp16(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
+{
+    if (dst == a)
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i,
+                      __builtin_fmaf(mesh_fp16_to_float(half_at(b, i)), c, float_at(dst, i)));
+    else
+        for (int64_t i = 0; i < n; i++)
+            put_float(dst, i, __builtin_fmaf(mesh_fp16_to_float(half_at(b, i)), c, float_at(a, i)));
+}
+
+static void mac_bf16(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float x = mesh_as_float((uint32_t)half_at(b, i) << 16);
+        put_float(dst, i, __builtin_fmaf(x, c, float_at(a, i)));
+    }
+}
+
+static void fill(uint8_t *dst, int64_t n, uint32_t number)
+{
+    for (int64_t i = 0; i < n; i++)
+        memcpy(dst + 4 * i, &number, sizeof number);
+}
+
+/* True when done. */
+static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    const enum mesh_half half = pe->region->m->config.half;
+    uint8_t *dst = pe->memory + t->at[0];
+    const uint8_t *a = pe->memory + t->at[1], *b = pe->memory + t->at[2];
+    if (t->row || !is_plain(t, 0)) return false;
+    if (t->code == MESH_FMOVS && (t->from & 3) == MESH_FROM_NUMBER) {
+        fill(dst, t->left, t->number[0]);
+        return true;
+    }
+    if (!is_plain(t, 1)) return false;
+    if (t->code == MESH_FMOVS) {
+        copy_floats(dst, a, t->left);
+        return true;
+    }
+    if (!is_plain(t, 2)) return false;
+    if (t->code == MESH_FADDS)
+        add_floats(dst, a, b, t->left);
+    else if (t->code == MESH_FMACS)
+        mac_floats(dst, a, b, mesh_as_float(number_c(pe, t)), t->left);
+    else if (t->code == MESH_FMACHS)
+        (half == MESH_FP16 ? mac_fp16 : mac_bf16)(
+            dst, a, b, mesh_half_to_float(half, (uint16_t)number_c(pe, t)), t->left);
+    else
+        return false;
+    return true;
+}
+
+void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t)
+{
+    pe->region->stats.elements += t->left;
+    if (!t->left) return; /* such arrays need not have memory */
+    if (t->op)
+        by_descriptors(pe, t);
+    else if (!by_vectors(pe, t))
+        by_rows(pe, *t);
+}
