@@ -203,6 +203,12 @@ struct mesh_visit {
     bool router, pe;
 };
 
+/* Memory that grows and is kept from program to program; owned. */
+struct mesh_buffer {
+    void *base, *data;
+    int64_t bytes;
+};
+
 /* Blocks of 2^k lines from slabs, each list for one size; not for more than one thread. */
 enum { MESH_POOL_SIZES = 7 };
 struct mesh_pool {
@@ -258,12 +264,6 @@ struct mesh_cell {
     int32_t extra; /* index + 1 */
 };
 
-/* An array that is kept from program to program. */
-struct mesh_buffer {
-    void *data;
-    int64_t bytes;
-};
-
 struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
@@ -277,7 +277,7 @@ struct mesh {
     struct mesh_pe *pe;
     struct mesh_thread *thread[MESH_THREADS + 1]; /* of each PE */
     struct mesh_binding *binding;                 /* of each PE */
-    struct mesh_buffer channels, queues;
+    struct mesh_buffer places, channels, queues;  /* places: router .. binding */
     struct mesh_region *region;
     int n_regions;
     struct mesh_switch *extra;
@@ -340,10 +340,10 @@ void mesh_pool_give(struct mesh_pool *p, int size, void *block);
 /* Everything is given back, the slabs stay. */
 void mesh_pool_reset(struct mesh_pool *p);
 void mesh_pool_fini(struct mesh_pool *p);
-/* Ask for large pages under a large array: its lines are visited in turn. */
-void mesh_large_pages(void *block, int64_t bytes);
-/* Make @p b hold @p bytes, zeroed. */
+/* Make @p b hold @p bytes, undefined or zeroed; what it held is lost. */
+enum wsc_err mesh_buffer_take(struct mesh_buffer *b, int64_t bytes);
 enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes);
+void mesh_buffer_give(struct mesh_buffer *b);
 
 /* region.c */
 enum wsc_err mesh_regions_init(struct mesh *m);
