@@ -238,11 +238,11 @@ struct mesh_region {
     struct mesh_active *next,
         *arrival;           /* of the next cycle, of the end of a ramp that begins now */
     int64_t n_pes, step[5]; /* from a router to its neighbour */
-    uint64_t ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
-    int colour_turn;                          /* the colour that chooses first in this cycle */
-    bool turning;                             /* mesh_region_turn() is at work */
-    bool has_controls;                        /* in controls */
-    int64_t last; /* end of the last cycle in which a PE or edge did something */
+    uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
+    int colour_turn;   /* the colour that chooses first in this cycle */
+    bool turning;      /* mesh_region_turn() is at work */
+    bool has_controls; /* in controls */
+    int64_t last;      /* end of the last cycle in which a PE or edge did something */
     struct mesh_stats stats;
     struct mesh_active active[MESH_AHEAD]; /* by the cycle */
     struct mesh_active controls;           /* routers with control wavelets before a switch */
@@ -453,7 +453,15 @@ enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at);
 /* Begin what @p todo says in the current cycle. */
 void mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *todo);
 /* The wavelet at the head of an input queue. */
-uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue);
+static inline uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
+{
+    struct mesh_queue *q = mesh_queue_of(pe, queue);
+    bool was_full = q->n == q->depth;
+    uint32_t value = (uint32_t)mesh_queue_pop(q);
+    if (!q->n) pe->in_used &= (uint8_t) ~(1U << queue);
+    if (was_full) mesh_visit_router(r->next, pe - r->pe);
+    return value;
+}
 
 /* compile.c */
 /* An operation of @p n elements that has been checked, as a thread runs it. */
