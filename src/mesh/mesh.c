@@ -102,25 +102,27 @@ enum wsc_err mesh_clear(struct mesh *m)
     return WSC_OK;
 }
 
-static void *new_array(int64_t n, size_t bytes)
+static int64_t lines(int64_t bytes)
 {
-    void *array = wsc_alloc(WSC_MEM_MESH, (size_t)n, bytes);
-    if (array) mesh_large_pages(array, n * (int64_t)bytes);
-    return array;
+    return (bytes + MESH_LINE - 1) / MESH_LINE * MESH_LINE;
 }
 
+/* The arrays of places lie one behind the other, those first that most cycles touch. */
 static enum wsc_err allocate(struct mesh *m)
 {
-    bool all = true;
-    m->router = new_array(m->n_pes, sizeof *m->router);
-    m->pe = new_array(m->n_pes, sizeof *m->pe);
-    m->binding = new_array(m->n_pes, sizeof *m->binding);
-    for (int i = 0; i <= MESH_THREADS; i++) {
-        m->thread[i] = new_array(m->n_pes, sizeof *m->thread[i]);
-        all = all && m->thread[i];
-    }
-    if (!all || !m->router || !m->pe || !m->binding)
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "PEs of the fabric");
+    const int64_t routers = lines(m->n_pes * (int64_t)sizeof *m->router),
+                  pes = lines(m->n_pes * (int64_t)sizeof *m->pe),
+                  bindings = lines(m->n_pes * (int64_t)sizeof *m->binding),
+                  threads = lines(m->n_pes * (int64_t)sizeof **m->thread);
+    const int64_t zeroed = routers + pes + bindings;
+    TRY(mesh_buffer_take(&m->places, zeroed + (MESH_THREADS + 1) * threads));
+    char *next = m->places.data;
+    memset(next, 0, (size_t)zeroed);
+    m->router = (void *)next;
+    m->pe = (void *)(next + routers);
+    m->binding = (void *)(next + routers + pes);
+    for (int i = 0; i <= MESH_THREADS; i++)
+        m->thread[i] = (void *)(next + zeroed + i * threads);
     return mesh_regions_init(m);
 }
 
@@ -161,13 +163,9 @@ void mesh_destroy(struct mesh **mesh)
         if (mesh_pool_size(m->pe[i].memory_bytes) == MESH_POOL_SIZES) wsc_free(m->pe[i].memory);
     mesh_regions_fini(m);
     free_program(m);
-    wsc_free(m->channels.data);
-    wsc_free(m->queues.data);
-    for (int i = 0; i <= MESH_THREADS; i++)
-        wsc_free(m->thread[i]);
-    wsc_free(m->router);
-    wsc_free(m->pe);
-    wsc_free(m->binding);
+    mesh_buffer_give(&m->channels);
+    mesh_buffer_give(&m->queues);
+    mesh_buffer_give(&m->places);
     wsc_free(m);
     *mesh = NULL;
 }

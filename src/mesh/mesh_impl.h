@@ -207,6 +207,12 @@ struct mesh_visit {
     bool router, pe;
 };
 
+/* Memory that grows and is kept from program to program; owned. */
+struct mesh_buffer {
+    void *base, *data;
+    int64_t bytes;
+};
+
 /* Blocks of 2^k lines from slabs, each list for one size; not for more than one thread. */
 enum { MESH_POOL_SIZES = 7 };
 struct mesh_pool {
@@ -236,9 +242,9 @@ struct mesh_region {
     struct mesh_active *next,
         *arrival;           /* of the next cycle, of the end of a ramp that begins now */
     int64_t n_pes, step[5]; /* from a router to its neighbour */
-    uint64_t ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
-    int colour_turn;                          /* the colour that chooses first in this cycle */
-    int64_t last; /* end of the last cycle in which a PE or edge did something */
+    uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
+    int colour_turn;   /* the colour that chooses first in this cycle */
+    int64_t last;      /* end of the last cycle in which a PE or edge did something */
     struct mesh_stats stats;
     struct mesh_active active[MESH_AHEAD]; /* by the cycle */
     struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */
@@ -259,12 +265,6 @@ struct mesh_cell {
     int32_t extra; /* index + 1 */
 };
 
-/* An array that is kept from program to program. */
-struct mesh_buffer {
-    void *data;
-    int64_t bytes;
-};
-
 struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
@@ -278,7 +278,7 @@ struct mesh {
     struct mesh_pe *pe;
     struct mesh_thread *thread[MESH_THREADS + 1]; /* of each PE */
     struct mesh_binding *binding;                 /* of each PE */
-    struct mesh_buffer channels, queues;
+    struct mesh_buffer places, channels, queues;  /* places: router .. binding */
     struct mesh_region *region;
     int n_regions;
     struct mesh_switch *extra;
@@ -344,10 +344,10 @@ void mesh_pool_give(struct mesh_pool *p, int size, void *block);
 /* Everything is given back, the slabs stay. */
 void mesh_pool_reset(struct mesh_pool *p);
 void mesh_pool_fini(struct mesh_pool *p);
-/* Ask for large pages under a large array: its lines are visited in turn. */
-void mesh_large_pages(void *block, int64_t bytes);
-/* Make @p b hold @p bytes, zeroed. */
+/* Make @p b hold @p bytes, undefined or zeroed; what it held is lost. */
+enum wsc_err mesh_buffer_take(struct mesh_buffer *b, int64_t bytes);
 enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes);
+void mesh_buffer_give(struct mesh_buffer *b);
 
 /* region.c */
 enum wsc_err mesh_regions_init(struct mesh *m);
@@ -446,7 +446,15 @@ enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at);
 enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
                                const struct mesh_thread *todo);
 /* The wavelet at the head of an input queue. */
-uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue);
+static inline uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
+{
+    struct mesh_queue *q = mesh_queue_of(pe, queue);
+    bool was_full = q->n == q->depth;
+    uint32_t value = (uint32_t)mesh_queue_pop(q);
+    if (!q->n) pe->in_used &= (uint8_t) ~(1U << queue);
+    if (was_full) mesh_visit_router(r->next, pe - r->pe);
+    return value;
+}
 
 /* compile.c */
 /* An operation of @p n elements that has been checked, as a thread runs it. */

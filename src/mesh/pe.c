@@ -8,16 +8,6 @@
 
 /* ---- one element of an operation with a fabric operand --------------------------------------- */
 
-uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
-{
-    struct mesh_queue *q = mesh_queue_of(pe, queue);
-    bool was_full = q->n == q->depth;
-    uint32_t value = (uint32_t)mesh_queue_pop(q);
-    if (!q->n) pe->in_used &= (uint8_t) ~(1U << queue);
-    if (was_full) mesh_visit_router(r->next, pe - r->pe);
-    return value;
-}
-
 static uint32_t load(const struct mesh_pe *pe, unsigned address, char type)
 {
     uint32_t single;
@@ -39,13 +29,13 @@ static void store(struct mesh_pe *pe, unsigned address, char type, uint32_t valu
         memcpy(pe->memory + address, &half, sizeof half);
 }
 
-/* Operand @p i: 1 is a, 2 is b. */
-static uint32_t operand(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
-                        int i, char type)
+/* Operand @p i (1 is a, 2 is b); @p word has come over the fabric. */
+static inline uint32_t operand(const struct mesh_pe *pe, const struct mesh_thread *t, int i,
+                               char type, uint32_t word)
 {
     switch ((enum mesh_from)(t->from >> 2 * (i - 1) & 3)) {
     case MESH_FROM_QUEUE:
-        return mesh_take_wavelet(r, pe, t->in);
+        return word;
     case MESH_FROM_MEMORY:
         return load(pe, t->at[i], type);
     case MESH_FROM_NUMBER:
@@ -57,56 +47,61 @@ static uint32_t operand(struct mesh_region *r, struct mesh_pe *pe, const struct 
 }
 
 /* The same of an operation that rows do not describe. */
-static uint32_t operand_of(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
-                           const struct mesh_dsd *d, char type)
+static uint32_t operand_of(const struct mesh_pe *pe, const struct mesh_thread *t,
+                           const struct mesh_dsd *d, char type, uint32_t word)
 {
-    if (d->kind == MESH_DSD_IN) return mesh_take_wavelet(r, pe, t->in);
-    return mesh_load_operand(pe, d, t->done, type);
+    return d->kind == MESH_DSD_IN ? word : mesh_load_operand(pe, d, t->done, type);
 }
 
-static uint32_t result(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t)
+static uint32_t result(const struct mesh_region *r, const struct mesh_pe *pe,
+                       const struct mesh_thread *t, uint32_t word)
 {
-    const struct mesh_code_info *info = &mesh_code_info[t->code];
+    const char *type = mesh_code_info[t->code].type;
     uint32_t v[3];
-    v[0] = t->op ? operand_of(r, pe, t, &t->op->a, info->type[1])
-                 : operand(r, pe, t, 1, info->type[1]);
-    if (t->code == MESH_FMOVS || t->code == MESH_FMOVH) return v[0];
-    v[1] = t->op ? operand_of(r, pe, t, &t->op->b, info->type[2])
-                 : operand(r, pe, t, 2, info->type[2]);
-    v[2] = t->flags & MESH_C_IN_MEMORY ? load(pe, t->c, info->type[2]) : t->c;
+    if (t->op) {
+        v[0] = operand_of(pe, t, &t->op->a, type[1], word);
+        v[1] = operand_of(pe, t, &t->op->b, type[2], word);
+    } else {
+        v[0] = operand(pe, t, 1, type[1], word);
+        v[1] = operand(pe, t, 2, type[2], word);
+    }
+    v[2] = t->flags & MESH_C_IN_MEMORY ? load(pe, t->c, type[2]) : t->c;
     return mesh_alu(r->m->config.half, t->code, v);
 }
 
 /* The same of copies and sums of 32 bits, which are most of what goes over the fabric. */
-static uint32_t simple_result(struct mesh_region *r, struct mesh_pe *pe,
-                              const struct mesh_thread *t)
+static inline uint32_t simple_result(const struct mesh_pe *pe, const struct mesh_thread *t,
+                                     uint32_t word)
 {
-    uint32_t a = operand(r, pe, t, 1, 's');
+    uint32_t a = operand(pe, t, 1, 's', word);
     if (t->code == MESH_FMOVS) return a;
-    return mesh_as_bits(mesh_as_float(a) + mesh_as_float(operand(r, pe, t, 2, 's')));
+    return mesh_as_bits(mesh_as_float(a) + mesh_as_float(operand(pe, t, 2, 's', word)));
 }
 
-/* Where the result goes: an output queue or memory. */
-static void deliver(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
-                    uint32_t value)
+static void store_result(struct mesh_pe *pe, const struct mesh_thread *t, uint32_t value)
 {
-    if (t->out != MESH_NONE) {
+    const char type = mesh_code_info[t->code].type[0];
+    if (t->op)
+        mesh_store_operand(pe, &t->op->dst, t->done, type, value);
+    else
+        store(pe, t->at[0], type, value);
+}
+
+/* One element; @p in and @p out are its queues, or NULL. */
+static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                    struct mesh_queue *in, struct mesh_queue *out)
+{
+    uint32_t word = in ? mesh_take_wavelet(r, pe, t->in) : 0;
+    uint32_t value = t->flags & MESH_SIMPLE ? simple_result(pe, t, word) : result(r, pe, t, word);
+    if (out) {
         uint64_t control = t->flags & MESH_SENDS_CONTROL ? MESH_CONTROL_BIT : 0;
-        mesh_queue_push(mesh_queue_of(pe, MESH_N_IN + t->out),
-                        value | control | mesh_ready_bits(r->now + 1));
+        mesh_queue_push(out, value | control | r->ready_next);
         pe->out_used |= (uint8_t)(1U << t->out);
     } else if (t->flags & MESH_SIMPLE) {
         store(pe, t->at[0], 's', value);
-    } else if (t->op) {
-        mesh_store_operand(pe, &t->op->dst, t->done, mesh_code_info[t->code].type[0], value);
     } else {
-        store(pe, t->at[0], mesh_code_info[t->code].type[0], value);
+        store_result(pe, t, value);
     }
-}
-
-static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
-{
-    deliver(r, pe, t, t->flags & MESH_SIMPLE ? simple_result(r, pe, t) : result(r, pe, t));
     if (t->op)
         t->done++;
     else
@@ -153,17 +148,10 @@ static void finish(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_
     mesh_op_free(r, t->op);
 }
 
-static bool can_go(const struct mesh_region *r, const struct mesh_pe *pe,
-                   const struct mesh_thread *t)
+static bool has_data(const struct mesh_queue *q, int64_t now)
 {
-    if (t->in != MESH_NONE) {
-        const struct mesh_queue *q = mesh_queue_of(pe, t->in);
-        uint64_t entry = q->entry[q->head];
-        if (!q->n || entry & MESH_CONTROL_BIT || mesh_entry_ready(entry) > r->now) return false;
-    }
-    if (t->out == MESH_NONE) return true;
-    const struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + t->out);
-    return q->n < q->depth;
+    uint64_t entry = q->entry[q->head];
+    return q->n && !(entry & MESH_CONTROL_BIT) && mesh_entry_ready(entry) <= now;
 }
 
 static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
@@ -171,17 +159,19 @@ static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
     pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
 }
 
-static bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
-                        int *slots)
+static inline bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                               int *slots)
 {
     if (t->left) {
-        if (!can_go(r, pe, t)) return false;
+        struct mesh_queue *in = t->in == MESH_NONE ? NULL : mesh_queue_of(pe, t->in);
+        struct mesh_queue *out = t->out == MESH_NONE ? NULL : mesh_queue_of(pe, MESH_N_IN + t->out);
+        if ((in && !has_data(in, r->now)) || (out && out->n == out->depth)) return false;
         if (*slots < t->cost) {
             mesh_see_crowded(pe, t->kind);
             return true; /* the datapath will be free */
         }
         mesh_see_element(pe, t->kind);
-        element(r, pe, t);
+        element(r, pe, t, in, out);
         *slots -= t->cost;
         took_turn(pe, t);
         mesh_did(r);
@@ -206,7 +196,7 @@ static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     return true;
 }
 
-static bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
+static inline bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
 {
     struct mesh_thread *t = mesh_thread_of(r, pe, thread);
     if (t->ready_at > r->now) return false;
@@ -215,7 +205,7 @@ static bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slo
 
 /* Threads take turns; each moves at most one wavelet, memory operations use what is left.  True
  * when something may follow in the next cycle without being woken. */
-static bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
+static inline bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     int slots = MESH_SLOTS;
     bool busy = false;
@@ -237,7 +227,7 @@ static bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 enum sending { SENT, NOT_YET, HELD_UP };
 
 /* The first wavelet of an output queue goes to the router if it can. */
-static enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
+static inline enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
     struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + queue);
     uint64_t entry = q->entry[q->head];

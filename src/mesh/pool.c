@@ -4,13 +4,51 @@
 #include <string.h>
 #include <sys/mman.h>
 
+enum { LARGE_PAGE = 1 << 21 };
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+/* Lines of a large array are visited in turn: with small pages most visits would miss the host's
+ * table of pages, too. */
+enum wsc_err mesh_buffer_take(struct mesh_buffer *b, int64_t bytes)
+{
+    const int64_t page = LARGE_PAGE;
+    if (bytes <= b->bytes) return WSC_OK;
+    mesh_buffer_give(b);
+    if (bytes >= page) bytes = (bytes + page - 1) / page * page;
+    b->base = wsc_alloc_raw(WSC_MEM_MESH, (size_t)(bytes < page ? bytes : bytes + page), 1);
+    if (!b->base) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "memory of the fabric");
+    b->bytes = bytes;
+    b->data = b->base;
+    if (bytes < page) return WSC_OK;
+    b->data = (char *)b->base + (uintptr_t)page - (uintptr_t)b->base % (uintptr_t)page;
+    (void)madvise(b->data, (size_t)bytes, MADV_HUGEPAGE); /* advice: without it, it is slower */
+    return WSC_OK;
+}
+
+void mesh_buffer_give(struct mesh_buffer *b)
+{
+    wsc_free(b->base);
+    *b = (struct mesh_buffer){0};
+}
+
+enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes)
+{
+    TRY(mesh_buffer_take(b, bytes));
+    if (bytes) memset(b->data, 0, (size_t)bytes);
+    return WSC_OK;
+}
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
 /* Slabs double from one to the next: a small fabric stays small, a large one asks seldom. */
-enum { FIRST_SLAB = 1 << 14, LAST_SLAB = 1 << 22, LARGE_PAGE = 1 << 21 };
+enum { FIRST_SLAB = 1 << 14, LAST_SLAB = 1 << 22 };
 
 struct mesh_slab {
     struct mesh_slab *next;
-    int64_t bytes;
+    struct mesh_buffer buffer; /* this is its first line */
 };
+_Static_assert(sizeof(struct mesh_slab) <= MESH_LINE, "the head of a slab is a cache line");
 
 int mesh_pool_size(int64_t bytes)
 {
@@ -33,20 +71,26 @@ static int64_t spacing(int size)
     return bytes < 16 * MESH_LINE ? bytes : bytes + MESH_LINE;
 }
 
+static struct mesh_slab *new_slab(int64_t bytes)
+{
+    struct mesh_buffer b = {0};
+    if (mesh_buffer_take(&b, bytes)) return NULL;
+    struct mesh_slab *slab = b.data;
+    *slab = (struct mesh_slab){NULL, b};
+    return slab;
+}
+
 static bool next_slab(struct mesh_pool *p)
 {
     struct mesh_slab *slab = p->current ? p->current->next : p->first;
-    int64_t bytes = p->current ? 2 * p->current->bytes : FIRST_SLAB;
-    if (bytes > LAST_SLAB) bytes = LAST_SLAB;
+    int64_t bytes = p->current ? 2 * p->current->buffer.bytes : FIRST_SLAB;
     if (!slab) {
-        slab = wsc_alloc_raw(WSC_MEM_MESH, (size_t)bytes, 1);
+        slab = new_slab(bytes < LAST_SLAB ? bytes : LAST_SLAB);
         if (!slab) return false;
-        mesh_large_pages(slab, bytes);
-        *slab = (struct mesh_slab){NULL, bytes};
         *(p->current ? &p->current->next : &p->first) = slab;
     }
     p->current = slab;
-    p->used = MESH_LINE; /* the slab's own */
+    p->used = MESH_LINE;
     return true;
 }
 
@@ -57,7 +101,8 @@ void *mesh_pool_take(struct mesh_pool *p, int size)
         memcpy(&p->free[size], block, sizeof block);
         return block;
     }
-    if ((!p->current || p->used + spacing(size) > p->current->bytes) && !next_slab(p)) return NULL;
+    if ((!p->current || p->used + spacing(size) > p->current->buffer.bytes) && !next_slab(p))
+        return NULL;
     block = (char *)p->current + p->used;
     p->used += spacing(size);
     return block;
@@ -80,31 +125,8 @@ void mesh_pool_fini(struct mesh_pool *p)
 {
     while (p->first) {
         struct mesh_slab *slab = p->first;
+        struct mesh_buffer b = slab->buffer;
         p->first = slab->next;
-        wsc_free(slab);
+        mesh_buffer_give(&b);
     }
-}
-
-void mesh_large_pages(void *block, int64_t bytes)
-{
-    uintptr_t begin = (uintptr_t)block, first = (begin + LARGE_PAGE - 1) & -(uintptr_t)LARGE_PAGE;
-    uintptr_t end = (begin + (uintptr_t)bytes) & -(uintptr_t)LARGE_PAGE;
-    /* Advice: a host that does not take it is slower, no more. */
-    if (first < end) (void)madvise((char *)block + (first - begin), end - first, MADV_HUGEPAGE);
-}
-
-enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes)
-{
-    if (bytes <= b->bytes) {
-        if (bytes) memset(b->data, 0, (size_t)bytes);
-        return WSC_OK;
-    }
-    wsc_free(b->data);
-    *b = (struct mesh_buffer){0};
-    b->data = wsc_alloc_raw(WSC_MEM_MESH, (size_t)bytes, 1);
-    if (!b->data) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queues of the fabric");
-    mesh_large_pages(b->data, bytes);
-    memset(b->data, 0, (size_t)bytes);
-    b->bytes = bytes;
-    return WSC_OK;
 }

@@ -5,7 +5,7 @@
 
 /* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
  * they are fetched ahead in three steps, each by what the one before has brought. */
-enum { FIRST_AHEAD = 12, SECOND_AHEAD = 8, THIRD_AHEAD = 4 };
+enum { FIRST_AHEAD = 6, SECOND_AHEAD = 4, THIRD_AHEAD = 2 };
 
 static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
 {
@@ -117,6 +117,7 @@ static void region_at(struct mesh_region *r, int64_t now)
     r->now = now;
     r->next = mesh_active_in(r, now + 1);
     r->arrival = mesh_active_in(r, now + m->ramp_down);
+    r->ready_next = mesh_ready_bits(now + 1);
     r->ready_hop = mesh_ready_bits(now + m->hop);
     r->ready_down = mesh_ready_bits(now + m->ramp_down);
     r->ready_up = mesh_ready_bits(now + m->ramp_up);

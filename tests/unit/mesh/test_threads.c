@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/mesh.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bands of rows on threads of the host: nothing that can be seen depends on their number. */
+
+enum { MAX_THREADS = 5, TEXT = 512 };
+
+static struct mesh_result run(const struct mesh_kernel *k, struct mesh_case c, int threads)
+{
+    struct mesh_result r;
+    c.threads = threads;
+    T_OK(k->run(&c, &r));
+    return r;
+}
+
+static void compare(const struct mesh_kernel *k, const struct mesh_case *c)
+{
+    const struct mesh_result one = run(k, *c, 1);
+    for (int threads = 2; threads <= MAX_THREADS; threads++) {
+        const struct mesh_result r = run(k, *c, threads);
+        const bool same = !memcmp(&r.stats, &one.stats, sizeof r.stats) &&
+                          r.max_error >= one.max_error && r.max_error <= one.max_error;
+        if (!same)
+            (void)printf("%s %s on %d threads\n", k->name, c->algo ? c->algo : "", threads);
+        CU_ASSERT(same);
+    }
+}
+
+TEST(mesh_threads, kernels_count_the_same)
+{
+    for (int i = 0; mesh_kernel_at(i); i++) {
+        const struct mesh_kernel *k = mesh_kernel_at(i);
+        const bool square = !strcmp(k->name, "transpose");
+        for (int arch = 0; arch < 2; arch++) {
+            const struct mesh_case c = {.w = square ? 6 : 5,
+                                        .h = 6,
+                                        .arch = (enum mesh_arch)arch,
+                                        .words = 11,
+                                        .m = 14,
+                                        .n = 13,
+                                        .k = 9,
+                                        .length = 20,
+                                        .calls = 7,
+                                        .zeros = 0.3,
+                                        .seed = 5};
+            compare(k, &c);
+        }
+    }
+}
+
+TEST(mesh_threads, every_tree_counts_the_same)
+{
+    static const char *const algo[] = {"star", "chain", "tree", "two-phase", "auto", "snake"};
+    const struct mesh_kernel *k;
+    T_OK(mesh_kernel_find("allreduce", &k));
+    for (int i = 0; i < (int)(sizeof algo / sizeof *algo); i++)
+        compare(k, &(struct mesh_case){.algo = algo[i], .w = 4, .h = 9, .words = 17, .seed = 3});
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+enum { GO = 8, W = 4, H = 6 };
+
+/* Everybody waits for the neighbour below; two rows besides reach outside their memory when they
+ * are told to. */
+static enum wsc_err wait_or_reach(struct mesh_pe *pe, uint32_t data)
+{
+    const int *reach = mesh_user(pe);
+    const struct mesh_dsd none = {0};
+    (void)data;
+    if (*reach && mesh_y(pe) % 3 == 1)
+        return mesh_do(pe, MESH_FMOVS, mesh_mem(MESH_SRAM_BYTES - 4, 2), mesh_float(1), none);
+    return mesh_do(pe, MESH_FMOVS, mesh_mem(0, 3), mesh_in(mesh_y(pe) % 2, 3), none);
+}
+
+static void program(struct mesh *m)
+{
+    for (int y = 0; y < H; y++) {
+        const struct mesh_rect row = {0, y, W, 1};
+        const struct mesh_route in = {.rx = MESH_SOUTH, .tx = MESH_RAMP};
+        const struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_NORTH};
+        T_OK(mesh_route(m, row, y % 2, &in));
+        T_OK(mesh_route(m, row, 1 - y % 2, &out));
+        T_OK(mesh_input_queue(m, row, 2, y % 2));
+    }
+    T_OK(mesh_task(m, (struct mesh_rect){0, 0, W, H}, GO, wait_or_reach, MESH_LOW));
+    T_OK(mesh_start(m, (struct mesh_rect){0, 0, W, H}, GO));
+}
+
+static void failure(int reach, int threads, char text[TEXT])
+{
+    struct mesh_stats stats;
+    struct mesh *m;
+    T_OK(mesh_create(&m,
+                     &(struct mesh_config){.w = W, .h = H, .threads = threads, .user = &reach}));
+    program(m);
+    T_EQ(mesh_run(m, &stats), reach ? WSC_CAPACITY : WSC_DEADLOCK);
+    (void)snprintf(text, TEXT, "%s", wsc_err_message());
+    mesh_destroy(&m);
+}
+
+TEST(mesh_threads, errors_read_the_same)
+{
+    for (int reach = 0; reach < 2; reach++) {
+        char one[TEXT], other[TEXT];
+        failure(reach, 1, one);
+        CU_ASSERT(strstr(one, "PE (0, ") != NULL);
+        for (int threads = 2; threads <= MAX_THREADS; threads++) {
+            failure(reach, threads, other);
+            T_STR(other, one);
+        }
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
