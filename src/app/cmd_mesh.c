@@ -191,23 +191,14 @@ static enum wsc_err parse_word(struct mesh_options *o, int option)
 static const struct {
     const char *name;
     int64_t min, max;
-} range[] = {{"--words", 1, 12288},
-             {"--m", 1, 65536},
-             {"--n", 1, 65536},
-             {"--k", 1, 65536},
-             {"--length", 1, 6000},
-             {"--calls", 1, 1000000},
-             {"--tokens", 1, 65536},
-             {"--samples", 1, 4096},
-             {"--features", 1, 65536},
-             {"--heads", 1, 1024},
-             {"--head_dim", 1, 4096},
-             {"--vocab", 1, 65536},
-             {"--groups", 1, 2048},
-             {"--seed", 0, INT32_MAX},
-             {"--max_p", 4, 512},
-             {"--max_words", 1, 4096},
-             {"--trace_events", 1, 50000000}};
+} range[] = {{"--words", 1, 12288},  {"--m", 1, 65536},        {"--n", 1, 65536},
+             {"--k", 1, 65536},      {"--length", 1, 6000},    {"--calls", 1, 1000000},
+             {"--tokens", 1, 65536}, {"--samples", 1, 4096},   {"--features", 1, 65536},
+             {"--heads", 1, 1024},   {"--head_dim", 1, 4096},  {"--vocab", 1, 65536},
+             {"--groups", 1, 2048},  {"--seed", 0, INT32_MAX}, {"--threads", 1, 64},
+             {"--max_p", 4, 512},    {"--max_words", 1, 4096}, {"--trace_events", 1, 50000000}};
+_Static_assert(sizeof range / sizeof *range == OPT_TRACE_EVENTS - OPT_WORDS + 1,
+               "a row for each number");
 
 static enum wsc_err parse_number(struct mesh_options *o, int option)
 {

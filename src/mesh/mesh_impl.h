@@ -243,8 +243,8 @@ struct mesh_region {
         *arrival;           /* of the next cycle, of the end of a ramp that begins now */
     int64_t n_pes, step[5]; /* from a router to its neighbour */
     uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
-    int colour_turn;   /* the colour that chooses first in this cycle */
-    int64_t last;      /* end of the last cycle in which a PE or edge did something */
+    int colour_turn; /* the colour that chooses first in this cycle */
+    int64_t last;    /* end of the last cycle in which a PE or edge did something */
     struct mesh_stats stats;
     struct mesh_active active[MESH_AHEAD]; /* by the cycle */
     struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */

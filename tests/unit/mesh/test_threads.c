@@ -26,8 +26,7 @@ static void compare(const struct mesh_kernel *k, const struct mesh_case *c)
         const struct mesh_result r = run(k, *c, threads);
         const bool same = !memcmp(&r.stats, &one.stats, sizeof r.stats) &&
                           r.max_error >= one.max_error && r.max_error <= one.max_error;
-        if (!same)
-            (void)printf("%s %s on %d threads\n", k->name, c->algo ? c->algo : "", threads);
+        if (!same) (void)printf("%s %s on %d threads\n", k->name, c->algo ? c->algo : "", threads);
         CU_ASSERT(same);
     }
 }
@@ -97,8 +96,8 @@ static void failure(int reach, int threads, char text[TEXT])
 {
     struct mesh_stats stats;
     struct mesh *m;
-    T_OK(mesh_create(&m,
-                     &(struct mesh_config){.w = W, .h = H, .threads = threads, .user = &reach}));
+    T_OK(
+        mesh_create(&m, &(struct mesh_config){.w = W, .h = H, .threads = threads, .user = &reach}));
     program(m);
     T_EQ(mesh_run(m, &stats), reach ? WSC_CAPACITY : WSC_DEADLOCK);
     (void)snprintf(text, TEXT, "%s", wsc_err_message());
