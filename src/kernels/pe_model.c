@@ -173,6 +173,14 @@ static enum wsc_err check_machine(const struct hw *hw, const struct model *model
     return WSC_OK;
 }
 
+/* Threads of a fabric meet after every cycle, which pays for some thousand PEs each. */
+static int mesh_threads(const struct conf_wafer *w)
+{
+    enum { PES_PER_THREAD = 4096 };
+    const int64_t most = w->pe_cols * w->pe_rows / PES_PER_THREAD;
+    return most < num_threads() ? (int)(most > 1 ? most : 1) : num_threads();
+}
+
 enum wsc_err kernels_mesh_create(struct kernels_mesh **out, const struct hw *hw,
                                  const struct model *model, int64_t max_samples, bool training)
 {
@@ -187,7 +195,7 @@ enum wsc_err kernels_mesh_create(struct kernels_mesh **out, const struct hw *hw,
     const struct mesh_config config = {.w = (int)w->pe_cols,
                                        .h = (int)w->pe_rows,
                                        .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
-                                       .threads = num_threads()};
+                                       .threads = mesh_threads(w)};
     enum wsc_err rc = pe_grid_init(&k->grid, &config, model->T, (int)max_samples);
     if (!rc) rc = create(k);
     if (rc) {

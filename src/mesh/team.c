@@ -49,14 +49,13 @@ static void wake_sleepers(struct mesh_team *t)
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-/* Wait for the others.  The last to arrive decides: @p between cycles on the next one, in the
- * middle of a cycle whether it can go on. */
-static void meet(struct mesh_team *t, bool between)
+/* Wait for the others.  The last to arrive decides on the next cycle. */
+static void meet(struct mesh_team *t)
 {
     uint32_t round = t->round;
     if (atomic_fetch_add(&t->arrived, 1) + 1 == t->n) {
         t->arrived = 0;
-        t->ended = between ? !mesh_next_cycle(t->m) : mesh_failed(t->m);
+        t->ended = !mesh_next_cycle(t->m);
         t->round = round + 1;
         wake_sleepers(t);
         return;
@@ -73,7 +72,7 @@ static void cycles(struct mesh_team *t, struct mesh_region *r)
     do {
         mesh_region_begin(r);
         r->rc = mesh_region_move(r);
-        meet(t, true);
+        meet(t);
     } while (!t->ended);
 }
 
