@@ -11,7 +11,7 @@
 
 /* ---- what all cases do ----------------------------------------------------------------------- */
 
-enum wsc_err pe_case_floats(struct pe_case *c, int64_t n, float **out)
+enum wsc_err kernels_pe_case_floats(struct pe_case *c, int64_t n, float **out)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, 1000 + c->n_drawn++);
     TRY_NEW(*out, WSC_MEM_KERNELS, n);
@@ -20,7 +20,7 @@ enum wsc_err pe_case_floats(struct pe_case *c, int64_t n, float **out)
     return WSC_OK;
 }
 
-void pe_case_compare(struct pe_case *c, const float *got, double *want, int64_t n)
+void kernels_pe_case_compare(struct pe_case *c, const float *got, double *want, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const double error = fabs((double)got[i] - want[i]) / (1 + fabs(want[i]));
@@ -38,9 +38,9 @@ static int64_t rows_of(const struct pe_case *c)
 static enum wsc_err random_tile(struct pe_case *c, struct pe_tile *t, const struct pe_features *f,
                                 float **host)
 {
-    TRY(pe_reserve_tile(&c->grid, t, f, "a matrix"));
-    TRY(pe_case_floats(c, rows_of(c) * f->n, host));
-    return pe_tile_in(&c->grid, t, *host);
+    TRY(kernels_pe_reserve_tile(&c->grid, t, f, "a matrix"));
+    TRY(kernels_pe_case_floats(c, rows_of(c) * f->n, host));
+    return kernels_pe_tile_in(&c->grid, t, *host);
 }
 
 static enum wsc_err check_tile(struct pe_case *c, const struct pe_tile *t, double *want)
@@ -48,9 +48,9 @@ static enum wsc_err check_tile(struct pe_case *c, const struct pe_tile *t, doubl
     const int64_t n = rows_of(c) * t->f->n;
     float *got;
     TRY_NEW(got, WSC_MEM_KERNELS, n);
-    enum wsc_err rc = pe_tile_out(&c->grid, t, got);
+    enum wsc_err rc = kernels_pe_tile_out(&c->grid, t, got);
     if (!rc)
-        pe_case_compare(c, got, want, n);
+        kernels_pe_case_compare(c, got, want, n);
     else
         wsc_free(want);
     wsc_free(got);
@@ -64,8 +64,8 @@ static struct pe_script script_of(const struct pe_case *c, const struct pe_featu
 
 static enum wsc_err run_script(struct pe_case *c, struct pe_script *s)
 {
-    enum wsc_err rc = pe_run_script(&c->grid, s);
-    pe_script_fini(s);
+    enum wsc_err rc = kernels_pe_run_script(&c->grid, s);
+    kernels_pe_script_fini(s);
     return rc;
 }
 
@@ -78,8 +78,8 @@ struct matrices {
 
 static void matrices_fini(struct matrices *m)
 {
-    pe_features_fini(&m->in);
-    pe_features_fini(&m->out);
+    kernels_pe_features_fini(&m->in);
+    kernels_pe_features_fini(&m->out);
     wsc_free(m->x);
     wsc_free(m->y);
     wsc_free(m->w);
@@ -89,15 +89,15 @@ static enum wsc_err linear(struct pe_case *c, struct matrices *m)
 {
     const struct mesh_case *s = c->shape;
     struct pe_product p = {.n_parts = 1};
-    TRY(pe_features_init(&m->in, (int)s->k, c->grid.w));
-    TRY(pe_features_init(&m->out, (int)s->m, c->grid.w));
+    TRY(kernels_pe_features_init(&m->in, (int)s->k, c->grid.w));
+    TRY(kernels_pe_features_init(&m->out, (int)s->m, c->grid.w));
     TRY(random_tile(c, &p.in[0], &m->in, &m->x));
-    TRY(pe_reserve_tile(&c->grid, &p.out[0], &m->out, "the output"));
-    TRY(pe_case_floats(c, s->m * s->k, &m->w));
+    TRY(kernels_pe_reserve_tile(&c->grid, &p.out[0], &m->out, "the output"));
+    TRY(kernels_pe_case_floats(c, s->m * s->k, &m->w));
     p.w[0] = (struct pe_weights){m->w, s->k, 1};
-    TRY(pe_run_product(&c->grid, &p));
+    TRY(kernels_pe_run_product(&c->grid, &p));
     c->result->form = kernels_cycles_product(&c->layout, s->k, s->m);
-    return check_tile(c, &p.out[0], pe_ref_product(m->x, m->w, rows_of(c), s->m, s->k));
+    return check_tile(c, &p.out[0], kernels_pe_ref_product(m->x, m->w, rows_of(c), s->m, s->k));
 }
 
 static enum wsc_err run_linear(struct pe_case *c)
@@ -112,16 +112,16 @@ static enum wsc_err weight_gradient(struct pe_case *c, struct matrices *m)
 {
     const struct mesh_case *s = c->shape;
     struct pe_weight_gradient p = {.n_samples = (int)s->samples, .ld = s->k};
-    TRY(pe_features_init(&m->in, (int)s->k, c->grid.w));
-    TRY(pe_features_init(&m->out, (int)s->m, c->grid.w));
+    TRY(kernels_pe_features_init(&m->in, (int)s->k, c->grid.w));
+    TRY(kernels_pe_features_init(&m->out, (int)s->m, c->grid.w));
     TRY(random_tile(c, &p.x, &m->in, &m->x));
     TRY(random_tile(c, &p.dy, &m->out, &m->y));
     TRY_NEW(m->w, WSC_MEM_KERNELS, s->m * s->k);
     p.host = m->w;
-    TRY(pe_run_weight_gradient(&c->grid, &p));
+    TRY(kernels_pe_run_weight_gradient(&c->grid, &p));
     c->result->form = kernels_cycles_weight_gradient(&c->layout, s->k, s->m);
-    pe_case_compare(c, m->w, pe_ref_weight_gradient(m->y, m->x, rows_of(c), s->m, s->k),
-                    s->m * s->k);
+    kernels_pe_case_compare(
+        c, m->w, kernels_pe_ref_weight_gradient(m->y, m->x, rows_of(c), s->m, s->k), s->m * s->k);
     return WSC_OK;
 }
 
@@ -144,7 +144,7 @@ struct rows {
 
 static void rows_fini(struct rows *r)
 {
-    pe_features_fini(&r->f);
+    kernels_pe_features_fini(&r->f);
     wsc_free(r->hx);
     wsc_free(r->hy);
     wsc_free(r->gain);
@@ -155,23 +155,23 @@ static void rows_fini(struct rows *r)
 static enum wsc_err rows_init(struct pe_case *c, struct rows *r, int64_t features)
 {
     struct pe_grid *g = &c->grid;
-    TRY(pe_features_init(&r->f, (int)features, g->w));
+    TRY(kernels_pe_features_init(&r->f, (int)features, g->w));
     TRY(random_tile(c, &r->x, &r->f, &r->hx));
     TRY(random_tile(c, &r->y, &r->f, &r->hy));
-    TRY(pe_reserve_tile(g, &r->tmp, &r->f, "scratch"));
+    TRY(kernels_pe_reserve_tile(g, &r->tmp, &r->f, "scratch"));
     for (int i = 0; i < 2; i++)
-        TRY(pe_reserve_words(g, r->f.slots, 0, "a vector", &r->vector[i]));
-    return pe_reserve_words(g, 4 * (int64_t)g->pitch, 0, "vectors of tokens", &r->tokens);
+        TRY(kernels_pe_reserve_words(g, r->f.slots, 0, "a vector", &r->vector[i]));
+    return kernels_pe_reserve_words(g, 4 * (int64_t)g->pitch, 0, "vectors of tokens", &r->tokens);
 }
 
 static enum wsc_err gain_and_bias(struct pe_case *c, struct rows *r, struct pe_script *s, bool bias)
 {
-    TRY(pe_case_floats(c, r->f.n, &r->gain));
-    if (bias) TRY(pe_case_floats(c, r->f.n, &r->bias));
+    TRY(kernels_pe_case_floats(c, r->f.n, &r->gain));
+    if (bias) TRY(kernels_pe_case_floats(c, r->f.n, &r->bias));
     s->in[0] = (struct pe_vector){.f = &r->f, .address = r->vector[0], .in = r->gain};
     s->in[1] = (struct pe_vector){.f = &r->f, .address = r->vector[1], .in = r->bias};
     s->n_in = bias ? 2 : 1;
-    pe_vectors_in(s);
+    kernels_pe_vectors_in(s);
     return WSC_OK;
 }
 
@@ -191,19 +191,19 @@ static enum wsc_err norm(struct pe_case *c, struct rows *r, bool rms)
     struct pe_ref_norm ref = {
         .x = r->hx, .gain = r->gain, .bias = r->bias, .rows = rows_of(c), .n = r->f.n, .eps = 1e-5};
     c->result->form = kernels_cycles_norm(&c->layout);
-    pe_norm_forward(g, &s, &n, c->shape->backward ? &r->tmp : &r->y, &r->tmp);
+    kernels_pe_norm_forward(g, &s, &n, c->shape->backward ? &r->tmp : &r->y, &r->tmp);
     if (!c->shape->backward) {
         TRY(run_script(c, &s));
-        return check_tile(c, &r->y, pe_ref_norm(&ref));
+        return check_tile(c, &r->y, kernels_pe_ref_norm(&ref));
     }
     /* dx is added to a tile that is 0: x of the script before is not needed any more. */
     struct pe_tile dx;
-    TRY(pe_reserve_tile(g, &dx, &r->f, "the gradient"));
-    pe_norm_backward(g, &s, &n, &r->y, &dx, &r->tmp);
+    TRY(kernels_pe_reserve_tile(g, &dx, &r->f, "the gradient"));
+    kernels_pe_norm_backward(g, &s, &n, &r->y, &dx, &r->tmp);
     c->result->form = kernels_cycles_norm(&c->layout) + kernels_cycles_norm_gradient(&c->layout);
     ref.dy = r->hy;
     TRY(run_script(c, &s));
-    return check_tile(c, &dx, pe_ref_norm(&ref));
+    return check_tile(c, &dx, kernels_pe_ref_norm(&ref));
 }
 
 static enum wsc_err with_rows(struct pe_case *c,
@@ -232,10 +232,10 @@ static enum wsc_err softmax(struct pe_case *c, struct rows *r, bool unused)
     TRY(rows_init(c, r, c->shape->features));
     struct pe_script s = script_of(c, &r->f);
     const float *dy = c->shape->backward ? r->hy : NULL;
-    pe_softmax(&c->grid, &s, &r->x, r->tokens);
-    if (dy) pe_softmax_backward(&c->grid, &s, &r->x, &r->y, r->tokens);
+    kernels_pe_softmax(&c->grid, &s, &r->x, r->tokens);
+    if (dy) kernels_pe_softmax_backward(&c->grid, &s, &r->x, &r->y, r->tokens);
     TRY(run_script(c, &s));
-    return check_tile(c, dy ? &r->y : &r->x, pe_ref_softmax(r->hx, dy, rows_of(c), r->f.n));
+    return check_tile(c, dy ? &r->y : &r->x, kernels_pe_ref_softmax(r->hx, dy, rows_of(c), r->f.n));
 }
 
 static enum wsc_err run_softmax(struct pe_case *c)
@@ -249,12 +249,12 @@ static enum wsc_err activation(struct pe_case *c, struct rows *r, enum pe_nonlin
     struct pe_script s = script_of(c, &r->f);
     const float *dy = c->shape->backward ? r->hy : NULL;
     if (dy)
-        pe_activate_backward(&c->grid, &s, f, &r->y, &r->x, &r->y);
+        kernels_pe_activate_backward(&c->grid, &s, f, &r->y, &r->x, &r->y);
     else
-        pe_activate(&c->grid, &s, f, &r->y, &r->x);
+        kernels_pe_activate(&c->grid, &s, f, &r->y, &r->x);
     c->result->form = kernels_cycles_nonlinearity(&c->layout);
     TRY(run_script(c, &s));
-    return check_tile(c, &r->y, pe_ref_activation(f, r->hx, dy, rows_of(c) * r->f.n));
+    return check_tile(c, &r->y, kernels_pe_ref_activation(f, r->hx, dy, rows_of(c) * r->f.n));
 }
 
 static enum wsc_err gelu(struct pe_case *c, struct rows *r, bool tanh_form)
@@ -294,8 +294,8 @@ static enum wsc_err angle_tiles(struct pe_case *c, const struct pe_features *f, 
             const double angle = token * pow(10000, -(double)(j % d / 2 * 2) / (double)d);
             table[j] = (float)(i ? sin(angle) : cos(angle));
         }
-        rc = pe_reserve_tile(&c->grid, tile[i], f, "cosines and sines");
-        if (!rc) rc = pe_tile_in(&c->grid, tile[i], table);
+        rc = kernels_pe_reserve_tile(&c->grid, tile[i], f, "cosines and sines");
+        if (!rc) rc = kernels_pe_tile_in(&c->grid, tile[i], table);
     }
     wsc_free(table);
     return rc;
@@ -308,17 +308,19 @@ static enum wsc_err rotary(struct pe_case *c, struct pe_features *f, float **x)
     if (k->head_dim % 2)
         return WSC_RAISE(WSC_USAGE, "rotary: --head_dim %lld is odd, pairs need an even number",
                          (long long)k->head_dim);
-    TRY(pe_features_init_heads(f, (int)k->heads, (int)k->head_dim, c->grid.w, PE_PAIRS_ADJACENT));
+    TRY(kernels_pe_features_init_heads(f, (int)k->heads, (int)k->head_dim, c->grid.w,
+                                       PE_PAIRS_ADJACENT));
     TRY(random_tile(c, &r.x, f, x));
     TRY(angle_tiles(c, f, &r));
-    TRY(pe_reserve_tile(&c->grid, &r.tmp, f, "scratch"));
+    TRY(kernels_pe_reserve_tile(&c->grid, &r.tmp, f, "scratch"));
     struct pe_script s = script_of(c, f);
-    pe_rotate(&s, &r);
+    kernels_pe_rotate(&s, &r);
     TRY(run_script(c, &s));
-    double *want = pe_ref_alloc(rows_of(c) * f->n);
+    double *want = kernels_pe_ref_alloc(rows_of(c) * f->n);
     for (int64_t b = 0; b < k->samples; b++) {
         const int64_t n = k->tokens * f->n;
-        double *one = pe_ref_rotary(*x + b * n, k->tokens, k->heads, k->head_dim, k->backward);
+        double *one =
+            kernels_pe_ref_rotary(*x + b * n, k->tokens, k->heads, k->head_dim, k->backward);
         memcpy(want + b * n, one, (size_t)n * sizeof *one);
         wsc_free(one);
     }
@@ -330,7 +332,7 @@ static enum wsc_err run_rotary(struct pe_case *c)
     struct pe_features f = {0};
     float *x = NULL;
     enum wsc_err rc = rotary(c, &f, &x);
-    pe_features_fini(&f);
+    kernels_pe_features_fini(&f);
     wsc_free(x);
     return rc;
 }
@@ -345,19 +347,20 @@ struct attention {
 static enum wsc_err attention_tiles(struct pe_case *c, struct attention *a, struct pe_attention *p)
 {
     struct pe_grid *g = &c->grid;
-    const int64_t words = pe_score_words(g, &a->f);
+    const int64_t words = kernels_pe_score_words(g, &a->f);
     TRY(random_tile(c, &p->q, &a->f, &a->q));
     TRY(random_tile(c, &p->k, &a->f, &a->k));
     TRY(random_tile(c, &p->v, &a->f, &a->v));
-    TRY(pe_reserve_tile(g, &p->out, &a->f, "the output"));
-    TRY(pe_reserve_words(g, words, 0, "probabilities", &p->scores));
-    TRY(pe_reserve_words(g, 2 * (int64_t)a->f.heads_per_pe * g->tokens, 0, "sums", &p->tokens));
+    TRY(kernels_pe_reserve_tile(g, &p->out, &a->f, "the output"));
+    TRY(kernels_pe_reserve_words(g, words, 0, "probabilities", &p->scores));
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)a->f.heads_per_pe * g->tokens, 0, "sums",
+                                 &p->tokens));
     if (!c->shape->backward) return WSC_OK;
     TRY(random_tile(c, &p->dout, &a->f, &a->dout));
-    TRY(pe_reserve_words(g, words, 0, "their gradient", &p->dscores));
-    TRY(pe_reserve_tile(g, &p->dq, &a->f, "gradients"));
-    TRY(pe_reserve_tile(g, &p->dk, &a->f, "gradients"));
-    return pe_reserve_tile(g, &p->dv, &a->f, "gradients");
+    TRY(kernels_pe_reserve_words(g, words, 0, "their gradient", &p->dscores));
+    TRY(kernels_pe_reserve_tile(g, &p->dq, &a->f, "gradients"));
+    TRY(kernels_pe_reserve_tile(g, &p->dk, &a->f, "gradients"));
+    return kernels_pe_reserve_tile(g, &p->dv, &a->f, "gradients");
 }
 
 /* Sample @p b of @p tile against part @p part of @p want. */
@@ -365,10 +368,10 @@ static enum wsc_err check_sample(struct pe_case *c, struct attention *a, const s
                                  const double *want, int64_t b)
 {
     const int64_t n = c->shape->tokens * a->f.n;
-    double *copy = pe_ref_alloc(n);
+    double *copy = kernels_pe_ref_alloc(n);
     memcpy(copy, want, (size_t)n * sizeof *copy);
-    TRY(pe_tile_out(&c->grid, tile, a->got));
-    pe_case_compare(c, a->got + b * n, copy, n);
+    TRY(kernels_pe_tile_out(&c->grid, tile, a->got));
+    kernels_pe_case_compare(c, a->got + b * n, copy, n);
     return WSC_OK;
 }
 
@@ -385,10 +388,10 @@ static enum wsc_err attend_sample(struct pe_case *c, struct attention *a,
                                          .heads = s->heads,
                                          .d = s->head_dim};
     const struct pe_tile *const tile[3] = {s->backward ? &p->dq : &p->out, &p->dk, &p->dv};
-    enum wsc_err rc = pe_run_attention(&c->grid, p);
-    if (!rc && s->backward) rc = pe_run_attention_backward(&c->grid, p);
+    enum wsc_err rc = kernels_pe_run_attention(&c->grid, p);
+    if (!rc && s->backward) rc = kernels_pe_run_attention_backward(&c->grid, p);
     if (rc) return rc;
-    double *want = pe_ref_attention(&ref);
+    double *want = kernels_pe_ref_attention(&ref);
     for (int i = 0; i < (s->backward ? 3 : 1) && !rc; i++)
         rc = check_sample(c, a, tile[i], want + i * n, b);
     wsc_free(want);
@@ -399,7 +402,8 @@ static enum wsc_err attention(struct pe_case *c, struct attention *a)
 {
     const struct mesh_case *s = c->shape;
     struct pe_attention p = {.scale = 1 / sqrtf((float)s->head_dim)};
-    TRY(pe_features_init_heads(&a->f, (int)s->heads, (int)s->head_dim, c->grid.w, PE_NO_PAIRS));
+    TRY(kernels_pe_features_init_heads(&a->f, (int)s->heads, (int)s->head_dim, c->grid.w,
+                                       PE_NO_PAIRS));
     TRY(attention_tiles(c, a, &p));
     TRY_NEW(a->got, WSC_MEM_KERNELS, rows_of(c) * a->f.n);
     for (int64_t b = 0; b < s->samples; b++) {
@@ -416,7 +420,7 @@ static enum wsc_err run_attention(struct pe_case *c)
     struct attention a = {0};
     enum wsc_err rc = attention(c, &a);
     float *const owned[] = {a.q, a.k, a.v, a.dout, a.got};
-    pe_features_fini(&a.f);
+    kernels_pe_features_fini(&a.f);
     for (int i = 0; i < 5; i++)
         wsc_free(owned[i]);
     return rc;
@@ -444,24 +448,24 @@ static enum wsc_err embedding(struct pe_case *c, struct embedding *e)
     const struct mesh_case *s = c->shape;
     const int64_t n = s->features, rows = rows_of(c);
     struct pe_table t = {.rows = s->vocab, .scale = 1, .n_samples = (int)s->samples};
-    TRY(pe_features_init(&e->f, (int)n, c->grid.w));
+    TRY(kernels_pe_features_init(&e->f, (int)n, c->grid.w));
     TRY(random_tile(c, &t.x, &e->f, &e->x));
-    TRY(pe_case_floats(c, s->vocab * n, &e->table));
+    TRY(kernels_pe_case_floats(c, s->vocab * n, &e->table));
     TRY(random_ids(c, rows, s->vocab, &e->ids));
     t.row_of_token = e->ids;
     if (!s->backward) {
-        TRY(pe_run_gather(&c->grid, &t, e->table));
-        double *want = pe_ref_alloc(rows * n);
+        TRY(kernels_pe_run_gather(&c->grid, &t, e->table));
+        double *want = kernels_pe_ref_alloc(rows * n);
         for (int64_t i = 0; i < rows * n; i++)
             want[i] = (double)e->table[e->ids[i / n] * n + i % n];
         return check_tile(c, &t.x, want);
     }
     TRY_NEW(e->grad, WSC_MEM_KERNELS, s->vocab * n);
-    TRY(pe_run_scatter(&c->grid, &t, e->grad));
-    double *want = pe_ref_alloc(s->vocab * n);
+    TRY(kernels_pe_run_scatter(&c->grid, &t, e->grad));
+    double *want = kernels_pe_ref_alloc(s->vocab * n);
     for (int64_t i = 0; i < rows * n; i++)
         want[e->ids[i / n] * n + i % n] += (double)e->x[i];
-    pe_case_compare(c, e->grad, want, s->vocab * n);
+    kernels_pe_case_compare(c, e->grad, want, s->vocab * n);
     return WSC_OK;
 }
 
@@ -469,7 +473,7 @@ static enum wsc_err run_embedding(struct pe_case *c)
 {
     struct embedding e = {0};
     enum wsc_err rc = embedding(c, &e);
-    pe_features_fini(&e.f);
+    kernels_pe_features_fini(&e.f);
     wsc_free(e.x);
     wsc_free(e.table);
     wsc_free(e.grad);
@@ -505,7 +509,7 @@ static enum wsc_err entropy(struct pe_case *c, struct entropy *e)
     struct pe_grid *g = &c->grid;
     int tokens;
     TRY(rows_init(c, &e->r, n));
-    TRY(pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss", &tokens));
+    TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss", &tokens));
     TRY(write_numbers(c, &e->r.f, e->r.vector[0]));
     TRY(random_ids(c, rows, n, &e->labels));
     TRY(random_ids(c, rows, 1, &e->mask));
@@ -520,11 +524,12 @@ static enum wsc_err entropy(struct pe_case *c, struct entropy *e)
                               .mask = e->mask,
                               .scale = 1,
                               .tmp = &e->r.tmp};
-    TRY(pe_run_loss(g, &l, &(struct pe_losses){e->nats, e->best}));
-    pe_case_compare(c, e->nats, pe_ref_loss(e->r.hx, e->labels, rows, n, false), rows);
+    TRY(kernels_pe_run_loss(g, &l, &(struct pe_losses){e->nats, e->best}));
+    kernels_pe_case_compare(c, e->nats, kernels_pe_ref_loss(e->r.hx, e->labels, rows, n, false),
+                            rows);
     if (!s->backward) return WSC_OK;
-    TRY(pe_run_loss_backward(g, &l));
-    return check_tile(c, &l.logits, pe_ref_loss(e->r.hx, e->labels, rows, n, true));
+    TRY(kernels_pe_run_loss_backward(g, &l));
+    return check_tile(c, &l.logits, kernels_pe_ref_loss(e->r.hx, e->labels, rows, n, true));
 }
 
 static enum wsc_err run_entropy(struct pe_case *c)
@@ -581,7 +586,7 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
     const double start = wsc_clock_s();
     const struct mesh_config config = {
         .w = s->w, .h = s->h, .arch = s->arch, .threads = s->threads};
-    enum wsc_err rc = pe_grid_init(&c.grid, &config, s->tokens, (int)s->samples);
+    enum wsc_err rc = kernels_pe_grid_init(&c.grid, &config, s->tokens, (int)s->samples);
     c.grid.exp_cycles = (int)cluster.wafer.exp_cycles;
     c.grid.divide_cycles = (int)cluster.wafer.divide_cycles;
     c.grid.watch = watched < 0 ? NULL : s->watch;
@@ -591,7 +596,7 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
     r->host_seconds = wsc_clock_s() - start;
     r->words = s->tokens * s->samples;
     *longest = c.grid.longest;
-    pe_grid_fini(&c.grid);
+    kernels_pe_grid_fini(&c.grid);
     return rc;
 }
 

@@ -14,33 +14,35 @@ struct pe_case {
     uint64_t n_drawn;     /**< streams of random numbers */
 };
 /** @p n floats in (-1, 1), owned by the caller. */
-enum wsc_err pe_case_floats(struct pe_case *c, int64_t n, float **out);
+enum wsc_err kernels_pe_case_floats(struct pe_case *c, int64_t n, float **out);
 /** @p got (n) against @p want (n), freed here, into the result. */
-void pe_case_compare(struct pe_case *c, const float *got, double *want, int64_t n);
+void kernels_pe_case_compare(struct pe_case *c, const float *got, double *want, int64_t n);
 
 /* References in double precision, (rows, n) row-major; results are owned by the caller. */
-double *pe_ref_alloc(int64_t n);
-double *pe_ref_product(const float *x, const float *w, int64_t rows, int64_t out, int64_t in);
-double *pe_ref_weight_gradient(const float *dy, const float *x, int64_t rows, int64_t out,
+double *kernels_pe_ref_alloc(int64_t n);
+double *kernels_pe_ref_product(const float *x, const float *w, int64_t rows, int64_t out,
                                int64_t in);
+double *kernels_pe_ref_weight_gradient(const float *dy, const float *x, int64_t rows, int64_t out,
+                                       int64_t in);
 /** Normalisation with gain and bias (NULL: RMS), or with @p dy the gradient of x. */
 struct pe_ref_norm {
     const float *x, *gain, *bias, *dy;
     int64_t rows, n;
     double eps;
 };
-double *pe_ref_norm(const struct pe_ref_norm *r);
+double *kernels_pe_ref_norm(const struct pe_ref_norm *r);
 /** Of softmax, or with @p dy of its gradient. */
-double *pe_ref_softmax(const float *x, const float *dy, int64_t rows, int64_t n);
-double *pe_ref_activation(enum pe_nonlinearity f, const float *x, const float *dy, int64_t n);
-double *pe_ref_rotary(const float *x, int64_t T, int64_t heads, int64_t d, bool back);
+double *kernels_pe_ref_softmax(const float *x, const float *dy, int64_t rows, int64_t n);
+double *kernels_pe_ref_activation(enum pe_nonlinearity f, const float *x, const float *dy,
+                                  int64_t n);
+double *kernels_pe_ref_rotary(const float *x, int64_t T, int64_t heads, int64_t d, bool back);
 /** One sequence of T tokens: output, or with @p dout gradients of q, k, v one after the other. */
 struct pe_ref_attention {
     const float *q, *k, *v, *dout;
     int64_t T, heads, d;
 };
-double *pe_ref_attention(const struct pe_ref_attention *r);
+double *kernels_pe_ref_attention(const struct pe_ref_attention *r);
 /** nats of each token, or with @p gradient d(nats)/d(logits). */
-double *pe_ref_loss(const float *logits, const int32_t *labels, int64_t rows, int64_t n,
-                    bool gradient);
+double *kernels_pe_ref_loss(const float *logits, const int32_t *labels, int64_t rows, int64_t n,
+                            bool gradient);
 #endif

@@ -52,7 +52,7 @@ static struct item score_item(const struct contract *c, int x, int y, int i)
     const struct pe_scores *s = c->scores;
     const struct pe_features *f = s->keys.f;
     const int heads = pe_heads_on(f, x), key = i / heads;
-    int row, owner = pe_key_owner(c->g, f, key, &row);
+    int row, owner = kernels_pe_key_owner(c->g, f, key, &row);
     const int n = pe_queries(c->g, y, key);
     row = row * f->heads_per_pe + i % heads;
     return (struct item){.first = (s->sample + 1) * pe_tokens(c->g, y) - n,
@@ -96,7 +96,7 @@ static int accumulator(const struct contract *c, const struct item *it, int i)
 static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
                              int i)
 {
-    struct pe_sum s = {.chain = &pe_chain,
+    struct pe_sum s = {.chain = &kernels_pe_chain,
                        .code = MESH_FADDS,
                        .position = it->position,
                        .n = it->line,
@@ -107,7 +107,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
     if (!it->n) return WSC_OK;
     s.mine = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
     s.result = mesh_mem(it->result, it->n);
-    return pe_sum_part(pe, &s);
+    return kernels_pe_sum_part(pe, &s);
 }
 
 static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
@@ -187,27 +187,27 @@ static enum wsc_err product_edges(struct contract *c)
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
     for (int i = 0; i < 2; i++)
-        TRY(pe_reserve_words(c->g, c->g->pitch, 1, "an accumulator", &c->acc[i]));
+        TRY(kernels_pe_reserve_words(c->g, c->g->pitch, 1, "an accumulator", &c->acc[i]));
     return WSC_OK;
 }
 
 static enum wsc_err run_product(struct contract *c)
 {
     struct pe_grid *g = c->g;
-    TRY(pe_begin(g, c));
+    TRY(kernels_pe_begin(g, c));
     TRY(reserve_accumulators(c));
-    TRY(pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS));
+    TRY(kernels_pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS));
     for (int y = 0; y < g->h; y++) {
         const struct pe_line row = pe_row(y, 0, g->w);
-        TRY(pe_route_chain(g, &row, &pe_chain, false));
+        TRY(kernels_pe_route_chain(g, &row, &kernels_pe_chain, false));
     }
     TRY(product_edges(c));
     TRY(mesh_data_task(g->m, pe_all(g), PE_COLOUR_SCALARS, on_scalar, MESH_LOW));
-    TRY(pe_main(g, without_scalars));
-    return pe_run(g);
+    TRY(kernels_pe_main(g, without_scalars));
+    return kernels_pe_run(g);
 }
 
-enum wsc_err pe_run_product(struct pe_grid *g, const struct pe_product *p)
+enum wsc_err kernels_pe_run_product(struct pe_grid *g, const struct pe_product *p)
 {
     struct contract c = {.g = g, .product = p, .n_out = p->out[0].f->n};
     c.n_items = c.n_out * (p->sums ? 1 : p->n_parts);
@@ -222,19 +222,19 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct contract *c = pe_grid_of(pe)->program;
     (void)data;
-    return pe_send_keys(pe, &c->scores->keys, c->scores->sample);
+    return kernels_pe_send_keys(pe, &c->scores->keys, c->scores->sample);
 }
 
-enum wsc_err pe_run_scores(struct pe_grid *g, const struct pe_scores *s)
+enum wsc_err kernels_pe_run_scores(struct pe_grid *g, const struct pe_scores *s)
 {
     struct contract c = {.g = g, .scores = s};
     const struct pe_features *f = s->keys.f;
-    TRY(pe_begin(g, &c));
+    TRY(kernels_pe_begin(g, &c));
     TRY(reserve_accumulators(&c));
-    TRY(pe_route_keys(g, f, send, on_scalar));
+    TRY(kernels_pe_route_keys(g, f, send, on_scalar));
     for (int i = 0; i < pe_n_head_lines(f) * g->h; i++) {
         const struct pe_line line = pe_head_line(f, i / g->h, i % g->h);
-        TRY(pe_route_chain(g, &line, &pe_chain, false));
+        TRY(kernels_pe_route_chain(g, &line, &kernels_pe_chain, false));
     }
-    return pe_run(g);
+    return kernels_pe_run(g);
 }

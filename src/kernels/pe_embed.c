@@ -126,15 +126,15 @@ static enum wsc_err stream_table(struct embed *e, const float *table)
 static enum wsc_err gather(struct embed *e, struct pe_grid *g, const float *table)
 {
     TRY(sort_tokens(e));
-    TRY(pe_begin(g, e));
-    TRY(pe_reserve_words(g, e->t->x.f->slots, 1, "a row of the table", &e->word));
-    TRY(pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS));
+    TRY(kernels_pe_begin(g, e));
+    TRY(kernels_pe_reserve_words(g, e->t->x.f->slots, 1, "a row of the table", &e->word));
+    TRY(kernels_pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS));
     TRY(stream_table(e, table));
-    TRY(pe_main(g, take));
-    return pe_run(g);
+    TRY(kernels_pe_main(g, take));
+    return kernels_pe_run(g);
 }
 
-enum wsc_err pe_run_gather(struct pe_grid *g, const struct pe_table *t, const float *table)
+enum wsc_err kernels_pe_run_gather(struct pe_grid *g, const struct pe_table *t, const float *table)
 {
     struct embed e = {.g = g, .t = t};
     enum wsc_err rc = gather(&e, g, table);
@@ -149,14 +149,14 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
                               struct mesh_dsd mine)
 {
     const int count = e->t->x.f->count[mesh_x(pe)];
-    const struct pe_sum sum = {.chain = &pe_edge_chain,
+    const struct pe_sum sum = {.chain = &kernels_pe_edge_chain,
                                .code = MESH_FADDS,
                                .position = mesh_y(pe),
                                .n = e->g->h,
                                .root = -1,
                                .mine = mine,
                                .result = pe_matrix(e->word, rows, count, count)};
-    return rows ? pe_sum_part(pe, &sum) : WSC_OK;
+    return rows ? kernels_pe_sum_part(pe, &sum) : WSC_OK;
 }
 
 /* All tokens of one row of the table are added up, some at a time, then the row passes. */
@@ -196,8 +196,8 @@ static enum wsc_err sinks(struct embed *e, struct pe_grid *g)
         const int64_t n = e->t->rows * f->count[x];
         e->out[x] = (struct mesh_output){.word = words, .capacity = n};
         words += n;
-        TRY(pe_route_chain(g, &column, &pe_edge_chain, true));
-        TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, pe_edge_chain.colour, &e->out[x]));
+        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_edge_chain, true));
+        TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, kernels_pe_edge_chain.colour, &e->out[x]));
     }
     return WSC_OK;
 }
@@ -214,14 +214,15 @@ static void store_rows(const struct embed *e, float *grad)
 static enum wsc_err scatter(struct embed *e, struct pe_grid *g)
 {
     TRY(sort_tokens(e));
-    TRY(pe_begin(g, e));
-    TRY(pe_reserve_words(g, e->t->x.f->slots, 1, "a row of the table's gradient", &e->word));
+    TRY(kernels_pe_begin(g, e));
+    TRY(kernels_pe_reserve_words(g, e->t->x.f->slots, 1, "a row of the table's gradient",
+                                 &e->word));
     TRY(sinks(e, g));
-    TRY(pe_main(g, give));
-    return pe_run(g);
+    TRY(kernels_pe_main(g, give));
+    return kernels_pe_run(g);
 }
 
-enum wsc_err pe_run_scatter(struct pe_grid *g, struct pe_table *t, float *grad)
+enum wsc_err kernels_pe_run_scatter(struct pe_grid *g, struct pe_table *t, float *grad)
 {
     struct embed e = {.g = g, .t = t};
     enum wsc_err rc = scatter(&e, g);

@@ -33,7 +33,7 @@ static void count_features(struct pe_features *f, int w)
     }
 }
 
-enum wsc_err pe_features_init(struct pe_features *f, int n, int w)
+enum wsc_err kernels_pe_features_init(struct pe_features *f, int n, int w)
 {
     *f = (struct pe_features){.n = n, .slots = ceil_div(n, w), .group_cols = w, .heads_per_pe = 1};
     TRY(allocate(f, w));
@@ -53,8 +53,8 @@ static void unit_of(int i, int d, enum pe_pairing pairing, int *unit, int *place
     *place = pairing == PE_NO_PAIRS ? 0 : pairing == PE_PAIRS_ADJACENT ? i % 2 : i / (d / 2);
 }
 
-enum wsc_err pe_features_init_heads(struct pe_features *f, int heads, int d, int w,
-                                    enum pe_pairing pairing)
+enum wsc_err kernels_pe_features_init_heads(struct pe_features *f, int heads, int d, int w,
+                                            enum pe_pairing pairing)
 {
     const int size = pairing == PE_NO_PAIRS ? 1 : 2, units = d / size;
     int cols = w / heads < units ? w / heads : units, per = cols ? ceil_div(units, cols) : units;
@@ -75,7 +75,7 @@ enum wsc_err pe_features_init_heads(struct pe_features *f, int heads, int d, int
     return WSC_OK;
 }
 
-void pe_features_fini(struct pe_features *f)
+void kernels_pe_features_fini(struct pe_features *f)
 {
     wsc_free(f->count);
     wsc_free(f->column);
@@ -98,8 +98,8 @@ static void order_keys(struct pe_grid *g)
     }
 }
 
-enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,
-                          int max_samples)
+enum wsc_err kernels_pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,
+                                  int max_samples)
 {
     struct mesh_config own = *config;
     *g = (struct pe_grid){.w = config->w,
@@ -121,7 +121,7 @@ enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, i
     return WSC_OK;
 }
 
-void pe_grid_fini(struct pe_grid *g)
+void kernels_pe_grid_fini(struct pe_grid *g)
 {
     mesh_destroy(&g->m);
     wsc_free(g->item);
@@ -133,17 +133,18 @@ void pe_grid_fini(struct pe_grid *g)
     *g = (struct pe_grid){0};
 }
 
-enum wsc_err pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
-                              int *address)
+enum wsc_err kernels_pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
+                                      int *address)
 {
     return mesh_reserve(g->m, pe_all(g), 4 * words, 4 * skew, what, address);
 }
 
-enum wsc_err pe_reserve_tile(struct pe_grid *g, struct pe_tile *t, const struct pe_features *f,
-                             const char *what)
+enum wsc_err kernels_pe_reserve_tile(struct pe_grid *g, struct pe_tile *t,
+                                     const struct pe_features *f, const char *what)
 {
     t->f = f;
-    return pe_reserve_words(g, (int64_t)(f ? f->slots : 1) * g->pitch, 0, what, &t->address);
+    return kernels_pe_reserve_words(g, (int64_t)(f ? f->slots : 1) * g->pitch, 0, what,
+                                    &t->address);
 }
 
 /* What PE (x, y) holds of @p t, between @p words (slots x pitch) and @p host. */
@@ -179,19 +180,19 @@ static enum wsc_err copy_tile(struct pe_grid *g, const struct pe_tile *t, float 
     return rc;
 }
 
-enum wsc_err pe_tile_in(struct pe_grid *g, const struct pe_tile *t, const float *host)
+enum wsc_err kernels_pe_tile_in(struct pe_grid *g, const struct pe_tile *t, const float *host)
 {
     return copy_tile(g, t, NULL, host);
 }
 
-enum wsc_err pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host)
+enum wsc_err kernels_pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host)
 {
     return copy_tile(g, t, host, NULL);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-enum wsc_err pe_begin(struct pe_grid *g, void *program)
+enum wsc_err kernels_pe_begin(struct pe_grid *g, void *program)
 {
     const size_t n = (size_t)g->w * (size_t)g->h;
     g->program = program;
@@ -200,17 +201,17 @@ enum wsc_err pe_begin(struct pe_grid *g, void *program)
     memset(g->sent, 0, n * sizeof *g->sent);
     memset(g->scored, 0, n * sizeof *g->scored);
     TRY(mesh_clear(g->m));
-    /* Where reservations of the program start, for pe_run to release. */
+    /* Where reservations of the program start, for kernels_pe_run to release. */
     return mesh_reserve(g->m, pe_all(g), 0, 0, "nothing", &g->scratch);
 }
 
-enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn)
+enum wsc_err kernels_pe_main(struct pe_grid *g, mesh_task_fn fn)
 {
     TRY(mesh_task(g->m, pe_all(g), PE_TASK_MAIN, fn, MESH_MEDIUM));
     return mesh_start(g->m, pe_all(g), PE_TASK_MAIN);
 }
 
-enum wsc_err pe_run(struct pe_grid *g)
+enum wsc_err kernels_pe_run(struct pe_grid *g)
 {
     mesh_watch_attach(g->m, g->n_programs == g->watched ? g->watch : NULL);
     TRY(mesh_run(g->m, &g->stats));

@@ -38,11 +38,11 @@ struct pe_features {
 };
 /** Which features of a head must share a PE (rotary positions turn pairs). */
 enum pe_pairing { PE_NO_PAIRS, PE_PAIRS_ADJACENT, PE_PAIRS_HALF };
-enum wsc_err pe_features_init(struct pe_features *f, int n, int w);
+enum wsc_err kernels_pe_features_init(struct pe_features *f, int n, int w);
 /** @p heads heads of @p d features. */
-enum wsc_err pe_features_init_heads(struct pe_features *f, int heads, int d, int w,
-                                    enum pe_pairing pairing);
-void pe_features_fini(struct pe_features *f);
+enum wsc_err kernels_pe_features_init_heads(struct pe_features *f, int heads, int d, int w,
+                                            enum pe_pairing pairing);
+void kernels_pe_features_fini(struct pe_features *f);
 
 /** A tile, or without features one vector per token (1 row). */
 struct pe_tile {
@@ -78,9 +78,9 @@ struct pe_grid {
     int watched;
 };
 /** @param config  w, h, arch of the fabric */
-enum wsc_err pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,
-                          int max_samples);
-void pe_grid_fini(struct pe_grid *g);
+enum wsc_err kernels_pe_grid_init(struct pe_grid *g, const struct mesh_config *config, int64_t T,
+                                  int max_samples);
+void kernels_pe_grid_fini(struct pe_grid *g);
 static inline struct mesh_rect pe_all(const struct pe_grid *g)
 {
     return (struct mesh_rect){0, 0, g->w, g->h};
@@ -112,23 +112,23 @@ static inline int pe_at(const struct pe_grid *g, const struct pe_tile *t, int sl
 {
     return t->address + 4 * (slot * g->pitch + token);
 }
-enum wsc_err pe_reserve_tile(struct pe_grid *g, struct pe_tile *t, const struct pe_features *f,
-                             const char *what);
+enum wsc_err kernels_pe_reserve_tile(struct pe_grid *g, struct pe_tile *t,
+                                     const struct pe_features *f, const char *what);
 /** @p words words on every PE; skew keeps operands of one operation in different banks. */
-enum wsc_err pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
-                              int *address);
+enum wsc_err kernels_pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
+                                      int *address);
 /** Host (samples, T, n) row-major to the tile and back. */
-enum wsc_err pe_tile_in(struct pe_grid *g, const struct pe_tile *t, const float *host);
-enum wsc_err pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host);
+enum wsc_err kernels_pe_tile_in(struct pe_grid *g, const struct pe_tile *t, const float *host);
+enum wsc_err kernels_pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host);
 
 /* ---- programs ---- */
 
 /** Forget the program before; its tasks will read @p program. */
-enum wsc_err pe_begin(struct pe_grid *g, void *program);
+enum wsc_err kernels_pe_begin(struct pe_grid *g, void *program);
 /** Run it, count its cycles, give back what it reserved. */
-enum wsc_err pe_run(struct pe_grid *g);
+enum wsc_err kernels_pe_run(struct pe_grid *g);
 /** Bind @p fn to a local task of all PEs and start it. */
-enum wsc_err pe_main(struct pe_grid *g, mesh_task_fn fn);
+enum wsc_err kernels_pe_main(struct pe_grid *g, mesh_task_fn fn);
 
 /* Local tasks; WSE-3 has local ids from 8 on. */
 enum { PE_TASK_MAIN = 8, PE_TASK_NEXT, PE_TASK_SEND, PE_TASK_READY };
@@ -188,14 +188,15 @@ static inline struct pe_line pe_row(int y, int x, int n)
     return (struct pe_line){x, y, 1, 0, n};
 }
 /** From the north edge down all columns to every PE. */
-enum wsc_err pe_route_from_edge(struct pe_grid *g, int colour, int queue);
+enum wsc_err kernels_pe_route_from_edge(struct pe_grid *g, int colour, int queue);
 /** Own words of each position in order, collected at position 0 on @p gather and from there to all
  *  positions, itself included, on @p colour. */
 struct pe_gather {
     int gather, colour;
     int in_gather, in, out;
 };
-enum wsc_err pe_route_gather(struct pe_grid *g, const struct pe_line *l, const struct pe_gather *c);
+enum wsc_err kernels_pe_route_gather(struct pe_grid *g, const struct pe_line *l,
+                                     const struct pe_gather *c);
 /** The sending half at one PE, for a task @p task that calls this until it has nothing to do: its
  *  own words; then position 0 passes on those of all others, and the others let those behind them
  *  pass.  Asynchronous throughout: who waits for a line would stop taking from it. */
@@ -204,16 +205,16 @@ struct pe_gather_send {
     int position, n, task;
     struct mesh_dsd own, others; /**< memory; how many words come from all others */
 };
-enum wsc_err pe_gather_step(struct mesh_pe *pe, const struct pe_gather_send *s);
+enum wsc_err kernels_pe_gather_step(struct mesh_pe *pe, const struct pe_gather_send *s);
 /** Behind the own words of position @p position of @p n: those behind it may pass. */
-enum wsc_err pe_gather_pass(struct mesh_pe *pe, const struct pe_gather *c, int position, int n,
-                            int thread);
+enum wsc_err kernels_pe_gather_pass(struct mesh_pe *pe, const struct pe_gather *c, int position,
+                                    int n, int thread);
 /** Sending keys (rows of @p tile) of one sequence up and down the columns: token by token, all
  *  features of the column. */
-enum wsc_err pe_send_keys(struct mesh_pe *pe, const struct pe_tile *tile, int sample);
+enum wsc_err kernels_pe_send_keys(struct mesh_pe *pe, const struct pe_tile *tile, int sample);
 /** Routes and task for it on the columns that hold features. */
-enum wsc_err pe_route_keys(struct pe_grid *g, const struct pe_features *f, mesh_task_fn send,
-                           mesh_task_fn on_scalar);
+enum wsc_err kernels_pe_route_keys(struct pe_grid *g, const struct pe_features *f,
+                                   mesh_task_fn send, mesh_task_fn on_scalar);
 /** Columns of head @p i on row @p y. */
 static inline struct pe_line pe_head_line(const struct pe_features *f, int i, int y)
 {
@@ -230,10 +231,11 @@ struct pe_chain {
     int colour;
     int in_far, in_near, out_start, out_away;
 };
-extern const struct pe_chain pe_chain, pe_edge_chain; /**< the second one toward the edge only */
+extern const struct pe_chain kernels_pe_chain,
+    kernels_pe_edge_chain; /**< the second one toward the edge only */
 /** Routes in both directions, or with @p to_edge toward the start and off the fabric there. */
-enum wsc_err pe_route_chain(struct pe_grid *g, const struct pe_line *l, const struct pe_chain *c,
-                            bool to_edge);
+enum wsc_err kernels_pe_route_chain(struct pe_grid *g, const struct pe_line *l,
+                                    const struct pe_chain *c, bool to_edge);
 /** The part of the PE at @p position of @p n in adding @p mine up (@p code: MESH_FADDS or
  *  MESH_FMAXS) to position @p root (-1: off the edge), which gets @p result. */
 struct pe_sum {
@@ -242,7 +244,7 @@ struct pe_sum {
     int position, n, root, thread;
     struct mesh_dsd mine, result; /**< of the same length, or mine a number */
 };
-enum wsc_err pe_sum_part(struct mesh_pe *pe, const struct pe_sum *s);
+enum wsc_err kernels_pe_sum_part(struct mesh_pe *pe, const struct pe_sum *s);
 
 /* pe_contract.c */
 /** Y = X W' + Y0 for up to three matrices: either several outputs of one input (projections to q,
@@ -253,7 +255,7 @@ struct pe_product {
     struct pe_tile in[3], out[3];
     struct pe_weights w[3];
 };
-enum wsc_err pe_run_product(struct pe_grid *g, const struct pe_product *p);
+enum wsc_err kernels_pe_run_product(struct pe_grid *g, const struct pe_product *p);
 /** Scores of one sequence: for each key the products with the PE's queries at or after it.  A
  *  head's columns share the keys; see pe_key_owner. */
 struct pe_scores {
@@ -261,18 +263,18 @@ struct pe_scores {
     struct pe_tile queries, keys;
     int scores; /**< address: rows of g->tokens, key by key, heads of the PE side by side */
 };
-enum wsc_err pe_run_scores(struct pe_grid *g, const struct pe_scores *s);
+enum wsc_err kernels_pe_run_scores(struct pe_grid *g, const struct pe_scores *s);
 
 /* pe_scores.c: scores of one sequence, kept key by key on the columns of their head.  A head's
  * columns share the keys: position p owns those with numbers from p per on, in the order in which
  * keys stream. */
 
 /** Words of the scores on a PE. */
-int64_t pe_score_words(const struct pe_grid *g, const struct pe_features *f);
+int64_t kernels_pe_score_words(const struct pe_grid *g, const struct pe_features *f);
 /** Position that owns key number @p key, and the row of scores there (times heads_per_pe). */
-int pe_key_owner(const struct pe_grid *g, const struct pe_features *f, int key, int *row);
+int kernels_pe_key_owner(const struct pe_grid *g, const struct pe_features *f, int key, int *row);
 /** Key number of row @p row at position @p position; at least T when there is none. */
-int pe_key_of(const struct pe_grid *g, const struct pe_features *f, int position, int row);
+int kernels_pe_key_of(const struct pe_grid *g, const struct pe_features *f, int position, int row);
 /** Heads of which column @p x holds features. */
 static inline int pe_heads_on(const struct pe_features *f, int x)
 {
@@ -294,9 +296,10 @@ struct pe_score_rows {
     int scores; /**< address */
     const struct pe_gather *gather;
 };
-enum wsc_err pe_send_scores(struct mesh_pe *pe, const struct pe_score_rows *s);
+enum wsc_err kernels_pe_send_scores(struct mesh_pe *pe, const struct pe_score_rows *s);
 /** Routes and task for it. */
-enum wsc_err pe_route_scores(struct pe_grid *g, const struct pe_score_rows *s, mesh_task_fn send);
+enum wsc_err kernels_pe_route_scores(struct pe_grid *g, const struct pe_score_rows *s,
+                                     mesh_task_fn send);
 
 /* pe_mix.c */
 /** out (queries) = sum over keys of scores (key, query) rows (key), one sequence. */
@@ -304,7 +307,7 @@ struct pe_mix {
     int sample, scores;
     struct pe_tile rows, out;
 };
-enum wsc_err pe_run_mix(struct pe_grid *g, const struct pe_mix *m);
+enum wsc_err kernels_pe_run_mix(struct pe_grid *g, const struct pe_mix *m);
 
 /* pe_outer.c */
 /** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
@@ -315,13 +318,13 @@ struct pe_weight_gradient {
     int64_t ld;          /**< elements between rows of the host's matrix */
     int64_t first_cycle; /**< result: the first word leaves */
 };
-enum wsc_err pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w);
+enum wsc_err kernels_pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w);
 /** out (keys) = sum over queries of scores (key, query) rows (query), one sequence. */
 struct pe_key_gradient {
     int sample, scores;
     struct pe_tile rows, out;
 };
-enum wsc_err pe_run_key_gradient(struct pe_grid *g, const struct pe_key_gradient *k);
+enum wsc_err kernels_pe_run_key_gradient(struct pe_grid *g, const struct pe_key_gradient *k);
 
 /* pe_script.c: the same list of steps on every PE, one after the other */
 
@@ -377,15 +380,15 @@ struct pe_script {
     struct pe_step step[PE_MAX_STEPS];
     struct pe_vector in[PE_MAX_VECTORS], out[PE_MAX_VECTORS];
     const void *data;         /**< borrowed, for calls */
-    int row_words;            /**< vectors of tokens that pe_row_out sends */
+    int row_words;            /**< vectors of tokens that kernels_pe_row_out sends */
     struct mesh_output *edge; /**< owned: of columns, then of rows */
     struct mesh_wavelet *source;
     uint32_t *words;
 };
-enum wsc_err pe_run_script(struct pe_grid *g, struct pe_script *s);
+enum wsc_err kernels_pe_run_script(struct pe_grid *g, struct pe_script *s);
 /** Word @p i of those (row_words x tokens) that left at the west edge of row @p y. */
-float pe_row_word(const struct pe_grid *g, const struct pe_script *s, int y, int i);
-void pe_script_fini(struct pe_script *s);
+float kernels_pe_row_word(const struct pe_grid *g, const struct pe_script *s, int y, int i);
+void kernels_pe_script_fini(struct pe_script *s);
 
 static inline struct pe_view pe_tile_view(const struct pe_tile *t)
 {
@@ -400,22 +403,22 @@ static inline struct pe_view pe_number(float number)
     return (struct pe_view){.kind = PE_VIEW_NUMBER, .number = number};
 }
 /* Appending steps; a script that is too long is an error of the program, checked. */
-void pe_op(struct pe_script *s, enum pe_shape shape, enum mesh_code code, struct pe_view dst,
-           struct pe_view a, struct pe_view b);
+void kernels_pe_op(struct pe_script *s, enum pe_shape shape, enum mesh_code code,
+                   struct pe_view dst, struct pe_view a, struct pe_view b);
 struct pe_map {
     mesh_map_fn fn;
     int cycles;
 };
-void pe_map(struct pe_script *s, enum pe_shape shape, struct pe_map map, struct pe_view dst,
-            struct pe_view a, struct pe_view b);
+void kernels_pe_map(struct pe_script *s, enum pe_shape shape, struct pe_map map, struct pe_view dst,
+                    struct pe_view a, struct pe_view b);
 /** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, to all its PEs. */
-void pe_row_sum(struct pe_script *s, enum mesh_code code, struct pe_view tokens, int n);
+void kernels_pe_row_sum(struct pe_script *s, enum mesh_code code, struct pe_view tokens, int n);
 /** The vectors of the script come in, go out. */
-void pe_vectors_in(struct pe_script *s);
-void pe_vectors_out(struct pe_script *s);
+void kernels_pe_vectors_in(struct pe_script *s);
+void kernels_pe_vectors_out(struct pe_script *s);
 /** @p n vectors of tokens leave at the west edge. */
-void pe_row_out(struct pe_script *s, struct pe_view tokens, int n);
-void pe_call(struct pe_script *s,
-             enum wsc_err (*call)(struct mesh_pe *pe, const struct pe_script *s,
-                                  const struct pe_step *step));
+void kernels_pe_row_out(struct pe_script *s, struct pe_view tokens, int n);
+void kernels_pe_call(struct pe_script *s,
+                     enum wsc_err (*call)(struct mesh_pe *pe, const struct pe_script *s,
+                                          const struct pe_step *step));
 #endif

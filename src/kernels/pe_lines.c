@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pe_impl.h"
 
-const struct pe_chain pe_chain = {PE_COLOUR_CHAIN, PE_IN_FAR, PE_IN_NEAR, PE_OUT_START,
-                                  PE_OUT_AWAY};
-const struct pe_chain pe_edge_chain = {PE_COLOUR_EDGE_CHAIN, PE_IN_EDGE, -1, PE_OUT_EDGE, -1};
+const struct pe_chain kernels_pe_chain = {PE_COLOUR_CHAIN, PE_IN_FAR, PE_IN_NEAR, PE_OUT_START,
+                                          PE_OUT_AWAY};
+const struct pe_chain kernels_pe_edge_chain = {PE_COLOUR_EDGE_CHAIN, PE_IN_EDGE, -1, PE_OUT_EDGE,
+                                               -1};
 
 static struct mesh_rect at(const struct pe_line *l, int p)
 {
@@ -20,7 +21,7 @@ static uint8_t away(const struct pe_line *l)
     return l->dx ? MESH_EAST : MESH_SOUTH;
 }
 
-enum wsc_err pe_route_from_edge(struct pe_grid *g, int colour, int queue)
+enum wsc_err kernels_pe_route_from_edge(struct pe_grid *g, int colour, int queue)
 {
     const struct mesh_route down = {.rx = MESH_NORTH, .tx = MESH_RAMP | MESH_SOUTH};
     const struct mesh_route end = {.rx = MESH_NORTH, .tx = MESH_RAMP};
@@ -59,7 +60,8 @@ static enum wsc_err route_broadcast(struct pe_grid *g, const struct pe_line *l, 
     return mesh_input_queue(g->m, at(l, p), c->in, c->colour);
 }
 
-enum wsc_err pe_route_gather(struct pe_grid *g, const struct pe_line *l, const struct pe_gather *c)
+enum wsc_err kernels_pe_route_gather(struct pe_grid *g, const struct pe_line *l,
+                                     const struct pe_gather *c)
 {
     for (int p = 0; p < l->n; p++) {
         TRY(route_collect(g, l, p, c));
@@ -76,8 +78,8 @@ static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *l
     return fabric;
 }
 
-enum wsc_err pe_gather_pass(struct mesh_pe *pe, const struct pe_gather *c, int position, int n,
-                            int thread)
+enum wsc_err kernels_pe_gather_pass(struct mesh_pe *pe, const struct pe_gather *c, int position,
+                                    int n, int thread)
 {
     static const enum mesh_command open = MESH_ADVANCE;
     if (!position || position + 1 == n) return WSC_OK;
@@ -94,10 +96,10 @@ static enum wsc_err pass_on(struct mesh_pe *pe, const struct pe_gather_send *s)
                                       .a = words_of(mesh_in(c->gather, 1), &s->others)};
         return mesh_issue(pe, &relay);
     }
-    return pe_gather_pass(pe, c, s->position, s->n, PE_THREAD_SEND);
+    return kernels_pe_gather_pass(pe, c, s->position, s->n, PE_THREAD_SEND);
 }
 
-enum wsc_err pe_gather_step(struct mesh_pe *pe, const struct pe_gather_send *s)
+enum wsc_err kernels_pe_gather_step(struct mesh_pe *pe, const struct pe_gather_send *s)
 {
     struct pe_grid *g = pe_grid_of(pe);
     const struct pe_gather *c = s->gather;
@@ -119,7 +121,7 @@ static const struct pe_gather key_gather = {.gather = PE_COLOUR_GATHER,
                                             .in = PE_IN_SCALARS,
                                             .out = PE_OUT_SCALARS};
 
-enum wsc_err pe_send_keys(struct mesh_pe *pe, const struct pe_tile *tile, int sample)
+enum wsc_err kernels_pe_send_keys(struct mesh_pe *pe, const struct pe_tile *tile, int sample)
 {
     const struct pe_grid *g = pe_grid_of(pe);
     const int y = mesh_y(pe), tokens = pe_tokens(g, y), count = tile->f->count[mesh_x(pe)];
@@ -131,17 +133,17 @@ enum wsc_err pe_send_keys(struct mesh_pe *pe, const struct pe_tile *tile, int sa
                                    pe_matrix(pe_at(g, tile, 0, sample * tokens), tokens, count, 1),
                                .others = pe_matrix(0, (int)g->T - pe_tokens(g, 0), count, 1)};
     s.own.stride[1] = (int16_t)g->pitch;
-    return pe_gather_step(pe, &s);
+    return kernels_pe_gather_step(pe, &s);
 }
 
-enum wsc_err pe_route_keys(struct pe_grid *g, const struct pe_features *f, mesh_task_fn send,
-                           mesh_task_fn on_scalar)
+enum wsc_err kernels_pe_route_keys(struct pe_grid *g, const struct pe_features *f,
+                                   mesh_task_fn send, mesh_task_fn on_scalar)
 {
     for (int x = 0; x < g->w; x++) {
         const struct pe_line line = pe_column(g, x);
         const struct mesh_rect column = {x, 0, 1, g->h};
         if (!f->count[x]) continue;
-        TRY(pe_route_gather(g, &line, &key_gather));
+        TRY(kernels_pe_route_gather(g, &line, &key_gather));
         TRY(mesh_data_task(g->m, column, PE_COLOUR_SCALARS, on_scalar, MESH_LOW));
         TRY(mesh_task(g->m, column, PE_TASK_SEND, send, MESH_LOW));
         TRY(mesh_start(g->m, column, PE_TASK_SEND));
@@ -178,8 +180,8 @@ static int to_end(const struct pe_chain *c, int sender)
     return c->colour + 2 + (sender & 1);
 }
 
-enum wsc_err pe_route_chain(struct pe_grid *g, const struct pe_line *l, const struct pe_chain *c,
-                            bool to_edge)
+enum wsc_err kernels_pe_route_chain(struct pe_grid *g, const struct pe_line *l,
+                                    const struct pe_chain *c, bool to_edge)
 {
     for (int p = 0; p < l->n; p++) {
         const struct mesh_rect pe = at(l, p);
@@ -222,7 +224,7 @@ static enum wsc_err sum_root(struct mesh_pe *pe, const struct pe_sum *s)
     return s->n == 1 && !same_place(&s->mine, &s->result) ? add_to(pe, s, s->result, NULL) : WSC_OK;
 }
 
-enum wsc_err pe_sum_part(struct mesh_pe *pe, const struct pe_sum *s)
+enum wsc_err kernels_pe_sum_part(struct mesh_pe *pe, const struct pe_sum *s)
 {
     const struct pe_chain *c = s->chain;
     const int p = s->position;

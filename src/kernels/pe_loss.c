@@ -78,26 +78,27 @@ static void forward_steps(struct pe_grid *g, struct pe_script *s, const struct p
 {
     const struct views v = views_of(g, l);
     const enum pe_shape tile = PE_SHAPE_TILE, tokens = PE_SHAPE_TOKENS;
-    if (l->scale != 1) pe_op(s, tile, MESH_FMULS, v.logits, v.logits, pe_number(l->scale));
-    pe_op(s, tokens, MESH_FMOVS, v.row[MAX], pe_number(-INFINITY), none);
-    pe_op(s, tokens, MESH_FMOVS, v.row[BEST], pe_number(-INFINITY), none);
-    pe_op(s, tokens, MESH_FMOVS, v.row[SUM], pe_number(0), none);
-    pe_op(s, tokens, MESH_FMOVS, v.row[LABEL], pe_number(0), none);
-    pe_op(s, tile, MESH_FMAXS, v.row[MAX], v.row[MAX], v.logits);
-    pe_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
-    pe_call(s, pick_labels);
+    if (l->scale != 1) kernels_pe_op(s, tile, MESH_FMULS, v.logits, v.logits, pe_number(l->scale));
+    kernels_pe_op(s, tokens, MESH_FMOVS, v.row[MAX], pe_number(-INFINITY), none);
+    kernels_pe_op(s, tokens, MESH_FMOVS, v.row[BEST], pe_number(-INFINITY), none);
+    kernels_pe_op(s, tokens, MESH_FMOVS, v.row[SUM], pe_number(0), none);
+    kernels_pe_op(s, tokens, MESH_FMOVS, v.row[LABEL], pe_number(0), none);
+    kernels_pe_op(s, tile, MESH_FMAXS, v.row[MAX], v.row[MAX], v.logits);
+    kernels_pe_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
+    kernels_pe_call(s, pick_labels);
     /* The comparison: a load, a branch, a store. */
     const struct pe_map largest = {is_largest, 8}, to_exp = {exp_of_difference, g->exp_cycles};
-    pe_map(s, tile, largest, v.tmp, v.logits, v.row[MAX]);
-    pe_op(s, tile, MESH_FADDS, v.tmp, v.tmp, v.number);
-    pe_op(s, tile, MESH_FMAXS, v.row[BEST], v.row[BEST], v.tmp);
-    pe_row_sum(s, MESH_FMAXS, v.row[BEST], 1);
-    pe_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
-    pe_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
-    pe_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
-    pe_map(s, tokens, (struct pe_map){log_of, g->exp_cycles}, v.row[NATS], v.row[SUM], v.row[MAX]);
-    pe_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
-    pe_row_out(s, v.row[BEST], 2);
+    kernels_pe_map(s, tile, largest, v.tmp, v.logits, v.row[MAX]);
+    kernels_pe_op(s, tile, MESH_FADDS, v.tmp, v.tmp, v.number);
+    kernels_pe_op(s, tile, MESH_FMAXS, v.row[BEST], v.row[BEST], v.tmp);
+    kernels_pe_row_sum(s, MESH_FMAXS, v.row[BEST], 1);
+    kernels_pe_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
+    kernels_pe_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
+    kernels_pe_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
+    kernels_pe_map(s, tokens, (struct pe_map){log_of, g->exp_cycles}, v.row[NATS], v.row[SUM],
+                   v.row[MAX]);
+    kernels_pe_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
+    kernels_pe_row_out(s, v.row[BEST], 2);
 }
 
 static void store_losses(const struct pe_grid *g, const struct pe_script *s,
@@ -107,19 +108,20 @@ static void store_losses(const struct pe_grid *g, const struct pe_script *s,
         const int tokens = pe_tokens(g, y), n = pe_row_tokens(g, y);
         for (int i = 0; i < n; i++) {
             const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
-            out->best[token] = (int32_t)-pe_row_word(g, s, y, i);
-            out->nats[token] = pe_row_word(g, s, y, n + i);
+            out->best[token] = (int32_t)-kernels_pe_row_word(g, s, y, i);
+            out->nats[token] = kernels_pe_row_word(g, s, y, n + i);
         }
     }
 }
 
-enum wsc_err pe_run_loss(struct pe_grid *g, const struct pe_loss *l, const struct pe_losses *out)
+enum wsc_err kernels_pe_run_loss(struct pe_grid *g, const struct pe_loss *l,
+                                 const struct pe_losses *out)
 {
     struct pe_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
     forward_steps(g, &s, l);
-    enum wsc_err rc = pe_run_script(g, &s);
+    enum wsc_err rc = kernels_pe_run_script(g, &s);
     if (!rc) store_losses(g, &s, out);
-    pe_script_fini(&s);
+    kernels_pe_script_fini(&s);
     return rc;
 }
 
@@ -166,17 +168,17 @@ static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct pe_script *
     return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
 }
 
-enum wsc_err pe_run_loss_backward(struct pe_grid *g, const struct pe_loss *l)
+enum wsc_err kernels_pe_run_loss_backward(struct pe_grid *g, const struct pe_loss *l)
 {
     struct pe_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
     const struct views v = views_of(g, l);
     const struct pe_map factor = {scaled_reciprocal, g->divide_cycles};
-    pe_op(&s, PE_SHAPE_TOKENS, MESH_FMOVS, v.row[NATS], pe_number(l->scale), none);
-    pe_map(&s, PE_SHAPE_TOKENS, factor, v.row[LABEL], v.row[SUM], v.row[NATS]);
-    pe_call(&s, mask_tokens);
-    pe_op(&s, PE_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);
-    pe_call(&s, subtract_labels);
-    enum wsc_err rc = pe_run_script(g, &s);
-    pe_script_fini(&s);
+    kernels_pe_op(&s, PE_SHAPE_TOKENS, MESH_FMOVS, v.row[NATS], pe_number(l->scale), none);
+    kernels_pe_map(&s, PE_SHAPE_TOKENS, factor, v.row[LABEL], v.row[SUM], v.row[NATS]);
+    kernels_pe_call(&s, mask_tokens);
+    kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);
+    kernels_pe_call(&s, subtract_labels);
+    enum wsc_err rc = kernels_pe_run_script(g, &s);
+    kernels_pe_script_fini(&s);
     return rc;
 }

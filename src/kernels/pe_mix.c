@@ -20,7 +20,7 @@ static enum wsc_err send_scores(struct mesh_pe *pe, uint32_t data)
 {
     const struct mix *x = pe_grid_of(pe)->program;
     (void)data;
-    return pe_send_scores(pe, &x->sent);
+    return kernels_pe_send_scores(pe, &x->sent);
 }
 
 /* Receive the scores of key @p key; values have to wait for them. */
@@ -88,17 +88,17 @@ static enum wsc_err send_values(struct mesh_pe *pe, uint32_t data)
 {
     const struct pe_mix *m = ((const struct mix *)pe_grid_of(pe)->program)->m;
     (void)data;
-    return pe_send_keys(pe, &m->rows, m->sample);
+    return kernels_pe_send_keys(pe, &m->rows, m->sample);
 }
 
-enum wsc_err pe_run_mix(struct pe_grid *g, const struct pe_mix *m)
+enum wsc_err kernels_pe_run_mix(struct pe_grid *g, const struct pe_mix *m)
 {
     const struct pe_features *f = m->rows.f;
     struct mix x = {.m = m, .sent = {f, m->scores, &score_gather}};
-    TRY(pe_begin(g, &x));
-    TRY(pe_reserve_words(g, g->pitch, 1, "a row of scores", &x.row));
-    TRY(pe_route_keys(g, f, send_values, on_value));
-    if (f->group_cols > 1) TRY(pe_route_scores(g, &x.sent, send_scores));
+    TRY(kernels_pe_begin(g, &x));
+    TRY(kernels_pe_reserve_words(g, g->pitch, 1, "a row of scores", &x.row));
+    TRY(kernels_pe_route_keys(g, f, send_values, on_value));
+    if (f->group_cols > 1) TRY(kernels_pe_route_scores(g, &x.sent, send_scores));
     for (int c = 0; c < g->w; c++) {
         const struct mesh_rect column = {c, 0, 1, g->h};
         if (!f->count[c]) continue;
@@ -106,5 +106,5 @@ enum wsc_err pe_run_mix(struct pe_grid *g, const struct pe_mix *m)
         TRY(mesh_task(g->m, column, PE_TASK_MAIN, start, MESH_HIGH));
         TRY(mesh_start(g->m, column, PE_TASK_MAIN));
     }
-    return pe_run(g);
+    return kernels_pe_run(g);
 }

@@ -12,26 +12,26 @@ static enum wsc_err make_features(struct kernels_mesh *k)
 {
     const struct model *m = k->model;
     const int w = k->grid.w;
-    TRY(pe_features_init(&k->hidden, (int)m->C, w));
-    TRY(pe_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w, PE_NO_PAIRS));
-    TRY(pe_features_init(&k->filter, (int)m->F, w));
-    return pe_features_init(&k->vocab, (int)m->V, w);
+    TRY(kernels_pe_features_init(&k->hidden, (int)m->C, w));
+    TRY(kernels_pe_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w, PE_NO_PAIRS));
+    TRY(kernels_pe_features_init(&k->filter, (int)m->F, w));
+    return kernels_pe_features_init(&k->vocab, (int)m->V, w);
 }
 
 static enum wsc_err reserve_layer(struct kernels_mesh *k, struct pe_layer *l)
 {
     struct pe_grid *g = &k->grid;
-    const int64_t scores = pe_score_words(g, &k->heads) * g->max_samples;
-    TRY(pe_reserve_tile(g, &l->x, &k->hidden, "the residual stream"));
-    TRY(pe_reserve_tile(g, &l->mid, &k->hidden, "the residual stream between the halves"));
-    TRY(pe_reserve_tile(g, &l->q, &k->heads, "queries"));
-    TRY(pe_reserve_tile(g, &l->k, &k->heads, "keys"));
-    TRY(pe_reserve_tile(g, &l->v, &k->heads, "values"));
-    TRY(pe_reserve_tile(g, &l->ctx, &k->heads, "the attention output"));
-    TRY(pe_reserve_tile(g, &l->pre, &k->filter, "the filter"));
-    TRY(pe_reserve_words(g, scores, 0, "attention probabilities", &l->scores));
-    TRY(pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &l->stats1));
-    return pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &l->stats3);
+    const int64_t scores = kernels_pe_score_words(g, &k->heads) * g->max_samples;
+    TRY(kernels_pe_reserve_tile(g, &l->x, &k->hidden, "the residual stream"));
+    TRY(kernels_pe_reserve_tile(g, &l->mid, &k->hidden, "the residual stream between the halves"));
+    TRY(kernels_pe_reserve_tile(g, &l->q, &k->heads, "queries"));
+    TRY(kernels_pe_reserve_tile(g, &l->k, &k->heads, "keys"));
+    TRY(kernels_pe_reserve_tile(g, &l->v, &k->heads, "values"));
+    TRY(kernels_pe_reserve_tile(g, &l->ctx, &k->heads, "the attention output"));
+    TRY(kernels_pe_reserve_tile(g, &l->pre, &k->filter, "the filter"));
+    TRY(kernels_pe_reserve_words(g, scores, 0, "attention probabilities", &l->scores));
+    TRY(kernels_pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &l->stats1));
+    return kernels_pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &l->stats3);
 }
 
 static int larger(int a, int b)
@@ -45,34 +45,35 @@ static enum wsc_err reserve_common(struct kernels_mesh *k)
     const int slots =
         larger(larger(k->hidden.slots, k->vocab.slots), larger(k->heads.slots, k->filter.slots));
     const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
-    TRY(pe_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
-    TRY(pe_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
-    TRY(pe_reserve_tile(g, &k->logits, &k->vocab, "logits"));
+    TRY(kernels_pe_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
+    TRY(kernels_pe_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
+    TRY(kernels_pe_reserve_tile(g, &k->logits, &k->vocab, "logits"));
     k->tmp.f = &k->hidden;
-    TRY(pe_reserve_words(g, (int64_t)larger(k->hidden.slots, k->vocab.slots) * g->pitch, 0,
-                         "a tile of scratch", &k->tmp.address));
+    TRY(kernels_pe_reserve_words(g, (int64_t)larger(k->hidden.slots, k->vocab.slots) * g->pitch, 0,
+                                 "a tile of scratch", &k->tmp.address));
     for (int i = 0; i < PE_VECTORS; i++)
-        TRY(pe_reserve_words(g, slots, 0, "a vector of features", &k->vector[i]));
-    TRY(pe_reserve_words(g, k->vocab.slots, 0, "numbers of features", &k->number));
-    TRY(pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &k->stats_last));
-    TRY(pe_reserve_words(g, 2 * g->pitch, 0, "sums of a norm", &k->sums));
-    TRY(pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss", &k->loss_rows));
-    return pe_reserve_words(g, 2 * heads, 0, "sums of attention", &k->head_tokens);
+        TRY(kernels_pe_reserve_words(g, slots, 0, "a vector of features", &k->vector[i]));
+    TRY(kernels_pe_reserve_words(g, k->vocab.slots, 0, "numbers of features", &k->number));
+    TRY(kernels_pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &k->stats_last));
+    TRY(kernels_pe_reserve_words(g, 2 * g->pitch, 0, "sums of a norm", &k->sums));
+    TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss",
+                                 &k->loss_rows));
+    return kernels_pe_reserve_words(g, 2 * heads, 0, "sums of attention", &k->head_tokens);
 }
 
 static enum wsc_err reserve_backward(struct kernels_mesh *k)
 {
     struct pe_grid *g = &k->grid;
-    TRY(pe_reserve_tile(g, &k->last, &k->hidden, "the residual stream"));
-    TRY(pe_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
-    TRY(pe_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
-    TRY(pe_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
-    TRY(pe_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
-    TRY(pe_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
-    TRY(pe_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
-    TRY(pe_reserve_tile(g, &k->dctx, &k->heads, "the gradient of the attention output"));
-    return pe_reserve_words(g, pe_score_words(g, &k->heads), 0, "the gradient of probabilities",
-                            &k->dscores);
+    TRY(kernels_pe_reserve_tile(g, &k->last, &k->hidden, "the residual stream"));
+    TRY(kernels_pe_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
+    TRY(kernels_pe_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
+    TRY(kernels_pe_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
+    TRY(kernels_pe_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
+    TRY(kernels_pe_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
+    TRY(kernels_pe_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
+    TRY(kernels_pe_reserve_tile(g, &k->dctx, &k->heads, "the gradient of the attention output"));
+    return kernels_pe_reserve_words(g, kernels_pe_score_words(g, &k->heads), 0,
+                                    "the gradient of probabilities", &k->dscores);
 }
 
 /* Minus the number of each feature of the vocabulary, for the lowest largest logit. */
@@ -196,7 +197,7 @@ enum wsc_err kernels_mesh_create(struct kernels_mesh **out, const struct hw *hw,
                                        .h = (int)w->pe_rows,
                                        .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
                                        .threads = mesh_threads(w)};
-    enum wsc_err rc = pe_grid_init(&k->grid, &config, model->T, (int)max_samples);
+    enum wsc_err rc = kernels_pe_grid_init(&k->grid, &config, model->T, (int)max_samples);
     if (!rc) rc = create(k);
     if (rc) {
         kernels_mesh_destroy(&k);
@@ -213,11 +214,11 @@ void kernels_mesh_destroy(struct kernels_mesh **handle)
 {
     struct kernels_mesh *k = *handle;
     if (!k) return;
-    pe_grid_fini(&k->grid);
-    pe_features_fini(&k->hidden);
-    pe_features_fini(&k->heads);
-    pe_features_fini(&k->filter);
-    pe_features_fini(&k->vocab);
+    kernels_pe_grid_fini(&k->grid);
+    kernels_pe_features_fini(&k->hidden);
+    kernels_pe_features_fini(&k->heads);
+    kernels_pe_features_fini(&k->filter);
+    kernels_pe_features_fini(&k->vocab);
     void *const owned[] = {k->layer,  k->position,      k->nats,       k->best,      k->loss,
                            k->wanted, k->wanted_logits, k->all_logits, k->leaf_grads};
     for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
@@ -228,7 +229,7 @@ void kernels_mesh_destroy(struct kernels_mesh **handle)
 
 /* ---- a micro-batch --------------------------------------------------------------------------- */
 
-void pe_leaf_samples(const struct kernels_mesh *k, int i, int *first, int *n)
+void kernels_pe_leaf_samples(const struct kernels_mesh *k, int i, int *first, int *n)
 {
     const int64_t leaf = k->share.leaf_samples, at = (k->share.first_leaf + i) * leaf;
     const int64_t end = at + leaf < k->share.batch_size ? at + leaf : k->share.batch_size;
@@ -236,7 +237,7 @@ void pe_leaf_samples(const struct kernels_mesh *k, int i, int *first, int *n)
     *n = (int)(end - at);
 }
 
-float *pe_leaf_grad(const struct kernels_mesh *k, enum model_tensor_kind kind, int i)
+float *kernels_pe_leaf_grad(const struct kernels_mesh *k, enum model_tensor_kind kind, int i)
 {
     if (k->offset[kind] < 0) return NULL;
     return k->leaf_grads + i * k->n_elems + k->offset[kind];
@@ -282,7 +283,7 @@ static void sum_losses(struct kernels_mesh *k)
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct kernels_leaf_loss sum = {0};
         int first, n;
-        pe_leaf_samples(k, leaf, &first, &n);
+        kernels_pe_leaf_samples(k, leaf, &first, &n);
         for (int64_t i = first * T; i < (first + n) * T; i++) {
             if (!k->batch->mask[i]) continue;
             sum.loss_sum += (double)k->nats[i];
@@ -299,7 +300,7 @@ enum wsc_err kernels_mesh_forward(struct kernels_mesh *k, int stage, const void 
     const struct model_stage *s = &k->model->stage[stage];
     enter_stage(k, stage, weights, false);
     for (int i = 0; i < s->n_parts; i++) {
-        TRY(pe_forward_part(k, s->part[i]));
+        TRY(kernels_pe_forward_part(k, s->part[i]));
         if (s->part[i] == MODEL_PART_HEAD) sum_losses(k);
     }
     *cycles = k->cycles;
@@ -324,7 +325,7 @@ enum wsc_err kernels_mesh_backward(struct kernels_mesh *k, int stage, const void
     enter_stage(k, stage, weights, true);
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
-        TRY(pe_backward_part(k, s->part[i]));
+        TRY(kernels_pe_backward_part(k, s->part[i]));
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
     for (int i = 0; i < nodes.n; i++)
         memcpy(grads + i * k->n_elems, sum_node(k, nodes.node[i].level, nodes.node[i].index),

@@ -62,10 +62,10 @@ static inline struct pe_tile *pe_x(struct kernels_mesh *k, int64_t l)
     return l == k->model->L && k->training ? &k->last : &pe_layer_of(k, l)->x;
 }
 /** First sample and number of samples of leaf @p i of the share. */
-void pe_leaf_samples(const struct kernels_mesh *k, int i, int *first, int *n);
+void kernels_pe_leaf_samples(const struct kernels_mesh *k, int i, int *first, int *n);
 /** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
-float *pe_leaf_grad(const struct kernels_mesh *k, enum model_tensor_kind kind, int i);
+float *kernels_pe_leaf_grad(const struct kernels_mesh *k, enum model_tensor_kind kind, int i);
 
-enum wsc_err pe_forward_part(struct kernels_mesh *k, enum model_part part);
-enum wsc_err pe_backward_part(struct kernels_mesh *k, enum model_part part);
+enum wsc_err kernels_pe_forward_part(struct kernels_mesh *k, enum model_part part);
+enum wsc_err kernels_pe_backward_part(struct kernels_mesh *k, enum model_part part);
 #endif

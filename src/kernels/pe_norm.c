@@ -2,12 +2,12 @@
 #include "host_math.h"
 #include "pe_ops.h"
 
-enum wsc_err pe_mark(struct pe_grid *g, int *mark)
+enum wsc_err kernels_pe_mark(struct pe_grid *g, int *mark)
 {
     return mesh_reserve(g->m, pe_all(g), 0, 0, "nothing", mark);
 }
 
-enum wsc_err pe_release(struct pe_grid *g, int mark)
+enum wsc_err kernels_pe_release(struct pe_grid *g, int mark)
 {
     return mesh_release(g->m, pe_all(g), mark);
 }
@@ -40,46 +40,46 @@ static float reciprocal_root(float variance, float eps)
 /* out = xhat, from the statistics. */
 static void xhat(struct pe_script *s, const struct norm_views *v, bool rms, struct pe_view out)
 {
-    if (!rms) pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, out, v->x, v->mean);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, out, rms ? v->x : out, v->rstd);
+    if (!rms) kernels_pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, out, v->x, v->mean);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, out, rms ? v->x : out, v->rstd);
 }
 
 static void gain_and_bias(struct pe_script *s, const struct norm_views *v, int bias,
                           struct pe_view out)
 {
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, out, out, v->gain);
-    if (bias >= 0) pe_op(s, PE_SHAPE_TILE, MESH_FADDS, out, out, v->bias);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, out, out, v->gain);
+    if (bias >= 0) kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, out, out, v->bias);
 }
 
-void pe_norm_forward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                     const struct pe_tile *out, const struct pe_tile *tmp)
+void kernels_pe_norm_forward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                             const struct pe_tile *out, const struct pe_tile *tmp)
 {
     const struct norm_views v = views_of(g, n);
     const struct pe_view to = pe_tile_view(out), square = pe_tile_view(tmp);
     const struct pe_map root = {reciprocal_root, 2 * g->divide_cycles};
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, v.mean, pe_number(0), none);
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, v.rstd, pe_number(0), none);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, v.mean, pe_number(0), none);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, v.rstd, pe_number(0), none);
     if (!n->rms) {
-        pe_op(s, PE_SHAPE_TILE, MESH_FADDS, v.mean, v.mean, v.x);
-        pe_row_sum(s, MESH_FADDS, v.mean, 1);
-        pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, v.mean, v.mean, pe_number(v.share));
-        pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, to, v.x, v.mean);
+        kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, v.mean, v.mean, v.x);
+        kernels_pe_row_sum(s, MESH_FADDS, v.mean, 1);
+        kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, v.mean, v.mean, pe_number(v.share));
+        kernels_pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, to, v.x, v.mean);
     }
     const struct pe_view centred = n->rms ? v.x : to;
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, square, centred, centred);
-    pe_op(s, PE_SHAPE_TILE, MESH_FADDS, v.rstd, v.rstd, square);
-    pe_row_sum(s, MESH_FADDS, v.rstd, 1);
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, v.rstd, v.rstd, pe_number(v.share));
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, square, centred, centred);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, v.rstd, v.rstd, square);
+    kernels_pe_row_sum(s, MESH_FADDS, v.rstd, 1);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, v.rstd, v.rstd, pe_number(v.share));
     /* The row of squares is free again: it holds eps for the map. */
     const struct pe_view eps = pe_view(PE_VIEW_TOKENS, tmp->address);
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, eps, pe_number(n->eps), none);
-    pe_map(s, PE_SHAPE_TOKENS, root, v.rstd, v.rstd, eps);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, to, centred, v.rstd);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, eps, pe_number(n->eps), none);
+    kernels_pe_map(s, PE_SHAPE_TOKENS, root, v.rstd, v.rstd, eps);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, to, centred, v.rstd);
     gain_and_bias(s, &v, n->bias, to);
 }
 
-void pe_norm_again(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                   const struct pe_tile *out)
+void kernels_pe_norm_again(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                           const struct pe_tile *out)
 {
     const struct norm_views v = views_of(g, n);
     xhat(s, &v, n->rms, pe_tile_view(out));
@@ -87,46 +87,47 @@ void pe_norm_again(struct pe_grid *g, struct pe_script *s, const struct pe_norm 
 }
 
 /* With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma; without mean(g) for RMS. */
-void pe_norm_backward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                      const struct pe_tile *dy, const struct pe_tile *dres,
-                      const struct pe_tile *tmp)
+void kernels_pe_norm_backward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                              const struct pe_tile *dy, const struct pe_tile *dres,
+                              const struct pe_tile *tmp)
 {
     const struct norm_views v = views_of(g, n);
     const struct pe_view grad = pe_tile_view(dy), x = pe_tile_view(tmp), to = pe_tile_view(dres);
     const struct pe_view mean_g = pe_view(PE_VIEW_TOKENS, n->sums);
     const struct pe_view mean_gx = pe_view(PE_VIEW_TOKENS, n->sums + 4 * g->pitch);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, grad, grad, v.gain);
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, mean_g, pe_number(0), none);
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, mean_gx, pe_number(0), none);
-    if (!n->rms) pe_op(s, PE_SHAPE_TILE, MESH_FADDS, mean_g, mean_g, grad);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, grad, grad, v.gain);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, mean_g, pe_number(0), none);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, mean_gx, pe_number(0), none);
+    if (!n->rms) kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, mean_g, mean_g, grad);
     xhat(s, &v, n->rms, x);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, x, x, grad);
-    pe_op(s, PE_SHAPE_TILE, MESH_FADDS, mean_gx, mean_gx, x);
-    pe_row_sum(s, MESH_FADDS, mean_g, 2);
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, mean_g, mean_g, pe_number(v.share));
-    pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, mean_gx, mean_gx, pe_number(v.share));
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, x, x, grad);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, mean_gx, mean_gx, x);
+    kernels_pe_row_sum(s, MESH_FADDS, mean_g, 2);
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, mean_g, mean_g, pe_number(v.share));
+    kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMULS, mean_gx, mean_gx, pe_number(v.share));
     xhat(s, &v, n->rms, x);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, x, x, mean_gx);
-    if (!n->rms) pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, grad, grad, mean_g);
-    pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, grad, grad, x);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, grad, grad, v.rstd);
-    pe_op(s, PE_SHAPE_TILE, MESH_FADDS, to, to, grad);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, x, x, mean_gx);
+    if (!n->rms) kernels_pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, grad, grad, mean_g);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FSUBS, grad, grad, x);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, grad, grad, v.rstd);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, to, to, grad);
 }
 
-void pe_norm_gradients(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                       const struct pe_tile *dy, const struct pe_tile *tmp, int dgain, int dbias)
+void kernels_pe_norm_gradients(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                               const struct pe_tile *dy, const struct pe_tile *tmp, int dgain,
+                               int dbias)
 {
     const struct norm_views v = views_of(g, n);
     const struct pe_view grad = pe_tile_view(dy), x = pe_tile_view(tmp);
     const struct pe_view gain = pe_view(PE_VIEW_FEATURES, dgain);
     const struct pe_view bias = pe_view(PE_VIEW_FEATURES, dbias);
-    pe_op(s, PE_SHAPE_FEATURES, MESH_FMOVS, gain, pe_number(0), none);
+    kernels_pe_op(s, PE_SHAPE_FEATURES, MESH_FMOVS, gain, pe_number(0), none);
     xhat(s, &v, n->rms, x);
-    pe_op(s, PE_SHAPE_TILE, MESH_FMULS, x, x, grad);
-    pe_op(s, PE_SHAPE_TILE, MESH_FADDS, gain, gain, x);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMULS, x, x, grad);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, gain, gain, x);
     if (dbias < 0) return;
-    pe_op(s, PE_SHAPE_FEATURES, MESH_FMOVS, bias, pe_number(0), none);
-    pe_op(s, PE_SHAPE_TILE, MESH_FADDS, bias, bias, grad);
+    kernels_pe_op(s, PE_SHAPE_FEATURES, MESH_FMOVS, bias, pe_number(0), none);
+    kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, bias, bias, grad);
 }
 
 /* ---- nonlinearities -------------------------------------------------------------------------- */
@@ -186,24 +187,24 @@ static int activation_cycles(const struct pe_grid *g, enum pe_nonlinearity f)
     return functions[f].plain ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + POLYNOMIAL_CYCLES;
 }
 
-void pe_activate(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
-                 const struct pe_tile *out, const struct pe_tile *x)
+void kernels_pe_activate(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
+                         const struct pe_tile *out, const struct pe_tile *x)
 {
     const struct pe_map map = {functions[f].forward, activation_cycles(g, f)};
-    pe_map(s, PE_SHAPE_TILE, map, pe_tile_view(out), pe_tile_view(x), none);
+    kernels_pe_map(s, PE_SHAPE_TILE, map, pe_tile_view(out), pe_tile_view(x), none);
 }
 
-void pe_activate_backward(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
-                          const struct pe_tile *out, const struct pe_tile *x,
-                          const struct pe_tile *dy)
+void kernels_pe_activate_backward(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
+                                  const struct pe_tile *out, const struct pe_tile *x,
+                                  const struct pe_tile *dy)
 {
     const struct pe_map map = {functions[f].backward, activation_cycles(g, f)};
-    pe_map(s, PE_SHAPE_TILE, map, pe_tile_view(out), pe_tile_view(x), pe_tile_view(dy));
+    kernels_pe_map(s, PE_SHAPE_TILE, map, pe_tile_view(out), pe_tile_view(x), pe_tile_view(dy));
 }
 
 /* ---- rotary positions ------------------------------------------------------------------------ */
 
-void pe_rotate(struct pe_script *s, const struct pe_rotary *r)
+void kernels_pe_rotate(struct pe_script *s, const struct pe_rotary *r)
 {
     const struct pe_view even = {PE_VIEW_TILE, r->x.address, 0, 2, 0};
     const struct pe_view odd = {PE_VIEW_TILE, r->x.address, 1, 2, 0};
@@ -214,10 +215,10 @@ void pe_rotate(struct pe_script *s, const struct pe_rotary *r)
     u.row0 = r->x.f->slots / 2;
     const enum mesh_code minus = r->back ? MESH_FADDS : MESH_FSUBS;
     const enum mesh_code plus = r->back ? MESH_FSUBS : MESH_FADDS;
-    pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, t, even, sine);
-    pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, u, odd, sine);
-    pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, even, even, cosine);
-    pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, odd, odd, cosine);
-    pe_op(s, PE_SHAPE_PAIRS, minus, even, even, u);
-    pe_op(s, PE_SHAPE_PAIRS, plus, odd, odd, t);
+    kernels_pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, t, even, sine);
+    kernels_pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, u, odd, sine);
+    kernels_pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, even, even, cosine);
+    kernels_pe_op(s, PE_SHAPE_PAIRS, MESH_FMULS, odd, odd, cosine);
+    kernels_pe_op(s, PE_SHAPE_PAIRS, minus, even, even, u);
+    kernels_pe_op(s, PE_SHAPE_PAIRS, plus, odd, odd, t);
 }

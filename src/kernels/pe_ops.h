@@ -5,8 +5,8 @@
 #include "pe_impl.h"
 
 /** What programs reserve from here on is given back by pe_release. */
-enum wsc_err pe_mark(struct pe_grid *g, int *mark);
-enum wsc_err pe_release(struct pe_grid *g, int mark);
+enum wsc_err kernels_pe_mark(struct pe_grid *g, int *mark);
+enum wsc_err kernels_pe_release(struct pe_grid *g, int mark);
 
 /** A norm over the features of @p x.  Vectors lie on the PEs (addresses); stats holds the mean
  *  and 1/sigma of each token, pitch words apart. */
@@ -19,31 +19,33 @@ struct pe_norm {
 };
 /** Steps: statistics of x (Ba, Kiros, Hinton 2016, eq. 3 and 4), then out = gain xhat + bias.
  *  @p tmp is a tile of scratch. */
-void pe_norm_forward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                     const struct pe_tile *out, const struct pe_tile *tmp);
+void kernels_pe_norm_forward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                             const struct pe_tile *out, const struct pe_tile *tmp);
 /** Steps: out again from kept statistics. */
-void pe_norm_again(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                   const struct pe_tile *out);
+void kernels_pe_norm_again(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                           const struct pe_tile *out);
 /** Steps: @p dres += gradient of x from that of the output in @p dy, which is overwritten. */
-void pe_norm_backward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                      const struct pe_tile *dy, const struct pe_tile *dres,
-                      const struct pe_tile *tmp);
+void kernels_pe_norm_backward(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                              const struct pe_tile *dy, const struct pe_tile *dres,
+                              const struct pe_tile *tmp);
 /** Steps over the samples of the script: vectors @p dgain and @p dbias (-1 for none). */
-void pe_norm_gradients(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
-                       const struct pe_tile *dy, const struct pe_tile *tmp, int dgain, int dbias);
+void kernels_pe_norm_gradients(struct pe_grid *g, struct pe_script *s, const struct pe_norm *n,
+                               const struct pe_tile *dy, const struct pe_tile *tmp, int dgain,
+                               int dbias);
 
 /** Elementwise: out = f(x), out = dy f'(x). */
 enum pe_nonlinearity { PE_GELU, PE_GELU_NEW, PE_SILU, PE_RELU };
-void pe_activate(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
-                 const struct pe_tile *out, const struct pe_tile *x);
-void pe_activate_backward(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
-                          const struct pe_tile *out, const struct pe_tile *x,
-                          const struct pe_tile *dy);
+void kernels_pe_activate(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
+                         const struct pe_tile *out, const struct pe_tile *x);
+void kernels_pe_activate_backward(struct pe_grid *g, struct pe_script *s, enum pe_nonlinearity f,
+                                  const struct pe_tile *out, const struct pe_tile *x,
+                                  const struct pe_tile *dy);
 
 /** Softmax over the features of a tile, in place; its gradient: dy becomes dx. */
-void pe_softmax(struct pe_grid *g, struct pe_script *s, const struct pe_tile *x, int tokens);
-void pe_softmax_backward(struct pe_grid *g, struct pe_script *s, const struct pe_tile *y,
-                         const struct pe_tile *dy, int tokens);
+void kernels_pe_softmax(struct pe_grid *g, struct pe_script *s, const struct pe_tile *x,
+                        int tokens);
+void kernels_pe_softmax_backward(struct pe_grid *g, struct pe_script *s, const struct pe_tile *y,
+                                 const struct pe_tile *dy, int tokens);
 
 /** Turn pairs of features (Su et al. 2021): slots 2 i and 2 i + 1 by the angle whose cosine and
  *  sine lie in slot 2 i of the tables; @p back turns the other way, which is the gradient. */
@@ -51,7 +53,7 @@ struct pe_rotary {
     struct pe_tile x, cosine, sine, tmp;
     bool back;
 };
-void pe_rotate(struct pe_script *s, const struct pe_rotary *r);
+void kernels_pe_rotate(struct pe_script *s, const struct pe_rotary *r);
 
 /** Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
  *  heads x tokens words of scratch. */
@@ -60,10 +62,10 @@ struct pe_probabilities {
     const struct pe_features *f;
     float scale;
 };
-enum wsc_err pe_run_probabilities(struct pe_grid *g, const struct pe_probabilities *p);
+enum wsc_err kernels_pe_run_probabilities(struct pe_grid *g, const struct pe_probabilities *p);
 /** @p dscores: gradient of the probabilities, becomes that of the unscaled scores. */
-enum wsc_err pe_run_probabilities_backward(struct pe_grid *g, const struct pe_probabilities *p,
-                                           int dscores);
+enum wsc_err kernels_pe_run_probabilities_backward(struct pe_grid *g,
+                                                   const struct pe_probabilities *p, int dscores);
 
 /** Causal attention of one sequence and its gradient; tiles by heads.  @p scores keeps the
  *  probabilities for the gradient. */
@@ -73,8 +75,8 @@ struct pe_attention {
     struct pe_tile dout, dq, dk, dv;
     float scale;
 };
-enum wsc_err pe_run_attention(struct pe_grid *g, const struct pe_attention *a);
-enum wsc_err pe_run_attention_backward(struct pe_grid *g, const struct pe_attention *a);
+enum wsc_err kernels_pe_run_attention(struct pe_grid *g, const struct pe_attention *a);
+enum wsc_err kernels_pe_run_attention_backward(struct pe_grid *g, const struct pe_attention *a);
 
 /** Cross entropy over the features of @p logits (the vocabulary), in pe_loss.c. */
 struct pe_loss {
@@ -91,9 +93,10 @@ struct pe_losses {
     float *nats;
     int32_t *best;
 };
-enum wsc_err pe_run_loss(struct pe_grid *g, const struct pe_loss *l, const struct pe_losses *out);
+enum wsc_err kernels_pe_run_loss(struct pe_grid *g, const struct pe_loss *l,
+                                 const struct pe_losses *out);
 /** The tile becomes d(nats)/d(logit before its scale). */
-enum wsc_err pe_run_loss_backward(struct pe_grid *g, const struct pe_loss *l);
+enum wsc_err kernels_pe_run_loss_backward(struct pe_grid *g, const struct pe_loss *l);
 
 /** A table whose rows stream past; each token takes (or its gradient adds to) one. */
 struct pe_table {
@@ -103,10 +106,10 @@ struct pe_table {
     float scale;
     bool add; /**< to x; otherwise x is written */
     int first_sample, n_samples;
-    int64_t first_cycle; /**< result of pe_run_scatter: the first word leaves */
+    int64_t first_cycle; /**< result of kernels_pe_run_scatter: the first word leaves */
 };
 /** @p table: (rows, features) row-major. */
-enum wsc_err pe_run_gather(struct pe_grid *g, const struct pe_table *t, const float *table);
+enum wsc_err kernels_pe_run_gather(struct pe_grid *g, const struct pe_table *t, const float *table);
 /** Sums of @p x over the tokens of each row, to @p grad (rows, features). */
-enum wsc_err pe_run_scatter(struct pe_grid *g, struct pe_table *t, float *grad);
+enum wsc_err kernels_pe_run_scatter(struct pe_grid *g, struct pe_table *t, float *grad);
 #endif

@@ -94,7 +94,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct outer *o, const st
                              int i)
 {
     const struct pe_grid *g = o->g;
-    struct pe_sum s = {.chain = &pe_chain,
+    struct pe_sum s = {.chain = &kernels_pe_chain,
                        .code = MESH_FADDS,
                        .position = mesh_y(pe),
                        .n = g->h,
@@ -104,7 +104,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct outer *o, const st
     s.mine = it->n ? mesh_mem(o->acc[i & 1], it->n_slots) : mesh_float(0);
     s.result = mesh_mem_strided(it->result, it->n_slots, g->pitch);
     TRY(mesh_join(pe, PE_THREAD_SUM)); /* the item before: its accumulator is the next one's */
-    return pe_sum_part(pe, &s);
+    return kernels_pe_sum_part(pe, &s);
 }
 
 /* Items for which nothing comes along the row end by themselves, one at a time. */
@@ -163,7 +163,7 @@ static enum wsc_err on_own(struct mesh_pe *pe, uint32_t data)
 static enum wsc_err reserve_accumulators(struct outer *o)
 {
     for (int i = 0; i < 2; i++)
-        TRY(pe_reserve_words(o->g, tile_of(o)->f->slots, 1, "an accumulator", &o->acc[i]));
+        TRY(kernels_pe_reserve_words(o->g, tile_of(o)->f->slots, 1, "an accumulator", &o->acc[i]));
     return WSC_OK;
 }
 
@@ -183,7 +183,7 @@ static enum wsc_err send_row(struct mesh_pe *pe, uint32_t data)
                                .own = pe_matrix(address, f->count[mesh_x(pe)], n, g->pitch),
                                .others = pe_matrix(0, f->n - f->count[0], n, 1)};
     (void)data;
-    return pe_gather_step(pe, &s);
+    return kernels_pe_gather_step(pe, &s);
 }
 
 static enum wsc_err gradient_edges(struct outer *o)
@@ -224,28 +224,28 @@ static void store_gradient(const struct outer *o)
 static enum wsc_err run_gradient(struct outer *o)
 {
     struct pe_grid *g = o->g;
-    TRY(pe_begin(g, o));
+    TRY(kernels_pe_begin(g, o));
     TRY(reserve_accumulators(o));
     for (int y = 0; y < g->h; y++) {
         const struct pe_line row = pe_row(y, 0, g->w);
         const struct mesh_rect pes = {0, y, g->w, 1};
-        TRY(pe_route_gather(g, &row, &row_gather));
+        TRY(kernels_pe_route_gather(g, &row, &row_gather));
         TRY(mesh_task(g->m, pes, PE_TASK_SEND, send_row, MESH_LOW));
         TRY(mesh_start(g->m, pes, PE_TASK_SEND));
     }
     for (int x = 0; x < g->w; x++) {
         const struct pe_line column = pe_column(g, x);
-        TRY(pe_route_chain(g, &column, &pe_chain, true));
+        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_chain, true));
     }
     TRY(gradient_edges(o));
     TRY(mesh_data_task(g->m, pe_all(g), PE_COLOUR_SCALARS, on_scalar, MESH_LOW));
-    TRY(pe_main(g, end_empty));
-    TRY(pe_run(g));
+    TRY(kernels_pe_main(g, end_empty));
+    TRY(kernels_pe_run(g));
     store_gradient(o);
     return WSC_OK;
 }
 
-enum wsc_err pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w)
+enum wsc_err kernels_pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w)
 {
     struct outer o = {.g = g, .w = w};
     enum wsc_err rc = run_gradient(&o);
@@ -261,31 +261,31 @@ static enum wsc_err send_scores(struct mesh_pe *pe, uint32_t data)
 {
     const struct outer *o = pe_grid_of(pe)->program;
     (void)data;
-    return pe_send_scores(pe, &o->sent);
+    return kernels_pe_send_scores(pe, &o->sent);
 }
 
 static enum wsc_err run_keys(struct outer *o)
 {
     struct pe_grid *g = o->g;
     const struct pe_features *f = o->k->rows.f;
-    TRY(pe_begin(g, o));
+    TRY(kernels_pe_begin(g, o));
     TRY(reserve_accumulators(o));
-    if (f->group_cols > 1) TRY(pe_route_scores(g, &o->sent, send_scores));
+    if (f->group_cols > 1) TRY(kernels_pe_route_scores(g, &o->sent, send_scores));
     for (int x = 0; x < g->w; x++) {
         const struct pe_line column = pe_column(g, x);
         const struct mesh_rect pes = {x, 0, 1, g->h};
         if (!f->count[x]) continue;
-        TRY(pe_route_chain(g, &column, &pe_chain, false));
+        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_chain, false));
         TRY(mesh_task(g->m, pes, PE_TASK_MAIN, f->group_cols > 1 ? end_empty : on_own,
                       MESH_MEDIUM));
         TRY(mesh_start(g->m, pes, PE_TASK_MAIN));
         if (f->group_cols > 1)
             TRY(mesh_data_task(g->m, pes, PE_COLOUR_SCALARS, on_scalar, MESH_LOW));
     }
-    return pe_run(g);
+    return kernels_pe_run(g);
 }
 
-enum wsc_err pe_run_key_gradient(struct pe_grid *g, const struct pe_key_gradient *k)
+enum wsc_err kernels_pe_run_key_gradient(struct pe_grid *g, const struct pe_key_gradient *k)
 {
     struct outer o = {.g = g, .k = k, .sent = {k->rows.f, k->scores, &row_gather}};
     return run_keys(&o);

@@ -43,11 +43,11 @@ static void expect(struct kernels_mesh *k, enum row row, double form)
 
 static enum wsc_err run_script(struct kernels_mesh *k, struct pe_script *s, enum row row)
 {
-    enum wsc_err rc = pe_run_script(&k->grid, s);
+    enum wsc_err rc = kernels_pe_run_script(&k->grid, s);
     if (!rc) book(k, row, k->grid.stats.cycles);
     if (!rc && s->n_out && k->first_gradient < 0)
         k->first_gradient = k->cycles - k->grid.stats.cycles + s->edge[0].first_cycle;
-    pe_script_fini(s);
+    kernels_pe_script_fini(s);
     return rc;
 }
 
@@ -85,9 +85,9 @@ static enum wsc_err add_bias(struct kernels_mesh *k, enum model_tensor_kind bias
     struct pe_script s = script(k, out->f);
     const struct pe_view to = pe_tile_view(out);
     const bool has = take_vector(k, &s, 0, bias, out->f);
-    pe_vectors_in(&s);
-    if (has) pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
-    if (residual) pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, to, to, pe_tile_view(residual));
+    kernels_pe_vectors_in(&s);
+    if (has) kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
+    if (residual) kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, to, to, pe_tile_view(residual));
     expect(k, POINTWISE,
            kernels_cycles_pointwise(&k->layout, kernels_cycles_features(&k->layout, out->f->n),
                                     has + (residual != NULL)));
@@ -100,14 +100,15 @@ static enum wsc_err bias_gradients(struct kernels_mesh *k, const enum model_tens
 {
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct pe_script s = script(k, dy[0]->f);
-        pe_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+        kernels_pe_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
         for (int i = 0; i < n; i++) {
             const struct pe_view sum = vector_view(k, i);
             if (!vector_of(k, bias[i])) continue;
-            pe_op(&s, PE_SHAPE_FEATURES, MESH_FMOVS, sum, pe_number(0), none);
-            pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, sum, sum, pe_tile_view(dy[i]));
-            s.out[s.n_out++] = (struct pe_vector){
-                .f = dy[i]->f, .address = k->vector[i], .out = pe_leaf_grad(k, bias[i], leaf)};
+            kernels_pe_op(&s, PE_SHAPE_FEATURES, MESH_FMOVS, sum, pe_number(0), none);
+            kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, sum, sum, pe_tile_view(dy[i]));
+            s.out[s.n_out++] = (struct pe_vector){.f = dy[i]->f,
+                                                  .address = k->vector[i],
+                                                  .out = kernels_pe_leaf_grad(k, bias[i], leaf)};
         }
         if (!s.n_out) return WSC_OK;
         const struct layout *l = &k->leaf_layout;
@@ -115,7 +116,7 @@ static enum wsc_err bias_gradients(struct kernels_mesh *k, const enum model_tens
         expect(k, POINTWISE_BACKWARD,
                features * kernels_cycles_vector(l, l->t, l->add) +
                    kernels_cycles_vector(l, features, l->add));
-        pe_vectors_out(&s);
+        kernels_pe_vectors_out(&s);
         TRY(run_script(k, &s, POINTWISE_BACKWARD));
     }
     return WSC_OK;
@@ -138,7 +139,7 @@ static void take_norm(const struct kernels_mesh *k, struct pe_script *s, struct 
 {
     (void)take_vector(k, s, 0, gain, &k->hidden);
     if (!take_vector(k, s, 1, gain + 1, &k->hidden)) n->bias = -1;
-    pe_vectors_in(s);
+    kernels_pe_vectors_in(s);
 }
 
 static enum wsc_err norm_forward(struct kernels_mesh *k, enum model_tensor_kind gain,
@@ -147,7 +148,7 @@ static enum wsc_err norm_forward(struct kernels_mesh *k, enum model_tensor_kind 
     struct pe_script s = script(k, &k->hidden);
     struct pe_norm n = norm_of(k, x, stats);
     take_norm(k, &s, &n, gain);
-    pe_norm_forward(&k->grid, &s, &n, &k->xn, &k->tmp);
+    kernels_pe_norm_forward(&k->grid, &s, &n, &k->xn, &k->tmp);
     expect(k, NORM, kernels_cycles_norm(&k->layout));
     return run_script(k, &s, NORM);
 }
@@ -158,7 +159,7 @@ static enum wsc_err norm_again(struct kernels_mesh *k, enum model_tensor_kind ga
     struct pe_script s = script(k, &k->hidden);
     struct pe_norm n = norm_of(k, x, stats);
     take_norm(k, &s, &n, gain);
-    pe_norm_again(&k->grid, &s, &n, &k->xn);
+    kernels_pe_norm_again(&k->grid, &s, &n, &k->xn);
     return run_script(k, &s, NORM_BACKWARD);
 }
 
@@ -168,14 +169,14 @@ static enum wsc_err norm_gradients(struct kernels_mesh *k, enum model_tensor_kin
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct pe_script s = script(k, &k->hidden);
         const int dbias = vector_of(k, gain + 1) ? k->vector[3] : -1;
-        pe_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
-        pe_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
+        kernels_pe_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+        kernels_pe_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
         s.out[s.n_out++] = (struct pe_vector){
-            .f = &k->hidden, .address = k->vector[2], .out = pe_leaf_grad(k, gain, leaf)};
+            .f = &k->hidden, .address = k->vector[2], .out = kernels_pe_leaf_grad(k, gain, leaf)};
         if (dbias >= 0)
             s.out[s.n_out++] = (struct pe_vector){
-                .f = &k->hidden, .address = dbias, .out = pe_leaf_grad(k, gain + 1, leaf)};
-        pe_vectors_out(&s);
+                .f = &k->hidden, .address = dbias, .out = kernels_pe_leaf_grad(k, gain + 1, leaf)};
+        kernels_pe_vectors_out(&s);
         TRY(run_script(k, &s, NORM_BACKWARD));
     }
     return WSC_OK;
@@ -189,7 +190,7 @@ static enum wsc_err norm_backward(struct kernels_mesh *k, enum model_tensor_kind
     struct pe_norm n = norm_of(k, x, stats);
     TRY(norm_gradients(k, gain, &n));
     take_norm(k, &s, &n, gain);
-    pe_norm_backward(&k->grid, &s, &n, &k->dxn, &k->dres, &k->tmp);
+    kernels_pe_norm_backward(&k->grid, &s, &n, &k->dxn, &k->dres, &k->tmp);
     expect(k, NORM_BACKWARD, kernels_cycles_norm_gradient(&k->layout));
     return run_script(k, &s, NORM_BACKWARD);
 }
@@ -201,7 +202,7 @@ static enum wsc_err product(struct kernels_mesh *k, const struct pe_product *p, 
 {
     const int n_in = p->in[0].f->n * (p->sums ? p->n_parts : 1);
     const int n_out = p->out[0].f->n * (p->sums ? 1 : p->n_parts);
-    TRY(pe_run_product(&k->grid, p));
+    TRY(kernels_pe_run_product(&k->grid, p));
     book(k, row, k->grid.stats.cycles);
     expect(k, row, kernels_cycles_product(&k->layout, n_in, n_out));
     return WSC_OK;
@@ -229,9 +230,9 @@ static enum wsc_err weight_gradient(struct kernels_mesh *k, enum model_tensor_ki
 {
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct pe_weight_gradient w = {
-            .dy = *dy, .x = *x, .host = pe_leaf_grad(k, weight, leaf), .ld = x->f->n};
-        pe_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
-        TRY(pe_run_weight_gradient(&k->grid, &w));
+            .dy = *dy, .x = *x, .host = kernels_pe_leaf_grad(k, weight, leaf), .ld = x->f->n};
+        kernels_pe_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
+        TRY(kernels_pe_run_weight_gradient(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         book(k, WEIGHT_GRADIENT, k->grid.stats.cycles);
         expect(k, WEIGHT_GRADIENT,
@@ -259,7 +260,7 @@ static enum wsc_err embed(struct kernels_mesh *k)
     for (int i = 0; i < 2; i++) {
         const struct pe_table t = table_of(k, i, pe_x(k, 0));
         if (k->offset[tables[i]] < 0) continue;
-        TRY(pe_run_gather(&k->grid, &t, k->weight[tables[i]]));
+        TRY(kernels_pe_run_gather(&k->grid, &t, k->weight[tables[i]]));
         book(k, EMBEDDING, k->grid.stats.cycles);
     }
     expect(k, EMBEDDING, kernels_cycles_forward(&k->layout, MODEL_PART_EMBED).elementwise);
@@ -271,13 +272,13 @@ static enum wsc_err embed_backward(struct kernels_mesh *k)
     for (int j = 0; j < 2 * k->n_leaves; j++) {
         const int i = j % 2, leaf = j / 2;
         struct pe_table t = table_of(k, i, &k->dres);
-        pe_leaf_samples(k, leaf, &t.first_sample, &t.n_samples);
+        kernels_pe_leaf_samples(k, leaf, &t.first_sample, &t.n_samples);
         if (!i)
             expect(k, EMBEDDING_BACKWARD,
                    kernels_cycles_backward(&k->leaf_layout, MODEL_PART_EMBED, KERNELS_KEEP_ALL)
                        .elementwise);
         if (k->offset[tables[i]] < 0) continue;
-        TRY(pe_run_scatter(&k->grid, &t, pe_leaf_grad(k, tables[i], leaf)));
+        TRY(kernels_pe_run_scatter(&k->grid, &t, kernels_pe_leaf_grad(k, tables[i], leaf)));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
         book(k, EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }
@@ -325,7 +326,7 @@ static enum wsc_err qkv_backward(struct kernels_mesh *k)
 static struct pe_attention attention_of(struct kernels_mesh *k, int sample)
 {
     const struct pe_layer *layer = pe_layer_of(k, k->l);
-    const int words = (int)pe_score_words(&k->grid, &k->heads);
+    const int words = (int)kernels_pe_score_words(&k->grid, &k->heads);
     const double by_layer = k->model->qk_scale_by_layer ? k->l + 1 : 1;
     return (struct pe_attention){.sample = sample,
                                  .scores = layer->scores + 4 * sample * words,
@@ -348,7 +349,7 @@ static enum wsc_err attend(struct kernels_mesh *k)
     for (int i = 0; i < k->grid.n_samples; i++) {
         const struct pe_attention a = attention_of(k, i);
         const int64_t before = k->grid.total.cycles;
-        TRY(pe_run_attention(&k->grid, &a));
+        TRY(kernels_pe_run_attention(&k->grid, &a));
         book(k, ATTENTION, k->grid.total.cycles - before);
     }
     expect(k, ATTENTION, kernels_cycles_attention(&k->layout));
@@ -367,7 +368,7 @@ static enum wsc_err attend_backward(struct kernels_mesh *k)
     for (int i = 0; i < k->grid.n_samples; i++) {
         const struct pe_attention a = attention_of(k, i);
         const int64_t before = k->grid.total.cycles;
-        TRY(pe_run_attention_backward(&k->grid, &a));
+        TRY(kernels_pe_run_attention_backward(&k->grid, &a));
         book(k, ATTENTION_BACKWARD, k->grid.total.cycles - before);
     }
     expect(k, ATTENTION_BACKWARD, kernels_cycles_attention_gradient(&k->layout));
@@ -393,7 +394,8 @@ static enum pe_nonlinearity nonlinearity_of(const struct model *m)
 static enum wsc_err activate(struct kernels_mesh *k, enum row row)
 {
     struct pe_script s = script(k, &k->filter);
-    pe_activate(&k->grid, &s, nonlinearity_of(k->model), &k->act, &pe_layer_of(k, k->l)->pre);
+    kernels_pe_activate(&k->grid, &s, nonlinearity_of(k->model), &k->act,
+                        &pe_layer_of(k, k->l)->pre);
     expect(k, row, kernels_cycles_nonlinearity(&k->layout));
     return run_script(k, &s, row);
 }
@@ -435,7 +437,7 @@ static enum wsc_err ffn1_backward(struct kernels_mesh *k)
     struct pe_script s = script(k, &k->filter);
     TRY(linear_back(k, MODEL_FFN1_W, &k->dres, &k->dpre));
     TRY(activate(k, NONLINEARITY_BACKWARD));
-    pe_activate_backward(&k->grid, &s, nonlinearity_of(k->model), &k->dpre, pre, &k->dpre);
+    kernels_pe_activate_backward(&k->grid, &s, nonlinearity_of(k->model), &k->dpre, pre, &k->dpre);
     expect(k, NONLINEARITY_BACKWARD, kernels_cycles_nonlinearity(&k->layout));
     TRY(run_script(k, &s, NONLINEARITY_BACKWARD));
     TRY(weight_gradient(k, MODEL_FFN1_W, &k->dres, &k->act));
@@ -465,7 +467,7 @@ static enum wsc_err copy_wanted(struct kernels_mesh *k)
 {
     const int64_t V = k->model->V;
     if (!k->any_wanted) return WSC_OK;
-    TRY(pe_tile_out(&k->grid, &k->logits, k->all_logits));
+    TRY(kernels_pe_tile_out(&k->grid, &k->logits, k->all_logits));
     for (int i = 0; i < k->grid.n_samples; i++)
         for (int64_t v = 0; v < V; v++)
             k->wanted_logits[i * V + v] = k->all_logits[(i * k->model->T + k->wanted[i]) * V + v] *
@@ -482,7 +484,7 @@ static enum wsc_err head(struct kernels_mesh *k)
     TRY(linear(k, head_weight(k), &k->xn, &k->logits));
     if (vector_of(k, MODEL_LM_HEAD_B)) TRY(add_bias(k, MODEL_LM_HEAD_B, &k->logits, NULL));
     TRY(copy_wanted(k));
-    TRY(pe_run_loss(&k->grid, &loss, &out));
+    TRY(kernels_pe_run_loss(&k->grid, &loss, &out));
     book(k, LOSS, k->grid.stats.cycles);
     expect(k, LOSS, form - kernels_cycles_norm(&k->layout));
     return WSC_OK;
@@ -491,7 +493,7 @@ static enum wsc_err head(struct kernels_mesh *k)
 static enum wsc_err clear_residual(struct kernels_mesh *k)
 {
     struct pe_script s = script(k, &k->hidden);
-    pe_op(&s, PE_SHAPE_TILE, MESH_FMOVS, pe_tile_view(&k->dres), pe_number(0), none);
+    kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FMOVS, pe_tile_view(&k->dres), pe_number(0), none);
     return run_script(k, &s, LOSS_BACKWARD);
 }
 
@@ -503,7 +505,7 @@ static enum wsc_err head_backward(struct kernels_mesh *k)
     const struct pe_tile *x = pe_x(k, k->model->L);
     const double form =
         kernels_cycles_backward(&k->layout, MODEL_PART_HEAD, KERNELS_KEEP_ALL).elementwise;
-    TRY(pe_run_loss_backward(&k->grid, &loss));
+    TRY(kernels_pe_run_loss_backward(&k->grid, &loss));
     book(k, LOSS_BACKWARD, k->grid.stats.cycles);
     expect(k, LOSS_BACKWARD, form - kernels_cycles_norm_gradient(&k->layout));
     TRY(clear_residual(k));
@@ -523,12 +525,12 @@ static const struct {
     [MODEL_PART_FFN1] = {ffn1, ffn1_backward},     [MODEL_PART_HEAD] = {head, head_backward},
 };
 
-enum wsc_err pe_forward_part(struct kernels_mesh *k, enum model_part part)
+enum wsc_err kernels_pe_forward_part(struct kernels_mesh *k, enum model_part part)
 {
     return parts[part].forward(k);
 }
 
-enum wsc_err pe_backward_part(struct kernels_mesh *k, enum model_part part)
+enum wsc_err kernels_pe_backward_part(struct kernels_mesh *k, enum model_part part)
 {
     return parts[part].backward(k);
 }

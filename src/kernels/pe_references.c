@@ -8,26 +8,27 @@
 
 /* The definitions, written out, in double precision. */
 
-double *pe_ref_alloc(int64_t n)
+double *kernels_pe_ref_alloc(int64_t n)
 {
     double *x = wsc_alloc(WSC_MEM_KERNELS, (size_t)(n > 0 ? n : 1), sizeof *x);
     WSC_CHECK(x, "no memory for a reference of %lld numbers", (long long)n);
     return x;
 }
 
-double *pe_ref_product(const float *x, const float *w, int64_t rows, int64_t out, int64_t in)
+double *kernels_pe_ref_product(const float *x, const float *w, int64_t rows, int64_t out,
+                               int64_t in)
 {
-    double *y = pe_ref_alloc(rows * out);
+    double *y = kernels_pe_ref_alloc(rows * out);
     for (int64_t i = 0; i < rows * out; i++)
         for (int64_t l = 0; l < in; l++)
             y[i] += (double)x[i / out * in + l] * (double)w[i % out * in + l];
     return y;
 }
 
-double *pe_ref_weight_gradient(const float *dy, const float *x, int64_t rows, int64_t out,
-                               int64_t in)
+double *kernels_pe_ref_weight_gradient(const float *dy, const float *x, int64_t rows, int64_t out,
+                                       int64_t in)
 {
-    double *w = pe_ref_alloc(out * in);
+    double *w = kernels_pe_ref_alloc(out * in);
     for (int64_t i = 0; i < out * in; i++)
         for (int64_t r = 0; r < rows; r++)
             w[i] += (double)dy[r * out + i / in] * (double)x[r * in + i % in];
@@ -62,9 +63,9 @@ static void norm_row_backward(const struct pe_ref_norm *r, int64_t row, double *
                         ((double)x[i] - mean) * rstd * mean_gx);
 }
 
-double *pe_ref_norm(const struct pe_ref_norm *r)
+double *kernels_pe_ref_norm(const struct pe_ref_norm *r)
 {
-    double *out = pe_ref_alloc(r->rows * r->n), mean, rstd;
+    double *out = kernels_pe_ref_alloc(r->rows * r->n), mean, rstd;
     for (int64_t row = 0; row < r->rows; row++) {
         const float *x = r->x + row * r->n;
         if (r->dy) {
@@ -92,9 +93,9 @@ static void softmax_row(const float *x, int64_t n, double *y)
         y[i] = exp((double)x[i] - max) / sum;
 }
 
-double *pe_ref_softmax(const float *x, const float *dy, int64_t rows, int64_t n)
+double *kernels_pe_ref_softmax(const float *x, const float *dy, int64_t rows, int64_t n)
 {
-    double *y = pe_ref_alloc(rows * n);
+    double *y = kernels_pe_ref_alloc(rows * n);
     for (int64_t r = 0; r < rows; r++) {
         double *row = y + r * n, sum = 0;
         softmax_row(x + r * n, n, row);
@@ -123,10 +124,11 @@ static double activation(enum pe_nonlinearity f, double x)
 }
 
 /* The derivative by central differences: its error is of the order of h squared. */
-double *pe_ref_activation(enum pe_nonlinearity f, const float *x, const float *dy, int64_t n)
+double *kernels_pe_ref_activation(enum pe_nonlinearity f, const float *x, const float *dy,
+                                  int64_t n)
 {
     const double h = 1e-5;
-    double *y = pe_ref_alloc(n);
+    double *y = kernels_pe_ref_alloc(n);
     for (int64_t i = 0; i < n; i++) {
         const double at = (double)x[i];
         y[i] = dy ? (double)dy[i] * (activation(f, at + h) - activation(f, at - h)) / (2 * h)
@@ -136,10 +138,10 @@ double *pe_ref_activation(enum pe_nonlinearity f, const float *x, const float *d
 }
 
 /* Su et al. 2021, eq. 34: pair i of a head turns by position 10000^(-2 i / d). */
-double *pe_ref_rotary(const float *x, int64_t T, int64_t heads, int64_t d, bool back)
+double *kernels_pe_ref_rotary(const float *x, int64_t T, int64_t heads, int64_t d, bool back)
 {
     const int64_t n = heads * d;
-    double *y = pe_ref_alloc(T * n);
+    double *y = kernels_pe_ref_alloc(T * n);
     for (int64_t i = 0; i < T * n; i += 2) {
         const double angle = (double)(i / n) * pow(10000, -(double)(i % d) / (double)d);
         const double c = cos(angle), s = back ? -sin(angle) : sin(angle);
@@ -192,10 +194,11 @@ static void attend_row_backward(const struct pe_ref_attention *r, int64_t h, int
     }
 }
 
-double *pe_ref_attention(const struct pe_ref_attention *r)
+double *kernels_pe_ref_attention(const struct pe_ref_attention *r)
 {
     const int64_t n = r->heads * r->d;
-    double *out = pe_ref_alloc((r->dout ? 3 : 1) * r->T * n), *p = pe_ref_alloc(r->T);
+    double *out = kernels_pe_ref_alloc((r->dout ? 3 : 1) * r->T * n),
+           *p = kernels_pe_ref_alloc(r->T);
     for (int64_t ih = 0; ih < r->T * r->heads; ih++) {
         const int64_t i = ih / r->heads, h = ih % r->heads;
         attend_row(r, h, i, p);
@@ -211,10 +214,10 @@ double *pe_ref_attention(const struct pe_ref_attention *r)
     return out;
 }
 
-double *pe_ref_loss(const float *logits, const int32_t *labels, int64_t rows, int64_t n,
-                    bool gradient)
+double *kernels_pe_ref_loss(const float *logits, const int32_t *labels, int64_t rows, int64_t n,
+                            bool gradient)
 {
-    double *out = pe_ref_softmax(logits, NULL, rows, n);
+    double *out = kernels_pe_ref_softmax(logits, NULL, rows, n);
     for (int64_t r = 0; r < rows; r++) {
         if (gradient)
             out[r * n + labels[r]] -= 1;

@@ -6,18 +6,18 @@ static int keys_per_column(const struct pe_grid *g, const struct pe_features *f)
     return (int)((g->T + f->group_cols - 1) / f->group_cols);
 }
 
-int64_t pe_score_words(const struct pe_grid *g, const struct pe_features *f)
+int64_t kernels_pe_score_words(const struct pe_grid *g, const struct pe_features *f)
 {
     return (int64_t)keys_per_column(g, f) * f->heads_per_pe * g->tokens;
 }
 
-int pe_key_owner(const struct pe_grid *g, const struct pe_features *f, int key, int *row)
+int kernels_pe_key_owner(const struct pe_grid *g, const struct pe_features *f, int key, int *row)
 {
     *row = key % keys_per_column(g, f);
     return key / keys_per_column(g, f);
 }
 
-int pe_key_of(const struct pe_grid *g, const struct pe_features *f, int position, int row)
+int kernels_pe_key_of(const struct pe_grid *g, const struct pe_features *f, int position, int row)
 {
     const int per = keys_per_column(g, f);
     return row < per ? position * per + row : (int)g->T;
@@ -37,7 +37,7 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct pe_score_rows *s, 
 {
     const struct pe_grid *g = pe_grid_of(pe);
     const int y = mesh_y(pe), n = pe_queries(g, y, key);
-    int row, owner = pe_key_owner(g, s->f, key, &row);
+    int row, owner = kernels_pe_key_owner(g, s->f, key, &row);
     const struct mesh_op op = {.code = MESH_FMOVS,
                                .thread = PE_THREAD_SEND_VECTOR,
                                .activate = PE_TASK_NEXT + 1,
@@ -49,7 +49,7 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct pe_score_rows *s, 
 }
 
 /* Key by key; behind the last one those of the columns behind may pass. */
-enum wsc_err pe_send_scores(struct mesh_pe *pe, const struct pe_score_rows *s)
+enum wsc_err kernels_pe_send_scores(struct mesh_pe *pe, const struct pe_score_rows *s)
 {
     struct pe_grid *g = pe_grid_of(pe);
     const int position = mesh_x(pe) % s->f->group_cols, at = pe_index(g, pe);
@@ -60,15 +60,16 @@ enum wsc_err pe_send_scores(struct mesh_pe *pe, const struct pe_score_rows *s)
     g->scored[at] = key + 1 - first;
     if (key < end) return send_key(pe, s, position, key);
     if (key > end) return WSC_OK;
-    return pe_gather_pass(pe, s->gather, position, s->f->group_cols, PE_THREAD_SEND_VECTOR);
+    return kernels_pe_gather_pass(pe, s->gather, position, s->f->group_cols, PE_THREAD_SEND_VECTOR);
 }
 
-enum wsc_err pe_route_scores(struct pe_grid *g, const struct pe_score_rows *s, mesh_task_fn send)
+enum wsc_err kernels_pe_route_scores(struct pe_grid *g, const struct pe_score_rows *s,
+                                     mesh_task_fn send)
 {
     for (int i = 0; i < pe_n_head_lines(s->f) * g->h; i++) {
         const struct pe_line line = pe_head_line(s->f, i / g->h, i % g->h);
         const struct mesh_rect pes = {line.x, line.y, line.n, 1};
-        TRY(pe_route_gather(g, &line, s->gather));
+        TRY(kernels_pe_route_gather(g, &line, s->gather));
         TRY(mesh_task(g->m, pes, PE_TASK_NEXT, send, MESH_LOW));
         TRY(mesh_start(g->m, pes, PE_TASK_NEXT));
     }

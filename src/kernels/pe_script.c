@@ -42,7 +42,8 @@ static struct extent extent_of(const struct pe_grid *g, const struct pe_script *
         break;
     case PE_SHAPE_SCORES:
         e = (struct extent){.row = g->sub[pe_index(g, pe)]};
-        e.key = pe_key_of(g, s->heads, x % s->heads->group_cols, e.row / s->heads->heads_per_pe);
+        e.key = kernels_pe_key_of(g, s->heads, x % s->heads->group_cols,
+                                  e.row / s->heads->heads_per_pe);
         if (e.key >= g->T || e.row % s->heads->heads_per_pe >= pe_heads_on(s->heads, x)) break;
         e.rows = 1;
         e.cols = pe_queries(g, y, e.key);
@@ -100,7 +101,7 @@ static enum wsc_err issue(struct mesh_pe *pe, const struct pe_grid *g, const str
 /* Rows of scores on a PE. */
 static int score_rows(const struct pe_grid *g, const struct pe_script *s)
 {
-    return (int)(pe_score_words(g, s->heads) / g->tokens);
+    return (int)(kernels_pe_score_words(g, s->heads) / g->tokens);
 }
 
 /* Steps on rows of scores that follow each other are done row by row together. */
@@ -137,14 +138,14 @@ static struct pe_step *append(struct pe_script *s)
     return &s->step[s->n_steps++];
 }
 
-void pe_op(struct pe_script *s, enum pe_shape shape, enum mesh_code code, struct pe_view dst,
-           struct pe_view a, struct pe_view b)
+void kernels_pe_op(struct pe_script *s, enum pe_shape shape, enum mesh_code code,
+                   struct pe_view dst, struct pe_view a, struct pe_view b)
 {
     *append(s) = (struct pe_step){.shape = shape, .code = code, .dst = dst, .a = a, .b = b};
 }
 
-void pe_map(struct pe_script *s, enum pe_shape shape, struct pe_map map, struct pe_view dst,
-            struct pe_view a, struct pe_view b)
+void kernels_pe_map(struct pe_script *s, enum pe_shape shape, struct pe_map map, struct pe_view dst,
+                    struct pe_view a, struct pe_view b)
 {
     *append(s) = (struct pe_step){.shape = shape,
                                   .code = MESH_MAP,
@@ -155,9 +156,9 @@ void pe_map(struct pe_script *s, enum pe_shape shape, struct pe_map map, struct 
                                   .map_cycles = map.cycles};
 }
 
-void pe_call(struct pe_script *s,
-             enum wsc_err (*call)(struct mesh_pe *pe, const struct pe_script *s,
-                                  const struct pe_step *step))
+void kernels_pe_call(struct pe_script *s,
+                     enum wsc_err (*call)(struct mesh_pe *pe, const struct pe_script *s,
+                                          const struct pe_step *step))
 {
     *append(s) = (struct pe_step){.call = call};
 }
@@ -181,19 +182,20 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct pe_script *s,
     const int first = s->heads ? 0 : s->first_sample * pe_tokens(g, mesh_y(pe));
     const struct mesh_dsd words =
         pe_matrix(step->dst.address + 4 * first, step->n, tokens, s->heads ? g->tokens : g->pitch);
-    struct pe_sum sum = {.chain = &pe_chain, .code = step->code, .mine = words, .result = words};
+    struct pe_sum sum = {
+        .chain = &kernels_pe_chain, .code = step->code, .mine = words, .result = words};
     struct mesh_dsd in = mesh_in(PE_COLOUR_SPREAD, 1), out = mesh_out(PE_COLOUR_SPREAD, 1);
     if (!line_of(g, s, mesh_x(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens) return WSC_OK;
     sum.root = sum.n / 2;
     in.n_dims = out.n_dims = 2;
     memcpy(in.len, words.len, sizeof in.len);
     memcpy(out.len, words.len, sizeof out.len);
-    TRY(pe_sum_part(pe, &sum));
+    TRY(kernels_pe_sum_part(pe, &sum));
     if (sum.position == sum.root) return mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0});
     return mesh_do(pe, MESH_FMOVS, words, in, (struct mesh_dsd){0});
 }
 
-void pe_row_sum(struct pe_script *s, enum mesh_code code, struct pe_view tokens, int n)
+void kernels_pe_row_sum(struct pe_script *s, enum mesh_code code, struct pe_view tokens, int n)
 {
     *append(s) = (struct pe_step){.call = row_sum, .code = code, .dst = tokens, .n = n};
 }
@@ -224,7 +226,7 @@ static enum wsc_err route_rows(struct pe_grid *g, const struct pe_script *s)
         const struct pe_line line =
             s->heads ? pe_head_line(s->heads, i / g->h, i % g->h) : pe_row(i, 0, g->w);
         if (line.n == 1) continue;
-        TRY(pe_route_chain(g, &line, &pe_chain, false));
+        TRY(kernels_pe_route_chain(g, &line, &kernels_pe_chain, false));
         TRY(route_spread(g, &line));
     }
     return WSC_OK;
@@ -245,9 +247,9 @@ static enum wsc_err vectors_in(struct mesh_pe *pe, const struct pe_script *s,
     return WSC_OK;
 }
 
-void pe_vectors_in(struct pe_script *s)
+void kernels_pe_vectors_in(struct pe_script *s)
 {
-    if (s->n_in) pe_call(s, vectors_in);
+    if (s->n_in) kernels_pe_call(s, vectors_in);
 }
 
 static enum wsc_err vectors_out(struct mesh_pe *pe, const struct pe_script *s,
@@ -257,21 +259,21 @@ static enum wsc_err vectors_out(struct mesh_pe *pe, const struct pe_script *s,
     (void)step;
     for (int i = 0; i < s->n_out; i++) {
         const int n = s->out[i].f->count[mesh_x(pe)];
-        const struct pe_sum sum = {.chain = &pe_edge_chain,
+        const struct pe_sum sum = {.chain = &kernels_pe_edge_chain,
                                    .code = MESH_FADDS,
                                    .position = mesh_y(pe),
                                    .n = g->h,
                                    .root = -1,
                                    .mine = mesh_mem(s->out[i].address, n),
                                    .result = mesh_mem(s->out[i].address, n)};
-        if (n) TRY(pe_sum_part(pe, &sum));
+        if (n) TRY(kernels_pe_sum_part(pe, &sum));
     }
     return WSC_OK;
 }
 
-void pe_vectors_out(struct pe_script *s)
+void kernels_pe_vectors_out(struct pe_script *s)
 {
-    pe_call(s, vectors_out);
+    kernels_pe_call(s, vectors_out);
 }
 
 static enum wsc_err row_out(struct mesh_pe *pe, const struct pe_script *s,
@@ -288,7 +290,7 @@ static enum wsc_err row_out(struct mesh_pe *pe, const struct pe_script *s,
     return mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0});
 }
 
-void pe_row_out(struct pe_script *s, struct pe_view tokens, int n)
+void kernels_pe_row_out(struct pe_script *s, struct pe_view tokens, int n)
 {
     s->row_words = n;
     *append(s) = (struct pe_step){.call = row_out, .dst = tokens, .n = n};
@@ -326,7 +328,7 @@ static enum wsc_err sources(struct pe_grid *g, struct pe_script *s)
         if (to > first)
             TRY(mesh_edge_source(g->m, x, 0, MESH_NORTH, PE_COLOUR_SCALARS, first, to - first));
     }
-    return pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS);
+    return kernels_pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS);
 }
 
 static enum wsc_err column_sinks(struct pe_grid *g, struct pe_script *s, uint32_t *words)
@@ -336,8 +338,8 @@ static enum wsc_err column_sinks(struct pe_grid *g, struct pe_script *s, uint32_
         const int64_t n = column_words(s->out, s->n_out, x);
         s->edge[x] = (struct mesh_output){.word = words, .capacity = n};
         words += n;
-        TRY(pe_route_chain(g, &column, &pe_edge_chain, true));
-        TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, pe_edge_chain.colour, &s->edge[x]));
+        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_edge_chain, true));
+        TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, kernels_pe_edge_chain.colour, &s->edge[x]));
     }
     return WSC_OK;
 }
@@ -378,14 +380,14 @@ static void store_vectors(const struct pe_grid *g, const struct pe_script *s)
     }
 }
 
-float pe_row_word(const struct pe_grid *g, const struct pe_script *s, int y, int i)
+float kernels_pe_row_word(const struct pe_grid *g, const struct pe_script *s, int y, int i)
 {
     float word;
     memcpy(&word, &s->edge[g->w + y].word[i], sizeof word);
     return word;
 }
 
-void pe_script_fini(struct pe_script *s)
+void kernels_pe_script_fini(struct pe_script *s)
 {
     wsc_free(s->edge);
     wsc_free(s->source);
@@ -402,14 +404,14 @@ static bool sums_rows(const struct pe_script *s)
     return false;
 }
 
-enum wsc_err pe_run_script(struct pe_grid *g, struct pe_script *s)
+enum wsc_err kernels_pe_run_script(struct pe_grid *g, struct pe_script *s)
 {
-    TRY(pe_begin(g, s));
+    TRY(kernels_pe_begin(g, s));
     if (sums_rows(s)) TRY(route_rows(g, s));
     if (s->n_in) TRY(sources(g, s));
     if (s->n_out || s->row_words) TRY(sinks(g, s));
-    TRY(pe_main(g, run_step));
-    TRY(pe_run(g));
+    TRY(kernels_pe_main(g, run_step));
+    TRY(kernels_pe_run(g));
     if (s->n_out) store_vectors(g, s);
     return WSC_OK;
 }

@@ -42,8 +42,8 @@ static void ok(enum wsc_err rc)
 
 static void grid_init(struct pe_grid *g, const struct shape *s, enum mesh_arch arch)
 {
-    ok(pe_grid_init(g, &(struct mesh_config){.w = s->w, .h = s->h, .arch = arch}, s->T,
-                    s->samples));
+    ok(kernels_pe_grid_init(g, &(struct mesh_config){.w = s->w, .h = s->h, .arch = arch}, s->T,
+                            s->samples));
 }
 
 static float *floats(int64_t n, uint64_t seed)
@@ -82,18 +82,18 @@ static void check_product(const struct shape *s, enum mesh_arch arch)
     float *x = floats((int64_t)rows * s->in, 1), *w = floats((int64_t)s->out * s->in, 2);
     float *y = floats((int64_t)rows * s->out, 0);
     double *want = product(x, w, rows, s->out, s->in);
-    ok(pe_features_init(&in, s->in, s->w));
-    ok(pe_features_init(&out, s->out, s->w));
-    ok(pe_reserve_tile(&g, &p.in[0], &in, "x"));
-    ok(pe_reserve_tile(&g, &p.out[0], &out, "y"));
+    ok(kernels_pe_features_init(&in, s->in, s->w));
+    ok(kernels_pe_features_init(&out, s->out, s->w));
+    ok(kernels_pe_reserve_tile(&g, &p.in[0], &in, "x"));
+    ok(kernels_pe_reserve_tile(&g, &p.out[0], &out, "y"));
     p.w[0] = (struct pe_weights){w, s->in, 1};
-    ok(pe_tile_in(&g, &p.in[0], x));
-    ok(pe_run_product(&g, &p));
-    ok(pe_tile_out(&g, &p.out[0], y));
+    ok(kernels_pe_tile_in(&g, &p.in[0], x));
+    ok(kernels_pe_run_product(&g, &p));
+    ok(kernels_pe_tile_out(&g, &p.out[0], y));
     near_all(y, want, (int64_t)rows * s->out);
-    pe_features_fini(&in);
-    pe_features_fini(&out);
-    pe_grid_fini(&g);
+    kernels_pe_features_fini(&in);
+    kernels_pe_features_fini(&out);
+    kernels_pe_grid_fini(&g);
     free(x);
     free(w);
     free(y);
@@ -122,18 +122,18 @@ static void check_gradient(const struct shape *s, enum mesh_arch arch)
     for (int r = first; r < rows; r++)
         for (int i = 0; i < s->out * s->in; i++)
             want[i] += (double)dy[r * s->out + i / s->in] * x[r * s->in + i % s->in];
-    ok(pe_features_init(&in, s->in, s->w));
-    ok(pe_features_init(&out, s->out, s->w));
-    ok(pe_reserve_tile(&g, &p.x, &in, "x"));
-    ok(pe_reserve_tile(&g, &p.dy, &out, "dy"));
+    ok(kernels_pe_features_init(&in, s->in, s->w));
+    ok(kernels_pe_features_init(&out, s->out, s->w));
+    ok(kernels_pe_reserve_tile(&g, &p.x, &in, "x"));
+    ok(kernels_pe_reserve_tile(&g, &p.dy, &out, "dy"));
     p.host = dw;
-    ok(pe_tile_in(&g, &p.x, x));
-    ok(pe_tile_in(&g, &p.dy, dy));
-    ok(pe_run_weight_gradient(&g, &p));
+    ok(kernels_pe_tile_in(&g, &p.x, x));
+    ok(kernels_pe_tile_in(&g, &p.dy, dy));
+    ok(kernels_pe_run_weight_gradient(&g, &p));
     near_all(dw, want, (int64_t)s->out * s->in);
-    pe_features_fini(&in);
-    pe_features_fini(&out);
-    pe_grid_fini(&g);
+    kernels_pe_features_fini(&in);
+    kernels_pe_features_fini(&out);
+    kernels_pe_grid_fini(&g);
     free(x);
     free(dy);
     free(dw);
@@ -173,22 +173,22 @@ static void check_scores(const struct shape *s, enum pe_pairing pairing)
             }
         }
     }
-    ok(pe_features_init_heads(&f, s->heads, s->d, s->w, pairing));
+    ok(kernels_pe_features_init_heads(&f, s->heads, s->d, s->w, pairing));
     struct pe_tile *tile[] = {&q, &k, &v, &out, &key};
     for (int i = 0; i < 5; i++)
-        ok(pe_reserve_tile(&g, tile[i], &f, "a tile"));
+        ok(kernels_pe_reserve_tile(&g, tile[i], &f, "a tile"));
     for (int i = 0; i < 3; i++)
-        ok(pe_tile_in(&g, tile[i], x[i]));
-    ok(pe_reserve_words(&g, pe_score_words(&g, &f), 0, "scores", &scores));
-    ok(pe_run_scores(&g, &(struct pe_scores){last, q, k, scores}));
-    ok(pe_run_mix(&g, &(struct pe_mix){last, scores, v, out}));
-    ok(pe_tile_out(&g, &out, got));
+        ok(kernels_pe_tile_in(&g, tile[i], x[i]));
+    ok(kernels_pe_reserve_words(&g, kernels_pe_score_words(&g, &f), 0, "scores", &scores));
+    ok(kernels_pe_run_scores(&g, &(struct pe_scores){last, q, k, scores}));
+    ok(kernels_pe_run_mix(&g, &(struct pe_mix){last, scores, v, out}));
+    ok(kernels_pe_tile_out(&g, &out, got));
     near_all(got + last * s->T * C, want + last * s->T * C, s->T * C);
-    ok(pe_run_key_gradient(&g, &(struct pe_key_gradient){last, scores, v, key}));
-    ok(pe_tile_out(&g, &key, got));
+    ok(kernels_pe_run_key_gradient(&g, &(struct pe_key_gradient){last, scores, v, key}));
+    ok(kernels_pe_tile_out(&g, &key, got));
     near_all(got + last * s->T * C, back + last * s->T * C, s->T * C);
-    pe_features_fini(&f);
-    pe_grid_fini(&g);
+    kernels_pe_features_fini(&f);
+    kernels_pe_grid_fini(&g);
     for (int i = 0; i < 3; i++)
         free(x[i]);
     free(got);
