@@ -182,6 +182,7 @@ struct conf_cluster {
         int64_t latency_ps;            /**< a node: first byte in to first byte out, down */
         int64_t add_latency_ps;        /**< the same upwards, with the addition */
         int64_t node_power_w;
+        int64_t planes; /**< parallel networks that make up a link */
     } swarmx;
     struct conf_memoryx {
         int64_t shards;
@@ -199,6 +200,24 @@ struct conf_cluster {
         int64_t chunk_bytes;           /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight;      /**< host transport: pieces posted at once per message */
     } stream;
+    double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
+    struct conf_feed {
+        int64_t rate_bytes_per_s; /**< samples into one system */
+        int64_t bytes_per_token;
+    } input;
+    /** Mechanisms that make many systems slower than one, each with a switch. */
+    struct conf_effects {
+        bool boundary, reduce, latency, jitter, input;
+    } effects;
+    /** Things that go wrong; 1 and 0 are a machine without faults. */
+    struct conf_what_if {
+        double straggler; /**< factor on the compute time of one wafer */
+        int64_t straggler_wafer;
+        double slow_link; /**< divisor of the rate of one wafer's link, both directions */
+        int64_t slow_link_wafer;
+        int64_t lost_planes; /**< of all links of one SwarmX node */
+        int64_t lost_planes_node;
+    } what_if;
     uint64_t hash;              /**< of all values: which machine a number belongs to */
     struct conf_source *source; /**< owned; where each constant comes from, table order */
     int n_sources;
@@ -211,6 +230,9 @@ struct conf_source {
     char *value;      /**< as written, with unit; owned */
     const char *kind; /**< documented, derived, assumed or calibrated; static */
     char *source;     /**< owned */
+    /** Where the true value may lie, base units; low <= high, both the value itself when nothing
+     *  is uncertain or when the constant is no number. */
+    double low, high;
 };
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -238,6 +260,30 @@ enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, cons
                                 size_t n_bytes, const struct conf_set *sets,
                                 int n_sets) WSC_CHECKED;
 void conf_cluster_fini(struct conf_cluster *cluster);
+
+/* ---- variations of a machine ------------------------------------------------------------------
+ */
+
+/** A numeric constant of a cluster file. */
+struct conf_constant {
+    const char *path; /**< without `cluster.`; static */
+    int row;          /**< of the key table */
+    bool whole;       /**< takes whole numbers only (of its base unit) */
+};
+/** Find one; unknown paths and constants that are no number are errors that name @p path. */
+enum wsc_err conf_constant_find(const char *path, struct conf_constant *out) WSC_CHECKED;
+/** Read a value with its unit, in base units; errors name the path. */
+enum wsc_err conf_constant_read(const struct conf_constant *constant, const char *text,
+                                double *value) WSC_CHECKED;
+/** Write @p value with its unit, readable by conf_constant_read(); 48 bytes are enough. */
+void conf_constant_write(const struct conf_constant *constant, double value, char *text,
+                         size_t size);
+/** The value that @p cluster has. */
+double conf_constant_get(const struct conf_constant *constant, const struct conf_cluster *cluster);
+/** Give it another one, rounded to a whole number where the constant takes no other; sources stay
+ *  as they are, so @p cluster may be a shallow copy.  Out of the key's range is an error. */
+enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf_cluster *cluster,
+                               double value) WSC_CHECKED;
 
 /** The effective params as YAML text that parses back to the same struct; owned by the caller. */
 enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;

@@ -17,7 +17,7 @@
 
 /** Where the time of a step or a run went, ps; the parts add up to the whole exactly. */
 struct report_breakdown {
-    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps;
+    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps, input_wait_ps;
 };
 
 /** One logged training step. */

@@ -260,6 +260,13 @@ void conf_text_string(struct conf_text *t, const char *s);
 /** A double that reads back bit by bit, as short as possible. */
 void conf_text_double(struct conf_text *t, double x);
 
+/* ---- uncertainty ------------------------------------------------------------------------------ */
+
+/** Fill low and high of @p s from @p text (`10 %`, `1 us..5 us`; NULL: by kind), for row @p row
+ *  of the cluster table and the value that is already in @p c. */
+void conf_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
+                           struct conf_source *s);
+
 /** configs/cluster/cs2.yaml as it was when the program was built. */
 const char *conf_builtin_cs2(size_t *n_bytes);
 #endif

@@ -24,7 +24,7 @@ static const char style[] =
     ".bar span{display:block;height:100%}.key span{display:inline-block;width:.9rem;"
     "height:.9rem;margin:0 .35rem 0 1rem;vertical-align:-.1rem}\n"
     ".p0{background:#0072b2}.p1{background:#e69f00}.p2{background:#cc79a7}"
-    ".p3{background:#8a8a8a}\n"
+    ".p3{background:#8a8a8a}.p4{background:#009e73}\n"
     ".kind{padding:0 .4rem;border:1px solid #999;border-radius:.6rem;font-size:.8rem;"
     "white-space:nowrap}.assumed{border-style:dashed}.calibrated{background:#fff3d6}\n"
     "pre{font:.8rem/1.4 'DejaVu Sans Mono',monospace;background:#f6f6f6;padding:.8rem;"
@@ -179,7 +179,7 @@ static void add_model(struct report_text *t, const struct report_view *v, int m)
         report_text_add(t, "<th class=\"n\">%s</th>", head[i]);
     report_text_add(t, "<th>where the step goes</th><th class=\"n\">compute</th>"
                        "<th class=\"n\">weights</th><th class=\"n\">reduce</th>"
-                       "<th class=\"n\">boundary</th></tr></thead>\n<tbody>\n");
+                       "<th class=\"n\">boundary</th><th class=\"n\">input</th></tr></thead>\n<tbody>\n");
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         add_row(t, &v->row[i]);
     report_text_add(t, "</tbody>\n</table></div>\n<p><b>Where the loss comes from.</b> ");

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REPORT_REAL_SIZE = 40, REPORT_DATE_SIZE = 20, REPORT_N_PARTS = 4 };
+enum { REPORT_REAL_SIZE = 40, REPORT_DATE_SIZE = 20, REPORT_N_PARTS = 5 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 /** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in
@@ -96,7 +96,7 @@ const struct report_scale_row *report_view_find(const struct report_view *v, int
  *  all when they are few, else the powers of two and the last.  Returns how many stay. */
 int report_ticks_choose(int64_t *tick, int n, int most);
 
-/** The four parts of @p b in the order of report_part_name. */
+/** The parts of @p b in the order of report_part_name. */
 void report_parts(const struct report_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */

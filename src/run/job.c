@@ -138,7 +138,8 @@ static enum wsc_err evaluate(struct run_state *s)
     TRY(count_eval_batches(s, &n));
     const struct stream_pass pass = {
         .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
-    const struct wafer_work work = {.plan = &s->eval_plan, .source = s->eval_source};
+    const struct wafer_work work = {
+        .plan = &s->eval_plan, .source = s->eval_source, .seed = run_seed(s->job->params)};
     memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
     enum wsc_err err = run_pass(s->cluster, &pass, &work);
@@ -172,7 +173,8 @@ static enum wsc_err train_to(struct run_state *s, int64_t stop)
                                      .first_sample = s->samples,
                                      .batch = s->train_batch,
                                      .values = s->job->values};
-    const struct wafer_work work = {.plan = &s->train_plan, .source = s->train_source};
+    const struct wafer_work work = {
+        .plan = &s->train_plan, .source = s->train_source, .seed = run_seed(s->job->params)};
     TRY(run_pass(s->cluster, &pass, &work));
     s->samples += (stop - s->step) * s->train_batch.batch_size;
     s->step = stop;
@@ -237,10 +239,8 @@ static enum wsc_err generate_from(struct run_state *s, const int32_t *const *tok
                                   const int64_t *n_tokens)
 {
     const struct run_job *job = s->job;
-    const int64_t seed = job->params->runconfig.seed;
-    const struct wafer_prompts prompts = {job->n_prompts, tokens,
-                                          n_tokens,       job->temperature,
-                                          job->top_k,     (uint64_t)(seed > 0 ? seed : 0)};
+    const struct wafer_prompts prompts = {job->n_prompts,   tokens,     n_tokens,
+                                          job->temperature, job->top_k, run_seed(job->params)};
     struct conf_input input = {.batch_size = job->n_prompts, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {
         .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};
