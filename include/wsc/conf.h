@@ -58,11 +58,19 @@ struct conf_init {
 enum conf_position { CONF_POSITION_LEARNED, CONF_POSITION_NONE };
 enum conf_fp16_type { CONF_FP16, CONF_BF16, CONF_CB16 };
 enum conf_loss_scaling { CONF_LOSS_NUM_TOKENS, CONF_LOSS_BATCH_SIZE };
+/** What is trained.  The two of encoders attend in both directions and are kept in time only. */
+enum conf_objective {
+    CONF_CAUSAL_LM,     /**< the next token, at every position */
+    CONF_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
+    CONF_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
+};
 enum conf_nonlinearity { CONF_GELU, CONF_GELU_NEW, CONF_RELU };
 
 struct conf_model {
     int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
     int64_t max_position_embeddings;
+    enum conf_objective objective;
+    int64_t max_predictions_per_seq; /**< CONF_MASKED_LM */
     enum conf_position position_embedding_type;
     enum conf_nonlinearity nonlinearity;
     double layer_norm_epsilon;
@@ -166,6 +174,8 @@ struct conf_cluster {
         double simd_fmuls;           /**< 32-bit products per cycle and PE */
         double simd_faddh;           /**< 16-bit additions or products per cycle and PE */
         int64_t vector_setup_cycles; /**< start of one vector operation */
+        int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
+                                          the start: operand addresses, the scalar */
         int64_t hop_cycles;          /**< router to router */
         int64_t ramp_cycles;         /**< router to PE, each way */
         int64_t exp_cycles;          /**< one exponential on one PE */

@@ -48,6 +48,8 @@ static const struct conf_key keys[] = {
      DOC("16-bit additions or products, per cycle and PE")},
     {FIELD("wafer.vector_setup_cycles", wafer.vector_setup_cycles), INT, RANGE(0, MAX_CYCLES),
      DOC("start of one vector operation")},
+    {FIELD("wafer.vector_loop_cycles", wafer.vector_loop_cycles), INT, RANGE(0, MAX_CYCLES),
+     DOC("from one vector operation of a loop to the next, beside the start")},
     {FIELD("wafer.hop_cycles", wafer.hop_cycles), INT, RANGE(0, MAX_CYCLES),
      DOC("router to neighbouring router")},
     {FIELD("wafer.ramp_cycles", wafer.ramp_cycles), INT, RANGE(0, MAX_CYCLES),
