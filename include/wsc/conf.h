@@ -161,7 +161,9 @@ enum conf_granularity { CONF_STREAM_BLOCK, CONF_STREAM_MATRIX };
 
 /** The emulated machine.  Base units: ps, bytes, bytes/s, Hz, W. */
 struct conf_cluster {
-    char *name; /**< e.g. "CS-2"; owned */
+    char *name;      /**< e.g. "CS-2"; owned */
+    char *base;      /**< the file that this one is based on, as written, or NULL; owned */
+    int64_t systems; /**< of the installation; 0 = any number */
     struct conf_wafer {
         int64_t clock_hz;
         int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
@@ -263,6 +265,10 @@ enum wsc_err conf_params_parse(struct conf_params *out, const char *file, const 
                                size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 void conf_params_fini(struct conf_params *params);
 
+/** Read a cluster file and what it is based on (`base: other.yaml`) as one text for
+ *  conf_cluster_parse(); owned by the caller.  A missing base and a circle are errors that name the
+ *  line. */
+enum wsc_err conf_cluster_read(const char *path, char **text, size_t *n) WSC_CHECKED;
 /** Parse a cluster file from memory; NULL @p bytes takes the built-in CS-2 (the text of
  *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name.  Only the `cluster.` sets are
  *  looked at; conf_cluster_fini() @p out also after an error. */
@@ -299,6 +305,6 @@ enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf
 enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
 /** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
 enum wsc_err conf_markdown(char **text) WSC_CHECKED;
-/** True when @p bytes look like a cluster file (a `schema_version` with a `wafer` section). */
+/** True when @p bytes look like a cluster file (a `schema_version` with `wafer` or `base`). */
 bool conf_is_cluster(const char *bytes, size_t n_bytes);
 #endif

@@ -124,6 +124,12 @@ enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
  *  by the caller. */
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n) WSC_CHECKED;
 
+/* ---- machines -------------------------------------------------------------------------------- */
+/** Every constant of @p cluster with value, kind and source on stdout, as a table or as JSON; low
+ *  and high of JSON are its uncertainty in base units. */
+enum wsc_err report_constants_print(const struct conf_cluster *cluster) WSC_CHECKED;
+enum wsc_err report_constants_print_json(const struct conf_cluster *cluster) WSC_CHECKED;
+
 /* ---- progress -------------------------------------------------------------------------------- */
 /** On a terminal (stderr) one line that is redrawn at most ten times a second; elsewhere nothing,
  *  the log lines tell.  One at a time. */

@@ -212,9 +212,10 @@ enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, cons
     for (int i = 0, k = 0; i < conf_cluster_table()->n; i++)
         if (is_constant(&conf_cluster_table()->key[i]))
             out->source[k++].key = conf_cluster_table()->key[i].path;
-    if (conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_DUPLICATE_IS_ERROR)) read_tree(out, &doc, &d);
+    if (conf_cluster_doc(&doc, &d, bytes, n_bytes)) read_tree(out, &doc, &d);
+    enum wsc_err rc = conf_diag_finish(&d); /* which may name files in the memory of doc */
     conf_doc_fini(&doc);
-    return conf_diag_finish(&d);
+    return rc;
 }
 
 void conf_cluster_fini(struct conf_cluster *cluster)
@@ -225,6 +226,7 @@ void conf_cluster_fini(struct conf_cluster *cluster)
     }
     wsc_free(cluster->source);
     wsc_free(cluster->name);
+    wsc_free(cluster->base);
     wsc_free(cluster->file);
     memset(cluster, 0, sizeof *cluster);
 }
@@ -234,7 +236,8 @@ bool conf_is_cluster(const char *bytes, size_t n_bytes)
     struct conf_doc doc = {0};
     struct conf_diag d = {.file = ""};
     bool yes = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS) &&
-               conf_node_find(doc.root, "schema_version") && conf_node_find(doc.root, "wafer");
+               conf_node_find(doc.root, "schema_version") &&
+               (conf_node_find(doc.root, "wafer") || conf_node_find(doc.root, "base"));
     conf_doc_fini(&doc);
     (void)!conf_diag_finish(&d);
     return yes;

@@ -25,6 +25,8 @@ static const struct conf_key keys[] = {
     {.path = "schema_version", .type = CONF_T_CHOICE, .status = CONF_ONLY, .required = true,
      .choices = {{"1", 0}}, DOC("version of this list of keys")},
     {FIELD("name", name), .type = CONF_T_STRING, DOC("name of the system, for reports")},
+    {OPTIONAL("base", base, NULL), .type = CONF_T_STRING,
+     DOC("cluster file whose constants hold where this one has none, relative to this one's folder")},
 
     {FIELD("wafer.clock", wafer.clock_hz), QUANTITY(FREQUENCY), RANGE(1e3, 1e12),
      DOC("clock of processing elements (PEs) and routers")},
@@ -105,6 +107,9 @@ static const struct conf_key keys[] = {
      DOC("host transport: largest piece of one message; no effect on virtual time")},
     {FIELD("stream.chunks_in_flight", stream.chunks_in_flight), INT, RANGE(1, 1024),
      DOC("host transport: pieces posted at once; no effect on virtual time")},
+
+    {OPTIONAL("systems", systems, "0"), INT, RANGE(0, 4096),
+     DOC("systems of the installation; 0: as many as asked for")},
 
     {OPTIONAL("jitter", jitter, "0"), DOUBLE, RANGE(0, 0.2),
      DOC("relative standard deviation of a system's compute time from step to step")},

@@ -40,6 +40,16 @@ enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_clu
     return rc;
 }
 
+static enum wsc_err check_systems(const struct conf_params *params,
+                                  const struct conf_cluster *cluster)
+{
+    const int64_t n = params->runconfig.num_csx;
+    if (!cluster->systems || n <= cluster->systems) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CAPACITY, "num_csx: %lld, but %s has %lld systems",
+                                  (long long)n, cluster->name, (long long)cluster->systems),
+                        "--set cluster.systems=0 lifts the limit");
+}
+
 static enum wsc_err check_capacity(const struct model *model, const struct conf_cluster *cluster)
 {
     const struct conf_memoryx *mx = &cluster->memoryx;
@@ -130,6 +140,7 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
     c->params = params;
     c->values = values;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
+    TRY(check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&topology, params, cluster, params->runconfig.num_csx));
     enum wsc_err rc = check_faults(topology, cluster);
