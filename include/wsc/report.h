@@ -124,6 +124,58 @@ enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
  *  by the caller. */
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n) WSC_CHECKED;
 
+/* ---- one step, taken apart ------------------------------------------------------------------- */
+
+/** A stretch of the critical path. */
+struct report_stretch {
+    const char *part; /**< what takes the time; static */
+    char who[48];     /**< whose event: "wafer 3" */
+    char what[64];    /**< about what: "layers.3 backward" */
+    int64_t begin_ps, end_ps;
+};
+/** One direction of a link in a step. */
+struct report_link {
+    char from[48], to[48];
+    int64_t rate_bytes_per_s; /**< 0: no limit */
+    int64_t bytes, busy_ps, n_messages;
+};
+/** Time of a module of the model in a step. */
+struct report_module {
+    char name[96];
+    int64_t ps;
+};
+/** All of them, of one step of @p num_csx systems. */
+struct report_anatomy {
+    const char *model;
+    int64_t num_csx, step_time_ps;
+    const struct report_stretch *path;
+    int n_path;
+    const struct report_link *link;
+    int n_links;
+    const struct report_module *module;
+    int n_modules;
+};
+/** On stdout: the ten longest modules in the manner of the Model Zoo's profiler, the critical path
+ *  by part and its longest stretches, the load of the links by kind. */
+enum wsc_err report_anatomy_print(const struct report_anatomy *a) WSC_CHECKED;
+/** `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
+enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a) WSC_CHECKED;
+
+/** A trace for chrome://tracing and Perfetto, written event by event. */
+struct report_trace;
+enum wsc_err report_trace_open(struct report_trace **out, const char *path) WSC_CHECKED;
+/** Name a row: @p group and @p row are numbers of our own choice. */
+void report_trace_row(struct report_trace *t, int group, const char *group_name, int row,
+                      const char *row_name);
+/** A bar from @p begin_ps to @p end_ps, with the bytes that it moves (0: none). */
+void report_trace_bar(struct report_trace *t, int group, int row, const char *name,
+                      int64_t begin_ps, int64_t end_ps, int64_t bytes);
+/** An arrow between bars: one end each; ends with the same @p id belong together. */
+void report_trace_arrow(struct report_trace *t, int64_t id, bool head, int group, int row,
+                        int64_t at_ps);
+/** End the file and release; the first failure of all calls. */
+enum wsc_err report_trace_close(struct report_trace **t) WSC_CHECKED;
+
 /* ---- progress -------------------------------------------------------------------------------- */
 /** On a terminal (stderr) one line that is redrawn at most ten times a second; elsewhere nothing,
  *  the log lines tell.  One at a time. */

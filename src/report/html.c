@@ -177,9 +177,10 @@ static void add_model(struct report_text *t, const struct report_view *v, int m)
     report_text_add(t, "</h3>\n<div class=\"wide\"><table>\n<thead><tr>");
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         report_text_add(t, "<th class=\"n\">%s</th>", head[i]);
-    report_text_add(t, "<th>where the step goes</th><th class=\"n\">compute</th>"
-                       "<th class=\"n\">weights</th><th class=\"n\">reduce</th>"
-                       "<th class=\"n\">boundary</th><th class=\"n\">input</th></tr></thead>\n<tbody>\n");
+    report_text_add(
+        t, "<th>where the step goes</th><th class=\"n\">compute</th>"
+           "<th class=\"n\">weights</th><th class=\"n\">reduce</th>"
+           "<th class=\"n\">boundary</th><th class=\"n\">input</th></tr></thead>\n<tbody>\n");
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         add_row(t, &v->row[i]);
     report_text_add(t, "</tbody>\n</table></div>\n<p><b>Where the loss comes from.</b> ");

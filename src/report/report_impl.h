@@ -74,6 +74,22 @@ void report_host(char *text, size_t size);
 /** `<dir>/<name>`, owned by the caller; NULL (raised) without memory. */
 char *report_path(const char *dir, const char *name) WSC_CHECKED;
 
+/* ---- one step -------------------------------------------------------------------------------- */
+/** The path by part, longest first; at most @p most. */
+int report_path_parts(const struct report_anatomy *a, struct report_module *part,
+                      int most);
+/** The longest stretches that do not compute; owned by the caller. */
+enum wsc_err report_longest_stretches(const struct report_anatomy *a, struct report_stretch **out,
+                                      int *n) WSC_CHECKED;
+/** Links between the same kinds of roles. */
+struct report_link_kind {
+    char name[64];
+    int n;
+    int64_t bytes; /**< of all */
+    int64_t least_busy_ps, most_busy_ps;
+};
+int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *kind, int most);
+
 /* ---- scaling --------------------------------------------------------------------------------- */
 /** Rows by model (in order of appearance) and node count. */
 struct report_view {
