@@ -98,6 +98,35 @@ struct report_scale_row {
     struct report_breakdown breakdown;
     double mfu, joules_per_token;
 };
+/** The rows of a sweep on one variant of the machine. */
+struct report_variant {
+    char name[64];                /**< "all", "without jitter", "1 us" */
+    double value;                 /**< of the constant that was varied, base units; 0 otherwise */
+    struct report_scale_row *row; /**< owned; n_models x n_counts, models first */
+};
+/** One uncertain constant and what it does to a curve. */
+struct report_constant {
+    const char *key, *kind;            /**< static */
+    char value[48], low[48], high[48]; /**< with units */
+    /** tokens/s with the constant at its low and at its high end, relative to the curve, by node
+     *  count; NaN where the model does not fit.  Owned. */
+    double *at_low, *at_high;
+};
+struct report_sensitivity {
+    const char *model;     /**< borrowed */
+    int64_t *num_csx;      /**< owned, n_counts */
+    double *below, *above; /**< owned, n_counts: the band, relative to the curve: 0.9, 1.1 */
+    double *tokens_per_s;  /**< owned, n_counts: the curve */
+    int n_counts;
+    struct report_constant *constant; /**< owned, largest effect at the last count first */
+    int n;
+};
+/** A whole training at one node count. */
+struct report_training {
+    const char *model; /**< borrowed */
+    int64_t params, num_csx;
+    double tokens, seconds, joules, flop, loss; /**< loss: expected, nats per token */
+};
 /** A published measurement to draw beside the curves. */
 struct report_point {
     char model[64];
@@ -113,8 +142,22 @@ struct report_scaling {
     const struct conf_cluster *cluster;
     const char *cluster_text; /**< the cluster file as read */
     const char *command;      /**< the command line, for provenance */
+    /** Each may be absent. */
+    const struct report_variant *effect; /**< the first one is the sweep itself */
+    int n_effects;
+    const struct report_variant *varied;
+    int n_varied;
+    const char *varied_key;
+    const struct report_sensitivity *sensitivity; /**< of some of the models */
+    int n_sensitivities;
+    const struct report_training *training;
+    int n_trainings;
+    const struct report_anatomy *anatomy;
+    int n_anatomies;
 };
-/** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing). */
+/** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and of what
+ *  is there: effects.csv, sweep.csv with a picture, sensitivity.csv with tornado.svg and .png,
+ *  training.csv. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** The table on stdout: one block per model, a row per node count, human units, and below it where
  *  the loss at the largest count comes from. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_MODULES = 10, MOST_STRETCHES = 12, MOST_PARTS = 16, MOST_KINDS = 16 };
+enum { MOST_MODULES = 10, MOST_GROUPS = 16, MOST_PARTS = 16, MOST_KINDS = 16 };
 
 static double percent(const struct report_anatomy *a, int64_t ps)
 {
@@ -85,48 +85,74 @@ static enum wsc_err print_parts(const struct report_anatomy *a)
     return rc;
 }
 
-static int by_length(const void *a, const void *b)
+/* "layers.12 backward, micro-batch 3" as "layers.* backward". */
+static void without_numbers(const char *text, char *out, size_t size)
 {
-    const struct report_stretch *x = a, *y = b;
-    const int64_t p = x->end_ps - x->begin_ps, q = y->end_ps - y->begin_ps;
-    if (p != q) return p < q ? 1 : -1;
-    return (x->begin_ps > y->begin_ps) - (x->begin_ps < y->begin_ps);
+    size_t n = 0;
+    for (const char *c = text; *c && *c != ',' && n + 2 < size; c++) {
+        const bool digit = strchr("0123456789", *c) != NULL;
+        if (digit && n && out[n - 1] == '*') continue;
+        out[n++] = digit ? '*' : *c;
+    }
+    out[n] = '\0';
 }
 
-enum wsc_err report_longest_stretches(const struct report_anatomy *a, struct report_stretch **out,
-                                      int *n)
+static void group_name(const struct report_stretch *s, char *name, size_t size)
 {
-    struct report_stretch *copy;
-    TRY_NEW(copy, WSC_MEM_REPORT, a->n_path);
+    char who[48], what[64];
+    without_numbers(s->who, who, sizeof who);
+    without_numbers(s->what, what, sizeof what);
+    (void)snprintf(name, size, "%s, %s, %s", s->part, who, what);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct report_group *x = a, *y = b;
+    if (x->ps != y->ps) return x->ps < y->ps ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+enum wsc_err report_path_groups(const struct report_anatomy *a, struct report_group **out, int *n)
+{
+    struct report_group *group;
+    TRY_NEW(group, WSC_MEM_REPORT, a->n_path);
     *n = 0;
-    for (int i = 0; i < a->n_path; i++) /* what computes is told by the modules */
-        if (strcmp(a->path[i].part, "compute") != 0) copy[(*n)++] = a->path[i];
-    qsort(copy, (size_t)*n, sizeof *copy, by_length);
-    if (*n > MOST_STRETCHES) *n = MOST_STRETCHES;
-    *out = copy;
+    for (int i = 0; i < a->n_path; i++) {
+        char name[sizeof group->name];
+        int k = 0;
+        group_name(&a->path[i], name, sizeof name);
+        while (k < *n && strcmp(group[k].name, name) != 0)
+            k++;
+        if (k == *n) memcpy(group[(*n)++].name, name, sizeof name);
+        group[k].ps += a->path[i].end_ps - a->path[i].begin_ps;
+        group[k].n++;
+    }
+    qsort(group, (size_t)*n, sizeof *group, by_time);
+    if (*n > MOST_GROUPS) *n = MOST_GROUPS;
+    *out = group;
     return WSC_OK;
 }
 
-static enum wsc_err print_stretches(const struct report_anatomy *a)
+static enum wsc_err print_groups(const struct report_anatomy *a)
 {
-    static const char *const head[] = {"longest beside compute", "of", "for", "time", "share"};
+    static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
+                                       "share"};
     struct report_table *table;
-    struct report_stretch *s;
+    struct report_group *g;
     int n;
-    TRY(report_longest_stretches(a, &s, &n));
-    enum wsc_err rc = report_table_new(&table, "lllrr", head);
+    TRY(report_path_groups(a, &g, &n));
+    enum wsc_err rc = report_table_new(&table, "lrrr", head);
     for (int i = 0; i < n && !rc; i++) {
         char time[32];
-        report_step_time(time, sizeof time, s[i].end_ps - s[i].begin_ps);
-        report_table_cell(table, "%s", s[i].part);
-        report_table_cell(table, "%s", s[i].who);
-        report_table_cell(table, "%s", s[i].what);
+        report_step_time(time, sizeof time, g[i].ps);
+        report_table_cell(table, "%s", g[i].name);
+        report_table_cell(table, "%d", g[i].n);
         report_table_cell(table, "%s", time);
-        report_table_cell(table, "%.4f %%", percent(a, s[i].end_ps - s[i].begin_ps));
+        report_table_cell(table, "%.4f %%", percent(a, g[i].ps));
     }
     if (!rc) rc = report_table_print(table, stdout, 2);
     report_table_free(&table);
-    wsc_free(s);
+    wsc_free(g);
     return rc;
 }
 
@@ -194,7 +220,7 @@ enum wsc_err report_anatomy_print(const struct report_anatomy *a)
     (void)printf("\n");
     TRY(print_parts(a));
     (void)printf("\n");
-    TRY(print_stretches(a));
+    TRY(print_groups(a));
     (void)printf("\n");
     return print_links(a);
 }
