@@ -59,7 +59,8 @@ enum wsc_err timeline_trace(const struct timeline *t, const char *path,
                             int64_t max_events) WSC_CHECKED;
 /** Write the step as a GOAL schedule (Hoefler, Siebert, Lumsdaine 2009; text form of LogGOPSim):
  *  a rank for each role, a `calc` for everything that takes time, 1 for 1 ps, and messages that
- *  take none (L = o = g = G = O = 0).  The step's time is the latest end of the ranks of wafers
- *  less the begin that the head of the file states. */
+ *  take none (L = o = g = G = O = 0).  The schedule ends with the step; what the step does not
+ *  wait for, such as its update, is left out.  The head of the file says when the step begins: the
+ *  end less that is its time. */
 enum wsc_err timeline_goal(const struct timeline *t, const char *path) WSC_CHECKED;
 #endif

@@ -29,7 +29,7 @@ static enum wsc_err collect(struct app_anatomy *a, const struct timeline *t)
 enum wsc_err app_anatomy_make(struct app_anatomy *a, struct timeline_job *job, const char *model,
                               const char *trace, const char *goal)
 {
-    enum { MOST_TRACE_EVENTS = 300000 };
+    enum { MOST_TRACE_EVENTS = 120000 };
     struct timeline *t = NULL;
     *a = (struct app_anatomy){.report = {.model = model, .num_csx = job->num_csx}};
     job->trace = trace != NULL;

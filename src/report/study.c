@@ -259,7 +259,7 @@ static enum wsc_err draw_tornado(const char *dir, const struct report_sensitivit
     report_text_gnuplot(&t, title);
     report_text_add(&t,
                     "\nset xlabel 'change of tokens per second, %%'\nset yrange [-0.6:%d.6]\n"
-                    "set key outside right top\nset lmargin 50\nset arrow from 0,-0.6 to 0,%d.6 "
+                    "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
                     "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
                     n - 1, n - 1);
     for (int k = 0; k < n; k++)

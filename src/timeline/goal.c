@@ -33,7 +33,7 @@ struct goal {
     int64_t *first_out;
     struct calc *calc; /* owned: of the rank being written */
     int *cpu;          /* owned: by edge */
-    bool *used;        /* owned: roots that somebody waits for */
+    bool *needed;      /* owned: events without which some wafer's step does not end */
 };
 
 static const struct event *event_of(const struct goal *g, int32_t i)
@@ -48,10 +48,26 @@ static int64_t first_edge(const struct graph *g, int32_t event)
 
 static bool crosses(const struct goal *g, int64_t k)
 {
-    return event_of(g, g->t->graph.edge[k].from)->role != event_of(g, g->to[k])->role;
+    const int32_t to = g->to[k];
+    return g->needed[to] && event_of(g, g->t->graph.edge[k].from)->role != event_of(g, to)->role;
 }
 
 /* ---- by role --------------------------------------------------------------------------------- */
+
+/* What some wafer's end waits for, however far back; the rest of the step, such as the update, is
+ * not in the schedule, so that it ends when the step does. */
+static void mark_needed(struct goal *g)
+{
+    const struct timeline *t = g->t;
+    const struct graph *graph = &t->graph;
+    for (int w = 0; w < t->cluster->net->topology->n_wafers; w++)
+        g->needed[t->wafer_now[w]] = true;
+    for (int32_t i = graph->n - 1; i >= graph->first_new; i--) {
+        const int64_t end = graph->edge_end[i - graph->first_new];
+        for (int64_t k = first_edge(graph, i); g->needed[i] && k < end; k++)
+            g->needed[graph->edge[k].from] = true;
+    }
+}
 
 /* Turn counts in first[r + 1] into starts. */
 static void add_up(int64_t *first, int n)
@@ -66,12 +82,12 @@ static enum wsc_err sort_events(struct goal *g, int n_roles)
     int64_t *next;
     TRY_NEW(next, WSC_MEM_TIMELINE, n_roles + 1);
     for (int32_t i = graph->first_new; i < graph->n; i++)
-        next[graph->event[i].role + 1]++;
+        next[graph->event[i].role + 1] += g->needed[i];
     add_up(next, n_roles);
     for (int r = 0; r <= n_roles; r++)
         g->first_of[r] = (int32_t)next[r];
     for (int32_t i = graph->first_new; i < graph->n; i++)
-        g->by_role[next[graph->event[i].role]++] = i;
+        if (g->needed[i]) g->by_role[next[graph->event[i].role]++] = i;
     wsc_free(next);
     return WSC_OK;
 }
@@ -84,11 +100,8 @@ static enum wsc_err sort_edges(struct goal *g, int n_roles)
     for (int32_t i = graph->first_new; i < graph->n; i++)
         for (int64_t k = first_edge(graph, i); k < graph->edge_end[i - graph->first_new]; k++)
             g->to[k] = i;
-    for (int64_t k = 0; k < graph->n_edges; k++) {
-        const int32_t from = graph->edge[k].from;
-        if (from < graph->first_new) g->used[from] = true;
-        if (crosses(g, k)) next[graph->event[from].role + 1]++;
-    }
+    for (int64_t k = 0; k < graph->n_edges; k++)
+        if (crosses(g, k)) next[graph->event[graph->edge[k].from].role + 1]++;
     add_up(next, n_roles);
     memcpy(g->first_out, next, ((size_t)n_roles + 1) * sizeof *next);
     for (int64_t k = 0; k < graph->n_edges; k++)
@@ -151,7 +164,7 @@ static enum wsc_err write_roots(struct goal *g, int role)
     const struct graph *graph = &g->t->graph;
     int64_t n = 0, at_ps = g->begin_ps;
     for (int32_t i = 0; i < graph->first_new; i++)
-        if (g->used[i] && graph->event[i].role == role)
+        if (g->needed[i] && graph->event[i].role == role)
             g->calc[n++] = (struct calc){i, graph->event[i].ps, 1};
     qsort(g->calc, (size_t)n, sizeof *g->calc, by_begin);
     for (int64_t i = 0; i < n; i++) {
@@ -218,7 +231,7 @@ static void find_begin(struct goal *g)
 {
     g->begin_ps = timeline_ps(&g->t->graph, g->t->step_start);
     for (int32_t i = 0; i < g->t->graph.first_new; i++)
-        if (g->used[i] && event_of(g, i)->ps < g->begin_ps) g->begin_ps = event_of(g, i)->ps;
+        if (g->needed[i] && event_of(g, i)->ps < g->begin_ps) g->begin_ps = event_of(g, i)->ps;
 }
 
 static void write_head(const struct goal *g)
@@ -231,7 +244,7 @@ static void write_head(const struct goal *g)
                   "// step %lld on %d x %s: a calc of 1 is 1 ps, messages take no time "
                   "(L = o = g = G = O = 0)\n"
                   "// ranks of MemoryX: 0 .. %d, of SwarmX: %d nodes, of wafers: %d .. %d\n"
-                  "// the step begins at %lld, its last wafer ends at %lld: %lld ps\n"
+                  "// the step begins at %lld and ends with the schedule, at %lld: it takes %lld\n"
                   "num_ranks %d\n",
                   (long long)t->step + 1, tree->n_wafers, t->cluster->hw.cluster->name,
                   tree->n_shards - 1, tree->n_nodes, stream_role_of_wafer(tree, 0),
@@ -250,7 +263,7 @@ static enum wsc_err allocate(struct goal *g, int n_roles)
     TRY_NEW(g->first_out, WSC_MEM_TIMELINE, n_roles + 1);
     TRY_NEW(g->calc, WSC_MEM_TIMELINE, most);
     TRY_NEW(g->cpu, WSC_MEM_TIMELINE, graph->n_edges);
-    TRY_NEW(g->used, WSC_MEM_TIMELINE, graph->first_new);
+    TRY_NEW(g->needed, WSC_MEM_TIMELINE, graph->n);
     return WSC_OK;
 }
 
@@ -258,6 +271,7 @@ static enum wsc_err write_all(struct goal *g, const char *path)
 {
     const int n_roles = g->t->cluster->net->topology->n_roles;
     TRY(allocate(g, n_roles));
+    mark_needed(g);
     TRY(sort_events(g, n_roles));
     TRY(sort_edges(g, n_roles));
     find_begin(g);
@@ -286,7 +300,8 @@ enum wsc_err timeline_goal(const struct timeline *t, const char *path)
     enum wsc_err rc = write_all(&g, path);
     if (g.file) (void)fclose(g.file);
     if (rc) (void)unlink(path);
-    void *const owned[] = {g.to, g.by_role, g.first_of, g.out, g.first_out, g.calc, g.cpu, g.used};
+    void *const owned[] = {g.to,        g.by_role, g.first_of, g.out,
+                           g.first_out, g.calc,    g.cpu,      g.needed};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         wsc_free(owned[i]);
     return rc;

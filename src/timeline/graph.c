@@ -88,23 +88,23 @@ int32_t timeline_event(struct graph *g, struct label label, const struct edge *i
 /* ---- forget the past ------------------------------------------------------------------------- */
 
 /* New numbers of events that stay: those after @p ps, their causes, and those in use. */
-static void mark(const struct graph *g, int64_t ps, bool roots_only, int32_t *number)
+static void mark(const struct graph *g, int64_t ps, int32_t *number)
 {
     for (int32_t i = 0; i < g->n; i++) {
         const struct event *e = &g->event[i];
-        if (roots_only || e->ps <= ps) continue;
+        if (e->ps <= ps) continue;
         number[i] = 1;
         if (e->cause >= 0) number[e->cause] = 1;
     }
 }
 
-static void move(struct graph *g, int64_t ps, bool roots_only, int32_t *number)
+static void move(struct graph *g, int64_t ps, int32_t *number)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < g->n; i++) {
         if (!number[i]) continue;
         struct event e = g->event[i];
-        const bool root = roots_only || e.ps <= ps || e.cause < 0;
+        const bool root = e.ps <= ps || e.cause < 0;
         e.cause = root ? -1 : number[e.cause];
         number[i] = n;
         g->event[n++] = e;
@@ -112,15 +112,14 @@ static void move(struct graph *g, int64_t ps, bool roots_only, int32_t *number)
     g->n = n;
 }
 
-enum wsc_err timeline_graph_cut(struct graph *g, int64_t ps, bool roots_only, int32_t **live,
-                                int64_t n_live)
+enum wsc_err timeline_graph_cut(struct graph *g, int64_t ps, int32_t **live, int64_t n_live)
 {
     int32_t *number;
     TRY_NEW(number, WSC_MEM_TIMELINE, g->n);
-    mark(g, ps, roots_only, number);
+    mark(g, ps, number);
     for (int64_t i = 0; i < n_live; i++)
         number[*live[i]] = 1;
-    move(g, ps, roots_only, number);
+    move(g, ps, number);
     for (int64_t i = 0; i < n_live; i++)
         *live[i] = number[*live[i]];
     wsc_free(number);

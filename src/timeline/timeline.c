@@ -90,7 +90,7 @@ static enum wsc_err allocate(struct timeline *t)
 }
 
 /* Keep of the past what the next step can reach. */
-static enum wsc_err forget(struct timeline *t, bool roots_only)
+static enum wsc_err forget(struct timeline *t)
 {
     const int n_shards = t->cluster->net->topology->n_shards;
     const int64_t n_ready = (int64_t)n_shards * t->cluster->model->n_stages;
@@ -110,8 +110,7 @@ static enum wsc_err forget(struct timeline *t, bool roots_only)
         live[n++] = &t->peer_free[1][m];
     }
     live[n++] = &t->step_start;
-    enum wsc_err rc =
-        timeline_graph_cut(&t->graph, timeline_ps(&t->graph, t->step_start), roots_only, live, n);
+    enum wsc_err rc = timeline_graph_cut(&t->graph, timeline_ps(&t->graph, t->step_start), live, n);
     wsc_free(live);
     return rc;
 }
@@ -130,7 +129,7 @@ static enum wsc_err walk(struct timeline *t, const struct timeline_job *job, int
         t->step = first + i;
         t->tracing = job->trace && t->step >= job->first_step;
         t->graph.keep_edges = last && job->schedule;
-        TRY(forget(t, t->graph.keep_edges));
+        TRY(forget(t));
         TRY(timeline_walk_step(t));
         compare(t, (int)i);
     }
