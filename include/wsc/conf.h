@@ -291,7 +291,7 @@ enum wsc_err conf_constant_find(const char *path, struct conf_constant *out) WSC
 /** Read a value with its unit, in base units; errors name the path. */
 enum wsc_err conf_constant_read(const struct conf_constant *constant, const char *text,
                                 double *value) WSC_CHECKED;
-/** Write @p value with its unit, readable by conf_constant_read(); 48 bytes are enough. */
+/** Write @p value with its unit, to four digits where it has many; 48 bytes are enough. */
 void conf_constant_write(const struct conf_constant *constant, double value, char *text,
                          size_t size);
 /** The value that @p cluster has. */

@@ -98,6 +98,35 @@ struct report_scale_row {
     struct report_breakdown breakdown;
     double mfu, joules_per_token;
 };
+/** The rows of a sweep on one variant of the machine. */
+struct report_variant {
+    char name[64];                /**< "all", "without jitter", "1 us" */
+    double value;                 /**< of the constant that was varied, base units; 0 otherwise */
+    struct report_scale_row *row; /**< owned; n_models x n_counts, models first */
+};
+/** One uncertain constant and what it does to a curve. */
+struct report_constant {
+    const char *key, *kind;            /**< static */
+    char value[48], low[48], high[48]; /**< with units */
+    /** tokens/s with the constant at its low and at its high end, relative to the curve, by node
+     *  count; NaN where the model does not fit.  Owned. */
+    double *at_low, *at_high;
+};
+struct report_sensitivity {
+    const char *model;     /**< borrowed */
+    int64_t *num_csx;      /**< owned, n_counts */
+    double *below, *above; /**< owned, n_counts: the band, relative to the curve: 0.9, 1.1 */
+    double *tokens_per_s;  /**< owned, n_counts: the curve */
+    int n_counts;
+    struct report_constant *constant; /**< owned, largest effect at the last count first */
+    int n;
+};
+/** A whole training at one node count. */
+struct report_training {
+    const char *model; /**< borrowed */
+    int64_t params, num_csx;
+    double tokens, seconds, joules, flop, loss; /**< loss: expected, nats per token */
+};
 /** A published measurement to draw beside the curves. */
 struct report_point {
     char model[64];
@@ -113,8 +142,22 @@ struct report_scaling {
     const struct conf_cluster *cluster;
     const char *cluster_text; /**< the cluster file as read */
     const char *command;      /**< the command line, for provenance */
+    /** Each may be absent. */
+    const struct report_variant *effect; /**< the first one is the sweep itself */
+    int n_effects;
+    const struct report_variant *varied;
+    int n_varied;
+    const char *varied_key;
+    const struct report_sensitivity *sensitivity; /**< of some of the models */
+    int n_sensitivities;
+    const struct report_training *training;
+    int n_trainings;
+    const struct report_anatomy *anatomy;
+    int n_anatomies;
 };
-/** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing). */
+/** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and of what
+ *  is there: effects.csv, sweep.csv with a picture, sensitivity.csv with tornado.svg and .png,
+ *  training.csv. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** The table on stdout: one block per model, a row per node count, human units, and below it where
  *  the loss at the largest count comes from. */
@@ -129,6 +172,58 @@ enum wsc_err report_points_read(const char *path, struct report_point **points, 
  *  and high of JSON are its uncertainty in base units. */
 enum wsc_err report_constants_print(const struct conf_cluster *cluster) WSC_CHECKED;
 enum wsc_err report_constants_print_json(const struct conf_cluster *cluster) WSC_CHECKED;
+
+/* ---- one step, taken apart ------------------------------------------------------------------- */
+
+/** A stretch of the critical path. */
+struct report_stretch {
+    const char *part; /**< what takes the time; static */
+    char who[48];     /**< whose event: "wafer 3" */
+    char what[64];    /**< about what: "layers.3 backward" */
+    int64_t begin_ps, end_ps;
+};
+/** One direction of a link in a step. */
+struct report_link {
+    char from[48], to[48];
+    int64_t rate_bytes_per_s; /**< 0: no limit */
+    int64_t bytes, busy_ps, n_messages;
+};
+/** Time of a module of the model in a step. */
+struct report_module {
+    char name[96];
+    int64_t ps;
+};
+/** All of them, of one step of @p num_csx systems. */
+struct report_anatomy {
+    const char *model;
+    int64_t num_csx, step_time_ps;
+    const struct report_stretch *path;
+    int n_path;
+    const struct report_link *link;
+    int n_links;
+    const struct report_module *module;
+    int n_modules;
+};
+/** On stdout: the ten longest modules in the manner of the Model Zoo's profiler, the critical path
+ *  by part and its longest stretches, the load of the links by kind. */
+enum wsc_err report_anatomy_print(const struct report_anatomy *a) WSC_CHECKED;
+/** `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
+enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a) WSC_CHECKED;
+
+/** A trace for chrome://tracing and Perfetto, written event by event. */
+struct report_trace;
+enum wsc_err report_trace_open(struct report_trace **out, const char *path) WSC_CHECKED;
+/** Name a row: @p group and @p row are numbers of our own choice. */
+void report_trace_row(struct report_trace *t, int group, const char *group_name, int row,
+                      const char *row_name);
+/** A bar from @p begin_ps to @p end_ps, with the bytes that it moves (0: none). */
+void report_trace_bar(struct report_trace *t, int group, int row, const char *name,
+                      int64_t begin_ps, int64_t end_ps, int64_t bytes);
+/** An arrow between bars: one end each; ends with the same @p id belong together. */
+void report_trace_arrow(struct report_trace *t, int64_t id, bool head, int group, int row,
+                        int64_t at_ps);
+/** End the file and release; the first failure of all calls. */
+enum wsc_err report_trace_close(struct report_trace **t) WSC_CHECKED;
 
 /* ---- progress -------------------------------------------------------------------------------- */
 /** On a terminal (stderr) one line that is redrawn at most ten times a second; elsewhere nothing,

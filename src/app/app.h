@@ -4,6 +4,7 @@
 #include <wsc/comm.h>
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/timeline.h>
 
 #include <getopt.h>
 #include <stdbool.h>
@@ -28,6 +29,19 @@ const char *app_command_line(void);
 void app_set_reported(void);
 /* Tell the user the error just raised, unless it has been told. */
 void app_report_error(void);
+
+/* ---- a step, taken apart --------------------------------------------------------------------- */
+
+struct app_anatomy {
+    struct report_anatomy report;
+    struct report_stretch *path; /* owned, as the next two */
+    struct report_link *link;
+    struct report_module *module;
+};
+/* Take the step of @p job apart; write a trace and a GOAL schedule where paths are given. */
+enum wsc_err app_anatomy_make(struct app_anatomy *a, struct timeline_job *job, const char *model,
+                              const char *trace, const char *goal) WSC_CHECKED;
+void app_anatomy_fini(struct app_anatomy *a);
 
 /* ---- options --------------------------------------------------------------------------------- */
 

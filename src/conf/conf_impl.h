@@ -264,7 +264,8 @@ void conf_text_string(struct conf_text *t, const char *s);
 /** A double that reads back bit by bit, as short as possible. */
 void conf_text_double(struct conf_text *t, double x);
 
-/* ---- uncertainty ------------------------------------------------------------------------------ */
+/* ---- uncertainty ------------------------------------------------------------------------------
+ */
 
 /** Fill low and high of @p s from @p text (`10 %`, `1 us..5 us`; NULL: by kind), for row @p row
  *  of the cluster table and the value that is already in @p c. */

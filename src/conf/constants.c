@@ -62,14 +62,40 @@ enum wsc_err conf_constant_read(const struct conf_constant *constant, const char
     return WSC_RAISE(WSC_CONFIG, "cluster.%s: %s", constant->path, why);
 }
 
+/* A long number in the largest unit that leaves something before the point. */
+static void write_short(enum wsc_unit unit, double value, char *text, size_t size)
+{
+    static const struct {
+        enum wsc_unit unit;
+        double factor;
+        const char *name;
+    } suffix[] = {{WSC_UNIT_TIME, 1e12, "s"},        {WSC_UNIT_TIME, 1e9, "ms"},
+                  {WSC_UNIT_TIME, 1e6, "us"},        {WSC_UNIT_TIME, 1e3, "ns"},
+                  {WSC_UNIT_BYTES, 1e12, "TB"},      {WSC_UNIT_BYTES, 1e9, "GB"},
+                  {WSC_UNIT_BYTES, 1e6, "MB"},       {WSC_UNIT_BYTES, 1e3, "kB"},
+                  {WSC_UNIT_RATE, 1e12, "TB/s"},     {WSC_UNIT_RATE, 1e9, "GB/s"},
+                  {WSC_UNIT_RATE, 1e6, "MB/s"},      {WSC_UNIT_RATE, 1e3, "kB/s"},
+                  {WSC_UNIT_FREQUENCY, 1e9, "GHz"},  {WSC_UNIT_FREQUENCY, 1e6, "MHz"},
+                  {WSC_UNIT_POWER, 1e3, "kW"},       {WSC_UNIT_FLOPS, 1e15, "PFLOP/s"},
+                  {WSC_UNIT_FLOPS, 1e12, "TFLOP/s"}, {WSC_UNIT_PARAMS_RATE, 1, "params/s"}};
+    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
+        if (suffix[i].unit == unit && value >= suffix[i].factor) {
+            (void)snprintf(text, size, "%.4g %s", value / suffix[i].factor, suffix[i].name);
+            return;
+        }
+}
+
 void conf_constant_write(const struct conf_constant *constant, double value, char *text,
                          size_t size)
 {
     const struct conf_key *key = key_of(constant);
-    if (key->type == CONF_T_QUANTITY)
+    const size_t most_digits = 4;
+    if (key->type == CONF_T_QUANTITY) {
         wsc_units_format(key->unit, llround(value), text, size);
-    else
-        (void)snprintf(text, size, key->type == CONF_T_INT ? "%.0f" : "%.6g", value);
+        if (strspn(text, "0123456789") > most_digits) write_short(key->unit, value, text, size);
+        return;
+    }
+    (void)snprintf(text, size, key->type == CONF_T_INT ? "%.0f" : "%.6g", value);
 }
 
 /* ---- get, set -------------------------------------------------------------------------------- */

@@ -47,6 +47,9 @@ void report_step_time(char *text, int size, int64_t ps);
 /** A number of parameters as model cards write it: `111 M`, `12.9 B`, `1.00 T`. */
 void report_params(char *text, int size, int64_t params);
 
+/** Seconds as a person says them: `3.9 days`, `26 h`. */
+void report_duration(char *text, size_t size, double seconds);
+
 /* ---- JSON out -------------------------------------------------------------------------------- */
 struct report_json {
     struct report_text text;
@@ -73,6 +76,48 @@ void report_date(char text[static REPORT_DATE_SIZE]);
 void report_host(char *text, size_t size);
 /** `<dir>/<name>`, owned by the caller; NULL (raised) without memory. */
 char *report_path(const char *dir, const char *name) WSC_CHECKED;
+
+/* ---- one step -------------------------------------------------------------------------------- */
+/** The path by part, longest first; at most @p most. */
+int report_path_parts(const struct report_anatomy *a, struct report_module *part, int most);
+/** Stretches of the path of one kind: "spill, wafer *, layers.* forward". */
+struct report_group {
+    char name[160];
+    int n;
+    int64_t ps;
+};
+/** The path by kind of stretch, longest first; owned by the caller. */
+enum wsc_err report_path_groups(const struct report_anatomy *a, struct report_group **out,
+                                int *n) WSC_CHECKED;
+/** Links between the same kinds of roles. */
+struct report_link_kind {
+    char name[64];
+    int n;
+    int64_t bytes; /**< of all */
+    int64_t least_busy_ps, most_busy_ps;
+};
+int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *kind, int most);
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+/** Draw @p commands (a `plot` line) as NAME.svg and NAME.png, @p height for a width of 1000. */
+void report_gnuplot_output(struct report_text *t, const char *name, const char *commands,
+                           int height);
+/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it. */
+enum wsc_err report_gnuplot(const char *dir, const char *name,
+                            struct report_text *script) WSC_CHECKED;
+
+/* ---- studies --------------------------------------------------------------------------------- */
+/** effects.csv, sweep.csv, sensitivity.csv, training.csv and their pictures, as far as there is
+ *  something to write. */
+enum wsc_err report_study_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
+/** The same as tables on stdout. */
+enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
+/** Sections of report.html, with the pictures of @p dir inside. */
+enum wsc_err report_study_html(struct report_text *t, const char *dir,
+                               const struct report_scaling *s) WSC_CHECKED;
+/** The picture `<dir>/<name>` inside a page, without the XML head that HTML does not want. */
+enum wsc_err report_html_picture(struct report_text *t, const char *dir, const char *name,
+                                 const char *caption) WSC_CHECKED;
 
 /* ---- scaling --------------------------------------------------------------------------------- */
 /** Rows by model (in order of appearance) and node count. */

@@ -243,6 +243,7 @@ enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *
     TRY_GOTO(report_mkdir(dir), cleanup);
     TRY_GOTO(report_csv_write(dir, &view), cleanup);
     TRY_GOTO(report_plot_write(dir, &view), cleanup);
+    TRY_GOTO(report_study_write(dir, s), cleanup);
     TRY_GOTO(report_html_write(dir, &view), cleanup);
 cleanup:
     report_view_fini(&view);

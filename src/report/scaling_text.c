@@ -131,6 +131,7 @@ enum wsc_err report_scaling_print(const struct report_scaling *s)
     enum wsc_err rc = WSC_OK;
     for (int m = 0; m < view.n_models && !rc; m++)
         rc = print_model(&view, m);
+    if (!rc) rc = report_study_print(s);
     if (!rc && (fflush(stdout) || ferror(stdout)))
         rc = WSC_RAISE(WSC_IO, "standard output cannot be written");
     report_view_fini(&view);
