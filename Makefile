@@ -138,7 +138,8 @@ docs: all
 install: all
 	$(Q)install -D $(BUILD)/bin/wsc $(DESTDIR)$(PREFIX)/bin/wsc
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc && cp -r configs mpi_launch $(DESTDIR)$(PREFIX)/share/wsc/
-	$(Q)install -D -m 644 benchmarks/reference/throughput.csv $(DESTDIR)$(PREFIX)/share/wsc/reference/throughput.csv
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc/reference
+	$(Q)install -m 644 benchmarks/reference/*.csv $(DESTDIR)$(PREFIX)/share/wsc/reference/
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build

@@ -184,6 +184,7 @@ struct conf_cluster {
         int64_t divide_cycles;       /**< one division or square root on one PE */
         int64_t io_rate_bytes_per_s; /**< one direction */
         int64_t stage_latency_ps;    /**< fixed start cost of a stage */
+        double kernel_factor;        /**< on the cycles of all kernels; 1: as the formulas say */
         int64_t peak_flop_per_s;     /**< dense 16-bit, for MFU only */
         int64_t system_power_w;
     } wafer;

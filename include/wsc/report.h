@@ -167,6 +167,113 @@ enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
  *  by the caller. */
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n) WSC_CHECKED;
 
+/* ---- published figures ----------------------------------------------------------------------- */
+/** What was measured; src/report/reference.c has the names and units. */
+enum report_quantity {
+    REPORT_TIME,       /**< of `samples` samples: h, s, ms */
+    REPORT_RATE,       /**< samples/s, tokens/s */
+    REPORT_SPEEDUP,    /**< of num_csx systems over one, the batch per system the same */
+    REPORT_EFFICIENCY, /**< the same over the number of systems */
+    REPORT_BOUNDARY,   /**< s of a step in which the wafers wait for its end */
+    REPORT_OTHER       /**< whatever a row of kind context tells */
+};
+enum report_reference_kind {
+    REPORT_CALIBRATION, /**< constants were fitted on it */
+    REPORT_VALIDATION,  /**< compared, not fitted */
+    REPORT_CONTEXT      /**< not compared; `reason` says why */
+};
+/** A published figure with its conditions: a row of benchmarks/reference. */
+struct report_reference {
+    char id[48];
+    enum report_quantity quantity;
+    char unit[16];
+    double value; /**< as published, in unit */
+    double samples;
+    char model[48];       /**< name of a params file */
+    int64_t num_csx;      /**< 0: not told */
+    int64_t global_batch; /**< sequences; 0: not told */
+    int64_t micro_batch;  /**< per system, or CONF_AUTO */
+    int64_t msl;          /**< tokens of a sequence */
+    char cluster[32];     /**< name of a cluster file */
+    char set[128];        /**< overrides `path=value`, separated by `;` */
+    enum report_reference_kind kind;
+    double low, high;   /**< what a prediction must lie in, in unit */
+    char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
+    char reason[192], conditions[256], source[160];
+};
+/** Read the rows of a CSV with the columns id, quantity, unit, value, samples, model, num_csx,
+ *  global_batch, micro_batch, msl, cluster, set, kind, tolerance, reason, conditions, source in any
+ *  order, and add them to *@p rows (owned by the caller, NULL at first; stays valid after an
+ *  error).  Errors (WSC_FORMAT) name file, line, column and the field. */
+enum wsc_err report_references_read(const char *path, struct report_reference **rows,
+                                    int *n) WSC_CHECKED;
+const char *report_quantity_name(enum report_quantity quantity);
+const char *report_reference_kind_name(enum report_reference_kind kind);
+/** The figure @p ref would show for a machine that trains @p samples_per_s (REPORT_TIME,
+ *  REPORT_RATE), in its unit. */
+double report_reference_of_rate(const struct report_reference *ref, double samples_per_s);
+/** The rates among @p rows as points for a plot, one for each model, number of systems and source;
+ *  owned by the caller. */
+enum wsc_err report_points_of(const struct report_reference *rows, int n_rows,
+                              struct report_point **points, int *n) WSC_CHECKED;
+
+enum { REPORT_MAX_CALIBRATED = 3 };
+/** A published figure and what the emulator makes of it. */
+struct report_prediction {
+    const struct report_reference *ref; /**< borrowed */
+    double predicted;                   /**< in the unit of ref */
+    double neutral; /**< the same with the calibrated constants at their neutral values */
+    /** Change of the prediction, relative, when a calibrated constant grows by a tenth. */
+    double sensitivity[REPORT_MAX_CALIBRATED];
+    /** The step behind it (of num_csx systems): time, where it went, share of the peak. */
+    int64_t step_time_ps;
+    double mfu, mfu_neutral;
+    int64_t micro_batch;
+    int lanes;
+    struct report_breakdown breakdown;
+    /** What breakdown.compute_ps consists of; jitter may be negative. */
+    int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
+};
+bool report_prediction_holds(const struct report_prediction *p);
+struct report_validation {
+    const struct report_prediction *row;
+    int n_rows;
+    const struct report_reference *context; /**< all rows; those of kind context are listed */
+    int n_context;
+    const struct conf_source *calibrated[REPORT_MAX_CALIBRATED]; /**< borrowed */
+    int n_calibrated;
+    const char *command; /**< for provenance */
+};
+/** The tables on stdout: predictions, what each consists of, what was not compared. */
+enum wsc_err report_validation_print(const struct report_validation *v) WSC_CHECKED;
+/** validation.csv, validation.md, validation.svg, validation.png under @p dir (made when missing).
+ */
+enum wsc_err report_validation_write(const char *dir,
+                                     const struct report_validation *v) WSC_CHECKED;
+
+/** One constant of a fit. */
+struct report_fitted {
+    char path[64];          /**< without `cluster.` */
+    char value[48];         /**< with unit */
+    char error[48];         /**< standard error with unit; "" when the points do not tell */
+    char low[48], high[48]; /**< two standard errors around the value, inside the key's range */
+};
+struct report_calibration {
+    struct report_fitted constant[REPORT_MAX_CALIBRATED];
+    double correlation[REPORT_MAX_CALIBRATED][REPORT_MAX_CALIBRATED];
+    int n_constants;
+    const struct report_reference *const *point; /**< borrowed; what was fitted */
+    const double *residual;                      /**< ln(predicted / published), parallel */
+    int n_points;
+    double sigma, threshold, objective, objective_before;
+    int n_evaluations;
+};
+enum wsc_err report_calibration_print(const struct report_calibration *c) WSC_CHECKED;
+/** A cluster file @p path that is based on @p base (as it is to be written) and holds the fitted
+ *  constants with kind calibrated. */
+enum wsc_err report_calibration_write(const char *path, const char *base,
+                                      const struct report_calibration *c) WSC_CHECKED;
+
 /* ---- machines -------------------------------------------------------------------------------- */
 /** Every constant of @p cluster with value, kind and source on stdout, as a table or as JSON; low
  *  and high of JSON are its uncertainty in base units. */

@@ -80,4 +80,51 @@ struct report_training scaling_training(const struct report_scale_row *row,
  *  Source: Dey et al. 2023, "Cerebras-GPT", arXiv 2304.03208, section 3.1: a fit to 111M .. 6.7B,
  *  documented, said to be within 0.5 % at 13B. */
 double scaling_expected_loss(double flop);
+
+/* ---- published figures ----------------------------------------------------------------------- */
+
+/** What a comparison with published figures needs; all borrowed. */
+struct scaling_comparison {
+    const struct report_reference *ref;
+    int n_refs;
+    const char *params_dir, *cluster_dir; /**< where the models and machines of the rows lie */
+    /** Stands in for the rows' machines that have the same grid of PEs; NULL: none. */
+    const struct conf_cluster *cluster;
+    const struct conf_set *sets; /**< of all models and machines */
+    int n_sets;
+    void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
+    void *progress_ctx;
+};
+/** Constants that may be fitted, at most REPORT_MAX_CALIBRATED, and what they are when they say
+ *  nothing: no latency, an infinite rate, a factor of one. */
+struct scaling_fittable {
+    const char *path; /**< without `cluster.` */
+    double neutral;   /**< base units */
+    double low, high; /**< bounds of a fit, base units */
+    double step;      /**< first step of the search, in x */
+    bool inverse;     /**< the search moves in x = 1 / value */
+};
+const struct scaling_fittable *scaling_fittables(int *n);
+
+/** Predict every row that is to be compared.  scaling_validation_fini() @p out also after an
+ *  error. */
+struct scaling_validation {
+    struct report_validation report; /**< its rows are owned */
+    struct scaling_cases *cases;     /**< owned; what the rows were computed from */
+};
+enum wsc_err scaling_validate(const struct scaling_comparison *comparison,
+                              struct scaling_validation *out) WSC_CHECKED;
+void scaling_validation_fini(struct scaling_validation *v);
+
+/** Fit the constants @p path (of scaling_fittables()) to the rows of kind calibration: least
+ * squares of ln(predicted / published), with Huber's function so that no row rules.  @p out borrows
+ * from the comparison; scaling_calibration_fini() it also after an error. */
+struct scaling_calibration {
+    struct report_calibration report;
+    const struct report_reference **point; /**< owned */
+    double *residual;                      /**< owned */
+};
+enum wsc_err scaling_calibrate(const struct scaling_comparison *comparison, const char *const *path,
+                               int n_paths, struct scaling_calibration *out) WSC_CHECKED;
+void scaling_calibration_fini(struct scaling_calibration *c);
 #endif

@@ -104,8 +104,7 @@ static enum wsc_err inspect_cluster(const char *path, bool json)
     const struct app_config config = {.cluster_path = path};
     struct conf_cluster cluster;
     enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
-    if (!rc)
-        rc = json ? report_constants_print_json(&cluster) : report_constants_print(&cluster);
+    if (!rc) rc = json ? report_constants_print_json(&cluster) : report_constants_print(&cluster);
     conf_cluster_fini(&cluster);
     return rc;
 }

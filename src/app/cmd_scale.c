@@ -196,22 +196,18 @@ static enum wsc_err load_models(struct scale_options *o)
     return WSC_OK;
 }
 
-/* Published points lie beside the program: in the source tree, or where it was installed. */
-static const char *find_points(char *path, size_t size)
+/* Published points: those of the user, or those that lie beside the program, if they do. */
+static enum wsc_err read_points(const struct scale_options *o, struct report_point **points, int *n)
 {
-    static const char *const place[] = {"../../../benchmarks/reference/throughput.csv",
-                                        "../share/wsc/reference/throughput.csv"};
-    char exe[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n <= 0) return NULL;
-    exe[n] = '\0';
-    char *slash = strrchr(exe, '/');
-    if (slash) *slash = '\0';
-    for (int i = 0; i < (int)(sizeof place / sizeof *place); i++) {
-        int length = snprintf(path, size, "%s/%s", exe, place[i]);
-        if (length > 0 && (size_t)length < size && !access(path, R_OK)) return path;
-    }
-    return NULL;
+    char dir[PATH_MAX];
+    struct report_reference *rows;
+    int n_rows;
+    if (o->points) return report_points_read(o->points, points, n);
+    if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) return WSC_OK;
+    TRY(app_read_references(dir, &rows, &n_rows));
+    enum wsc_err rc = report_points_of(rows, n_rows, points, n);
+    wsc_free(rows);
+    return rc;
 }
 
 static void show_progress(void *ctx, int done, int total, const char *what)
@@ -334,14 +330,12 @@ static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_c
                                  .cluster = cluster,
                                  .cluster_text = cluster_text,
                                  .command = app_command_line()}};
-    char path[PATH_MAX + 64];
-    const char *points_path = o->points ? o->points : find_points(path, sizeof path);
     o->sweep.model = o->model;
     o->sweep.n_models = o->n_models;
     o->sweep.num_csx = o->num_csx;
     o->sweep.cluster = cluster;
     o->sweep.progress = show_progress;
-    if (points_path) TRY(report_points_read(points_path, &s.point, &s.report.n_points));
+    TRY(read_points(o, &s.point, &s.report.n_points));
     s.report.point = s.point;
     enum wsc_err rc = report_mkdir(o->out); /* a trace may go there */
     report_progress_start("sweep", (int64_t)o->n_models * o->sweep.n_counts);

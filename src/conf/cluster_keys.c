@@ -64,6 +64,8 @@ static const struct conf_key keys[] = {
      DOC("off-wafer links, one direction")},
     {FIELD("wafer.stage_latency", wafer.stage_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
      DOC("fixed cost of starting a stage")},
+    {OPTIONAL("wafer.kernel_factor", wafer.kernel_factor, "1"), DOUBLE, RANGE(0.1, 10),
+     DOC("on the cycles of all kernels; 1 is what the formulas say")},
     {FIELD("wafer.peak", wafer.peak_flop_per_s), QUANTITY(FLOPS), RANGE(1, MAX_RATE * 9),
      DOC("dense 16-bit peak, for the utilisation that is reported")},
     {FIELD("wafer.system_power", wafer.system_power_w), QUANTITY(POWER), RANGE(0, MAX_POWER),

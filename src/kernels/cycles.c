@@ -25,6 +25,7 @@ static void set_rates(struct layout *l, const struct conf_wafer *w, enum num_for
     l->exp = (double)w->exp_cycles;
     l->divide = (double)w->divide_cycles;
     l->hop = (double)w->hop_cycles;
+    l->factor = w->kernel_factor;
     /* Luczynski et al. 2024 (HPDC), chain reduce: 2 T_R + 2 per PE, that is up the ramp, one
      * addition, down the ramp, one hop. */
     l->relay = 2 * (double)w->ramp_cycles + l->hop + 1;
@@ -288,10 +289,10 @@ struct kernels_cycles kernels_cycles_stage(const struct layout *l, const struct 
     for (int i = 0; i < stage->n_parts; i++) {
         struct kernels_cycles c = backward ? kernels_cycles_backward(l, stage->part[i], keep)
                                            : kernels_cycles_forward(l, stage->part[i]);
-        sum.products += c.products;
-        sum.attention += c.attention;
-        sum.elementwise += c.elementwise;
-        sum.recompute += c.recompute;
+        sum.products += c.products * l->factor;
+        sum.attention += c.attention * l->factor;
+        sum.elementwise += c.elementwise * l->factor;
+        sum.recompute += c.recompute * l->factor;
     }
     return sum;
 }
@@ -342,5 +343,5 @@ int64_t kernels_first_gradient_cycles(const struct hw *hw, const struct model *m
     for (int i = 0; i < s->n_parts - 1; i++)
         if (all || s->part[i] == MODEL_PART_FFN0) first += again(&l, s->part[i], plan->keep);
     struct kernels_cycles c = kernels_cycles_stage(&l, s, plan->keep, true);
-    return to_int(fmin(first, kernels_cycles_total(&c)));
+    return to_int(fmin(first * l.factor, kernels_cycles_total(&c)));
 }

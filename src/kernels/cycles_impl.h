@@ -21,6 +21,7 @@ struct layout {
     double mul;    /**< 32-bit products per cycle */
     double fast;   /**< additions, products and moves per cycle in the format of activations */
     double setup, loop, exp, divide;
+    double factor; /**< on the cycles of a stage */
     double relay; /**< cycles of one PE in a chain of receive, add, send */
     double hop;
     /* Attention: the PEs of one head and the queries one PE holds. */

@@ -71,6 +71,23 @@ void report_json_breakdown(struct report_json *j, const struct report_breakdown 
 /** Errors of all that was added; @p what names the object in the sentence. */
 enum wsc_err report_json_check(const struct report_json *j, const char *what) WSC_CHECKED;
 
+/* ---- CSV in ---------------------------------------------------------------------------------- */
+enum { REPORT_CSV_LINE = 8192, REPORT_CSV_FIELDS = 64 };
+/** A CSV file being read, line by line. */
+struct report_csv {
+    const char *path; /**< borrowed */
+    FILE *file;
+    int line, n_columns; /**< n_columns: of the head line, for the caller */
+    int n_fields;
+    char *field[REPORT_CSV_FIELDS]; /**< into text */
+    int column[REPORT_CSV_FIELDS];  /**< where each starts in its line, from 1 */
+    char text[REPORT_CSV_LINE];
+};
+enum wsc_err report_csv_open(struct report_csv **out, const char *path) WSC_CHECKED;
+/** The next line that is neither blank nor a comment, split; *@p more is false at the end. */
+enum wsc_err report_csv_next(struct report_csv *r, bool *more) WSC_CHECKED;
+void report_csv_close(struct report_csv **r);
+
 /* ---- provenance ------------------------------------------------------------------------------ */
 void report_date(char text[static REPORT_DATE_SIZE]);
 void report_host(char *text, size_t size);
@@ -105,6 +122,9 @@ void report_gnuplot_output(struct report_text *t, const char *name, const char *
 /** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it. */
 enum wsc_err report_gnuplot(const char *dir, const char *name,
                             struct report_text *script) WSC_CHECKED;
+
+/** validation.gp, and from it validation.svg and validation.png. */
+enum wsc_err report_validation_plot(const char *dir, const struct report_validation *v) WSC_CHECKED;
 
 /* ---- studies --------------------------------------------------------------------------------- */
 /** effects.csv, sweep.csv, sensitivity.csv, training.csv and their pictures, as far as there is

@@ -49,6 +49,7 @@ static inline struct conf_cluster model_case_cs2(void)
                                            .simd_faddh = 4,
                                            .vector_setup_cycles = 16,
                                            .vector_loop_cycles = 5,
+                                           .kernel_factor = 1,
                                            .hop_cycles = 1,
                                            .ramp_cycles = 2,
                                            .exp_cycles = 50,
