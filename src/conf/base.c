@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Cluster files that are based on others.  The files of a chain travel as one text: the farthest
- * base first, the file itself last, each after a line `# wsc-cluster-file BYTES PATH`, so that
- * ranks that read no files see the same constants and name the same lines. */
+ * base first, the file itself last, each after a line `# wsc-cluster-file BYTES FOLLOW PATH`
+ * (FOLLOW files come after it), so that ranks that read no files see the same constants and name
+ * the same lines. */
 #include "conf_impl.h"
 
 #include <wsc/mem.h>
@@ -93,12 +94,13 @@ static enum wsc_err join(const struct file *file, int n_files, char **text, size
 {
     size_t size = 1;
     for (int i = 0; i < n_files; i++)
-        size += file[i].n + strlen(file[i].path) + sizeof mark + 32;
+        size += file[i].n + strlen(file[i].path) + sizeof mark + 48;
     char *out = wsc_alloc(WSC_MEM_CONF, size, 1);
     if (!out) return WSC_NOMEM;
     *n = 0;
     for (int i = n_files - 1; i >= 0; i--) {
-        *n += (size_t)snprintf(out + *n, size - *n, "%s%zu %s\n", mark, file[i].n, file[i].path);
+        *n += (size_t)snprintf(out + *n, size - *n, "%s%zu %d %s\n", mark, file[i].n, i,
+                               file[i].path);
         memcpy(out + *n, file[i].bytes, file[i].n);
         *n += file[i].n;
         out[(*n)++] = '\n';
@@ -135,8 +137,9 @@ enum wsc_err conf_cluster_read(const char *path, char **text, size_t *n)
 
 /* ---- taking the text apart ------------------------------------------------------------------- */
 
-/* The next file of the text: its path goes to the memory of @p doc. */
-static bool next_part(struct conf_doc *doc, const char **at, size_t *left, struct file *part)
+/* The next file of the text, and how many follow: its path goes to the memory of @p doc. */
+static bool next_part(struct conf_doc *doc, const char **at, size_t *left, struct file *part,
+                      unsigned long *follow)
 {
     const size_t n_mark = sizeof mark - 1;
     if (*left < n_mark || memcmp(*at, mark, n_mark) != 0) return false;
@@ -145,6 +148,7 @@ static bool next_part(struct conf_doc *doc, const char **at, size_t *left, struc
     char *path = NULL;
     if (!end) return false;
     const unsigned long long n = strtoull(line, &path, 10);
+    *follow = strtoul(path, &path, 10);
     const size_t head = (size_t)(end - *at) + 1;
     if (*path != ' ' || n >= *left || head + n + 1 > *left) return false;
     *part = (struct file){.path = conf_doc_text(doc, path + 1, (size_t)(end - path) - 1),
@@ -195,13 +199,15 @@ static bool parse_chain(struct conf_doc *doc, struct conf_diag *d, const struct 
 bool conf_cluster_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes)
 {
     struct file part[CONF_MAX_FILES];
+    unsigned long follow = 0;
     int n = 0;
-    while (n < CONF_MAX_FILES && next_part(doc, &bytes, &n_bytes, &part[n]))
+    while (n < CONF_MAX_FILES && next_part(doc, &bytes, &n_bytes, &part[n], &follow))
         n++;
-    if (n && n_bytes)
+    const bool torn = n_bytes || follow;
+    if (n && torn)
         conf_diag_error(d, (struct conf_pos){0}, NULL,
                         "the text of the files it is based on is torn");
-    if (n) return !n_bytes && parse_chain(doc, d, part, n);
+    if (n) return !torn && parse_chain(doc, d, part, n);
     if (!conf_doc_parse(doc, d, bytes, n_bytes, CONF_DUPLICATE_IS_ERROR)) return false;
     const struct conf_node *base = conf_node_find(doc->root, "base");
     if (!base) return true;

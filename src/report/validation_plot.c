@@ -65,7 +65,7 @@ enum wsc_err report_validation_plot(const char *dir, const struct report_validat
 {
     struct report_text t = {0};
     report_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
-                        "set ylabel 'predicted / published speed'\nset yrange [0.5:2.3]\n");
+                        "set ylabel 'predicted / published speed'\nset yrange [0.5:2.6]\n");
     add_data(&t, v, REPORT_CALIBRATION);
     add_data(&t, v, REPORT_VALIDATION);
     const int n = add_ticks(&t, v);
