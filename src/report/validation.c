@@ -47,7 +47,7 @@ static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
 static double error_of(const struct report_reference *ref, double predicted)
 {
     const bool bound = ref->quantity == REPORT_BOUNDARY; /* published as an upper bound */
-    return ref->value > 0 && !bound ? predicted / ref->value - 1 : NAN;
+    return ref->value > 0 && !bound ? (predicted - ref->value) / ref->value : NAN;
 }
 
 /* The last part of a path: "stage_latency". */
