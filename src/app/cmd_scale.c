@@ -16,6 +16,7 @@ struct scale_options {
     struct app_config config;
     const char *params_list, *out, *points;
     int64_t num_csx[APP_MAX_LIST];
+    bool counts_given;
     struct scaling_sweep sweep;
     bool help, effects, sensitivity, anatomy;
     const char *sweep_text, *tokens_text, *trace, *goal;
@@ -32,7 +33,7 @@ static const char help[] =
     "usage: wsc scale --params FILE[,FILE...] --out DIR [options]\n\n"
     "  --params FILES      params of one or more models\n"
     "  --out DIR           scaling.csv, scaling.svg, scaling.png, report.html\n"
-    "  --num_csx LIST      node counts (1,2,4,8,16,32,64)\n"
+    "  --num_csx LIST      node counts (1,2,4,8,16,32,64, as far as the cluster has them)\n"
     "  --scaling MODE      weak: the batch per system stays (default);\n"
     "                      strong: the global batch stays\n"
     "  --batch_per_csx B   weak scaling: sequences per system (batch_size / num_csx of the file)\n"
@@ -140,6 +141,7 @@ static enum wsc_err take_option(struct scale_options *o, int option, const char 
         o->out = value;
         return WSC_OK;
     case OPT_NUM_CSX:
+        o->counts_given = true;
         return app_parse_int_list("--num_csx", value, 1, MAX_CSX, o->num_csx, &o->sweep.n_counts);
     case OPT_SCALING:
         o->sweep.strong = !strcmp(value, "strong");
@@ -323,6 +325,16 @@ static void tell_files(const struct scale_options *o)
     if (o->goal) (void)printf("      %s\n", o->goal);
 }
 
+/* Of the default node counts those that the installation has. */
+static void cut_counts(struct scale_options *o, const struct conf_cluster *cluster)
+{
+    int n = 0;
+    if (o->counts_given || !cluster->systems) return;
+    while (n < o->sweep.n_counts && o->num_csx[n] <= cluster->systems)
+        n++;
+    o->sweep.n_counts = n;
+}
+
 static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_cluster *cluster,
                                     const char *cluster_text)
 {
@@ -330,6 +342,7 @@ static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_c
                                  .cluster = cluster,
                                  .cluster_text = cluster_text,
                                  .command = app_command_line()}};
+    cut_counts(o, cluster);
     o->sweep.model = o->model;
     o->sweep.n_models = o->n_models;
     o->sweep.num_csx = o->num_csx;
