@@ -257,11 +257,12 @@ static enum wsc_err draw_tornado(const char *dir, const struct report_sensitivit
                    "%.60s on %lld systems: throughput at the ends of each constant's range",
                    s->model, (long long)s->num_csx[last]);
     report_text_gnuplot(&t, title);
-    report_text_add(&t,
-                    "\nset xlabel 'change of tokens per second, %%'\nset yrange [-0.6:%d.6]\n"
-                    "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
-                    "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
-                    n - 1, n - 1);
+    report_text_add(
+        &t,
+        "\nset xlabel 'change of tokens per second, %%'\nset yrange [-0.6:%d.6]\n"
+        "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
+        "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
+        n - 1, n - 1);
     for (int k = 0; k < n; k++)
         report_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
                         s->constant[k].low, s->constant[k].high, n - 1 - k);
