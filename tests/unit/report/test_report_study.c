@@ -61,15 +61,18 @@ static struct report_scaling study_case(void)
     return s;
 }
 
+static void write_study(char dir[256])
+{
+    const struct report_scaling s = study_case();
+    (void)snprintf(dir, 256, "%s", case_path("study"));
+    T_OK(report_scaling_write(dir, &s));
+}
+
 static const char *study_file(const char *name)
 {
     static char dir[256];
     char file[512];
-    if (!dir[0]) {
-        const struct report_scaling s = study_case();
-        (void)snprintf(dir, sizeof dir, "%s", case_path("study"));
-        T_OK(report_scaling_write(dir, &s));
-    }
+    if (!dir[0]) write_study(dir);
     (void)snprintf(file, sizeof file, "%s/%s", dir, name);
     return case_read(file);
 }
