@@ -303,7 +303,7 @@ struct report_module {
 /** All of them, of one step of @p num_csx systems. */
 struct report_anatomy {
     const char *model;
-    int64_t num_csx, step_time_ps;
+    int64_t num_csx, step_time_ps, n_events;
     const struct report_stretch *path;
     int n_path;
     const struct report_link *link;

@@ -20,6 +20,7 @@ static enum wsc_err collect(struct app_anatomy *a, const struct timeline *t)
     TRY(timeline_links(t, &a->link, &r->n_links));
     TRY(timeline_profile(t, &a->module, &r->n_modules));
     timeline_step(t, &r->step_time_ps, &parts);
+    r->n_events = timeline_n_events(t);
     r->path = a->path;
     r->link = a->link;
     r->module = a->module;

@@ -104,6 +104,7 @@ int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, in
     if (!lost) return rate_bytes_per_s;
     WSC_CHECK(lost > 0 && lost < planes, "%lld of %lld planes lost", (long long)lost,
               (long long)planes);
-    const int64_t rate = rate_bytes_per_s / planes * (planes - lost);
+    __extension__ typedef __int128 wide;
+    const int64_t rate = (int64_t)((wide)rate_bytes_per_s * (planes - lost) / planes);
     return rate > 0 ? rate : 1;
 }

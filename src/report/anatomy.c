@@ -92,7 +92,9 @@ static void without_numbers(const char *text, char *out, size_t size)
     for (const char *c = text; *c && *c != ',' && n + 2 < size; c++) {
         const bool digit = strchr("0123456789", *c) != NULL;
         if (digit && n && out[n - 1] == '*') continue;
-        out[n++] = digit ? '*' : *c;
+        out[n] = *c;
+        if (digit) out[n] = '*';
+        n++;
     }
     out[n] = '\0';
 }
@@ -138,8 +140,8 @@ static enum wsc_err print_groups(const struct report_anatomy *a)
     static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
                                        "share"};
     struct report_table *table;
-    struct report_group *g;
-    int n;
+    struct report_group *g = NULL;
+    int n = 0;
     TRY(report_path_groups(a, &g, &n));
     enum wsc_err rc = report_table_new(&table, "lrrr", head);
     for (int i = 0; i < n && !rc; i++) {
@@ -212,10 +214,11 @@ static enum wsc_err print_links(const struct report_anatomy *a)
 
 enum wsc_err report_anatomy_print(const struct report_anatomy *a)
 {
-    char time[32];
+    char time[32], events[32];
     report_step_time(time, sizeof time, a->step_time_ps);
-    (void)printf("\n%s: a step of %s on %lld system%s\n", a->model, time, (long long)a->num_csx,
-                 a->num_csx == 1 ? "" : "s");
+    report_si(events, sizeof events, (double)a->n_events);
+    (void)printf("\n%s: a step of %s on %lld system%s, %s events\n", a->model, time,
+                 (long long)a->num_csx, a->num_csx == 1 ? "" : "s", events);
     TRY(print_modules(a));
     (void)printf("\n");
     TRY(print_parts(a));

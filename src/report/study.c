@@ -66,39 +66,50 @@ static int end_of_model(const struct report_scaling *s, int first)
     return end;
 }
 
-/* One table per model: a row per variant, a column per node count; @p share: against variant 0. */
-static enum wsc_err print_variants(const struct report_scaling *s, const struct report_variant *v,
-                                   int n, const char *what, bool share)
+/* A model's rates in one variant, and how they differ from the first one. */
+static void add_variant_row(struct report_table *table, const struct report_variant *v, int k,
+                            int first, int columns)
 {
-    for (int first = 0; first < s->n_rows; first = end_of_model(s, first)) {
-        const int end = end_of_model(s, first), n_counts = end - first;
-        const int columns = n_counts < MOST_COLUMNS ? n_counts : MOST_COLUMNS;
-        char align[MOST_COLUMNS + 2] = "l", text[MOST_COLUMNS][32];
-        const char *head[MOST_COLUMNS + 1] = {what};
-        struct report_table *table;
-        for (int i = 0; i < columns; i++) {
-            (void)snprintf(text[i], sizeof text[i], "%lld", (long long)s->row[first + i].num_csx);
-            head[i + 1] = text[i];
-            align[i + 1] = 'r';
-        }
-        (void)printf("\n%s, tokens/s on so many systems\n", s->row[first].model);
-        TRY(report_table_new(&table, align, head));
-        for (int k = 0; k < n; k++) {
-            report_table_cell(table, "%s", v[k].name);
-            for (int i = first; i < first + columns; i++) {
-                char rate[32];
-                report_si(rate, sizeof rate, rate_of(&v[k], i));
-                if (share && k)
-                    report_table_cell(table, "%s %+.2f %%", rate,
-                                      100 * (rate_of(&v[k], i) / rate_of(&v[0], i) - 1));
-                else
-                    report_table_cell(table, "%s", rate);
-            }
-        }
-        enum wsc_err rc = report_table_print(table, stdout, 2);
-        report_table_free(&table);
-        TRY(rc);
+    report_table_cell(table, "%s", v[k].name);
+    for (int i = first; i < first + columns; i++) {
+        char rate[32];
+        report_si(rate, sizeof rate, rate_of(&v[k], i));
+        if (k)
+            report_table_cell(table, "%s %+.2f %%", rate,
+                              100 * (rate_of(&v[k], i) / rate_of(&v[0], i) - 1));
+        else
+            report_table_cell(table, "%s", rate);
     }
+}
+
+/* The model of row @p first: a row per variant, a column per node count. */
+static enum wsc_err print_model(const struct report_scaling *s, const struct report_variant *v,
+                                int n, const char *what, int first)
+{
+    const int n_counts = end_of_model(s, first) - first;
+    const int columns = n_counts < MOST_COLUMNS ? n_counts : MOST_COLUMNS;
+    char align[MOST_COLUMNS + 2] = "l", text[MOST_COLUMNS][32];
+    const char *head[MOST_COLUMNS + 1] = {what};
+    struct report_table *table;
+    for (int i = 0; i < columns; i++) {
+        (void)snprintf(text[i], sizeof text[i], "%lld", (long long)s->row[first + i].num_csx);
+        head[i + 1] = text[i];
+        align[i + 1] = 'r';
+    }
+    (void)printf("\n%s, tokens/s on so many systems\n", s->row[first].model);
+    TRY(report_table_new(&table, align, head));
+    for (int k = 0; k < n; k++)
+        add_variant_row(table, v, k, first, columns);
+    enum wsc_err rc = report_table_print(table, stdout, 2);
+    report_table_free(&table);
+    return rc;
+}
+
+static enum wsc_err print_variants(const struct report_scaling *s, const struct report_variant *v,
+                                   int n, const char *what)
+{
+    for (int first = 0; first < s->n_rows; first = end_of_model(s, first))
+        TRY(print_model(s, v, n, what, first));
     return WSC_OK;
 }
 
@@ -257,11 +268,12 @@ static enum wsc_err draw_tornado(const char *dir, const struct report_sensitivit
                    "%.60s on %lld systems: throughput at the ends of each constant's range",
                    s->model, (long long)s->num_csx[last]);
     report_text_gnuplot(&t, title);
-    report_text_add(&t,
-                    "\nset xlabel 'change of tokens per second, %%'\nset yrange [-0.6:%d.6]\n"
-                    "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
-                    "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
-                    n - 1, n - 1);
+    report_text_add(
+        &t,
+        "\nset xlabel 'change of tokens per second, %%'\nset yrange [-0.6:%d.6]\n"
+        "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
+        "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
+        n - 1, n - 1);
     for (int k = 0; k < n; k++)
         report_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
                         s->constant[k].low, s->constant[k].high, n - 1 - k);
@@ -366,8 +378,8 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
 
 enum wsc_err report_study_print(const struct report_scaling *s)
 {
-    if (s->n_effects) TRY(print_variants(s, s->effect, s->n_effects, "mechanisms", true));
-    if (s->n_varied) TRY(print_variants(s, s->varied, s->n_varied, s->varied_key, true));
+    if (s->n_effects) TRY(print_variants(s, s->effect, s->n_effects, "mechanisms"));
+    if (s->n_varied) TRY(print_variants(s, s->varied, s->n_varied, s->varied_key));
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));

@@ -177,8 +177,8 @@ static void add_modules(struct report_text *t, const struct report_anatomy *a,
 
 static enum wsc_err add_groups(struct report_text *t, const struct report_anatomy *a)
 {
-    struct report_group *g;
-    int n;
+    struct report_group *g = NULL;
+    int n = 0;
     TRY(report_path_groups(a, &g, &n));
     open_table(t, "stretches of the path, by what they are|number>|time, ms>|share>");
     for (int i = 0; i < n; i++) {

@@ -69,6 +69,7 @@ static enum wsc_err check_faults(const struct stream_topology *t,
                                  const struct conf_cluster *cluster)
 {
     const struct conf_what_if *w = &cluster->what_if;
+    WSC_CHECK(t, "no topology");
     const struct {
         const char *key, *what;
         bool present;

@@ -60,12 +60,14 @@ static void mark_needed(struct goal *g)
 {
     const struct timeline *t = g->t;
     const struct graph *graph = &t->graph;
+    bool *needed = g->needed;
+    WSC_CHECK(needed, "nothing is marked");
     for (int w = 0; w < t->cluster->net->topology->n_wafers; w++)
-        g->needed[t->wafer_now[w]] = true;
+        needed[t->wafer_now[w]] = true;
     for (int32_t i = graph->n - 1; i >= graph->first_new; i--) {
         const int64_t end = graph->edge_end[i - graph->first_new];
-        for (int64_t k = first_edge(graph, i); g->needed[i] && k < end; k++)
-            g->needed[graph->edge[k].from] = true;
+        for (int64_t k = first_edge(graph, i); needed[i] && k < end; k++)
+            needed[graph->edge[k].from] = true;
     }
 }
 
@@ -200,7 +202,9 @@ static void write_event(struct goal *g, int32_t event)
     (void)fprintf(g->file, "e%d: calc 0\n", event);
     for (int64_t k = first; k < end; k++) {
         const struct edge *e = &graph->edge[k];
-        const char kind = e->delay_ps ? 'c' : crosses(g, k) ? 'r' : 'e';
+        char kind = 'e';
+        if (crosses(g, k)) kind = 'r';
+        if (e->delay_ps) kind = 'c';
         (void)fprintf(g->file, "e%d requires %c%lld\n", event, kind,
                       kind == 'e' ? (long long)e->from : (long long)k);
     }

@@ -16,7 +16,13 @@ static const char *const part_name[] = {
     [MODEL_PART_FFN0] = "model.transformer_decoder.layers.*.ffn.0",
     [MODEL_PART_FFN1] = "model.transformer_decoder.layers.*.ffn.1",
     [MODEL_PART_HEAD] = "model.lm_head"};
-enum { N_PARTS = sizeof part_name / sizeof *part_name, N_ROWS = 2 * N_PARTS + 6 };
+enum { N_PARTS = sizeof part_name / sizeof *part_name, MOST_ROWS = 2 * N_PARTS + 5 };
+
+/* Where the time went: parts of the model forward and backward, and what starts a stage. */
+struct shares {
+    int64_t part[N_PARTS][2];
+    int64_t latency;
+};
 
 /* Cycles of one part of a stage, from a model whose stages are parts. */
 static int64_t part_cycles(const struct timeline *t, const struct model *by_part,
@@ -33,7 +39,7 @@ static int64_t part_cycles(const struct timeline *t, const struct model *by_part
 
 /* Deal a stage's compute out over its parts by their cycles; rounding goes to the last one. */
 static void add_stage(const struct timeline *t, const struct model *by_part,
-                      const struct wafer_task *task, int64_t row[N_ROWS])
+                      const struct wafer_task *task, struct shares *s)
 {
     const struct run_cluster *c = t->cluster;
     const struct model_stage *stage = &c->model->stage[task->stage];
@@ -48,13 +54,13 @@ static void add_stage(const struct timeline *t, const struct model *by_part,
         int64_t ps = (int64_t)((double)cost.compute_ps * (all > 0 ? cycles[i] / all : 0));
         if (i == stage->n_parts - 1 || ps > left) ps = left;
         left -= ps;
-        row[2 * (int)stage->part[i] + task->backward] += ps;
+        s->part[stage->part[i]][task->backward] += ps;
     }
-    row[2 * N_PARTS] += cost.latency_ps;
+    s->latency += cost.latency_ps;
 }
 
 /* What the slowest wafer computed. */
-static void add_stages(const struct timeline *t, const struct model *by_part, int64_t row[N_ROWS])
+static void add_stages(const struct timeline *t, const struct model *by_part, struct shares *s)
 {
     const int n = model_n_transfers(t->cluster->model, true);
     for (int32_t i = 0; i < t->window->n_transfers; i++) {
@@ -67,7 +73,7 @@ static void add_stages(const struct timeline *t, const struct model *by_part, in
                                         .stage = what.stage,
                                         .backward = what.backward,
                                         .n_samples = stream_samples(&t->batch, first, end)};
-        add_stage(t, by_part, &task, row);
+        add_stage(t, by_part, &task, s);
     }
 }
 
@@ -78,7 +84,7 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static int name_rows(const struct timeline *t, const int64_t row[N_ROWS], struct report_module *out)
+static int name_rows(const struct timeline *t, const struct shares *s, struct report_module *out)
 {
     struct report_breakdown b;
     int64_t step_ps;
@@ -87,17 +93,19 @@ static int name_rows(const struct timeline *t, const int64_t row[N_ROWS], struct
     const struct {
         const char *name;
         int64_t ps;
-    } other[] = {{"(stage latency)", row[2 * N_PARTS]},
+    } other[] = {{"(stage latency)", s->latency},
                  {"(waiting for weights)", b.weights_wait_ps},
                  {"(waiting for the reduction)", b.reduce_wait_ps},
                  {"(step boundary)", b.boundary_ps},
                  {"(waiting for input)", b.input_wait_ps}};
-    for (int i = 0; i < 2 * N_PARTS; i++)
-        if (row[i]) {
-            (void)snprintf(out[n].name, sizeof out[n].name, "%s.%s", part_name[i / 2],
-                           i % 2 ? "bwd" : "fwd");
-            out[n++].ps = row[i];
-        }
+    for (int i = 0; i < 2 * N_PARTS; i++) {
+        const bool backward = i % 2;
+        const int64_t ps = s->part[i / 2][backward];
+        if (!ps) continue;
+        (void)snprintf(out[n].name, sizeof out[n].name, "%s.%s", part_name[i / 2],
+                       backward ? "bwd" : "fwd");
+        out[n++].ps = ps;
+    }
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (other[i].ps) {
             (void)snprintf(out[n].name, sizeof out[n].name, "%s", other[i].name);
@@ -109,9 +117,9 @@ static int name_rows(const struct timeline *t, const int64_t row[N_ROWS], struct
 
 enum wsc_err timeline_profile(const struct timeline *t, struct report_module **rows, int *n)
 {
-    int64_t row[N_ROWS] = {0};
-    TRY_NEW(*rows, WSC_MEM_TIMELINE, N_ROWS);
-    add_stages(t, t->by_part, row);
-    *n = name_rows(t, row, *rows);
+    struct shares s = {0};
+    TRY_NEW(*rows, WSC_MEM_TIMELINE, MOST_ROWS);
+    add_stages(t, t->by_part, &s);
+    *n = name_rows(t, &s, *rows);
     return WSC_OK;
 }

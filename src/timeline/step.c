@@ -7,6 +7,8 @@
 
 #include <wsc/check.h>
 
+#include <stddef.h>
+
 static const struct conf_cluster *machine(const struct timeline *t)
 {
     return t->cluster->hw.cluster;
@@ -395,8 +397,8 @@ static void update_shard(struct timeline *t, int m, int32_t norm_known)
 {
     const struct run_cluster *c = t->cluster;
     const int n = c->model->n_stages;
-    const int32_t *arrived = &t->arrived[m * n];
-    int32_t *ready = &t->ready[m * n];
+    const int32_t *arrived = &t->arrived[(ptrdiff_t)m * n];
+    int32_t *ready = &t->ready[(ptrdiff_t)m * n];
     const struct label label = {m, -1};
     for (int i = 0; i < n; i++) {
         const int stage = t->clip ? i : n - 1 - i;
@@ -415,8 +417,8 @@ static void update_shard(struct timeline *t, int m, int32_t norm_known)
 static void update_at_once(struct timeline *t, int m)
 {
     const int n = t->cluster->model->n_stages;
-    const int32_t *arrived = &t->arrived[m * n];
-    int32_t *ready = &t->ready[m * n];
+    const int32_t *arrived = &t->arrived[(ptrdiff_t)m * n];
+    int32_t *ready = &t->ready[(ptrdiff_t)m * n];
     for (int s = 0; s < n; s++)
         ready[s] = arrived[s];
     if (t->cluster->model->tied)
@@ -427,9 +429,9 @@ static void update_at_once(struct timeline *t, int m)
 static void update(struct timeline *t)
 {
     const int n_shards = tree(t)->n_shards, n = t->cluster->model->n_stages;
-    int32_t reduced[CONF_MAX_SHARDS], known[CONF_MAX_SHARDS];
+    int32_t reduced[CONF_MAX_SHARDS] = {0}, known[CONF_MAX_SHARDS] = {0};
     for (int m = 0; m < n_shards; m++)
-        reduced[m] = latest(t, (struct label){m, -1}, &t->arrived[m * n], n);
+        reduced[m] = latest(t, (struct label){m, -1}, &t->arrived[(ptrdiff_t)m * n], n);
     share_norm(t, reduced, known);
     for (int m = 0; m < n_shards; m++) {
         if (machine(t)->effects.boundary)

@@ -96,7 +96,7 @@ static enum wsc_err forget(struct timeline *t)
     const int64_t n_ready = (int64_t)n_shards * t->cluster->model->n_stages;
     int32_t **live;
     int64_t n = 0;
-    TRY_NEW(live, WSC_MEM_TIMELINE, 2 * t->n_joints + n_ready + 3 * (int64_t)n_shards + 1);
+    TRY_NEW(live, WSC_MEM_TIMELINE, 2 * (int64_t)t->n_joints + n_ready + 3 * (int64_t)n_shards + 1);
     for (int i = 0; i < t->n_joints; i++) {
         live[n++] = &t->joint[i].down_free;
         live[n++] = &t->joint[i].up_free;

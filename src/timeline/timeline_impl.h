@@ -53,8 +53,8 @@ struct label {
 };
 /* Add the event that waits for all of @p in; returns its number. */
 int32_t timeline_event(struct graph *g, struct label label, const struct edge *in, int n);
-/* Keep of the graph what lies after @p ps and what it waited for longest; @p live are the numbers in
- * use, rewritten. */
+/* Keep of the graph what lies after @p ps and what it waited for longest; @p live are the numbers
+ * in use, rewritten. */
 enum wsc_err timeline_graph_cut(struct graph *g, int64_t ps, int32_t **live,
                                 int64_t n_live) WSC_CHECKED;
 void timeline_graph_fini(struct graph *g);

@@ -14,10 +14,10 @@ int64_t random_case_int(uint64_t i, uint64_t k, int64_t low, int64_t high)
 }
 
 /* Evenly on a logarithmic scale. */
-static int64_t scale_between(uint64_t i, uint64_t k, double low, double high)
+static long long scale_between(uint64_t i, uint64_t k, double low, double high)
 {
     const double u = wsc_rng_uniform(2409, wsc_rng_stream(WSC_RNG_TEST, i), k);
-    return llround(low * pow(high / low, u));
+    return (long long)llround(low * pow(high / low, u));
 }
 
 void random_case_add(struct random_case *c, const char *format, ...)
@@ -33,18 +33,18 @@ static void draw_model(struct random_case *c, uint64_t i)
 {
     const int64_t heads = 1LL << random_case_int(i, 1, 0, 3);
     const int64_t width = heads * 8 * random_case_int(i, 2, 1, 24);
+    const int64_t filter = width * random_case_int(i, 3, 1, 4);
+    const int64_t length = 16 * random_case_int(i, 5, 1, 20);
+    const int64_t batch = c->num_csx * random_case_int(i, 8, 1, 9) + random_case_int(i, 9, 2, 5);
     random_case_add(c, "model.num_heads=%lld", (long long)heads);
     random_case_add(c, "model.hidden_size=%lld", (long long)width);
-    random_case_add(c, "model.filter_size=%lld", (long long)(width * random_case_int(i, 3, 1, 4)));
+    random_case_add(c, "model.filter_size=%lld", (long long)filter);
     random_case_add(c, "model.num_hidden_layers=%lld", (long long)random_case_int(i, 4, 1, 6));
-    random_case_add(c, "model.max_position_embeddings=%lld",
-                    (long long)(16 * random_case_int(i, 5, 1, 20)));
+    random_case_add(c, "model.max_position_embeddings=%lld", (long long)length);
     random_case_add(c, "model.share_embedding_weights=%s",
                     random_case_int(i, 6, 0, 1) ? "true" : "false");
     random_case_add(c, "optimizer.max_gradient_norm=%lld", (long long)random_case_int(i, 7, 0, 1));
-    random_case_add(
-        c, "train_input.batch_size=%lld",
-        (long long)(c->num_csx * random_case_int(i, 8, 1, 9) + random_case_int(i, 9, 2, 5)));
+    random_case_add(c, "train_input.batch_size=%lld", (long long)batch);
     random_case_add(c, "train_input.micro_batch_size=%lld",
                     (long long)random_case_int(i, 10, 1, 6));
     random_case_add(c, "reduction_leaf=%lld", (long long)random_case_int(i, 11, 1, 3));
@@ -59,21 +59,17 @@ static void draw_cluster(struct random_case *c, uint64_t i)
     random_case_add(c, "cluster.swarmx.fanout=%lld", (long long)random_case_int(i, 21, 2, 7));
     random_case_add(c, "cluster.stream.granularity=%s",
                     random_case_int(i, 22, 0, 1) ? "block" : "matrix");
-    random_case_add(c, "cluster.stream.prefetch_window=%lld B",
-                    (long long)scale_between(i, 23, 1e3, 1e9));
-    random_case_add(c, "cluster.memoryx.link_rate=%lld B/s",
-                    (long long)scale_between(i, 24, 1e7, 1e12));
-    random_case_add(c, "cluster.swarmx.link_rate=%lld B/s",
-                    (long long)scale_between(i, 25, 1e8, 1e13));
-    random_case_add(c, "cluster.wafer.io_rate=%lld B/s",
-                    (long long)scale_between(i, 26, 1e8, 1e13));
+    random_case_add(c, "cluster.stream.prefetch_window=%lld B", scale_between(i, 23, 1e3, 1e9));
+    random_case_add(c, "cluster.memoryx.link_rate=%lld B/s", scale_between(i, 24, 1e7, 1e12));
+    random_case_add(c, "cluster.swarmx.link_rate=%lld B/s", scale_between(i, 25, 1e8, 1e13));
+    random_case_add(c, "cluster.wafer.io_rate=%lld B/s", scale_between(i, 26, 1e8, 1e13));
     random_case_add(c, "cluster.memoryx.update_rate=%lld params/s",
-                    (long long)scale_between(i, 27, 1e7, 1e11));
-    random_case_add(c, "cluster.input.rate=%lld B/s", (long long)scale_between(i, 28, 1e6, 1e11));
+                    scale_between(i, 27, 1e7, 1e11));
+    random_case_add(c, "cluster.input.rate=%lld B/s", scale_between(i, 28, 1e6, 1e11));
     for (uint64_t k = 0; k < sizeof latency / sizeof *latency; k++)
-        random_case_add(
-            c, "cluster.%s=%lld ps", latency[k],
-            random_case_int(i, 40 + k, 0, 3) ? (long long)scale_between(i, 50 + k, 1e3, 1e9) : 0LL);
+        random_case_add(c, "cluster.%s=%lld ps", latency[k],
+                        random_case_int(i, 40 + k, 0, 3) ? scale_between(i, 50 + k, 1e3, 1e9)
+                                                         : 0LL);
 }
 
 static void draw_faults(struct random_case *c, uint64_t i)

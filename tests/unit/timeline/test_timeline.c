@@ -135,15 +135,23 @@ TEST(goal, the_simulator_runs_a_schedule_by_hand)
     T_EQ(goal_run(path, &r), WSC_FORMAT); /* nobody receives */
 }
 
+static void check_schedule(const struct timeline *t, const char *path)
+{
+    struct goal_result r;
+    struct report_breakdown parts;
+    int64_t step_ps;
+    T_OK(goal_run(path, &r));
+    timeline_step(t, &step_ps, &parts);
+    T_EQ(r.makespan - r.begin, step_ps);
+    T_EQ(r.n_delayed, 0); /* no cpu of the schedule makes anything wait */
+}
+
 /* False when the schedule needs more cpus than a rank of LogGOPSim has. */
 static bool check_goal(uint64_t i)
 {
     struct random_case c;
     struct small_config config;
     struct timeline *t = NULL;
-    struct goal_result r;
-    struct report_breakdown parts;
-    int64_t step_ps;
     char path[160];
     (void)snprintf(path, sizeof path, "%s/random.goal", test_tmpdir());
     random_case_draw(&c, i, i % 2);
@@ -154,12 +162,7 @@ static bool check_goal(uint64_t i)
     T_OK(timeline_create(&t, &job));
     enum wsc_err rc = timeline_goal(t, path);
     CU_ASSERT(rc == WSC_OK || rc == WSC_CAPACITY);
-    if (!rc) {
-        T_OK(goal_run(path, &r));
-        timeline_step(t, &step_ps, &parts);
-        T_EQ(r.makespan - r.begin, step_ps);
-        T_EQ(r.n_delayed, 0); /* no cpu of the schedule makes anything wait */
-    }
+    if (!rc) check_schedule(t, path);
     check_path(t);
     timeline_destroy(&t);
     small_config_fini(&config);
