@@ -198,6 +198,19 @@ static enum wsc_err load_models(struct scale_options *o)
     return WSC_OK;
 }
 
+/* Leave out points of models that are not swept. */
+static void keep_swept(const struct scale_options *o, struct report_point *point, int *n)
+{
+    int kept = 0;
+    for (int i = 0; i < *n; i++) {
+        int m = 0;
+        while (m < o->n_models && strcmp(o->name[m], point[i].model) != 0)
+            m++;
+        if (m < o->n_models) point[kept++] = point[i];
+    }
+    *n = kept;
+}
+
 /* Published points: those of the user, or those that lie beside the program, if they do. */
 static enum wsc_err read_points(const struct scale_options *o, struct report_point **points, int *n)
 {
@@ -208,6 +221,7 @@ static enum wsc_err read_points(const struct scale_options *o, struct report_poi
     if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) return WSC_OK;
     TRY(app_read_references(dir, &rows, &n_rows));
     enum wsc_err rc = report_points_of(rows, n_rows, points, n);
+    if (!rc) keep_swept(o, *points, n);
     wsc_free(rows);
     return rc;
 }
