@@ -22,7 +22,7 @@ struct layout {
     double fast;   /**< additions, products and moves per cycle in the format of activations */
     double setup, loop, exp, divide;
     double factor; /**< on the cycles of a stage */
-    double relay; /**< cycles of one PE in a chain of receive, add, send */
+    double relay;  /**< cycles of one PE in a chain of receive, add, send */
     double hop;
     /* Attention: the PEs of one head and the queries one PE holds. */
     double head_cols;    /**< columns over which a head's features spread */
