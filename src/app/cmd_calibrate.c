@@ -139,18 +139,18 @@ static void relative(const char *from, const char *file, char *out, size_t size)
     size_t common = 0, used = 0;
     for (size_t i = 0; from[i] == file[i] && from[i]; i++)
         if (file[i + 1] == '/' && (from[i + 1] == '/' || !from[i + 1])) common = i + 1;
-    for (const char *c = from + common; *c; c++)
-        if (*c == '/' && c[1] && used + 3 < size) {
-            memcpy(out + used, "../", 3);
-            used += 3;
-        }
+    for (const char *c = from + common; *c; c++) {
+        if (*c != '/' || !c[1]) continue;
+        int added = snprintf(out + used, size - used, "../");
+        if (added > 0 && used + (size_t)added < size) used += (size_t)added;
+    }
     (void)snprintf(out + used, size - used, "%s", file + common + 1);
 }
 
 /* The machine that was fitted, as the new file names it. */
 static enum wsc_err name_base(const struct options *o, char *base, size_t size)
 {
-    char folder[PATH_MAX], file[PATH_MAX], path[PATH_MAX + 16];
+    char folder[PATH_MAX] = "", file[PATH_MAX] = "", path[PATH_MAX + 16];
     (void)snprintf(path, sizeof path, "%s/cs2.yaml", o->c.cluster_dir);
     const char *machine = o->c.config.cluster_path ? o->c.config.cluster_path : path;
     TRY(real_folder(o->out, folder));

@@ -143,7 +143,7 @@ struct sink {
 
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
 {
-    const char *name[MAX_CELLS];
+    const char *name[MAX_CELLS] = {0};
     char columns[MAX_CELLS + 1];
     (void)snprintf(columns, sizeof columns, "%.*s", head->n, align);
     for (int i = 0; i < head->n; i++)

@@ -153,7 +153,7 @@ static enum wsc_err fit(struct job *job, struct scaling_calibration *out)
 {
     struct fit_problem problem;
     struct fit_result result;
-    double at_start[FIT_MAX_POINTS], before = 0;
+    double at_start[FIT_MAX_POINTS] = {0}, before = 0;
     TRY(set_problem(job, &problem));
     TRY(residuals(job, problem.start, at_start));
     for (int i = 0; i < problem.n_points; i++)

@@ -31,7 +31,7 @@ static double clamp(double x, double low, double high)
 static WSC_CHECKED enum wsc_err try_point(struct search *s, const double *x, bool *better)
 {
     const struct fit_problem *p = s->p;
-    double residual[FIT_MAX_POINTS], sum = 0;
+    double residual[FIT_MAX_POINTS] = {0}, sum = 0;
     TRY(p->residuals(p->ctx, x, residual));
     s->best->n_evaluations++;
     for (int i = 0; i < p->n_points; i++)
@@ -51,9 +51,9 @@ static WSC_CHECKED enum wsc_err try_axes(struct search *s, double scale, bool *m
     *moved = false;
     for (int k = 0; k < 2 * p->n_parameters; k++) {
         const int axis = k / 2;
-        double x[FIT_MAX_PARAMETERS];
-        bool better;
-        memcpy(x, s->best->x, sizeof x);
+        double x[FIT_MAX_PARAMETERS] = {0};
+        bool better = false;
+        memcpy(x, s->best->x, (size_t)p->n_parameters * sizeof *x);
         x[axis] =
             clamp(x[axis] + (k % 2 ? -scale : scale) * p->step[axis], p->low[axis], p->high[axis]);
         if (x[axis] == s->best->x[axis]) continue;
@@ -65,10 +65,10 @@ static WSC_CHECKED enum wsc_err try_axes(struct search *s, double scale, bool *m
 
 static WSC_CHECKED enum wsc_err search(struct search *s)
 {
-    bool better, moved;
+    bool better = false, moved = false;
     for (int k = 0; k < s->p->n_parameters; k++)
         s->best->x[k] = clamp(s->p->start[k], s->p->low[k], s->p->high[k]);
-    double start[FIT_MAX_PARAMETERS];
+    double start[FIT_MAX_PARAMETERS] = {0};
     memcpy(start, s->best->x, sizeof start);
     TRY(try_point(s, start, &better));
     for (double scale = 1; scale >= FINEST && s->best->n_evaluations < MAX_EVALUATIONS;) {
@@ -84,7 +84,7 @@ static WSC_CHECKED enum wsc_err search(struct search *s)
 static WSC_CHECKED enum wsc_err slope(const struct fit_problem *p, struct fit_result *r, int axis,
                                       double *out)
 {
-    double x[FIT_MAX_PARAMETERS], side[2][FIT_MAX_POINTS], at[2];
+    double x[FIT_MAX_PARAMETERS], side[2][FIT_MAX_POINTS] = {{0}}, at[2];
     for (int k = 0; k < 2; k++) {
         memcpy(x, r->x, sizeof x);
         at[k] = clamp(r->x[axis] + (k ? 0.25 : -0.25) * p->step[axis], p->low[axis], p->high[axis]);
@@ -136,7 +136,7 @@ static const double TELLS = 1e-3;
 
 static WSC_CHECKED enum wsc_err set_errors(const struct fit_problem *p, struct fit_result *r)
 {
-    double jacobian[FIT_MAX_PARAMETERS][FIT_MAX_POINTS];
+    double jacobian[FIT_MAX_PARAMETERS][FIT_MAX_POINTS] = {{0}};
     double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS], squares = 0;
     const int free = p->n_points - p->n_parameters;
     for (int i = 0; i < p->n_points; i++)

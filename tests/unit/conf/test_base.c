@@ -167,35 +167,43 @@ TEST(conf_base, a_base_needs_the_file_system)
     CU_ASSERT(conf_is_cluster(text, sizeof text - 1));
 }
 
-/* Published sizes of the shipped machines; each constant has its provenance. */
+static void check_sources(const struct conf_cluster *c)
+{
+    int calibrated = 0;
+    for (int s = 0; s < c->n_sources; s++) {
+        CU_ASSERT(c->source[s].source && strlen(c->source[s].source) > 10);
+        calibrated += !strcmp(c->source[s].kind, "calibrated");
+    }
+    CU_ASSERT(calibrated <= 3);
+}
+
+/* Published sizes of the shipped machines. */
+static const struct machine {
+    const char *file;
+    int64_t systems, cols, rows, hop;
+    double fmachs;
+} machines[] = {
+    {"cs1", 0, 602, 595, 1, 2},        {"cs2", 0, 750, 994, 1, 2},  {"cs3", 0, 755, 1170, 2, 4},
+    {"andromeda", 16, 750, 994, 1, 2}, {"cg1", 64, 750, 994, 1, 2}, {"cg3", 64, 755, 1170, 2, 4},
+    {"cs2_192", 192, 750, 994, 1, 2},
+};
+
+static void check_machine(const struct machine *m)
+{
+    struct conf_cluster c;
+    char path[64];
+    (void)snprintf(path, sizeof path, "configs/cluster/%s.yaml", m->file);
+    T_OK(load(&c, path));
+    T_EQ(c.systems, m->systems);
+    T_EQ(c.wafer.pe_cols * 10000 + c.wafer.pe_rows, m->cols * 10000 + m->rows);
+    T_EQ(c.wafer.hop_cycles, m->hop);
+    T_NEAR(c.wafer.simd_fmachs, m->fmachs, 0);
+    check_sources(&c);
+    conf_cluster_fini(&c);
+}
+
 TEST(conf_base, the_shipped_machines)
 {
-    static const struct {
-        const char *file;
-        int64_t systems, cols, rows, hop;
-        double fmachs;
-    } machine[] = {
-        {"cs1", 0, 602, 595, 1, 2},       {"cs2", 0, 750, 994, 1, 2},
-        {"cs3", 0, 755, 1170, 2, 4},      {"andromeda", 16, 750, 994, 1, 2},
-        {"cg1", 64, 750, 994, 1, 2},      {"cg3", 64, 755, 1170, 2, 4},
-        {"cs2_192", 192, 750, 994, 1, 2},
-    };
-    for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
-        struct conf_cluster c;
-        char path[64];
-        int calibrated = 0;
-        (void)snprintf(path, sizeof path, "configs/cluster/%s.yaml", machine[i].file);
-        T_OK(load(&c, path));
-        T_EQ(c.systems, machine[i].systems);
-        T_EQ(c.wafer.pe_cols, machine[i].cols);
-        T_EQ(c.wafer.pe_rows, machine[i].rows);
-        T_EQ(c.wafer.hop_cycles, machine[i].hop);
-        T_NEAR(c.wafer.simd_fmachs, machine[i].fmachs, 0);
-        for (int s = 0; s < c.n_sources; s++) {
-            CU_ASSERT(c.source[s].source && strlen(c.source[s].source) > 10);
-            calibrated += !strcmp(c.source[s].kind, "calibrated");
-        }
-        CU_ASSERT(calibrated <= 3);
-        conf_cluster_fini(&c);
-    }
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        check_machine(&machines[i]);
 }

@@ -184,26 +184,36 @@ TEST(reference, errors_of_the_head_line)
     CU_ASSERT_PTR_NULL(rows);
 }
 
-/* The shipped figures: every compared row has a model and a machine in the tree. */
-TEST(reference, shipped_rows_have_their_files)
+static void check_shipped(const struct report_reference *row)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "configs/cluster/%s.yaml", row->cluster);
+    CU_ASSERT(!access(path, R_OK));
+    if (row->kind == REPORT_CONTEXT) return;
+    (void)snprintf(path, sizeof path, "configs/params/%s.yaml", row->model);
+    CU_ASSERT(!access(path, R_OK));
+    CU_ASSERT(row->low < row->high && strlen(row->source) > 8);
+}
+
+static void read_shipped(struct report_reference **rows, int *n)
 {
     static const char *const file[] = {"single_system", "scaling", "time_to_train"};
-    struct report_reference *rows = NULL;
-    int n = 0, n_of[3] = {0};
     for (int i = 0; i < 3; i++) {
         char path[96];
         (void)snprintf(path, sizeof path, "benchmarks/reference/%s.csv", file[i]);
-        T_OK(report_references_read(path, &rows, &n));
+        T_OK(report_references_read(path, rows, n));
     }
+}
+
+/* The shipped figures: every compared row has a model and a machine in the tree. */
+TEST(reference, shipped_rows_have_their_files)
+{
+    struct report_reference *rows = NULL;
+    int n = 0, n_of[3] = {0};
+    read_shipped(&rows, &n);
     for (int i = 0; i < n; i++) {
-        char path[128];
         n_of[rows[i].kind]++;
-        (void)snprintf(path, sizeof path, "configs/cluster/%s.yaml", rows[i].cluster);
-        CU_ASSERT(!access(path, R_OK));
-        if (rows[i].kind == REPORT_CONTEXT) continue;
-        (void)snprintf(path, sizeof path, "configs/params/%s.yaml", rows[i].model);
-        CU_ASSERT(!access(path, R_OK));
-        CU_ASSERT(rows[i].low < rows[i].high && strlen(rows[i].source) > 8);
+        check_shipped(&rows[i]);
     }
     T_EQ(n_of[REPORT_CALIBRATION], 10);
     CU_ASSERT(n_of[REPORT_VALIDATION] >= 20 && n_of[REPORT_CONTEXT] >= 10);
