@@ -358,7 +358,8 @@ static double seconds_of(const char *unit)
     return NAN;
 }
 
-static double samples_of(const struct report_reference *ref)
+/* What one sample counts in the unit of a rate. */
+static double figure_per_sample(const struct report_reference *ref)
 {
     return strcmp(ref->unit, "tokens/s") != 0 ? 1 : (double)ref->msl;
 }
@@ -366,7 +367,7 @@ static double samples_of(const struct report_reference *ref)
 double report_reference_of_rate(const struct report_reference *ref, double samples_per_s)
 {
     if (ref->quantity == REPORT_TIME) return ref->samples / samples_per_s / seconds_of(ref->unit);
-    return samples_per_s * samples_of(ref);
+    return samples_per_s * figure_per_sample(ref);
 }
 
 /* Samples per second that were published; 0 when the row tells no rate. */
@@ -374,7 +375,7 @@ static double rate_of(const struct report_reference *ref)
 {
     if (ref->kind == REPORT_CONTEXT || *ref->set) return 0;
     if (ref->quantity == REPORT_TIME) return ref->samples / (ref->value * seconds_of(ref->unit));
-    return ref->quantity == REPORT_RATE ? ref->value / samples_of(ref) : 0;
+    return ref->quantity == REPORT_RATE ? ref->value / figure_per_sample(ref) : 0;
 }
 
 static bool same_point(const struct report_point *a, const struct report_point *b)
