@@ -265,12 +265,13 @@ static enum wsc_err draw_tornado(const char *dir, const struct report_sensitivit
     report_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
                         "set style fill solid 0.85 noborder\nset boxwidth 0.7\nset title ");
     (void)snprintf(title, sizeof title,
-                   "%.60s on %lld systems: throughput at the ends of each constant's range",
-                   s->model, (long long)s->num_csx[last]);
+                   "%.40s on %lld systems: each constant at the ends of its range", s->model,
+                   (long long)s->num_csx[last]);
     report_text_gnuplot(&t, title);
     report_text_add(
         &t,
-        "\nset xlabel 'change of tokens per second, %%'\nset yrange [-0.6:%d.6]\n"
+        " offset character -14,0\nset xlabel 'change of tokens per second, %%'\nset yrange "
+        "[-0.6:%d.6]\n"
         "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
         "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
         n - 1, n - 1);
