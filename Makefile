@@ -3,7 +3,7 @@ VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
 CC      := mpicc
 PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib
-MODULES := base conf vtime num hw model store report comm mesh data stream kernels memoryx swarmx wafer run scaling app
+MODULES := base conf vtime num hw model store report comm mesh data stream kernels memoryx swarmx wafer run timeline scaling app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
@@ -30,7 +30,7 @@ LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
 
 lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
-test.c  := $(filter-out $(if $(filter run,$(MODULES)),,%/small_run.c),$(sort $(wildcard tests/support/*.c)))
+test.c  := $(filter-out $(if $(filter run,$(MODULES)),,%/small_run.c %/random_case.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
 mpi.c   := $(sort $(wildcard tests/mpi/*.c))
 prog.c  := $(sort $(wildcard tests/program/*.c))
@@ -138,7 +138,8 @@ docs: all
 install: all
 	$(Q)install -D $(BUILD)/bin/wsc $(DESTDIR)$(PREFIX)/bin/wsc
 	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc && cp -r configs mpi_launch $(DESTDIR)$(PREFIX)/share/wsc/
-	$(Q)install -D -m 644 benchmarks/reference/throughput.csv $(DESTDIR)$(PREFIX)/share/wsc/reference/throughput.csv
+	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc/reference
+	$(Q)install -m 644 benchmarks/reference/*.csv $(DESTDIR)$(PREFIX)/share/wsc/reference/
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build

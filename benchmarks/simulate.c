@@ -54,7 +54,8 @@ static enum wsc_err load(struct bench *b, const char *folder)
         TRY(rc);
         b->model[i] = (struct scaling_model){file_of[i], &b->params[i]};
     }
-    return conf_cluster_parse(&b->cluster, NULL, NULL, 0, NULL, 0);
+    const struct conf_set alike = {"cluster.jitter=0"};
+    return conf_cluster_parse(&b->cluster, NULL, NULL, 0, &alike, 1);
 }
 
 static void unload(struct bench *b)

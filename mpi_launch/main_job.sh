@@ -124,9 +124,18 @@ sweep() {
         list="$list,configs/params/gpt3_$model.yaml"
     done
     "$wsc" scale --params "${list#,}" --num_csx 1,2,4,8,16,32,64 --out "$out/scale" \
-        --points benchmarks/reference/throughput.csv >"$out/scale.txt" || die 'the sweep failed'
+        >"$out/scale.txt" || die 'the sweep failed'
     cat "$out/scale.txt"
     rm "$out/scale.txt"
+}
+
+look() {
+    head_line 'a closer look at 13B: what bends its curve, how sure it is, one step taken apart'
+    "$wsc" scale --params configs/params/gpt3_13b.yaml --num_csx 1,4,16,64 --out "$out/look" \
+        --effects --sensitivity --tokens 20xparams --anatomy \
+        --trace "$out/look/chrome_trace.json" >"$out/look.txt" || die 'the closer look failed'
+    cat "$out/look.txt"
+    rm "$out/look.txt"
 }
 
 summary() {
@@ -136,6 +145,7 @@ summary() {
   $out/run/run.log         the log; metrics.jsonl: every logged step; performance.json: the totals
   $out/run/checkpoint_*.mdl    the trained model, HDF5
   $out/scale/report.html   plot and tables of the sweep; scaling.csv, scaling.svg, scaling.png
+  $out/look/report.html    13B: effects, tornado plot, band, critical path, op profile; chrome_trace.json
 What to try next:
   build/wsc run --params $params --mode generate --model_dir $out/run --prompt 'The Internet '
   build/wsc inspect $out/run/checkpoint_$last_step.mdl
@@ -151,4 +161,5 @@ train
 judge
 generate
 sweep
+look
 summary

@@ -58,11 +58,19 @@ struct conf_init {
 enum conf_position { CONF_POSITION_LEARNED, CONF_POSITION_NONE };
 enum conf_fp16_type { CONF_FP16, CONF_BF16, CONF_CB16 };
 enum conf_loss_scaling { CONF_LOSS_NUM_TOKENS, CONF_LOSS_BATCH_SIZE };
+/** What is trained.  The two of encoders attend in both directions and are kept in time only. */
+enum conf_objective {
+    CONF_CAUSAL_LM,     /**< the next token, at every position */
+    CONF_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
+    CONF_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
+};
 enum conf_nonlinearity { CONF_GELU, CONF_GELU_NEW, CONF_RELU };
 
 struct conf_model {
     int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
     int64_t max_position_embeddings;
+    enum conf_objective objective;
+    int64_t max_predictions_per_seq; /**< CONF_MASKED_LM */
     enum conf_position position_embedding_type;
     enum conf_nonlinearity nonlinearity;
     double layer_norm_epsilon;
@@ -153,7 +161,9 @@ enum conf_granularity { CONF_STREAM_BLOCK, CONF_STREAM_MATRIX };
 
 /** The emulated machine.  Base units: ps, bytes, bytes/s, Hz, W. */
 struct conf_cluster {
-    char *name; /**< e.g. "CS-2"; owned */
+    char *name;      /**< e.g. "CS-2"; owned */
+    char *base;      /**< the file that this one is based on, as written, or NULL; owned */
+    int64_t systems; /**< of the installation; 0 = any number */
     struct conf_wafer {
         int64_t clock_hz;
         int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
@@ -166,12 +176,15 @@ struct conf_cluster {
         double simd_fmuls;           /**< 32-bit products per cycle and PE */
         double simd_faddh;           /**< 16-bit additions or products per cycle and PE */
         int64_t vector_setup_cycles; /**< start of one vector operation */
+        int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
+                                          the start: operand addresses, the scalar */
         int64_t hop_cycles;          /**< router to router */
         int64_t ramp_cycles;         /**< router to PE, each way */
         int64_t exp_cycles;          /**< one exponential on one PE */
         int64_t divide_cycles;       /**< one division or square root on one PE */
         int64_t io_rate_bytes_per_s; /**< one direction */
         int64_t stage_latency_ps;    /**< fixed start cost of a stage */
+        double kernel_factor;        /**< on the cycles of all kernels; 1: as the formulas say */
         int64_t peak_flop_per_s;     /**< dense 16-bit, for MFU only */
         int64_t system_power_w;
     } wafer;
@@ -182,6 +195,7 @@ struct conf_cluster {
         int64_t latency_ps;            /**< a node: first byte in to first byte out, down */
         int64_t add_latency_ps;        /**< the same upwards, with the addition */
         int64_t node_power_w;
+        int64_t planes; /**< parallel networks that make up a link */
     } swarmx;
     struct conf_memoryx {
         int64_t shards;
@@ -199,6 +213,24 @@ struct conf_cluster {
         int64_t chunk_bytes;           /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight;      /**< host transport: pieces posted at once per message */
     } stream;
+    double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
+    struct conf_feed {
+        int64_t rate_bytes_per_s; /**< samples into one system */
+        int64_t bytes_per_token;
+    } input;
+    /** Mechanisms that make many systems slower than one, each with a switch. */
+    struct conf_effects {
+        bool boundary, reduce, latency, jitter, input;
+    } effects;
+    /** Things that go wrong; 1 and 0 are a machine without faults. */
+    struct conf_what_if {
+        double straggler; /**< factor on the compute time of one wafer */
+        int64_t straggler_wafer;
+        double slow_link; /**< divisor of the rate of one wafer's link, both directions */
+        int64_t slow_link_wafer;
+        int64_t lost_planes; /**< of all links of one SwarmX node */
+        int64_t lost_planes_node;
+    } what_if;
     uint64_t hash;              /**< of all values: which machine a number belongs to */
     struct conf_source *source; /**< owned; where each constant comes from, table order */
     int n_sources;
@@ -211,6 +243,9 @@ struct conf_source {
     char *value;      /**< as written, with unit; owned */
     const char *kind; /**< documented, derived, assumed or calibrated; static */
     char *source;     /**< owned */
+    /** Where the true value may lie, base units; low <= high, both the value itself when nothing
+     *  is uncertain or when the constant is no number. */
+    double low, high;
 };
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -231,6 +266,10 @@ enum wsc_err conf_params_parse(struct conf_params *out, const char *file, const 
                                size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 void conf_params_fini(struct conf_params *params);
 
+/** Read a cluster file and what it is based on (`base: other.yaml`) as one text for
+ *  conf_cluster_parse(); owned by the caller.  A missing base and a circle are errors that name the
+ *  line. */
+enum wsc_err conf_cluster_read(const char *path, char **text, size_t *n) WSC_CHECKED;
 /** Parse a cluster file from memory; NULL @p bytes takes the built-in CS-2 (the text of
  *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name.  Only the `cluster.` sets are
  *  looked at; conf_cluster_fini() @p out also after an error. */
@@ -239,10 +278,34 @@ enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, cons
                                 int n_sets) WSC_CHECKED;
 void conf_cluster_fini(struct conf_cluster *cluster);
 
+/* ---- variations of a machine ------------------------------------------------------------------
+ */
+
+/** A numeric constant of a cluster file. */
+struct conf_constant {
+    const char *path; /**< without `cluster.`; static */
+    int row;          /**< of the key table */
+    bool whole;       /**< takes whole numbers only (of its base unit) */
+};
+/** Find one; unknown paths and constants that are no number are errors that name @p path. */
+enum wsc_err conf_constant_find(const char *path, struct conf_constant *out) WSC_CHECKED;
+/** Read a value with its unit, in base units; errors name the path. */
+enum wsc_err conf_constant_read(const struct conf_constant *constant, const char *text,
+                                double *value) WSC_CHECKED;
+/** Write @p value with its unit, to four digits where it has many; 48 bytes are enough. */
+void conf_constant_write(const struct conf_constant *constant, double value, char *text,
+                         size_t size);
+/** The value that @p cluster has. */
+double conf_constant_get(const struct conf_constant *constant, const struct conf_cluster *cluster);
+/** Give it another one, rounded to a whole number where the constant takes no other; sources stay
+ *  as they are, so @p cluster may be a shallow copy.  Out of the key's range is an error. */
+enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf_cluster *cluster,
+                               double value) WSC_CHECKED;
+
 /** The effective params as YAML text that parses back to the same struct; owned by the caller. */
 enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
 /** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
 enum wsc_err conf_markdown(char **text) WSC_CHECKED;
-/** True when @p bytes look like a cluster file (a `schema_version` with a `wafer` section). */
+/** True when @p bytes look like a cluster file (a `schema_version` with `wafer` or `base`). */
 bool conf_is_cluster(const char *bytes, size_t n_bytes);
 #endif

@@ -18,7 +18,8 @@
     XX(MPI, 1, "MPI call failed")                                                                  \
     XX(DEADLOCK, 1, "no role can move any more")                                                   \
     XX(CAPACITY, 3, "does not fit the emulated machine")                                           \
-    XX(NUMERIC, 4, "non-finite value in training")
+    XX(NUMERIC, 4, "non-finite value in training")                                                 \
+    XX(TOLERANCE, 1, "a prediction leaves its tolerance")
 
 enum wsc_err {
 #define XX(name, status, text) WSC_##name,

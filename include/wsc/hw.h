@@ -13,6 +13,10 @@ struct hw {
     const struct conf_cluster *cluster;
 };
 
+/** Constants that differ from @p cluster where `effects` switches a mechanism off: no latencies, no
+ *  jitter.  A shallow copy; the original owns what it points to.  (The switches of the boundary, of
+ *  the reduction and of the input are looked at where these happen.) */
+void hw_apply_effects(struct conf_cluster *out, const struct conf_cluster *cluster);
 /** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers; @p cycles >= 0, less than
  *  106 days, clock at most 1 THz. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
@@ -29,6 +33,8 @@ double hw_io_cycles(const struct hw *hw, double bytes);
 int hw_swarmx_levels(const struct hw *hw, int64_t n_csx);
 /** Nodes of that tree: the sum over levels of ceil(children / fanout). */
 int64_t hw_swarmx_nodes(const struct hw *hw, int64_t n_csx);
+/** @p rate_bytes_per_s of a link with @p lost of its planes gone, at least 1. */
+int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost);
 /** Power of the whole cluster with @p n_csx wafers, watts. */
 double hw_cluster_power_w(const struct hw *hw, int64_t n_csx);
 #endif

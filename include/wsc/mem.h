@@ -27,6 +27,7 @@
     XX(SWARMX, "swarmx")                                                                           \
     XX(WAFER, "wafer")                                                                             \
     XX(RUN, "run")                                                                                 \
+    XX(TIMELINE, "timeline")                                                                       \
     XX(SCALING, "scaling")                                                                         \
     XX(APP, "app")                                                                                 \
     XX(MESH, "mesh")                                                                               \

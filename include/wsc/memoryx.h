@@ -29,7 +29,8 @@ struct memoryx_batch {
     uint64_t weights_hash; /**< of all parameters, after the update */
     struct vtime end;      /**< of the batch on the slowest wafer */
     int64_t time_ps;       /**< since the batch before */
-    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps; /**< add up to time_ps */
+    /** Where the time went; these add up to time_ps. */
+    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps, input_wait_ps;
 };
 struct memoryx_hooks {
     enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch); /**< shard 0 only */
@@ -78,6 +79,10 @@ enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx,
                                       struct store_file *file) WSC_CHECKED;
 enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx,
                                     struct store_file *file) WSC_CHECKED;
+/** Parameters that a stage owns: a tied head owns no second copy of the embedding. */
+int64_t memoryx_owned_elems(const struct model *model, int stage);
+/** Time of one shard's optimizer for its part of a stage, ps. */
+int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards);
 /** Bytes of host memory for one parameter with values. */
 enum { MEMORYX_HOST_BYTES_PER_PARAM = 16 };
 #endif

@@ -18,6 +18,9 @@
 enum model_tensor_kind {
     MODEL_WTE,
     MODEL_WPE,
+    MODEL_WTT,     /**< token types, of an encoder */
+    MODEL_NORME_W, /**< norm after the embeddings, of an encoder */
+    MODEL_NORME_B,
     MODEL_NORM1_W,
     MODEL_NORM1_B,
     MODEL_Q_W,
@@ -36,6 +39,12 @@ enum model_tensor_kind {
     MODEL_FFN1_B,
     MODEL_NORMF_W,
     MODEL_NORMF_B,
+    MODEL_DENSE_W, /**< before the output layer of an encoder */
+    MODEL_DENSE_B,
+    MODEL_DENSE_NORM_W,
+    MODEL_DENSE_NORM_B,
+    MODEL_CLASS_W,
+    MODEL_CLASS_B,
     MODEL_LM_HEAD_W,
     MODEL_LM_HEAD_B,
     MODEL_N_TENSOR_KINDS
@@ -56,12 +65,12 @@ struct model_tensor {
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
 enum model_part {
-    MODEL_PART_EMBED, /**< wte[token] + wpe[position] */
+    MODEL_PART_EMBED, /**< wte[token] + wpe[position]; encoders: token types, norm */
     MODEL_PART_QKV,   /**< norm1, q, k, v projections */
-    MODEL_PART_ATTN,  /**< causal attention, output projection, residual */
+    MODEL_PART_ATTN,  /**< attention, output projection, residual */
     MODEL_PART_FFN0,  /**< norm3, first linear, nonlinearity */
     MODEL_PART_FFN1,  /**< second linear, residual */
-    MODEL_PART_HEAD   /**< final norm, logits, cross entropy */
+    MODEL_PART_HEAD   /**< final norm, logits, cross entropy; encoders: a dense layer before */
 };
 
 /** A tensor inside a stage's streamed vector. */
@@ -69,7 +78,7 @@ struct model_view {
     int tensor;     /**< index in model->tensor */
     int64_t offset; /**< elements from the start of the stage's vector */
 };
-enum { MODEL_MAX_VIEWS = 16, MODEL_MAX_PARTS = 4 };
+enum { MODEL_MAX_VIEWS = 20, MODEL_MAX_PARTS = 4 };
 struct model_stage {
     int layer; /**< -1 outside the blocks */
     int n_parts;
@@ -83,6 +92,12 @@ struct model_stage {
 struct model {
     int64_t L, C, H, F, V, T; /**< T = max sequence length (MSL) */
     int64_t head_dim;         /**< C / H */
+    bool causal;              /**< a token attends to itself and those before; else to all */
+    bool embed_norm;          /**< token types and a norm in the embedding */
+    int64_t head_tokens;      /**< tokens of a sequence that go through the head */
+    int64_t head_outputs;     /**< V, or the number of classes */
+    bool head_dense;          /**< a C x C layer with a nonlinearity in the head */
+    bool head_norm;           /**< a norm in the head */
     bool tied;                /**< lm_head is wte: the head stage streams wte again */
     double norm_eps;
     double qk_scale;        /**< 1/sqrt(d), or 1/d for muP */
@@ -126,7 +141,8 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
 }
 
 /** Training FLOPs of one token, forward and backward, without recomputation:
- *  6 (matrix weights, head included) + 12 L T C (attention over the full square). */
+ *  6 (matrix weights, the head's for its share of the tokens) + 12 L T C (attention over the full
+ *  square). */
 double model_flop_per_token(const struct model *model);
 /** Learning rate of update number @p t (0 = first) by the phases of @p optimizer. */
 double model_learning_rate(const struct conf_optimizer *optimizer, int64_t t);

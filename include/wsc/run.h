@@ -24,8 +24,9 @@
 
 /** Model, machine, roles of this rank. */
 struct run_cluster {
-    struct comm *comm; /**< borrowed */
-    struct hw hw;
+    struct comm *comm;                /**< borrowed */
+    struct conf_cluster effective;    /**< the machine without what its `effects` switch off */
+    struct hw hw;                     /**< of it */
     const struct conf_params *params; /**< borrowed */
     struct model *model;              /**< owned */
     struct stream_net *net;           /**< owned */
@@ -36,6 +37,8 @@ struct run_cluster {
 };
 /** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
 int run_n_shards(const struct conf_params *params, const struct conf_cluster *cluster);
+/** The seed of a job: weights, generated tokens, jitter. */
+uint64_t run_seed(const struct conf_params *params);
 /** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
 enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_cluster *cluster,
                          int64_t num_csx, int64_t *n_roles) WSC_CHECKED;

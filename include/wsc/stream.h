@@ -59,6 +59,12 @@ static inline int stream_role_of_wafer(const struct stream_topology *t, int w)
 enum stream_kind stream_kind_of_role(const struct stream_topology *t, int role, int *index);
 /** "wafer 3", "SwarmX node 0", "MemoryX shard 11". */
 void stream_role_name(const struct stream_topology *t, int role, char *text, int size);
+/** Rate of the link from node @p parent (-1: a shard) to its child @p child (a node, or a wafer
+ * when the parent is a leaf; of a shard the root, or the only wafer), faults included, bytes/s. */
+int64_t stream_rate_below(const struct hw *hw, const struct stream_topology *t, int parent,
+                          int child);
+/** Rate at which node @p node adds, bytes/s. */
+int64_t stream_rate_of_node(const struct hw *hw, int node);
 /** Choose a rank for each role: one role per rank when there are enough; otherwise wafers in
  *  contiguous blocks, SwarmX nodes beside their first wafer, shards spread; shard 0 on rank 0. */
 void stream_place(const struct stream_topology *t, int n_ranks, int *rank_of_role);
@@ -134,7 +140,8 @@ enum {
     STREAM_F_COMPUTE,
     STREAM_F_WEIGHTS,
     STREAM_F_REDUCE,
-    STREAM_F_BOUNDARY
+    STREAM_F_BOUNDARY,
+    STREAM_F_INPUT
 };
 
 /** Loss sums of one canonical node, as they travel. */

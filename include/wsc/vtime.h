@@ -40,12 +40,13 @@ static inline struct vtime_span vtime_span_add(struct vtime_span s, int64_t ps)
     return (struct vtime_span){vtime_add(s.first, ps), vtime_add(s.last, ps)};
 }
 
-/** Time for @p amount units at @p per_s units per second, rounded up, in ps. */
+/** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 is no
+ *  limit and takes no time. */
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
 /** One direction of a link. */
 struct vtime_link {
-    int64_t rate_bytes_per_s;
+    int64_t rate_bytes_per_s; /**< 0: no limit */
     int64_t latency_ps;
     struct vtime free;  /**< when the sending end can take the next message */
     int64_t bytes;      /**< carried so far */

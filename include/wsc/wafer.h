@@ -15,6 +15,35 @@
 
 struct wafer;
 
+/** One stage of one micro-batch on one wafer. */
+struct wafer_task {
+    int wafer;
+    int64_t step;
+    uint64_t seed; /**< of the jitter */
+    int stage;
+    bool backward;
+    int64_t n_samples;
+    const struct kernels_counted *counted; /**< by the mesh, which keeps all activations; NULL:
+                                                closed forms hold */
+};
+/** What it costs there, ps. */
+struct wafer_cost {
+    int64_t latency_ps; /**< before the kernels start */
+    int64_t compute_ps; /**< of the kernels, jitter and straggler included */
+    int64_t first_ps;   /**< of it until the first finished row of the gradient */
+    int64_t drain_ps;   /**< from the edge of the wafer to its farthest PE */
+    int64_t spill_ps;   /**< of what moves to or from the activation servers */
+};
+/** The jitter of a step: compute takes (1 + jitter z) of its cycles, where z is a normal deviate
+ *  truncated at four, drawn from (seed, wafer, step / 2), and its opposite in the other step of the
+ *  pair.  So the mean of one system over an even number of steps is that of its cycles, and what
+ *  many systems lose is the wait for the slowest. */
+struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
+                                const struct kernels_plan *plan, const struct wafer_task *task);
+/** Time from the start of a step until @p n_samples of it have come in, ps; 0 when the input is
+ *  switched off.  Samples of a micro-batch come while those before compute. */
+int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples);
+
 /** What a wafer generates: continuations of its share of the prompts. */
 struct wafer_prompts {
     int n;
@@ -35,6 +64,7 @@ struct wafer_work {
     enum kernels_numerics numerics;
     struct data_source *source;          /**< NULL without values and for GENERATE */
     const struct wafer_prompts *prompts; /**< GENERATE only */
+    uint64_t seed;                       /**< of the jitter */
 };
 /** Make the wafer's program for @p pass ready to run. */
 enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,

@@ -4,8 +4,12 @@
 #include <wsc/comm.h>
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/report.h>
+#include <wsc/scaling.h>
+#include <wsc/timeline.h>
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,6 +25,8 @@ enum wsc_err app_data(int argc, char **argv);
 enum wsc_err app_inspect(int argc, char **argv);
 enum wsc_err app_ranks(int argc, char **argv);
 enum wsc_err app_mesh(int argc, char **argv);
+enum wsc_err app_validate(int argc, char **argv);
+enum wsc_err app_calibrate(int argc, char **argv);
 
 /* The command line as one string, for provenance; set by main. */
 const char *app_command_line(void);
@@ -28,6 +34,19 @@ const char *app_command_line(void);
 void app_set_reported(void);
 /* Tell the user the error just raised, unless it has been told. */
 void app_report_error(void);
+
+/* ---- a step, taken apart --------------------------------------------------------------------- */
+
+struct app_anatomy {
+    struct report_anatomy report;
+    struct report_stretch *path; /* owned, as the next two */
+    struct report_link *link;
+    struct report_module *module;
+};
+/* Take the step of @p job apart; write a trace and a GOAL schedule where paths are given. */
+enum wsc_err app_anatomy_make(struct app_anatomy *a, struct timeline_job *job, const char *model,
+                              const char *trace, const char *goal) WSC_CHECKED;
+void app_anatomy_fini(struct app_anatomy *a);
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -53,6 +72,28 @@ enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
                              struct conf_params *params) WSC_CHECKED;
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct conf_cluster *cluster, char **text) WSC_CHECKED;
+
+/* ---- files that come with the program -------------------------------------------------------- */
+
+enum app_folder { APP_REFERENCE, APP_PARAMS, APP_CLUSTER, APP_N_FOLDERS };
+/* Its full name in the source tree or where it was installed; false when it is not there. */
+bool app_find_folder(enum app_folder folder, char *path, size_t size);
+/* All *.csv of @p dir, by name; *rows is owned by the caller. */
+enum wsc_err app_read_references(const char *dir, struct report_reference **rows,
+                                 int *n) WSC_CHECKED;
+
+/* What `wsc validate` and `wsc calibrate` compare: options first, then app_comparison_open(). */
+struct app_comparison {
+    struct app_config config;                  /* cluster_path and sets */
+    const char *reference, *params, *machines; /* folders; NULL: beside the program */
+    char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
+    struct conf_cluster cluster; /* of config.cluster_path */
+    bool has_cluster;
+    struct report_reference *rows; /* owned */
+    struct scaling_comparison comparison;
+};
+enum wsc_err app_comparison_open(struct app_comparison *c) WSC_CHECKED;
+void app_comparison_fini(struct app_comparison *c);
 
 /* Usage errors that point to --help; getopt's own messages are off. */
 enum wsc_err app_bad_option(const char *command, char **argv, int option) WSC_CHECKED;

@@ -99,31 +99,12 @@ static enum wsc_err inspect_hdf5(const char *path)
 
 /* ---- YAML ------------------------------------------------------------------------------------ */
 
-static enum wsc_err print_constants(const struct conf_cluster *c)
-{
-    struct report_table *table;
-    TRY(report_table_new(&table, "lrll",
-                         (const char *const[]){"constant", "value", "kind", "source"}));
-    for (int i = 0; i < c->n_sources; i++) {
-        report_table_cell(table, "%s", c->source[i].key);
-        report_table_cell(table, "%s", c->source[i].value);
-        report_table_cell(table, "%s", c->source[i].kind);
-        report_table_cell(table, "%s", c->source[i].source);
-    }
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
-    return rc;
-}
-
-static enum wsc_err inspect_cluster(const char *path)
+static enum wsc_err inspect_cluster(const char *path, bool json)
 {
     const struct app_config config = {.cluster_path = path};
     struct conf_cluster cluster;
     enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
-    if (!rc)
-        (void)printf("%s: cluster of %s, hash %016llx\n", path, cluster.name,
-                     (unsigned long long)cluster.hash);
-    if (!rc) rc = print_constants(&cluster);
+    if (!rc) rc = json ? report_constants_print_json(&cluster) : report_constants_print(&cluster);
     conf_cluster_fini(&cluster);
     return rc;
 }
@@ -149,7 +130,7 @@ static enum wsc_err inspect_yaml(const char *path, bool json)
     TRY(conf_read_file(path, &bytes, &n));
     const bool cluster = conf_is_cluster(bytes, n);
     wsc_free(bytes);
-    return cluster ? inspect_cluster(path) : inspect_params(path, json);
+    return cluster ? inspect_cluster(path, json) : inspect_params(path, json);
 }
 
 enum wsc_err app_inspect(int argc, char **argv)

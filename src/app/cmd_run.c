@@ -16,6 +16,7 @@ struct run_options {
     struct run_job job;
     const char *prompt[MAX_PROMPTS];
     bool validate_only, compile_only, help;
+    const char *trace, *goal;
 };
 
 static const char help[] =
@@ -40,6 +41,10 @@ static const char help[] =
     "  --json                  results as JSON on stdout\n"
     "  --dump_gradients FILE   mean gradient of every tensor after the first step (HDF5)\n"
     "  --print_placement       which role lives on which rank\n"
+    "  --trace FILE            Chrome trace of a step of the virtual timeline, with the op "
+    "profile\n"
+    "                          and the critical path; runconfig.op_profiler_config picks steps\n"
+    "  --goal FILE             GOAL schedule (LogGOPSim) of that step\n"
     "  --prompt TEXT           generate: continue TEXT; may be repeated\n"
     "  --max_new_tokens N      generate: tokens to add (200)\n"
     "  --temperature X         generate: 0 takes the most likely token (0.8)\n"
@@ -49,6 +54,8 @@ static const char help[] =
     "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 --numerics none\n"
     "  wsc run --params configs/params/mesh.yaml --num_csx 2 --numerics mesh \\\n"
     "          --set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16\n"
+    "  wsc run --params configs/params/gpt3_111m.yaml --num_csx 4 --num_steps 4 \\\n"
+    "          --numerics none --model_dir out/111m --trace out/111m/chrome_trace.json\n"
     "  wsc run --params my.yaml --mode generate --prompt 'A hacker is '\n";
 
 enum {
@@ -71,7 +78,9 @@ enum {
     OPT_PROMPT,
     OPT_NEW_TOKENS,
     OPT_TEMPERATURE,
-    OPT_TOP_K
+    OPT_TOP_K,
+    OPT_TRACE,
+    OPT_GOAL
 };
 
 static const struct option long_option[] = {
@@ -95,6 +104,8 @@ static const struct option long_option[] = {
     {"max_new_tokens", required_argument, NULL, OPT_NEW_TOKENS},
     {"temperature", required_argument, NULL, OPT_TEMPERATURE},
     {"top_k", required_argument, NULL, OPT_TOP_K},
+    {"trace", required_argument, NULL, OPT_TRACE},
+    {"goal", required_argument, NULL, OPT_GOAL},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -165,6 +176,12 @@ static enum wsc_err take_option(struct run_options *o, int option, const char *v
     case OPT_PLACEMENT:
         o->job.print_placement = true;
         return WSC_OK;
+    case OPT_TRACE:
+        o->trace = value;
+        return WSC_OK;
+    case OPT_GOAL:
+        o->goal = value;
+        return WSC_OK;
     case 'h':
         o->help = true;
         return WSC_OK;
@@ -200,6 +217,51 @@ static enum wsc_err parse(struct run_options *o, int argc, char **argv)
     return take_device(argc, argv);
 }
 
+/* Which steps a profile looks at: those of op_profiler_config, else the third one, which is like
+ * all that follow; false when nobody asks. */
+static bool choose_steps(const struct run_options *o, struct timeline_job *job)
+{
+    enum { STEADY = 2, MOST_STEPS = 16 };
+    const struct conf_runconfig *rc = &o->job.params->runconfig;
+    const bool given = rc->profile_start_step != CONF_NULL;
+    if (!given && !o->trace && !o->goal) return false;
+    job->first_step = given ? rc->profile_start_step - 1 : STEADY;
+    job->n_steps = 1;
+    if (!given || rc->profile_end_step == CONF_NULL) return true;
+    job->n_steps = rc->profile_end_step - rc->profile_start_step + 1;
+    if (job->n_steps <= MOST_STEPS) return true;
+    WSC_WARNING("op_profiler_config: %lld steps, the first %d are traced", (long long)job->n_steps,
+                MOST_STEPS);
+    job->n_steps = MOST_STEPS;
+    return true;
+}
+
+/* Virtual time does not depend on ranks or values, so one process can walk the steps again. */
+static enum wsc_err profile(const struct run_options *o)
+{
+    const struct conf_params *p = o->job.params;
+    struct timeline_job job = {.params = p,
+                               .cluster = o->job.cluster,
+                               .num_csx = p->runconfig.num_csx,
+                               .global_batch = p->train_input.batch_size};
+    struct app_anatomy a;
+    char path[4096];
+    const char *trace = o->trace;
+    if (!choose_steps(o, &job)) return WSC_OK;
+    (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
+    if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
+    TRY(app_anatomy_make(&a, &job, p->file, trace, o->goal));
+    enum wsc_err rc = o->job.json ? WSC_OK : report_anatomy_print(&a.report);
+    if (!rc) rc = report_anatomy_write(p->runconfig.model_dir, &a.report);
+    app_anatomy_fini(&a);
+    return rc;
+}
+
+static bool trains(const struct conf_params *p)
+{
+    return p->runconfig.mode == CONF_TRAIN || p->runconfig.mode == CONF_TRAIN_AND_EVAL;
+}
+
 static enum wsc_err execute(struct comm *comm, struct run_options *o)
 {
     const struct conf_params *p = o->job.params;
@@ -213,6 +275,7 @@ static enum wsc_err execute(struct comm *comm, struct run_options *o)
     bool report;
     enum wsc_err rc = run_job(comm, &o->job, &report);
     if (!report) app_set_reported();
+    if (!rc && trains(p) && comm_rank(comm) == 0) rc = profile(o);
     return rc;
 }
 

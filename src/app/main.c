@@ -14,6 +14,8 @@
 static const struct app_command command[] = {
     {"run", app_run, "train, evaluate or generate on emulated CS-2 systems"},
     {"scale", app_scale, "throughput against the number of systems, as table, plot and report"},
+    {"validate", app_validate, "predict published figures and say how far off each is"},
+    {"calibrate", app_calibrate, "fit constants of the machine to published figures"},
     {"mesh", app_mesh, "run a kernel on the emulated dataflow mesh, cycle by cycle"},
     {"data", app_data, "make a dataset from text"},
     {"inspect", app_inspect, "say what is in a checkpoint, dataset, params or cluster file"},
@@ -53,7 +55,7 @@ static void print_help(FILE *out)
                 "       wsc --version | --help-config\n\n",
                 out);
     for (int i = 0; i < N_COMMANDS; i++)
-        (void)fprintf(out, "  %-9s %s\n", command[i].name, command[i].summary);
+        (void)fprintf(out, "  %-10s %s\n", command[i].name, command[i].summary);
     (void)fputs("\nexamples:\n"
                 "  wsc run --params configs/params/default.yaml --num_csx 4\n"
                 "  mpirun -n $(wsc ranks --num_csx 4) wsc run --params my.yaml --num_csx 4\n"

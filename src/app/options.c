@@ -31,13 +31,16 @@ enum wsc_err app_add_override(struct app_config *c, const char *path, const char
     return app_add_set(c, text);
 }
 
-/* Rank 0's bytes of @p path on every rank. */
-static enum wsc_err share_file(struct comm *comm, const char *path, char **bytes, size_t *n)
+typedef enum wsc_err (*read_fn)(const char *path, char **bytes, size_t *n);
+
+/* What rank 0 reads of @p path, on every rank. */
+static enum wsc_err share_file(struct comm *comm, read_fn read, const char *path, char **bytes,
+                               size_t *n)
 {
     int64_t n_bytes = -1;
     enum wsc_err rc = WSC_OK;
     if (!comm || comm_rank(comm) == 0) {
-        rc = conf_read_file(path, bytes, n);
+        rc = read(path, bytes, n);
         n_bytes = rc ? -1 : (int64_t)*n;
     }
     if (!comm) return rc;
@@ -66,7 +69,7 @@ enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
     if (!c->params_path)
         return told_once(comm, wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params is missing"),
                                             "--params configs/params/default.yaml"));
-    enum wsc_err rc = share_file(comm, c->params_path, &bytes, &n);
+    enum wsc_err rc = share_file(comm, conf_read_file, c->params_path, &bytes, &n);
     if (!rc)
         rc =
             told_once(comm, conf_params_parse(params, c->params_path, bytes, n, c->set, c->n_sets));
@@ -81,7 +84,7 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     size_t n = 0;
     enum wsc_err rc = WSC_OK;
     memset(cluster, 0, sizeof *cluster);
-    if (c->cluster_path) rc = share_file(comm, c->cluster_path, &bytes, &n);
+    if (c->cluster_path) rc = share_file(comm, conf_cluster_read, c->cluster_path, &bytes, &n);
     if (!rc)
         rc = told_once(comm,
                        conf_cluster_parse(cluster, c->cluster_path, bytes, n, c->set, c->n_sets));

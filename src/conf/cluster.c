@@ -53,9 +53,28 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
     else
         s->source = wsc_strdup(WSC_MEM_CONF, source->text);
     s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
+    if (s->kind) conf_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
 }
 
-/* A constant is {value, kind, source}, all three and nothing else. */
+/* A constant that the file does not have. */
+static void default_source(struct conf_parse *p, int row)
+{
+    struct conf_source *s = source_of((struct conf_cluster *)(void *)p->out, p->table, row);
+    const struct conf_node none = {.kind = CONF_NODE_SCALAR, .plain = true, .text = "0 %"};
+    s->kind = kinds[2].name;
+    s->source = wsc_strdup(WSC_MEM_CONF, "not in the cluster file: the default");
+    s->value = wsc_strdup(WSC_MEM_CONF, p->table->key[row].fallback);
+    conf_uncertainty_read(p, row, &none, s);
+}
+
+static void default_sources(struct conf_parse *p)
+{
+    for (int row = 0; row < p->table->n; row++)
+        if (is_constant(&p->table->key[row]) && !p->seen[row] && p->table->key[row].fallback)
+            default_source(p, row);
+}
+
+/* A constant is {value, kind, source}, all three, and maybe its uncertainty. */
 static void read_row(struct conf_parse *p, int row, const struct conf_node *node)
 {
     static const char *const parts[] = {"value", "kind", "source"};
@@ -79,22 +98,24 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
         else
             conf_diag_error(p->diag, node->pos, key->path, "%s is missing", parts[i]);
     }
-    if (node->n > found)
-        conf_diag_error(p->diag, node->pos, key->path, "has keys other than value, kind, source");
+    if (node->n > found + (conf_node_find(node, "uncertainty") != NULL))
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "has keys other than value, kind, source, uncertainty");
     if (found < 3) return;
     conf_key_read(p, row, conf_node_find(node, "value"));
     read_source(p, row, node);
 }
 
-/* A value from the command line is an assumption of the user; a map is taken as it is. */
+/* A value from the command line is what the user wants to see, without a doubt; a map is taken as
+ * it is. */
 static struct conf_node *as_constant(struct conf_doc *doc, struct conf_node *value)
 {
-    static const char *const name[] = {"value", "kind", "source"}, *const text[] = {
-                                                                       "", "assumed",
-                                                                       "given on the command line"};
+    enum { N_PARTS = 4 };
+    static const char *const name[N_PARTS] = {"value", "kind", "source", "uncertainty"};
+    static const char *const text[N_PARTS] = {"", "assumed", "given on the command line", "0 %"};
     if (value->kind == CONF_NODE_MAP) return value;
     struct conf_node *map = conf_doc_map(doc, value->pos);
-    for (int i = 0; i < 3 && map; i++) {
+    for (int i = 0; i < N_PARTS && map; i++) {
         struct conf_entry entry = {.key = name[i], .key_pos = value->pos, .value = value};
         if (i) entry.value = conf_doc_scalar(doc, text[i], strlen(text[i]), value->pos);
         if (!entry.value || !conf_doc_put(doc, map, &entry)) return NULL;
@@ -132,6 +153,11 @@ static void check(struct conf_parse *p, const struct conf_cluster *c)
     if (node && c->wafer.sram_reserved_bytes_per_pe >= c->wafer.sram_bytes_per_pe &&
         c->wafer.sram_bytes_per_pe > 0)
         conf_diag_error(p->diag, node->pos, reserved, "must be less than wafer.sram_per_pe");
+    const char *lost = "what_if.lost_planes";
+    node = p->given[conf_keys_find(p->table, lost)];
+    if (node && c->what_if.lost_planes >= c->swarmx.planes)
+        conf_diag_error(p->diag, node->pos, lost, "must be less than swarmx.planes, %lld",
+                        (long long)c->swarmx.planes);
 }
 
 static void hash_values(struct conf_cluster *c, struct conf_diag *d)
@@ -147,6 +173,8 @@ static void hash_values(struct conf_cluster *c, struct conf_diag *d)
             conf_text_add(&text, "%.17g\n", *(const double *)field);
         else if (key->type == CONF_T_CHOICE)
             conf_text_add(&text, "%d\n", *(const int *)field);
+        else if (key->type == CONF_T_BOOL)
+            conf_text_add(&text, "%d\n", *(const bool *)field);
         else
             conf_text_add(&text, "%lld\n", (long long)*(const int64_t *)field);
     }
@@ -163,6 +191,7 @@ static void read_tree(struct conf_cluster *out, struct conf_doc *doc, struct con
     apply_sets(doc, d);
     conf_keys_read(&p, doc->root, read_row);
     conf_keys_defaults(&p, doc->root);
+    default_sources(&p);
     check(&p, out);
     hash_values(out, d);
 }
@@ -183,9 +212,10 @@ enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, cons
     for (int i = 0, k = 0; i < conf_cluster_table()->n; i++)
         if (is_constant(&conf_cluster_table()->key[i]))
             out->source[k++].key = conf_cluster_table()->key[i].path;
-    if (conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_DUPLICATE_IS_ERROR)) read_tree(out, &doc, &d);
+    if (conf_cluster_doc(&doc, &d, bytes, n_bytes)) read_tree(out, &doc, &d);
+    enum wsc_err rc = conf_diag_finish(&d); /* which may name files in the memory of doc */
     conf_doc_fini(&doc);
-    return conf_diag_finish(&d);
+    return rc;
 }
 
 void conf_cluster_fini(struct conf_cluster *cluster)
@@ -196,6 +226,7 @@ void conf_cluster_fini(struct conf_cluster *cluster)
     }
     wsc_free(cluster->source);
     wsc_free(cluster->name);
+    wsc_free(cluster->base);
     wsc_free(cluster->file);
     memset(cluster, 0, sizeof *cluster);
 }
@@ -205,7 +236,8 @@ bool conf_is_cluster(const char *bytes, size_t n_bytes)
     struct conf_doc doc = {0};
     struct conf_diag d = {.file = ""};
     bool yes = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS) &&
-               conf_node_find(doc.root, "schema_version") && conf_node_find(doc.root, "wafer");
+               conf_node_find(doc.root, "schema_version") &&
+               (conf_node_find(doc.root, "wafer") || conf_node_find(doc.root, "base"));
     conf_doc_fini(&doc);
     (void)!conf_diag_finish(&d);
     return yes;

@@ -3,7 +3,11 @@
 #include "conf_impl.h"
 
 #define FIELD(p, f) .path = (p), .offset = offsetof(struct conf_cluster, f), .required = true
+/* What older files lack: a neutral value stands in. */
+#define OPTIONAL(p, f, value)                                                                      \
+    .path = (p), .offset = offsetof(struct conf_cluster, f), .fallback = (value)
 #define INT         .type = CONF_T_INT
+#define BOOL        .type = CONF_T_BOOL
 #define DOUBLE      .type = CONF_T_DOUBLE
 #define QUANTITY(u) .type = CONF_T_QUANTITY, .unit = WSC_UNIT_##u
 #define RANGE(a, b) .min = (a), .max = (b)
@@ -13,12 +17,16 @@
 #define MAX_BYTES   1e18
 #define MAX_CYCLES  1e6
 #define MAX_POWER   1e9 /* W */
+#define MAX_FACTOR  1e6
+#define MAX_INDEX   4095
 
 /* clang-format off */
 static const struct conf_key keys[] = {
     {.path = "schema_version", .type = CONF_T_CHOICE, .status = CONF_ONLY, .required = true,
      .choices = {{"1", 0}}, DOC("version of this list of keys")},
     {FIELD("name", name), .type = CONF_T_STRING, DOC("name of the system, for reports")},
+    {OPTIONAL("base", base, NULL), .type = CONF_T_STRING,
+     DOC("cluster file whose constants hold where this one has none, relative to this one's folder")},
 
     {FIELD("wafer.clock", wafer.clock_hz), QUANTITY(FREQUENCY), RANGE(1e3, 1e12),
      DOC("clock of processing elements (PEs) and routers")},
@@ -42,6 +50,8 @@ static const struct conf_key keys[] = {
      DOC("16-bit additions or products, per cycle and PE")},
     {FIELD("wafer.vector_setup_cycles", wafer.vector_setup_cycles), INT, RANGE(0, MAX_CYCLES),
      DOC("start of one vector operation")},
+    {FIELD("wafer.vector_loop_cycles", wafer.vector_loop_cycles), INT, RANGE(0, MAX_CYCLES),
+     DOC("from one vector operation of a loop to the next, beside the start")},
     {FIELD("wafer.hop_cycles", wafer.hop_cycles), INT, RANGE(0, MAX_CYCLES),
      DOC("router to neighbouring router")},
     {FIELD("wafer.ramp_cycles", wafer.ramp_cycles), INT, RANGE(0, MAX_CYCLES),
@@ -54,6 +64,8 @@ static const struct conf_key keys[] = {
      DOC("off-wafer links, one direction")},
     {FIELD("wafer.stage_latency", wafer.stage_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
      DOC("fixed cost of starting a stage")},
+    {OPTIONAL("wafer.kernel_factor", wafer.kernel_factor, "1"), DOUBLE, RANGE(0.1, 10),
+     DOC("on the cycles of all kernels; 1 is what the formulas say")},
     {FIELD("wafer.peak", wafer.peak_flop_per_s), QUANTITY(FLOPS), RANGE(1, MAX_RATE * 9),
      DOC("dense 16-bit peak, for the utilisation that is reported")},
     {FIELD("wafer.system_power", wafer.system_power_w), QUANTITY(POWER), RANGE(0, MAX_POWER),
@@ -97,6 +109,42 @@ static const struct conf_key keys[] = {
      DOC("host transport: largest piece of one message; no effect on virtual time")},
     {FIELD("stream.chunks_in_flight", stream.chunks_in_flight), INT, RANGE(1, 1024),
      DOC("host transport: pieces posted at once; no effect on virtual time")},
+
+    {OPTIONAL("systems", systems, "0"), INT, RANGE(0, 4096),
+     DOC("systems of the installation; 0: as many as asked for")},
+
+    {OPTIONAL("jitter", jitter, "0"), DOUBLE, RANGE(0, 0.2),
+     DOC("relative standard deviation of a system's compute time from step to step")},
+    {OPTIONAL("input.rate", input.rate_bytes_per_s, "12.5 GB/s"), QUANTITY(RATE),
+     RANGE(1, MAX_RATE), DOC("samples into one system, fetched one step ahead")},
+    {OPTIONAL("input.bytes_per_token", input.bytes_per_token, "12"), INT, RANGE(1, 1e6),
+     DOC("of a sample: token, label and mask")},
+    {OPTIONAL("swarmx.planes", swarmx.planes, "12"), INT, RANGE(1, 64),
+     DOC("parallel networks that make up a link")},
+
+    {OPTIONAL("effects.boundary", effects.boundary, "true"), BOOL,
+     DOC("off: the optimizer takes no time and waits for no norm")},
+    {OPTIONAL("effects.reduce", effects.reduce, "true"), BOOL,
+     DOC("off: gradients reach MemoryX in no time")},
+    {OPTIONAL("effects.latency", effects.latency, "true"), BOOL,
+     DOC("off: links and SwarmX nodes have no latency")},
+    {OPTIONAL("effects.jitter", effects.jitter, "true"), BOOL,
+     DOC("off: all systems take the same time for the same work")},
+    {OPTIONAL("effects.input", effects.input, "true"), BOOL,
+     DOC("off: samples are always there")},
+
+    {OPTIONAL("what_if.straggler", what_if.straggler, "1"), DOUBLE, RANGE(1, MAX_FACTOR),
+     DOC("compute of one system takes this many times as long")},
+    {OPTIONAL("what_if.straggler_wafer", what_if.straggler_wafer, "0"), INT, RANGE(0, MAX_INDEX),
+     DOC("which one")},
+    {OPTIONAL("what_if.slow_link", what_if.slow_link, "1"), DOUBLE, RANGE(1, MAX_FACTOR),
+     DOC("the link of one system has this fraction of its rate: 4 is a quarter")},
+    {OPTIONAL("what_if.slow_link_wafer", what_if.slow_link_wafer, "0"), INT, RANGE(0, MAX_INDEX),
+     DOC("which one")},
+    {OPTIONAL("what_if.lost_planes", what_if.lost_planes, "0"), INT, RANGE(0, 63),
+     DOC("planes that one SwarmX node has lost, on all of its links")},
+    {OPTIONAL("what_if.lost_planes_node", what_if.lost_planes_node, "0"), INT,
+     RANGE(0, MAX_INDEX), DOC("which one; 0 is the root")},
 };
 /* clang-format on */
 

@@ -14,7 +14,8 @@ enum {
     CONF_MAX_ERRORS = 50, /**< reported; the rest is counted */
     CONF_MAX_WARNINGS = 200,
     CONF_MAX_PATH = 192,
-    CONF_QUOTE_BYTES = 64
+    CONF_QUOTE_BYTES = 64,
+    CONF_MAX_FILES = 8 /**< cluster files that are based on each other */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -22,11 +23,14 @@ enum {
 /** Where: line and column from 1; line 0 is the whole file, line < 0 is `--set` number -line. */
 struct conf_pos {
     int line, column;
+    int file; /**< 0: the file itself; from 1: what it is based on, nearest first */
 };
 
 /** Collects the errors and warnings of one file. */
 struct conf_diag {
     const char *file;
+    const char *base[CONF_MAX_FILES]; /**< files that it is based on */
+    int reading;                      /**< which of them is being parsed, as in conf_pos */
     const struct conf_set *sets;
     int n_sets;
     char *error[CONF_MAX_ERRORS];
@@ -259,6 +263,17 @@ enum wsc_err conf_text_take(struct conf_text *t, char **out) WSC_CHECKED;
 void conf_text_string(struct conf_text *t, const char *s);
 /** A double that reads back bit by bit, as short as possible. */
 void conf_text_double(struct conf_text *t, double x);
+
+/* ---- uncertainty ------------------------------------------------------------------------------
+ */
+
+/** Fill low and high of @p s from @p text (`10 %`, `1 us..5 us`; NULL: by kind), for row @p row
+ *  of the cluster table and the value that is already in @p c. */
+void conf_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
+                           struct conf_source *s);
+
+/** Parse the text of conf_cluster_read(): a file with what it is based on merged under it. */
+bool conf_cluster_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes);
 
 /** configs/cluster/cs2.yaml as it was when the program was built. */
 const char *conf_builtin_cs2(size_t *n_bytes);

@@ -30,8 +30,9 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
 {
     /* A longer path keeps its end, which tells files apart. */
     enum { MOST = 640 };
-    const size_t length = strlen(d->file);
-    const char *file = length > MOST ? d->file + length - MOST : d->file;
+    const char *file = pos.file ? d->base[pos.file - 1] : d->file;
+    const size_t length = strlen(file);
+    if (length > MOST) file += length - MOST;
     const char *colon = key ? ": " : "";
     key = key ? key : "";
     if (pos.line > 0)

@@ -182,7 +182,10 @@ enum wsc_err conf_markdown(char **text)
     write_table(&out, conf_params_table());
     conf_text_add(&out, "\n## Cluster files\n\n"
                         "Every constant is `{value: ..., kind: documented | derived | assumed | "
-                        "calibrated, source: ...}`. Quantities carry their unit: `150 GB/s`. "
+                        "calibrated, source: ..., uncertainty: 10 %% | LOW..HIGH}`; without "
+                        "`uncertainty` a documented value is taken as it is, a derived one may "
+                        "be 5 %% off, a calibrated one 10 %%, an assumed one half or double. "
+                        "Quantities carry their unit: `150 GB/s`. "
                         "`--set cluster.path=value` changes one.\n\n");
     write_table(&out, conf_cluster_table());
     return conf_text_take(&out, text);

@@ -45,11 +45,16 @@ static void check_text(struct conf_parse *p, const char *path, const char *text,
 static void check_input(struct conf_parse *p, const struct conf_input *in, bool training,
                         const struct conf_params *params)
 {
-    static const struct conf_choice processors[CONF_MAX_CHOICES] = {{"GptHDF5MapDataProcessor", 0},
-                                                                    {"GptHDF5DataProcessor", 0}};
+    static const struct conf_choice processors[CONF_MAX_CHOICES] = {
+        {"GptHDF5MapDataProcessor", 0}, {"GptHDF5DataProcessor", 0}, {"BertHDF5DataProcessor", 1}};
     const char *batch = training ? "train_input.batch_size" : "eval_input.batch_size";
     const char *micro = training ? "train_input.micro_batch_size" : "eval_input.micro_batch_size";
     const char *processor = training ? "train_input.data_processor" : "eval_input.data_processor";
+    const bool bert = in->data_processor && !strncasecmp(in->data_processor, "bert", 4);
+    if (bert && params->model.objective == CONF_CAUSAL_LM)
+        conf_diag_error(p->diag, where(p, processor, NULL), processor,
+                        "%s makes data for model.objective masked_lm or classification",
+                        in->data_processor);
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
     check_text(p, processor, in->data_processor, processors);
     if (b < 1 || n < 1) return;

@@ -80,6 +80,12 @@ static const struct conf_key keys[] = {
      DOC("inner width of the feed-forward network")},
     {FIELD(model.max_position_embeddings), INT, DEFAULT("1024"), RANGE(1, 1 << 20),
      DOC("sequence length, and rows of the learned position table")},
+    {FIELD(model.objective), CHOICE, DEFAULT("causal_lm"),
+     .choices = {{"causal_lm", CONF_CAUSAL_LM}, {"masked_lm", CONF_MASKED_LM},
+                 {"classification", CONF_CLASSIFICATION}},
+     DOC("what is trained; the last two are encoders (BERT), with --numerics none")},
+    {FIELD(model.max_predictions_per_seq), INT, DEFAULT("20"), RANGE(1, 1 << 20),
+     DOC("masked_lm: positions of a sequence that the head computes")},
     {FIELD(model.position_embedding_type), CHOICE, DEFAULT("learned"),
      .choices = {{"learned", CONF_POSITION_LEARNED}, {"null", CONF_POSITION_NONE}},
      DOC("how positions enter")},
@@ -153,7 +159,7 @@ static const struct conf_key keys[] = {
     {KEY("model.lora_params"), ONLY({"null", 0}), DOC("low-rank adapters")},
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
     {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
-    {KEY("model.model_name"), ONLY({"null", 0}, {"gpt2", 0}, {"gpt3", 0}), DOC("model family")},
+    {KEY("model.model_name"), ONLY({"null", 0}, {"gpt2", 0}, {"gpt3", 0}, {"bert", 0}), DOC("model family")},
 
     {KEY("sparsity"), ONLY({"null", 0}, {"0", 0}, {"0.0", 0}), DOC("weight sparsity")},
 

@@ -38,7 +38,8 @@ struct builder {
 static struct conf_pos pos_of(const struct builder *b, yaml_mark_t mark)
 {
     if (b->set) return (struct conf_pos){.line = -b->set};
-    return (struct conf_pos){.line = (int)mark.line + 1, .column = (int)mark.column + 1};
+    return (struct conf_pos){
+        .line = (int)mark.line + 1, .column = (int)mark.column + 1, .file = b->diag->reading};
 }
 
 #define FAIL(b, pos, ...)                                                                          \

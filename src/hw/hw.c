@@ -87,3 +87,24 @@ double hw_cluster_power_w(const struct hw *hw, int64_t n_csx)
            (double)hw_swarmx_nodes(hw, n_csx) * (double)c->swarmx.node_power_w +
            (double)c->memoryx.shards * (double)c->memoryx.shard_power_w;
 }
+
+void hw_apply_effects(struct conf_cluster *out, const struct conf_cluster *cluster)
+{
+    *out = *cluster;
+    if (!cluster->effects.latency) {
+        out->swarmx.link_latency_ps = out->swarmx.latency_ps = out->swarmx.add_latency_ps = 0;
+        out->memoryx.link_latency_ps = 0;
+    }
+    if (!cluster->effects.jitter) out->jitter = 0;
+}
+
+int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost)
+{
+    const int64_t planes = hw->cluster->swarmx.planes;
+    if (!lost) return rate_bytes_per_s;
+    WSC_CHECK(lost > 0 && lost < planes, "%lld of %lld planes lost", (long long)lost,
+              (long long)planes);
+    __extension__ typedef __int128 wide;
+    const int64_t rate = (int64_t)((wide)rate_bytes_per_s * (planes - lost) / planes);
+    return rate > 0 ? rate : 1;
+}

@@ -12,14 +12,17 @@ struct layout {
     const struct model *model;
     double cols, rows; /**< PEs of one lane; hidden features lie on x, tokens on y */
     double lanes;
-    double t;    /**< tokens of a PE */
-    double k, f; /**< features of a PE, of C hidden and of F filter features */
-    double mac;  /**< multiply-adds per cycle, sums in 32 bits */
-    double add;  /**< 32-bit additions per cycle */
-    double mul;  /**< 32-bit products per cycle */
-    double fast; /**< additions, products and moves per cycle in the format of activations */
-    double setup, exp, divide;
-    double relay; /**< cycles of one PE in a chain of receive, add, send */
+    double t;      /**< tokens of a PE */
+    double head_t; /**< tokens of a PE that go through the head */
+    double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
+    double k, f;   /**< features of a PE, of C hidden and of F filter features */
+    double mac;    /**< multiply-adds per cycle, sums in 32 bits */
+    double add;    /**< 32-bit additions per cycle */
+    double mul;    /**< 32-bit products per cycle */
+    double fast;   /**< additions, products and moves per cycle in the format of activations */
+    double setup, loop, exp, divide;
+    double factor; /**< on the cycles of a stage */
+    double relay;  /**< cycles of one PE in a chain of receive, add, send */
     double hop;
     /* Attention: the PEs of one head and the queries one PE holds. */
     double head_cols;    /**< columns over which a head's features spread */
@@ -51,18 +54,32 @@ struct kernels_cycles kernels_cycles_stage(const struct layout *l, const struct 
 double kernels_cycles_total(const struct kernels_cycles *c);
 
 /* The operations (cycles_ops.c). */
+
+/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
+ *  built, one on its way. */
+enum { KERNELS_SUM_VECTORS = 2 };
 double kernels_cycles_vector(const struct layout *l, double n, double rate);
+double kernels_cycles_axpy(const struct layout *l, double n);
 double kernels_cycles_features(const struct layout *l, int64_t n);
 double kernels_cycles_product(const struct layout *l, int64_t n_in, int64_t n_out);
 double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out);
-double kernels_cycles_gradient_row(const struct layout *l, int64_t n_in);
+/** The rows or columns of dW that come first: those that are built at once. */
+double kernels_cycles_first_rows(const struct layout *l, int64_t n_in, int64_t n_out);
+double kernels_cycles_token_sums(const struct layout *l, double features);
 double kernels_cycles_gradient_latency(const struct layout *l);
 double kernels_cycles_pointwise(const struct layout *l, double features, double ops);
 double kernels_cycles_norm(const struct layout *l);
 double kernels_cycles_norm_gradient(const struct layout *l);
-double kernels_cycles_nonlinearity(const struct layout *l);
+double kernels_cycles_nonlinearity(const struct layout *l, double features);
 double kernels_cycles_attention(const struct layout *l);
 double kernels_cycles_attention_gradient(const struct layout *l);
+
+/** Values per token of a PE at the two peaks of a block's backward: feed-forward (h, p, act, d act,
+ *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is
+ *  not live, which leaves kernels_cycles_room() values per token for the sums. */
+double kernels_cycles_live_ffn(const struct layout *l);
+double kernels_cycles_live_attention(const struct layout *l);
+double kernels_cycles_room(const struct layout *l);
 
 /* The plan, opened for the tests. */
 

@@ -10,10 +10,26 @@ enum {
     SOFTMAX_OPS = 3,       /* running maximum, minus maximum, running sum */
 };
 
+/* Additions into one scalar, per cycle: each waits two cycles for the one before (FABRICA). */
+static const double SCALAR_SUM_RATE = 0.5;
+
 /** One vector operation of @p n elements. */
 double kernels_cycles_vector(const struct layout *l, double n, double rate)
 {
     return n > 0 ? l->setup + ceil(n / rate) : 0;
+}
+
+/** One multiply-add of @p n elements by a scalar, as it comes in a loop: the machine's multiply-add
+ *  takes two vectors and a scalar, and for each scalar anew the addresses of the vectors. */
+double kernels_cycles_axpy(const struct layout *l, double n)
+{
+    return n > 0 ? l->loop + kernels_cycles_vector(l, n, l->mac) : 0;
+}
+
+/** Products of two vectors of @p n elements, added to a third: no multiply-add does that. */
+static double multiply_and_add(const struct layout *l, double n)
+{
+    return kernels_cycles_vector(l, n, l->mul) + kernels_cycles_vector(l, n, l->add);
 }
 
 /** Features of a PE when @p n features are spread over the columns of a lane. */
@@ -33,19 +49,53 @@ static double row_latency(const struct layout *l)
 double kernels_cycles_product(const struct layout *l, int64_t n_in, int64_t n_out)
 {
     double k = kernels_cycles_features(l, n_in);
-    double output =
-        k * kernels_cycles_vector(l, l->t, l->mac) + kernels_cycles_vector(l, l->t, l->add);
+    double output = k * kernels_cycles_axpy(l, l->t) + kernels_cycles_vector(l, l->t, l->add);
     return (double)n_out * fmax(output, l->t) + row_latency(l);
 }
 
-/** One row of dW: receive the output gradient of the PE's tokens, a dot product over them for
- *  each feature of the PE, then the sum over y, and at the edge over lanes. */
-double kernels_cycles_gradient_row(const struct layout *l, int64_t n_in)
+/* ---- sums over tokens ------------------------------------------------------------------------ */
+
+/** Results, of @p k features each, that a PE has room to build at once. */
+static double block_of_results(const struct layout *l, double k, int64_t n_out)
 {
-    double k = kernels_cycles_features(l, n_in);
-    double sum = kernels_cycles_vector(l, k, l->add) * (l->lanes > 1 ? 2 : 1);
-    return kernels_cycles_vector(l, l->t, l->fast) + k * kernels_cycles_vector(l, l->t, l->mac) +
-           sum;
+    return fmax(1, fmin((double)n_out, floor(l->room / k)));
+}
+
+/** Outer products of @p n tokens with the PE's @p k features, added to @p block results: an AXPY
+ *  over the results for each token and feature, or one over the features for each token and result.
+ */
+static double outer_products(const struct layout *l, double n, double k, double block)
+{
+    double over_results = n * k * kernels_cycles_axpy(l, block);
+    double over_features = n * block * kernels_cycles_axpy(l, k);
+    return ceil(fmin(over_results, over_features));
+}
+
+/** Sums over the PE's tokens of each of its @p features: token by token a vector of features, or
+ *  feature by feature into a scalar, where each addition waits for the one before. */
+double kernels_cycles_token_sums(const struct layout *l, double features)
+{
+    double by_token = l->t * kernels_cycles_vector(l, features, l->add);
+    double by_feature = features * kernels_cycles_vector(l, l->t, SCALAR_SUM_RATE);
+    return fmin(by_token, by_feature);
+}
+
+/** @p rows rows of dW at once: receive the output gradients of the PE's tokens (the link carries
+ * one a cycle), their products with the PE's @p k features, then the sums over y, and at the edge
+ * over lanes. */
+static double gradient_rows(const struct layout *l, double k, double rows)
+{
+    double receive = l->t * kernels_cycles_vector(l, rows, l->fast);
+    double sums = kernels_cycles_vector(l, k * rows, l->add) * (l->lanes > 1 ? 2 : 1);
+    return fmax(receive + outer_products(l, l->t, k, rows) + sums, l->t * rows);
+}
+
+/** All @p n_out rows of dW, block by block. */
+static double gradient_by_rows(const struct layout *l, int64_t n_in, int64_t n_out)
+{
+    double k = kernels_cycles_features(l, n_in), block = block_of_results(l, k, n_out);
+    double whole = floor((double)n_out / block), rest = (double)n_out - whole * block;
+    return whole * gradient_rows(l, k, block) + (rest > 0 ? gradient_rows(l, k, rest) : 0);
 }
 
 /** The chain over y, and over the lanes along the edge. */
@@ -54,11 +104,26 @@ double kernels_cycles_gradient_latency(const struct layout *l)
     return l->relay * (l->rows - 1) + (l->lanes - 1) * (l->relay + l->cols * l->hop);
 }
 
+/** True when it is the input that goes along the row, and dW is built column by column. */
+static bool by_columns(const struct layout *l, int64_t n_in, int64_t n_out)
+{
+    return gradient_by_rows(l, n_out, n_in) < gradient_by_rows(l, n_in, n_out);
+}
+
 double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out)
 {
-    return (double)n_out * kernels_cycles_gradient_row(l, n_in) +
-           kernels_cycles_gradient_latency(l);
+    double rows = fmin(gradient_by_rows(l, n_in, n_out), gradient_by_rows(l, n_out, n_in));
+    return rows + kernels_cycles_gradient_latency(l);
 }
+
+double kernels_cycles_first_rows(const struct layout *l, int64_t n_in, int64_t n_out)
+{
+    bool columns = by_columns(l, n_in, n_out);
+    double k = kernels_cycles_features(l, columns ? n_out : n_in);
+    return gradient_rows(l, k, block_of_results(l, k, columns ? n_in : n_out));
+}
+
+/* ---- features of a token --------------------------------------------------------------------- */
 
 /** @p ops vector operations on each of the PE's features. */
 double kernels_cycles_pointwise(const struct layout *l, double features, double ops)
@@ -74,27 +139,28 @@ static double two_row_sums(const struct layout *l)
 
 double kernels_cycles_norm(const struct layout *l)
 {
-    double sums =
-        l->k * (kernels_cycles_vector(l, l->t, l->add) + kernels_cycles_vector(l, l->t, l->mac));
+    double sums = l->k * (kernels_cycles_vector(l, l->t, l->add) + multiply_and_add(l, l->t));
     return sums + two_row_sums(l) + l->t * l->divide + kernels_cycles_pointwise(l, l->k, NORM_OPS);
 }
 
-/** Normalises again, then the two means of the input gradient, and gain and bias gradients. */
+/** Normalises again, then the two means of the input gradient (one with the gain, one with the
+ *  normalised value), and gain and bias gradients. */
 double kernels_cycles_norm_gradient(const struct layout *l)
 {
-    double dots = 2 * l->k * kernels_cycles_vector(l, l->t, l->mac);
+    double means = l->k * (kernels_cycles_axpy(l, l->t) + multiply_and_add(l, l->t));
     double gain_and_bias =
-        l->k * (kernels_cycles_vector(l, l->t, l->mac) + kernels_cycles_vector(l, l->t, l->add)) +
+        2 * kernels_cycles_token_sums(l, l->k) + l->k * kernels_cycles_vector(l, l->t, l->mul) +
         2 * kernels_cycles_vector(l, l->k, l->add) + kernels_cycles_gradient_latency(l);
-    return kernels_cycles_norm(l) + dots + two_row_sums(l) +
+    return kernels_cycles_norm(l) + means + two_row_sums(l) +
            kernels_cycles_pointwise(l, l->k, NORM_GRADIENT_OPS) + gain_and_bias;
 }
 
-/** The nonlinearity of the PE's filter features, or its derivative. */
-double kernels_cycles_nonlinearity(const struct layout *l)
+/** The nonlinearity of @p features of the PE, or its derivative. */
+double kernels_cycles_nonlinearity(const struct layout *l, double features)
 {
-    if (l->model->nonlinearity == CONF_RELU) return kernels_cycles_pointwise(l, l->f, 1);
-    return l->f * l->t * (l->exp + l->divide) + kernels_cycles_pointwise(l, l->f, NONLINEARITY_OPS);
+    if (l->model->nonlinearity == CONF_RELU) return kernels_cycles_pointwise(l, features, 1);
+    return features * l->t * (l->exp + l->divide) +
+           kernels_cycles_pointwise(l, features, NONLINEARITY_OPS);
 }
 
 /* ---- attention: keys of a sequence stream past its queries, as weights do ---- */
@@ -108,7 +174,7 @@ static double keys(const struct layout *l)
 /** Per key one AXPY for each feature of the PE. */
 static double key_axpys(const struct layout *l)
 {
-    return keys(l) * l->k * kernels_cycles_vector(l, l->q_mean, l->mac);
+    return keys(l) * l->k * kernels_cycles_axpy(l, l->q_mean);
 }
 
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns. */
@@ -124,10 +190,18 @@ static double contract_keys(const struct layout *l)
     return key_axpys(l) + keys(l) * l->heads_per_pe * kernels_cycles_vector(l, l->q_mean, l->fast);
 }
 
-/** Sum over queries (P' dO, dS' Q): dot products, then the chain over the sequence's rows. */
+/** @p rows keys of a sum over queries: outer products, then the chain over the sequence's rows. */
+static double query_sums(const struct layout *l, double rows)
+{
+    return outer_products(l, l->q_mean, l->k, rows) + kernels_cycles_vector(l, l->k * rows, l->add);
+}
+
+/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
 static double contract_queries(const struct layout *l)
 {
-    return key_axpys(l) + keys(l) * kernels_cycles_vector(l, l->k, l->add);
+    double T = (double)l->model->T, block = block_of_results(l, l->k, l->model->T);
+    double whole = floor(T / block), rest = T - whole * block;
+    return l->seqs * (whole * query_sums(l, block) + (rest > 0 ? query_sums(l, rest) : 0));
 }
 
 /** Key steps whose scores end on this PE: the head's columns take turns. */
@@ -142,7 +216,7 @@ static double probabilities(const struct layout *l)
     return score_rows(l) * (ceil(l->q_mean * l->exp) + ops);
 }
 
-/** O = softmax(Q K') V, causal, normalised once at the end. */
+/** O = softmax(Q K') V, normalised once at the end. */
 double kernels_cycles_attention(const struct layout *l)
 {
     double normalise =
@@ -153,8 +227,7 @@ double kernels_cycles_attention(const struct layout *l)
 /** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
 double kernels_cycles_attention_gradient(const struct layout *l)
 {
-    double row_dots =
-        l->k * kernels_cycles_vector(l, l->t, l->mac) + kernels_cycles_vector(l, l->t, l->add);
+    double row_dots = l->k * multiply_and_add(l, l->t) + kernels_cycles_vector(l, l->t, l->add);
     double ds = score_rows(l) * (kernels_cycles_vector(l, l->q_mean, l->add) +
                                  2 * kernels_cycles_vector(l, l->q_mean, l->mul));
     return 2 * contract_features(l) + probabilities(l) + ds + contract_keys(l) +

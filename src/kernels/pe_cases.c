@@ -252,7 +252,7 @@ static enum wsc_err activation(struct pe_case *c, struct rows *r, enum pe_nonlin
         kernels_pe_activate_backward(&c->grid, &s, f, &r->y, &r->x, &r->y);
     else
         kernels_pe_activate(&c->grid, &s, f, &r->y, &r->x);
-    c->result->form = kernels_cycles_nonlinearity(&c->layout);
+    c->result->form = kernels_cycles_nonlinearity(&c->layout, c->layout.f);
     TRY(run_script(c, &s));
     return check_tile(c, &r->y, kernels_pe_ref_activation(f, r->hx, dy, rows_of(c) * r->f.n));
 }

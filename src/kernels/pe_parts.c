@@ -396,7 +396,7 @@ static enum wsc_err activate(struct kernels_mesh *k, enum row row)
     struct pe_script s = script(k, &k->filter);
     kernels_pe_activate(&k->grid, &s, nonlinearity_of(k->model), &k->act,
                         &pe_layer_of(k, k->l)->pre);
-    expect(k, row, kernels_cycles_nonlinearity(&k->layout));
+    expect(k, row, kernels_cycles_nonlinearity(&k->layout, k->layout.f));
     return run_script(k, &s, row);
 }
 
@@ -438,7 +438,7 @@ static enum wsc_err ffn1_backward(struct kernels_mesh *k)
     TRY(linear_back(k, MODEL_FFN1_W, &k->dres, &k->dpre));
     TRY(activate(k, NONLINEARITY_BACKWARD));
     kernels_pe_activate_backward(&k->grid, &s, nonlinearity_of(k->model), &k->dpre, pre, &k->dpre);
-    expect(k, NONLINEARITY_BACKWARD, kernels_cycles_nonlinearity(&k->layout));
+    expect(k, NONLINEARITY_BACKWARD, kernels_cycles_nonlinearity(&k->layout, k->layout.f));
     TRY(run_script(k, &s, NONLINEARITY_BACKWARD));
     TRY(weight_gradient(k, MODEL_FFN1_W, &k->dres, &k->act));
     return bias_gradients(k, bias, dy, 1);

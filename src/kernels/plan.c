@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MAX_LANES = 64, SUM_BYTES = 2 * 4 /* two vectors of 32-bit partial sums per token */ };
+enum { MAX_LANES = 64, SUM_BYTES = KERNELS_SUM_VECTORS * 4 };
 
 /** One question to the planner. */
 struct task {
@@ -34,11 +34,9 @@ static double kept_filter(enum kernels_keep keep)
 static double live_backward(const struct layout *l, enum kernels_keep keep, bool resident)
 {
     const struct keep_row *r = &kernels_cycles_keep[keep];
-    /* Second feed-forward product: h, p, act, d act, dy; a block computed again from its input
-     * also holds x, q k v, a for later. */
-    double ffn = 2 * l->k + 3 * l->f + (r->output ? 5 * l->k : 0);
-    /* Attention: x, q k v, a, da, dq dk dv, dy. */
-    double attention = 10 * l->k;
+    /* A block computed again from its input also holds x, q k v, a for later. */
+    double ffn = kernels_cycles_live_ffn(l) + (r->output ? 5 * l->k : 0);
+    double attention = kernels_cycles_live_attention(l);
     if (resident) {
         ffn -= l->k + kept_filter(keep) * l->f; /* h, or x when only x is kept */
         attention -= (kept_hidden(keep) - (r->output ? 0 : 1)) * l->k;

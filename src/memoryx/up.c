@@ -58,8 +58,9 @@ static enum wsc_err take_times(struct memoryx *mx, int64_t step)
     batch->weights_wait_ps = msg.field[STREAM_F_WEIGHTS];
     batch->reduce_wait_ps = msg.field[STREAM_F_REDUCE];
     batch->boundary_ps = msg.field[STREAM_F_BOUNDARY];
-    int64_t parts =
-        batch->compute_ps + batch->weights_wait_ps + batch->reduce_wait_ps + batch->boundary_ps;
+    batch->input_wait_ps = msg.field[STREAM_F_INPUT];
+    int64_t parts = batch->compute_ps + batch->weights_wait_ps + batch->reduce_wait_ps +
+                    batch->boundary_ps + batch->input_wait_ps;
     WSC_CHECK(parts == batch->time_ps, "parts of step %lld: %lld ps of %lld ps", (long long)step,
               (long long)parts, (long long)batch->time_ps);
     mx->times.step_end = batch->end;

@@ -56,8 +56,7 @@ void memoryx_take_gradient(struct memoryx *mx, int stage, const float *sum)
 
 /* ---- virtual time of the update -------------------------------------------------------------- */
 
-/* Parameters that a stage owns; a tied head owns no second copy. */
-static int64_t owned_elems(const struct model *model, int stage)
+int64_t memoryx_owned_elems(const struct model *model, int stage)
 {
     const struct model_stage *st = &model->stage[stage];
     int64_t n = 0;
@@ -68,13 +67,30 @@ static int64_t owned_elems(const struct model *model, int stage)
     return n;
 }
 
+int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards)
+{
+    const int64_t n = stream_per_shard_bytes(memoryx_owned_elems(model, stage), n_shards);
+    return vtime_duration_ps(n, hw->cluster->memoryx.update_rate_params_per_s);
+}
+
 static void update_stage_at(struct memoryx *mx, int stage, struct vtime gradient)
 {
-    const struct conf_memoryx *c = &mx->net->hw->cluster->memoryx;
-    int64_t n = stream_per_shard_bytes(owned_elems(mx->net->model, stage), mx->n_shards);
-    struct vtime start = vtime_max(mx->times.updating, vtime_add(gradient, c->update_latency_ps));
-    mx->times.updating = vtime_add(start, vtime_duration_ps(n, c->update_rate_params_per_s));
+    const struct hw *hw = mx->net->hw;
+    const int64_t ps = memoryx_update_ps(hw, mx->net->model, stage, mx->n_shards);
+    struct vtime start =
+        vtime_max(mx->times.updating, vtime_add(gradient, hw->cluster->memoryx.update_latency_ps));
+    mx->times.updating = vtime_add(start, ps);
     mx->times.ready[stage] = mx->times.updating;
+}
+
+/* Without the boundary, weights are there as soon as their gradient is. */
+static void update_at_once(struct memoryx *mx)
+{
+    const int n = mx->net->model->n_stages;
+    for (int s = 0; s < n; s++)
+        mx->times.ready[s] = mx->arrived[s];
+    if (mx->net->model->tied)
+        mx->times.ready[0] = mx->times.ready[n - 1] = vtime_max(mx->arrived[0], mx->arrived[n - 1]);
 }
 
 /* Clipping by the global norm: nothing is updated before the norm is known, then stages follow in
@@ -176,7 +192,10 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         mx->times.reduced = vtime_max(mx->times.reduced, mx->arrived[s]);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &norm_known));
     TRY(check_norm(mx, step));
-    keep_time(mx, clip, norm_known);
+    if (mx->net->hw->cluster->effects.boundary)
+        keep_time(mx, clip, norm_known);
+    else
+        update_at_once(mx);
     mx->batch.learning_rate = model_learning_rate(o, step);
     if (!mx->pass->values) return WSC_OK;
     update_values(mx, step);

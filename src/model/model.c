@@ -46,10 +46,31 @@ static WSC_CHECKED enum wsc_err check_family(const struct conf_model *m)
         m->position_embedding_type != CONF_POSITION_NONE)
         return WSC_RAISE(WSC_CONFIG, "model.position_embedding_type: only learned and null are "
                                      "supported");
+    if (m->objective == CONF_MASKED_LM && m->max_predictions_per_seq > m->max_position_embeddings)
+        return WSC_RAISE(WSC_CONFIG,
+                         "model.max_predictions_per_seq: %lld is more than the %lld tokens of a "
+                         "sequence",
+                         (long long)m->max_predictions_per_seq,
+                         (long long)m->max_position_embeddings);
     TRY(check_positive("model.layer_norm_epsilon", m->layer_norm_epsilon));
     TRY(check_positive("model.embeddings_scale", m->embeddings_scale));
     TRY(check_positive("model.output_logits_scale", m->output_logits_scale));
     return WSC_OK;
+}
+
+/** What an objective makes of a sequence: which tokens see which, what the head does. */
+static void set_objective(struct model *model, const struct conf_model *m)
+{
+    enum { CLASSES = 2 };
+    const bool classes = m->objective == CONF_CLASSIFICATION;
+    model->causal = m->objective == CONF_CAUSAL_LM;
+    model->embed_norm = model->head_dense = !model->causal;
+    model->head_norm = !classes;
+    model->head_outputs = classes ? CLASSES : m->vocab_size;
+    model->head_tokens = m->max_position_embeddings;
+    if (classes) model->head_tokens = 1;
+    if (m->objective == CONF_MASKED_LM) model->head_tokens = m->max_predictions_per_seq;
+    model->tied = m->share_embedding_weights && !classes;
 }
 
 static void set_sizes(struct model *model, const struct conf_model *m)
@@ -62,7 +83,7 @@ static void set_sizes(struct model *model, const struct conf_model *m)
     model->T = m->max_position_embeddings;
     model->head_dim = m->hidden_size / m->num_heads;
     double d = (double)model->head_dim;
-    model->tied = m->share_embedding_weights;
+    set_objective(model, m);
     model->norm_eps = m->layer_norm_epsilon;
     model->qk_scale = m->scale_qk_dot_by_d ? 1.0 / d : 1.0 / sqrt(d);
     model->qk_scale_by_layer = m->scale_qk_dot_by_layer_idx;
@@ -103,6 +124,8 @@ void model_destroy(struct model **model)
 double model_flop_per_token(const struct model *model)
 {
     double L = (double)model->L, C = (double)model->C, F = (double)model->F;
-    double matrices = L * (4 * C * C + 2 * C * F) + (double)model->V * C;
+    double head = (double)model->head_outputs * C + (model->head_dense ? C * C : 0);
+    head *= (double)model->head_tokens / (double)model->T;
+    double matrices = L * (4 * C * C + 2 * C * F) + head;
     return 6 * matrices + 12 * L * (double)model->T * C;
 }

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-enum { MAX_KINDS = 8, N_PARTS = 6, PARTS_PER_BLOCK = 4 };
+enum { MAX_KINDS = 10, N_PARTS = 6, PARTS_PER_BLOCK = 4 };
 
 /** What one part streams, in order.  Kinds that a model lacks are left out. */
 struct part_row {
@@ -16,7 +16,9 @@ struct part_row {
 };
 
 static const struct part_row part_rows[N_PARTS] = {
-    [MODEL_PART_EMBED] = {"embed", 2, {MODEL_WTE, MODEL_WPE}},
+    [MODEL_PART_EMBED] = {"embed",
+                          5,
+                          {MODEL_WTE, MODEL_WPE, MODEL_WTT, MODEL_NORME_W, MODEL_NORME_B}},
     [MODEL_PART_QKV] = {"qkv",
                         8,
                         {MODEL_NORM1_W, MODEL_NORM1_B, MODEL_Q_W, MODEL_Q_B, MODEL_K_W, MODEL_K_B,
@@ -25,8 +27,10 @@ static const struct part_row part_rows[N_PARTS] = {
     [MODEL_PART_FFN0] = {"ffn0", 4, {MODEL_NORM3_W, MODEL_NORM3_B, MODEL_FFN0_W, MODEL_FFN0_B}},
     [MODEL_PART_FFN1] = {"ffn1", 2, {MODEL_FFN1_W, MODEL_FFN1_B}},
     [MODEL_PART_HEAD] = {"head",
-                         4,
-                         {MODEL_NORMF_W, MODEL_NORMF_B, MODEL_LM_HEAD_W, MODEL_LM_HEAD_B}},
+                         10,
+                         {MODEL_NORMF_W, MODEL_NORMF_B, MODEL_DENSE_W, MODEL_DENSE_B,
+                          MODEL_DENSE_NORM_W, MODEL_DENSE_NORM_B, MODEL_CLASS_W, MODEL_CLASS_B,
+                          MODEL_LM_HEAD_W, MODEL_LM_HEAD_B}},
 };
 
 /** Where the tensors of each kind are: index = first + layer * stride; -1 = no such tensor. */

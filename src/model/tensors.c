@@ -11,13 +11,26 @@
 enum init_rule { RULE_ZEROS, RULE_ONES, RULE_EMBEDDING, RULE_MATRIX, RULE_OUTPUT, RULE_LM_HEAD };
 
 /** Which models have the tensor. */
-enum presence { ALWAYS, IF_LEARNED, IF_QKV_BIAS, IF_O_BIAS, IF_FFN_BIAS, IF_UNTIED, IF_HEAD_BIAS };
+enum presence {
+    ALWAYS,
+    IF_LEARNED,
+    IF_QKV_BIAS,
+    IF_O_BIAS,
+    IF_FFN_BIAS,
+    IF_UNTIED,
+    IF_HEAD_BIAS,
+    IF_DECODER,
+    IF_ENCODER,
+    IF_MASKED,
+    IF_CLASSES
+};
 
 enum place { ONCE, IN_BLOCKS };
 
-/** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>. */
+/** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>, S token types, K
+ *  classes. */
 struct row {
-    const char *name, *alias; /**< after "model." or "model.transformer_decoder.layers.N." */
+    const char *name, *alias; /**< after "model." or "model.<stack>.layers.N." */
     const char *shape;
     enum model_tensor_kind kind;
     enum place place;
@@ -32,8 +45,14 @@ static const struct row rows[] = {
      RULE_EMBEDDING, ALWAYS},
     {"embedding_layer.position_embeddings.embed.weight", "", "TC", MODEL_WPE, ONCE, RULE_EMBEDDING,
      IF_LEARNED},
-    {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, RULE_ONES, ALWAYS},
-    {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS, ALWAYS},
+    {"embedding_layer.token_type_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
+     IF_ENCODER},
+    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER},
+    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER},
+    {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
+     IF_DECODER},
+    {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
+     IF_DECODER},
     {"self_attn.proj_q_dense_layer.weight", "", "CC", MODEL_Q_W, IN_BLOCKS, RULE_MATRIX, ALWAYS},
     {"self_attn.proj_q_dense_layer.bias", "", "C", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
     {"self_attn.proj_k_dense_layer.weight", "", "CC", MODEL_K_W, IN_BLOCKS, RULE_MATRIX, ALWAYS},
@@ -52,6 +71,12 @@ static const struct row rows[] = {
     {"ffn.ffn.0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_BLOCKS, RULE_ZEROS, IF_FFN_BIAS},
     {"ffn.ffn.1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_BLOCKS, RULE_OUTPUT, ALWAYS},
     {"ffn.ffn.1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_BLOCKS, RULE_ZEROS, IF_FFN_BIAS},
+    {"head.dense_layer.weight", "", "CC", MODEL_DENSE_W, ONCE, RULE_MATRIX, IF_ENCODER},
+    {"head.dense_layer.bias", "", "C", MODEL_DENSE_B, ONCE, RULE_ZEROS, IF_ENCODER},
+    {"head.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, RULE_ONES, IF_MASKED},
+    {"head.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS, IF_MASKED},
+    {"head.classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_MATRIX, IF_CLASSES},
+    {"head.classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, IF_CLASSES},
     {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, RULE_LM_HEAD, IF_UNTIED},
     {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, RULE_ZEROS, IF_HEAD_BIAS},
 };
@@ -83,15 +108,24 @@ static bool present(const struct row *row, const struct conf_model *m)
     case IF_FFN_BIAS:
         return m->use_ffn_bias;
     case IF_UNTIED:
-        return !m->share_embedding_weights;
+        return !m->share_embedding_weights && m->objective != CONF_CLASSIFICATION;
     case IF_HEAD_BIAS:
-        return m->use_bias_in_output;
+        return m->use_bias_in_output && m->objective != CONF_CLASSIFICATION;
+    case IF_DECODER:
+        return m->objective == CONF_CAUSAL_LM;
+    case IF_ENCODER:
+        return m->objective != CONF_CAUSAL_LM;
+    case IF_MASKED:
+        return m->objective == CONF_MASKED_LM;
+    case IF_CLASSES:
+        return m->objective == CONF_CLASSIFICATION;
     }
     return false;
 }
 
 static int64_t size_of_letter(const struct model *model, char letter)
 {
+    enum { TOKEN_TYPES = 2 };
     switch (letter) {
     case 'V':
         return model->V;
@@ -101,6 +135,10 @@ static int64_t size_of_letter(const struct model *model, char letter)
         return model->C;
     case 'F':
         return model->F;
+    case 'S':
+        return TOKEN_TYPES;
+    case 'K':
+        return model->head_outputs;
     default:
         return 1;
     }
@@ -163,16 +201,16 @@ static WSC_CHECKED enum wsc_err check_inits(const struct conf_model *m)
     return WSC_OK;
 }
 
-static void set_names(struct model_tensor *t, const struct row *row, bool tied)
+static void set_names(struct model_tensor *t, const struct row *row, const struct model *model)
 {
+    const char *stack = model->causal ? "transformer_decoder" : "transformer_encoder";
     int n;
     if (t->layer >= 0)
-        n = snprintf(t->name, sizeof t->name, "model.transformer_decoder.layers.%d.%s", t->layer,
-                     row->name);
+        n = snprintf(t->name, sizeof t->name, "model.%s.layers.%d.%s", stack, t->layer, row->name);
     else
         n = snprintf(t->name, sizeof t->name, "model.%s", row->name);
     WSC_CHECK(n > 0 && n < (int)sizeof t->name, "tensor name of kind %d", (int)row->kind);
-    bool aliased = row->alias[0] != '\0' && (row->kind != MODEL_WTE || tied);
+    bool aliased = row->alias[0] != '\0' && (row->kind != MODEL_WTE || model->tied);
     if (aliased) (void)snprintf(t->alias, sizeof t->alias, "model.%s", row->alias);
 }
 
@@ -190,7 +228,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->decay = decays(row);
     t->init = resolve_init(row, &params->model);
     t->lr_scale = is_decoder_kernel(row) ? params->optimizer.adjust_decoder_kernel : 1.0;
-    set_names(t, row, model->tied);
+    set_names(t, row, model);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;

@@ -233,7 +233,7 @@ static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct r
     if (!script_path || !picture_path || !path) goto cleanup;
     TRY_GOTO(make_script(t, map, picture), cleanup);
     TRY_GOTO(report_write_text(script_path, t->bytes), cleanup);
-    TRY_GOTO(report_gnuplot(dir, script), cleanup);
+    TRY_GOTO(report_gnuplot_run(dir, script), cleanup);
     if (rename(picture_path, path))
         rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
 cleanup:

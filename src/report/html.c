@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_HEADLINE_COLUMNS = 10, MAX_PICTURE_BYTES = 16 << 20 };
+enum { MAX_HEADLINE_COLUMNS = 10 };
 
 static const char style[] =
     "body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;color:#1a1a1a;background:#fff;"
@@ -24,7 +24,7 @@ static const char style[] =
     ".bar span{display:block;height:100%}.key span{display:inline-block;width:.9rem;"
     "height:.9rem;margin:0 .35rem 0 1rem;vertical-align:-.1rem}\n"
     ".p0{background:#0072b2}.p1{background:#e69f00}.p2{background:#cc79a7}"
-    ".p3{background:#8a8a8a}\n"
+    ".p3{background:#8a8a8a}.p4{background:#009e73}\n"
     ".kind{padding:0 .4rem;border:1px solid #999;border-radius:.6rem;font-size:.8rem;"
     "white-space:nowrap}.assumed{border-style:dashed}.calibrated{background:#fff3d6}\n"
     "pre{font:.8rem/1.4 'DejaVu Sans Mono',monospace;background:#f6f6f6;padding:.8rem;"
@@ -108,29 +108,6 @@ static WSC_CHECKED enum wsc_err add_headline(struct report_text *t, const struct
     return WSC_OK;
 }
 
-/* The picture itself, without the XML head that HTML does not want. */
-static WSC_CHECKED enum wsc_err add_picture(struct report_text *t, const char *dir)
-{
-    enum wsc_err rc;
-    struct report_text svg = {0};
-    char *path = report_path(dir, "scaling.svg");
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
-    TRY_GOTO(report_text_file(&svg, path, MAX_PICTURE_BYTES), cleanup);
-    const char *start = svg.bytes ? strstr(svg.bytes, "<svg") : NULL;
-    if (!start) {
-        rc = WSC_RAISE(WSC_FORMAT, "%s: no <svg> in it", path);
-        goto cleanup;
-    }
-    report_text_add(t, "<h2>Throughput against node count</h2>\n<figure>\n");
-    report_text_bytes(t, start, svg.n - (size_t)(start - svg.bytes));
-    report_text_add(t, "<figcaption>Both axes are logarithmic. Dashed: linear scaling from the "
-                       "first point of each model.</figcaption>\n</figure>\n");
-cleanup:
-    report_text_free(&svg);
-    wsc_free(path);
-    return rc;
-}
-
 static void add_bar(struct report_text *t, const double share[static REPORT_N_PARTS])
 {
     report_text_add(t, "<td><div class=\"bar\">");
@@ -177,9 +154,10 @@ static void add_model(struct report_text *t, const struct report_view *v, int m)
     report_text_add(t, "</h3>\n<div class=\"wide\"><table>\n<thead><tr>");
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         report_text_add(t, "<th class=\"n\">%s</th>", head[i]);
-    report_text_add(t, "<th>where the step goes</th><th class=\"n\">compute</th>"
-                       "<th class=\"n\">weights</th><th class=\"n\">reduce</th>"
-                       "<th class=\"n\">boundary</th></tr></thead>\n<tbody>\n");
+    report_text_add(
+        t, "<th>where the step goes</th><th class=\"n\">compute</th>"
+           "<th class=\"n\">weights</th><th class=\"n\">reduce</th>"
+           "<th class=\"n\">boundary</th><th class=\"n\">input</th></tr></thead>\n<tbody>\n");
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         add_row(t, &v->row[i]);
     report_text_add(t, "</tbody>\n</table></div>\n<p><b>Where the loss comes from.</b> ");
@@ -305,9 +283,14 @@ enum wsc_err report_html_write(const char *dir, const struct report_view *v)
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     add_head(&t, v->in->scaling, v->in->cluster->name);
     TRY_GOTO(add_headline(&t, v), cleanup);
-    TRY_GOTO(add_picture(&t, dir), cleanup);
+    report_text_add(&t, "<h2>Throughput against node count</h2>\n");
+    TRY_GOTO(report_html_picture(&t, dir, "scaling.svg",
+                                 "Both axes are logarithmic. Dashed: linear scaling from the "
+                                 "first point of each model."),
+             cleanup);
     add_models(&t, v);
     add_points(&t, v);
+    TRY_GOTO(report_study_html(&t, dir, v->in), cleanup);
     add_constants(&t, v->in->cluster);
     add_provenance(&t, v->in);
     add_cluster_text(&t, v->in);

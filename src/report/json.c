@@ -119,6 +119,7 @@ void report_json_breakdown(struct report_json *j, const struct report_breakdown 
     report_json_int(j, "weights_wait", b->weights_wait_ps);
     report_json_int(j, "reduce_wait", b->reduce_wait_ps);
     report_json_int(j, "boundary", b->boundary_ps);
+    report_json_int(j, "input_wait", b->input_wait_ps);
     report_json_close(j);
 }
 

@@ -3,18 +3,10 @@
 
 #include <wsc/mem.h>
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-extern char **environ;
-
-enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, SAID_SIZE = 1024 };
+enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, HEIGHT = 560 };
 
 /* Okabe and Ito 2008, "Color Universal Design": told apart by every kind of colour vision.  The
  * yellow of the set is left out, it is too pale on white. */
@@ -191,9 +183,40 @@ static void add_published(struct report_text *t, const struct report_scaling *s)
     }
 }
 
+/* The model's row of the swept ones, -1 for another. */
+static int model_of(const struct report_view *v, const char *name)
+{
+    for (int m = 0; m < v->n_models; m++)
+        if (!strcmp(v->row[v->model[m].first].model, name)) return m;
+    return -1;
+}
+
+/* $b<k>: the band of a model. */
+static void add_band_data(struct report_text *t, const struct report_sensitivity *s, int k)
+{
+    report_text_add(t, "$b%d << EOD\n", k);
+    for (int i = 0; i < s->n_counts; i++)
+        report_text_add(t, "%lld %.17g %.17g\n", (long long)s->num_csx[i],
+                        s->tokens_per_s[i] * s->below[i], s->tokens_per_s[i] * s->above[i]);
+    report_text_add(t, "EOD\n");
+}
+
+static void add_bands(struct report_text *t, const struct report_view *v)
+{
+    for (int k = 0; k < v->in->n_sensitivities; k++) {
+        const int m = model_of(v, v->in->sensitivity[k].model);
+        if (m < 0) continue;
+        report_text_add(t,
+                        "  $b%d using 1:2:3 with filledcurves fc rgb '#%06x' fs transparent solid "
+                        "0.18 noborder notitle, \\\n",
+                        k, colour_of(m));
+    }
+}
+
 static void add_curves(struct report_text *t, const struct report_view *v)
 {
     report_text_add(t, "plot \\\n");
+    add_bands(t, v);
     for (int m = 0; m < v->n_models; m++)
         report_text_add(t, "  $i%d with lines dt (8,6) lw 1 lc rgb '#%06x' notitle, \\\n", m,
                         colour_of(m));
@@ -205,6 +228,9 @@ static void add_curves(struct report_text *t, const struct report_view *v)
     }
     report_text_add(t, "  keyentry with lines dt (8,6) lw 1 lc rgb '#666666' title "
                        "'linear from first point'");
+    if (v->in->n_sensitivities)
+        report_text_add(t, ", \\\n  keyentry with filledcurves fc rgb '#666666' fs transparent "
+                           "solid 0.18 noborder title 'uncertainty of constants'");
     add_published(t, v->in);
     report_text_add(t, "\n");
 }
@@ -216,110 +242,23 @@ static WSC_CHECKED enum wsc_err make_script(struct report_text *t, const struct 
         add_model_data(t, v, m);
     for (int k = 0; k < v->in->n_points; k++)
         if (opens_source(v->in, k)) add_source_data(t, v, k);
+    for (int k = 0; k < v->in->n_sensitivities; k++)
+        add_band_data(t, &v->in->sensitivity[k], k);
     add_ranges(t, v);
     TRY(add_ticks(t, v));
-    report_text_add(t, "set terminal svg size 1000,560 dynamic noenhanced font "
-                       "'DejaVu Sans,Helvetica,sans-serif,14' background '#ffffff' "
-                       "name 'scaling'\nset output 'scaling.svg'\n");
-    add_curves(t, v);
-    report_text_add(t, "set terminal pngcairo size 2000,1120 noenhanced font 'DejaVu Sans,13' "
-                       "fontscale 1.8 linewidth 2 pointscale 1.9 background '#ffffff'\n"
-                       "set output 'scaling.png'\nreplot\nunset output\n");
+    struct report_text curves = {0};
+    add_curves(&curves, v);
+    report_gnuplot_output(t, "scaling", curves.bytes ? curves.bytes : "", HEIGHT);
+    t->failed = t->failed || curves.failed;
+    report_text_free(&curves);
     return report_text_check(t);
-}
-
-/* ---- running gnuplot --------------------------------------------------------------------------
- */
-
-static int spawn_gnuplot(pid_t *child, const char *dir, char *script, int said)
-{
-    char program[] = "gnuplot";
-    char *argv[] = {program, script, NULL};
-    posix_spawn_file_actions_t actions;
-    int why = posix_spawn_file_actions_init(&actions);
-    if (why) return why;
-    why = posix_spawn_file_actions_addchdir_np(&actions, dir);
-    if (!why) why = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    if (!why) why = posix_spawn_file_actions_adddup2(&actions, said, 1);
-    if (!why) why = posix_spawn_file_actions_adddup2(&actions, said, 2);
-    if (!why) why = posix_spawnp(child, program, &actions, NULL, argv, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return why;
-}
-
-/* Keep the beginning of what it says, on one line; read all of it so that it never blocks. */
-static void listen_to(int fd, char *said, size_t size)
-{
-    char part[512];
-    size_t used = 0;
-    ssize_t n;
-    while ((n = read(fd, part, sizeof part)) > 0 || (n < 0 && errno == EINTR)) {
-        for (ssize_t i = 0; i < n && used + 1 < size; i++) {
-            bool space = part[i] == '\n' || part[i] == '\t' || part[i] == ' ';
-            if (space && (!used || said[used - 1] == ' ')) continue;
-            said[used++] = part[i];
-            if (space) said[used - 1] = ' ';
-        }
-    }
-    said[used] = '\0';
-}
-
-enum wsc_err report_gnuplot(const char *dir, char *script)
-{
-    int ends[2], status = 0;
-    pid_t child = 0, done = 0;
-    char said[SAID_SIZE];
-    if (pipe2(ends, O_CLOEXEC)) return WSC_RAISE(WSC_IO, "no pipe: %s", strerror(errno));
-    int why = spawn_gnuplot(&child, dir, script, ends[1]);
-    (void)close(ends[1]);
-    if (why) {
-        (void)close(ends[0]);
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "gnuplot cannot be started: %s", strerror(why)),
-                            "install the Debian package gnuplot-nox");
-    }
-    listen_to(ends[0], said, sizeof said);
-    (void)close(ends[0]);
-    do {
-        done = waitpid(child, &status, 0);
-    } while (done < 0 && errno == EINTR);
-    if (done == child && WIFEXITED(status) && WEXITSTATUS(status) == 0) return WSC_OK;
-    return WSC_RAISE(WSC_IO, "%s/%s: gnuplot failed: %s", dir, script, said);
-}
-
-static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
-{
-    struct stat info;
-    char *path = report_path(dir, name);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a picture");
-    bool good = !stat(path, &info) && info.st_size > 0;
-    wsc_free(path);
-    if (!good) return WSC_RAISE(WSC_IO, "%s/%s: gnuplot has not written it", dir, name);
-    return WSC_OK;
-}
-
-/* A picture of an earlier sweep must not pass for this one. */
-static void remove_old(const char *dir, const char *name)
-{
-    char *path = report_path(dir, name);
-    if (path) (void)unlink(path);
-    wsc_free(path);
 }
 
 enum wsc_err report_plot_write(const char *dir, const struct report_view *v)
 {
-    enum wsc_err rc;
     struct report_text t = {0};
-    char script[] = "scaling.gp", *path = report_path(dir, script);
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
-    TRY_GOTO(make_script(&t, v), cleanup);
-    TRY_GOTO(report_write_text(path, t.bytes), cleanup);
-    remove_old(dir, "scaling.svg");
-    remove_old(dir, "scaling.png");
-    TRY_GOTO(report_gnuplot(dir, script), cleanup);
-    TRY_GOTO(check_picture(dir, "scaling.svg"), cleanup);
-    TRY_GOTO(check_picture(dir, "scaling.png"), cleanup);
-cleanup:
+    enum wsc_err rc = make_script(&t, v);
+    if (!rc) rc = report_gnuplot(dir, "scaling", &t);
     report_text_free(&t);
-    wsc_free(path);
     return rc;
 }

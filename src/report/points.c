@@ -3,22 +3,10 @@
 
 #include <wsc/mem.h>
 
-#include <errno.h>
 #include <string.h>
 
-enum { LINE_SIZE = 8192, MAX_FIELDS = 64 };
 enum { MODEL, NUM_CSX, TOKENS, SOURCE, N_NEEDED };
 static const char *const needed[N_NEEDED] = {"model", "num_csx", "tokens_per_s", "source"};
-
-/* A CSV file being read, line by line. */
-struct reader {
-    const char *path;
-    FILE *file;
-    int line, n_columns; /* n_columns: of the head line, 0 before it */
-    int n_fields;
-    char *field[MAX_FIELDS]; /* into text */
-    char text[LINE_SIZE];
-};
 
 /* Where points go; grows. */
 struct points {
@@ -28,79 +16,7 @@ struct points {
 
 #define PLACE(r) (r)->path, (r)->line
 
-/* Unquote the field at @p c in place; *end is the comma or the NUL behind it. */
-static WSC_CHECKED enum wsc_err take_quoted(const struct reader *r, char *c, char **end)
-{
-    char *to = c, *from = c + 1;
-    while (*from && (*from != '"' || from[1] == '"')) {
-        if (*from == '"') from++;
-        *to++ = *from++;
-    }
-    if (!*from)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: a quoted field does not end on its line", PLACE(r));
-    from++;
-    *to = '\0';
-    if (*from && *from != ',')
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: \"%.20s\" after a quoted field, expected ','",
-                         PLACE(r), from);
-    *end = from;
-    return WSC_OK;
-}
-
-static WSC_CHECKED enum wsc_err take_bare(const struct reader *r, char *c, char **end)
-{
-    *end = c + strcspn(c, ",");
-    if (memchr(c, '"', (size_t)(*end - c)))
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: a quote inside a field that does not start with one",
-                         PLACE(r));
-    return WSC_OK;
-}
-
-static WSC_CHECKED enum wsc_err split(struct reader *r)
-{
-    char separator = ',', *c = r->text;
-    for (r->n_fields = 0; separator; r->n_fields++) {
-        char *end = c;
-        if (r->n_fields == MAX_FIELDS)
-            return WSC_RAISE(WSC_FORMAT, "%s:%d: more than %d fields", PLACE(r), MAX_FIELDS);
-        c += strspn(c, " ");
-        bool quoted = *c == '"';
-        if (quoted)
-            TRY(take_quoted(r, c, &end));
-        else
-            TRY(take_bare(r, c, &end));
-        separator = *end;
-        char *next = end + 1;
-        while (!quoted && end > c && end[-1] == ' ')
-            end--;
-        if (!quoted) *end = '\0';
-        r->field[r->n_fields] = c;
-        c = next;
-    }
-    return WSC_OK;
-}
-
-/* The next line that is neither blank nor a comment, split; *more is false at the end. */
-static WSC_CHECKED enum wsc_err next_line(struct reader *r, bool *more)
-{
-    while ((*more = fgets(r->text, LINE_SIZE, r->file) != NULL)) {
-        size_t n = strlen(r->text);
-        r->line++;
-        bool whole = n && r->text[n - 1] == '\n';
-        if (!whole && !feof(r->file))
-            return WSC_RAISE(WSC_FORMAT, "%s:%d: longer than %d bytes, or not a text file",
-                             PLACE(r), LINE_SIZE - 1);
-        while (n && strchr("\r\n", r->text[n - 1]))
-            r->text[--n] = '\0';
-        size_t blank = strspn(r->text, " ");
-        if (blank == n || r->text[blank] == '#') continue;
-        return split(r);
-    }
-    if (ferror(r->file)) return WSC_RAISE(WSC_IO, "%s: cannot be read", r->path);
-    return WSC_OK;
-}
-
-static WSC_CHECKED enum wsc_err check_head(struct reader *r)
+static WSC_CHECKED enum wsc_err check_head(struct report_csv *r)
 {
     bool good = r->n_fields >= N_NEEDED;
     for (int i = 0; good && i < N_NEEDED; i++)
@@ -114,7 +30,7 @@ static WSC_CHECKED enum wsc_err check_head(struct reader *r)
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err take_number(const struct reader *r, int column, double *value)
+static WSC_CHECKED enum wsc_err take_number(const struct report_csv *r, int column, double *value)
 {
     const char *text = r->field[column];
     if (report_parse_real(text, strlen(text), value) && *value > 0) return WSC_OK;
@@ -122,7 +38,7 @@ static WSC_CHECKED enum wsc_err take_number(const struct reader *r, int column, 
                      needed[column], text);
 }
 
-static WSC_CHECKED enum wsc_err take_text(const struct reader *r, int column, char *text,
+static WSC_CHECKED enum wsc_err take_text(const struct report_csv *r, int column, char *text,
                                           size_t size)
 {
     size_t n = strlen(r->field[column]);
@@ -134,7 +50,7 @@ static WSC_CHECKED enum wsc_err take_text(const struct reader *r, int column, ch
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err add_point(const struct reader *r, struct points *list)
+static WSC_CHECKED enum wsc_err add_point(const struct report_csv *r, struct points *list)
 {
     if (r->n_fields != r->n_columns)
         return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", PLACE(r),
@@ -156,16 +72,16 @@ static WSC_CHECKED enum wsc_err add_point(const struct reader *r, struct points 
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err read_all(struct reader *r, struct points *list)
+static WSC_CHECKED enum wsc_err read_all(struct report_csv *r, struct points *list)
 {
     bool more;
-    TRY(next_line(r, &more));
+    TRY(report_csv_next(r, &more));
     if (!more)
         return WSC_RAISE(WSC_FORMAT, "%s: empty, expected model,num_csx,tokens_per_s,source",
                          r->path);
     TRY(check_head(r));
     for (;;) {
-        TRY(next_line(r, &more));
+        TRY(report_csv_next(r, &more));
         if (!more) return WSC_OK;
         TRY(add_point(r, list));
     }
@@ -174,17 +90,12 @@ static WSC_CHECKED enum wsc_err read_all(struct reader *r, struct points *list)
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n)
 {
     struct points list = {0};
-    struct reader *r;
+    struct report_csv *r;
     *points = NULL;
     *n = 0;
-    TRY_NEW(r, WSC_MEM_REPORT, 1);
-    r->path = path;
-    r->file = fopen(path, "r");
-    enum wsc_err rc = r->file
-                          ? read_all(r, &list)
-                          : WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    if (r->file) (void)fclose(r->file);
-    wsc_free(r);
+    TRY(report_csv_open(&r, path));
+    enum wsc_err rc = read_all(r, &list);
+    report_csv_close(&r);
     if (rc) {
         wsc_free(list.point);
         return rc;

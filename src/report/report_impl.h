@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REPORT_REAL_SIZE = 40, REPORT_DATE_SIZE = 20, REPORT_N_PARTS = 4 };
+enum { REPORT_REAL_SIZE = 40, REPORT_DATE_SIZE = 20, REPORT_N_PARTS = 5 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 /** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in
@@ -47,6 +47,9 @@ void report_step_time(char *text, int size, int64_t ps);
 /** A number of parameters as model cards write it: `111 M`, `12.9 B`, `1.00 T`. */
 void report_params(char *text, int size, int64_t params);
 
+/** Seconds as a person says them: `3.9 days`, `26 h`. */
+void report_duration(char *text, size_t size, double seconds);
+
 /* ---- JSON out -------------------------------------------------------------------------------- */
 struct report_json {
     struct report_text text;
@@ -71,11 +74,75 @@ void report_json_breakdown(struct report_json *j, const struct report_breakdown 
 /** Errors of all that was added; @p what names the object in the sentence. */
 enum wsc_err report_json_check(const struct report_json *j, const char *what) WSC_CHECKED;
 
+/* ---- CSV in ---------------------------------------------------------------------------------- */
+enum { REPORT_CSV_LINE = 8192, REPORT_CSV_FIELDS = 64 };
+/** A CSV file being read, line by line. */
+struct report_csv {
+    const char *path; /**< borrowed */
+    FILE *file;
+    int line, n_columns; /**< n_columns: of the head line, for the caller */
+    int n_fields;
+    char *field[REPORT_CSV_FIELDS]; /**< into text */
+    int column[REPORT_CSV_FIELDS];  /**< where each starts in its line, from 1 */
+    char text[REPORT_CSV_LINE];
+};
+enum wsc_err report_csv_open(struct report_csv **out, const char *path) WSC_CHECKED;
+/** The next line that is neither blank nor a comment, split; *@p more is false at the end. */
+enum wsc_err report_csv_next(struct report_csv *r, bool *more) WSC_CHECKED;
+void report_csv_close(struct report_csv **r);
+
 /* ---- provenance ------------------------------------------------------------------------------ */
 void report_date(char text[static REPORT_DATE_SIZE]);
 void report_host(char *text, size_t size);
 /** `<dir>/<name>`, owned by the caller; NULL (raised) without memory. */
 char *report_path(const char *dir, const char *name) WSC_CHECKED;
+
+/* ---- one step -------------------------------------------------------------------------------- */
+/** The path by part, longest first; at most @p most. */
+int report_path_parts(const struct report_anatomy *a, struct report_module *part, int most);
+/** Stretches of the path of one kind: "spill, wafer *, layers.* forward". */
+struct report_group {
+    char name[160];
+    int n;
+    int64_t ps;
+};
+/** The path by kind of stretch, longest first; owned by the caller. */
+enum wsc_err report_path_groups(const struct report_anatomy *a, struct report_group **out,
+                                int *n) WSC_CHECKED;
+/** Links between the same kinds of roles. */
+struct report_link_kind {
+    char name[64];
+    int n;
+    int64_t bytes; /**< of all */
+    int64_t least_busy_ps, most_busy_ps;
+};
+int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *kind, int most);
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+/** Draw @p commands (a `plot` line) as NAME.svg and NAME.png, @p height for a width of 1000. */
+void report_gnuplot_output(struct report_text *t, const char *name, const char *commands,
+                           int height);
+/** Run gnuplot on @p script in @p dir; what it says goes into the error. */
+enum wsc_err report_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
+/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it. */
+enum wsc_err report_gnuplot(const char *dir, const char *name,
+                            struct report_text *script) WSC_CHECKED;
+
+/** validation.gp, and from it validation.svg and validation.png. */
+enum wsc_err report_validation_plot(const char *dir, const struct report_validation *v) WSC_CHECKED;
+
+/* ---- studies --------------------------------------------------------------------------------- */
+/** effects.csv, sweep.csv, sensitivity.csv, training.csv and their pictures, as far as there is
+ *  something to write. */
+enum wsc_err report_study_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
+/** The same as tables on stdout. */
+enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
+/** Sections of report.html, with the pictures of @p dir inside. */
+enum wsc_err report_study_html(struct report_text *t, const char *dir,
+                               const struct report_scaling *s) WSC_CHECKED;
+/** The picture `<dir>/<name>` inside a page, without the XML head that HTML does not want. */
+enum wsc_err report_html_picture(struct report_text *t, const char *dir, const char *name,
+                                 const char *caption) WSC_CHECKED;
 
 /* ---- scaling --------------------------------------------------------------------------------- */
 /** Rows by model (in order of appearance) and node count. */
@@ -99,7 +166,7 @@ const struct report_scale_row *report_view_find(const struct report_view *v, int
  *  all when they are few, else the powers of two and the last.  Returns how many stay. */
 int report_ticks_choose(int64_t *tick, int n, int most);
 
-/** The four parts of @p b in the order of report_part_name. */
+/** The parts of @p b in the order of report_part_name. */
 void report_parts(const struct report_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */
@@ -108,8 +175,6 @@ void report_loss_words(struct report_text *t, const struct report_view *v, int m
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 /** scaling.gp, and from it scaling.svg and scaling.png by gnuplot. */
 enum wsc_err report_plot_write(const char *dir, const struct report_view *v) WSC_CHECKED;
-/** Run gnuplot on @p script in @p dir; what it says goes into the error. */
-enum wsc_err report_gnuplot(const char *dir, char *script) WSC_CHECKED;
 /** report.html, with scaling.svg of @p dir inside. */
 enum wsc_err report_html_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 #endif

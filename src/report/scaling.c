@@ -156,8 +156,9 @@ int report_ticks_choose(int64_t *tick, int n, int most)
     return kept;
 }
 
-const char *const report_part_name[REPORT_N_PARTS] = {
-    "compute", "waiting for weights", "waiting for the reduction of gradients", "step boundary"};
+const char *const report_part_name[REPORT_N_PARTS] = {"compute", "waiting for weights",
+                                                      "waiting for the reduction of gradients",
+                                                      "step boundary", "waiting for input"};
 
 void report_parts(const struct report_breakdown *b, double part[static REPORT_N_PARTS])
 {
@@ -165,6 +166,7 @@ void report_parts(const struct report_breakdown *b, double part[static REPORT_N_
     part[1] = (double)b->weights_wait_ps;
     part[2] = (double)b->reduce_wait_ps;
     part[3] = (double)b->boundary_ps;
+    part[4] = (double)b->input_wait_ps;
 }
 
 /* What a step takes longer than with linear scaling, ps: then every part of it would take
@@ -200,11 +202,15 @@ static void add_causes(struct report_text *t, const struct loss *loss)
         for (int i = 0; i < REPORT_N_PARTS; i++)
             if (!told[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
         told[most] = true;
-        if (fabs(loss->part[most]) < least_ps) return;
+        if (fabs(loss->part[most]) < least_ps) {
+            if (n) report_text_add(t, ".");
+            return;
+        }
         report_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
         report_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
                         loss->part[most] < 0 ? '-' : '+', time);
     }
+    report_text_add(t, ".");
 }
 
 void report_loss_words(struct report_text *t, const struct report_view *v, int m)
@@ -227,7 +233,6 @@ void report_loss_words(struct report_text *t, const struct report_view *v, int m
                     100.0 * fabs(loss.total) / (double)last->step_time_ps,
                     loss.total < 0 ? "less" : "more");
     add_causes(t, &loss);
-    report_text_add(t, ".");
 }
 
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s)
@@ -238,6 +243,7 @@ enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *
     TRY_GOTO(report_mkdir(dir), cleanup);
     TRY_GOTO(report_csv_write(dir, &view), cleanup);
     TRY_GOTO(report_plot_write(dir, &view), cleanup);
+    TRY_GOTO(report_study_write(dir, s), cleanup);
     TRY_GOTO(report_html_write(dir, &view), cleanup);
 cleanup:
     report_view_fini(&view);

@@ -40,6 +40,7 @@ static void add_row(struct report_text *t, const struct report_scale_row *r)
     add_int(t, r->breakdown.boundary_ps);
     add_real(t, r->mfu);
     add_real(t, r->joules_per_token);
+    add_int(t, r->breakdown.input_wait_ps);
     report_text_add(t, "\n");
 }
 
@@ -51,7 +52,7 @@ enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     report_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
                         "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
-                        "reduce_wait_ps,boundary_ps,mfu,joules_per_token\n");
+                        "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
     for (int i = 0; i < v->in->n_rows; i++)
         add_row(&t, &v->row[i]);
     TRY_GOTO(report_text_check(&t), cleanup);
@@ -101,14 +102,14 @@ static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
 {
     static const char *const head[] = {"systems", "batch",  "step time", "tokens/s",
                                        "speedup", "effic.", "compute",   "weights",
-                                       "reduce",  "bound.", "MFU"};
+                                       "reduce",  "bound.", "input",     "MFU"};
     const struct report_scale_row *first = &v->row[v->model[m].first];
     struct report_table *table = NULL;
     struct report_text words = {0};
     char params[32];
     report_params(params, sizeof params, first->params);
     enum wsc_err rc;
-    TRY_GOTO(report_table_new(&table, "rrrrrrrrrrr", head), cleanup);
+    TRY_GOTO(report_table_new(&table, "rrrrrrrrrrrr", head), cleanup);
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         add_cells(table, &v->row[i]);
     report_loss_words(&words, v, m);
@@ -130,6 +131,7 @@ enum wsc_err report_scaling_print(const struct report_scaling *s)
     enum wsc_err rc = WSC_OK;
     for (int m = 0; m < view.n_models && !rc; m++)
         rc = print_model(&view, m);
+    if (!rc) rc = report_study_print(s);
     if (!rc && (fflush(stdout) || ferror(stdout)))
         rc = WSC_RAISE(WSC_IO, "standard output cannot be written");
     report_view_fini(&view);

@@ -4,6 +4,12 @@
 static enum wsc_err check_values(const struct conf_params *p)
 {
     const struct conf_model *m = &p->model;
+    if (m->objective != CONF_CAUSAL_LM)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: model.objective: encoders have no values in this "
+                                      "release, their time alone is kept",
+                                      p->file),
+                            "--numerics none");
     if (m->dropout_rate > 0 || m->attention_dropout_rate > 0 || m->embedding_dropout_rate > 0 ||
         m->residual_dropout_rate > 0)
         return wsc_err_hint(

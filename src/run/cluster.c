@@ -14,6 +14,11 @@ int run_n_shards(const struct conf_params *params, const struct conf_cluster *cl
     return (int)n;
 }
 
+uint64_t run_seed(const struct conf_params *params)
+{
+    return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
+}
+
 static enum wsc_err make_topology(struct stream_topology **out, const struct conf_params *params,
                                   const struct conf_cluster *cluster, int64_t num_csx)
 {
@@ -35,6 +40,16 @@ enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_clu
     return rc;
 }
 
+static enum wsc_err check_systems(const struct conf_params *params,
+                                  const struct conf_cluster *cluster)
+{
+    const int64_t n = params->runconfig.num_csx;
+    if (!cluster->systems || n <= cluster->systems) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CAPACITY, "num_csx: %lld, but %s has %lld systems",
+                                  (long long)n, cluster->name, (long long)cluster->systems),
+                        "--set cluster.systems=0 lifts the limit");
+}
+
 static enum wsc_err check_capacity(const struct model *model, const struct conf_cluster *cluster)
 {
     const struct conf_memoryx *mx = &cluster->memoryx;
@@ -47,6 +62,28 @@ static enum wsc_err check_capacity(const struct model *model, const struct conf_
         WSC_CAPACITY, "%lld parameters of %lld bytes need %s of MemoryX, the cluster has %s",
         (long long)model->n_params, (long long)mx->bytes_per_parameter, need_text, have_text);
     return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
+}
+
+/* A fault must have a place. */
+static enum wsc_err check_faults(const struct stream_topology *t,
+                                 const struct conf_cluster *cluster)
+{
+    const struct conf_what_if *w = &cluster->what_if;
+    WSC_CHECK(t, "no topology");
+    const struct {
+        const char *key, *what;
+        bool present;
+        int64_t index, n;
+    } fault[] = {
+        {"straggler_wafer", "wafer", w->straggler > 1, w->straggler_wafer, t->n_wafers},
+        {"slow_link_wafer", "wafer", w->slow_link > 1, w->slow_link_wafer, t->n_wafers},
+        {"lost_planes_node", "SwarmX node", w->lost_planes > 0, w->lost_planes_node, t->n_nodes}};
+    for (size_t i = 0; i < sizeof fault / sizeof *fault; i++)
+        if (fault[i].present && fault[i].index >= fault[i].n)
+            return WSC_RAISE(WSC_CONFIG, "cluster.what_if.%s: no %s %lld, %d systems have %lld",
+                             fault[i].key, fault[i].what, (long long)fault[i].index, t->n_wafers,
+                             (long long)fault[i].n);
+    return WSC_OK;
 }
 
 /* Values of the shards on this rank must fit this host: refuse before asking for the memory. */
@@ -99,16 +136,20 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
     TRY_NEW(c, WSC_MEM_RUN, 1);
     *out = c;
     c->comm = comm;
-    c->hw.cluster = cluster;
+    hw_apply_effects(&c->effective, cluster);
+    c->hw.cluster = &c->effective;
     c->params = params;
     c->values = values;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
+    TRY(check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&topology, params, cluster, params->runconfig.num_csx));
+    enum wsc_err rc = check_faults(topology, cluster);
+    if (rc) stream_topology_destroy(&topology);
+    TRY(rc);
     TRY(stream_net_create(&c->net, comm, &c->hw, c->model, topology));
     if (values) TRY(check_host_memory(c));
-    const int64_t seed = params->runconfig.seed > 0 ? params->runconfig.seed : 0;
-    const struct memoryx_config config = {params, values, (uint64_t)seed, *hooks};
+    const struct memoryx_config config = {params, values, run_seed(params), *hooks};
     return create_roles(c, &config);
 }
 

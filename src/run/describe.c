@@ -23,7 +23,7 @@ static void module_rows(const struct model *m, struct module_row row[4])
         const struct model_tensor *t = &m->tensor[i];
         if (t->layer >= 0)
             row[2].n_params += t->n_elems;
-        else if (t->kind == MODEL_WTE || t->kind == MODEL_WPE)
+        else if (t->kind < MODEL_NORM1_W)
             row[0].n_params += t->n_elems;
         else
             row[3].n_params += t->n_elems;

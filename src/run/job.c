@@ -160,7 +160,10 @@ static enum wsc_err evaluate(struct run_state *s)
     const struct stream_pass pass = {
         .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
     const struct wafer_work work = {
-        .plan = &s->eval_plan, .numerics = s->job->numerics, .source = s->eval_source};
+        .plan = &s->eval_plan,
+        .numerics = s->job->numerics,
+        .source = s->eval_source,
+        .seed = run_seed(s->job->params)};
     memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
     enum wsc_err err = run_pass(s->cluster, &pass, &work);
@@ -195,7 +198,10 @@ static enum wsc_err train_to(struct run_state *s, int64_t stop)
                                      .batch = s->train_batch,
                                      .values = s->job->values};
     const struct wafer_work work = {
-        .plan = &s->train_plan, .numerics = s->job->numerics, .source = s->train_source};
+        .plan = &s->train_plan,
+        .numerics = s->job->numerics,
+        .source = s->train_source,
+        .seed = run_seed(s->job->params)};
     TRY(run_pass(s->cluster, &pass, &work));
     s->samples += (stop - s->step) * s->train_batch.batch_size;
     s->step = stop;
@@ -286,10 +292,8 @@ static enum wsc_err generate_from(struct run_state *s, const int32_t *const *tok
                                   const int64_t *n_tokens)
 {
     const struct run_job *job = s->job;
-    const int64_t seed = job->params->runconfig.seed;
-    const struct wafer_prompts prompts = {job->n_prompts, tokens,
-                                          n_tokens,       job->temperature,
-                                          job->top_k,     (uint64_t)(seed > 0 ? seed : 0)};
+    const struct wafer_prompts prompts = {job->n_prompts,   tokens,     n_tokens,
+                                          job->temperature, job->top_k, run_seed(job->params)};
     struct conf_input input = {.batch_size = job->n_prompts, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {
         .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};

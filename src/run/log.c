@@ -26,23 +26,24 @@ static struct report_step step_report(struct run_state *s, const struct memoryx_
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
-    return (struct report_step){
-        .step = b->step,
-        .has_values = b->has_values,
-        .loss = b->loss,
-        .lr = b->learning_rate,
-        .grad_norm = b->grad_norm,
-        .loss_scale = 1,
-        .tokens = (s->first_samples + (b->step - s->first_step) * n) * c->model->T,
-        .virtual_time_ps = b->end.ps,
-        .step_time_ps = b->time_ps,
-        .samples_per_s = r.samples_per_s,
-        .tokens_per_s = r.tokens_per_s,
-        .host_samples_per_s = host_rate,
-        .host_tokens_per_s = host_rate * (double)c->model->T,
-        .has_hash = b->has_hash,
-        .weights_hash = b->weights_hash,
-        .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps}};
+    return (struct report_step){.step = b->step,
+                                .has_values = b->has_values,
+                                .loss = b->loss,
+                                .lr = b->learning_rate,
+                                .grad_norm = b->grad_norm,
+                                .loss_scale = 1,
+                                .tokens = (s->first_samples + (b->step - s->first_step) * n) *
+                                          c->model->T,
+                                .virtual_time_ps = b->end.ps,
+                                .step_time_ps = b->time_ps,
+                                .samples_per_s = r.samples_per_s,
+                                .tokens_per_s = r.tokens_per_s,
+                                .host_samples_per_s = host_rate,
+                                .host_tokens_per_s = host_rate * (double)c->model->T,
+                                .has_hash = b->has_hash,
+                                .weights_hash = b->weights_hash,
+                                .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps,
+                                              b->boundary_ps, b->input_wait_ps}};
 }
 
 static void account(struct run_state *s, const struct memoryx_batch *b)
@@ -51,6 +52,7 @@ static void account(struct run_state *s, const struct memoryx_batch *b)
     s->total.weights_wait_ps += b->weights_wait_ps;
     s->total.reduce_wait_ps += b->reduce_wait_ps;
     s->total.boundary_ps += b->boundary_ps;
+    s->total.input_wait_ps += b->input_wait_ps;
     s->total_time_ps += b->time_ps;
     s->last_loss = b->loss;
     report_rate_update(&s->rate, s->train_batch.batch_size, b->time_ps);

@@ -7,42 +7,78 @@
 #include <stddef.h>
 
 /* The first step streams into empty links, the second has the first one's boundary before it; from
- * the third on, steps are alike. */
-enum { STEPS = 3 };
+ * the third on, steps are alike.  With jitter they differ: then the mean of a few pairs of steps.
+ */
+enum { WARM_UP = 2, ALIKE = 1, WITH_JITTER = 8 };
 
-static enum wsc_err keep_last(void *ctx, const struct memoryx_batch *batch)
+/* Sums over the measured steps. */
+struct measured {
+    int n_seen, n_steps;
+    struct memoryx_batch sum;
+};
+
+static enum wsc_err add_step(void *ctx, const struct memoryx_batch *batch)
 {
-    *(struct memoryx_batch *)ctx = *batch;
+    struct measured *m = ctx;
+    if (m->n_seen++ < WARM_UP) return WSC_OK;
+    m->n_steps++;
+    m->sum.time_ps += batch->time_ps;
+    m->sum.compute_ps += batch->compute_ps;
+    m->sum.weights_wait_ps += batch->weights_wait_ps;
+    m->sum.reduce_wait_ps += batch->reduce_wait_ps;
+    m->sum.boundary_ps += batch->boundary_ps;
+    m->sum.input_wait_ps += batch->input_wait_ps;
     return WSC_OK;
+}
+
+/* Means whose parts still add up: each part is a difference of rounded running sums. */
+static struct report_breakdown mean_parts(const struct measured *m)
+{
+    const int64_t part[] = {m->sum.compute_ps, m->sum.weights_wait_ps, m->sum.reduce_wait_ps,
+                            m->sum.boundary_ps, m->sum.input_wait_ps};
+    int64_t mean[sizeof part / sizeof *part], before = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        const int64_t until = before + part[i];
+        mean[i] = until / m->n_steps - before / m->n_steps;
+        before = until;
+    }
+    return (struct report_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
+}
+
+static void fill_row(const struct run_cluster *c, const struct stream_pass *pass,
+                     const struct measured *m, struct report_scale_row *row)
+{
+    const int64_t n = c->net->topology->n_wafers;
+    const int64_t time_ps = m->sum.time_ps / m->n_steps;
+    const struct run_rates r = run_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
+    *row = (struct report_scale_row){.params = c->model->n_params,
+                                     .num_csx = n,
+                                     .global_batch = pass->batch.batch_size,
+                                     .tokens_per_s = r.tokens_per_s,
+                                     .samples_per_s = r.samples_per_s,
+                                     .step_time_ps = time_ps,
+                                     .breakdown = mean_parts(m),
+                                     .mfu = r.mfu,
+                                     .joules_per_token = r.joules_per_token};
 }
 
 static enum wsc_err simulate(struct comm *comm, const struct conf_params *params,
                              const struct conf_cluster *cluster, struct report_scale_row *row)
 {
     struct run_cluster *c = NULL;
-    struct memoryx_batch last = {0};
-    const struct memoryx_hooks hooks = {keep_last, NULL, &last};
+    struct measured measured = {0};
+    const struct memoryx_hooks hooks = {add_step, NULL, &measured};
     struct kernels_plan plan;
-    struct stream_pass pass = {.mode = STREAM_TRAIN, .n_steps = STEPS};
-    const struct wafer_work work = {.plan = &plan};
+    const bool jitter = cluster->effects.jitter && cluster->jitter > 0;
+    struct stream_pass pass = {.mode = STREAM_TRAIN,
+                               .n_steps = WARM_UP + (jitter ? WITH_JITTER : ALIKE)};
+    const struct wafer_work work = {.plan = &plan, .seed = run_seed(params)};
     enum wsc_err rc;
     TRY_GOTO(run_cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
     TRY_GOTO(run_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
     TRY_GOTO(run_pass(c, &pass, &work), cleanup);
-    const int64_t n = params->runconfig.num_csx;
-    const struct run_rates r =
-        run_rates_of(&c->hw, c->model, n, pass.batch.batch_size, last.time_ps);
-    *row = (struct report_scale_row){
-        .params = c->model->n_params,
-        .num_csx = n,
-        .global_batch = pass.batch.batch_size,
-        .micro_batch = plan.micro_batch,
-        .tokens_per_s = r.tokens_per_s,
-        .samples_per_s = r.samples_per_s,
-        .step_time_ps = last.time_ps,
-        .breakdown = {last.compute_ps, last.weights_wait_ps, last.reduce_wait_ps, last.boundary_ps},
-        .mfu = r.mfu,
-        .joules_per_token = r.joules_per_token};
+    fill_row(c, &pass, &measured, row);
+    row->micro_batch = plan.micro_batch;
 cleanup:
     run_cluster_destroy(&c);
     return rc;

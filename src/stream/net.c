@@ -14,12 +14,14 @@ static enum wsc_err join(struct stream_net *net, int parent, int child,
     struct stream_side *down = &net->ports[parent].down, *up = &net->ports[child].up;
     struct comm_link *weights, *credit, *data;
     struct comm_link_spec spec = *cable;
+    const bool reduce = net->hw->cluster->effects.reduce;
     spec.name = "weights";
     TRY(comm_link_open(net->comm, &weights, parent, child, &spec));
     spec.name = "credit";
     TRY(comm_link_open(net->comm, &credit, child, parent, &spec));
     spec.name = "gradients";
     spec.max_waiting = GRADS_WAITING;
+    if (!reduce) spec.rate_bytes_per_s = spec.latency_ps = 0;
     TRY(comm_link_open(net->comm, &data, child, parent, &spec));
     down->weights[down->n] = up->weights[up->n] = weights;
     down->credit[down->n] = up->credit[up->n] = credit;
@@ -33,20 +35,24 @@ static enum wsc_err join_shards(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
     const struct conf_memoryx *mx = &net->hw->cluster->memoryx;
-    const struct comm_link_spec cable = {mx->link_rate_bytes_per_s, mx->link_latency_ps, 0, NULL};
     int top = t->n_nodes ? stream_role_of_node(t, 0) : stream_role_of_wafer(t, 0);
+    const struct comm_link_spec cable = {stream_rate_below(net->hw, t, -1, 0), mx->link_latency_ps,
+                                         0, NULL};
     for (int m = 0; m < t->n_shards; m++)
         TRY(join(net, stream_role_of_shard(t, m), top, &cable));
     return WSC_OK;
 }
 
-static enum wsc_err join_children(struct stream_net *net, int i, const struct comm_link_spec *cable)
+static enum wsc_err join_children(struct stream_net *net, int i)
 {
+    const struct conf_swarmx *sx = &net->hw->cluster->swarmx;
     const struct stream_topology *t = net->topology;
     const struct stream_node *node = &t->node[i];
     for (int c = node->first_child; c < node->first_child + node->n_children; c++) {
         int child = node->leaf ? stream_role_of_wafer(t, c) : stream_role_of_node(t, c);
-        TRY(join(net, stream_role_of_node(t, i), child, cable));
+        const struct comm_link_spec cable = {stream_rate_below(net->hw, t, i, c),
+                                             sx->link_latency_ps, 0, NULL};
+        TRY(join(net, stream_role_of_node(t, i), child, &cable));
     }
     return WSC_OK;
 }
@@ -54,10 +60,8 @@ static enum wsc_err join_children(struct stream_net *net, int i, const struct co
 static enum wsc_err join_tree(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
-    const struct conf_swarmx *sx = &net->hw->cluster->swarmx;
-    const struct comm_link_spec cable = {sx->link_rate_bytes_per_s, sx->link_latency_ps, 0, NULL};
     for (int i = 0; i < t->n_nodes; i++)
-        TRY(join_children(net, i, &cable));
+        TRY(join_children(net, i));
     return WSC_OK;
 }
 

@@ -102,6 +102,39 @@ void stream_role_name(const struct stream_topology *t, int role, char *text, int
     (void)snprintf(text, (size_t)size, "%s %d", name[kind], index);
 }
 
+/* Planes that node @p node has lost. */
+static int64_t lost_planes(const struct hw *hw, int node)
+{
+    const struct conf_what_if *w = &hw->cluster->what_if;
+    return node == w->lost_planes_node ? w->lost_planes : 0;
+}
+
+static int64_t wafer_rate(const struct hw *hw, int wafer, int64_t rate)
+{
+    const struct conf_what_if *w = &hw->cluster->what_if;
+    if (wafer != w->slow_link_wafer) return rate;
+    const int64_t slow = (int64_t)((double)rate / w->slow_link);
+    return slow > 0 ? slow : 1;
+}
+
+int64_t stream_rate_of_node(const struct hw *hw, int node)
+{
+    return hw_rate_without_planes(hw, hw->cluster->swarmx.link_rate_bytes_per_s,
+                                  lost_planes(hw, node));
+}
+
+int64_t stream_rate_below(const struct hw *hw, const struct stream_topology *t, int parent,
+                          int child)
+{
+    const struct conf_cluster *c = hw->cluster;
+    const bool to_wafer = parent < 0 ? !t->n_nodes : t->node[parent].leaf;
+    int64_t lost = parent < 0 ? 0 : lost_planes(hw, parent);
+    int64_t rate = parent < 0 ? c->memoryx.link_rate_bytes_per_s : c->swarmx.link_rate_bytes_per_s;
+    if (to_wafer) return wafer_rate(hw, child, hw_rate_without_planes(hw, rate, lost));
+    const int64_t lost_below = lost_planes(hw, child);
+    return hw_rate_without_planes(hw, rate, lost_below > lost ? lost_below : lost);
+}
+
 /* Ranks enough for a rank per wafer: the others share what is left, in order. */
 static void place_wide(const struct stream_topology *t, int n_ranks, int *rank_of_role)
 {

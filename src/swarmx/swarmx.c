@@ -82,8 +82,9 @@ static struct vtime_span reduce_span(const struct swarmx *sx, struct vtime_span 
                                      int64_t bytes)
 {
     const struct conf_swarmx *c = &sx->net->hw->cluster->swarmx;
+    if (!sx->net->hw->cluster->effects.reduce) return children;
     struct vtime_span out = vtime_span_add(children, c->add_latency_ps);
-    int64_t line_ps = vtime_duration_ps(bytes, c->link_rate_bytes_per_s);
+    int64_t line_ps = vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->index));
     out.last = vtime_max(out.last, vtime_add(out.first, line_ps));
     return out;
 }

@@ -6,6 +6,7 @@
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s)
 {
     __extension__ typedef __int128 wide;
+    if (!per_s) return 0;
     wide ps = (wide)amount * PS_PER_S;
     return (int64_t)((ps + per_s - 1) / per_s);
 }

@@ -1,6 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wafer_impl.h"
 
+#include <wsc/rng.h>
+
+#include <math.h>
+
+/* ---- what a stage costs ---------------------------------------------------------------------- */
+
+/* In whole millionths, so that the last bit of a logarithm cannot show in a picosecond. */
+static int64_t jitter_millionths(double jitter, const struct wafer_task *task)
+{
+    const double most = 4, million = 1e6;
+    if (!(jitter > 0)) return 0;
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_JITTER, (uint64_t)task->wafer);
+    const double z =
+        wsc_rng_truncated_normal(task->seed, stream, (uint64_t)(task->step / 2), -most, most);
+    return llround((task->step % 2 ? -z : z) * jitter * million);
+}
+
+/* Monotone in @p ps, so that what comes first stays first. */
+static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
+{
+    __extension__ typedef __int128 wide;
+    const int64_t million = 1000000;
+    const int64_t jittered = (int64_t)((wide)ps * (million + millionths) / million);
+    return straggler > 1 ? (int64_t)((double)jittered * straggler) : jittered;
+}
+
+struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
+                                const struct kernels_plan *plan, const struct wafer_task *task)
+{
+    const struct conf_cluster *c = hw->cluster;
+    const int64_t n = task->n_samples;
+    const int64_t cycles =
+        task->counted ? task->counted->cycles
+                      : kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
+    const int64_t spilled =
+        task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
+    const int64_t millionths = jitter_millionths(c->jitter, task);
+    const double straggler = task->wafer == c->what_if.straggler_wafer ? c->what_if.straggler : 1;
+    struct wafer_cost cost = {
+        .latency_ps = c->wafer.stage_latency_ps,
+        .compute_ps = stretch(hw_cycles_to_ps(hw, cycles), millionths, straggler),
+        .drain_ps = hw_drain_ps(hw),
+        .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
+    if (!task->backward) return cost;
+    const int64_t first = task->counted
+                              ? task->counted->first_gradient
+                              : kernels_first_gradient_cycles(hw, model, plan, task->stage, n);
+    cost.first_ps = stretch(hw_cycles_to_ps(hw, first), millionths, straggler);
+    return cost;
+}
+
+int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples)
+{
+    const struct conf_cluster *c = hw->cluster;
+    if (!c->effects.input) return 0;
+    return vtime_duration_ps(n_samples * model->T * c->input.bytes_per_token,
+                             c->input.rate_bytes_per_s);
+}
+
+/* ---- the wafer's clock ----------------------------------------------------------------------- */
+
 /* Book the time until @p until under @p part and move on; the past costs nothing. */
 static void spend(struct wafer_clock *c, int64_t *part, struct vtime until)
 {
@@ -32,50 +93,37 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct comm_msg *weights,
     struct wafer_clock *c = &w->clock;
     if (v->index == 0) {
         /* The batch before ended for all when it ended on the slowest wafer. */
-        *c = (struct wafer_clock){.now = {weights->field[STREAM_F_STEP_START]}};
+        const struct vtime start = {weights->field[STREAM_F_STEP_START]};
+        *c = (struct wafer_clock){.now = start, .step_start = start};
     }
     wait_for_weights(c, weights);
+    if (v->n_fed) {
+        const int64_t fed_ps = wafer_input_ps(w->net->hw, w->net->model, v->n_fed);
+        spend(c, &c->input_wait_ps, vtime_add(c->step_start, fed_ps));
+    }
     return c->now;
-}
-
-/* Cycles of a visit and from its start to the first gradient, spilled bytes: counted by the mesh,
- * which holds all activations, or by closed forms. */
-struct visit_cost {
-    int64_t cycles, first, spill_bytes;
-};
-
-static struct visit_cost cost_of(const struct wafer *w, const struct wafer_visit *v,
-                                 const struct kernels_counted *counted)
-{
-    const struct hw *hw = w->net->hw;
-    const struct model *model = w->net->model;
-    const struct kernels_plan *plan = w->work.plan;
-    const int64_t n = v->n_samples;
-    if (counted->known)
-        return (struct visit_cost){.cycles = counted->cycles, .first = counted->first_gradient};
-    return (struct visit_cost){.cycles =
-                                   kernels_stage_cycles(hw, model, plan, v->stage, v->backward, n),
-                               .first = kernels_first_gradient_cycles(hw, model, plan, v->stage, n),
-                               .spill_bytes = kernels_spill_bytes(model, plan, v->stage, n)};
 }
 
 struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,
                                   const struct wafer_visit *v,
                                   const struct kernels_counted *counted)
 {
-    const struct hw *hw = w->net->hw;
-    const struct conf_wafer *wafer = &hw->cluster->wafer;
-    const struct visit_cost cost = cost_of(w, v, counted);
+    const struct wafer_task task = {.wafer = w->index,
+                                    .step = v->step,
+                                    .seed = w->work.seed,
+                                    .stage = v->stage,
+                                    .backward = v->backward,
+                                    .n_samples = v->n_samples,
+                                    .counted = counted->known ? counted : NULL};
+    const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);
     struct wafer_clock *c = &w->clock;
     const struct vtime begin = c->now;
-    const struct vtime start = vtime_add(begin, wafer->stage_latency_ps);
-    spend(c, &c->compute_ps, vtime_add(start, hw_cycles_to_ps(hw, cost.cycles)));
+    const struct vtime start = vtime_add(begin, cost.latency_ps);
+    spend(c, &c->compute_ps, vtime_add(start, cost.compute_ps));
     /* Weights are never stored: the last of them, and what spills, must have passed. */
-    spend(c, &c->weights_wait_ps, vtime_add(weights->span.last, hw_drain_ps(hw)));
-    int64_t spill_ps = vtime_duration_ps(cost.spill_bytes, wafer->io_rate_bytes_per_s);
-    spend(c, &c->weights_wait_ps, vtime_add(begin, spill_ps));
-    return (struct vtime_span){earlier(vtime_add(start, hw_cycles_to_ps(hw, cost.first)), c->now),
-                               c->now};
+    spend(c, &c->weights_wait_ps, vtime_add(weights->span.last, cost.drain_ps));
+    spend(c, &c->weights_wait_ps, vtime_add(begin, cost.spill_ps));
+    return (struct vtime_span){earlier(vtime_add(start, cost.first_ps), c->now), c->now};
 }
 
 void wafer_clock_leave(struct wafer *w, struct vtime left)

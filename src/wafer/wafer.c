@@ -151,6 +151,7 @@ enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
     msg.field[STREAM_F_WEIGHTS] = c->weights_wait_ps;
     msg.field[STREAM_F_REDUCE] = c->reduce_wait_ps;
     msg.field[STREAM_F_BOUNDARY] = c->boundary_ps;
+    msg.field[STREAM_F_INPUT] = c->input_wait_ps;
     return stream_send_up(w->net, w->ports, &msg, 0, 0);
 }
 
@@ -166,7 +167,7 @@ static enum wsc_err begin_micro(struct wafer *w, int64_t step, const struct kern
     return WSC_OK;
 }
 
-static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro)
+static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro, int64_t *n_fed)
 {
     const struct stream_batch *b = &w->pass->batch;
     const struct model *model = w->net->model;
@@ -175,14 +176,16 @@ static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro)
         .n_leaves = b->n_leaves, .leaf_samples = b->leaf_samples, .batch_size = b->batch_size};
     stream_leaves(b, micro, w->index, w->index + 1, &share.first_leaf, &share.end_leaf);
     TRY(begin_micro(w, step, &share));
+    const int64_t n_samples = stream_samples(b, share.first_leaf, share.end_leaf);
+    *n_fed += n_samples;
     for (int k = 0; k < n; k++) {
         struct model_transfer t = model_transfer_at(model, k);
         const struct wafer_visit v = {.step = step,
                                       .index = (int)micro * n + k,
                                       .stage = t.stage,
                                       .backward = t.backward,
-                                      .n_samples =
-                                          stream_samples(b, share.first_leaf, share.end_leaf)};
+                                      .n_samples = n_samples,
+                                      .n_fed = k ? 0 : *n_fed};
         TRY(wafer_visit_stage(w, &share, &v));
         if (k == model->n_stages - 1) TRY(send_losses(w, &share, step, v.index));
     }
@@ -196,8 +199,9 @@ static enum wsc_err run(void *arg)
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     for (int64_t step = p->first_step; step < p->first_step + p->n_steps; step++) {
+        int64_t n_fed = 0;
         for (int64_t micro = 0; micro < p->batch.n_micro; micro++)
-            TRY(run_micro(w, step, micro));
+            TRY(run_micro(w, step, micro, &n_fed));
         TRY(wafer_send_times(w, step));
     }
     return WSC_OK;

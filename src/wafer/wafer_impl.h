@@ -6,7 +6,8 @@
 /* Now, and where the time of the batch in progress went. */
 struct wafer_clock {
     struct vtime now;
-    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps;
+    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps, input_wait_ps;
+    struct vtime step_start;
 };
 
 struct wafer {
@@ -29,6 +30,7 @@ struct wafer_visit {
     int stage;
     bool backward;
     int64_t n_samples;
+    int64_t n_fed; /* samples of the step that must have come in, those of this micro-batch too */
 };
 
 /* time.c: the stage's place in virtual time.  begin: weights are arriving; end: the stage is done

@@ -242,7 +242,8 @@ TEST(modes, ranks_counts_the_roles)
 
 TEST(modes, help_of_every_command_shows_an_example)
 {
-    static const char *const command[] = {"", "run", "scale", "data", "inspect", "ranks"};
+    static const char *const command[] = {"",        "run",   "scale",    "data",
+                                          "inspect", "ranks", "validate", "calibrate"};
     for (int i = 0; i < (int)(sizeof command / sizeof *command); i++) {
         struct spawn_result r;
         spawn_run(&r, "\"$WSC\" %s --help", command[i]);

@@ -8,7 +8,7 @@
 #include <wsc/run.h>
 
 enum { SMALL_LAYERS = 2, SMALL_V = 64, SMALL_T = 16, SMALL_BATCH = 6 };
-enum { SMALL_MAX_SETS = 12, SMALL_MAX_STEPS = 16 };
+enum { SMALL_MAX_SETS = 44, SMALL_MAX_STEPS = 16 };
 
 /** Params and cluster of one run. */
 struct small_config {

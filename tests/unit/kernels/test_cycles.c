@@ -9,6 +9,11 @@ static double vec(const struct conf_wafer *w, double n, double rate)
     return n > 0 ? (double)w->vector_setup_cycles + ceil(n / rate) : 0;
 }
 
+static double axpy(const struct conf_wafer *w, double n)
+{
+    return n > 0 ? (double)w->vector_loop_cycles + vec(w, n, w->simd_fmachs) : 0;
+}
+
 /** What the busiest PE of a grid does in a product, operation by operation: tokens are dealt to
  *  rows, features to columns, and every PE is visited. */
 static double count_product(const struct conf_wafer *w, int tokens, int n_in, int n_out)
@@ -22,7 +27,7 @@ static double count_product(const struct conf_wafer *w, int tokens, int n_in, in
             mine++;
         for (int out = 0; out < n_out; out++) {
             for (int in = x; in < n_in; in += cols)
-                cycles += vec(w, mine, w->simd_fmachs);
+                cycles += axpy(w, mine);
             cycles += vec(w, mine, w->simd_fadds);
         }
         busiest = fmax(busiest, cycles);
@@ -51,7 +56,9 @@ TEST(cycles, product_is_what_the_busiest_pe_does)
     }
 }
 
-/* By hand: a 3 x 2 grid, setup 1, all rates 1, C = 6 so k = 2, one sequence of 6 so t = 3. */
+/* By hand: a 3 x 2 grid, setup 1, loop 2, all rates 1, C = 6 so k = 2, F = 24 so f = 8, one
+ * sequence of 6 so t = 3.  A vector of t takes 4, an AXPY of n 3 + n.  Room for sums: two vectors
+ * of t and, in 16 bits, the 8 filter features of 3 tokens, together 18. */
 TEST(cycles, small_numbers_by_hand)
 {
     struct rig r;
@@ -61,23 +68,41 @@ TEST(cycles, small_numbers_by_hand)
     w->pe_cols = 3;
     w->pe_rows = 2;
     w->vector_setup_cycles = 1;
+    w->vector_loop_cycles = 2;
     w->simd_fmachs = w->simd_fadds = w->simd_fmuls = w->simd_faddh = 1;
     w->divide_cycles = 10;
     kernels_cycles_layout(&l, &r.hw, r.model, 1, 1);
-    /* vector of t: 4.  Product 6 -> 5: 5 (2 4 + 4) + 6 2 = 72. */
-    T_NEAR(kernels_cycles_product(&l, 6, 5), 72, 0);
-    /* dW: 5 (4 + 2 4 + (1 + 2)) + 6 1 = 81. */
-    T_NEAR(kernels_cycles_weight_gradient(&l, 6, 5), 81, 0);
-    /* Norm: 2 (4 + 4) + (2 4 + 6 2 + 3) + 3 10 + 2 3 4 = 93. */
-    T_NEAR(kernels_cycles_norm(&l), 93, 0);
+    T_NEAR(l.room, 18, 0);
+    /* Product 6 -> 5: 5 (2 6 + 4) + 6 2 = 92. */
+    T_NEAR(kernels_cycles_product(&l, 6, 5), 92, 0);
+    /* dW, 5 rows of 2 at once (room for 9): receive 3 6, 3 2 AXPYs of 5 = 48, sums 11; chain 6. */
+    T_NEAR(kernels_cycles_weight_gradient(&l, 6, 5), 18 + 48 + 11 + 6, 0);
+    T_NEAR(kernels_cycles_first_rows(&l, 6, 5), 18 + 48 + 11, 0);
+    /* 11 rows: 9 at once, 3 10 + 6 12 + 19, and 2, 3 3 + 6 5 + 5. */
+    T_NEAR(kernels_cycles_weight_gradient(&l, 6, 11), 121 + 44 + 6, 0);
+    /* 12 features of a PE, room for one row: 3 AXPYs over the features, 6 times (3 2 + 3 15 + 13);
+     * columns of 2 would take 4 121.  The transposed matrix costs the same. */
+    T_NEAR(kernels_cycles_weight_gradient(&l, 36, 6), 6 * 64 + 6, 0);
+    T_NEAR(kernels_cycles_weight_gradient(&l, 6, 36), 6 * 64 + 6, 0);
+    /* Norm: 2 (4 + 4 + 4) + (2 4 + 6 2 + 3) + 3 10 + 2 3 4 = 101. */
+    T_NEAR(kernels_cycles_norm(&l), 101, 0);
     T_NEAR(kernels_cycles_pointwise(&l, 2, 3), 24, 0);
+    /* Sums over tokens: 3 vectors of 8 features; of one feature, 3 of 1 rather than 1 + 3 2. */
+    T_NEAR(kernels_cycles_token_sums(&l, 8), 3 * 9, 0);
+    T_NEAR(kernels_cycles_token_sums(&l, 1), 6, 0);
     model_destroy(&r.model);
 }
 
+struct attention_case {
+    int n_rows, T, k, d;
+    bool causal;
+};
+
 /** Forward attention of a sequence whose tokens are dealt to rows in turn: the keys one by one,
  *  each with the queries of the row that may see it. */
-static double count_attention(const struct conf_wafer *w, int row, int n_rows, int T, int k, int d)
+static double count_attention(const struct conf_wafer *w, int row, const struct attention_case *c)
 {
+    const int n_rows = c->n_rows, T = c->T, k = c->k, d = c->d;
     double cycles = 0, mine = 0;
     int head_cols = (d + k - 1) / k;
     for (int i = row; i < T; i += n_rows)
@@ -85,8 +110,8 @@ static double count_attention(const struct conf_wafer *w, int row, int n_rows, i
     for (int key = 0; key < T; key++) {
         double q = 0;
         for (int i = row; i < T; i += n_rows)
-            q += i >= key;
-        cycles += 2 * k * vec(w, q, w->simd_fmachs); /* Q K', P V */
+            q += i >= key || !c->causal;
+        cycles += 2 * k * axpy(w, q); /* Q K', P V */
         cycles += vec(w, q, w->simd_fadds) + vec(w, q, w->simd_faddh);
         cycles += (q * (double)w->exp_cycles + 3 * vec(w, q, w->simd_fadds)) / head_cols;
     }
@@ -105,13 +130,112 @@ TEST(cycles, attention_is_within_three_percent_of_a_count)
         r.cluster.wafer.pe_rows = 8;
         kernels_cycles_layout(&l, &r.hw, r.model, 1, 1);
         double busiest = 0;
+        const struct attention_case count = {8, T, C / 16, d, true};
         for (int row = 0; row < 8; row++)
-            busiest = fmax(busiest, count_attention(&r.cluster.wafer, row, 8, T, C / 16, d));
+            busiest = fmax(busiest, count_attention(&r.cluster.wafer, row, &count));
         T_NEAR(kernels_cycles_attention(&l) / busiest, 1, 0.015);
-        CU_ASSERT(kernels_cycles_attention_gradient(&l) > 2 * kernels_cycles_attention(&l));
+        CU_ASSERT(kernels_cycles_attention_gradient(&l) > 1.5 * kernels_cycles_attention(&l));
         CU_ASSERT(kernels_cycles_attention_gradient(&l) < 3 * kernels_cycles_attention(&l));
         model_destroy(&r.model);
     }
+}
+
+/* ---- encoders -------------------------------------------------------------------------------- */
+
+static void rig_open_encoder(struct rig *r, struct model_case c, enum conf_objective objective)
+{
+    struct conf_params p = model_case_params(c);
+    p.model.objective = objective;
+    p.model.max_predictions_per_seq = 4;
+    r->cluster = model_case_cs2();
+    r->hw = (struct hw){&r->cluster};
+    T_OK(model_create(&r->model, &p, CONF_STREAM_BLOCK));
+}
+
+/* Every query meets every key, so the count is exact where rows and heads divide evenly. */
+TEST(cycles, attention_in_both_directions_is_a_count)
+{
+    static const int shape[][3] = {/* T, H, C */ {64, 2, 64}, {128, 4, 128}, {200, 2, 128}};
+    for (unsigned i = 0; i < sizeof shape / sizeof *shape; i++) {
+        int T = shape[i][0], C = shape[i][2], d = C / shape[i][1];
+        const struct attention_case count = {8, T, C / 16, d, false};
+        struct rig r;
+        struct layout l;
+        rig_open_encoder(&r, (struct model_case){C, 1, shape[i][1], 4L * C, T}, CONF_MASKED_LM);
+        r.cluster.wafer.pe_cols = 16;
+        r.cluster.wafer.pe_rows = 8;
+        kernels_cycles_layout(&l, &r.hw, r.model, 1, 1);
+        T_NEAR(kernels_cycles_attention(&l), count_attention(&r.cluster.wafer, 0, &count), 1e-12);
+        model_destroy(&r.model);
+    }
+}
+
+/** The 3 x 2 grid of small_numbers_by_hand with a vocabulary of 6 and 16 exponential cycles. */
+static void small_encoder(struct rig *r, struct layout *l, enum conf_objective objective)
+{
+    rig_open_encoder(r, (struct model_case){6, 1, 2, 24, 6}, objective);
+    struct conf_wafer *w = &r->cluster.wafer;
+    w->pe_cols = 3;
+    w->pe_rows = 2;
+    w->vector_setup_cycles = 1;
+    w->vector_loop_cycles = 2;
+    w->simd_fmachs = w->simd_fadds = w->simd_fmuls = w->simd_faddh = 1;
+    w->divide_cycles = 10;
+    w->exp_cycles = 16;
+    if (objective != CONF_CLASSIFICATION) r->model->V = r->model->head_outputs = 6;
+    kernels_cycles_layout(l, &r->hw, r->model, 1, 1);
+}
+
+/* Masked tokens: 4 of 6, so 2 on a PE instead of 3; a vector of them takes 3, an AXPY 5.  Dense
+ * layer 6 (2 5 + 3) + 12 and logits the same; moved 2 2 vectors of 2, 2 hops; norm 2 (3 + 3 + 3) +
+ * (2 3 + 12 + 3) + 2 10 + 2 3 3 = 77; softmax 2 (2 16 + 3 3) + 2 3 + 2 16 = 120; bias 2 3;
+ * nonlinearity 2 2 (16 + 10) + 2 8 3 = 152. */
+TEST(cycles, the_head_of_an_encoder_by_hand)
+{
+    struct rig r;
+    struct layout l;
+    small_encoder(&r, &l, CONF_MASKED_LM);
+    struct kernels_cycles c = kernels_cycles_forward(&l, MODEL_PART_HEAD);
+    T_NEAR(l.head_t, 2, 0);
+    T_NEAR(c.products, 2 * (6 * 13 + 12), 0);
+    T_NEAR(c.elementwise, (4 * 3 + 2) + 77 + 120 + 6 + 152, 0);
+    c = kernels_cycles_backward(&l, MODEL_PART_HEAD, KERNELS_KEEP_ALL);
+    T_NEAR(c.recompute, 6 * 13 + 12, 0);
+    CU_ASSERT(c.products > 2 * c.recompute);
+    model_destroy(&r.model);
+    /* A class: one token of the sequence on a PE.  Vector 2, AXPY 4; 6 (2 4 + 2) + 12 and two
+     * classes; moved 2 vectors of 2; softmax 1 (16 + 3 2) + 2 2 + 16; no norm; bias 2 2;
+     * nonlinearity 2 26 + 2 8 2. */
+    small_encoder(&r, &l, CONF_CLASSIFICATION);
+    c = kernels_cycles_forward(&l, MODEL_PART_HEAD);
+    T_NEAR(l.head_t, 1, 0);
+    T_NEAR(c.products, (6 * 10 + 12) + (2 * 10 + 12), 0);
+    T_NEAR(c.elementwise, (2 * 3 + 2) + (22 + 4 + 16) + 4 + (52 + 32), 0);
+    model_destroy(&r.model);
+}
+
+TEST(cycles, an_encoder_pays_for_the_whole_square_and_little_head)
+{
+    struct rig causal, masked, classes;
+    struct kernels_plan p = {.lanes = 1};
+    const struct model_case bert_large = {1024, 24, 16, 4096, 128};
+    rig_open(&causal, bert_large, CONF_STREAM_BLOCK);
+    rig_open_encoder(&masked, bert_large, CONF_MASKED_LM);
+    rig_open_encoder(&classes, bert_large, CONF_CLASSIFICATION);
+    for (int back = 0; back < 2; back++) {
+        int head = causal.model->n_stages - 1;
+        CU_ASSERT(kernels_stage_cycles(&masked.hw, masked.model, &p, 1, back, 1024) >
+                  kernels_stage_cycles(&causal.hw, causal.model, &p, 1, back, 1024));
+        T_EQ(kernels_stage_cycles(&masked.hw, masked.model, &p, 1, back, 1024),
+             kernels_stage_cycles(&classes.hw, classes.model, &p, 1, back, 1024));
+        CU_ASSERT(kernels_stage_cycles(&masked.hw, masked.model, &p, head, back, 1024) * 3 <
+                  kernels_stage_cycles(&causal.hw, causal.model, &p, head, back, 1024));
+        CU_ASSERT(kernels_stage_cycles(&classes.hw, classes.model, &p, head, back, 1024) * 10 <
+                  kernels_stage_cycles(&masked.hw, masked.model, &p, head, back, 1024));
+    }
+    model_destroy(&causal.model);
+    model_destroy(&masked.model);
+    model_destroy(&classes.model);
 }
 
 /** Multiply-adds of one stage's products per token and direction. */
@@ -211,6 +335,7 @@ TEST(cycles, a_better_pe_is_never_slower)
     BETTER(w->exp_cycles -= 1);
     BETTER(w->divide_cycles -= 1);
     BETTER(w->vector_setup_cycles -= 1);
+    BETTER(w->vector_loop_cycles -= 1);
     BETTER(w->ramp_cycles -= 1);
     BETTER(w->pe_rows *= 2);
     T_EQ(whole(&r, &p, 100), base);

@@ -294,8 +294,8 @@ TEST(plan, the_layout_alone_explains_the_measured_rates)
  * architecture papers close for the large models; small ones lack the latency per stage here. */
 TEST(plan, whole_plans_stand_where_they_stood)
 {
-    static const double at_850[N_MEASURED] = {0.96, 0.84, 0.85, 0.80};
-    static const double at_1100[N_MEASURED] = {1.24, 1.09, 1.03, 1.00};
+    static const double at_850[N_MEASURED] = {0.96, 0.83, 0.84, 0.77};
+    static const double at_1100[N_MEASURED] = {1.24, 1.08, 1.03, 0.97};
     for (int i = 0; i < N_MEASURED; i++) {
         struct rig r;
         rig_open(&r, *measured_case[i], CONF_STREAM_BLOCK);

@@ -48,6 +48,8 @@ static inline struct conf_cluster model_case_cs2(void)
                                            .simd_fmuls = 1,
                                            .simd_faddh = 4,
                                            .vector_setup_cycles = 16,
+                                           .vector_loop_cycles = 5,
+                                           .kernel_factor = 1,
                                            .hop_cycles = 1,
                                            .ramp_cycles = 2,
                                            .exp_cycles = 50,

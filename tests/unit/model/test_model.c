@@ -95,6 +95,53 @@ TEST(model, names_aliases_shapes_and_decay)
     model_destroy(&m);
 }
 
+/* The counts that Hugging Face prints for bert-base-uncased and bert-large-uncased with the head of
+ * each task: 512 positions, 30522 tokens. */
+TEST(model, encoders_have_the_published_number_of_parameters)
+{
+    static const struct {
+        struct model_case c;
+        enum conf_objective objective;
+        int64_t n_params;
+    } published[] = {
+        {{768, 12, 12, 3072, 512}, CONF_MASKED_LM, 109514298},
+        {{768, 12, 12, 3072, 512}, CONF_CLASSIFICATION, 109483778},
+        {{1024, 24, 16, 4096, 512}, CONF_MASKED_LM, 335174458},
+        {{1024, 24, 16, 4096, 512}, CONF_CLASSIFICATION, 335143938},
+    };
+    for (int i = 0; i < 4; i++) {
+        struct conf_params p = model_case_params(published[i].c);
+        p.model.vocab_size = 30522;
+        p.model.use_bias_in_output = true;
+        p.model.objective = published[i].objective;
+        p.model.max_predictions_per_seq = 20;
+        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        T_EQ(m->n_params, published[i].n_params);
+        CU_ASSERT(!m->causal);
+        T_EQ(m->tied, published[i].objective == CONF_MASKED_LM);
+        T_STR(find(m, MODEL_Q_W, 0)->name,
+              "model.transformer_encoder.layers.0.self_attn.proj_q_dense_layer.weight");
+        CU_ASSERT_PTR_NULL(find(m, MODEL_NORMF_W, -1));
+        model_destroy(&m);
+    }
+}
+
+/* 6 FLOPs per weight of a block and token, the head for its tokens alone: by hand, C = 4, L = 1,
+ * F = 8, V = 10, T = 6, 2 predictions: blocks 4 16 + 2 32 = 128, head 2/6 (10 4 + 16). */
+TEST(model, flops_of_an_encoder_by_hand)
+{
+    struct conf_params p = model_case_params((struct model_case){4, 1, 2, 8, 6});
+    p.model.vocab_size = 10;
+    p.model.objective = CONF_MASKED_LM;
+    p.model.max_predictions_per_seq = 2;
+    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    T_NEAR(model_flop_per_token(m), 6 * (128 + 56 / 3.0) + 12 * 6 * 4, 1e-12);
+    model_destroy(&m);
+    p.model.max_predictions_per_seq = 7;
+    T_EQ(model_create(&m, &p, CONF_STREAM_BLOCK), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "max_predictions_per_seq"));
+}
+
 TEST(model, switches_add_and_remove_tensors)
 {
     struct conf_params p = model_case_params(tiny);

@@ -54,9 +54,10 @@ const char *case_capture(int fd, void (*body)(void))
 }
 
 static struct conf_source sources[] = {
-    {"wafer.clock", (char[]){"850 MHz"}, "documented", (char[]){"Hot Chips 31, \"slide 5\""}},
-    {"wafer.stage_latency", (char[]){"20 us"}, "calibrated", (char[]){"fit on <1 system> & 2"}},
-    {"swarmx.fanout", (char[]){"4"}, "assumed", (char[]){"no figure is public"}}};
+    {"wafer.clock", (char[]){"850 MHz"}, "documented", (char[]){"Hot Chips 31, \"slide 5\""}, 0, 0},
+    {"wafer.stage_latency", (char[]){"20 us"}, "calibrated", (char[]){"fit on <1 system> & 2"}, 0,
+     0},
+    {"swarmx.fanout", (char[]){"4"}, "assumed", (char[]){"no figure is public"}, 0, 0}};
 
 static struct conf_cluster cluster = {.name = (char[]){"CS-2"},
                                       .hash = 0x0123456789abcdefULL,
@@ -78,11 +79,12 @@ static struct report_scale_row row_of(const char *model, int64_t params, int64_t
         level++;
     r.global_batch = 120 * n;
     r.micro_batch = 30;
-    r.breakdown = (struct report_breakdown){ps, level * ps / 500,
-                                            level * ps / (params > 1000000000 ? 150 : 25), ps / 40};
+    r.breakdown = (struct report_breakdown){
+        ps, level * ps / 500, level * ps / (params > 1000000000 ? 150 : 25), ps / 40, ps / 1000};
     r.step_time_ps = r.breakdown.compute_ps + r.breakdown.weights_wait_ps +
-                     r.breakdown.reduce_wait_ps + r.breakdown.boundary_ps;
-    r.tokens_per_s = rate * (double)n * 1.025 * (double)ps / (double)r.step_time_ps;
+                     r.breakdown.reduce_wait_ps + r.breakdown.boundary_ps +
+                     r.breakdown.input_wait_ps;
+    r.tokens_per_s = rate * (double)n * 1.026 * (double)ps / (double)r.step_time_ps;
     r.samples_per_s = r.tokens_per_s / 2048;
     r.speedup = r.tokens_per_s / rate;
     r.efficiency = r.speedup / (double)n;

@@ -29,7 +29,7 @@ static struct report_step step_of(int64_t step)
                                 .tokens_per_s = 4.9406564584124654e-324,
                                 .host_samples_per_s = 1.7976931348623157e308,
                                 .host_tokens_per_s = 7,
-                                .breakdown = {1, 2, 3, 4}};
+                                .breakdown = {1, 2, 3, 4, 5}};
 }
 
 static double real_of(json_t *object, const char *key)
@@ -198,7 +198,7 @@ static const struct report_performance performance = {.num_csx = 16,
                                                       .joules_per_token = 0.5,
                                                       .host_seconds = 12.5,
                                                       .host_tokens_per_s = 1e4,
-                                                      .breakdown = {10, 20, 30, 40},
+                                                      .breakdown = {10, 20, 30, 40, 50},
                                                       .wafer_peak_rss_bytes = 77,
                                                       .model_name = "gpt \"tiny\"\x80",
                                                       .params_file = "a\\b.yaml",
@@ -219,6 +219,7 @@ static void check_performance(json_t *o)
     T_EQ(int_of(breakdown, "weights_wait"), 20);
     T_EQ(int_of(breakdown, "reduce_wait"), 30);
     T_EQ(int_of(breakdown, "boundary"), 40);
+    T_EQ(int_of(breakdown, "input_wait"), 50);
     T_STR(json_string_value(json_object_get(o, "model")), "gpt \"tiny\"\xEF\xBF\xBD");
     T_STR(json_string_value(json_object_get(from, "program")), report_version());
     T_STR(json_string_value(json_object_get(from, "params_file")), "a\\b.yaml");

@@ -16,7 +16,8 @@
 
 static const char *const csv_head =
     "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,speedup,efficiency,"
-    "step_time_ps,compute_ps,weights_wait_ps,reduce_wait_ps,boundary_ps,mfu,joules_per_token\n";
+    "step_time_ps,compute_ps,weights_wait_ps,reduce_wait_ps,boundary_ps,mfu,joules_per_token,"
+    "input_wait_ps\n";
 
 /* All files once for all cases: gnuplot takes a while. */
 static const char *sweep_dir(void)
@@ -50,7 +51,7 @@ static void check_csv_line(const char *line, const struct report_scale_row *r)
     const double real[] = {r->tokens_per_s, r->samples_per_s, r->speedup, r->efficiency};
     const int64_t time[] = {r->step_time_ps, r->breakdown.compute_ps, r->breakdown.weights_wait_ps,
                             r->breakdown.reduce_wait_ps, r->breakdown.boundary_ps};
-    T_EQ(json_array_size(a), 15);
+    T_EQ(json_array_size(a), 16);
     for (size_t i = 0; i < 4; i++)
         T_EQ(json_integer_value(json_array_get(a, i)), whole[i]);
     for (size_t i = 0; i < 4; i++)
@@ -59,6 +60,7 @@ static void check_csv_line(const char *line, const struct report_scale_row *r)
         T_EQ(json_integer_value(json_array_get(a, 8 + i)), time[i]);
     CU_ASSERT(json_real_value(json_array_get(a, 13)) == r->mfu);
     CU_ASSERT(json_real_value(json_array_get(a, 14)) == r->joules_per_token);
+    T_EQ(json_integer_value(json_array_get(a, 15)), r->breakdown.input_wait_ps);
     json_decref(a);
 }
 
@@ -122,8 +124,8 @@ TEST(report_scaling, the_loss_in_words_is_the_difference_of_the_parts)
 {
     const char *html = sweep_file("report.html");
     CU_ASSERT_PTR_NOT_NULL(strstr(
-        html, "From 1 to 64 systems throughput grows 60.91 times. A step takes 1.077 s, 52.0 ms "
-              "(4.83 %) more than with linear scaling. By cause: "
+        html, "From 1 to 64 systems throughput grows 60.91 times. A step takes 1.078 s, 52.0 ms "
+              "(4.82 %) more than with linear scaling. By cause: "
               "waiting for the reduction of gradients +40.0 ms, waiting for weights +12.0 ms."));
 }
 
@@ -138,7 +140,7 @@ TEST(report_scaling, table_has_a_block_per_model_and_a_row_per_count)
     const char *text = case_capture(1, print_scaling);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "GPT-3 13B (12.9 B parameters), weak scaling on CS-2\n"));
     CU_ASSERT_PTR_NOT_NULL(
-        strstr(text, "\n       64   7680    1.077 s    1.46 M    60.91   95.17 %"));
+        strstr(text, "\n       64   7680    1.078 s    1.46 M    60.91   95.18 %"));
     T_EQ(count(text, "\n        1 "), 2);
     T_EQ(count(text, "\n       64 "), 2);
     T_EQ(count(text, "step time"), 2);
@@ -199,11 +201,12 @@ static void print_strong(void)
 static const char *strong_words(struct report_breakdown b)
 {
     strong[0] = strong[1] = case_scaling().row[0];
-    strong[0].breakdown = (struct report_breakdown){800, 100, 0, 100};
+    strong[0].breakdown = (struct report_breakdown){800, 100, 0, 88, 12};
     strong[0].step_time_ps = 1000;
     strong[1].num_csx = 4;
     strong[1].breakdown = b;
-    strong[1].step_time_ps = b.compute_ps + b.weights_wait_ps + b.reduce_wait_ps + b.boundary_ps;
+    strong[1].step_time_ps =
+        b.compute_ps + b.weights_wait_ps + b.reduce_wait_ps + b.boundary_ps + b.input_wait_ps;
     static char joined[4096];
     const char *text = case_capture(1, print_strong);
     size_t n = 0;
@@ -221,15 +224,15 @@ static const char *strong_words(struct report_breakdown b)
 
 TEST(report_scaling, the_loss_of_strong_scaling_is_against_the_smaller_share)
 {
-    const char *text = strong_words((struct report_breakdown){190, 100, 110, 100});
+    const char *text = strong_words((struct report_breakdown){190, 100, 110, 88, 12});
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "A step takes 500.0 ps, 250 ps (50 %) more than with"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "gradients +110 ps"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "weights +75.0 ps"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "boundary +75.0 ps"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(text, "compute -10.0 ps."));
-    text = strong_words((struct report_breakdown){200, 25, 0, 25});
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "boundary +66.0 ps"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "compute -10.0 ps, waiting for input +9.00 ps."));
+    text = strong_words((struct report_breakdown){200, 25, 0, 22, 3});
     CU_ASSERT_PTR_NOT_NULL(strstr(text, " 0 s (0 %) more than with linear scaling."));
-    text = strong_words((struct report_breakdown){150, 25, 0, 25});
+    text = strong_words((struct report_breakdown){150, 25, 0, 22, 3});
     CU_ASSERT_PTR_NOT_NULL(
         strstr(text, "50.0 ps (25 %) less than with linear scaling. By cause: compute -50.0 ps."));
 }

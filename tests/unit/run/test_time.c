@@ -37,7 +37,7 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
  * The wafer begins a stage with its first byte and ends it when it has computed, when the last
  * byte has drained, and (backward) when the gradient has left through the cable up, which starts
  * with the first finished row f_k:
- *     begin_i = max(end_{i-1}, sent_i + L)
+ *     begin_i = max(end_{i-1}, sent_i + L), begin_0 also after the samples have come in
  *     end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + spill_i / io)
  *     up_i = max(end_i, max(min(begin_i + l + f_i, end_i), up_{i-1}) + g_s / R); end_i := up_i.
  * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
@@ -51,7 +51,7 @@ struct form {
     const struct kernels_plan *plan;
     struct hw hw;
     int64_t n_samples;
-    int64_t down_free, up_free, now, reduced, updating;
+    int64_t down_free, up_free, now, reduced, updating, fed;
     int64_t ready[MOST_STAGES];
 };
 
@@ -93,7 +93,7 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t bytes = (f->model->format == NUM_BF16 ? 2 : 4) * f->model->stage[stage].n_elems;
     const int64_t sent = most(f->ready[stage], f->down_free);
     f->down_free = sent + duration(bytes, mx->link_rate_bytes_per_s);
-    const int64_t begin = most(f->now, sent + mx->link_latency_ps);
+    const int64_t begin = most(most(f->now, f->fed), sent + mx->link_latency_ps);
     const int64_t cycles =
         kernels_stage_cycles(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
     const int64_t spill = kernels_spill_bytes(f->model, f->plan, stage, f->n_samples);
@@ -124,6 +124,9 @@ static int64_t form_step(struct form *f)
 {
     const int n = f->model->n_stages;
     const int64_t rate = f->cluster->memoryx.link_rate_bytes_per_s;
+    const struct conf_feed *input = &f->cluster->input;
+    f->fed = f->now +
+             duration(f->n_samples * f->model->T * input->bytes_per_token, input->rate_bytes_per_s);
     for (int s = 0; s < n; s++)
         form_transfer(f, s, false);
     f->up_free = most(f->up_free, f->now) + duration(STREAM_LOSS_BYTES, rate);

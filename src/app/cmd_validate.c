@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+
+static const char help[] =
+    "usage: wsc validate --out DIR [options]\n\n"
+    "Predicts every published figure of benchmarks/reference and says how far off it is, which\n"
+    "rows constants were fitted on, what the predicted steps consist of, and what the same "
+    "machine\n"
+    "does with its calibrated constants at neutral values.  Exit status 1 when a row leaves the\n"
+    "tolerance that its file states.\n\n"
+    "  --out DIR        validation.csv, validation.md, validation.svg, validation.png\n"
+    "  --cluster FILE   stands in for the rows' machines that have the same grid of PEs\n"
+    "  --reference DIR  published figures, *.csv\n"
+    "  --params DIR     models of the rows\n"
+    "  --machines DIR   machines of the rows\n"
+    "  --set PATH=VALUE override any key of all models or, cluster.KEY, of all machines\n\n"
+    "examples:\n"
+    "  wsc validate --out out/validation\n"
+    "  wsc validate --out out/slow_start --set cluster.wafer.stage_latency=2ms\n";
+
+enum { OPT_OUT = 256, OPT_CLUSTER, OPT_REFERENCE, OPT_PARAMS, OPT_MACHINES, OPT_SET };
+
+static const struct option long_option[] = {{"out", required_argument, NULL, OPT_OUT},
+                                            {"cluster", required_argument, NULL, OPT_CLUSTER},
+                                            {"reference", required_argument, NULL, OPT_REFERENCE},
+                                            {"params", required_argument, NULL, OPT_PARAMS},
+                                            {"machines", required_argument, NULL, OPT_MACHINES},
+                                            {"set", required_argument, NULL, OPT_SET},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+
+struct options {
+    struct app_comparison c;
+    const char *out;
+    bool help;
+};
+
+static enum wsc_err take_option(struct options *o, int option, const char *value)
+{
+    switch (option) {
+    case OPT_OUT:
+        o->out = value;
+        return WSC_OK;
+    case OPT_CLUSTER:
+        o->c.config.cluster_path = value;
+        return WSC_OK;
+    case OPT_REFERENCE:
+        o->c.reference = value;
+        return WSC_OK;
+    case OPT_PARAMS:
+        o->c.params = value;
+        return WSC_OK;
+    case OPT_MACHINES:
+        o->c.machines = value;
+        return WSC_OK;
+    case OPT_SET:
+        return app_add_set(&o->c.config, value);
+    default:
+        o->help = true;
+        return WSC_OK;
+    }
+}
+
+static enum wsc_err parse(struct options *o, int argc, char **argv)
+{
+    int option;
+    while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {
+        if (option == '?' || option == ':') return app_bad_option("validate", argv, option);
+        TRY(take_option(o, option, optarg));
+    }
+    if (o->help) return WSC_OK;
+    if (optind < argc) return WSC_RAISE(WSC_USAGE, "%s: unexpected argument", argv[optind]);
+    if (o->out) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--out is needed"), "wsc validate --help");
+}
+
+/* Exit status 1, and a line that says why. */
+static enum wsc_err check_tolerances(const struct report_validation *v)
+{
+    int outside = 0;
+    const char *first = NULL;
+    for (int i = 0; i < v->n_rows; i++) {
+        if (report_prediction_holds(&v->row[i])) continue;
+        if (!outside++) first = v->row[i].ref->id;
+    }
+    if (!outside) return WSC_OK;
+    return WSC_RAISE(WSC_TOLERANCE, "%d of %d predictions leave their tolerance, the first is %s",
+                     outside, v->n_rows, first);
+}
+
+static enum wsc_err compare(struct options *o, struct scaling_validation *v)
+{
+    TRY(app_comparison_open(&o->c));
+    report_progress_start("validate", o->c.comparison.n_refs);
+    enum wsc_err rc = scaling_validate(&o->c.comparison, v);
+    report_progress_end();
+    if (rc) return rc;
+    v->report.command = app_command_line();
+    TRY(report_validation_print(&v->report));
+    TRY(report_validation_write(o->out, &v->report));
+    (void)printf("\nWrote %s/validation.csv, validation.md, validation.svg, validation.png\n",
+                 o->out);
+    return check_tolerances(&v->report);
+}
+
+enum wsc_err app_validate(int argc, char **argv)
+{
+    struct scaling_validation v = {0};
+    struct options *o;
+    TRY_NEW(o, WSC_MEM_APP, 1);
+    enum wsc_err rc = parse(o, argc, argv);
+    if (!rc && o->help) (void)fputs(help, stdout);
+    if (!rc && !o->help) rc = compare(o, &v);
+    scaling_validation_fini(&v);
+    app_comparison_fini(&o->c);
+    wsc_free(o);
+    return rc;
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Bars for a viewer, and which of them fit a file of bounded size. */
+#include "timeline_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+void timeline_slice(struct timeline *t, const struct slice *s)
+{
+    if (t->n_slices == t->slices_size) {
+        const int64_t size = 2 * t->slices_size + 1024;
+        struct slice *more = wsc_realloc(WSC_MEM_TIMELINE, t->slice, (size_t)size, sizeof *more);
+        if (!more) {
+            t->graph.rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep a slice");
+            return;
+        }
+        t->slice = more;
+        t->slices_size = size;
+    }
+    t->slice[t->n_slices] = *s;
+    t->slice[t->n_slices++].step = (int32_t)t->step;
+}
+
+/* ---- which roles --------------------------------------------------------------------------------
+ */
+
+/* Events that a role's bars make: each may have an arrow, which has two ends. */
+enum { EVENTS_PER_SLICE = 3 };
+
+struct choice {
+    const struct timeline *t;
+    int64_t *count; /* owned: slices of each role */
+    bool *shown;    /* owned */
+    int64_t left;   /* events that still fit */
+};
+
+static int parent_of(const struct timeline *t, int role)
+{
+    for (int i = 0; i < t->n_joints; i++)
+        if (t->joint[i].child == role) return t->joint[i].parent;
+    return -1;
+}
+
+/* A role and its way to the root and to shard 0, when they fit; @p anyway: even if not. */
+static void show(struct choice *c, int role, bool anyway)
+{
+    int64_t events = 0;
+    for (int r = role; r >= 0; r = parent_of(c->t, r))
+        if (!c->shown[r]) events += EVENTS_PER_SLICE * c->count[r];
+    if (events > c->left && !anyway) return;
+    c->left -= events;
+    for (int r = role; r >= 0; r = parent_of(c->t, r))
+        c->shown[r] = true;
+}
+
+static void choose(struct choice *c)
+{
+    const struct stream_topology *tree = c->t->cluster->net->topology;
+    for (int64_t i = 0; i < c->t->n_slices; i++)
+        c->count[c->t->slice[i].role]++;
+    show(c, stream_role_of_wafer(tree, c->t->slowest), true);
+    for (int w = 0; w < tree->n_wafers; w++)
+        show(c, stream_role_of_wafer(tree, w), false);
+    for (int m = 0; m < tree->n_shards; m++)
+        show(c, stream_role_of_shard(tree, m), false);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+struct drawing {
+    const struct timeline *t;
+    struct report_trace *out;
+    const bool *shown;
+    int64_t *last[2]; /* owned: by role, its newest bar down and up */
+    int64_t n_arrows, left;
+};
+
+static int group_of(const struct timeline *t, int role, int *index)
+{
+    return (int)stream_kind_of_role(t->cluster->net->topology, role, index);
+}
+
+/* A shard has its weights and its updates, a node and a wafer what goes down and what goes up. */
+static int row_of(const struct timeline *t, const struct slice *s)
+{
+    int index;
+    (void)group_of(t, s->role, &index);
+    return 2 * index + (s->kind == SLICE_UP || s->kind == SLICE_UPDATE);
+}
+
+static void name_rows(const struct drawing *d)
+{
+    static const char *const group[] = {"MemoryX", "SwarmX", "wafers"};
+    static const char *const way[3][2] = {
+        {"weights", "update"}, {"weights", "sums"}, {"stages", "gradients"}};
+    const struct stream_topology *tree = d->t->cluster->net->topology;
+    for (int role = 0; role < tree->n_roles; role++) {
+        char name[48], row[80];
+        int index;
+        const int g = group_of(d->t, role, &index);
+        if (!d->shown[role]) continue;
+        stream_role_name(tree, role, name, sizeof name);
+        for (int up = 0; up < 2; up++) {
+            (void)snprintf(row, sizeof row, "%s: %s", name, way[g][up]);
+            report_trace_row(d->out, g, group[g], 2 * index + up, row);
+        }
+    }
+}
+
+static void draw_arrow(struct drawing *d, const struct slice *from, const struct slice *to)
+{
+    int index;
+    const int64_t id = d->n_arrows++;
+    report_trace_arrow(d->out, id, false, group_of(d->t, from->role, &index), row_of(d->t, from),
+                       from->begin_ps);
+    report_trace_arrow(d->out, id, true, group_of(d->t, to->role, &index), row_of(d->t, to),
+                       to->begin_ps);
+}
+
+/* Bars come in the order of the plan, so the newest bar of a neighbour is of the same transfer. */
+static void draw_arrows(struct drawing *d, int64_t i)
+{
+    const struct slice *s = &d->t->slice[i];
+    const int64_t *down = d->last[0], *up = d->last[1];
+    const int parent = parent_of(d->t, s->role);
+    if (s->kind == SLICE_DOWN || s->kind == SLICE_STAGE) {
+        if (parent >= 0 && d->shown[parent] && down[parent] >= 0)
+            draw_arrow(d, &d->t->slice[down[parent]], s);
+        if (s->kind == SLICE_DOWN) d->last[0][s->role] = i;
+        return;
+    }
+    for (int k = 0; k < d->t->n_joints; k++) {
+        const struct joint *j = &d->t->joint[k];
+        if (j->parent == s->role && d->shown[j->child] && up[j->child] >= 0)
+            draw_arrow(d, &d->t->slice[up[j->child]], s);
+    }
+    if (s->kind == SLICE_UP) d->last[1][s->role] = i;
+}
+
+static void draw_slices(struct drawing *d)
+{
+    for (int64_t i = 0; i < d->t->n_slices && d->left > 0; i++) {
+        const struct slice *s = &d->t->slice[i];
+        char name[96] = "update";
+        int index;
+        if (!d->shown[s->role]) continue;
+        if (s->transfer >= 0) timeline_transfer_name(d->t, s->transfer, name, sizeof name);
+        report_trace_bar(d->out, group_of(d->t, s->role, &index), row_of(d->t, s), name,
+                         s->begin_ps, s->end_ps, s->bytes);
+        draw_arrows(d, i);
+        d->left -= EVENTS_PER_SLICE;
+    }
+}
+
+static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const char *path,
+                              int64_t max_events)
+{
+    struct drawing d = {.t = t, .shown = shown, .left = max_events};
+    const int n = t->cluster->net->topology->n_roles;
+    d.last[0] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[0]);
+    d.last[1] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[1]);
+    enum wsc_err rc = d.last[0] && d.last[1] ? WSC_OK : WSC_NOMEM;
+    if (!rc) rc = report_trace_open(&d.out, path);
+    if (!rc) {
+        for (int i = 0; i < n; i++)
+            d.last[0][i] = d.last[1][i] = -1;
+        name_rows(&d);
+        draw_slices(&d);
+        rc = report_trace_close(&d.out);
+    }
+    wsc_free(d.last[0]);
+    wsc_free(d.last[1]);
+    return rc;
+}
+
+enum wsc_err timeline_trace(const struct timeline *t, const char *path, int64_t max_events)
+{
+    const int n = t->cluster->net->topology->n_roles;
+    struct choice c = {.t = t, .left = max_events};
+    c.count = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *c.count);
+    c.shown = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *c.shown);
+    enum wsc_err rc = c.count && c.shown ? WSC_OK : WSC_NOMEM;
+    if (!rc) choose(&c);
+    if (!rc) rc = draw_file(t, c.shown, path, max_events);
+    wsc_free(c.count);
+    wsc_free(c.shown);
+    return rc;
+}

@@ -1,0 +1,1 @@
+run --params configs/params/bert_base.yaml --model_dir "$TMP/m" --num_steps 1

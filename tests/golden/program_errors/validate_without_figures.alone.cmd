@@ -1,0 +1,1 @@
+validate --out "$TMP/x" --reference "$TMP"

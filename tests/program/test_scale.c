@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc scale` with everything it can look at, and the traces of `wsc run`: files, their contents,
+ * and that they agree with each other. */
+#include "../support/goal.h"
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A file of a folder; owned by the caller. */
+static char *read_in(const char *dir, const char *name)
+{
+    char path[300], *text = NULL;
+    size_t n;
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    T_OK(conf_read_file(path, &text, &n));
+    return text;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+static int lines_in(const char *dir, const char *name)
+{
+    char *text = read_in(dir, name);
+    const int n = count(text, "\n");
+    wsc_free(text);
+    return n;
+}
+
+/* One sweep with all that there is, made once: its folder. */
+static const char *swept(void)
+{
+    static char dir[160];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("swept"));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2,5 "
+                             "--out %s --effects --sensitivity --tokens 20xparams --anatomy "
+                             "--sweep cluster.swarmx.latency=1us,1ms --trace %s/trace.json "
+                             "--goal %s/step.goal",
+                             dir, dir, dir));
+    return dir;
+}
+
+TEST(scale, every_table_has_its_rows)
+{
+    const char *dir = swept();
+    char *text = read_in(dir, "sensitivity.csv");
+    const int n_constants = count(text, "\ntiny,5,"); /* a row of five systems for each constant */
+    CU_ASSERT(n_constants >= 15);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "swarmx.link_latency,assumed,1 us,500 ns,10 us,"));
+    wsc_free(text);
+    T_EQ(lines_in(dir, "sensitivity.csv"), 1 + 3 * n_constants);
+    T_EQ(lines_in(dir, "band.csv"), 1 + 3);
+    T_EQ(lines_in(dir, "effects.csv"), 1 + 7 * 3);
+    T_EQ(lines_in(dir, "sweep.csv"), 1 + 2 * 3);
+    T_EQ(lines_in(dir, "training.csv"), 1 + 3);
+    /* 12 shards and 5 wafers below a root with 2 leaves: 12 + 2 + 5 joints, both directions. */
+    T_EQ(lines_in(dir, "links.csv"), 1 + 2 * (12 + 2 + 5));
+}
+
+/* Sum of the differences of the first two columns, or the second column alone. */
+static long long sum_of(const char *text, bool difference)
+{
+    long long sum = 0;
+    for (const char *line = strchr(text, '\n'); line && line[1]; line = strchr(line + 1, '\n')) {
+        const char *comma = strchr(line + 1, ',');
+        const long long first = strtoll(line + 1, NULL, 10), second = strtoll(comma + 1, NULL, 10);
+        sum += difference ? second - first : second;
+    }
+    return sum;
+}
+
+TEST(scale, path_profile_and_schedule_take_the_same_time)
+{
+    const char *dir = swept();
+    char *path = read_in(dir, "critical_path.csv"), *modules = read_in(dir, "op_profile.csv"),
+         file[200];
+    struct goal_result r;
+    (void)snprintf(file, sizeof file, "%s/step.goal", dir);
+    T_OK(goal_run(file, &r));
+    T_EQ(sum_of(path, true), sum_of(modules, false));
+    T_EQ(sum_of(path, true), r.makespan - r.begin);
+    T_EQ(r.n_ranks, 12 + 3 + 5);
+    wsc_free(path);
+    wsc_free(modules);
+}
+
+/* A page that opens without network: nothing is fetched, the pictures are inside. */
+TEST(scale, the_report_is_self_contained)
+{
+    static const char *const part[] = {"What bends the curve",
+                                       "Sweep of <code>swarmx.latency</code>",
+                                       "How sure: sensitivity to the constants",
+                                       "A whole training",
+                                       "Critical path",
+                                       "Constants of the machine",
+                                       "Provenance"};
+    char *text = read_in(swept(), "report.html");
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, part[i]));
+    T_EQ(count(text, "<svg"), 3);
+    T_EQ(count(text, "<script"), 0);
+    T_EQ(count(text, " src="), 0);
+    T_EQ(count(text, "href=\"http"), 0);
+    T_EQ(count(text, "@import"), 0);
+    wsc_free(text);
+}
+
+TEST(scale, a_run_writes_the_trace_of_its_profiled_steps)
+{
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("profiled"));
+    spawn_run(&r,
+              "%s --num_csx 2 --num_steps 4 --model_dir %s "
+              "--set runconfig.op_profiler_config.start_step=2 "
+              "--set runconfig.op_profiler_config.end_step=3",
+              job_tiny(), dir);
+    T_EQ(r.status, 0);
+    T_EQ(count(r.out, "MODULE NAME"), 1);
+    char *trace = read_in(dir, "chrome_trace.json"), *metrics = read_in(dir, "metrics.jsonl"),
+         *modules = read_in(dir, "op_profile.csv"), key[80];
+    CU_ASSERT(count(trace, "\"ph\": \"X\"") > 50);
+    /* The profile is of step 3, and takes as long as the run says that it took. */
+    (void)snprintf(key, sizeof key, "\"step_time_ps\": %lld,", sum_of(modules, false));
+    const char *third = strstr(metrics, "\"step\": 3,");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(third);
+    const char *at = strstr(third, key), *next = strchr(third, '\n');
+    CU_ASSERT(at && next && at < next);
+    wsc_free(trace);
+    wsc_free(metrics);
+    wsc_free(modules);
+    spawn_free(&r);
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc validate` and `wsc calibrate` as users run them, and what the shipped machine claims. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *read_whole(const char *dir, const char *name)
+{
+    struct spawn_result r;
+    spawn_run(&r, "cat %s/%s", dir, name);
+    T_EQ(r.status, 0);
+    char *text = r.out;
+    r.out = NULL;
+    spawn_free(&r);
+    return text;
+}
+
+/* The field number @p column of the row @p id. */
+static double field(const char *csv, const char *id, int column)
+{
+    char key[80];
+    (void)snprintf(key, sizeof key, "\n%s,", id);
+    const char *at = strstr(csv, key);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    if (!at) return 0;
+    at++;
+    for (; column; column--) {
+        bool quoted = *at == '"';
+        at = quoted ? strstr(at + 1, "\",") + 1 : strchr(at, ',');
+        at++;
+    }
+    return strtod(at, NULL);
+}
+enum { PREDICTED = 4, ERROR_PERCENT = 5, MFU = 13, MFU_NEUTRAL = 14 };
+
+static const char *validated(void)
+{
+    static char dir[160];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("validation"));
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" validate --out %s", dir);
+    T_EQ(r.status, 0);
+    T_STR(r.err, "");
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "What the predicted steps consist of"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "wafer.stage_latency = "));
+    spawn_free(&r);
+    return dir;
+}
+
+TEST(validate, published_figures_are_met)
+{
+    static const struct {
+        const char *id;
+        double percent;
+    } claim[] = {{"usc_2p7b_b128", 10}, {"usc_2p7b_b256", 10},   {"usc_20b_b128", 10},
+                 {"usc_20b_b256", 10},  {"alcf_gpt2_small", 25}, {"alcf_gptj_2csx_r203", 25}};
+    static const char *const weak[] = {"cerebras_gpt_111m_16", "cerebras_gpt_256m_16",
+                                       "cerebras_gpt_590m_16", "cerebras_gpt_1p3b_16",
+                                       "cerebras_gpt_2p7b_16", "cerebras_gpt_6p7b_16",
+                                       "cerebras_gpt_13b_16"};
+    char *csv = read_whole(validated(), "validation.csv");
+    CU_ASSERT(!strncmp(csv, "id,quantity,unit,published,predicted,error_percent,kind,source,", 63));
+    for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
+        const double percent = field(csv, claim[i].id, ERROR_PERCENT);
+        CU_ASSERT(percent > -claim[i].percent && percent < claim[i].percent);
+    }
+    for (size_t i = 0; i < sizeof weak / sizeof *weak; i++) {
+        const double efficiency = field(csv, weak[i], PREDICTED);
+        CU_ASSERT(efficiency > 0.91 && efficiency <= 1);
+    }
+    const double speedup = field(csv, "sandia_1t_16", PREDICTED);
+    CU_ASSERT(speedup > 14.5 && speedup < 15.8);
+    free(csv);
+}
+
+/* Without any fitted constant: larger models use more of the peak, and no more than a third. */
+TEST(validate, the_share_of_the_peak_comes_from_the_layout)
+{
+    char *csv = read_whole(validated(), "validation.csv");
+    const double small = field(csv, "usc_256m_b256", MFU_NEUTRAL),
+                 large = field(csv, "usc_20b_b256", MFU_NEUTRAL);
+    CU_ASSERT(small > 0.17 && small < large && large < 0.33);
+    CU_ASSERT(field(csv, "usc_256m_b256", MFU) < small);
+    free(csv);
+}
+
+TEST(validate, files_are_there_and_hold_the_conditions)
+{
+    char *markdown = read_whole(validated(), "validation.md");
+    CU_ASSERT_PTR_NOT_NULL(strstr(markdown, "arXiv 2409.00287v2, Table V"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(markdown, "| alcf_gptj_2csx_r171 |"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(markdown, "Accepted 14.5..15.8"));
+    CU_ASSERT(spawn_ok("test -s %s/validation.png && test -s %s/validation.svg", validated(),
+                       validated()));
+    free(markdown);
+}
+
+TEST(validate, a_row_outside_its_tolerance_is_exit_status_1)
+{
+    struct spawn_result r;
+    const char *dir = job_path("outside");
+    spawn_run(&r, "\"$WSC\" validate --out %s --set cluster.wafer.stage_latency=20ms", dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "leave their tolerance, the first is usc_256m_b128"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, " NO "));
+    CU_ASSERT(spawn_ok("grep -q '^usc_256m_b128,.*,no,' %s/validation.csv", dir));
+    spawn_free(&r);
+}
+
+/* ---- calibrate ------------------------------------------------------------------------------- */
+
+/* The shipped machine holds what the fit gives, and the fitted file is that machine. */
+TEST(validate, the_shipped_constant_is_what_calibrate_finds)
+{
+    struct spawn_result r;
+    const char *dir = job_path("fit");
+    spawn_run(&r, "\"$WSC\" calibrate --out %s/fitted.yaml", dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "usc_bert_large_b1024"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "standard error"));
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("a=$(\"$WSC\" inspect %s/fitted.yaml | sed -n 's/.*hash //p'); "
+                       "b=$(\"$WSC\" inspect configs/cluster/cs2.yaml | sed -n 's/.*hash //p'); "
+                       "test -n \"$a\" && test \"$a\" = \"$b\"",
+                       dir));
+    CU_ASSERT(spawn_ok("grep -q 'kind: calibrated' %s/fitted.yaml", dir));
+    spawn_run(&r, "\"$WSC\" calibrate --out %s/fitted.yaml", dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fitted.yaml: exists already; hint: --overwrite"));
+    spawn_free(&r);
+}
+
+/* Two hand-made figures: fast enough for several constants, and --overwrite. */
+TEST(validate, several_constants_fit_other_figures)
+{
+    struct spawn_result r;
+    const char *dir = job_path("figures");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && { head -n 1 benchmarks/reference/single_system.csv; "
+                             "grep -E '^usc_(256m_b128|bert_base_b128|bert_base_b1024)' "
+                             "benchmarks/reference/single_system.csv; } >%s/few.csv",
+                             dir, dir));
+    spawn_run(&r,
+              "\"$WSC\" calibrate --out %s/f.yaml --reference %s --fit "
+              "wafer.stage_latency,wafer.kernel_factor && \"$WSC\" calibrate --overwrite --out "
+              "%s/f.yaml --reference %s && \"$WSC\" validate --reference %s --cluster %s/f.yaml "
+              "--out %s/v",
+              dir, dir, dir, dir, dir, dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.out, "correlation of wafer.stage_latency and wafer.kernel_factor"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 fitted, 0 outside the tolerance"));
+    spawn_free(&r);
+}

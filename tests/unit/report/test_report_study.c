@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tables, files and sections on what a curve depends on and on one step, from made-up numbers. */
+#include "../../support/test.h"
+#include "report_case.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N_ROWS = 2 };
+
+static struct report_scale_row rows[3][N_ROWS];
+static struct report_variant variant[] = {
+    {"all", 1, rows[0]}, {"without, \"jitter\"", 10, rows[1]}, {"none of them", 100, rows[2]}};
+static double low[] = {1, 0.9}, high[] = {1, 1.05}, unfit[] = {NAN, NAN}, one[] = {1, 1},
+              below[] = {1, 0.9}, above[] = {1, 1.05}, rates[] = {100, 390};
+static int64_t counts[] = {1, 4};
+static struct report_constant constant[] = {
+    {"wafer.sram_per_pe", "assumed", "48 KiB", "1 KiB", "96 KiB", unfit, one},
+    {"wafer.clock", "documented", "1 GHz", "800 MHz", "1.2 GHz", low, high}};
+static const struct report_sensitivity sensitivity = {"m",   counts, below,    above,
+                                                      rates, 2,      constant, 2};
+static const struct report_training training = {"m", 50, 4, 5.12e9, 93600, 7.2e9, 8e20, 2.049};
+static const struct report_stretch path[] = {
+    {"compute", "wafer 3", "layers.11 forward, micro-batch 2", 0, 600},
+    {"compute", "wafer 3", "layers.12 forward, micro-batch 2", 600, 900},
+    {"optimizer", "MemoryX shard 10", "end of step", 900, 1000}};
+static const struct report_link links[] = {{"MemoryX shard 0", "SwarmX node 0", 100, 2000, 250, 4},
+                                           {"MemoryX shard 11", "SwarmX node 0", 100, 4000, 500, 4},
+                                           {"wafer 0", "SwarmX node 0", 0, 10, 0, 1}};
+static const struct report_module modules[] = {{"model.lm_head.fwd", 700},
+                                               {"(step boundary)", 300}};
+static const struct report_anatomy anatomy = {"m", 4, 1000, 12345, path, 3, links, 3, modules, 2};
+
+static struct report_scaling study_case(void)
+{
+    static struct report_scaling s;
+    s = case_scaling();
+    for (int v = 0; v < 3; v++)
+        for (int i = 0; i < N_ROWS; i++) {
+            rows[v][i] = s.row[0];
+            rows[v][i].model = "m";
+            rows[v][i].num_csx = counts[i];
+            rows[v][i].tokens_per_s = rates[i] * (1 + 0.25 * v);
+            rows[v][i].step_time_ps = 1000 - v;
+        }
+    s.row = rows[0];
+    s.n_rows = N_ROWS;
+    s.effect = variant;
+    s.n_effects = 3;
+    s.varied = variant;
+    s.n_varied = 3;
+    s.varied_key = "swarmx.latency";
+    s.sensitivity = &sensitivity;
+    s.n_sensitivities = 1;
+    s.training = &training;
+    s.n_trainings = 1;
+    s.anatomy = &anatomy;
+    s.n_anatomies = 1;
+    return s;
+}
+
+static void write_study(char dir[256])
+{
+    const struct report_scaling s = study_case();
+    (void)snprintf(dir, 256, "%s", case_path("study"));
+    T_OK(report_scaling_write(dir, &s));
+}
+
+static const char *study_file(const char *name)
+{
+    static char dir[256];
+    char file[512];
+    if (!dir[0]) write_study(dir);
+    (void)snprintf(file, sizeof file, "%s/%s", dir, name);
+    return case_read(file);
+}
+
+TEST(report_study, csv_files)
+{
+    T_STR(study_file("effects.csv"),
+          "machine,model,num_csx,tokens_per_s,step_time_ps,against_first\n"
+          "all,m,1,100.0,1000,1.0\nall,m,4,390.0,1000,1.0\n"
+          "\"without, \"\"jitter\"\"\",m,1,125.0,999,1.25\n"
+          "\"without, \"\"jitter\"\"\",m,4,487.5,999,1.25\n"
+          "none of them,m,1,150.0,998,1.5\nnone of them,m,4,585.0,998,1.5\n");
+    T_STR(study_file("sensitivity.csv"),
+          "model,num_csx,constant,kind,value,low,high,at_low,at_high\n"
+          "m,1,wafer.sram_per_pe,assumed,48 KiB,1 KiB,96 KiB,,1.0\n"
+          "m,1,wafer.clock,documented,1 GHz,800 MHz,1.2 GHz,1.0,1.0\n"
+          "m,4,wafer.sram_per_pe,assumed,48 KiB,1 KiB,96 KiB,,1.0\n"
+          "m,4,wafer.clock,documented,1 GHz,800 MHz,1.2 GHz,0.9,1.05\n");
+    T_STR(study_file("band.csv"), "model,num_csx,tokens_per_s,low,high\n"
+                                  "m,1,100.0,100.0,100.0\nm,4,390.0,351.0,409.5\n");
+    T_STR(study_file("training.csv"),
+          "model,params,num_csx,tokens,seconds,joules,flop,expected_loss\n"
+          "m,50,4,5.12e+09,93600.0,7.2e+09,8e+20,2.049\n");
+    T_STR(study_file("links.csv"), "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_share\n"
+                                   "MemoryX shard 0,SwarmX node 0,100,4,2000,250,0.250000\n"
+                                   "MemoryX shard 11,SwarmX node 0,100,4,4000,500,0.500000\n"
+                                   "wafer 0,SwarmX node 0,0,1,10,0,0.000000\n");
+    T_STR(study_file("critical_path.csv"),
+          "begin_ps,end_ps,part,who,what\n"
+          "0,600,compute,wafer 3,\"layers.11 forward, micro-batch 2\"\n"
+          "600,900,compute,wafer 3,\"layers.12 forward, micro-batch 2\"\n"
+          "900,1000,optimizer,MemoryX shard 10,end of step\n");
+    T_STR(study_file("op_profile.csv"), "module,time_ps,share\n"
+                                        "model.lm_head.fwd,700,0.700000\n"
+                                        "(step boundary),300,0.300000\n");
+}
+
+static void print_study(void)
+{
+    const struct report_scaling s = study_case();
+    T_OK(report_scaling_print(&s));
+}
+
+TEST(report_study, tables_on_stdout)
+{
+    static const char *const part[] = {
+        "without, \"jitter\"  125 +25.00 %  488 +25.00 %",
+        "wafer.clock        documented   1 GHz  800 MHz  1.2 GHz     -10.000 %  +5.000 %",
+        "does not fit",
+        "together, as independent: -10.0 % to +5.0 %",
+        "m            4  5.12 B  26 h  2.00 MWh  8e+20          2.049",
+        "MODULE NAME        CSX TIME (in ms)  % CSX TIME",
+        "model.lm_head.fwd             0.000       70.00",
+        "compute, wafer *, layers.* forward            2  900.0 ps  90.0000 %",
+        "optimizer, MemoryX shard *, end of step       1  100.0 ps  10.0000 %",
+        "MemoryX shard to SwarmX node       2     3.00 kB      25.00 %     50.00 %",
+        "a step of 1.000 ns on 4 systems, 12.3 k events"};
+    const char *text = case_capture(1, print_study);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        if (!strstr(text, part[i])) (void)fprintf(stderr, "missing: %s\n%s\n", part[i], text);
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, part[i]));
+    }
+}
+
+TEST(report_study, sections_of_the_page)
+{
+    const char *html = study_file("report.html");
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "<h2>What bends the curve</h2>"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "without, &quot;jitter&quot;"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "<td class=\"n\">does not fit</td>"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "compute, wafer *, layers.* forward"));
+    CU_ASSERT(strlen(study_file("tornado.svg")) > 1000);
+    CU_ASSERT(strlen(study_file("sweep.svg")) > 1000);
+    CU_ASSERT_PTR_NOT_NULL(strstr(study_file("scaling.gp"), "$b0 using 1:2:3 with filledcurves"));
+}
+
+/* ---- trace ----------------------------------------------------------------------------------- */
+
+TEST(report_trace, is_json_and_loses_no_picosecond)
+{
+    struct report_trace *t;
+    const char *path_of = case_path("trace.json");
+    T_OK(report_trace_open(&t, path_of));
+    report_trace_row(t, 1, "a \"group\"", 4, "row");
+    report_trace_bar(t, 1, 4, "bar", 1234567890123, 1234567890124, 77);
+    report_trace_arrow(t, 5, false, 1, 4, 1000001);
+    report_trace_arrow(t, 5, true, 1, 4, 2000000);
+    T_OK(report_trace_close(&t));
+    const char *text = case_read(path_of);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"ts\": 1234567.890123, \"dur\": 0.000001"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"ts\": 1.000001"));
+    json_t *o = json_loads(text, 0, NULL), *events = json_object_get(o, "traceEvents");
+    T_EQ(json_array_size(events), 6);
+    T_STR(json_string_value(json_object_get(json_array_get(events, 3), "ph")), "X");
+    T_EQ(json_integer_value(
+             json_object_get(json_object_get(json_array_get(events, 3), "args"), "bytes")),
+         77);
+    json_decref(o);
+    T_EQ(report_trace_open(&t, "/nowhere/at/all.json"), WSC_IO);
+}

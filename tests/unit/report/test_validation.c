@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tables and files of a comparison and of a fit, from rows made by hand. */
+#include "../../support/test.h"
+#include "report_case.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { N_ROWS = 3 };
+
+static struct report_reference ref[N_ROWS] = {{.id = "a,1",
+                                               .quantity = REPORT_TIME,
+                                               .unit = "h",
+                                               .value = 100,
+                                               .samples = 10,
+                                               .model = "m",
+                                               .num_csx = 2,
+                                               .global_batch = 8,
+                                               .kind = REPORT_CALIBRATION,
+                                               .low = 90,
+                                               .high = 110,
+                                               .tolerance = "10 %",
+                                               .reason = "why",
+                                               .source = "a \"paper\""},
+                                              {.id = "b",
+                                               .quantity = REPORT_BOUNDARY,
+                                               .unit = "s",
+                                               .value = 0,
+                                               .kind = REPORT_VALIDATION,
+                                               .low = 0,
+                                               .high = 0.1,
+                                               .tolerance = "0..0.1",
+                                               .reason = "bound",
+                                               .source = "s"},
+                                              {.id = "c",
+                                               .quantity = REPORT_OTHER,
+                                               .unit = "apples",
+                                               .value = 3,
+                                               .kind = REPORT_CONTEXT,
+                                               .reason = "no apples here",
+                                               .source = "s"}};
+static struct conf_source latency = {
+    "wafer.stage_latency", (char[]){"2 ms"}, "calibrated", (char[]){"fitted on something"}, 0, 0};
+
+static struct report_validation make(struct report_prediction row[2])
+{
+    row[0] = (struct report_prediction){.ref = &ref[0],
+                                        .predicted = 105,
+                                        .neutral = 80,
+                                        .sensitivity = {0.02},
+                                        .step_time_ps = 1000,
+                                        .mfu = 0.2,
+                                        .mfu_neutral = 0.25,
+                                        .micro_batch = 4,
+                                        .lanes = 2,
+                                        .breakdown = {900, 50, 30, 15, 5},
+                                        .products_ps = 500,
+                                        .attention_ps = 200,
+                                        .elementwise_ps = 50,
+                                        .recompute_ps = 40,
+                                        .latency_ps = 100,
+                                        .jitter_ps = 10};
+    row[1] = row[0];
+    row[1].ref = &ref[1];
+    row[1].predicted = 0.2;
+    return (struct report_validation){.row = row,
+                                      .n_rows = 2,
+                                      .context = ref,
+                                      .n_context = N_ROWS,
+                                      .calibrated = {&latency},
+                                      .n_calibrated = 1,
+                                      .command = "wsc validate"};
+}
+
+static void print(void)
+{
+    struct report_prediction row[2];
+    const struct report_validation v = make(row);
+    T_OK(report_validation_print(&v));
+}
+
+static void check_says(const char *text, const char *what)
+{
+    if (!strstr(text, what)) (void)fprintf(stderr, "missing: %s\n", what);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, what));
+}
+
+TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
+{
+    static const char *const says[] = {
+        "a,1",
+        "+5.0 %",
+        "-20.0 %",
+        "+2.0 %",
+        "stage_latency +10 %",
+        "fitted",
+        "NO",
+        "50.0 %", /* products */
+        "20.0 %", /* attention, and the share of the peak */
+        "25.0 %", /* neutral share */
+        "no apples here",
+        "3 apples",
+        "1 fitted, 0 outside the tolerance; mean deviation 5.0 %, worst 5.0 %.",
+        "1 predicted, 1 outside the tolerance; mean deviation 0.0 %",
+        "wafer.stage_latency = 2 ms: fitted on something."};
+    const char *text = case_capture(1, print);
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++)
+        check_says(text, says[i]);
+}
+
+TEST(validation, files_hold_the_same)
+{
+    struct report_prediction row[2];
+    const struct report_validation v = make(row);
+    T_OK(report_validation_write(case_path("validation"), &v));
+    const char *csv = case_read(case_path("validation/validation.csv"));
+    check_says(csv, "id,quantity,unit,published,predicted,error_percent,kind,source,");
+    check_says(
+        csv, "\n\"a,1\",time,h,100.0,105.0,5.0,calibration,\"a \"\"paper\"\"\",90.0,110.0,yes,80.0,"
+             "-20.0,0.2,0.25,2,8,4,2,1000,500,200,50,40,100,10,50,30,15,5,0.02\n");
+    check_says(csv, "\nb,boundary,s,0.0,0.2,,validation,s,0.0,0.1,no,");
+    CU_ASSERT_PTR_NULL(strstr(csv, "apples"));
+    const char *markdown = case_read(case_path("validation/validation.md"));
+    check_says(markdown, "| a,1 | h | 100 | 105 | +5.0 % | yes | 10 % | fitted | 80 | -20.0 % |");
+    check_says(markdown, "    wsc validate\n");
+    check_says(markdown, "| c | 3 apples | no apples here |");
+    check_says(markdown, "![predicted over published](validation.png)");
+    CU_ASSERT(!access(case_path("validation/validation.png"), R_OK));
+    CU_ASSERT(!access(case_path("validation/validation.svg"), R_OK));
+    T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
+}
+
+TEST(validation, what_is_not_finite_is_not_written)
+{
+    struct report_prediction row[2];
+    const struct report_validation v = make(row);
+    row[1].neutral = NAN;
+    T_EQ(report_validation_write(case_path("bad_validation"), &v), WSC_NUMERIC);
+    check_says(wsc_err_message(), "b: predicted 0.2, neutral nan");
+    CU_ASSERT(access(case_path("bad_validation/validation.csv"), R_OK));
+}
+
+/* ---- a fit ----------------------------------------------------------------------------------- */
+
+static struct report_calibration make_fit(void)
+{
+    static const struct report_reference *const point[] = {&ref[0]};
+    static const double residual[] = {0.0487901641694320}; /* ln 1.05 */
+    return (struct report_calibration){
+        .constant = {{"wafer.stage_latency", "3 ms", "100 us", "2800 us", "3200 us"},
+                     {"memoryx.update_rate", "6e9 params/s", "", "", ""},
+                     {"wafer.kernel_factor", "1.02", "0.01", "1", "1.04"}},
+        .correlation = {{1, 0, -0.5}, {0, 1, 0}, {-0.5, 0, 1}},
+        .n_constants = 3,
+        .point = point,
+        .residual = residual,
+        .n_points = 1,
+        .sigma = 0.03,
+        .threshold = 0.1,
+        .objective = 1,
+        .objective_before = 2,
+        .n_evaluations = 7};
+}
+
+static void print_fit(void)
+{
+    const struct report_calibration c = make_fit();
+    T_OK(report_calibration_print(&c));
+}
+
+TEST(validation, a_fit_tells_how_sure_it_is)
+{
+    const char *text = case_capture(1, print_fit);
+    check_says(text, "105 h");
+    check_says(text, "+5.0 %");
+    check_says(text, "100 us");
+    check_says(text, "the points do not tell this constant");
+    check_says(text, "correlation of wafer.stage_latency and wafer.kernel_factor: -0.50");
+}
+
+/* The file is a machine: read back it has the constants, of kind calibrated, with their sources. */
+TEST(validation, a_fit_becomes_a_cluster_file)
+{
+    const struct report_calibration c = make_fit();
+    struct conf_cluster cluster;
+    char *text = NULL, cwd[512], base[640];
+    size_t n = 0;
+    int seen = 0;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(cwd, sizeof cwd));
+    (void)snprintf(base, sizeof base, "%s/configs/cluster/cs2.yaml", cwd);
+    T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c));
+    T_OK(conf_cluster_read(case_path("fitted.yaml"), &text, &n));
+    T_OK(conf_cluster_parse(&cluster, "fitted.yaml", text, n, NULL, 0));
+    T_EQ(cluster.wafer.stage_latency_ps, 3000000000LL);
+    T_NEAR(cluster.wafer.kernel_factor, 1.02, 1e-15);
+    T_EQ(cluster.memoryx.update_rate_params_per_s, 6000000000LL);
+    for (int i = 0; i < cluster.n_sources; i++) {
+        const struct conf_source *s = &cluster.source[i];
+        if (strcmp(s->kind, "calibrated") != 0) continue;
+        seen++;
+        check_says(s->source, "on 1 published points (a,1)");
+        if (!strcmp(s->key, "wafer.stage_latency")) T_NEAR(s->low, 2.8e9, 0);
+    }
+    T_EQ(seen, 3);
+    conf_cluster_fini(&cluster);
+    wsc_free(text);
+}

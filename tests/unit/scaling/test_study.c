@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a curve depends on: mechanisms, sweeps, sensitivity, whole trainings. */
+#include "../../support/small_run.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/scaling.h>
+
+#include <math.h>
+#include <string.h>
+
+static const int64_t counts[] = {1, 4};
+static struct small_config config;
+static struct scaling_model model;
+
+static struct scaling_sweep set_up(const char *const *sets)
+{
+    T_OK(small_config_init(&config, 1, sets));
+    model = (struct scaling_model){"small", &config.params};
+    return (struct scaling_sweep){.model = &model,
+                                  .n_models = 1,
+                                  .num_csx = counts,
+                                  .n_counts = 2,
+                                  .cluster = &config.cluster};
+}
+
+static void tear_down(void)
+{
+    small_config_fini(&config);
+    T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
+
+/* ---- --sweep --------------------------------------------------------------------------------- */
+
+TEST(scaling_values, ranges_are_logarithmic_with_three_digits)
+{
+    struct scaling_values v;
+    T_OK(scaling_values_parse(&v, "cluster.swarmx.latency=1us..1ms"));
+    T_STR(v.constant.path, "swarmx.latency");
+    T_EQ(v.n, 9);
+    T_NEAR(v.value[0], 1e6, 0);
+    T_NEAR(v.value[1], 2.37e6, 1e-12); /* 10^(3/8) = 2.3714 */
+    T_NEAR(v.value[4], 31.6e6, 1e-12); /* 10^1.5 = 31.62 */
+    T_NEAR(v.value[8], 1e9, 0);
+    T_OK(scaling_values_parse(&v, "cluster.swarmx.latency=1us..1ms:4"));
+    T_EQ(v.n, 4);
+    T_NEAR(v.value[1], 10e6, 1e-12);
+    /* Whole numbers that fall together are taken once. */
+    T_OK(scaling_values_parse(&v, "cluster.swarmx.fanout=2..4"));
+    T_EQ(v.n, 3);
+}
+
+TEST(scaling_values, lists_are_taken_as_they_are)
+{
+    struct scaling_values v;
+    T_OK(scaling_values_parse(&v, "cluster.memoryx.link_rate=0.5 GB/s,100Gb/s,25 GB/s"));
+    T_EQ(v.n, 3);
+    T_NEAR(v.value[0], 0.5e9, 0);
+    T_NEAR(v.value[1], 12.5e9, 0);
+    T_NEAR(v.value[2], 25e9, 0);
+    T_OK(scaling_values_parse(&v, "cluster.jitter=0,0.01,0.02"));
+    T_NEAR(v.value[2], 0.02, 0);
+}
+
+TEST(scaling_values, what_is_wrong_is_told)
+{
+    static const struct {
+        const char *text, *why;
+    } bad[] = {{"cluster.swarmx.latency", "expected cluster.KEY=VALUES"},
+               {"model.hidden_size=1,2", "a key of the cluster file is swept"},
+               {"cluster.swarmx.latancy=1us..1ms", "swarmx.latency"},
+               {"cluster.swarmx.latency=1..5", "cluster.swarmx.latency: "},
+               {"cluster.swarmx.latency=1us..5 GB", "cluster.swarmx.latency: "},
+               {"cluster.swarmx.latency=0 us..1ms", "starts above 0"},
+               {"cluster.swarmx.latency=1ms..1us", "does not rise"},
+               {"cluster.swarmx.latency=1us..1ms:1", "2 to 64"},
+               {"cluster.swarmx.latency=1us..1ms:x", "2 to 64"},
+               {"cluster.swarmx.latency=", "no value"},
+               {"cluster.stream.granularity=block", "is no number"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct scaling_values v;
+        CU_ASSERT(scaling_values_parse(&v, bad[i].text) != WSC_OK);
+        if (!strstr(wsc_err_message(), bad[i].why)) T_STR(wsc_err_message(), bad[i].why);
+    }
+}
+
+/* ---- mechanisms ------------------------------------------------------------------------------ */
+
+/* All, each of five off, none; every variant is the sweep of a cluster with that switch. */
+TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
+{
+    static const char *const name[] = {"all",
+                                       "without boundary",
+                                       "without reduction",
+                                       "without latency",
+                                       "without jitter",
+                                       "without input",
+                                       "none of them"};
+    struct report_variant *v;
+    struct report_scale_row *row;
+    int n;
+    const struct scaling_sweep sweep = set_up((const char *const[]){"cluster.jitter=0.02", NULL});
+    T_OK(scaling_effects(&sweep, &v, &n));
+    T_EQ(n, 7);
+    for (int i = 0; i < n; i++)
+        T_STR(v[i].name, name[i]);
+    T_OK(scaling_run(&sweep, &row));
+    T_EQ(v[0].row[1].step_time_ps, row[1].step_time_ps);
+    wsc_free(row);
+    config.cluster.effects.latency = false;
+    T_OK(scaling_run(&sweep, &row));
+    T_EQ(v[3].row[1].step_time_ps, row[1].step_time_ps);
+    wsc_free(row);
+    for (int i = 1; i < n; i++) {
+        CU_ASSERT(v[i].row[1].tokens_per_s >= v[0].row[1].tokens_per_s);
+        CU_ASSERT(v[n - 1].row[1].tokens_per_s >= v[i].row[1].tokens_per_s);
+    }
+    /* Without any of them four systems do four times as much as one. */
+    T_NEAR(v[n - 1].row[1].speedup, 4, 1e-9);
+    scaling_variants_free(&v, n);
+    tear_down();
+}
+
+TEST(scaling_study, a_sweep_has_a_curve_for_each_value)
+{
+    struct scaling_values values;
+    struct report_variant *v;
+    int n;
+    const struct scaling_sweep sweep = set_up(NULL);
+    T_OK(scaling_values_parse(&values, "cluster.swarmx.link_latency=1us,100us,10ms"));
+    T_OK(scaling_vary(&sweep, &values, &v, &n));
+    T_EQ(n, 3);
+    T_STR(v[1].name, "100 us");
+    T_EQ(v[0].row[0].step_time_ps, v[2].row[0].step_time_ps); /* one system has no tree */
+    CU_ASSERT(v[0].row[1].step_time_ps < v[1].row[1].step_time_ps);
+    CU_ASSERT(v[1].row[1].step_time_ps < v[2].row[1].step_time_ps);
+    scaling_variants_free(&v, n);
+    values.value[0] = 1e18;
+    T_EQ(scaling_vary(&sweep, &values, &v, &n), WSC_CONFIG); /* out of the key's range */
+    tear_down();
+}
+
+/* ---- sensitivity ----------------------------------------------------------------------------- */
+
+static const struct report_constant *constant_of(const struct report_sensitivity *s,
+                                                 const char *key)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->constant[i].key, key)) return &s->constant[i];
+    return NULL;
+}
+
+/* Of constants in the order of their effect; at the second count. */
+static void check_band(const struct report_sensitivity *s)
+{
+    double below = 0, before = INFINITY;
+    for (int i = 0; i < s->n; i++) {
+        const double low = s->constant[i].at_low[1], high = s->constant[i].at_high[1];
+        const double least = fmin(low, high), effect = fmax(fabs(low - 1), fabs(high - 1));
+        below += least < 1 ? (1 - least) * (1 - least) : 0;
+        CU_ASSERT(effect <= before);
+        before = effect;
+    }
+    T_NEAR(s->below[1], fmax(0, 1 - sqrt(below)), 1e-12);
+}
+
+/* Each ratio is a run with that constant alone changed; the band is the root of the sum of squares;
+ * constants that are certain are not in it. */
+TEST(scaling_study, sensitivity_moves_one_constant_at_a_time)
+{
+    struct report_sensitivity s;
+    struct report_scale_row *base, *moved;
+    const struct scaling_sweep sweep = set_up(NULL);
+    T_OK(scaling_sensitivity(&sweep, 0, &s));
+    T_EQ(s.n_counts, 2);
+    CU_ASSERT_PTR_NULL(constant_of(&s, "wafer.pe_cols"));
+    const struct report_constant *c = constant_of(&s, "swarmx.link_latency");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+    if (!c) return;
+    T_STR(c->high, "10 us");
+    T_OK(scaling_run(&sweep, &base));
+    config.cluster.swarmx.link_latency_ps = 10000000;
+    T_OK(scaling_run(&sweep, &moved));
+    T_NEAR(c->at_high[1], moved[1].tokens_per_s / base[1].tokens_per_s, 1e-12);
+    T_NEAR(s.tokens_per_s[1], base[1].tokens_per_s, 1e-12);
+    check_band(&s);
+    wsc_free(base);
+    wsc_free(moved);
+    scaling_sensitivity_free(&s);
+    tear_down();
+}
+
+/* ---- a whole training ------------------------------------------------------------------------ */
+
+TEST(scaling_training, tokens_are_a_number_or_per_parameter)
+{
+    double tokens, per_param;
+    T_OK(scaling_tokens_parse("300B", &tokens, &per_param));
+    CU_ASSERT(tokens == 300e9 && per_param == 0);
+    T_OK(scaling_tokens_parse("2.5T", &tokens, &per_param));
+    CU_ASSERT(tokens == 2.5e12);
+    T_OK(scaling_tokens_parse("2e9", &tokens, &per_param));
+    CU_ASSERT(tokens == 2e9);
+    T_OK(scaling_tokens_parse("20xparams", &tokens, &per_param));
+    CU_ASSERT(tokens == 0 && per_param == 20);
+    static const char *const bad[] = {"", "B", "-3B", "20params", "0", "xparams", "3 GB"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        T_EQ(scaling_tokens_parse(bad[i], &tokens, &per_param), WSC_USAGE);
+}
+
+/* 10 tokens/s, 2 J per token, 40 % of 100 FLOP/s on 2 systems: 1000 tokens take 100 s, 2 kJ and
+ * 8000 FLOP. */
+TEST(scaling_training, time_energy_and_flop)
+{
+    struct conf_cluster cluster = {.wafer.peak_flop_per_s = 100};
+    const struct report_scale_row row = {.model = "m",
+                                         .params = 50,
+                                         .num_csx = 2,
+                                         .tokens_per_s = 10,
+                                         .mfu = 0.4,
+                                         .joules_per_token = 2};
+    struct report_training t = scaling_training(&row, &cluster, 1000, 0);
+    T_NEAR(t.seconds, 100, 1e-15);
+    T_NEAR(t.joules, 2000, 1e-15);
+    T_NEAR(t.flop, 8000, 1e-15);
+    t = scaling_training(&row, &cluster, 0, 20);
+    T_NEAR(t.tokens, 1000, 1e-15);
+}
+
+/* Training FLOPs and Pile test loss of the family, Dey et al. 2023, arXiv 2304.03208, table of
+ * zero-shot results, as the model cards repeat it: the law is within 2 %. */
+TEST(scaling_training, the_scaling_law_meets_the_family)
+{
+    static const double flop[] = {2.6e18, 1.3e19, 6.1e19, 2.8e20, 2.3e22};
+    static const double loss[] = {2.608, 2.349, 2.181, 1.997, 1.572};
+    for (size_t i = 0; i < sizeof flop / sizeof *flop; i++)
+        CU_ASSERT(fabs(scaling_expected_loss(flop[i]) / loss[i] - 1) < 0.02);
+    T_NEAR(scaling_expected_loss(5.984e22), 1.5066, 1e-12);
+    CU_ASSERT(scaling_expected_loss(1e24) < scaling_expected_loss(1e23));
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A step taken apart: for random clusters, models and batches the graph of events must give the
+ * picosecond of the run of the roles, its path must add up to the step, its links must carry what
+ * the roles' links carry. */
+#include "../../support/goal.h"
+#include "../../support/random_case.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/timeline.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CASES = 150 };
+
+static struct timeline_job job_of(const struct small_config *c, int64_t first_step)
+{
+    return (struct timeline_job){.params = &c->params,
+                                 .cluster = &c->cluster,
+                                 .num_csx = c->params.runconfig.num_csx,
+                                 .global_batch = c->params.train_input.batch_size,
+                                 .first_step = first_step,
+                                 .n_steps = 1};
+}
+
+static void check_path(const struct timeline *t)
+{
+    struct report_stretch *path;
+    struct report_breakdown parts;
+    int64_t step_ps, sum = 0;
+    int n;
+    timeline_step(t, &step_ps, &parts);
+    T_OK(timeline_path(t, &path, &n));
+    CU_ASSERT_FATAL(n > 0);
+    for (int i = 0; i < n; i++) {
+        CU_ASSERT(path[i].end_ps > path[i].begin_ps);
+        if (i) T_EQ(path[i].begin_ps, path[i - 1].end_ps);
+        sum += path[i].end_ps - path[i].begin_ps;
+    }
+    T_EQ(sum, step_ps);
+    T_EQ(path[n - 1].end_ps - path[0].begin_ps, step_ps);
+    wsc_free(path);
+}
+
+static void check_profile(const struct timeline *t)
+{
+    struct report_module *row;
+    struct report_breakdown parts;
+    int64_t step_ps, sum = 0;
+    int n;
+    timeline_step(t, &step_ps, &parts);
+    T_OK(timeline_profile(t, &row, &n));
+    for (int i = 0; i < n; i++)
+        sum += row[i].ps;
+    T_EQ(sum, step_ps);
+    wsc_free(row);
+}
+
+/* All steps carry the same, so what the run's links carried in n steps is n times the step's. */
+static void check_links(const struct timeline *t, const struct small_config *c)
+{
+    enum { STEPS = 2 };
+    struct small_result r;
+    struct report_link *link;
+    struct report_breakdown parts;
+    int64_t step_ps, bytes[2] = {0};
+    int n;
+    timeline_step(t, &step_ps, &parts);
+    T_OK(small_run_alone(c, STEPS, NULL, &r));
+    T_OK(timeline_links(t, &link, &n));
+    for (int i = 0; i < n; i++)
+        bytes[i % 2] += link[i].bytes;
+    T_EQ(STEPS * bytes[0], r.bytes_down);
+    T_EQ(STEPS * bytes[1], r.bytes_up);
+    wsc_free(link);
+}
+
+static void check_case(uint64_t i)
+{
+    struct random_case c;
+    struct small_config config;
+    struct timeline *t = NULL;
+    random_case_draw(&c, i, i % 2);
+    T_OK(random_case_config(&c, &config));
+    const struct timeline_job job = job_of(&config, random_case_int(i, 99, 0, 5));
+    T_OK(timeline_create(&t, &job)); /* ends the program when the two ways differ */
+    check_path(t);
+    check_profile(t);
+    check_links(t, &config);
+    timeline_destroy(&t);
+    small_config_fini(&config);
+}
+
+TEST(timeline, random_steps_add_up)
+{
+    for (uint64_t i = 0; i < CASES; i++)
+        check_case(i);
+    T_EQ(wsc_mem_in_use(WSC_MEM_TIMELINE), 0);
+}
+
+/* ---- the schedule for another simulator ------------------------------------------------------ */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    CU_ASSERT(fputs(text, f) >= 0);
+    CU_ASSERT(fclose(f) == 0);
+}
+
+/* Two ranks by hand: rank 0 works 5, tells rank 1, which has worked 3 and then works 4: ends at 9.
+ * Rank 1's second cpu works 7 meanwhile; its first cpu then has a calc of 2 that could start at 1
+ * but finds the cpu busy until 3. */
+TEST(goal, the_simulator_runs_a_schedule_by_hand)
+{
+    char path[160];
+    struct goal_result r;
+    (void)snprintf(path, sizeof path, "%s/hand.goal", test_tmpdir());
+    write_file(path, "// the step begins at 1 and so on\nnum_ranks 2\n"
+                     "rank 0 {\na: calc 5\ns: send 1b to 1 tag 0\ns requires a\n}\n"
+                     "rank 1 {\nb: calc 3 cpu 1\nc: calc 7 cpu 2\no: calc 1 cpu 3\n"
+                     "d: calc 2 cpu 1\nd requires o\nr: recv 1b from 0 tag 0\n"
+                     "e: calc 4 cpu 0\ne requires r\ne requires b\n}\n");
+    T_OK(goal_run(path, &r));
+    T_EQ(r.makespan, 9);
+    T_EQ(r.begin, 1);
+    T_EQ(r.n_operations, 8);
+    T_EQ(r.n_messages, 1);
+    T_EQ(r.n_delayed, 1);
+    write_file(path,
+               "num_ranks 1\nrank 0 {\na: calc 5\nb: calc 1\na requires b\nb requires a\n}\n");
+    T_EQ(goal_run(path, &r), WSC_FORMAT); /* a circle */
+    write_file(path, "num_ranks 2\nrank 0 {\ns: send 1b to 1 tag 0\n}\nrank 1 {\n}\n");
+    T_EQ(goal_run(path, &r), WSC_FORMAT); /* nobody receives */
+}
+
+static void check_schedule(const struct timeline *t, const char *path)
+{
+    struct goal_result r;
+    struct report_breakdown parts;
+    int64_t step_ps;
+    T_OK(goal_run(path, &r));
+    timeline_step(t, &step_ps, &parts);
+    T_EQ(r.makespan - r.begin, step_ps);
+    T_EQ(r.n_delayed, 0); /* no cpu of the schedule makes anything wait */
+}
+
+/* False when the schedule needs more cpus than a rank of LogGOPSim has. */
+static bool check_goal(uint64_t i)
+{
+    struct random_case c;
+    struct small_config config;
+    struct timeline *t = NULL;
+    char path[160];
+    (void)snprintf(path, sizeof path, "%s/random.goal", test_tmpdir());
+    random_case_draw(&c, i, i % 2);
+    random_case_add(&c, "cluster.swarmx.fanout=4");
+    T_OK(random_case_config(&c, &config));
+    struct timeline_job job = job_of(&config, random_case_int(i, 98, 0, 4));
+    job.schedule = true;
+    T_OK(timeline_create(&t, &job));
+    enum wsc_err rc = timeline_goal(t, path);
+    CU_ASSERT(rc == WSC_OK || rc == WSC_CAPACITY);
+    if (!rc) check_schedule(t, path);
+    check_path(t);
+    timeline_destroy(&t);
+    small_config_fini(&config);
+    return !rc;
+}
+
+TEST(goal, random_schedules_take_the_time_of_the_step)
+{
+    enum { GOAL_CASES = 60, MOST_REFUSED = 10 };
+    int refused = 0;
+    for (uint64_t i = 1000; i < 1000 + GOAL_CASES; i++)
+        refused += !check_goal(i);
+    CU_ASSERT(refused <= MOST_REFUSED);
+}
+
+/* ---- the trace ------------------------------------------------------------------------------- */
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+static void check_trace(int64_t max_events, int *bars, int *arrows)
+{
+    static const char *const sets[] = {"cluster.memoryx.shards=3", NULL};
+    struct small_config config;
+    struct timeline *t = NULL;
+    char path[160], *text = NULL;
+    size_t n;
+    (void)snprintf(path, sizeof path, "%s/trace.json", test_tmpdir());
+    T_OK(small_config_init(&config, 5, sets));
+    struct timeline_job job = job_of(&config, 2);
+    job.trace = true;
+    job.n_steps = 2;
+    T_OK(timeline_create(&t, &job));
+    T_OK(timeline_trace(t, path, max_events));
+    T_OK(conf_read_file(path, &text, &n));
+    *bars = count(text, "\"ph\": \"X\"");
+    *arrows = count(text, "\"ph\": \"s\"");
+    T_EQ(*arrows, count(text, "\"ph\": \"f\""));
+    static const char head[] = "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+    CU_ASSERT(!strncmp(text, head, sizeof head - 1));
+    wsc_free(text);
+    timeline_destroy(&t);
+    small_config_fini(&config);
+}
+
+/* Five wafers below two leaves and a root, three shards, two layers: eight transfers a step, four
+ * of them backward.  Bars of a step: weights leave each of 3 shards and 3 nodes, 8 times; each of 5
+ * wafers has 8 stages; sums leave each of 5 wafers and 3 nodes, the root's over 3 links, 4 times;
+ * each shard updates once. */
+TEST(timeline, the_trace_has_a_bar_for_everything)
+{
+    int bars, arrows, few, few_arrows;
+    check_trace(100000, &bars, &arrows);
+    T_EQ(bars, 2 * ((3 + 3) * 8 + 5 * 8 + (5 + 2 + 3) * 4 + 3));
+    CU_ASSERT(arrows > bars / 2);
+    check_trace(300, &few, &few_arrows);
+    CU_ASSERT(few > 0 && few + 2 * few_arrows <= 300 && few < bars);
+}
