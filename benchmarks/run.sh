@@ -5,6 +5,7 @@
 #   ROUNDS   rounds of every training case (5)
 #   STEPS    steps of every training run (10; the first 3 warm up)
 #   WAIT     seconds to wait for an idle machine before a training run (30)
+#   MESH_ROUNDS  rounds of every mesh case (3)
 #   CASES    one training case, as train.py names it (all)
 set -eu
 build=${1:?usage: sh benchmarks/run.sh BUILD}
@@ -49,6 +50,8 @@ echo "== products"
 "$out/sgemm_peak" "$threads" "$out/sgemm.json" || valid=false
 echo "== simulation"
 "$out/simulate" "$here/../configs/params" "$out/simulate.json" || valid=false
+echo "== mesh"
+"$out/mesh" "${MESH_ROUNDS:-3}" "$out/mesh.json" || valid=false
 echo "== training: GPT of 6 layers, width 384, batch 8 x 256 tokens"
 make_data
 rm -f "$out/train.json"
@@ -62,7 +65,7 @@ fi
 {
     echo '{'
     provenance
-    for part in sgemm simulate train; do
+    for part in sgemm simulate mesh train; do
         printf '"%s": ' "$part"
         cat "$out/$part.json" 2>/dev/null || echo null
         echo ','

@@ -290,8 +290,8 @@ static enum wsc_err angle_tiles(struct pe_case *c, const struct pe_features *f, 
     TRY_NEW(table, WSC_MEM_KERNELS, rows * f->n);
     for (int i = 0; i < 2 && !rc; i++) {
         for (int64_t j = 0; j < rows * f->n; j++) {
-            const double token = (double)(j / f->n % c->grid.T);
-            const double angle = token * pow(10000, -(double)(j % d / 2 * 2) / (double)d);
+            const int64_t token = j / f->n % c->grid.T, pair = j % d / 2;
+            const double angle = (double)token * pow(10000, -2 * (double)pair / (double)d);
             table[j] = (float)(i ? sin(angle) : cos(angle));
         }
         rc = kernels_pe_reserve_tile(&c->grid, tile[i], f, "cosines and sines");

@@ -226,8 +226,10 @@ enum wsc_err kernels_pe_run_scatter(struct pe_grid *g, struct pe_table *t, float
 {
     struct embed e = {.g = g, .t = t};
     enum wsc_err rc = scatter(&e, g);
-    if (!rc) store_rows(&e, grad);
-    if (!rc) t->first_cycle = e.out[0].first_cycle;
+    if (!rc && e.out) {
+        store_rows(&e, grad);
+        t->first_cycle = e.out[0].first_cycle;
+    }
     embed_fini(&e);
     return rc;
 }

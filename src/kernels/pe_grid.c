@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pe_impl.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
+#include <stddef.h>
 #include <string.h>
 
 static int ceil_div(int a, int b)
@@ -35,11 +37,13 @@ static void count_features(struct pe_features *f, int w)
 
 enum wsc_err kernels_pe_features_init(struct pe_features *f, int n, int w)
 {
-    *f = (struct pe_features){.n = n, .slots = ceil_div(n, w), .group_cols = w, .heads_per_pe = 1};
+    const int slots = ceil_div(n, w);
+    WSC_CHECK(slots > 0, "%d features", n);
+    *f = (struct pe_features){.n = n, .slots = slots, .group_cols = w, .heads_per_pe = 1};
     TRY(allocate(f, w));
     for (int i = 0; i < n; i++) {
-        f->column[i] = i / f->slots;
-        f->slot[i] = i % f->slots;
+        f->column[i] = i / slots;
+        f->slot[i] = i % slots;
     }
     count_features(f, w);
     return WSC_OK;
@@ -47,29 +51,32 @@ enum wsc_err kernels_pe_features_init(struct pe_features *f, int n, int w)
 
 /* Place of feature @p i of a head of @p d when pairs must stay together: first number of its unit,
  * and its place in the unit. */
-static void unit_of(int i, int d, enum pe_pairing pairing, int *unit, int *place)
+static void unit_of(int i, int units, enum pe_pairing pairing, int *unit, int *place)
 {
-    *unit = pairing == PE_NO_PAIRS ? i : pairing == PE_PAIRS_ADJACENT ? i / 2 : i % (d / 2);
-    *place = pairing == PE_NO_PAIRS ? 0 : pairing == PE_PAIRS_ADJACENT ? i % 2 : i / (d / 2);
+    *unit = pairing == PE_NO_PAIRS ? i : pairing == PE_PAIRS_ADJACENT ? i / 2 : i % units;
+    *place = pairing == PE_NO_PAIRS ? 0 : pairing == PE_PAIRS_ADJACENT ? i % 2 : i / units;
 }
 
 enum wsc_err kernels_pe_features_init_heads(struct pe_features *f, int heads, int d, int w,
                                             enum pe_pairing pairing)
 {
     const int size = pairing == PE_NO_PAIRS ? 1 : 2, units = d / size;
-    int cols = w / heads < units ? w / heads : units, per = cols ? ceil_div(units, cols) : units;
-    *f = (struct pe_features){.n = heads * d, .group_cols = 1, .heads_per_pe = 1, .head_dim = d};
-    if (cols)
-        f->group_cols = ceil_div(units, per);
-    else
-        f->heads_per_pe = ceil_div(heads, w);
-    f->slots = per * size * f->heads_per_pe;
+    WSC_CHECK(heads > 0 && units > 0 && d % size == 0, "%d heads of %d features", heads, d);
+    const int cols = w / heads < units ? w / heads : units;
+    const int per = cols ? ceil_div(units, cols) : units;
+    const int group = cols ? ceil_div(units, per) : 1, shared = cols ? 1 : ceil_div(heads, w);
+    WSC_CHECK(per > 0 && shared > 0, "%d heads on %d columns", heads, w);
+    *f = (struct pe_features){.n = heads * d,
+                              .slots = per * size * shared,
+                              .group_cols = group,
+                              .heads_per_pe = shared,
+                              .head_dim = d};
     TRY(allocate(f, w));
     for (int i = 0; i < f->n; i++) {
         int head = i / d, unit, place;
-        unit_of(i % d, d, pairing, &unit, &place);
-        f->column[i] = head / f->heads_per_pe * f->group_cols + unit / per;
-        f->slot[i] = head % f->heads_per_pe * d + unit % per * size + place;
+        unit_of(i % d, units, pairing, &unit, &place);
+        f->column[i] = head / shared * group + unit / per;
+        f->slot[i] = head % shared * d + unit % per * size + place;
     }
     count_features(f, w);
     return WSC_OK;
@@ -151,12 +158,12 @@ enum wsc_err kernels_pe_reserve_tile(struct pe_grid *g, struct pe_tile *t,
 static void exchange(const struct pe_grid *g, const struct pe_tile *t, struct mesh_rect at,
                      float *words, float *to, const float *from)
 {
-    const int n = pe_tokens(g, at.y), features = t->f->n;
+    const int n = pe_row_tokens(g, at.y), features = t->f->n;
     for (int i = 0; i < features; i++) {
         if (t->f->column[i] != at.x) continue;
-        float *row = words + t->f->slot[i] * g->pitch;
-        for (int j = 0; j < g->n_samples * n; j++) {
-            int64_t token = j / n * g->T + (int64_t)(j % n) * g->h + at.y;
+        float *row = words + (ptrdiff_t)t->f->slot[i] * g->pitch;
+        for (int j = 0; j < n; j++) {
+            const int64_t token = pe_token_at(g, at.y, j);
             if (from) row[j] = from[token * features + i];
             if (to) to[token * features + i] = row[j];
         }

@@ -102,6 +102,12 @@ static inline int pe_row_tokens(const struct pe_grid *g, int y)
 {
     return g->n_samples * pe_tokens(g, y);
 }
+/** Number among all tokens (samples x T) of token slot @p i of row @p y. */
+static inline int64_t pe_token_at(const struct pe_grid *g, int y, int i)
+{
+    const int tokens = pe_tokens(g, y);
+    return tokens ? i / tokens * g->T + (int64_t)(i % tokens) * g->h + y : 0;
+}
 /** First token slot on row @p y whose token is @p token or later. */
 static inline int pe_first_query(const struct pe_grid *g, int y, int token)
 {

@@ -46,8 +46,7 @@ static float log_of(float sum, float max)
 static bool label_here(const struct pe_grid *g, const struct pe_loss *l, const struct mesh_pe *pe,
                        int i, int *slot)
 {
-    const int y = mesh_y(pe), tokens = pe_tokens(g, y);
-    const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
+    const int64_t token = pe_token_at(g, mesh_y(pe), i);
     const int label = l->labels[token];
     if (!l->mask[token] || l->logits.f->column[label] != mesh_x(pe)) return false;
     *slot = l->logits.f->slot[label];
@@ -105,9 +104,9 @@ static void store_losses(const struct pe_grid *g, const struct pe_script *s,
                          const struct pe_losses *out)
 {
     for (int y = 0; y < g->h; y++) {
-        const int tokens = pe_tokens(g, y), n = pe_row_tokens(g, y);
+        const int n = pe_row_tokens(g, y);
         for (int i = 0; i < n; i++) {
-            const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
+            const int64_t token = pe_token_at(g, y, i);
             out->best[token] = (int32_t)-kernels_pe_row_word(g, s, y, i);
             out->nats[token] = kernels_pe_row_word(g, s, y, n + i);
         }
@@ -138,10 +137,10 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct pe_script *s,
 {
     const struct pe_grid *g = pe_grid_of(pe);
     const struct pe_loss *l = s->data;
-    const int y = mesh_y(pe), tokens = pe_tokens(g, y), n = pe_row_tokens(g, y);
+    const int y = mesh_y(pe), n = pe_row_tokens(g, y);
     (void)step;
     for (int i = 0; i < n; i++) {
-        const int64_t token = i / tokens * g->T + (int64_t)(i % tokens) * g->h + y;
+        const int64_t token = pe_token_at(g, y, i);
         if (!l->mask[token]) TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
     }
     return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;

@@ -30,8 +30,9 @@ static enum wsc_err reserve_layer(struct kernels_mesh *k, struct pe_layer *l)
     TRY(kernels_pe_reserve_tile(g, &l->ctx, &k->heads, "the attention output"));
     TRY(kernels_pe_reserve_tile(g, &l->pre, &k->filter, "the filter"));
     TRY(kernels_pe_reserve_words(g, scores, 0, "attention probabilities", &l->scores));
-    TRY(kernels_pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &l->stats1));
-    return kernels_pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &l->stats3);
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "statistics of a norm", &l->stats1));
+    return kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "statistics of a norm",
+                                    &l->stats3);
 }
 
 static int larger(int a, int b)
@@ -54,8 +55,9 @@ static enum wsc_err reserve_common(struct kernels_mesh *k)
     for (int i = 0; i < PE_VECTORS; i++)
         TRY(kernels_pe_reserve_words(g, slots, 0, "a vector of features", &k->vector[i]));
     TRY(kernels_pe_reserve_words(g, k->vocab.slots, 0, "numbers of features", &k->number));
-    TRY(kernels_pe_reserve_words(g, 2 * g->pitch, 0, "statistics of a norm", &k->stats_last));
-    TRY(kernels_pe_reserve_words(g, 2 * g->pitch, 0, "sums of a norm", &k->sums));
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "statistics of a norm",
+                                 &k->stats_last));
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "sums of a norm", &k->sums));
     TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss",
                                  &k->loss_rows));
     return kernels_pe_reserve_words(g, 2 * heads, 0, "sums of attention", &k->head_tokens);

@@ -143,7 +143,8 @@ double *kernels_pe_ref_rotary(const float *x, int64_t T, int64_t heads, int64_t 
     const int64_t n = heads * d;
     double *y = kernels_pe_ref_alloc(T * n);
     for (int64_t i = 0; i < T * n; i += 2) {
-        const double angle = (double)(i / n) * pow(10000, -(double)(i % d) / (double)d);
+        const int64_t token = i / n, pair = i % d;
+        const double angle = (double)token * pow(10000, -(double)pair / (double)d);
         const double c = cos(angle), s = back ? -sin(angle) : sin(angle);
         y[i] = (double)x[i] * c - (double)x[i + 1] * s;
         y[i + 1] = (double)x[i + 1] * c + (double)x[i] * s;

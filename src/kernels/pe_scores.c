@@ -28,7 +28,8 @@ static void keys_to_send(const struct pe_grid *g, const struct pe_features *f, i
                          int *first, int *end)
 {
     const int per = keys_per_column(g, f);
-    *first = per * position < g->T ? per * position : (int)g->T;
+    const int before = per * position;
+    *first = before < g->T ? before : (int)g->T;
     *end = position && *first + per < g->T ? *first + per : (int)g->T;
 }
 

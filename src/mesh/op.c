@@ -258,7 +258,7 @@ static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t
 
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
-    int64_t n;
+    int64_t n = 0;
     TRY(check_op(pe, op, &n));
     TRY(check_room(pe));
     TRY(mesh_compile(pe, op, n, &pe->todo[pe->n_todo]));

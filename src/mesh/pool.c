@@ -68,13 +68,13 @@ int64_t mesh_pool_bytes(int size)
 static int64_t spacing(int size)
 {
     int64_t bytes = mesh_pool_bytes(size);
-    return bytes < 16 * MESH_LINE ? bytes : bytes + MESH_LINE;
+    return bytes < (int64_t)16 * MESH_LINE ? bytes : bytes + MESH_LINE;
 }
 
 static struct mesh_slab *new_slab(int64_t bytes)
 {
     struct mesh_buffer b = {0};
-    if (mesh_buffer_take(&b, bytes)) return NULL;
+    if (mesh_buffer_take(&b, bytes) || !b.data) return NULL;
     struct mesh_slab *slab = b.data;
     *slab = (struct mesh_slab){NULL, b};
     return slab;

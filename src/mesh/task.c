@@ -71,7 +71,7 @@ static enum wsc_err run_task(struct mesh_region *r, struct mesh_pe *pe, const st
     mesh_see_task(pe, c->id, c->queue);
     if (c->queue >= 0)
         data = mesh_take_wavelet(r, pe, c->queue);
-    else
+    else if (c->id >= 0)
         pe->activated &= ~(1ULL << c->id);
     pe->todo = r->todo;
     pe->n_todo = pe->next_todo = 0;

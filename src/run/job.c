@@ -159,11 +159,10 @@ static enum wsc_err evaluate(struct run_state *s)
     TRY(count_eval_batches(s, &n));
     const struct stream_pass pass = {
         .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
-    const struct wafer_work work = {
-        .plan = &s->eval_plan,
-        .numerics = s->job->numerics,
-        .source = s->eval_source,
-        .seed = run_seed(s->job->params)};
+    const struct wafer_work work = {.plan = &s->eval_plan,
+                                    .numerics = s->job->numerics,
+                                    .source = s->eval_source,
+                                    .seed = run_seed(s->job->params)};
     memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
     enum wsc_err err = run_pass(s->cluster, &pass, &work);
@@ -197,11 +196,10 @@ static enum wsc_err train_to(struct run_state *s, int64_t stop)
                                      .first_sample = s->samples,
                                      .batch = s->train_batch,
                                      .values = s->job->values};
-    const struct wafer_work work = {
-        .plan = &s->train_plan,
-        .numerics = s->job->numerics,
-        .source = s->train_source,
-        .seed = run_seed(s->job->params)};
+    const struct wafer_work work = {.plan = &s->train_plan,
+                                    .numerics = s->job->numerics,
+                                    .source = s->train_source,
+                                    .seed = run_seed(s->job->params)};
     TRY(run_pass(s->cluster, &pass, &work));
     s->samples += (stop - s->step) * s->train_batch.batch_size;
     s->step = stop;

@@ -35,15 +35,14 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t cycles =
         task->counted ? task->counted->cycles
                       : kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
-    const int64_t spilled =
-        task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
+    const int64_t spilled = task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
     const int64_t millionths = jitter_millionths(c->jitter, task);
     const double straggler = task->wafer == c->what_if.straggler_wafer ? c->what_if.straggler : 1;
-    struct wafer_cost cost = {
-        .latency_ps = c->wafer.stage_latency_ps,
-        .compute_ps = stretch(hw_cycles_to_ps(hw, cycles), millionths, straggler),
-        .drain_ps = hw_drain_ps(hw),
-        .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
+    struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,
+                              .compute_ps =
+                                  stretch(hw_cycles_to_ps(hw, cycles), millionths, straggler),
+                              .drain_ps = hw_drain_ps(hw),
+                              .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
     if (!task->backward) return cost;
     const int64_t first = task->counted
                               ? task->counted->first_gradient
