@@ -87,13 +87,13 @@ static void print(const struct workload *w, int threads, int rounds, const struc
 static enum wsc_err run_all(int rounds, FILE *json, bool *valid)
 {
     if (json) (void)fputs("[", json);
-    for (int i = 0; i < N_CASES; i++) {
-        for (int threads = 1; threads <= MAX_THREADS; threads++) {
-            struct measured m = {0};
-            TRY(measure(&workloads[i], threads, rounds, &m));
-            print(&workloads[i], threads, rounds, &m, json);
-            *valid = *valid && m.valid;
-        }
+    for (int i = 0; i < N_CASES * MAX_THREADS; i++) {
+        const struct workload *w = &workloads[i / MAX_THREADS];
+        const int threads = 1 + i % MAX_THREADS;
+        struct measured m = {0};
+        TRY(measure(w, threads, rounds, &m));
+        print(w, threads, rounds, &m, json);
+        *valid = *valid && m.valid;
     }
     (void)printf("peak memory %.2f GB\n", 1e-9 * (double)wsc_mem_peak_rss_bytes());
     if (json) (void)fputs("]\n", json);
@@ -102,8 +102,8 @@ static enum wsc_err run_all(int rounds, FILE *json, bool *valid)
 
 int main(int argc, char **argv)
 {
-    const int asked = argc > 1 ? atoi(argv[1]) : 3;
-    const int rounds = asked < 1 ? 1 : asked > MAX_ROUNDS ? MAX_ROUNDS : asked;
+    const long asked = argc > 1 ? strtol(argv[1], NULL, 10) : 3;
+    const int rounds = asked < 1 ? 1 : asked > MAX_ROUNDS ? MAX_ROUNDS : (int)asked;
     FILE *json = argc > 2 ? fopen(argv[2], "w") : NULL;
     bool valid = true;
     if (argc > 2 && !json) {

@@ -39,7 +39,7 @@ static const char *reference(struct job_metrics *m)
 
 TEST(numerics, mesh_and_host_agree)
 {
-    struct job_metrics host, mesh;
+    struct job_metrics host = {0}, mesh = {0};
     (void)reference(&mesh);
     CU_ASSERT_FATAL(train("", "--numerics host --num_csx 2", &host) != NULL);
     for (int i = 0; i < STEPS; i++) {

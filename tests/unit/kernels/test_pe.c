@@ -151,49 +151,64 @@ TEST(pe, weight_gradients_over_random_grids)
 
 /* Unnormalised causal attention: out_i = sum over j <= i of (q_i k_j) v_j, and what its patterns
  * give backward: key_j = sum over i >= j of (q_i k_j) v_i. */
+/* What sequence @p b of (samples, T, C) gives forward and backward. */
+static void attend(const struct shape *s, float *const x[3], int b, double *want, double *back)
+{
+    const int C = s->heads * s->d;
+    for (int hij = 0; hij < s->heads * s->T * s->T; hij++) {
+        const int h = hij / (s->T * s->T), i = b * s->T + hij / s->T % s->T,
+                  j = b * s->T + hij % s->T;
+        double dot = 0;
+        for (int c = h * s->d; c < (h + 1) * s->d && j <= i; c++)
+            dot += (double)x[0][i * C + c] * (double)x[1][j * C + c];
+        for (int c = h * s->d; c < (h + 1) * s->d && j <= i; c++) {
+            want[i * C + c] += dot * (double)x[2][j * C + c];
+            back[j * C + c] += dot * (double)x[2][i * C + c];
+        }
+    }
+}
+
+struct tiles {
+    struct pe_tile q, k, v, out, key;
+    int scores;
+};
+
+static void run_patterns(struct pe_grid *g, const struct tiles *t, int sample, float *got[2])
+{
+    ok(kernels_pe_run_scores(g, &(struct pe_scores){sample, t->q, t->k, t->scores}));
+    ok(kernels_pe_run_mix(g, &(struct pe_mix){sample, t->scores, t->v, t->out}));
+    ok(kernels_pe_tile_out(g, &t->out, got[0]));
+    ok(kernels_pe_run_key_gradient(g, &(struct pe_key_gradient){sample, t->scores, t->v, t->key}));
+    ok(kernels_pe_tile_out(g, &t->key, got[1]));
+}
+
 static void check_scores(const struct shape *s, enum pe_pairing pairing)
 {
     struct pe_grid g;
-    grid_init(&g, s, MESH_WSE2);
     struct pe_features f;
-    struct pe_tile q, k, v, out, key;
-    int scores;
-    const int C = s->heads * s->d, n = s->samples * s->T * C, last = s->samples - 1;
-    float *x[3] = {floats(n, 1), floats(n, 2), floats(n, 3)}, *got = floats(n, 0);
+    struct tiles t;
+    const int last = s->samples - 1, one = s->T * s->heads * s->d;
+    const int64_t n = (int64_t)s->samples * one, at = (int64_t)last * one;
+    float *x[3] = {floats(n, 1), floats(n, 2), floats(n, 3)},
+          *got[2] = {floats(n, 0), floats(n, 0)};
     double *want = calloc((size_t)n, sizeof *want), *back = calloc((size_t)n, sizeof *back);
-    for (int h = 0; h < s->heads; h++) {
-        for (int ij = 0; ij < s->T * s->T; ij++) {
-            const int i = last * s->T + ij / s->T, j = last * s->T + ij % s->T;
-            double dot = 0;
-            for (int c = h * s->d; c < (h + 1) * s->d && j <= i; c++)
-                dot += (double)x[0][i * C + c] * x[1][j * C + c];
-            for (int c = h * s->d; c < (h + 1) * s->d && j <= i; c++) {
-                want[i * C + c] += dot * x[2][j * C + c];
-                back[j * C + c] += dot * x[2][i * C + c];
-            }
-        }
-    }
+    struct pe_tile *tile[] = {&t.q, &t.k, &t.v, &t.out, &t.key};
+    grid_init(&g, s, MESH_WSE2);
+    attend(s, x, last, want, back);
     ok(kernels_pe_features_init_heads(&f, s->heads, s->d, s->w, pairing));
-    struct pe_tile *tile[] = {&q, &k, &v, &out, &key};
     for (int i = 0; i < 5; i++)
         ok(kernels_pe_reserve_tile(&g, tile[i], &f, "a tile"));
     for (int i = 0; i < 3; i++)
         ok(kernels_pe_tile_in(&g, tile[i], x[i]));
-    ok(kernels_pe_reserve_words(&g, kernels_pe_score_words(&g, &f), 0, "scores", &scores));
-    ok(kernels_pe_run_scores(&g, &(struct pe_scores){last, q, k, scores}));
-    ok(kernels_pe_run_mix(&g, &(struct pe_mix){last, scores, v, out}));
-    ok(kernels_pe_tile_out(&g, &out, got));
-    near_all(got + last * s->T * C, want + last * s->T * C, s->T * C);
-    ok(kernels_pe_run_key_gradient(&g, &(struct pe_key_gradient){last, scores, v, key}));
-    ok(kernels_pe_tile_out(&g, &key, got));
-    near_all(got + last * s->T * C, back + last * s->T * C, s->T * C);
+    ok(kernels_pe_reserve_words(&g, kernels_pe_score_words(&g, &f), 0, "scores", &t.scores));
+    run_patterns(&g, &t, last, got);
+    near_all(got[0] + at, want + at, one);
+    near_all(got[1] + at, back + at, one);
     kernels_pe_features_fini(&f);
     kernels_pe_grid_fini(&g);
-    for (int i = 0; i < 3; i++)
-        free(x[i]);
-    free(got);
-    free(want);
-    free(back);
+    void *const owned[] = {x[0], x[1], x[2], got[0], got[1], want, back};
+    for (int i = 0; i < 7; i++)
+        free(owned[i]);
 }
 
 TEST(pe, attention_patterns_over_random_grids)

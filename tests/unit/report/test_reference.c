@@ -195,14 +195,18 @@ static void check_shipped(const struct report_reference *row)
     CU_ASSERT(row->low < row->high && strlen(row->source) > 8);
 }
 
+static void read_one(const char *file, struct report_reference **rows, int *n)
+{
+    char path[96];
+    (void)snprintf(path, sizeof path, "benchmarks/reference/%s.csv", file);
+    T_OK(report_references_read(path, rows, n));
+}
+
 static void read_shipped(struct report_reference **rows, int *n)
 {
-    static const char *const file[] = {"single_system", "scaling", "time_to_train"};
-    for (int i = 0; i < 3; i++) {
-        char path[96];
-        (void)snprintf(path, sizeof path, "benchmarks/reference/%s.csv", file[i]);
-        T_OK(report_references_read(path, rows, n));
-    }
+    read_one("single_system", rows, n);
+    read_one("scaling", rows, n);
+    read_one("time_to_train", rows, n);
 }
 
 /* The shipped figures: every compared row has a model and a machine in the tree. */
