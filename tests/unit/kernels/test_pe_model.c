@@ -171,7 +171,7 @@ TEST(pe_model, a_step_on_the_mesh_equals_the_host)
 
 static bool same_loss(const struct kernels_leaf_loss *a, const struct kernels_leaf_loss *b)
 {
-    return !memcmp(&a->loss_sum, &b->loss_sum, sizeof a->loss_sum) && a->n_tokens == b->n_tokens &&
+    return a->loss_sum >= b->loss_sum && a->loss_sum <= b->loss_sum && a->n_tokens == b->n_tokens &&
            a->n_correct == b->n_correct;
 }
 
