@@ -23,13 +23,13 @@ static const struct workload {
     int64_t cycles; /* pinned: exact on every host */
 } workloads[N_CASES] = {
     {"allreduce", {.algo = "chain", .w = 128, .h = 128, .words = 1024, .seed = 1}, 4855},
-    {"allreduce", {.algo = "two-phase", .w = 128, .h = 128, .words = 1024, .seed = 1}, 0},
-    {"allreduce", {.algo = "auto", .w = 128, .h = 128, .words = 1024, .seed = 1}, 0},
+    {"allreduce", {.algo = "two-phase", .w = 128, .h = 128, .words = 1024, .seed = 1}, 5821},
+    {"allreduce", {.algo = "auto", .w = 128, .h = 128, .words = 1024, .seed = 1}, 4855},
     {"gemm", {.algo = "stream", .w = 128, .h = 128, .m = 64, .n = 512, .k = 512, .seed = 1}, 7055},
     {"gemm",
      {.algo = "stream", .w = 128, .h = 128, .m = 64, .n = 2048, .k = 512, .seed = 1},
      10607},
-    {"allreduce", {.algo = "auto", .w = 750, .h = 994, .words = 1, .seed = 1}, 0},
+    {"allreduce", {.algo = "auto", .w = 750, .h = 994, .words = 1, .seed = 1}, 3548},
 };
 
 struct measured {
@@ -54,8 +54,7 @@ static enum wsc_err measure(const struct workload *w, int threads, int rounds, s
     TRY(mesh_kernel_find(w->kernel, &kernel));
     for (int i = 0; i < rounds; i++) {
         TRY(kernel->run(&c, &r));
-        out->valid = out->valid && r.max_error <= 0 && (!i || out->stats.cycles == r.stats.cycles);
-        if (w->cycles) out->valid = out->valid && r.stats.cycles == w->cycles;
+        out->valid = out->valid && r.max_error <= 0 && r.stats.cycles == w->cycles;
         out->stats = r.stats;
         out->seconds[i] = r.host_seconds;
         out->rate[i] = 1e-6 * (double)r.stats.cycles * c.w * c.h / r.host_seconds;
