@@ -105,6 +105,7 @@ struct model {
     double embeddings_scale, logits_scale;
     enum conf_nonlinearity nonlinearity;
     enum num_format format; /**< of weights on the wire and operands of products */
+    bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
     int n_stages;

@@ -27,7 +27,10 @@ void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), voi
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-enum num_format { NUM_FP32, NUM_BF16 };
+/** All 16-bit formats have subnormals, infinities and NaN as IEEE 754 has them.  CB16 is
+ *  cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is assumed (the
+ *  symmetric choice; none is published). */
+enum num_format { NUM_FP32, NUM_BF16, NUM_FP16, NUM_CB16 };
 /** Bytes of one element. */
 static inline int64_t num_format_bytes(enum num_format f)
 {
@@ -36,6 +39,13 @@ static inline int64_t num_format_bytes(enum num_format f)
 /** bfloat16, round to nearest even, NaN stays NaN. */
 void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
 void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n);
+/** Round to a 16-bit format, to nearest even, overflow to infinity, NaN stays NaN. */
+void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in,
+                int64_t n);
+/** And back, exactly. */
+void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n);
+/** "fp32", "bfloat16", "float16", "cbfloat16". */
+const char *num_format_name(enum num_format format);
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -50,7 +60,10 @@ struct num_product {
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
 /** The same with bfloat16 operands, fp32 sums and result. */
 void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c);
-/** Short reference of both (fp32 operands): the specification and the oracle of the tests. */
+/** The same with operands of any 16-bit format. */
+void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
+                 const uint16_t *b, float *c);
+/** Short reference of them all (fp32 operands): the specification and the oracle of the tests. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);
 
 /* ---- the canonical tree ------------------------------------------------------------------------
@@ -94,6 +107,9 @@ void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
 
 /** y += x, elementwise, fp32. */
 void num_add(float *restrict y, const float *restrict x, int64_t n);
+/** The same with x in a 16-bit format. */
+void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
+                     int64_t n);
 /** y *= s. */
 void num_scale(float *restrict y, float s, int64_t n);
 /** Sum of squares of one block in double, in a fixed order (same bits on every call). */

@@ -170,12 +170,12 @@ void kernels_host_begin(struct kernels_host *k, const struct kernels_share *shar
     k->any_wanted = false;
 }
 
-/* A bfloat16 vector is widened once per stage. */
+/* A 16-bit vector is widened once per stage. */
 static const float *vector_of(struct kernels_host *k, const void *weights, int64_t n, int64_t *used)
 {
     if (k->fp32) return weights;
     float *wide = (float *)k->buffer[HOST_VECTORS] + *used;
-    num_bf16_to_fp32(wide, weights, n);
+    num_widen(k->model->format, wide, weights, n);
     *used += n;
     return wide;
 }

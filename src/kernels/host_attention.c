@@ -69,6 +69,19 @@ static void scores(const struct head *head, const struct queries *q, const void 
     host_product(head->k, &p, host_const_at(head->k, a, q->first * ld_a), b, out);
 }
 
+/* Queries times keys, rounded to the operands' format where the softmax is taken in 16 bits. */
+static void query_key_scores(const struct head *head, const struct queries *q, float *out)
+{
+    const struct kernels_host *k = head->k;
+    uint16_t *rounded = host_thread(k, head->thread, HOST_SCORE_OP);
+    scores(head, q, head->q, 3 * k->model->C, head->key, out);
+    for (int64_t i = 0; i < q->n && k->model->softmax_16; i++) {
+        float *row = out + i * host_padded(head->T);
+        host_narrow(k, rounded, row, q->n_keys);
+        num_widen(k->model->format, row, rounded, q->n_keys);
+    }
+}
+
 /* out (n, d) = weights (n, n_keys) rows (n_keys, d). */
 static void mix(const struct head *head, const struct queries *q, const void *weights,
                 const void *rows, float *out)
@@ -86,7 +99,8 @@ static void mix(const struct head *head, const struct queries *q, const void *we
 static void row_to_operands(const struct head *head, void *operands, int64_t i, const float *row,
                             int64_t n)
 {
-    if (!head->k->fp32) num_fp32_to_bf16((uint16_t *)operands + i * host_padded(head->T), row, n);
+    if (!head->k->fp32)
+        host_narrow(head->k, (uint16_t *)operands + i * host_padded(head->T), row, n);
 }
 
 /* Masked softmax without its division; the masked part becomes 0. */
@@ -112,7 +126,7 @@ static void attend_queries(const struct head *head, const struct queries *q)
     float *out = host_thread(k, head->thread, HOST_HEAD_OUT);
     void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, k->stage.layer, C),
                         (head->row + q->first) * C + head->column);
-    scores(head, q, head->q, 3 * C, head->key, score);
+    query_key_scores(head, q, score);
     for (int64_t i = 0; i < q->n; i++) {
         float *row = score + i * ld;
         softmax_row(row, q->first + i + 1, q->n_keys, head->scale,
@@ -126,7 +140,7 @@ static void attend_queries(const struct head *head, const struct queries *q)
         if (k->fp32)
             memcpy(to, out + i * d, (size_t)d * sizeof *out);
         else
-            num_fp32_to_bf16(to, out + i * d, d);
+            host_narrow(k, to, out + i * d, d);
     }
 }
 
@@ -176,7 +190,7 @@ static const float *widened(const struct kernels_host *k, const void *operands, 
                             int64_t n)
 {
     if (k->fp32) return operands;
-    num_bf16_to_fp32(scratch, operands, n);
+    num_widen(k->model->format, scratch, operands, n);
     return scratch;
 }
 
@@ -201,7 +215,7 @@ static void scores_backward(const struct head *head, const struct queries *q)
     float *dscore = host_thread(k, head->thread, HOST_DSCORE);
     float *wide = host_thread(k, head->thread, HOST_ROW);
     float *dwide = host_thread(k, head->thread, HOST_ROW2);
-    scores(head, q, head->q, 3 * C, head->key, score);
+    query_key_scores(head, q, score);
     scores(head, q, head->dctx, C, head->value, dscore);
     for (int64_t i = 0; i < q->n; i++) {
         int64_t t = q->first + i, n = t + 1;

@@ -13,7 +13,7 @@ static const float *table_row(const struct kernels_host *k, enum model_tensor_ki
     int64_t C = k->model->C;
     const void *at = host_const_at(k, k->stage.weight[kind], row * C);
     if (k->fp32) return at;
-    num_bf16_to_fp32(scratch, at, C);
+    num_widen(k->model->format, scratch, at, C);
     return scratch;
 }
 
@@ -240,7 +240,7 @@ static void ffn1_rows(struct kernels_host *k, const struct host_span *b, int thr
         void *to = host_at(k, act, i * F);
         const float *pre = host_kept(k, HOST_PRE, l, F) + (b->row + i) * F;
         activate(k->model->nonlinearity, k->fp32 ? to : row, pre, F);
-        if (!k->fp32) num_fp32_to_bf16(to, row, F);
+        if (!k->fp32) host_narrow(k, to, row, F);
         if (out != mid) memcpy(out + i * C, mid + i * C, (size_t)C * sizeof *out);
         if (bias) num_add(out + i * C, bias, C);
     }
@@ -270,8 +270,8 @@ static void ffn1_rows_backward(struct kernels_host *k, const struct host_span *b
                           k->fp32 ? dpre : dpre_row, dact + i * F,
                           host_kept(k, HOST_PRE, l, F) + at, F);
         if (k->fp32) continue;
-        num_fp32_to_bf16(act, act_row, F);
-        num_fp32_to_bf16(dpre, dpre_row, F);
+        host_narrow(k, act, act_row, F);
+        host_narrow(k, dpre, dpre_row, F);
     }
 }
 

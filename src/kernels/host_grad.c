@@ -98,16 +98,6 @@ struct host_grad kernels_host_linear_grad(enum model_tensor_kind kind, int64_t r
                               .leaf = linear_leaf};
 }
 
-static void add_widened(float *sum, const uint16_t *row, int64_t n)
-{
-    for (int64_t c = 0; c < n; c++) {
-        uint32_t bits = (uint32_t)row[c] << 16;
-        float x;
-        memcpy(&x, &bits, sizeof x);
-        sum[c] += x;
-    }
-}
-
 static void bias_leaf(const struct kernels_host *k, const struct host_grad *g,
                       const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -117,7 +107,7 @@ static void bias_leaf(const struct kernels_host *k, const struct host_grad *g,
         if (k->fp32)
             num_add(dst, row, n);
         else
-            add_widened(dst, row, n);
+            num_add_widened(k->model->format, dst, row, n);
     }
 }
 

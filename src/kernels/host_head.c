@@ -163,7 +163,7 @@ static void head_rows_backward(struct kernels_host *k, const struct host_span *b
                         first, cols, k->batch->labels[b->row + i]);
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
-        num_fp32_to_bf16(rounded, logits, b->n * cols);
+        host_narrow(k, rounded, logits, b->n * cols);
         operands = rounded;
     }
     struct num_product shape = host_linear_back_shape(b->n, C, cols);

@@ -1,9 +1,9 @@
 /** What the files of the host half share: buffers, the current micro-batch, the current stage.
  *
- *  Numerics.  With model->format fp32 everything is fp32.  With bfloat16 the *operands of products*
- *  (weights, activations, activation gradients, softmax probabilities) are rounded to bfloat16 and
- *  summed in fp32; residual stream, norms, softmax, loss and weight gradients are fp32.  A buffer
- *  of operands is a `void *` in the model's format.
+ *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the *operands of
+ *  products* (weights, activations, activation gradients, softmax probabilities) are rounded to it
+ *  and summed in fp32; residual stream, norms, softmax, loss and weight gradients are fp32.  A
+ * buffer of operands is a `void *` in the model's format.
  *
  *  Exactness.  Rows (tokens) of a leaf are cut into blocks by the leaf's size alone, weight
  *  gradients into blocks by their shape alone; every product belongs to one block, so its shape
@@ -253,6 +253,12 @@ static inline float *host_norm_stats(const struct kernels_host *k, int64_t i)
 {
     return host_kept(k, HOST_NORMS, i, 2);
 }
+/** fp32 values as operands of a 16-bit format. */
+static inline void host_narrow(const struct kernels_host *k, void *operands, const float *x,
+                               int64_t n)
+{
+    num_narrow(k->model->format, operands, x, n);
+}
 /** The product in the model's format. */
 static inline void host_product(const struct kernels_host *k, const struct num_product *p,
                                 const void *a, const void *b, float *c)
@@ -260,7 +266,7 @@ static inline void host_product(const struct kernels_host *k, const struct num_p
     if (k->fp32)
         num_gemm(p, a, b, c);
     else
-        num_gemm_bf16(p, a, b, c);
+        num_gemm_16(k->model->format, p, a, b, c);
 }
 /** c (n, out) = x (n, in) w^T: a linear layer with weights (out, in). */
 static inline struct num_product host_linear_shape(int64_t n, int64_t in, int64_t out)

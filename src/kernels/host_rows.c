@@ -45,7 +45,7 @@ void kernels_host_norm_again(const struct kernels_host *k, const struct host_spa
         void *to = host_at(k, out, i * C);
         const float *from = x + (b->row + i) * C;
         normalise(k->fp32 ? to : row, from, stats + 2 * (b->row + i), w, bias, C);
-        if (!k->fp32) num_fp32_to_bf16(to, row, C);
+        if (!k->fp32) host_narrow(k, to, row, C);
     }
 }
 
@@ -119,7 +119,7 @@ void kernels_host_store_linear(const struct kernels_host *k, const struct host_s
             memcpy(to, row, (size_t)cols * sizeof *row);
         } else {
             if (bias) num_add(row, bias, cols);
-            num_fp32_to_bf16(to, row, cols);
+            host_narrow(k, to, row, cols);
         }
     }
 }
@@ -129,6 +129,6 @@ const void *kernels_host_dres_operands(const struct kernels_host *k, const struc
     int64_t C = k->model->C;
     void *operands = host_at(k, k->buffer[HOST_DRES_OP], b->row * C);
     if (!k->fp32)
-        num_fp32_to_bf16(operands, (const float *)k->buffer[HOST_DRES] + b->row * C, b->n * C);
+        host_narrow(k, operands, (const float *)k->buffer[HOST_DRES] + b->row * C, b->n * C);
     return operands;
 }

@@ -21,10 +21,10 @@ static void pack_block(void *ctx, int64_t i, int thread)
     char *to = job->to + first * num_format_bytes(job->format);
     (void)thread;
     if (n > PACK_BLOCK) n = PACK_BLOCK;
-    if (job->format == NUM_BF16)
-        num_fp32_to_bf16((uint16_t *)(void *)to, job->w + first, n);
-    else
+    if (job->format == NUM_FP32)
         memcpy(to, job->w + first, (size_t)n * sizeof(float));
+    else
+        num_narrow(job->format, (uint16_t *)(void *)to, job->w + first, n);
 }
 
 /* This shard's slices of the stage's tensors, one after the other. */

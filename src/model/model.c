@@ -90,7 +90,18 @@ static void set_sizes(struct model *model, const struct conf_model *m)
     model->embeddings_scale = m->embeddings_scale;
     model->logits_scale = m->output_logits_scale;
     model->nonlinearity = m->nonlinearity;
-    model->format = m->mixed_precision ? NUM_BF16 : NUM_FP32;
+}
+
+/** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits. */
+static void set_precision(struct model *model, const struct conf_params *params)
+{
+    static const enum num_format formats[] = {
+        [CONF_FP16] = NUM_FP16, [CONF_BF16] = NUM_BF16, [CONF_CB16] = NUM_CB16};
+    const struct conf_model *m = &params->model;
+    const int64_t level = params->runconfig.precision_opt_level;
+    const bool fast = level == 2 || (level == 1 && m->fp16_type == CONF_CB16);
+    model->format = m->mixed_precision ? formats[m->fp16_type] : NUM_FP32;
+    model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }
 
 enum wsc_err model_create(struct model **out, const struct conf_params *params,
@@ -103,6 +114,7 @@ enum wsc_err model_create(struct model **out, const struct conf_params *params,
     TRY(check_family(&params->model));
     TRY_NEW(model, WSC_MEM_MODEL, 1);
     set_sizes(model, &params->model);
+    set_precision(model, params);
     TRY_GOTO(model_build_tensors(model, params), cleanup);
     TRY_GOTO(model_build_stages(model, granularity), cleanup);
     *out = model;

@@ -1,7 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "num_impl.h"
 
+#include <wsc/check.h>
+
 #include <string.h>
+
+/* The numbers of a 16-bit format; fp32 has 23 mantissa bits and bias 127. */
+struct layout {
+    int mantissa, bias;
+};
+
+static uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t infinity_of(struct layout f)
+{
+    return 0x8000U - (1U << f.mantissa);
+}
+
+/* No branch, so that it vectorises.  Above the subnormals the exponent is rebiased and the integer
+ * rounded; below, adding a power of two whose last place is the format's rounds. */
+static inline uint16_t narrow_one(float x, struct layout f)
+{
+    const int shift = 23 - f.mantissa;
+    const uint32_t sign = bits_of(x) >> 16 & 0x8000U, magnitude = bits_of(x) & 0x7FFFFFFFU;
+    const uint32_t smallest_normal = (uint32_t)(128 - f.bias) << 23;
+    const uint32_t adder = (uint32_t)(127 + 24 - f.bias - f.mantissa) << 23;
+    const uint32_t rebias = (uint32_t)(127 - f.bias) << 23, infinity = infinity_of(f);
+    const uint32_t half = (1U << (shift - 1)) - 1U;
+    uint32_t normal = (magnitude - rebias + half + (magnitude >> shift & 1U)) >> shift;
+    uint32_t small = bits_of(float_of(magnitude) + float_of(adder)) - adder;
+    uint32_t nan =
+        infinity | 1U << (f.mantissa - 1) | (magnitude >> shift & ((1U << f.mantissa) - 1U));
+    uint32_t out = magnitude < smallest_normal ? small : normal;
+    out = out > infinity ? infinity : out;
+    return (uint16_t)(sign | (magnitude > 0x7F800000U ? nan : out));
+}
+
+/* With the exponent field in place the value is 2^(bias - 127) times too small, subnormals too. */
+static inline float widen_one(uint16_t x, struct layout f)
+{
+    const uint32_t magnitude = x & 0x7FFFU, bits = magnitude << (23 - f.mantissa);
+    const float scale = float_of((uint32_t)(254 - f.bias) << 23);
+    uint32_t finite = bits_of(float_of(bits) * scale);
+    uint32_t out = magnitude >= infinity_of(f) ? bits | 0x7F800000U : finite;
+    return float_of(out | (uint32_t)(x & 0x8000U) << 16);
+}
+
+static const struct layout fp16 = {10, 15}, cb16 = {9, 31};
+
+static void fp32_to_fp16(uint16_t *restrict out, const float *restrict in, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = narrow_one(in[i], fp16);
+}
+
+static void fp16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = widen_one(in[i], fp16);
+}
+
+static void fp32_to_cb16(uint16_t *restrict out, const float *restrict in, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = narrow_one(in[i], cb16);
+}
+
+static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = widen_one(in[i], cb16);
+}
 
 void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
@@ -19,5 +100,45 @@ void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t 
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = (uint32_t)in[i] << 16;
         memcpy(&out[i], &bits, sizeof bits);
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct format_row {
+    const char *name;
+    void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
+    void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
+} formats[] = {[NUM_FP32] = {"fp32", NULL, NULL},
+               [NUM_BF16] = {"bfloat16", num_fp32_to_bf16, num_bf16_to_fp32},
+               [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32},
+               [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32}};
+
+void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in, int64_t n)
+{
+    WSC_CHECK(formats[format].narrow, "%s has 32 bits", formats[format].name);
+    formats[format].narrow(out, in, n);
+}
+
+void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n)
+{
+    WSC_CHECK(formats[format].widen, "%s has 32 bits", formats[format].name);
+    formats[format].widen(out, in, n);
+}
+
+const char *num_format_name(enum num_format format)
+{
+    return formats[format].name;
+}
+
+void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
+                     int64_t n)
+{
+    enum { CHUNK = 512 };
+    float wide[CHUNK];
+    for (int64_t i = 0; i < n; i += CHUNK) {
+        const int64_t m = n - i < CHUNK ? n - i : CHUNK;
+        num_widen(format, wide, x + i, m);
+        num_add(y + i, wide, m);
     }
 }

@@ -6,9 +6,10 @@
 /** The library's products must run on the calling thread, also when that thread was not started
  *  by OpenMP or num_init: its thread count is one per host thread. */
 void num_pin_library(void);
-/** The product by widening both operands: where the library has no bfloat16 for this processor. */
-void num_gemm_bf16_widened(const struct num_product *p, const uint16_t *a, const uint16_t *b,
-                           float *c);
+/** The product by widening both operands: for formats, and on processors, for which the library
+ *  has no product of 16-bit operands. */
+void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,
+                      const uint16_t *b, float *c);
 /** Settle k = 0 and empty results, check the strides; false when nothing is left to do. */
 bool num_product_prepare(const struct num_product *p, float *c);
 #endif

@@ -19,13 +19,6 @@ static enum wsc_err check_values(const struct conf_params *p)
                       p->file),
             "--set model.dropout_rate=0 --set model.attention_dropout_rate=0 "
             "--set model.embedding_dropout_rate=0, or --numerics none");
-    if (m->mixed_precision && m->fp16_type != CONF_BF16)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG,
-                      "%s: model.fp16_type: --numerics host computes fp32 and bfloat16 "
-                      "in this release",
-                      p->file),
-            "--set model.fp16_type=bfloat16, or --numerics none");
     return WSC_OK;
 }
 

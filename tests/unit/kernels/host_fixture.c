@@ -46,8 +46,8 @@ static void add_tensor(struct fixture *f, enum model_tensor_kind kind, int layer
         f->weight[i][j] = f->weight[i][j] * spread + (is_norm_weight(kind) ? 1.0F : 0.0F);
     if (f->model.format == NUM_FP32) return;
     uint16_t *rounded = new_block((size_t)t->n_elems, sizeof *rounded);
-    num_fp32_to_bf16(rounded, f->weight[i], t->n_elems);
-    num_bf16_to_fp32(f->weight[i], rounded, t->n_elems);
+    num_narrow(f->model.format, rounded, f->weight[i], t->n_elems);
+    num_widen(f->model.format, f->weight[i], rounded, t->n_elems);
     wsc_free(rounded);
 }
 
@@ -134,6 +134,7 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
                        .logits_scale = s->logits_scale != 0 ? s->logits_scale : 1,
                        .nonlinearity = s->nonlinearity,
                        .format = s->format,
+                       .softmax_16 = s->softmax_16,
                        .tensor = f->tensor,
                        .stage = f->stage};
     add_part(f, MODEL_PART_EMBED, -1, false);
@@ -156,7 +157,7 @@ static void build_stage_weights(struct fixture *f)
             if (fp32)
                 memcpy((float *)f->stage_weights[s] + at, f->weight[t], (size_t)n * 4);
             else
-                num_fp32_to_bf16((uint16_t *)f->stage_weights[s] + at, f->weight[t], n);
+                num_narrow(f->model.format, (uint16_t *)f->stage_weights[s] + at, f->weight[t], n);
         }
     }
 }

@@ -17,7 +17,7 @@ struct fixture_shape {
     enum conf_nonlinearity nonlinearity;
     enum num_format format;
     double embeddings_scale, logits_scale; /**< 0 = 1 */
-    bool scale_by_layer;
+    bool scale_by_layer, softmax_16;
 };
 
 /** Owns everything that it points to. */

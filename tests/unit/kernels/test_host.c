@@ -166,6 +166,7 @@ static void check_case(const struct fixture_shape *shape, int64_t leaf_samples,
 
 static const struct tolerance fp32 = {.loss = 1e-6, .grad = 5e-6};
 static const struct tolerance bf16 = {.loss = 1e-2, .grad = 5e-2};
+static const struct tolerance fp16 = {.loss = 2e-3, .grad = 1e-2};
 
 static const struct fixture_shape cases[] = {
     {.L = 2, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 3},
@@ -313,6 +314,20 @@ TEST(kernels_host, bits_do_not_depend_on_shares_or_threads)
         .L = 1, .C = 32, .H = 2, .F = 100, .V = 120, .T = 70, .n_samples = 7, .tied = true};
     check_bits(&shape, 1);
     check_bits(&shape, 4);
+}
+
+/* float16 has three mantissa bits more than bfloat16, cbfloat16 two; the reference keeps fp32. */
+TEST(kernels_host, other_16_bit_formats_match_the_reference)
+{
+    static const enum num_format formats[] = {NUM_FP16, NUM_CB16};
+    for (int i = 0; i < 2; i++) {
+        struct fixture_shape shape = cases[i];
+        shape.format = formats[i];
+        check_case(&shape, 2, NULL, &fp16);
+        shape.softmax_16 = true;
+        check_case(&shape, 2, NULL, &bf16);
+        check_bits(&shape, 2);
+    }
 }
 
 TEST(kernels_host, bits_do_not_depend_on_what_is_kept)

@@ -25,6 +25,7 @@ static inline struct conf_params model_case_params(struct model_case c)
                                   .use_projection_bias_in_attention = true,
                                   .mixed_precision = true,
                                   .fp16_type = CONF_BF16,
+                                  .attention_softmax_fp32 = true,
                                   .initializer_range = 0.02,
                                   .loss_weight = 1,
                                   .embeddings_scale = 1,

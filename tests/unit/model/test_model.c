@@ -379,3 +379,25 @@ TEST(model, phases_count_for_themselves)
     o.phase[0].total_iters = CONF_NULL; /* for ever: nothing after it is reached */
     T_NEAR(model_learning_rate(&o, 1000), 1, 0);
 }
+
+/* Levels of precision_opt_level at which the softmax is taken in 16 bits. */
+TEST(model, precision_chooses_format_and_softmax)
+{
+    static const struct {
+        enum conf_fp16_type type;
+        enum num_format format;
+        int64_t first_16;
+    } row[] = {{CONF_FP16, NUM_FP16, 2}, {CONF_BF16, NUM_BF16, 2}, {CONF_CB16, NUM_CB16, 1}};
+    for (int i = 0; i < 6; i++)
+        for (int64_t level = 0; level <= 2; level++) {
+            struct conf_params p = model_case_params(tiny);
+            struct model *m;
+            p.model.fp16_type = row[i / 2].type;
+            p.model.mixed_precision = i % 2;
+            p.runconfig.precision_opt_level = level;
+            T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
+            T_EQ(m->format, i % 2 ? row[i / 2].format : NUM_FP32);
+            T_EQ(m->softmax_16, i % 2 && level >= row[i / 2].first_16);
+            model_destroy(&m);
+        }
+}

@@ -242,7 +242,7 @@ TEST(num_gemm, widening_replaces_a_missing_bf16_product)
         struct trial t = {.shape = shape_of(variant, 9, 21, 33), .bf16 = true};
         fill(x, &t);
         memcpy(x->expected, x->c, sizeof x->c);
-        num_gemm_bf16_widened(&t.shape, x->a16, x->b16, x->expected);
+        num_gemm_widened(NUM_BF16, &t.shape, x->a16, x->b16, x->expected);
         multiply(x, &t);
         for (int64_t i = 0; i < t.shape.m * t.shape.ldc; i++)
             T_NEAR(x->c[i], x->expected[i], 1e-5);

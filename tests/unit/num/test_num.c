@@ -51,6 +51,65 @@ TEST(num_format, rounds_to_nearest_even)
     T_EQ(num_format_bytes(NUM_BF16), 2);
 }
 
+/* The value of code @p h by the definition of a format with @p m mantissa bits and bias @p b. */
+static double value_of(int h, int m, int b)
+{
+    const int e = h >> m, digits = h & ((1 << m) - 1);
+    return e ? ldexp(1 + ldexp(digits, -m), e - b) : ldexp(digits, 1 - b - m);
+}
+
+static uint16_t narrowed(enum num_format f, float x)
+{
+    uint16_t y;
+    num_narrow(f, &y, &x, 1);
+    return y;
+}
+
+static float widened(enum num_format f, uint16_t x)
+{
+    float y;
+    num_widen(f, &y, &x, 1);
+    return y;
+}
+
+/* Every positive code, the middle to the next one, and the numbers next to that middle. */
+static void check_code(enum num_format f, int h, int m, int b)
+{
+    const uint16_t code = (uint16_t)h, minus = (uint16_t)(h | 0x8000);
+    const float x = (float)value_of(h, m, b);
+    const float middle = (float)((value_of(h, m, b) + value_of(h + 1, m, b)) / 2);
+    float wide[2];
+    num_widen(f, wide, (const uint16_t[]){code, minus}, 2);
+    CU_ASSERT(wide[0] == x && wide[1] == -x && signbit(wide[1]));
+    CU_ASSERT(narrowed(f, x) == code && narrowed(f, -x) == minus);
+    CU_ASSERT(narrowed(f, middle) == (h & 1 ? h + 1 : h));
+    CU_ASSERT(narrowed(f, nextafterf(middle, 0)) == code);
+    CU_ASSERT(narrowed(f, nextafterf(middle, INFINITY)) == h + 1);
+}
+
+/* 16-bit formats by their definition: subnormals, normals, overflow to infinity. */
+TEST(num_format, every_code_and_every_tie_of_float16_and_cbfloat16)
+{
+    static const struct {
+        enum num_format format;
+        int mantissa, bias;
+    } row[] = {{NUM_FP16, 10, 15}, {NUM_CB16, 9, 31}, {NUM_BF16, 7, 127}};
+    for (int i = 0; i < 3; i++) {
+        const int infinity = 0x8000 - (1 << row[i].mantissa);
+        const int last = row[i].format == NUM_BF16 ? infinity - 1 : infinity;
+        for (int h = 0; h < last; h++)
+            check_code(row[i].format, h, row[i].mantissa, row[i].bias);
+        T_EQ(narrowed(row[i].format, INFINITY), infinity);
+        T_EQ(narrowed(row[i].format, -INFINITY), 0x8000 | infinity);
+        T_EQ(narrowed(row[i].format, from_bits(0x7F7FFFFF)), infinity);
+        for (int h = infinity + 1; h < 0x8000; h++)
+            CU_ASSERT(isnan(widened(row[i].format, (uint16_t)h)));
+        CU_ASSERT(narrowed(row[i].format, from_bits(0x7F800001)) > infinity);
+        CU_ASSERT(narrowed(row[i].format, from_bits(0xFFC00000)) > (0x8000 | infinity));
+    }
+    T_STR(num_format_name(NUM_CB16), "cbfloat16");
+}
+
 /* ---- vectors */
 
 TEST(num_vector, sum_of_squares_is_exact_and_repeatable)

@@ -123,23 +123,24 @@ static struct built *built_of(const struct num_product *s)
     return p;
 }
 
-static float *widen(const uint16_t *x, int64_t rows, int64_t cols, int64_t ld)
+static float *widen(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
+                    int64_t ld)
 {
     float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * cols), sizeof *y);
-    WSC_CHECK(y, "no memory to widen a bfloat16 operand of %lld x %lld", (long long)rows,
-              (long long)cols);
+    WSC_CHECK(y, "no memory to widen a %s operand of %lld x %lld", num_format_name(format),
+              (long long)rows, (long long)cols);
     for (int64_t i = 0; i < rows; i++)
-        num_bf16_to_fp32(y + i * cols, x + i * ld, cols);
+        num_widen(format, y + i * cols, x + i * ld, cols);
     return y;
 }
 
-void num_gemm_bf16_widened(const struct num_product *p, const uint16_t *a, const uint16_t *b,
-                           float *c)
+void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,
+                      const uint16_t *b, float *c)
 {
     int64_t a_rows = p->trans_a ? p->k : p->m, a_cols = p->trans_a ? p->m : p->k;
     int64_t b_rows = p->trans_b ? p->n : p->k, b_cols = p->trans_b ? p->k : p->n;
-    float *wide_a = widen(a, a_rows, a_cols, p->lda);
-    float *wide_b = widen(b, b_rows, b_cols, p->ldb);
+    float *wide_a = widen(format, a, a_rows, a_cols, p->lda);
+    float *wide_b = widen(format, b, b_rows, b_cols, p->ldb);
     struct num_product dense = *p;
     dense.lda = a_cols;
     dense.ldb = b_cols;
@@ -162,7 +163,7 @@ void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_
     num_pin_library();
     struct built *built = built_of(p);
     if (!built) {
-        num_gemm_bf16_widened(p, a, b, c);
+        num_gemm_widened(NUM_BF16, p, a, b, c);
         return;
     }
     dnnl_exec_arg_t args[] = {
@@ -173,4 +174,13 @@ void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_
     if (!status) status = dnnl_primitive_execute(built->primitive, stream(), 3, args);
     if (!status) status = dnnl_stream_wait(stream());
     WSC_CHECK(status == dnnl_success, "a bfloat16 product returned %d", (int)status);
+}
+
+void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
+                 const uint16_t *b, float *c)
+{
+    if (format == NUM_BF16)
+        num_gemm_bf16(p, a, b, c);
+    else if (num_product_prepare(p, c))
+        num_gemm_widened(format, p, a, b, c);
 }
