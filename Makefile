@@ -98,6 +98,9 @@ check-mpi: $(BUILD)/tests/mpi
 	$(Q)for n in $(NPS); do $(SAN.$(VARIANT)) $(MPIRUN) -np $$n $< $(T) || exit 1; done
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
+## test-faults: kills, stops and damage many times over, under 15 minutes; a few are in `test`
+test-faults: $(BUILD)/tests/program $(BUILD)/bin/wsc
+	$(Q)WSC_FAULTS=25 WSC=$(BUILD)/bin/wsc $< faults
 ## asan: unit and MPI tests under AddressSanitizer, LeakSanitizer and UBSan
 asan:
 	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
@@ -147,7 +150,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all test check check-unit check-mpi check-program asan golden-update lint format compdb run deps \
+.PHONY: all test check check-unit check-mpi check-program test-faults asan golden-update lint format compdb run deps \
         bench benches docs install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -40,3 +40,53 @@ count_ranks() { # PROGRAM OPTION...
 smaller() {
     if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
 }
+
+# Did a run end in a way that starting it again may mend?  What is wrong with the options, the
+# machine's size or the numbers (2, 3, 4), or was asked for (5), stays as it is.
+worth_a_restart() { # STATUS
+    case $1 in
+    0 | 2 | 3 | 4 | 5) return 1 ;;
+    *) return 0 ;;
+    esac
+}
+
+# Run a command, and pass SIGTERM, SIGUSR1 and SIGINT on to it as SIGUSR1, which mpirun forwards to
+# all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
+# Leaves the command's exit status in $status, and in $asked whether a signal came.
+run_and_forward() { # COMMAND...
+    asked=
+    "$@" &
+    child=$!
+    trap 'forward USR1' TERM USR1 INT
+    wait "$child"
+    status=$?
+    # A trapped signal ends `wait` early, with a status above 128.
+    while [ "$status" -gt 128 ] && kill -0 "$child" 2>/dev/null; do
+        wait "$child"
+        status=$?
+    done
+    trap - TERM USR1 INT
+}
+
+forward() { # SIGNAL
+    if [ -n "$asked" ]; then
+        kill -TERM "$child" 2>/dev/null
+    else
+        asked=yes
+        kill -s "$1" "$child" 2>/dev/null
+    fi
+}
+
+# Run a command again, at most $1 times, while it dies; $status is that of the last time.
+run_with_restarts() { # TIMES COMMAND...
+    times=$1
+    shift
+    restarts=0
+    while :; do
+        run_and_forward "$@"
+        { [ -z "$asked" ] && worth_a_restart "$status"; } || return
+        [ "$restarts" -lt "$times" ] || return
+        restarts=$((restarts + 1))
+        echo "$0: wsc ended with status $status; restart $restarts of $times" >&2
+    done
+}

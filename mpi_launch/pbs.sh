@@ -6,8 +6,10 @@
 #   qsub -l select=2:ncpus=16:mpiprocs=16 \
 #       -v WSC_ARGS='--params configs/params/gpt3_111m.yaml --num_csx 16' mpi_launch/pbs.sh
 #
-# As many ranks are started as the job has slots, at most one per role.  Resubmitting goes on from
-# the newest checkpoint in model_dir.
+# As many ranks are started as the job has slots, at most one per role.  A run that dies is started
+# again, at most WSC_MAX_RESTARTS times (default 3), and goes on from its newest good checkpoint.
+# SIGTERM, which PBS sends at the time limit, makes the run write a checkpoint and end with status
+# 5; resubmitting goes on from there.
 #PBS -N wsc
 #PBS -l select=1:ncpus=17:mpiprocs=17
 #PBS -l walltime=04:00:00
@@ -23,5 +25,7 @@ set -- ${WSC_ARGS:?set WSC_ARGS to the options of wsc run}
 program=$(find_wsc "$home") || exit 2
 roles=$(count_ranks "$program" "$@") || exit
 slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
-exec mpirun --quiet --hostfile "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" \
-    --mca mpi_yield_when_idle 1 "$program" run "$@"
+run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet --hostfile "$PBS_NODEFILE" \
+    -n "$(smaller "$roles" "$slots")" --mca mpi_yield_when_idle 1 \
+    "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
+exit "$status"

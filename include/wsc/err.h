@@ -19,6 +19,7 @@
     XX(DEADLOCK, 1, "no role can move any more")                                                   \
     XX(CAPACITY, 3, "does not fit the emulated machine")                                           \
     XX(NUMERIC, 4, "non-finite value in training")                                                 \
+    XX(INTERRUPTED, 5, "stopped by a signal")                                                      \
     XX(TOLERANCE, 1, "a prediction leaves its tolerance")
 
 enum wsc_err {

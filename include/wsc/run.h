@@ -75,7 +75,10 @@ struct run_job {
     enum kernels_numerics numerics;
     bool values;                /**< numerics is not KERNELS_NONE */
     const char *dump_gradients; /**< file, or NULL */
-    const char *const *prompt;  /**< texts to continue */
+    /** NULL, or a name that a run shares with its restarts: one that finds checkpoints of this name
+     *  in model_dir goes on from the newest to the step at which the first was to end. */
+    const char *run_id;
+    const char *const *prompt; /**< texts to continue */
     int n_prompts;
     int64_t max_new_tokens;
     double temperature;
@@ -85,8 +88,8 @@ struct run_job {
     const char *command; /**< the command line, for provenance */
 };
 /** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
- *  (*@p report: this rank should print its message); later ones end the job with comm_abort()
- *  after printing, when there are several ranks. */
+ *  (*@p report: this rank should print its message), and so is WSC_INTERRUPTED; later ones end the
+ *  job with comm_abort() after printing, when there are several ranks. */
 enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report) WSC_CHECKED;
 /** `--validate_only` and `--compile_only`: parameters, plan and capacity, as text or JSON. */
 enum wsc_err run_describe(const struct run_job *job, bool with_plan) WSC_CHECKED;

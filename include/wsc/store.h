@@ -61,9 +61,9 @@ struct store_group {
 };
 
 /** A checkpoint: datasets at the root named by the dotted key, contiguous, little-endian; root
- *  attributes `__version__` (0.5, the Model Zoo's layout), `__wsc_version__` (ours) and, last,
- *  `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its elements, which does not
- *  depend on who wrote which part. */
+ *  attributes `__version__` (0.5, the Model Zoo's layout), `__wsc_version__` (ours), `__digest__`
+ *  and, last, `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its elements, which
+ * does not depend on who wrote which part; the digest covers all names, shapes and sums. */
 struct store_file;
 /** Create `<path>.tmp`, replacing one that a crash left.  Collective over @p group; all ranks
  *  succeed or all fail. */
@@ -79,8 +79,9 @@ enum wsc_err store_open(struct store_file **out, const char *path) WSC_CHECKED;
 enum wsc_err store_commit(struct store_file **file) WSC_CHECKED;
 /** Close without keeping (a file being written is removed; then collective); NULL allowed. */
 void store_close(struct store_file **file);
-/** Open, then read every dataset and compare it with its `__sum__` where it has one.  Reads the
- *  whole file: for use before a checkpoint is trusted.  Not collective. */
+/** Open, then read every dataset and compare it with its `__sum__` where it has one, and all of
+ *  them with the file's `__digest__`.  Reads the whole file: for use before a checkpoint is
+ *  trusted.  Not collective. */
 enum wsc_err store_check(const char *path) WSC_CHECKED;
 
 enum store_type { STORE_F32, STORE_F64, STORE_I64 };
@@ -114,10 +115,18 @@ enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx) 
 
 /* ---- folders of checkpoints ------------------------------------------------------------------ */
 
-/** Path of the newest `checkpoint_<step>.mdl` in @p dir and its step; *path NULL when none or when
- *  there is no such folder.  Left-over `.tmp` files are ignored.  Owned by the caller. */
-enum wsc_err store_newest(const char *dir, char **path, int64_t *step) WSC_CHECKED;
-/** Remove left-over `.tmp` files of an earlier crash, and all but the @p keep newest checkpoints
- *  (keep <= 0: all stay).  Not while a checkpoint is being written. */
-enum wsc_err store_prune(const char *dir, int64_t keep) WSC_CHECKED;
+/** Path of the newest `checkpoint_<step>.mdl` in @p dir with a step below @p below (INT64_MAX: of
+ *  all) and its step; *path NULL when none or when there is no such folder.  Left-over `.tmp` files
+ *  are ignored.  Owned by the caller. */
+enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *step) WSC_CHECKED;
+/** Remove left-over `.tmp` files of an earlier crash, and of the checkpoints up to @p newest all
+ * but the last @p keep (keep <= 0: all stay).  When some would go, the checkpoint of step @p newest
+ * is read back first (store_check), and none goes when it fails.  Files of later steps are left
+ *  alone.  Not while a checkpoint is being written. */
+enum wsc_err store_prune(const char *dir, int64_t newest, int64_t keep) WSC_CHECKED;
+/** Claim the folder @p dir for this process until store_release() or its end, however it ends;
+ *  fails when another process has it.  *@p claim is -1 on file systems without locks. */
+enum wsc_err store_claim(const char *dir, int *claim) WSC_CHECKED;
+/** -1 allowed. */
+void store_release(int claim);
 #endif

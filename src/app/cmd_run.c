@@ -29,6 +29,8 @@ static const char help[] =
     "  --max_steps S           absolute last step\n"
     "  --model_dir DIR         where results and checkpoints go\n"
     "  --checkpoint_path FILE  start from this checkpoint, or from plain tensors\n"
+    "  --run_id ID             shared by a run and its restarts: go on from a checkpoint of this\n"
+    "                          ID in model_dir, to the step at which the first was to end\n"
     "  --cluster FILE          the emulated machine; built-in: CS-2\n"
     "  --numerics host|mesh|none\n"
     "                          compute values on the host, on an emulated mesh of PEs wavelet by\n"
@@ -66,6 +68,7 @@ enum {
     OPT_MAX_STEPS,
     OPT_MODEL_DIR,
     OPT_CHECKPOINT,
+    OPT_RUN_ID,
     OPT_CLUSTER,
     OPT_NUMERICS,
     OPT_SET,
@@ -91,6 +94,7 @@ static const struct option long_option[] = {
     {"max_steps", required_argument, NULL, OPT_MAX_STEPS},
     {"model_dir", required_argument, NULL, OPT_MODEL_DIR},
     {"checkpoint_path", required_argument, NULL, OPT_CHECKPOINT},
+    {"run_id", required_argument, NULL, OPT_RUN_ID},
     {"cluster", required_argument, NULL, OPT_CLUSTER},
     {"numerics", required_argument, NULL, OPT_NUMERICS},
     {"set", required_argument, NULL, OPT_SET},
@@ -161,6 +165,9 @@ static enum wsc_err take_option(struct run_options *o, int option, const char *v
         return app_add_set(&o->config, value);
     case OPT_NUMERICS:
         return parse_numerics(value, &o->job);
+    case OPT_RUN_ID:
+        o->job.run_id = value;
+        return WSC_OK;
     case OPT_DUMP:
         o->job.dump_gradients = value;
         return WSC_OK;

@@ -7,6 +7,7 @@
 #include <wsc/num.h>
 #include <wsc/report.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static void print_help(FILE *out)
                 "  mpirun -n $(wsc ranks --num_csx 4) wsc run --params my.yaml --num_csx 4\n"
                 "  wsc scale --params configs/params/gpt3_13b.yaml --out out/scale\n\n"
                 "exit status: 0 success, 1 the run failed, 2 usage or configuration, 3 does not\n"
-                "fit the emulated machine, 4 non-finite numbers.\n",
+                "fit the emulated machine, 4 non-finite numbers, 5 stopped by SIGTERM or\n"
+                "SIGUSR1.\n",
                 out);
 }
 
@@ -115,6 +117,7 @@ static enum wsc_err print_keys(void)
 int main(int argc, char **argv)
 {
     wsc_mem_tune();
+    (void)signal(SIGXFSZ, SIG_IGN); /* a quota is a failed write, not a death */
     remember_command_line(argc, argv);
     if (argc < 2) {
         print_help(stderr);

@@ -28,13 +28,15 @@ static enum wsc_err agree(struct run_state *s, enum wsc_err rc)
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 static const char *const counter_name[] = {"global_step", "dataloader.samples_streamed",
-                                           "dataloader.seed"};
-enum { N_COUNTERS = 3 };
+                                           "dataloader.seed", "wsc.last_step"};
+enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
+/* Text attribute: which run wrote the file, see run_job.run_id. */
+#define RUN_ID "wsc.run_id"
 
 static enum wsc_err write_counters(const struct run_state *s, struct store_file *file)
 {
     const int64_t value[N_COUNTERS] = {s->step, s->samples,
-                                       s->job->params->train_input.shuffle_seed};
+                                       s->job->params->train_input.shuffle_seed, s->last_step};
     for (int i = 0; i < N_COUNTERS && s->group.rank == 0; i++)
         TRY(store_write(file, counter_name[i], 0, 1, &value[i]));
     return WSC_OK;
@@ -55,6 +57,7 @@ static enum wsc_err write_checkpoint(struct run_state *s, const char *path)
     enum wsc_err rc = memoryx_define(any_shard(s), file);
     for (int i = 0; i < N_COUNTERS && !rc; i++)
         rc = store_define(file, counter_name[i], STORE_I64, 1, &one);
+    if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
     if (rc) {
         store_close(&file);
         return rc;
@@ -74,7 +77,7 @@ enum wsc_err run_save(struct run_state *s)
     s->saved_step = s->step;
     WSC_INFO("Saved checkpoint %s", path);
     if (comm_rank(s->comm)) return WSC_OK;
-    return store_prune(rc->model_dir, rc->max_checkpoints > 0 ? rc->max_checkpoints : 0);
+    return store_prune(rc->model_dir, s->step, rc->max_checkpoints);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -141,46 +144,100 @@ static enum wsc_err load_file(struct run_state *s, struct store_file *file)
     return WSC_OK;
 }
 
-static enum wsc_err load_path(struct run_state *s, const char *path)
+static enum wsc_err load_path(struct run_state *s, const char *path, bool same)
 {
     struct store_file *file = NULL;
     TRY(store_open(&file, path));
     enum wsc_err rc = load_file(s, file);
+    if (!rc && same) rc = read_counter(file, "wsc.last_step", &s->planned_last_step);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }
 
-/* Rank 0 looks, all get the path; *path is NULL when there is nothing to load. */
-static enum wsc_err choose_path(struct run_state *s, char **path)
+/* The newest checkpoint that can be trusted.  One that fails its own checks is passed over with a
+ * warning; when all fail the run ends, as starting anew would hide that steps were lost. */
+static enum wsc_err newest_good(const char *dir, char **path)
+{
+    enum wsc_err rc = WSC_OK;
+    int64_t step = INT64_MAX;
+    int n_bad = 0;
+    for (;; n_bad++) {
+        TRY(store_newest(dir, step, path, &step));
+        if (!*path) break;
+        rc = store_check(*path);
+        if (rc != WSC_FORMAT && rc != WSC_IO) break;
+        WSC_WARNING("%s", wsc_err_message());
+        wsc_free(*path);
+        *path = NULL;
+    }
+    if (*path && n_bad && !rc) WSC_WARNING("going on from %s instead", *path);
+    if (*path || !n_bad) return rc;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: none of its %d checkpoint(s) can be read", dir, n_bad),
+        "warnings say why; move them away to start anew");
+}
+
+/* Was the checkpoint written by the run that this one goes on with? */
+static enum wsc_err is_of_this_run(const struct run_state *s, const char *path, bool *same)
+{
+    struct store_file *file = NULL;
+    char *id = NULL;
+    *same = false;
+    if (!s->job->run_id || !path) return WSC_OK;
+    TRY(store_open(&file, path));
+    enum wsc_err rc = WSC_OK;
+    if (store_has_text(file, RUN_ID)) rc = store_get_text(file, RUN_ID, &id);
+    if (!rc && id) *same = !strcmp(id, s->job->run_id);
+    wsc_free(id);
+    store_close(&file);
+    return rc;
+}
+
+/* On rank 0: a checkpoint of this very run; else the given one; else the newest. */
+static enum wsc_err look_for_path(const struct run_state *s, char **path, bool *same)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
-    enum wsc_err err = WSC_OK;
-    int64_t n_bytes = -1, step;
+    const bool automatic = !rc->checkpoint_path && rc->autoload_last_checkpoint;
+    if (automatic)
+        WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
+                 rc->model_dir);
+    if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
+    TRY(is_of_this_run(s, *path, same));
+    if (automatic || *same) return WSC_OK;
+    wsc_free(*path);
     *path = NULL;
+    if (!rc->checkpoint_path) return WSC_OK;
+    *path = wsc_strdup(WSC_MEM_RUN, rc->checkpoint_path);
+    if (!*path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
+    return store_check(*path);
+}
+
+/* Rank 0 looks, all get the path; *path is NULL when there is nothing to load. */
+static enum wsc_err choose_path(struct run_state *s, char **path, bool *same)
+{
+    enum wsc_err err = WSC_OK;
+    int64_t n_bytes = -1;
+    *path = NULL;
+    *same = false;
     if (comm_rank(s->comm) == 0) {
-        if (rc->checkpoint_path) {
-            *path = wsc_strdup(WSC_MEM_RUN, rc->checkpoint_path);
-        } else if (rc->autoload_last_checkpoint) {
-            WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
-                     rc->model_dir);
-            err = store_newest(rc->model_dir, path, &step);
-        }
-        if (!err && *path) err = store_check(*path);
+        err = look_for_path(s, path, same);
         n_bytes = *path ? (int64_t)strlen(*path) : -1;
     }
     TRY(agree(s, err));
+    *same = comm_max(s->comm, *same);
     return comm_share(s->comm, path, &n_bytes);
 }
 
 enum wsc_err run_restore(struct run_state *s)
 {
     char *path = NULL;
-    enum wsc_err rc = choose_path(s, &path);
+    bool same;
+    enum wsc_err rc = choose_path(s, &path, &same);
     for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
-    if (!rc && path) rc = agree(s, load_path(s, path));
+    if (!rc && path) rc = agree(s, load_path(s, path, same));
     if (!rc && path) WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
-    if (path && !s->job->params->runconfig.checkpoint_path) s->saved_step = s->step;
+    if (path && (same || !s->job->params->runconfig.checkpoint_path)) s->saved_step = s->step;
     wsc_free(path);
     return rc;
 }

@@ -56,8 +56,9 @@ static enum wsc_err open_outputs(struct run_state *s)
     if (comm_rank(s->comm)) return WSC_OK;
     TRY(report_mkdir(rc->model_dir));
     (void)snprintf(path, sizeof path, "%s/run.log", rc->model_dir);
+    TRY(store_claim(rc->model_dir, &s->claim));
     TRY(wsc_log_open(path));
-    return store_prune(rc->model_dir, 0);
+    return store_prune(rc->model_dir, 0, 0);
 }
 
 /* The mesh programs use the whole fabric as one lane and keep all activations on it; whether they
@@ -101,12 +102,17 @@ static enum wsc_err set_up_local(struct run_state *s)
     return open_data(s);
 }
 
-/* The last step of this run: num_steps from here, but never past max_steps. */
+/* The last step of this run: that of the run which it goes on with, or num_steps from here, but
+ * never past max_steps. */
 static void choose_last_step(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
     s->last_step = s->step;
     if (!trains(s)) return;
+    if (s->planned_last_step >= 0) {
+        s->last_step = s->planned_last_step;
+        return;
+    }
     int64_t last = rc->num_steps != CONF_NULL ? s->step + rc->num_steps : INT64_MAX;
     if (rc->max_steps != CONF_NULL && rc->max_steps < last) last = rc->max_steps;
     if (last > s->last_step) s->last_step = last;
@@ -188,11 +194,11 @@ static int64_t next_stop(const struct run_state *s)
     return stop;
 }
 
-static enum wsc_err train_to(struct run_state *s, int64_t stop)
+static enum wsc_err train_steps(struct run_state *s, int64_t n_steps)
 {
     const struct stream_pass pass = {.mode = STREAM_TRAIN,
                                      .first_step = s->step,
-                                     .n_steps = stop - s->step,
+                                     .n_steps = n_steps,
                                      .first_sample = s->samples,
                                      .batch = s->train_batch,
                                      .values = s->job->values};
@@ -201,21 +207,36 @@ static enum wsc_err train_to(struct run_state *s, int64_t stop)
                                     .source = s->train_source,
                                     .seed = run_seed(s->job->params)};
     TRY(run_pass(s->cluster, &pass, &work));
-    s->samples += (stop - s->step) * s->train_batch.batch_size;
-    s->step = stop;
+    s->samples += n_steps * s->train_batch.batch_size;
+    s->step += n_steps;
     return WSC_OK;
+}
+
+static enum wsc_err train_to(struct run_state *s, int64_t stop)
+{
+    while (s->step < stop && !s->stop_signal) {
+        const int64_t left = stop - s->step;
+        const int64_t n = left < s->steps_per_look ? left : s->steps_per_look;
+        TRY(train_steps(s, n));
+        run_stop_look(s, n);
+    }
+    return WSC_OK;
+}
+
+static bool is_due(const struct run_state *s, int64_t every)
+{
+    return s->step == s->last_step || (every > 0 && s->step % every == 0);
 }
 
 static enum wsc_err after_training(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
-    const bool last = s->step == s->last_step;
     if (s->job->dump_gradients && s->job->values && s->step == s->first_step + 1)
         TRY(run_dump_gradients(s));
-    if (s->job->values && rc->checkpoint_steps > 0 && (last || s->step % rc->checkpoint_steps == 0))
+    /* First the evaluation: a run that goes on from the checkpoint does not repeat it. */
+    if (evaluates(s) && is_due(s, rc->eval_frequency)) TRY(evaluate(s));
+    if (s->job->values && rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps))
         TRY(run_save(s));
-    if (!evaluates(s)) return WSC_OK;
-    if (last || (rc->eval_frequency > 0 && s->step % rc->eval_frequency == 0)) return evaluate(s);
     return WSC_OK;
 }
 
@@ -262,6 +283,7 @@ static enum wsc_err train(struct run_state *s)
     if (comm_rank(s->comm) == 0) report_progress_start("train", s->last_step - s->first_step);
     while (s->step < s->last_step) {
         TRY(train_to(s, next_stop(s)));
+        if (s->stop_signal && s->step < s->last_step) return run_stop_here(s);
         TRY(after_training(s));
     }
     report_progress_end();
@@ -272,6 +294,14 @@ static enum wsc_err train(struct run_state *s)
     measure_memory(s);
     collect_kernels(s);
     return comm_rank(s->comm) == 0 ? run_write_performance(s) : WSC_OK;
+}
+
+static enum wsc_err train_until_told(struct run_state *s)
+{
+    run_stop_begin(s);
+    enum wsc_err rc = train(s);
+    run_stop_end();
+    return rc;
 }
 
 static enum wsc_err tokenize(const struct run_job *job, int32_t **tokens, int64_t *n_tokens)
@@ -325,7 +355,7 @@ static enum wsc_err work(struct run_state *s)
     switch (s->job->params->runconfig.mode) {
     case CONF_TRAIN:
     case CONF_TRAIN_AND_EVAL:
-        return train(s);
+        return train_until_told(s);
     case CONF_EVAL:
         return evaluate(s);
     case CONF_GENERATE:
@@ -341,6 +371,7 @@ static void tear_down(struct run_state *s)
     data_source_close(&s->train_source);
     data_source_close(&s->eval_source);
     wsc_log_close();
+    store_release(s->claim);
     run_cluster_destroy(&s->cluster);
 }
 
@@ -360,13 +391,15 @@ static void end_job(const struct run_state *s, enum wsc_err rc)
 
 enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
 {
-    struct run_state s = {.comm = comm, .job = job, .saved_step = -1};
+    struct run_state s = {
+        .comm = comm, .job = job, .saved_step = -1, .planned_last_step = -1, .claim = -1};
     *report = true;
     enum wsc_err rc = set_up(&s, report);
     if (!rc) {
         *report = true; /* from here on an error is this rank's own */
         rc = work(&s);
-        if (rc) end_job(&s, rc);
+        if (rc == WSC_INTERRUPTED) *report = comm_rank(comm) == 0; /* all ranks agree on that */
+        if (rc && rc != WSC_INTERRUPTED) end_job(&s, rc);
     }
     tear_down(&s);
     return rc;

@@ -23,9 +23,14 @@ struct run_state {
     bool in_eval; /* the pass in progress evaluates */
 
     int64_t step, last_step;           /* finished, and where to stop */
+    int64_t planned_last_step;         /* of the run that a restart goes on with, or -1 */
     int64_t samples;                   /* of the stream, so far */
     int64_t first_step, first_samples; /* at the start of this run */
     int64_t saved_step;                /* of the newest checkpoint; -1 none */
+    int64_t steps_per_look;            /* between looks at what signals ask for */
+    double looked_s;                   /* the last look, host clock */
+    int stop_signal;                   /* that asked to stop; 0: go on */
+    int claim;                         /* of model_dir, rank 0 only */
 
     /* rank 0 only: what on_batch keeps */
     struct report_metrics *metrics; /* owned */
@@ -47,6 +52,14 @@ enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 enum wsc_err run_write_performance(struct run_state *s);
 void run_log_start(const struct run_state *s);
 enum wsc_err run_log_eval_end(struct run_state *s);
+
+/* stop.c: what asks a training run to stop; all but run_stop_end collective over the job */
+void run_stop_begin(struct run_state *s);
+void run_stop_end(void);
+/* After @p n_steps steps since the last look: set stop_signal and steps_per_look on all ranks. */
+void run_stop_look(struct run_state *s, int64_t n_steps);
+/* Write a checkpoint and raise WSC_INTERRUPTED. */
+enum wsc_err run_stop_here(struct run_state *s) WSC_CHECKED;
 
 /* checkpoint.c; all collective over the job */
 enum wsc_err run_restore(struct run_state *s);

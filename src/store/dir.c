@@ -10,8 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define CHECKPOINT_SUFFIX ".mdl"
 
 static enum wsc_err sync_folder(const char *path)
 {
@@ -117,40 +120,97 @@ static enum wsc_err steps_list(const char *dir, const char *suffix, struct steps
     return rc;
 }
 
-enum wsc_err store_newest(const char *dir, char **path, int64_t *step)
+static enum wsc_err checkpoint_path(const char *dir, int64_t step, const char *suffix, char **path)
+{
+    *path = wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld%s", dir, (long long)step, suffix);
+    return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
+}
+
+enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *step)
 {
     struct steps s = {0};
     *path = NULL;
-    enum wsc_err rc = steps_list(dir, ".mdl", &s);
+    enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
+    while (s.n && s.step[s.n - 1] >= below)
+        s.n--;
     if (!rc && s.n) {
         *step = s.step[s.n - 1];
-        *path = wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld.mdl", dir, (long long)*step);
-        if (!*path) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
+        rc = checkpoint_path(dir, *step, CHECKPOINT_SUFFIX, path);
     }
     wsc_free(s.step);
     return rc;
 }
 
-static enum wsc_err remove_steps(const char *dir, const char *suffix, int64_t keep)
+static enum wsc_err remove_step(const char *dir, int64_t step, const char *suffix)
 {
+    char *path = NULL;
+    TRY(checkpoint_path(dir, step, suffix, &path));
+    enum wsc_err rc = WSC_OK;
+    if (unlink(path) && errno != ENOENT)
+        rc = WSC_RAISE(WSC_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    wsc_free(path);
+    return rc;
+}
+
+static enum wsc_err remove_left_over(const char *dir)
+{
+    static const char suffix[] = CHECKPOINT_SUFFIX STORE_TMP_SUFFIX;
     struct steps s = {0};
     enum wsc_err rc = steps_list(dir, suffix, &s);
-    for (int i = 0; s.step && i < s.n - keep && !rc; i++) {
-        char *path =
-            wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld%s", dir, (long long)s.step[i], suffix);
-        if (!path)
-            rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
-        else if (unlink(path) && errno != ENOENT)
-            rc = WSC_RAISE(WSC_IO, "%s: cannot be removed: %s", path, strerror(errno));
-        wsc_free(path);
-    }
+    for (int i = 0; i < s.n && !rc; i++)
+        rc = remove_step(dir, s.step[i], suffix);
     wsc_free(s.step);
     return rc;
 }
 
-enum wsc_err store_prune(const char *dir, int64_t keep)
+/* A newer one is worth an older one only when it can be read back. */
+static enum wsc_err check_step(const char *dir, int64_t step)
 {
-    TRY(remove_steps(dir, ".mdl" STORE_TMP_SUFFIX, 0));
-    if (keep > 0) TRY(remove_steps(dir, ".mdl", keep));
-    return WSC_OK;
+    char *path = NULL;
+    TRY(checkpoint_path(dir, step, CHECKPOINT_SUFFIX, &path));
+    enum wsc_err rc = store_check(path);
+    wsc_free(path);
+    return rc;
+}
+
+static enum wsc_err remove_old(const char *dir, int64_t newest, int64_t keep)
+{
+    struct steps s = {0};
+    enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
+    while (s.n && s.step[s.n - 1] > newest)
+        s.n--;
+    if (!rc && s.n > keep) rc = check_step(dir, newest);
+    for (int i = 0; s.step && i < s.n - keep && !rc; i++)
+        rc = remove_step(dir, s.step[i], CHECKPOINT_SUFFIX);
+    wsc_free(s.step);
+    return rc;
+}
+
+enum wsc_err store_prune(const char *dir, int64_t newest, int64_t keep)
+{
+    TRY(remove_left_over(dir));
+    return keep > 0 ? remove_old(dir, newest, keep) : WSC_OK;
+}
+
+/* ---- one writer per folder ------------------------------------------------------------------- */
+
+enum wsc_err store_claim(const char *dir, int *claim)
+{
+    *claim = -1;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", dir, strerror(errno));
+    if (!flock(fd, LOCK_EX | LOCK_NB)) {
+        *claim = fd;
+        return WSC_OK;
+    }
+    const bool taken = errno == EWOULDBLOCK;
+    (void)close(fd);
+    if (!taken) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: another run writes there", dir),
+                        "wait for it to end, or choose another --model_dir");
+}
+
+void store_release(int claim)
+{
+    if (claim >= 0) (void)close(claim);
 }

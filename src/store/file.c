@@ -2,6 +2,7 @@
 #include "store_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/hash.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -184,12 +185,26 @@ static enum wsc_err check_totals(const struct store_file *f, const struct total 
 {
     for (int i = 0; i < f->n_entries; i++) {
         const struct store_entry *e = f->entry[i];
-        if (e->alias || total[i].written == (uint64_t)e->info.n) continue;
+        if (e->alias_of || total[i].written == (uint64_t)e->info.n) continue;
         return WSC_RAISE(WSC_IO, "%s: %llu elements of dataset %s were written, expected %lld",
                          f->path, (unsigned long long)total[i].written, e->name,
                          (long long)e->info.n);
     }
     return WSC_OK;
+}
+
+/* Of all names, shapes and sums, in any order. */
+static uint64_t digest_of(const struct store_file *f)
+{
+    uint64_t digest = 0;
+    for (int i = 0; i < f->n_entries; i++) {
+        const struct store_entry *e = f->entry[i];
+        const uint64_t sum = e->alias_of ? e->alias_of->sum : e->sum;
+        uint64_t one = wsc_hash64(e->name, strlen(e->name), sum);
+        one = wsc_hash64(e->info.shape, (size_t)e->info.n_dims * sizeof *e->info.shape, one);
+        digest += one;
+    }
+    return digest;
 }
 
 /* Every rank ends up with the sums of the whole and writes the same attributes. */
@@ -200,11 +215,14 @@ static enum wsc_err write_sums(struct store_file *f, struct total *total)
     TRY(store_group_sum(&f->group, &total->sum, 2 * f->n_entries));
     TRY(check_totals(f, total));
     for (int i = 0; i < f->n_entries; i++) {
-        const struct store_entry *e = f->entry[i];
-        int64_t sum = (int64_t)total[i].sum;
-        if (!e->alias) TRY(store_h5_set(e->dset, f->tmp, STORE_ATTR_SUM, H5T_NATIVE_INT64, &sum));
+        struct store_entry *e = f->entry[i];
+        e->sum = total[i].sum;
+        const int64_t sum = (int64_t)e->sum;
+        if (e->alias_of) continue;
+        TRY(store_h5_set(e->dset, f->tmp, STORE_ATTR_SUM, H5T_NATIVE_INT64, &sum));
     }
-    return WSC_OK;
+    const int64_t digest = (int64_t)digest_of(f);
+    return store_h5_set(f->file, f->tmp, STORE_ATTR_ALL, H5T_NATIVE_INT64, &digest);
 }
 
 /* The type by which h5py stores a bool. */
@@ -331,18 +349,30 @@ enum wsc_err store_open(struct store_file **out, const char *path)
 static enum wsc_err check_sum(struct store_file *f, struct store_entry *e)
 {
     int64_t expected = 0;
-    uint64_t found = 0;
     bool present = false;
     TRY(store_entry_open(f, e));
     TRY(store_h5_get_i64(e->dset, f->path, STORE_ATTR_SUM, &expected, &present));
-    TRY(store_entry_sum(f, e, &found));
-    if (present && found != (uint64_t)expected)
+    TRY(store_entry_sum(f, e, &e->sum));
+    if (present && e->sum != (uint64_t)expected)
         return wsc_err_hint(
             WSC_RAISE(WSC_FORMAT, "%s: the values of %s differ from those that were written",
                       f->path, e->name),
             "the file is damaged; if it was edited on purpose, remove the attribute " STORE_ATTR_SUM
-            " of that dataset");
+            " of that dataset and " STORE_ATTR_ALL " of the file");
     return WSC_OK;
+}
+
+/* Right values under a wrong name, or a dataset that is no longer there. */
+static enum wsc_err check_digest(const struct store_file *f)
+{
+    int64_t expected = 0;
+    bool present = false;
+    TRY(store_h5_get_i64(f->file, f->path, STORE_ATTR_ALL, &expected, &present));
+    if (!present || digest_of(f) == (uint64_t)expected) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: its datasets differ from those that were written", f->path),
+        "the file is damaged; if it was edited on purpose, remove its "
+        "attribute " STORE_ATTR_ALL);
 }
 
 enum wsc_err store_check(const char *path)
@@ -351,6 +381,7 @@ enum wsc_err store_check(const char *path)
     enum wsc_err rc = store_open(&f, path);
     for (int i = 0; !rc && f && i < f->n_entries; i++)
         rc = check_sum(f, f->entry[i]);
+    if (!rc && f) rc = check_digest(f);
     store_close(&f);
     return rc;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,12 +109,25 @@ enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const c
     return WSC_OK;
 }
 
+/* A reservation does not touch the limit on the size of files, writing later would. */
+static enum wsc_err check_size_limit(const char *path, int64_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        (rlim_t)bytes <= limit.rlim_cur)
+        return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: no room for %lld bytes: files may have %lld", path,
+                                  (long long)bytes, (long long)limit.rlim_cur),
+                        "ulimit -f unlimited");
+}
+
 enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known, int64_t extra)
 {
     hsize_t bytes = 0;
     if (H5Fget_filesize(file, &bytes) < 0) bytes = 0; /* not known to the MPI driver */
     (void)H5Eclear2(H5E_DEFAULT);
     if (bytes < (hsize_t)known) bytes = (hsize_t)known;
+    TRY(check_size_limit(path, (int64_t)bytes + extra));
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     int bad = fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes + extra);
     int why = errno;

@@ -21,6 +21,7 @@ static hid_t create_dataset(const struct store_samples_writer *w)
     (void)H5Pset_chunk(plist, 3, chunk);
     (void)H5Pset_shuffle(plist);
     (void)H5Pset_deflate(plist, GZIP_LEVEL);
+    (void)H5Pset_fletcher32(plist);
     /* Without times the same samples give the same bytes. */
     (void)H5Pset_obj_track_times(plist, false);
     hid_t dset = H5Dcreate2(w->file, "data", H5T_STD_I32LE, space, H5P_DEFAULT, plist, H5P_DEFAULT);
@@ -35,6 +36,8 @@ static enum wsc_err begin(struct store_samples_writer *w)
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
     (void)H5Pset_file_locking(fapl, false, true);
     (void)H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
+    /* Tables with checksums, those of chunks too; HDF5 1.10 and its followers read them. */
+    (void)H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST);
     w->file = H5Fcreate(w->tmp, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
     enum wsc_err rc = WSC_OK;
     if (w->file < 0) rc = H5_RAISE(WSC_IO, "%s: cannot be created", w->tmp);

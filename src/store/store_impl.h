@@ -14,6 +14,7 @@ enum { STORE_MAX_DIMS = 3 };
 #define STORE_ATTR_OURS  "__wsc_version__"
 #define STORE_ATTR_MARK  "__SUCCESS__"
 #define STORE_ATTR_SUM   "__sum__"
+#define STORE_ATTR_ALL   "__digest__"
 #define STORE_TMP_SUFFIX ".tmp"
 
 /* h5.c */
@@ -90,10 +91,10 @@ struct store_entry {
     char *name;
     enum store_type type; /**< when being written */
     struct store_info info;
-    hid_t dset;      /**< opened when first used, or -1 */
-    bool alias;      /**< a second name, without data of its own */
-    int64_t written; /**< elements this rank wrote */
-    uint64_t sum;    /**< of the elements this rank wrote */
+    hid_t dset;                   /**< opened when first used, or -1 */
+    struct store_entry *alias_of; /**< NULL unless a second name, without data of its own */
+    int64_t written;              /**< elements this rank wrote */
+    uint64_t sum;                 /**< of the elements this rank wrote, in the end of all */
 };
 
 struct store_file {

@@ -160,7 +160,7 @@ enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, 
 {
     struct store_entry *e = NULL;
     TRY(find(f, name, &e));
-    WSC_CHECK(f->tmp && !e->alias, "%s: %s cannot be written", f->path, name);
+    WSC_CHECK(f->tmp && !e->alias_of, "%s: %s cannot be written", f->path, name);
     check_range(f, e, first, n);
     struct type_row row = type_row(e->type);
     struct transfer t = {f->tmp, name, e->dset, row.memory, &e->info, row.size, NULL, data};
@@ -281,7 +281,7 @@ enum wsc_err store_link(struct store_file *f, const char *name, const char *alia
     TRY(find(f, name, &target));
     WSC_CHECK(f->tmp, "%s is open for reading", f->path);
     TRY(store_add(f, alias, &e));
-    e->alias = true;
+    e->alias_of = target;
     e->type = target->type;
     e->info = target->info;
     if (H5Lcreate_hard(f->file, name, f->file, alias, H5P_DEFAULT, H5P_DEFAULT) < 0) {

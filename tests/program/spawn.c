@@ -85,6 +85,28 @@ int spawn_kill(const struct spawn *s)
     return for_processes(s, SIGKILL);
 }
 
+bool spawn_ended(const struct spawn *s)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid == s->pid;
+}
+
+pid_t spawn_find_rank(const struct spawn *s, int rank, pid_t but)
+{
+    char variable[48];
+    pid_t found = 0;
+    (void)snprintf(variable, sizeof variable, "OMPI_COMM_WORLD_RANK=%d", rank);
+    DIR *proc = opendir("/proc");
+    if (!proc) return 0;
+    for (struct dirent *e = readdir(proc); e && !found; e = readdir(proc)) {
+        const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        if (pid > 0 && pid != but && has_mark(e->d_name, s->mark) && has_mark(e->d_name, variable))
+            found = pid;
+    }
+    (void)closedir(proc);
+    return found;
+}
+
 static int count_left(const struct spawn *s)
 {
     const double until = wsc_clock_s() + 2;

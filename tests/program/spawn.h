@@ -26,6 +26,11 @@ bool spawn_start(struct spawn *s, const char *command);
 void spawn_wait(struct spawn *s, double seconds, struct spawn_result *r);
 /** SIGKILL to every process of the command but its shell; returns how many. */
 int spawn_kill(const struct spawn *s);
+/** Has the shell ended? */
+bool spawn_ended(const struct spawn *s);
+/** The process of the command that is rank @p rank of an MPI job and whose number is not @p but; 0
+ *  when there is none. */
+pid_t spawn_find_rank(const struct spawn *s, int rank, pid_t but);
 /** Both, with a limit of 60 s. */
 void spawn_run(struct spawn_result *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -10,8 +10,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #    include <sanitizer/lsan_interface.h>
@@ -411,10 +413,10 @@ TEST(checkpoint, newest_is_by_number_and_strict)
     char *path = NULL;
     int64_t step = -1;
     const char *dir = path_of("folder");
-    T_OK(store_newest("/nonexistent/folder", &path, &step));
+    T_OK(store_newest("/nonexistent/folder", INT64_MAX, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     CU_ASSERT_EQUAL_FATAL(mkdir(dir, 0777), 0);
-    T_OK(store_newest(dir, &path, &step));
+    T_OK(store_newest(dir, INT64_MAX, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     static const char *const names[] = {
         "checkpoint_0.mdl",    "checkpoint_9.mdl",       "checkpoint_100.mdl",
@@ -426,32 +428,87 @@ TEST(checkpoint, newest_is_by_number_and_strict)
         (void)snprintf(name, sizeof name, "folder/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(path_of("folder"), &path, &step));
+    T_OK(store_newest(path_of("folder"), INT64_MAX, &path, &step));
     T_EQ(step, 100);
     T_STR(path, path_of("folder/checkpoint_100.mdl"));
     wsc_free(path);
+    T_OK(store_newest(path_of("folder"), 100, &path, &step));
+    T_EQ(step, 9);
+    wsc_free(path);
+    T_OK(store_newest(path_of("folder"), 0, &path, &step));
+    CU_ASSERT_PTR_NULL(path);
 }
 
+static bool is_there(int step)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "prune/checkpoint_%d.mdl", step);
+    return exists(path_of(name));
+}
+
+/* Files of later steps than the newest one are from another time and stay. */
 TEST(checkpoint, prune_keeps_the_newest)
 {
-    static const int steps[] = {30, 4, 200, 1};
+    static const int steps[] = {30, 4, 200, 1, 900};
     CU_ASSERT_EQUAL_FATAL(mkdir(path_of("prune"), 0777), 0);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "prune/checkpoint_%d.mdl", steps[i]);
         touch(name);
     }
     touch("prune/checkpoint_201.mdl.tmp");
     touch("prune/other.mdl.tmp");
-    T_OK(store_prune(path_of("prune"), 0));
-    CU_ASSERT(exists(path_of("prune/checkpoint_1.mdl")));
-    CU_ASSERT(!exists(path_of("prune/checkpoint_201.mdl.tmp")));
+    T_OK(store_prune(path_of("prune"), 200, 0));
+    CU_ASSERT(is_there(1) && !exists(path_of("prune/checkpoint_201.mdl.tmp")));
     CU_ASSERT(exists(path_of("prune/other.mdl.tmp")));
-    T_OK(store_prune(path_of("prune"), 2));
-    CU_ASSERT(!exists(path_of("prune/checkpoint_1.mdl")) &&
-              !exists(path_of("prune/checkpoint_4.mdl")));
-    CU_ASSERT(exists(path_of("prune/checkpoint_30.mdl")) &&
-              exists(path_of("prune/checkpoint_200.mdl")));
+    /* checkpoint_200.mdl is empty: nothing goes on its account. */
+    CU_ASSERT_EQUAL(store_prune(path_of("prune"), 200, 2), WSC_FORMAT);
+    CU_ASSERT(is_there(1) && is_there(4) && is_there(30));
+    T_OK(write_small(path_of("prune/checkpoint_200.mdl"), 1));
+    T_OK(store_prune(path_of("prune"), 200, 2));
+    CU_ASSERT(!is_there(1) && !is_there(4) && is_there(30) && is_there(200) && is_there(900));
+}
+
+/* Values that are whole, under the names of others: only the digest can tell. */
+TEST(checkpoint, exchanged_names_are_found)
+{
+    const char *path = path_of("exchanged.mdl");
+    T_OK(write_small(path, 5));
+    T_OK(store_check(path));
+    hid_t h = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    CU_ASSERT(H5Lmove(h, "model.w", h, "model.other", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    (void)H5Fclose(h);
+    refused(store_check(path), WSC_FORMAT, "its datasets differ from those that were written");
+    h = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    CU_ASSERT(H5Adelete(h, "__digest__") >= 0);
+    (void)H5Fclose(h);
+    T_OK(store_check(path));
+}
+
+TEST(checkpoint, a_folder_has_one_writer)
+{
+    int first, second, status = 0;
+    T_OK(store_claim(test_tmpdir(), &first));
+    refused(store_claim(test_tmpdir(), &second), WSC_IO, "another run writes there");
+    store_release(first);
+    T_OK(store_claim(test_tmpdir(), &first));
+    store_release(first);
+    pid_t child = fork();
+    if (child == 0) _exit(store_claim(test_tmpdir(), &first) != WSC_OK);
+    CU_ASSERT(waitpid(child, &status, 0) == child && status == 0);
+    T_OK(store_claim(test_tmpdir(), &first)); /* its end released it */
+    store_release(first);
+}
+
+/* HDF5 cannot recover from a write that fails late, so that limits are asked before. */
+TEST(checkpoint, a_limit_on_file_sizes_is_an_error)
+{
+    const struct rlimit small = {8192, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
+    CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const enum wsc_err rc = write_small(path_of("limited.mdl"), 1);
+    CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &none), 0);
+    refused(rc, WSC_IO, "files may have 8192");
+    CU_ASSERT(!exists(path_of("limited.mdl")) && !exists(path_of("limited.mdl.tmp")));
 }
 
 TEST(checkpoint, memory_is_balanced)

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What can happen to a run: killed, stopped, asked to stop, damaged files.  It ends like a run to
+ * which nothing happened.  WSC_FAULTS=K in the environment does everything K times. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <wsc/clock.h>
+#include <wsc/rng.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int times(void)
+{
+    const char *text = getenv("WSC_FAULTS");
+    const long n = text ? strtol(text, NULL, 10) : 1;
+    return n > 0 && n < 1000 ? (int)n : 1;
+}
+
+static void sleep_ms(int ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    (void)nanosleep(&t, NULL);
+}
+
+/* The i-th number of [0, n) in the sequence @p what. */
+static int draw(uint64_t what, int i, int n)
+{
+    return (int)(wsc_rng_u64(7, wsc_rng_stream(WSC_RNG_TEST, what), (uint64_t)i) % (uint64_t)n);
+}
+
+static bool has_file(const char *dir, const char *name)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- killed ranks, restarted by the launch script -------------------------------------------- */
+
+/* Two shards, one SwarmX node, two wafers: five roles, each on a rank of its own number. */
+enum { N_ROLES = 5, N_STEPS = 60 };
+#define ROLES                                                                                      \
+    "--num_csx 2 --set cluster.memoryx.shards=2 --max_steps 60 "                                   \
+    "--set runconfig.checkpoint_steps=5 --set runconfig.max_checkpoints=3"
+
+static const char *launched(const char *dir, int n_ranks, int restarts, const char *options)
+{
+    static char command[2048];
+    const char *run = strstr(job_tiny(), "--params");
+    (void)snprintf(command, sizeof command,
+                   "mpi_launch/local.sh -n %d --max-restarts %d %s --model_dir %s %s", n_ranks,
+                   restarts, run, dir, options);
+    return command;
+}
+
+static const struct job_metrics *undisturbed(void)
+{
+    static struct job_metrics m;
+    if (m.n) return &m;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("undisturbed"));
+    CU_ASSERT_FATAL(spawn_ok("%s", launched(dir, 1, 0, ROLES)));
+    CU_ASSERT_FATAL(job_read(dir, &m) && m.n == N_STEPS);
+    return &m;
+}
+
+/* Values, virtual times and the last checkpoint are those of the undisturbed run. */
+static void check_outcome(struct spawn *s, const char *dir)
+{
+    struct job_metrics m;
+    struct spawn_result r;
+    spawn_wait(s, 120, &r);
+    T_EQ(r.status, 0);
+    T_EQ(r.n_left, 0);
+    if (r.status) (void)fprintf(stderr, "%s\n", r.err);
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    CU_ASSERT(job_same_values(&m, undisturbed()) && job_same_times(&m, undisturbed()));
+    CU_ASSERT(has_file(dir, "checkpoint_60.mdl"));
+    spawn_free(&r);
+    (void)spawn_ok("rm -rf %s", dir);
+}
+
+/* Up to five deaths of rank @p rank in one run, each at a moment of its own; returns how many. */
+static int kill_in_one_run(int rank, int first, int n)
+{
+    enum { MOST = 5, LONGEST_MS = 1200 };
+    struct spawn s;
+    char dir[160];
+    int n_killed = 0;
+    pid_t pid = 0;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("killed"));
+    CU_ASSERT_FATAL(spawn_start(&s, launched(dir, N_ROLES, 100, ROLES)));
+    while (n_killed < n && n_killed < MOST && !spawn_ended(&s)) {
+        const pid_t next = spawn_find_rank(&s, rank, pid);
+        sleep_ms(next ? draw((uint64_t)rank, first + n_killed, LONGEST_MS) : 1);
+        if (!next || kill(next, SIGKILL)) continue;
+        pid = next;
+        n_killed++;
+    }
+    check_outcome(&s, dir);
+    return n_killed;
+}
+
+static void kill_rank(int rank)
+{
+    const int n = 2 * times();
+    for (int done = 0, runs = 0; done < n && runs < 2 * n; runs++)
+        done += kill_in_one_run(rank, done, n - done);
+}
+
+TEST(faults, a_killed_shard)
+{
+    kill_rank(0);
+    if (times() > 1) kill_rank(1);
+}
+
+TEST(faults, a_killed_node)
+{
+    kill_rank(2);
+}
+
+TEST(faults, a_killed_wafer)
+{
+    kill_rank(4);
+}
+
+/* ---- killed while a checkpoint is written ---------------------------------------------------- */
+
+/* Everything but the script dies as soon as a temporary file is seen, or up to 40 ms later. */
+static int kill_all_in_one_run(int first, int n)
+{
+    enum { MOST = 5, LONGEST_MS = 40 };
+    struct spawn s;
+    char dir[160], tmp[64];
+    int n_killed = 0;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("crashed"));
+    CU_ASSERT_FATAL(spawn_start(&s, launched(dir, 3, 100, ROLES)));
+    for (int step = 5; n_killed < n && n_killed < MOST && !spawn_ended(&s);) {
+        (void)snprintf(tmp, sizeof tmp, "checkpoint_%d.mdl", step);
+        if (has_file(dir, tmp)) step += 5;
+        (void)snprintf(tmp, sizeof tmp, "checkpoint_%d.mdl.tmp", step);
+        if (!has_file(dir, tmp)) continue;
+        sleep_ms(draw(90, first + n_killed, LONGEST_MS));
+        for (int rank = 0; rank < 3; rank++) {
+            const pid_t pid = spawn_find_rank(&s, rank, 0);
+            if (pid) (void)kill(pid, SIGKILL);
+        }
+        n_killed++;
+    }
+    check_outcome(&s, dir);
+    return n_killed;
+}
+
+TEST(faults, all_killed_in_a_checkpoint)
+{
+    const int n = 2 * times();
+    int done = 0;
+    for (int runs = 0; done < n && runs < 2 * n; runs++)
+        done += kill_all_in_one_run(done, n - done);
+    T_EQ(done, n);
+}
+
+/* ---- asked to stop --------------------------------------------------------------------------- */
+
+/* A signal to the script or to the program itself: status 5, a checkpoint, and the rest of the
+ * steps later give the undisturbed run. */
+static void stop_and_go_on(int n_ranks, int signal_number)
+{
+    struct spawn s;
+    struct spawn_result r;
+    char dir[160], command[2100];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
+    (void)snprintf(command, sizeof command, "exec %s", launched(dir, n_ranks, 2, ROLES));
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
+        sleep_ms(1);
+    (void)kill(s.pid, signal_number);
+    spawn_wait(&s, 60, &r);
+    T_EQ(r.status, 5);
+    T_EQ(r.n_left, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "started again, it goes on from "));
+    spawn_free(&r);
+    CU_ASSERT_FATAL(spawn_start(&s, launched(dir, n_ranks, 0, ROLES)));
+    check_outcome(&s, dir);
+}
+
+TEST(faults, asked_to_stop)
+{
+    stop_and_go_on(1, SIGUSR1);
+    stop_and_go_on(1, SIGTERM);
+    stop_and_go_on(3, SIGUSR1);
+    stop_and_go_on(3, SIGTERM);
+}
+
+/* ---- damaged checkpoints --------------------------------------------------------------------- */
+
+static void turn_byte(const char *dir, const char *name, long at)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r+b");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fseek(f, at, SEEK_SET);
+    const int byte = fgetc(f);
+    (void)fseek(f, at, SEEK_SET);
+    (void)fputc(byte ^ 1, f);
+    (void)fclose(f);
+}
+
+TEST(faults, the_checkpoint_before_a_damaged_one)
+{
+    struct spawn s;
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("damaged"));
+    CU_ASSERT_FATAL(spawn_ok("%s", launched(dir, 1, 0, ROLES " --num_steps 40")));
+    turn_byte(dir, "checkpoint_40.mdl", 400000);
+    turn_byte(dir, "checkpoint_35.mdl", 500000);
+    spawn_run(&r, "%s", launched(dir, 3, 0, ROLES " --num_steps 1"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_40.mdl: the values of "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_35.mdl: the values of "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_30.mdl instead"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "checkpoint_30.mdl, global step 30"));
+    spawn_free(&r);
+    spawn_run(&r, "%s --checkpoint_path %s/checkpoint_40.mdl", launched(dir, 1, 0, ROLES), dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_40.mdl: the values of "));
+    spawn_free(&r);
+    CU_ASSERT_FATAL(spawn_start(&s, launched(dir, 3, 0, ROLES)));
+    check_outcome(&s, dir);
+}
+
+TEST(faults, two_runs_do_not_share_a_folder)
+{
+    struct spawn s;
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("shared"));
+    CU_ASSERT_FATAL(spawn_start(&s, launched(dir, 1, 0, ROLES)));
+    while (!has_file(dir, "metrics.jsonl") && !spawn_ended(&s))
+        sleep_ms(1);
+    spawn_run(&r, "%s", launched(dir, 1, 0, ROLES));
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "another run writes there"));
+    spawn_free(&r);
+    check_outcome(&s, dir);
+}
