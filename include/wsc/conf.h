@@ -55,7 +55,39 @@ struct conf_init {
     double mean, std, a, b, value;
 };
 
-enum conf_position { CONF_POSITION_LEARNED, CONF_POSITION_NONE };
+/** Families of the Model Zoo by name; what a name implies is a row of src/conf/families.c. */
+enum conf_family {
+    CONF_FAMILY_NONE, /**< no name in the file */
+    CONF_GPT2,
+    CONF_GPT3,
+    CONF_GPTJ,
+    CONF_GPT_NEOX,
+    CONF_FALCON,
+    CONF_LLAMA,
+    CONF_MISTRAL,
+    CONF_MIXTRAL,
+    CONF_BLOOM,
+    CONF_MPT,
+    CONF_BTLM,
+    CONF_JAIS,
+    CONF_STARCODER,
+    CONF_SANTACODER,
+    CONF_GEMMA2,
+    CONF_BERT
+};
+/** How positions enter.  FIXED: a table of sines; ROTARY: q and k are turned (Su et al. 2021);
+ *  ALIBI: a bias that falls with the distance (Press et al. 2022). */
+enum conf_position {
+    CONF_POSITION_LEARNED,
+    CONF_POSITION_NONE,
+    CONF_POSITION_FIXED,
+    CONF_POSITION_ROTARY,
+    CONF_POSITION_ALIBI
+};
+/** How rotary frequencies are stretched for longer sequences. */
+enum conf_rope_scaling { CONF_ROPE_LINEAR, CONF_ROPE_LLAMA3, CONF_ROPE_YARN };
+/** LayerNorm (Ba et al. 2016) with or without bias, RMSNorm (Zhang and Sennrich 2019). */
+enum conf_norm { CONF_LAYERNORM, CONF_BIASLESS_LAYERNORM, CONF_RMSNORM };
 enum conf_fp16_type { CONF_FP16, CONF_BF16, CONF_CB16 };
 enum conf_loss_scaling { CONF_LOSS_NUM_TOKENS, CONF_LOSS_BATCH_SIZE };
 /** What is trained.  The two of encoders attend in both directions and are kept in time only. */
@@ -64,15 +96,69 @@ enum conf_objective {
     CONF_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
     CONF_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
 };
-enum conf_nonlinearity { CONF_GELU, CONF_GELU_NEW, CONF_RELU };
+/** Activation of the feed-forward network.  A gated one (Shazeer 2020) multiplies the first linear
+ *  layer's output by the function of a second one's: the function with CONF_GATED added. */
+enum conf_nonlinearity {
+    CONF_GELU,
+    CONF_GELU_NEW,
+    CONF_RELU,
+    CONF_SILU,
+    CONF_QUICK_GELU,
+    CONF_SQUARED_GELU,
+    CONF_SQUARED_RELU,
+    CONF_LEAKY_RELU,
+    CONF_RELU6,
+    CONF_TANH,
+    CONF_SIGMOID,
+    CONF_MISH,
+    CONF_LINEAR,
+    CONF_N_FUNCTIONS,
+    CONF_GATED = 32,
+    CONF_SWIGLU = CONF_GATED + CONF_SILU,
+    CONF_GEGLU = CONF_GATED + CONF_GELU,
+    CONF_REGLU = CONF_GATED + CONF_RELU,
+    CONF_LIGLU = CONF_GATED + CONF_LINEAR
+};
+enum conf_routing { CONF_ROUTING_LEARNED, CONF_ROUTING_HASH };
+/** Scores of attention divided by the root of the head's width, or not at all. */
+enum conf_attention_type { CONF_SCALED_DOT_PRODUCT, CONF_DOT_PRODUCT };
+enum conf_attention_module { CONF_MULTIHEAD, CONF_MULTIQUERY };
 
 struct conf_model {
     int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
     int64_t max_position_embeddings;
     enum conf_objective objective;
     int64_t max_predictions_per_seq; /**< CONF_MASKED_LM */
+    enum conf_family name;           /**< after the checks never CONF_FAMILY_NONE */
+    bool parallel_block; /**< by the family: attention and feed-forward read the same input */
+    bool use_untied_layer_norm; /**< of a parallel block: the feed-forward has its own norm */
+    bool norm_first_sandwich;   /**< norms also behind attention and feed-forward */
     enum conf_position position_embedding_type;
+    int64_t rotary_dim; /**< turned dimensions of a head; CONF_NULL: see <wsc/model.h> */
+    double rope_theta, pos_scaling_factor;
+    enum conf_rope_scaling pos_scaling_type;
+    struct conf_rope_args {
+        double low_freq_factor, high_freq_factor;                              /**< llama3 */
+        double beta_fast, beta_slow, extrapolation_factor, mscale_a, mscale_b; /**< yarn */
+        int64_t original_max_position_embeddings; /**< CONF_NULL when absent */
+    } pos_scaling_extra_args;
     enum conf_nonlinearity nonlinearity;
+    enum conf_norm norm_type;
+    bool embedding_layer_norm;
+    enum conf_attention_module attention_module;
+    int64_t num_kv_groups;                   /**< heads of k and v; CONF_NULL: by the module */
+    int64_t attention_inner_dim;             /**< heads x head width; CONF_NULL: hidden_size */
+    int64_t attention_sliding_window_length; /**< CONF_NULL: all earlier tokens */
+    bool sliding_window_every_other_decoder_layer;
+    int64_t attention_sink_tokens; /**< first tokens that every token sees */
+    double attention_logit_softcapping, final_logit_softcapping; /**< 0 = off */
+    struct conf_moe {
+        int64_t num_experts, num_shared_experts, top_k;
+        double load_balancing_loss_coef, null_expert_bias;
+        enum conf_routing routing_algorithm;
+        bool expert_weighting_normalization;
+        struct conf_init gate_initializer;
+    } moe;
     double layer_norm_epsilon;
     bool share_embedding_weights, use_bias_in_output;
     bool use_ffn_bias, use_ffn_bias_in_attention, use_projection_bias_in_attention;
@@ -85,8 +171,13 @@ struct conf_model {
     enum conf_loss_scaling loss_scaling;
     double loss_weight;
     bool compute_eval_metrics;
+    struct conf_init ffn_initializer, ffn_output_layer_initializer;
     double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
+    enum conf_attention_type attention_type;
     bool scale_qk_dot_by_d, scale_qk_dot_by_layer_idx;
+    double mup_base_hidden_size, mup_base_filter_size; /**< 0 = no muP by base sizes */
+    double output_logits_alpha, attention_logits_alpha;
+    bool scale_output_logits_by_d;
 };
 
 enum conf_scheduler { CONF_LR_CONSTANT, CONF_LR_LINEAR, CONF_LR_COSINE };
@@ -304,6 +395,9 @@ enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf
 
 /** The effective params as YAML text that parses back to the same struct; owned by the caller. */
 enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
+/** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
+ *  a value that the key does not have. */
+const char *conf_params_choice(const char *path, int value);
 /** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
 enum wsc_err conf_markdown(char **text) WSC_CHECKED;
 /** True when @p bytes look like a cluster file (a `schema_version` with `wafer` or `base`). */

@@ -173,6 +173,10 @@ const char *kernels_mesh_row_name(int i, const char **pass);
  *  closed forms are taken for a fabric of the case's size. */
 const struct mesh_kernel *kernels_mesh_kernel_at(int i);
 
+/** WSC_CONFIG, naming the key, when @p model has features beyond GPT-2's, which is what
+ *  --numerics @p numerics computes. */
+enum wsc_err kernels_check_gpt2(const struct model *model, const char *numerics) WSC_CHECKED;
+
 /* ---- values, wherever they are computed ------------------------------------------------------ */
 
 /** How a wafer gets its values: not at all (sizes and time only), on the host, on the mesh. */

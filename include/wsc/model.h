@@ -19,7 +19,7 @@ enum model_tensor_kind {
     MODEL_WTE,
     MODEL_WPE,
     MODEL_WTT,     /**< token types, of an encoder */
-    MODEL_NORME_W, /**< norm after the embeddings, of an encoder */
+    MODEL_NORME_W, /**< norm after the embeddings */
     MODEL_NORME_B,
     MODEL_NORM1_W,
     MODEL_NORM1_B,
@@ -31,12 +31,19 @@ enum model_tensor_kind {
     MODEL_V_B,
     MODEL_O_W,
     MODEL_O_B,
-    MODEL_NORM3_W,
+    MODEL_NORM1_POST_W, /**< behind attention, before it is added */
+    MODEL_NORM1_POST_B,
+    MODEL_NORM3_W, /**< before the feed-forward network */
     MODEL_NORM3_B,
+    MODEL_ROUTER_W, /**< (experts, C): chooses experts */
     MODEL_FFN0_W,
     MODEL_FFN0_B,
+    MODEL_GLU_W, /**< the linear layer that is the gate of a gated network */
+    MODEL_GLU_B,
     MODEL_FFN1_W,
     MODEL_FFN1_B,
+    MODEL_NORM3_POST_W, /**< behind the feed-forward network */
+    MODEL_NORM3_POST_B,
     MODEL_NORMF_W,
     MODEL_NORMF_B,
     MODEL_DENSE_W, /**< before the output layer of an encoder */
@@ -52,9 +59,10 @@ enum model_tensor_kind {
 
 struct model_tensor {
     enum model_tensor_kind kind;
-    int layer;      /**< 0 .. L-1; -1 outside the blocks */
-    char name[96];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
-    char alias[96]; /**< second Model Zoo name of the same tensor; "" = none */
+    int layer;       /**< 0 .. L-1; -1 outside the blocks */
+    int expert;      /**< routed ones first, then shared ones; -1 = no expert's */
+    char name[128];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
+    char alias[128]; /**< second Model Zoo name of the same tensor; "" = none */
     int n_dims;
     int64_t shape[2]; /**< row-major; linear weights are (out, in) */
     int64_t n_elems;
@@ -65,11 +73,11 @@ struct model_tensor {
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
 enum model_part {
-    MODEL_PART_EMBED, /**< wte[token] + wpe[position]; encoders: token types, norm */
-    MODEL_PART_QKV,   /**< norm1, q, k, v projections */
-    MODEL_PART_ATTN,  /**< attention, output projection, residual */
-    MODEL_PART_FFN0,  /**< norm3, first linear, nonlinearity */
-    MODEL_PART_FFN1,  /**< second linear, residual */
+    MODEL_PART_EMBED, /**< wte[token] + wpe[position], norm; encoders: token types */
+    MODEL_PART_QKV,   /**< norm1, q, k, v projections, rotation of q and k */
+    MODEL_PART_ATTN,  /**< attention, output projection, norm1_post, residual */
+    MODEL_PART_FFN0,  /**< norm3, router, first linear layers, nonlinearity */
+    MODEL_PART_FFN1,  /**< second linear, norm3_post, residual */
     MODEL_PART_HEAD   /**< final norm, logits, cross entropy; encoders: a dense layer before */
 };
 
@@ -78,49 +86,120 @@ struct model_view {
     int tensor;     /**< index in model->tensor */
     int64_t offset; /**< elements from the start of the stage's vector */
 };
-enum { MODEL_MAX_VIEWS = 20, MODEL_MAX_PARTS = 4 };
+enum { MODEL_MAX_PARTS = 4 };
 struct model_stage {
     int layer; /**< -1 outside the blocks */
     int n_parts;
     enum model_part part[MODEL_MAX_PARTS]; /**< in forward order */
     int n_views;
-    struct model_view view[MODEL_MAX_VIEWS];
-    int64_t n_elems; /**< length of the streamed vector */
-    char name[48];   /**< for traces and tables, e.g. "layers.3" */
+    struct model_view *view; /**< owned by the model, n_views.  The views of a part's experts are
+                                  alike and follow each other, expert by expert */
+    int64_t n_elems;         /**< length of the streamed vector */
+    char name[48];           /**< for traces and tables, e.g. "layers.3" */
 };
 
 struct model {
     int64_t L, C, H, F, V, T; /**< T = max sequence length (MSL) */
-    int64_t head_dim;         /**< C / H */
+    int64_t head_dim;         /**< width of a head; C / H unless attention has its own width */
+    int64_t kv_heads;         /**< heads of keys and values, a divisor of H: H, or fewer
+                                   (grouped-query), or 1 (multi-query) */
     bool causal;              /**< a token attends to itself and those before; else to all */
-    bool embed_norm;          /**< token types and a norm in the embedding */
-    int64_t head_tokens;      /**< tokens of a sequence that go through the head */
-    int64_t head_outputs;     /**< V, or the number of classes */
-    bool head_dense;          /**< a C x C layer with a nonlinearity in the head */
-    bool head_norm;           /**< a norm in the head */
-    bool tied;                /**< lm_head is wte: the head stage streams wte again */
+    enum conf_position position;
+    int64_t rotary_dim;    /**< turned dimensions of a head; 0 = none */
+    double rope_theta;     /**< base of the frequencies */
+    double position_scale; /**< positions are divided by it (rotary, ALiBi) */
+    enum conf_rope_scaling rope_scaling;
+    struct conf_rope_args rope;
+    int64_t window;           /**< a token sees itself and that many before; 0 = all before */
+    bool window_every_other;  /**< the window holds in layers 0, 2, 4, ... only */
+    int64_t sink_tokens;      /**< first tokens that are seen beside the window */
+    double attention_softcap; /**< c of c tanh(score / c); 0 = none */
+    double logits_softcap;    /**< the same for the logits */
+    enum conf_norm norm;
+    bool embed_norm;  /**< a norm in the embedding */
+    bool token_types; /**< token types in the embedding, of an encoder */
+    bool parallel;    /**< attention and feed-forward network read the same x */
+    bool norm3;       /**< the feed-forward network has a norm of its own; else norm1's */
+    bool sandwich;    /**< norms behind attention and feed-forward network as well */
+    bool qkv_bias, o_bias, ffn_bias, head_bias;
+    bool gated;             /**< F features times the nonlinearity of F others */
+    int64_t experts;        /**< feed-forward networks that a token chooses from; 0 = one for
+                                 all, no router */
+    int64_t active_experts; /**< of them, how many a token chooses */
+    int64_t shared_experts; /**< further ones that take every token */
+    enum conf_routing routing;
+    bool normalise_experts; /**< weights of the chosen divided by their sum + null_expert */
+    double null_expert;
+    double load_balance; /**< factor of the load-balancing loss */
+    double embed_dropout, attention_dropout, residual_dropout; /**< probabilities, training */
+    int64_t head_tokens;  /**< tokens of a sequence that go through the head */
+    int64_t head_outputs; /**< V, or the number of classes */
+    bool head_dense;      /**< a C x C layer with a nonlinearity in the head */
+    bool head_norm;       /**< a norm in the head */
+    bool tied;            /**< lm_head is wte: the head stage streams wte again */
     double norm_eps;
-    double qk_scale;        /**< 1/sqrt(d), or 1/d for muP */
+    double qk_scale;        /**< 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha */
     bool qk_scale_by_layer; /**< additionally 1/(layer + 1) */
     double embeddings_scale, logits_scale;
-    enum conf_nonlinearity nonlinearity;
-    enum num_format format; /**< of weights on the wire and operands of products */
-    bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
+    enum conf_nonlinearity nonlinearity; /**< without CONF_GATED */
+    uint64_t seed;                       /**< of dropout */
+    enum num_format format;              /**< of weights on the wire and operands of products */
+    bool softmax_16; /**< attention scores are rounded to format; else they stay fp32 */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
     int n_stages;
     struct model_stage *stage; /**< owned, n_stages, in forward order */
+    struct model_view *view;   /**< owned, the views of all stages */
     int64_t n_params;          /**< tied tensors counted once */
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
-/** Build tables and plan.  Errors: heads that do not divide the width, unsupported families
- *  (named, with the key), sizes beyond 8192 layers or 2^20 in one direction. */
+/** Build tables and plan.  Errors: heads that do not divide the width, features that do not go
+ *  together (named, with the key), sizes beyond 8192 layers or 2^20 in one direction. */
 enum wsc_err model_create(struct model **out, const struct conf_params *params,
                           enum conf_granularity granularity) WSC_CHECKED;
 void model_destroy(struct model **model);
 
-/** Index of the view of tensor kind @p kind in @p stage, or -1.  A tied head streams MODEL_WTE. */
+/** Features of all query heads of a token, of its key (or value) heads, of q, k and v together. */
+static inline int64_t model_q_features(const struct model *m)
+{
+    return m->H * m->head_dim;
+}
+static inline int64_t model_kv_features(const struct model *m)
+{
+    return m->kv_heads * m->head_dim;
+}
+static inline int64_t model_qkv_features(const struct model *m)
+{
+    return model_q_features(m) + 2 * model_kv_features(m);
+}
+/** Features of one feed-forward network before its nonlinearity: F, or 2 F when gated. */
+static inline int64_t model_ffn_features(const struct model *m)
+{
+    return m->gated ? 2 * m->F : m->F;
+}
+/** Feed-forward networks in a block, and how many of them a token goes through. */
+static inline int64_t model_n_ffns(const struct model *m)
+{
+    return m->experts ? m->experts + m->shared_experts : 1;
+}
+static inline int64_t model_active_ffns(const struct model *m)
+{
+    return m->experts ? m->active_experts + m->shared_experts : 1;
+}
+/** Window of layer @p layer; 0 = a token sees all before it. */
+static inline int64_t model_window(const struct model *m, int64_t layer)
+{
+    return m->window_every_other && layer % 2 ? 0 : m->window;
+}
+/** Norms of a block. */
+static inline int model_block_norms(const struct model *m)
+{
+    return 1 + m->norm3 + 2 * m->sandwich;
+}
+
+/** Index of the view of tensor kind @p kind in @p stage, or -1; of several experts the first one's.
+ *  A tied head streams MODEL_WTE. */
 int model_stage_find(const struct model *model, const struct model_stage *stage,
                      enum model_tensor_kind kind);
 
@@ -142,8 +221,8 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
 }
 
 /** Training FLOPs of one token, forward and backward, without recomputation:
- *  6 (matrix weights, the head's for its share of the tokens) + 12 L T C (attention over the full
- *  square). */
+ *  6 (matrix weights that a token meets, the head's for its share of the tokens) + 12 L T H d
+ *  (attention over the full square, windows not counted). */
 double model_flop_per_token(const struct model *model);
 /** Learning rate of update number @p t (0 = first) by the phases of @p optimizer. */
 double model_learning_rate(const struct conf_optimizer *optimizer, int64_t t);

@@ -138,7 +138,7 @@ struct conf_choice {
     const char *name; /**< lower case; "null" stands for a null value */
     int value;
 };
-enum { CONF_MAX_CHOICES = 6, CONF_MAX_KEYS = 256 };
+enum { CONF_MAX_CHOICES = 24, CONF_MAX_KEYS = 512 };
 
 struct conf_parse;
 struct conf_text;
@@ -226,6 +226,9 @@ void conf_read_betas(struct conf_parse *p, const struct conf_key *key, const str
                      void *optimizer);
 void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
+void conf_read_family(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *field);
+void conf_write_family(struct conf_text *out, const void *field, int indent);
 void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
 void conf_write_micro_batch(struct conf_text *out, const void *field, int indent);
 void conf_write_initializer(struct conf_text *out, const void *field, int indent);
@@ -237,6 +240,8 @@ void conf_write_loss_scale(struct conf_text *out, const void *field, int indent)
 void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
 /** The current spelling of a dotted path. */
 const char *conf_renames_path(const char *path);
+/** After the file's keys are read: infer a family that is not named, then set what it implies. */
+void conf_family_resolve(struct conf_parse *p, struct conf_model *model);
 /** Checks between keys. */
 void conf_params_check(struct conf_parse *p, const struct conf_node *root,
                        struct conf_params *params);

@@ -14,13 +14,14 @@ static void write_int(struct conf_text *out, int64_t value)
         conf_text_add(out, " %lld", (long long)value);
 }
 
-static void write_choice(struct conf_text *out, const struct conf_key *key, int value)
+const char *conf_params_choice(const char *path, int value)
 {
-    for (int i = 0; i < CONF_MAX_CHOICES && key->choices[i].name; i++)
-        if (key->choices[i].value == value) {
-            conf_text_add(out, " %s", key->choices[i].name);
-            return;
-        }
+    const struct conf_table *table = conf_params_table();
+    const int row = conf_keys_find(table, path);
+    const struct conf_choice *choice = row < 0 ? NULL : table->key[row].choices;
+    for (int i = 0; choice && i < CONF_MAX_CHOICES && choice[i].name; i++)
+        if (choice[i].value == value) return choice[i].name;
+    return "?";
 }
 
 static void write_value(struct conf_text *out, const struct conf_key *key, const void *field,
@@ -39,7 +40,7 @@ static void write_value(struct conf_text *out, const struct conf_key *key, const
         conf_text_add(out, " %s", *(const bool *)field ? "true" : "false");
         break;
     case CONF_T_CHOICE:
-        write_choice(out, key, *(const int *)field);
+        conf_text_add(out, " %s", conf_params_choice(key->path, *(const int *)field));
         break;
     case CONF_T_STRING:
         text = *(char *const *)field;

@@ -59,6 +59,7 @@ static void read_tree(struct conf_params *out, struct conf_doc *doc, struct conf
     out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
     conf_keys_read(&p, doc->root, conf_key_read);
+    conf_family_resolve(&p, &out->model);
     conf_keys_defaults(&p, doc->root);
     conf_params_check(&p, doc->root, out);
     warn_no_effect(&p);

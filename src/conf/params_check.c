@@ -73,12 +73,112 @@ static void check_input(struct conf_parse *p, const struct conf_input *in, bool 
                         (long long)params->reduction_leaf);
 }
 
+static bool was_given(const struct conf_parse *p, const char *path)
+{
+    return !conf_node_is_null(p->given[conf_keys_find(p->table, path)]);
+}
+
+static void check_heads(struct conf_parse *p, struct conf_model *m)
+{
+    const char *inner = "model.attention_inner_dim", *heads = "model.num_heads",
+               *groups = "model.extra_attention_params.num_kv_groups", *rotary = "model.rotary_dim";
+    const bool narrow = m->attention_inner_dim != CONF_NULL;
+    const int64_t width = narrow ? m->attention_inner_dim : m->hidden_size, n = m->num_heads;
+    if (n < 1 || width < 1) return;
+    if (width % n) {
+        conf_diag_error(p->diag, where(p, heads, narrow ? inner : "model.hidden_size"), heads,
+                        "%lld heads do not divide %s, %lld", (long long)n,
+                        narrow ? "attention_inner_dim" : "hidden_size", (long long)width);
+        return;
+    }
+    if (m->attention_module == CONF_MULTIHEAD && m->num_kv_groups > 0 && m->num_kv_groups != n)
+        conf_diag_error(p->diag, where(p, groups, NULL), groups,
+                        "%lld heads of keys and values need model.attention_module: "
+                        "multiquery_attention",
+                        (long long)m->num_kv_groups);
+    if (m->num_kv_groups == CONF_NULL)
+        m->num_kv_groups = m->attention_module == CONF_MULTIQUERY ? 1 : n;
+    if (n % m->num_kv_groups)
+        conf_diag_error(p->diag, where(p, groups, NULL), groups,
+                        "%lld does not divide num_heads, %lld", (long long)m->num_kv_groups,
+                        (long long)n);
+    if (m->position_embedding_type != CONF_POSITION_ROTARY) return;
+    if (m->rotary_dim == CONF_NULL) m->rotary_dim = width / n / 8 * 2;
+    if (m->rotary_dim < 2 || m->rotary_dim % 2 || m->rotary_dim > width / n)
+        conf_diag_error(p->diag, where(p, rotary, heads), rotary,
+                        "must be an even number from 2 to the width of a head, %lld, got %lld",
+                        (long long)(width / n), (long long)m->rotary_dim);
+}
+
+static void check_positions(struct conf_parse *p, struct conf_model *m)
+{
+    const char *args = "model.pos_scaling_extra_args.original_max_position_embeddings",
+               *type = "model.pos_scaling_type",
+               *every = "model.sliding_window_every_other_decoder_layer",
+               *high = "model.pos_scaling_extra_args.high_freq_factor";
+    struct conf_rope_args *rope = &m->pos_scaling_extra_args;
+    enum { LLAMA3_LENGTH = 8192 };
+    if (m->pos_scaling_type == CONF_ROPE_LLAMA3 &&
+        rope->original_max_position_embeddings == CONF_NULL)
+        rope->original_max_position_embeddings = LLAMA3_LENGTH;
+    if (m->pos_scaling_type == CONF_ROPE_YARN &&
+        rope->original_max_position_embeddings == CONF_NULL)
+        conf_diag_error(p->diag, where(p, type, NULL), args, "is needed by pos_scaling_type yarn");
+    if (m->pos_scaling_type == CONF_ROPE_LLAMA3 &&
+        !(rope->low_freq_factor < rope->high_freq_factor))
+        conf_diag_error(p->diag, where(p, high, type), high,
+                        "must be greater than low_freq_factor, %.15g", rope->low_freq_factor);
+    if (m->sliding_window_every_other_decoder_layer &&
+        m->attention_sliding_window_length == CONF_NULL)
+        conf_diag_error(p->diag, where(p, every, NULL), every,
+                        "needs model.attention_sliding_window_length");
+}
+
+static void check_experts(struct conf_parse *p, struct conf_model *m)
+{
+    const char *top_k = "model.moe.top_k", *routing = "model.moe.routing_algorithm",
+               *experts = "model.moe.num_experts", *shared = "model.moe.num_shared_experts";
+    struct conf_moe *moe = &m->moe;
+    if (moe->num_experts + moe->num_shared_experts <= 1) {
+        moe->num_experts = moe->num_shared_experts = 0;
+        return;
+    }
+    const bool hash = moe->routing_algorithm == CONF_ROUTING_HASH;
+    if (!moe->num_experts)
+        conf_diag_error(p->diag, where(p, experts, shared), experts,
+                        "must be at least 1 beside shared experts");
+    else if (moe->top_k > moe->num_experts)
+        conf_diag_error(p->diag, where(p, top_k, experts), top_k,
+                        "must be at most num_experts, %lld", (long long)moe->num_experts);
+    if (hash && (moe->top_k != 1 || moe->num_shared_experts || moe->load_balancing_loss_coef > 0))
+        conf_diag_error(p->diag, where(p, routing, NULL), routing,
+                        "hash goes with top_k 1, without shared experts and load balancing");
+    if (!moe->expert_weighting_normalization && moe->null_expert_bias > 0)
+        conf_diag_error(p->diag, where(p, "model.moe.null_expert_bias", NULL),
+                        "model.moe.null_expert_bias", "needs expert_weighting_normalization");
+}
+
+static void check_mup(struct conf_parse *p, struct conf_model *m)
+{
+    const char *hidden = "model.mup_base_hidden_size", *filter = "model.mup_base_filter_size",
+               *scale = "model.output_logits_scale";
+    const bool has_hidden = m->mup_base_hidden_size > 0, has_filter = m->mup_base_filter_size > 0;
+    if (has_hidden != has_filter)
+        conf_diag_error(p->diag, where(p, hidden, filter), has_hidden ? filter : hidden,
+                        "is missing: muP by base sizes needs both");
+    if (has_hidden && was_given(p, scale))
+        conf_diag_error(p->diag, where(p, scale, NULL), scale,
+                        "not with mup_base_hidden_size, which sets it; hint: output_logits_alpha");
+    if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;
+}
+
 static void check_model(struct conf_parse *p, struct conf_model *m)
 {
-    if (m->num_heads > 0 && m->hidden_size % m->num_heads)
-        conf_diag_error(p->diag, where(p, "model.num_heads", "model.hidden_size"),
-                        "model.num_heads", "%lld heads do not divide hidden_size, %lld",
-                        (long long)m->num_heads, (long long)m->hidden_size);
+    check_heads(p, m);
+    check_positions(p, m);
+    check_experts(p, m);
+    check_mup(p, m);
+    if (m->parallel_block) m->dropout_rate = m->residual_dropout_rate;
     if (m->loss_scaling == CONF_LOSS_NUM_TOKENS && m->loss_weight != 1) {
         conf_diag_warn(p->diag, where(p, "model.loss_weight", NULL), "model.loss_weight",
                        "taken as 1 with loss_scaling num_tokens");

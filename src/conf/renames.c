@@ -19,6 +19,7 @@ static const struct rename renames[] = {
     {"optimizer.use_bias_correction", "optimizer.correct_bias", false, NULL},
     {"model.precision_opt_level", "runconfig.precision_opt_level", false, NULL},
     {"model.scale_by_layer_index", "model.scale_qk_dot_by_layer_idx", false, NULL},
+    {"model.model_name", "model.name", false, NULL},
     {"runconfig.save_checkpoint_steps", "runconfig.checkpoint_steps", false, NULL},
     {"runconfig.keep_checkpoint_max", "runconfig.max_checkpoints", false, NULL},
     {"model.use_bfloat16", "model.fp16_type", true, "bfloat16"},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host_impl.h"
-#include "host_math.h"
 
 #include <string.h>
 
@@ -182,53 +181,6 @@ void kernels_host_ffn0_backward(struct kernels_host *k)
 
 /* ---- the nonlinearity, which the second linear layer applies to what the first one kept */
 
-static void activate(enum conf_nonlinearity f, float *out, const float *x, int64_t n)
-{
-    switch (f) {
-    case CONF_GELU:
-        for (int64_t i = 0; i < n; i++)
-            out[i] = host_gelu(x[i]).value;
-        return;
-    case CONF_GELU_NEW:
-        for (int64_t i = 0; i < n; i++)
-            out[i] = host_gelu_new(x[i]).value;
-        return;
-    case CONF_RELU:
-        for (int64_t i = 0; i < n; i++)
-            out[i] = host_relu(x[i]).value;
-        return;
-    }
-}
-
-/* out = f(x), dx = dout f'(x). */
-static void activate_backward(enum conf_nonlinearity f, float *out, float *dx, const float *dout,
-                              const float *x, int64_t n)
-{
-    switch (f) {
-    case CONF_GELU:
-        for (int64_t i = 0; i < n; i++) {
-            struct host_activation a = host_gelu(x[i]);
-            out[i] = a.value;
-            dx[i] = dout[i] * a.slope;
-        }
-        return;
-    case CONF_GELU_NEW:
-        for (int64_t i = 0; i < n; i++) {
-            struct host_activation a = host_gelu_new(x[i]);
-            out[i] = a.value;
-            dx[i] = dout[i] * a.slope;
-        }
-        return;
-    case CONF_RELU:
-        for (int64_t i = 0; i < n; i++) {
-            struct host_activation a = host_relu(x[i]);
-            out[i] = a.value;
-            dx[i] = dout[i] * a.slope;
-        }
-        return;
-    }
-}
-
 static void ffn1_rows(struct kernels_host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, l = k->stage.layer;
@@ -239,7 +191,7 @@ static void ffn1_rows(struct kernels_host *k, const struct host_span *b, int thr
     for (int64_t i = 0; i < b->n; i++) {
         void *to = host_at(k, act, i * F);
         const float *pre = host_kept(k, HOST_PRE, l, F) + (b->row + i) * F;
-        activate(k->model->nonlinearity, k->fp32 ? to : row, pre, F);
+        kernels_host_activate(k->model, k->fp32 ? to : row, pre);
         if (!k->fp32) host_narrow(k, to, row, F);
         if (out != mid) memcpy(out + i * C, mid + i * C, (size_t)C * sizeof *out);
         if (bias) num_add(out + i * C, bias, C);
@@ -266,9 +218,8 @@ static void ffn1_rows_backward(struct kernels_host *k, const struct host_span *b
         int64_t at = (b->row + i) * F;
         void *act = host_at(k, k->buffer[HOST_ACT], at),
              *dpre = host_at(k, k->buffer[HOST_DPRE], at);
-        activate_backward(k->model->nonlinearity, k->fp32 ? act : act_row,
-                          k->fp32 ? dpre : dpre_row, dact + i * F,
-                          host_kept(k, HOST_PRE, l, F) + at, F);
+        kernels_host_activate_backward(k->model, k->fp32 ? act : act_row, k->fp32 ? dpre : dpre_row,
+                                       dact + i * F, host_kept(k, HOST_PRE, l, F) + at);
         if (k->fp32) continue;
         host_narrow(k, act, act_row, F);
         host_narrow(k, dpre, dpre_row, F);

@@ -192,6 +192,14 @@ void kernels_host_store_linear(const struct kernels_host *k, const struct host_s
 /** HOST_DRES of a block as operands. */
 const void *kernels_host_dres_operands(const struct kernels_host *k, const struct host_span *b);
 
+/* ---- host_activation.c */
+
+/** out (F) = the nonlinearity of one row (F, or 2 F when gated) before it. */
+void kernels_host_activate(const struct model *m, float *out, const float *pre);
+/** out again, and the gradient of the row from that of out. */
+void kernels_host_activate_backward(const struct model *m, float *out, float *dpre,
+                                    const float *dout, const float *pre);
+
 /* ---- host_block.c, host_attention.c, host_head.c */
 
 void kernels_host_embed_forward(struct kernels_host *k);

@@ -102,6 +102,81 @@ static inline struct host_activation host_gelu_new(float x)
     return (struct host_activation){x * s, s + x * s * (1.0F - s) * slope_of_two_u};
 }
 
+/** tanh(x), relative error below 3e-7: its series near 0, 1 - 2/(1 + exp(2|x|)) elsewhere. */
+static inline float host_tanh(float x)
+{
+    float z = fabsf(x), s = x * x;
+    float p = 0.00359212803F;
+    p = p * s - 0.00886323553F;
+    p = p * s + 0.0218694885F;
+    p = p * s - 0.0539682540F;
+    p = p * s + 0.133333333F;
+    p = p * s - 0.333333333F;
+    float near = x + x * s * p;
+    float far = copysignf(1.0F - 2.0F / (1.0F + host_exp(2.0F * z)), x);
+    return host_pick(z < 0.5F, near, far);
+}
+/** 1/(1 + exp(-x)). */
+static inline float host_sigmoid_of(float x)
+{
+    return 1.0F / (1.0F + host_exp(-x));
+}
+
+static inline struct host_activation host_tanh_of(float x)
+{
+    float t = host_tanh(x);
+    return (struct host_activation){t, 1.0F - t * t};
+}
+static inline struct host_activation host_sigmoid(float x)
+{
+    float s = host_sigmoid_of(x);
+    return (struct host_activation){s, s * (1.0F - s)};
+}
+/** x sigmoid(x), also called swish. */
+static inline struct host_activation host_silu(float x)
+{
+    float s = host_sigmoid_of(x);
+    return (struct host_activation){x * s, s + x * s * (1.0F - s)};
+}
+/** x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, the quick form). */
+static inline struct host_activation host_quick_gelu(float x)
+{
+    float s = host_sigmoid_of(1.702F * x);
+    return (struct host_activation){x * s, s + 1.702F * x * s * (1.0F - s)};
+}
+static inline struct host_activation host_squared_gelu(float x)
+{
+    struct host_activation g = host_gelu(x);
+    return (struct host_activation){g.value * g.value, 2.0F * g.value * g.slope};
+}
+/** max(x, 0)^2 (So et al. 2021). */
+static inline struct host_activation host_squared_relu(float x)
+{
+    float r = host_pick(x < 0, 0, x);
+    return (struct host_activation){r * r, 2.0F * r};
+}
+static inline struct host_activation host_leaky_relu(float x)
+{
+    const float below = 0.01F;
+    return (struct host_activation){host_pick(x < 0, below * x, x), host_pick(x > 0, 1, below)};
+}
+static inline struct host_activation host_relu6(float x)
+{
+    float low = host_pick(x < 0, 0, x);
+    return (struct host_activation){host_pick(low > 6, 6, low), host_pick(x > 0 && x < 6, 1, 0)};
+}
+/** x tanh(log(1 + exp(x))) (Misra 2020): tanh(log(1 + e)) = (e^2 + 2 e)/(e^2 + 2 e + 2). */
+static inline struct host_activation host_mish(float x)
+{
+    float e = host_exp(host_pick(x > 20, 20, x)), n = e * (e + 2.0F);
+    float t = n / (n + 2.0F), slope = 4.0F * e * (e + 1.0F) / ((n + 2.0F) * (n + 2.0F));
+    return (struct host_activation){x * t, t + x * slope};
+}
+static inline struct host_activation host_linear(float x)
+{
+    return (struct host_activation){x, 1};
+}
+
 /** The lanes' sum along a fixed tree. */
 static inline float host_lanes_sum(float lane[HOST_LANES])
 {

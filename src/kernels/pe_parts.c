@@ -379,16 +379,10 @@ static enum wsc_err attend_backward(struct kernels_mesh *k)
 
 static enum pe_nonlinearity nonlinearity_of(const struct model *m)
 {
-    switch (m->nonlinearity) {
-    case CONF_GELU:
-        return PE_GELU;
-    case CONF_GELU_NEW:
-        return PE_GELU_NEW;
-    case CONF_RELU:
-        return PE_RELU;
-    }
-    WSC_CHECK(false, "nonlinearity %d", (int)m->nonlinearity);
-    return PE_GELU;
+    static const enum pe_nonlinearity of[] = {
+        [CONF_GELU] = PE_GELU, [CONF_GELU_NEW] = PE_GELU_NEW, [CONF_RELU] = PE_RELU};
+    WSC_CHECK(m->nonlinearity <= CONF_RELU, "nonlinearity %d", (int)m->nonlinearity);
+    return of[m->nonlinearity];
 }
 
 static enum wsc_err activate(struct kernels_mesh *k, enum row row)

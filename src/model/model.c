@@ -32,20 +32,49 @@ static WSC_CHECKED enum wsc_err check_sizes(const struct conf_model *m)
     TRY(check_size("filter_size", m->filter_size, MAX_DIM));
     TRY(check_size("vocab_size", m->vocab_size, MAX_DIM));
     TRY(check_size("max_position_embeddings", m->max_position_embeddings, MAX_DIM));
-    if (m->hidden_size % m->num_heads != 0)
+    const bool own = m->attention_inner_dim > 0;
+    const int64_t width = own ? m->attention_inner_dim : m->hidden_size;
+    const char *key = own ? "attention_inner_dim" : "hidden_size";
+    TRY(check_size(key, width, MAX_DIM));
+    if (width % m->num_heads != 0)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "model.num_heads: %lld heads do not divide hidden_size %lld",
-                                      (long long)m->num_heads, (long long)m->hidden_size),
-                            "hidden_size must be a multiple of num_heads");
+                                      "model.num_heads: %lld heads do not divide %s %lld",
+                                      (long long)m->num_heads, key, (long long)width),
+                            own ? "attention_inner_dim must be a multiple of num_heads"
+                                : "hidden_size must be a multiple of num_heads");
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
+{
+    return WSC_RAISE(WSC_CONFIG, "model.%s: not together with %s in this release", key, with);
+}
+
+/* Features that exist alone but not with each other. */
+static WSC_CHECKED enum wsc_err check_features(const struct conf_model *m)
+{
+    const bool encoder = m->objective != CONF_CAUSAL_LM;
+    const bool plain = m->position_embedding_type <= CONF_POSITION_NONE &&
+                       m->norm_type == CONF_LAYERNORM && !m->norm_first_sandwich &&
+                       !m->parallel_block && m->moe.num_experts == 0;
+    if (encoder && !plain)
+        return WSC_RAISE(WSC_CONFIG, "model.objective: encoders have learned positions or none, "
+                                     "LayerNorm and sequential blocks only");
+    if (m->parallel_block && m->norm_first_sandwich)
+        return together("norm_first_sandwich", "parallel blocks");
+    if (m->position_embedding_type == CONF_POSITION_ALIBI && m->attention_logit_softcapping > 0)
+        return together("attention_logit_softcapping", "position_embedding_type alibi");
+    if (m->num_kv_groups > 0 && m->num_heads % m->num_kv_groups)
+        return WSC_RAISE(WSC_CONFIG,
+                         "model.extra_attention_params.num_kv_groups: %lld does not divide %lld "
+                         "heads",
+                         (long long)m->num_kv_groups, (long long)m->num_heads);
     return WSC_OK;
 }
 
 static WSC_CHECKED enum wsc_err check_family(const struct conf_model *m)
 {
-    if (m->position_embedding_type != CONF_POSITION_LEARNED &&
-        m->position_embedding_type != CONF_POSITION_NONE)
-        return WSC_RAISE(WSC_CONFIG, "model.position_embedding_type: only learned and null are "
-                                     "supported");
+    TRY(check_features(m));
     if (m->objective == CONF_MASKED_LM && m->max_predictions_per_seq > m->max_position_embeddings)
         return WSC_RAISE(WSC_CONFIG,
                          "model.max_predictions_per_seq: %lld is more than the %lld tokens of a "
@@ -64,7 +93,8 @@ static void set_objective(struct model *model, const struct conf_model *m)
     enum { CLASSES = 2 };
     const bool classes = m->objective == CONF_CLASSIFICATION;
     model->causal = m->objective == CONF_CAUSAL_LM;
-    model->embed_norm = model->head_dense = !model->causal;
+    model->embed_norm = !model->causal || m->embedding_layer_norm;
+    model->token_types = model->head_dense = !model->causal;
     model->head_norm = !classes;
     model->head_outputs = classes ? CLASSES : m->vocab_size;
     model->head_tokens = m->max_position_embeddings;
@@ -81,15 +111,68 @@ static void set_sizes(struct model *model, const struct conf_model *m)
     model->F = m->filter_size;
     model->V = m->vocab_size;
     model->T = m->max_position_embeddings;
-    model->head_dim = m->hidden_size / m->num_heads;
-    double d = (double)model->head_dim;
     set_objective(model, m);
+    model->norm = m->norm_type;
     model->norm_eps = m->layer_norm_epsilon;
+    model->parallel = m->parallel_block;
+    model->norm3 = !m->parallel_block || m->use_untied_layer_norm;
+    model->sandwich = m->norm_first_sandwich;
+    model->gated = m->nonlinearity >= CONF_GATED;
+    model->nonlinearity =
+        (enum conf_nonlinearity)((int)m->nonlinearity - (model->gated ? CONF_GATED : 0));
+    model->ffn_bias = m->use_ffn_bias;
+    model->head_bias = m->use_bias_in_output;
+    model->embed_dropout = m->embedding_dropout_rate;
+    model->attention_dropout = m->attention_dropout_rate;
+    model->residual_dropout = m->dropout_rate;
+}
+
+static void set_attention(struct model *model, const struct conf_model *m)
+{
+    const int64_t width = m->attention_inner_dim > 0 ? m->attention_inner_dim : m->hidden_size;
+    model->head_dim = width / m->num_heads;
+    model->kv_heads = m->num_kv_groups > 0 ? m->num_kv_groups : m->num_heads;
+    const double d = (double)model->head_dim;
     model->qk_scale = m->scale_qk_dot_by_d ? 1.0 / d : 1.0 / sqrt(d);
+    if (m->attention_type == CONF_DOT_PRODUCT) model->qk_scale = 1;
+    if (m->attention_logits_alpha > 0) model->qk_scale *= m->attention_logits_alpha;
     model->qk_scale_by_layer = m->scale_qk_dot_by_layer_idx;
+    model->attention_softcap = m->attention_logit_softcapping;
+    model->qkv_bias = m->use_projection_bias_in_attention;
+    model->o_bias = m->use_ffn_bias_in_attention;
+    model->position = m->position_embedding_type;
+    if (model->position == CONF_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
+    model->rope_theta = m->rope_theta;
+    model->position_scale = m->pos_scaling_factor > 0 ? m->pos_scaling_factor : 1;
+    model->rope_scaling = m->pos_scaling_type;
+    model->rope = m->pos_scaling_extra_args;
+    model->window = m->attention_sliding_window_length > 0 ? m->attention_sliding_window_length : 0;
+    model->window_every_other = m->sliding_window_every_other_decoder_layer;
+    model->sink_tokens = model->window ? m->attention_sink_tokens : 0;
+}
+
+static void set_experts(struct model *model, const struct conf_moe *moe)
+{
+    model->experts = moe->num_experts;
+    if (!model->experts) return;
+    model->active_experts = moe->top_k;
+    model->shared_experts = moe->num_shared_experts;
+    model->routing = moe->routing_algorithm;
+    model->normalise_experts = moe->expert_weighting_normalization;
+    model->null_expert = moe->null_expert_bias;
+    model->load_balance = moe->load_balancing_loss_coef;
+}
+
+/* Factors of embeddings and logits: given, or by the base sizes of muP. */
+static void set_scales(struct model *model, const struct conf_model *m)
+{
     model->embeddings_scale = m->embeddings_scale;
     model->logits_scale = m->output_logits_scale;
-    model->nonlinearity = m->nonlinearity;
+    model->logits_softcap = m->final_logit_softcapping;
+    if (!(m->mup_base_hidden_size > 0)) return;
+    const double ratio = (double)m->hidden_size / m->mup_base_hidden_size;
+    model->logits_scale =
+        m->output_logits_alpha / (m->scale_output_logits_by_d ? ratio : sqrt(ratio));
 }
 
 /** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits. */
@@ -114,6 +197,10 @@ enum wsc_err model_create(struct model **out, const struct conf_params *params,
     TRY(check_family(&params->model));
     TRY_NEW(model, WSC_MEM_MODEL, 1);
     set_sizes(model, &params->model);
+    set_attention(model, &params->model);
+    set_experts(model, &params->model.moe);
+    set_scales(model, &params->model);
+    model->seed = (uint64_t)params->runconfig.seed;
     set_precision(model, params);
     TRY_GOTO(model_build_tensors(model, params), cleanup);
     TRY_GOTO(model_build_stages(model, granularity), cleanup);
@@ -129,6 +216,7 @@ void model_destroy(struct model **model)
     if (!*model) return;
     wsc_free((*model)->tensor);
     wsc_free((*model)->stage);
+    wsc_free((*model)->view);
     wsc_free(*model);
     *model = NULL;
 }
@@ -136,8 +224,10 @@ void model_destroy(struct model **model)
 double model_flop_per_token(const struct model *model)
 {
     double L = (double)model->L, C = (double)model->C, F = (double)model->F;
+    double Q = (double)model_q_features(model), KV = (double)model_kv_features(model);
     double head = (double)model->head_outputs * C + (model->head_dense ? C * C : 0);
     head *= (double)model->head_tokens / (double)model->T;
-    double matrices = L * (4 * C * C + 2 * C * F) + head;
-    return 6 * matrices + 12 * L * (double)model->T * C;
+    double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
+    double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
+    return 6 * matrices + 12 * L * (double)model->T * Q;
 }

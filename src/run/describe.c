@@ -62,8 +62,12 @@ static enum wsc_err print_text(const struct run_job *job, const struct model *m)
 static void print_json(const struct run_job *job, const struct model *m)
 {
     const struct conf_params *p = job->params;
-    static const char *const act[] = {
-        [CONF_GELU] = "gelu", [CONF_GELU_NEW] = "gelu_new", [CONF_RELU] = "relu"};
+    const char *position =
+        conf_params_choice("model.position_embedding_type", (int)p->model.position_embedding_type);
+    char position_json[32];
+    (void)snprintf(position_json, sizeof position_json,
+                   p->model.position_embedding_type == CONF_POSITION_NONE ? "%s" : "\"%s\"",
+                   position);
     const long long micro = p->train_input.micro_batch_size;
     char micro_text[32];
     (void)snprintf(micro_text, sizeof micro_text, "%lld", micro);
@@ -74,13 +78,14 @@ static void print_json(const struct run_job *job, const struct model *m)
                  "\"num_heads\": %lld, "
                  "\"num_kv_groups\": %lld, \"filter_size\": %lld, \"vocab_size\": %lld, "
                  "\"max_position_embeddings\": %lld, \"position_embedding_type\": %s, "
-                 "\"nonlinearity\": \"%s\", \"norm_type\": \"layernorm\", \"tied\": %s, "
+                 "\"nonlinearity\": \"%s\", \"norm_type\": \"%s\", \"tied\": %s, "
                  "\"batch_size\": %lld, \"micro_batch_size\": %s}\n",
                  (long long)m->n_params, (long long)m->C, (long long)m->L, (long long)m->H,
-                 (long long)m->H, (long long)m->F, (long long)m->V, (long long)m->T,
-                 p->model.position_embedding_type == CONF_POSITION_LEARNED ? "\"learned\"" : "null",
-                 act[m->nonlinearity], m->tied ? "true" : "false",
-                 (long long)p->train_input.batch_size, micro_json);
+                 (long long)m->kv_heads, (long long)m->F, (long long)m->V, (long long)m->T,
+                 position_json,
+                 conf_params_choice("model.nonlinearity", (int)p->model.nonlinearity),
+                 conf_params_choice("model.norm_type", (int)p->model.norm_type),
+                 m->tied ? "true" : "false", (long long)p->train_input.batch_size, micro_json);
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */

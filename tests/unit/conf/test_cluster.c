@@ -124,7 +124,8 @@ TEST(conf_markdown, names_every_kind_of_row)
         "| `model.attention_dropout_rate` | number |  | as model.dropout_rate | 0 to 1 |",
         "| `optimizer.beta1` | number |  | 0.9 | 0 to 1 | old spelling |",
         "| `model.attention_kernel` | any |  |  |  | accepted, without effect |",
-        "| `model.norm_type` | `layernorm` |  |  |  | other values are not supported |",
+        "| `model.alibi_trainable_slopes` | `null`, `false` |  |  |  | other values are not "
+        "supported |",
         "| `wafer.clock` | quantity | Hz | required | 1 kHz to 1000 GHz | used |"};
     char *text;
     T_OK(conf_markdown(&text));

@@ -178,12 +178,12 @@ TEST(conf_params, new_spelling_wins_over_the_old_one)
 TEST(conf_params, warnings_of_meaning)
 {
     struct conf_params p;
-    T_OK(parse(&p, INPUT "model: {vocab_size: 9, loss_weight: 0.5, rope_theta: 3}\n" OPTIM
+    T_OK(parse(&p, INPUT "model: {vocab_size: 9, loss_weight: 0.5, pad_rope: true}\n" OPTIM
                          "runconfig: {num_csx: 3}\n"));
     CU_ASSERT(p.model.loss_weight == 1);
     CU_ASSERT(warns(&p, "model.loss_weight: taken as 1"));
     CU_ASSERT(warns(&p, "8 sequences do not divide evenly among 3 systems"));
-    CU_ASSERT(warns(&p, "without effect here: model.rope_theta"));
+    CU_ASSERT(warns(&p, "without effect here: model.pad_rope"));
     conf_params_fini(&p);
 }
 

@@ -35,6 +35,7 @@ static void add_tensor(struct fixture *f, enum model_tensor_kind kind, int layer
     struct model_tensor *t = &f->tensor[i];
     t->kind = kind;
     t->layer = layer;
+    t->expert = -1;
     t->n_dims = cols > 0 ? 2 : 1;
     t->shape[0] = rows;
     t->shape[1] = cols;
@@ -57,6 +58,7 @@ static void add_part(struct fixture *f, enum model_part part, int layer, bool jo
     if (!joins) f->model.n_stages++;
     struct model_stage *s = &f->stage[f->model.n_stages - 1];
     s->layer = layer;
+    s->view = f->view[f->model.n_stages - 1];
     s->part[s->n_parts++] = part;
 }
 
@@ -126,6 +128,15 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
                        .V = s->V,
                        .T = s->T,
                        .head_dim = head_dim,
+                       .kv_heads = s->H,
+                       .causal = true,
+                       .position = s->no_positions ? CONF_POSITION_NONE : CONF_POSITION_LEARNED,
+                       .position_scale = 1,
+                       .norm3 = true,
+                       .qkv_bias = !s->no_bias,
+                       .o_bias = !s->no_bias,
+                       .ffn_bias = !s->no_bias,
+                       .head_bias = s->head_bias,
                        .tied = s->tied,
                        .norm_eps = 1e-5,
                        .qk_scale = 1.0 / sqrt((double)head_dim),

@@ -25,6 +25,7 @@ struct fixture {
     struct model model;
     struct model_tensor tensor[FIXTURE_MAX_TENSORS];
     struct model_stage stage[FIXTURE_MAX_STAGES];
+    struct model_view view[FIXTURE_MAX_STAGES][FIXTURE_MAX_TENSORS];
     float *weight[FIXTURE_MAX_TENSORS]; /**< in fp32, already rounded to the format */
     void *stage_weights[FIXTURE_MAX_STAGES];
     struct data_batch batch;
