@@ -70,6 +70,12 @@ enum wsc_err app_add_override(struct app_config *c, const char *path,
  * NULL path of the cluster takes the built-in CS-2.  *text (owned, may be NULL) is the file. */
 enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
                              struct conf_params *params) WSC_CHECKED;
+/* The same in two steps: the text (owned by the caller), then trainer number @p phase of a list of
+ * them, from 1; 0 leaves that to the sets. */
+enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes,
+                             size_t *n) WSC_CHECKED;
+enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
+                              size_t n, int phase, struct conf_params *params) WSC_CHECKED;
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct conf_cluster *cluster, char **text) WSC_CHECKED;
 

@@ -15,14 +15,16 @@ struct run_options {
     struct app_config config;
     struct run_job job;
     const char *prompt[MAX_PROMPTS];
-    bool validate_only, compile_only, help;
+    bool validate_only, compile_only, dump_params, help;
+    int64_t phase; /* 0: all */
     const char *trace, *goal;
 };
 
 static const char help[] =
     "usage: wsc run [CSX|CPU] --params FILE [options]\n"
     "       mpirun -n R wsc run ...     any R from 1 to `wsc ranks`; the results are the same\n\n"
-    "  --params FILE           Model Zoo params (runconfig style)\n"
+    "  --params FILE           Model Zoo params, trainer or runconfig style\n"
+    "  --phase N               of a list of trainers: this one alone; default: one after another\n"
     "  --mode MODE             train, eval, train_and_eval, generate\n"
     "  --num_csx N             emulated CS-2 systems\n"
     "  --num_steps S           steps of this run\n"
@@ -36,10 +38,12 @@ static const char help[] =
     "                          compute values on the host, on an emulated mesh of PEs wavelet by\n"
     "                          wavelet (small models), or keep time only\n"
     "  --set PATH=VALUE        override any key, e.g. model.num_hidden_layers=2,\n"
+    "                          trainer.init.model.num_hidden_layers=2,\n"
     "                          cluster.swarmx.link_latency=5us; may be repeated\n"
     "  --seed K                seed of the initial weights\n"
     "  --validate_only         check the params, print what they mean\n"
     "  --compile_only          print the plan of the emulated machine as well\n"
+    "  --dump_params           print the params as they are understood, as YAML\n"
     "  --json                  results as JSON on stdout\n"
     "  --dump_gradients FILE   mean gradient of every tensor after the first step (HDF5)\n"
     "  --print_placement       which role lives on which rank\n"
@@ -76,6 +80,8 @@ enum {
     OPT_VALIDATE,
     OPT_COMPILE,
     OPT_JSON,
+    OPT_DUMP_PARAMS,
+    OPT_PHASE,
     OPT_DUMP,
     OPT_PLACEMENT,
     OPT_PROMPT,
@@ -102,6 +108,8 @@ static const struct option long_option[] = {
     {"validate_only", no_argument, NULL, OPT_VALIDATE},
     {"compile_only", no_argument, NULL, OPT_COMPILE},
     {"json", no_argument, NULL, OPT_JSON},
+    {"dump_params", no_argument, NULL, OPT_DUMP_PARAMS},
+    {"phase", required_argument, NULL, OPT_PHASE},
     {"dump_gradients", required_argument, NULL, OPT_DUMP},
     {"print_placement", no_argument, NULL, OPT_PLACEMENT},
     {"prompt", required_argument, NULL, OPT_PROMPT},
@@ -134,6 +142,12 @@ static enum wsc_err parse_numerics(const char *text, struct run_job *job)
         return WSC_OK;
     }
     return WSC_RAISE(WSC_USAGE, "--numerics: expected host, mesh or none, got \"%s\"", text);
+}
+
+static enum wsc_err take_phase(struct run_options *o, const char *value)
+{
+    TRY(app_parse_int("--phase", value, 1, 1 << 20, &o->phase));
+    return app_add_override(&o->config, "phase", value);
 }
 
 static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
@@ -180,6 +194,11 @@ static enum wsc_err take_option(struct run_options *o, int option, const char *v
     case OPT_JSON:
         o->job.json = true;
         return WSC_OK;
+    case OPT_DUMP_PARAMS:
+        o->dump_params = true;
+        return WSC_OK;
+    case OPT_PHASE:
+        return take_phase(o, value);
     case OPT_PLACEMENT:
         o->job.print_placement = true;
         return WSC_OK;
@@ -269,13 +288,29 @@ static bool trains(const struct conf_params *p)
     return p->runconfig.mode == CONF_TRAIN || p->runconfig.mode == CONF_TRAIN_AND_EVAL;
 }
 
+/* True when nothing runs. */
+static bool describes(const struct run_options *o, const struct conf_params *p)
+{
+    return o->dump_params || o->validate_only || o->compile_only || p->runconfig.validate_only ||
+           p->runconfig.compile_only;
+}
+
+static enum wsc_err dump_params(const struct conf_params *p)
+{
+    char *yaml = NULL;
+    TRY(conf_params_dump(p, &yaml));
+    (void)fputs(yaml, stdout);
+    wsc_free(yaml);
+    return WSC_OK;
+}
+
 static enum wsc_err execute(struct comm *comm, struct run_options *o)
 {
     const struct conf_params *p = o->job.params;
+    if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
         return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm_size(comm));
-    if (o->validate_only || o->compile_only || p->runconfig.validate_only ||
-        p->runconfig.compile_only) {
+    if (describes(o, p)) {
         if (comm_rank(comm)) return WSC_OK;
         return run_describe(&o->job, o->compile_only || p->runconfig.compile_only);
     }
@@ -297,23 +332,83 @@ static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
         "mpirun -n %lld, or fewer", (long long)n_roles);
 }
 
-static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
+/* A phase goes on from the checkpoint that the one before it leaves in the same model_dir, or from
+ * one that its own params name. */
+static enum wsc_err check_continues(const struct run_options *o, const struct conf_params *before,
+                                    const struct conf_params *p)
+{
+    const bool named = p->runconfig.checkpoint_path != NULL;
+    const bool same = !strcmp(before->runconfig.model_dir, p->runconfig.model_dir) &&
+                      p->runconfig.autoload_last_checkpoint &&
+                      before->runconfig.checkpoint_steps > 0;
+    if (!o->job.values || !trains(p) || named || same) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: phase %d would start from new weights", p->file, p->phase),
+        "the phases need one model_dir, checkpoints (checkpoint.steps) and "
+        "autoload_last_checkpoint, "
+        "or a ckpt_path; --phase %d runs it alone",
+        p->phase);
+}
+
+/* The params file as every rank has it. */
+struct params_text {
+    char *bytes; /* owned */
+    size_t n;
+};
+
+/* All phases are understood before the first one runs.  *@p n: their number. */
+static enum wsc_err check_phases(struct comm *comm, const struct run_options *o,
+                                 const struct params_text *text, int *n)
+{
+    struct conf_params p[2] = {0};
+    const bool runs = !o->validate_only && !o->compile_only && !o->dump_params;
+    enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, 0, &p[1]);
+    *n = rc || o->phase ? 1 : p[1].n_phases;
+    for (int k = 2; k <= *n && !rc; k++) {
+        conf_params_fini(&p[0]);
+        p[0] = p[1];
+        rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &p[1]);
+        if (rc || !runs) continue;
+        rc = check_continues(o, &p[0], &p[1]);
+        if (rc && comm_rank(comm)) app_set_reported();
+    }
+    conf_params_fini(&p[0]);
+    conf_params_fini(&p[1]);
+    return rc;
+}
+
+/* Phase @p k, 0 where there is no choice. */
+static enum wsc_err run_phase(struct comm *comm, struct run_options *o,
+                              const struct params_text *text, int k)
 {
     struct conf_params params = {0};
     struct conf_cluster cluster = {0};
-    wsc_log_quiet(comm_rank(comm) != 0);
-    enum wsc_err rc = app_load_params(comm, &o->config, &params);
+    enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
-    for (int i = 0; i < params.n_warnings && !rc; i++)
+    for (int i = 0; i < params.n_warnings && !rc && !describes(o, &params); i++)
         WSC_WARNING("%s", params.warning[i].text);
     o->job.params = &params;
     o->job.cluster = &cluster;
+    if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
     if (!rc) rc = check_ranks(comm, &o->job);
     if (!rc) rc = execute(comm, o);
     o->job.params = NULL;
     o->job.cluster = NULL;
     conf_params_fini(&params);
     conf_cluster_fini(&cluster);
+    return rc;
+}
+
+static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
+{
+    struct params_text text = {0};
+    int n = 1;
+    wsc_log_quiet(comm_rank(comm) != 0);
+    enum wsc_err rc = app_read_params(comm, &o->config, &text.bytes, &text.n);
+    if (!rc) rc = check_phases(comm, o, &text, &n);
+    for (int k = 1; k <= n && !rc; k++)
+        rc = run_phase(comm, o, &text, n > 1 ? k : 0);
+    wsc_free(text.bytes);
     return rc;
 }
 

@@ -60,19 +60,34 @@ static enum wsc_err told_once(struct comm *comm, enum wsc_err rc)
     return rc;
 }
 
+enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes, size_t *n)
+{
+    *bytes = NULL;
+    if (c->params_path) return share_file(comm, conf_read_file, c->params_path, bytes, n);
+    return told_once(comm, wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params is missing"),
+                                        "--params configs/params/default.yaml"));
+}
+
+enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
+                              size_t n, int phase, struct conf_params *params)
+{
+    struct app_config with = *c;
+    char text[32];
+    memset(params, 0, sizeof *params);
+    (void)snprintf(text, sizeof text, "phase=%d", phase);
+    if (phase) TRY(told_once(comm, app_add_set(&with, text)));
+    return told_once(comm,
+                     conf_params_parse(params, c->params_path, bytes, n, with.set, with.n_sets));
+}
+
 enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
                              struct conf_params *params)
 {
     char *bytes = NULL;
     size_t n = 0;
     memset(params, 0, sizeof *params);
-    if (!c->params_path)
-        return told_once(comm, wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params is missing"),
-                                            "--params configs/params/default.yaml"));
-    enum wsc_err rc = share_file(comm, conf_read_file, c->params_path, &bytes, &n);
-    if (!rc)
-        rc =
-            told_once(comm, conf_params_parse(params, c->params_path, bytes, n, c->set, c->n_sets));
+    enum wsc_err rc = app_read_params(comm, c, &bytes, &n);
+    if (!rc) rc = app_parse_params(comm, c, bytes, n, 0, params);
     wsc_free(bytes);
     return rc;
 }

@@ -15,7 +15,9 @@ enum {
     CONF_MAX_WARNINGS = 200,
     CONF_MAX_PATH = 192,
     CONF_QUOTE_BYTES = 64,
-    CONF_MAX_FILES = 8 /**< cluster files that are based on each other */
+    CONF_QUOTE_PATH_BYTES = 128,
+    CONF_MAX_FILES = 8, /**< cluster files that are based on each other */
+    CONF_MAX_ORIGINS = 1024
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -26,6 +28,11 @@ struct conf_pos {
     int file; /**< 0: the file itself; from 1: what it is based on, nearest first */
 };
 
+/** A key of the runconfig style that stands elsewhere in the user's file: messages name that. */
+struct conf_origin {
+    const char *key, *user;
+};
+
 /** Collects the errors and warnings of one file. */
 struct conf_diag {
     const char *file;
@@ -33,6 +40,9 @@ struct conf_diag {
     int reading;                      /**< which of them is being parsed, as in conf_pos */
     const struct conf_set *sets;
     int n_sets;
+    struct conf_origin origin[CONF_MAX_ORIGINS];
+    int n_origins;
+    int trainer; /**< of a list of trainers: its number, from 1; else 0 */
     char *error[CONF_MAX_ERRORS];
     int n_errors;                  /**< may exceed CONF_MAX_ERRORS */
     struct conf_warning **warning; /**< the list to extend; NULL drops warnings */
@@ -46,8 +56,14 @@ void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, c
     __attribute__((format(printf, 4, 5)));
 /** One raise for all errors, WSC_OK when there were none; releases the list either way. */
 enum wsc_err conf_diag_finish(struct conf_diag *d) WSC_CHECKED;
+/** From now on @p key, and what is below it, is called @p user; the first name of a key counts. */
+void conf_diag_origin(struct conf_diag *d, const char *key, const char *user);
+/** The user's name of @p key. */
+const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH]);
 /** @p text for a message: cut to CONF_QUOTE_BYTES, control characters replaced. */
 const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES]);
+/** The same for a dotted path, which may be longer. */
+const char *conf_quote_path(const char *text, char out[CONF_QUOTE_PATH_BYTES]);
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
@@ -89,9 +105,13 @@ struct conf_node *conf_doc_parse_value(struct conf_doc *doc, struct conf_diag *d
  *  key table reports. */
 void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
                   struct conf_node *value);
+/** The same below @p map, which nobody shares. */
+void conf_doc_set_in(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
+                     const char *path, struct conf_node *value);
 void conf_doc_fini(struct conf_doc *doc);
 
 /** New nodes and text in the memory of @p doc; NULL without memory. */
+struct conf_node *conf_doc_share(struct conf_doc *doc, const struct conf_node *node);
 char *conf_doc_text(struct conf_doc *doc, const char *text, size_t n);
 struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t n,
                                   struct conf_pos pos);
@@ -144,7 +164,8 @@ struct conf_parse;
 struct conf_text;
 /** One row per key. */
 struct conf_key {
-    const char *path;
+    const char *path; /**< `.*` at the end: whatever else stands in that section */
+    const char *to;   /**< trainer style: the key of the runconfig style, or NULL */
     enum conf_type type;
     enum conf_status status;
     enum wsc_unit unit;
@@ -210,6 +231,19 @@ bool conf_parse_bool(const char *text, bool *out);
 /** Index in @p choices of a scalar or null, whatever its case; -1. */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node);
 
+/* ---- maps with keys of their own ------------------------------------------------------------- */
+
+/** Where a number of such a map goes; neither: somebody else reads it. */
+struct conf_part {
+    const char *name;
+    double *real;
+    int64_t *whole;
+    bool *given;
+};
+/** Read the numbers of @p map, null left out; false after errors, unknown keys among them. */
+bool conf_read_parts(struct conf_parse *p, const char *path, const struct conf_node *map,
+                     const struct conf_part *parts, int n);
+
 /* ---- params ---------------------------------------------------------------------------------- */
 
 /** Keys with a form of their own; the field is the int64_t, the double, the struct conf_init, or
@@ -229,6 +263,10 @@ void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
 void conf_read_family(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *field);
 void conf_write_family(struct conf_text *out, const void *field, int indent);
+void conf_read_sparsity(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *list);
+void conf_write_sparsity(struct conf_text *out, const void *list, int indent);
+void conf_sparsity_fini(struct conf_sparsity_list *list);
 void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
 void conf_write_micro_batch(struct conf_text *out, const void *field, int indent);
 void conf_write_initializer(struct conf_text *out, const void *field, int indent);
@@ -236,8 +274,39 @@ void conf_write_learning_rate(struct conf_text *out, const void *optimizer, int 
 void conf_write_betas(struct conf_text *out, const void *optimizer, int indent);
 void conf_write_loss_scale(struct conf_text *out, const void *field, int indent);
 
+/* ---- the trainer style ----------------------------------------------------------------------- */
+
+const struct conf_table *conf_trainer_table(void);
+/** True when the tree has the trainer style. */
+bool conf_trainer_is(const struct conf_node *root);
+/** Of a list of trainers take number @p phase, from 1; *@p n_phases is their number, 1 without a
+ *  list.  Problems go to @p d. */
+void conf_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases);
+/** Lists of callbacks and loggers to maps, so that paths of `--set` reach into them. */
+void conf_trainer_normalise(struct conf_doc *doc, struct conf_diag *d);
+/** Replace the tree by that of the runconfig style.  Problems go to @p d. */
+void conf_trainer_convert(struct conf_doc *doc, struct conf_diag *d);
+/** Rows with a form of their own; the field is a struct conf_trainer. */
+#define CONF_TRAINER_TAKE(name)                                                                    \
+    void conf_trainer_take_##name(struct conf_parse *p, const struct conf_key *key,                \
+                                  const struct conf_node *node, void *trainer)
+CONF_TRAINER_TAKE(model);
+CONF_TRAINER_TAKE(optimizer);
+CONF_TRAINER_TAKE(schedulers);
+CONF_TRAINER_TAKE(global_micro_batch);
+CONF_TRAINER_TAKE(switch);
+CONF_TRAINER_TAKE(train);
+CONF_TRAINER_TAKE(fit_val);
+CONF_TRAINER_TAKE(val);
+CONF_TRAINER_TAKE(val_all);
+CONF_TRAINER_TAKE(val_checkpoint);
+
 /** Old spellings to new ones, in the tree, with a warning each. */
 void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
+/** One warning for the keys of @p p that nothing depends on. */
+void conf_params_warn_no_effect(const struct conf_parse *p);
+/** They as a table in Markdown. */
+void conf_renames_write(struct conf_text *out);
 /** The current spelling of a dotted path. */
 const char *conf_renames_path(const char *path);
 /** After the file's keys are read: infer a family that is not named, then set what it implies. */

@@ -11,16 +11,65 @@
 /* All lines of one report must fit the message buffer of the error trace, 64 KiB. */
 enum { LINE_BYTES = 1024 };
 
-const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES])
+static const char *quote(const char *text, char *out, size_t size)
 {
     static const char dots[] = "...";
-    const size_t most = CONF_QUOTE_BYTES - sizeof dots - 2; /* room for quotes */
+    const size_t most = size - sizeof dots - 2; /* room for quotes */
     size_t n = strnlen(text, most + 1);
     bool cut = n > most;
     if (cut) n = most;
     for (size_t i = 0; i < n; i++)
         out[i] = (char)(iscntrl((unsigned char)text[i]) ? '?' : text[i]);
     memcpy(out + n, cut ? dots : "", cut ? sizeof dots : 1);
+    return out;
+}
+
+const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES])
+{
+    return quote(text, out, CONF_QUOTE_BYTES);
+}
+
+const char *conf_quote_path(const char *text, char out[CONF_QUOTE_PATH_BYTES])
+{
+    return quote(text, out, CONF_QUOTE_PATH_BYTES);
+}
+
+void conf_diag_origin(struct conf_diag *d, const char *key, const char *user)
+{
+    if (d->n_origins == CONF_MAX_ORIGINS) return;
+    d->origin[d->n_origins++] = (struct conf_origin){.key = key, .user = user};
+}
+
+/* The longest origin that @p key is or is below of; *n is its length. */
+static const char *find_origin(const struct conf_diag *d, const char *key, size_t *n)
+{
+    const char *user = NULL;
+    *n = 0;
+    for (int i = 0; i < d->n_origins; i++) {
+        size_t length = strlen(d->origin[i].key);
+        if (length <= *n || strncmp(key, d->origin[i].key, length) != 0) continue;
+        if (key[length] && key[length] != '.' && key[length] != '[') continue;
+        *n = length;
+        user = d->origin[i].user;
+    }
+    return user ? user : "";
+}
+
+const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH])
+{
+    static const char trainer[] = "trainer.";
+    size_t n, skip = sizeof trainer - 2;
+    const char *user = find_origin(d, key, &n);
+    char index[24] = "";
+    if (!d->n_origins && !d->trainer) return key;
+    if (!n && strncmp(key, trainer, skip + 1) != 0) return key;
+    if (d->trainer) (void)snprintf(index, sizeof index, "[%d]", d->trainer - 1);
+    const char *head = n ? user : key, *tail = n ? key + n : "";
+    if (strncmp(head, trainer, skip + 1) != 0) {
+        skip = 0;
+        index[0] = '\0';
+    }
+    (void)snprintf(out, CONF_MAX_PATH, "%.*s%s%s%s", (int)skip, head, index, head + skip, tail);
     return out;
 }
 
@@ -33,17 +82,19 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
     const char *file = pos.file ? d->base[pos.file - 1] : d->file;
     const size_t length = strlen(file);
     if (length > MOST) file += length - MOST;
-    const char *colon = key ? ": " : "";
-    key = key ? key : "";
+    const char *colon = key ? ": " : "", *name = "";
+    char user[CONF_MAX_PATH];
+    if (key) name = conf_diag_name(d, key, user);
     if (pos.line > 0)
-        return snprintf(out, size, "%s:%d:%d: %s%s", file, pos.line, pos.column, key, colon);
-    if (pos.line == 0) return snprintf(out, size, "%s: %s%s", file, key, colon);
+        return snprintf(out, size, "%s:%d:%d: %s%s", file, pos.line, pos.column, name, colon);
+    if (pos.line == 0) return snprintf(out, size, "%s: %s%s", file, name, colon);
     const char *text = d->sets[-pos.line - 1].text;
     char path[CONF_QUOTE_BYTES];
     (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
     const char *cluster = conf_set_cluster_path(path);
-    if (!strcmp(path, key) || (cluster && !strcmp(cluster, key))) key = colon = "";
-    return snprintf(out, size, "--set %s: %s%s", path, key, colon);
+    const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
+    if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
+    return snprintf(out, size, "--set %s: %s%s", path, name, colon);
 }
 
 __attribute__((format(printf, 4, 0))) static char *

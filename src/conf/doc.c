@@ -60,6 +60,15 @@ static struct conf_node *new_node(struct conf_doc *doc, enum conf_node_kind kind
     return node;
 }
 
+struct conf_node *conf_doc_share(struct conf_doc *doc, const struct conf_node *node)
+{
+    struct conf_node *same = take(doc, sizeof *same);
+    if (!same) return NULL;
+    *same = *node;
+    same->capacity = same->n; /* the entries stay those of the other one */
+    return same;
+}
+
 struct conf_node *conf_doc_map(struct conf_doc *doc, struct conf_pos pos)
 {
     return new_node(doc, CONF_NODE_MAP, pos);

@@ -68,14 +68,15 @@ static bool nearest(const struct conf_table *table, const char *path, char out[C
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
                        const char *path)
 {
-    char near[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    char near[CONF_MAX_PATH], user[CONF_MAX_PATH], shown[CONF_QUOTE_PATH_BYTES];
     const char *prefix = pos.line < 0 && table->sourced ? "cluster." : "";
     /* Past the errors that are shown only their number matters. */
     if (d->n_errors < CONF_MAX_ERRORS && nearest(table, path, near))
-        conf_diag_error(d, pos, conf_quote(path, shown), "unknown key; hint: did you mean %s%s?",
-                        prefix, near);
+        conf_diag_error(d, pos, conf_quote_path(path, shown),
+                        "unknown key; hint: did you mean %s%s?", prefix,
+                        conf_diag_name(d, near, user));
     else
-        conf_diag_error(d, pos, conf_quote(path, shown), "unknown key");
+        conf_diag_error(d, pos, conf_quote_path(path, shown), "unknown key");
 }
 
 struct walk {
@@ -85,12 +86,22 @@ struct walk {
 
 static void walk_map(const struct walk *w, const struct conf_node *map, const char *section);
 
+/* The row of @p path, or the one for whatever else stands in its section. */
+static int find_row(const struct conf_table *table, const char *path, const char *section)
+{
+    char rest[CONF_MAX_PATH + 2];
+    int row = conf_keys_find(table, path);
+    if (row >= 0 || conf_keys_is_section(table, path)) return row;
+    (void)snprintf(rest, sizeof rest, "%s.*", section);
+    return conf_keys_find(table, rest);
+}
+
 static void walk_entry(const struct walk *w, const struct conf_entry *entry, const char *section)
 {
     const struct conf_table *table = w->p->table;
     char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
     (void)snprintf(path, sizeof path, "%s%s%s", section, *section ? "." : "", entry->key);
-    int row = conf_keys_find(table, path);
+    int row = find_row(table, path, section);
     /* A dot inside a key is part of its name, never a way down. */
     if (strchr(entry->key, '.')) {
         conf_diag_error(w->p->diag, entry->key_pos, conf_quote(path, shown),

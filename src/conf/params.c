@@ -5,14 +5,47 @@
 
 #include <string.h>
 
+/* Which of the trainers: the last `phase=` among the sets, which is no key of a file. */
+static int64_t choose_phase(struct conf_diag *d)
+{
+    int64_t phase = 1;
+    for (int set = 1; set <= d->n_sets; set++) {
+        const struct conf_pos pos = {.line = -set};
+        char path[CONF_MAX_PATH];
+        const char *value;
+        if (strncmp(d->sets[set - 1].text, "phase=", 6) != 0) continue;
+        if (conf_set_split(d, set, path, &value) && wsc_units_int(value, &phase))
+            conf_diag_error(d, pos, "phase", "%s", wsc_err_message());
+    }
+    return phase;
+}
+
+/* True for paths that this pass over the sets applies: those of the trainer style, or the others.
+ */
+static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *path, bool trainer,
+                       bool file_is_trainer)
+{
+    const bool is_trainer = !strcmp(path, "trainer") || !strncmp(path, "trainer.", 8);
+    if (!strcmp(path, "phase")) return false;
+    if (is_trainer && !trainer && !file_is_trainer)
+        conf_diag_error(d, pos, path,
+                        "the file has the runconfig style; hint: its keys are model, optimizer, "
+                        "train_input, eval_input, runconfig");
+    return is_trainer == trainer;
+}
+
 /* Apply the --set of params files to the tree; those of cluster files are only looked up. */
-static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
+static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
+                       bool file_is_trainer)
 {
     for (int set = 1; set <= d->n_sets; set++) {
         char path[CONF_MAX_PATH];
         const char *value;
         struct conf_pos pos = {.line = -set};
+        /* A bad one is told once, in the pass that every file has. */
+        if (trainer && strncmp(d->sets[set - 1].text, "trainer", 7) != 0) continue;
         if (!conf_set_split(d, set, path, &value)) continue;
+        if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
         const char *cluster = conf_set_cluster_path(path);
         if (cluster) {
             if (conf_keys_find(conf_cluster_table(), cluster) < 0)
@@ -20,49 +53,58 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
             continue;
         }
         struct conf_node *node = conf_doc_parse_value(doc, d, value, set);
-        if (node) conf_doc_set(doc, d, conf_renames_path(path), node);
+        if (node) conf_doc_set(doc, d, trainer ? path : conf_renames_path(path), node);
     }
 }
 
 /* The keys that nothing depends on, in one warning. */
-static void warn_no_effect(struct conf_parse *p)
+void conf_params_warn_no_effect(const struct conf_parse *p)
 {
     struct conf_text list = {0};
     for (int i = 0; i < p->table->n; i++) {
         const struct conf_key *key = &p->table->key[i];
+        char user[CONF_MAX_PATH];
         if (key->status != CONF_NO_EFFECT || conf_node_is_null(p->given[i])) continue;
-        if (list.n > 200) {
+        if (list.n > 600) {
             conf_text_add(&list, ", ...");
             break;
         }
-        conf_text_add(&list, "%s%s", list.n ? ", " : "", key->path);
+        conf_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
     }
     if (list.n)
         conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list.text);
     wsc_free(list.text);
 }
 
+/* A tree of the trainer style becomes one of the runconfig style; false after an error. */
+static bool take_trainer(struct conf_params *out, struct conf_doc *doc, struct conf_diag *d)
+{
+    const bool is_trainer = conf_trainer_is(doc->root);
+    conf_trainer_choose(doc, d, choose_phase(d), &out->n_phases);
+    out->phase = d->trainer ? d->trainer : 1;
+    if (!is_trainer || d->n_errors) return !d->n_errors;
+    conf_trainer_normalise(doc, d);
+    apply_sets(doc, d, true, true);
+    conf_trainer_normalise(doc, d);
+    conf_trainer_convert(doc, d);
+    return true;
+}
+
 static void read_tree(struct conf_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_parse p = {.table = conf_params_table(), .diag = d, .out = (char *)out};
+    const bool is_trainer = conf_trainer_is(doc->root);
+    if (!take_trainer(out, doc, d)) return;
     conf_renames_apply(doc, d);
-    apply_sets(doc, d);
+    apply_sets(doc, d, false, is_trainer);
     conf_renames_apply(doc, d);
-    const struct conf_node *trainer = conf_node_find(doc->root, "trainer");
-    if (trainer) {
-        conf_diag_error(d, trainer->pos, "trainer",
-                        "files of the trainer style (release 2.3 and later) are not supported by "
-                        "this release; supported: the runconfig style with train_input, "
-                        "eval_input, model, optimizer, runconfig");
-        return;
-    }
     out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
     conf_keys_read(&p, doc->root, conf_key_read);
     conf_family_resolve(&p, &out->model);
     conf_keys_defaults(&p, doc->root);
     conf_params_check(&p, doc->root, out);
-    warn_no_effect(&p);
+    conf_params_warn_no_effect(&p);
 }
 
 enum wsc_err conf_params_parse(struct conf_params *out, const char *file, const char *bytes,
@@ -93,6 +135,7 @@ void conf_params_fini(struct conf_params *params)
 {
     input_fini(&params->train_input);
     input_fini(&params->eval_input);
+    conf_sparsity_fini(&params->sparsity);
     wsc_free(params->optimizer.optimizer_type);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);

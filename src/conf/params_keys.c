@@ -265,7 +265,9 @@ static const struct conf_key keys[] = {
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
     {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
 
-    {KEY("sparsity"), ONLY({"null", 0}, {"0", 0}, {"0.0", 0}), DOC("weight sparsity")},
+    {FIELD(sparsity), SPECIAL(sparsity), .form = "number, map or list of maps",
+     DOC("weight sparsity: sparsity or schedule, algorithm, init_method, update, drop_fraction, "
+         "param_filter; shown and timed as dense, training with it is not supported")},
 
     {FIELD(optimizer.optimizer_type), STRING, REQUIRED, DOC("AdamW, in any case")},
     {AT("optimizer.learning_rate", optimizer), SPECIAL(learning_rate), REQUIRED,

@@ -139,15 +139,7 @@ void conf_write_loss_scale(struct conf_text *out, const void *field, int indent)
 
 /* ---- maps with their own keys ---- */
 
-/* Where a number of such a map goes. */
-struct part {
-    const char *name;
-    double *real;
-    int64_t *whole;
-    bool *given;
-};
-
-static const struct part *find_part(const struct part *parts, int n, const char *key)
+static const struct conf_part *find_part(const struct conf_part *parts, int n, const char *key)
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(parts[i].name, key)) return &parts[i];
@@ -155,7 +147,7 @@ static const struct part *find_part(const struct part *parts, int n, const char 
 }
 
 static void unknown_part(struct conf_parse *p, const char *path, const struct conf_entry *entry,
-                         const struct part *parts, int n)
+                         const struct conf_part *parts, int n)
 {
     char full[CONF_MAX_PATH], hint[CONF_MAX_PATH] = "";
     int best = (int)strlen(entry->key) / 3 + 1;
@@ -169,13 +161,13 @@ static void unknown_part(struct conf_parse *p, const char *path, const struct co
     conf_diag_error(p->diag, entry->key_pos, full, "unknown key%s", hint);
 }
 
-static bool read_parts(struct conf_parse *p, const char *path, const struct conf_node *map,
-                       const struct part *parts, int n)
+bool conf_read_parts(struct conf_parse *p, const char *path, const struct conf_node *map,
+                     const struct conf_part *parts, int n)
 {
     bool ok = true;
     for (int i = 0; i < map->n; i++) {
         const struct conf_entry *e = &map->entry[i];
-        const struct part *part = find_part(parts, n, e->key);
+        const struct conf_part *part = find_part(parts, n, e->key);
         char full[CONF_MAX_PATH];
         (void)snprintf(full, sizeof full, "%s.%.80s", path, e->key);
         if (!part) {
@@ -233,10 +225,11 @@ void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
         return;
     }
     init.kind = (enum conf_init_kind)init_names[kind].value;
-    const struct part parts[] = {{"name", NULL, NULL, NULL},     {"mean", &init.mean, NULL, NULL},
-                                 {"std", &init.std, NULL, NULL}, {"a", &init.a, NULL, &has_a},
-                                 {"b", &init.b, NULL, &has_b},   {"val", &init.value, NULL, NULL}};
-    if (node->kind == CONF_NODE_MAP && !read_parts(p, key->path, node, parts, 6)) return;
+    const struct conf_part parts[] = {
+        {"name", NULL, NULL, NULL},     {"mean", &init.mean, NULL, NULL},
+        {"std", &init.std, NULL, NULL}, {"a", &init.a, NULL, &has_a},
+        {"b", &init.b, NULL, &has_b},   {"val", &init.value, NULL, NULL}};
+    if (node->kind == CONF_NODE_MAP && !conf_read_parts(p, key->path, node, parts, 6)) return;
     double width = init.kind == CONF_INIT_UNIFORM ? 0.05 : 2 * init.std;
     if (!has_a) init.a = -width;
     if (!has_b) init.b = width;
@@ -346,7 +339,7 @@ static void read_phase(struct conf_parse *p, const char *path, const struct conf
         return;
     }
     phase->scheduler = (enum conf_scheduler)schedulers[i].value;
-    const struct part parts[] = {
+    const struct conf_part parts[] = {
         {"scheduler", NULL, NULL, NULL},
         {"initial_learning_rate", &phase->initial_learning_rate, NULL, &given.first},
         {"end_learning_rate", &phase->end_learning_rate, NULL, &given.last},
@@ -357,7 +350,7 @@ static void read_phase(struct conf_parse *p, const char *path, const struct conf
         {"alpha", NULL, NULL, NULL},
         {"disable_lr_steps_reset", NULL, NULL, NULL}};
     warn_old_phase_keys(p, path, map);
-    if (!read_parts(p, path, map, parts, sizeof parts / sizeof *parts)) return;
+    if (!conf_read_parts(p, path, map, parts, sizeof parts / sizeof *parts)) return;
     if (given.constant) phase->initial_learning_rate = rate;
     if (phase->scheduler == CONF_LR_CONSTANT)
         phase->end_learning_rate = phase->initial_learning_rate;

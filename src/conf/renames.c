@@ -79,8 +79,9 @@ static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename 
         .key = last_part(r->to), .key_pos = old->key_pos, .value = old->value};
     if (r->value) entry.value = conf_doc_scalar(doc, r->value, strlen(r->value), old->value->pos);
     bool both = conf_node_index(target, entry.key) >= 0;
-    conf_diag_warn(d, old->key_pos, r->from, "old spelling: write %s%s%s%s", r->to,
-                   r->value ? ": " : "", r->value ? r->value : "",
+    char user[CONF_MAX_PATH];
+    conf_diag_warn(d, old->key_pos, r->from, "old spelling: write %s%s%s%s",
+                   conf_diag_name(d, r->to, user), r->value ? ": " : "", r->value ? r->value : "",
                    both && old->key_pos.line > 0 ? "; the new one, given as well, counts" : "");
     if (both && old->key_pos.line > 0) return;
     if (!target || !entry.value || !conf_doc_put(doc, target, &entry)) d->no_memory = true;
@@ -107,4 +108,18 @@ void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d)
 {
     for (int i = 0; i < N_RENAMES && doc->root; i++)
         apply(doc, d, &renames[i]);
+}
+
+void conf_renames_write(struct conf_text *out)
+{
+    conf_text_add(out, "| old | now |\n|---|---|\n");
+    for (int i = 0; i < N_RENAMES; i++) {
+        const struct rename *r = &renames[i];
+        conf_text_add(out, "| `%s%s` | ", r->from, !r->value ? "" : r->when ? ": true" : ": false");
+        if (r->to)
+            conf_text_add(out, "`%s%s%s` |\n", r->to, r->value ? ": " : "",
+                          r->value ? r->value : "");
+        else
+            conf_text_add(out, "nothing: it is the default |\n");
+    }
 }

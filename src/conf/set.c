@@ -42,7 +42,12 @@ void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
                   struct conf_node *value)
 {
     if (!doc->root) doc->root = conf_doc_map(doc, value->pos);
-    struct conf_node *map = doc->root;
+    conf_doc_set_in(doc, d, doc->root, path, value);
+}
+
+void conf_doc_set_in(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
+                     const char *path, struct conf_node *value)
+{
     while (map) {
         size_t n = strcspn(path, ".");
         const char *key = conf_doc_text(doc, path, n);

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job_impl.h"
 
+static enum wsc_err check_sparsity(const struct conf_params *p)
+{
+    const enum conf_mode mode = p->runconfig.mode;
+    if (!p->sparsity.n || (mode != CONF_TRAIN && mode != CONF_TRAIN_AND_EVAL)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: sparsity: training with sparse weights is not supported "
+                                  "in this release",
+                                  p->file),
+                        "--set sparsity=null trains the dense model, --numerics none keeps its "
+                        "time");
+}
+
 static enum wsc_err check_values(const struct conf_params *p)
 {
+    TRY(check_sparsity(p));
     const struct conf_model *m = &p->model;
     if (m->objective != CONF_CAUSAL_LM)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,

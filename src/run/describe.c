@@ -136,26 +136,35 @@ static enum wsc_err print_plan(const struct run_cluster *c)
     return print_stages(c, &plan);
 }
 
-static enum wsc_err describe(const struct run_job *job, const struct run_cluster *c, bool with_plan)
+static enum wsc_err print_params(const struct run_job *job, const struct model *m)
 {
-    if (job->json)
-        print_json(job, c->model);
-    else
-        TRY(print_text(job, c->model));
-    if (with_plan && !job->json) TRY(print_plan(c));
+    if (!job->json) return print_text(job, m);
+    print_json(job, m);
     return WSC_OK;
 }
 
-enum wsc_err run_describe(const struct run_job *job, bool with_plan)
+/* A plan needs the machine, and that the model fits it. */
+static enum wsc_err describe_plan(const struct run_job *job)
 {
     struct comm *comm = NULL;
     struct run_cluster *c = NULL;
     const struct memoryx_hooks hooks = {0};
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = run_cluster_create(&c, comm, job->params, job->cluster, false, &hooks);
-    if (!rc) rc = describe(job, c, with_plan);
+    if (!rc) rc = print_params(job, c->model);
+    if (!rc && !job->json) rc = print_plan(c);
     run_cluster_destroy(&c);
     comm_destroy(&comm);
+    return rc;
+}
+
+enum wsc_err run_describe(const struct run_job *job, bool with_plan)
+{
+    struct model *model = NULL;
+    if (with_plan) return describe_plan(job);
+    enum wsc_err rc = model_create(&model, job->params, job->cluster->stream.granularity);
+    if (!rc) rc = print_params(job, model);
+    model_destroy(&model);
     return rc;
 }
 

@@ -120,11 +120,21 @@ TEST(conf_cluster, params_are_no_cluster_file)
 TEST(conf_markdown, names_every_kind_of_row)
 {
     static const char *const parts[] = {
-        "| `model.hidden_size` | whole number |  | 768 | 1 to 1048576 | used | width |",
-        "| `model.attention_dropout_rate` | number |  | as model.dropout_rate | 0 to 1 |",
-        "| `optimizer.beta1` | number |  | 0.9 | 0 to 1 | old spelling |",
-        "| `model.attention_kernel` | any |  |  |  | accepted, without effect |",
-        "| `model.alibi_trainable_slopes` | `null`, `false` |  |  |  | other values are not "
+        "| `model.hidden_size` | `init.model.hidden_size` | whole number |  | 768 | 1 to 1048576 | "
+        "used | width |",
+        "| `model.attention_dropout_rate` | `init.model.attention_dropout_rate` | number |  | as "
+        "model.dropout_rate | 0 to 1 |",
+        "| `optimizer.eps` | `init.optimizer.TYPE.eps` | number |",
+        "| `eval_input.num_workers` | `fit.val_dataloader.num_workers`, `validate.val_dataloader.",
+        "| `runconfig.log_steps` | `init.logging.log_steps` | whole number |",
+        "| `runconfig.max_checkpoints` | `init.callbacks.KeepNCheckpoints.n` |",
+        "| `init.callbacks.CountParams` | accepted, without effect |",
+        "| `init.callbacks.EarlyExit` | other values are not supported |",
+        "| `model.use_bfloat16: true` | `model.fp16_type: bfloat16` |",
+        "| `model.attention_kernel` | `init.model.attention_kernel` | any |  |  |  | accepted, "
+        "without effect |",
+        "| `runconfig.num_epochs` | `init.loop.num_epochs` | `null` |  |  |  | other values are "
+        "not "
         "supported |",
         "| `wafer.clock` | quantity | Hz | required | 1 kHz to 1000 GHz | used |"};
     char *text;

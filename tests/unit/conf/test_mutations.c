@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_MUTATIONS = 3000, MAX_DAMAGE = 4 };
+enum { N_MUTATIONS = 5000, N_FILES = 5, MAX_DAMAGE = 4 };
 
 static uint64_t draw(uint64_t *i, uint64_t below)
 {
@@ -80,7 +80,7 @@ static void mutate_file(const char *name, uint64_t *i, int *accepted)
     size_t n;
     T_OK(conf_read_file(name, &bytes, &n));
     char *text = wsc_alloc(WSC_MEM_TEST, n * (2 << MAX_DAMAGE), 1);
-    for (int m = 0; text && m < N_MUTATIONS / 3; m++) {
+    for (int m = 0; text && m < N_MUTATIONS / N_FILES; m++) {
         size_t length = n;
         memcpy(text, bytes, n);
         for (uint64_t k = 1 + draw(i, MAX_DAMAGE); k; k--)
@@ -98,6 +98,8 @@ TEST(conf_mutations, never_crash_hang_or_leak)
     int accepted = 0;
     mutate_file("configs/params/tiny.yaml", &i, &accepted);
     mutate_file("configs/params/gpt3_13b.yaml", &i, &accepted);
+    mutate_file("tests/golden/params/trainer.yaml", &i, &accepted);
+    mutate_file("tests/golden/params/old_runconfig.yaml", &i, &accepted);
     mutate_file("configs/cluster/cs2.yaml", &i, &accepted);
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
     /* Both outcomes must occur, else the damage proves nothing. */

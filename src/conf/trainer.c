@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Params files of the trainer style become the tree that the runconfig style would have: the rows
+ * of trainer_keys.c say where each key goes, and the few that have another form are taken apart
+ * here.  Nodes keep their places in the file, and the list of origins keeps the user's names. */
+#include "conf_impl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Who says what is evaluated; the later ones win. */
+enum eval_rank { EVAL_NONE, EVAL_VALIDATE_ALL, EVAL_VALIDATE, EVAL_FIT };
+
+/* A conversion under way. */
+struct conf_trainer {
+    struct conf_doc *doc; /* its root is the tree that is made */
+    struct conf_diag *diag;
+    const struct conf_node *eval;
+    const char *eval_path;
+    enum eval_rank eval_rank;
+    bool scales_groups; /* a ScalePerParamLR is there */
+};
+
+bool conf_trainer_is(const struct conf_node *root)
+{
+    return conf_node_find(root, "trainer") != NULL;
+}
+
+/* ---- small tools ----------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static const char *text_of(struct conf_trainer *t,
+                                                                 const char *fmt, ...)
+{
+    char text[2 * CONF_MAX_PATH];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    const char *copy = conf_doc_text(t->doc, text, strlen(text));
+    if (!copy) t->diag->no_memory = true;
+    return copy ? copy : "";
+}
+
+static void wrong_form(struct conf_diag *d, const struct conf_node *node, const char *path,
+                       const char *expected)
+{
+    char shown[CONF_QUOTE_BYTES];
+    conf_diag_error(d, node->pos, path, "expected %s, got %s", expected,
+                    conf_node_describe(node, shown));
+}
+
+static void put(struct conf_trainer *t, const char *to, const struct conf_node *node)
+{
+    struct conf_node *same = conf_doc_share(t->doc, node);
+    if (same)
+        conf_doc_set(t->doc, t->diag, to, same);
+    else
+        t->diag->no_memory = true;
+}
+
+static void put_absent(struct conf_trainer *t, const char *to, const struct conf_node *node)
+{
+    if (!conf_node_at(t->doc->root, to)) put(t, to, node);
+}
+
+static void put_text(struct conf_trainer *t, const char *to, const char *text, struct conf_pos pos)
+{
+    struct conf_node *node = conf_doc_scalar(t->doc, text, strlen(text), pos);
+    if (node)
+        conf_doc_set(t->doc, t->diag, to, node);
+    else
+        t->diag->no_memory = true;
+}
+
+/* The entries of @p map, known to the user as @p path, go to @p section, except where a key of its
+ * own place has said it already. */
+static void merge(struct conf_trainer *t, const char *section, const struct conf_node *map,
+                  const char *path, const char *const *skip)
+{
+    for (int i = 0; i < map->n; i++) {
+        const struct conf_entry *e = &map->entry[i];
+        bool leave = false;
+        for (int k = 0; skip && skip[k]; k++)
+            leave = leave || !strcmp(e->key, skip[k]);
+        if (leave) continue;
+        conf_diag_origin(t->diag, text_of(t, "%s.%s", section, e->key),
+                         text_of(t, "%s.%s", path, e->key));
+        struct conf_node *into = conf_node_find(t->doc->root, section);
+        if (into) into = conf_doc_own(t->doc, t->doc->root, section);
+        if (!into) {
+            put(t, section, conf_doc_map(t->doc, map->pos));
+            into = conf_node_find(t->doc->root, section);
+        }
+        if (conf_node_index(into, e->key) >= 0) continue;
+        if (!into || !conf_doc_append(t->doc, into, e)) t->diag->no_memory = true;
+    }
+}
+
+static bool is_map(struct conf_diag *d, const struct conf_node *node, const char *path)
+{
+    if (node->kind == CONF_NODE_MAP) return true;
+    if (!conf_node_is_null(node)) wrong_form(d, node, path, "a map of keys");
+    return false;
+}
+
+/* The entry of a map with one key; NULL after an error. */
+static const struct conf_entry *single(struct conf_diag *d, const struct conf_node *node,
+                                       const char *path)
+{
+    if (node->kind == CONF_NODE_MAP && node->n == 1) return &node->entry[0];
+    if (node->kind == CONF_NODE_MAP)
+        conf_diag_error(d, node->pos, path, "expected a map with one key, got %d keys", node->n);
+    else
+        wrong_form(d, node, path, "a map with one key");
+    return NULL;
+}
+
+/* ---- model, optimizer, data ------------------------------------------------------------------ */
+
+CONF_TRAINER_TAKE(model)
+{
+    static const char *const names[] = {"name", "policy_model", NULL};
+    struct conf_trainer *t = trainer;
+    if (!is_map(p->diag, node, key->path)) return;
+    const struct conf_node *policy = conf_node_find(node, "policy_model");
+    const struct conf_node *named = node;
+    const char *path = key->path;
+    if (!conf_node_is_null(policy)) {
+        path = text_of(t, "%s.policy_model", key->path);
+        if (!is_map(p->diag, policy, path)) return;
+        conf_diag_origin(p->diag, "model", path);
+        merge(t, "model", policy, path, names);
+        named = policy;
+    }
+    merge(t, "model", node, key->path, names);
+    const struct conf_node *name = conf_node_find(named, "name");
+    if (!name) return;
+    conf_diag_origin(p->diag, "model.name", text_of(t, "%s.name", path));
+    put(t, "model.name", name);
+}
+
+CONF_TRAINER_TAKE(optimizer)
+{
+    struct conf_trainer *t = trainer;
+    if (conf_node_is_null(node)) return;
+    const struct conf_entry *type = single(p->diag, node, key->path);
+    if (!type) return;
+    put_text(t, "optimizer.optimizer_type", type->key, type->key_pos);
+    conf_diag_origin(p->diag, "optimizer.optimizer_type", key->path);
+    const char *path = text_of(t, "%s.%s", key->path, type->key);
+    conf_diag_origin(p->diag, "optimizer", path);
+    if (is_map(p->diag, type->value, path)) merge(t, "optimizer", type->value, path, NULL);
+}
+
+CONF_TRAINER_TAKE(train)
+{
+    if (is_map(p->diag, node, key->path)) merge(trainer, "train_input", node, key->path, NULL);
+}
+
+/* Remember what is evaluated; two that differ are told. */
+static void take_eval(struct conf_trainer *t, const char *path, const struct conf_node *node,
+                      enum eval_rank rank)
+{
+    if (conf_node_is_null(node)) return;
+    const bool wins = rank > t->eval_rank;
+    if (t->eval && t->eval->entry != node->entry) {
+        const char *left = wins ? t->eval_path : path, *taken = wins ? path : t->eval_path;
+        conf_diag_warn(t->diag, wins ? t->eval->pos : node->pos, left,
+                       "not used: one set is evaluated, %s", taken);
+    }
+    if (!wins) return;
+    t->eval = node;
+    t->eval_path = path;
+    t->eval_rank = rank;
+}
+
+static void take_eval_list(struct conf_trainer *t, const char *path, const struct conf_node *node,
+                           enum eval_rank rank)
+{
+    if (node->kind != CONF_NODE_LIST || !node->n) {
+        if (is_map(t->diag, node, path)) take_eval(t, path, node, rank);
+        return;
+    }
+    const struct conf_node *first = node->entry[0].value;
+    const char *name = text_of(t, "%s[0]", path);
+    if (node->n > 1)
+        conf_diag_warn(t->diag, node->pos, path, "%d sets: the first one is evaluated", node->n);
+    if (is_map(t->diag, first, name)) take_eval(t, name, first, rank);
+}
+
+CONF_TRAINER_TAKE(fit_val)
+{
+    (void)p;
+    take_eval_list(trainer, key->path, node, EVAL_FIT);
+}
+
+CONF_TRAINER_TAKE(val)
+{
+    (void)p;
+    take_eval_list(trainer, key->path, node, EVAL_VALIDATE);
+}
+
+CONF_TRAINER_TAKE(val_all)
+{
+    (void)p;
+    take_eval_list(trainer, key->path, node, EVAL_VALIDATE_ALL);
+}
+
+CONF_TRAINER_TAKE(val_checkpoint)
+{
+    (void)p;
+    put_absent(trainer, key->to, node);
+}
+
+CONF_TRAINER_TAKE(global_micro_batch)
+{
+    (void)p;
+    put_absent(trainer, key->to, node);
+    put_absent(trainer, "eval_input.micro_batch_size", node);
+    conf_diag_origin(p->diag, "eval_input.micro_batch_size", key->path);
+}
+
+/* A callback is on when it stands there, and off when it is null. */
+CONF_TRAINER_TAKE(switch)
+{
+    (void)p;
+    put_text(trainer, key->to, conf_node_is_null(node) ? "false" : "true", node->pos);
+}
+
+/* ---- schedulers ------------------------------------------------------------------------------ */
+
+static struct conf_node *scheduler_map(struct conf_trainer *t, const struct conf_node *node,
+                                       const char *path);
+
+static void append(struct conf_trainer *t, struct conf_node *to, const char *key,
+                   struct conf_pos pos, struct conf_node *value)
+{
+    const struct conf_entry entry = {.key = key, .key_pos = pos, .value = value};
+    if (!to || !value || !conf_doc_append(t->doc, to, &entry)) t->diag->no_memory = true;
+}
+
+/* A list of schedulers, or one alone. */
+static struct conf_node *scheduler_list(struct conf_trainer *t, const struct conf_node *node,
+                                        const char *path)
+{
+    struct conf_node *list = conf_doc_list(t->doc, node->pos);
+    if (node->kind != CONF_NODE_LIST) {
+        append(t, list, NULL, node->pos, scheduler_map(t, node, path));
+        return list;
+    }
+    for (int i = 0; i < node->n; i++) {
+        const struct conf_node *one = node->entry[i].value;
+        append(t, list, NULL, one->pos, scheduler_map(t, one, text_of(t, "%s[%d]", path, i)));
+    }
+    return list;
+}
+
+/* {LinearLR: {...}} becomes {scheduler: LinearLR, ...}; schedulers inside become a list. */
+static struct conf_node *scheduler_map(struct conf_trainer *t, const struct conf_node *node,
+                                       const char *path)
+{
+    struct conf_node *map = conf_doc_map(t->doc, node->pos);
+    const struct conf_entry *type = single(t->diag, node, path);
+    if (!type) return map;
+    append(t, map, "scheduler", type->key_pos,
+           conf_doc_scalar(t->doc, type->key, strlen(type->key), type->key_pos));
+    path = text_of(t, "%s.%s", path, type->key);
+    if (!is_map(t->diag, type->value, path)) return map;
+    for (int i = 0; i < type->value->n; i++) {
+        const struct conf_entry *e = &type->value->entry[i];
+        const bool inner = !strcmp(e->key, "scheduler") || !strcmp(e->key, "schedulers");
+        struct conf_node *value = e->value;
+        if (inner) value = scheduler_list(t, value, text_of(t, "%s.%s", path, e->key));
+        append(t, map, inner ? "schedulers" : e->key, e->key_pos, value);
+    }
+    return map;
+}
+
+static bool is_scheduler(const struct conf_node *map, const char *name)
+{
+    const struct conf_node *type = conf_node_find(map, "scheduler");
+    return type && !strcasecmp(type->text, name);
+}
+
+/* Milestones that only say where each scheduler ends anyway are left out; others are errors. */
+static void check_milestones(struct conf_trainer *t, struct conf_node *map, const char *path)
+{
+    const struct conf_node *marks = conf_node_find(map, "milestones");
+    const struct conf_node *list = conf_node_find(map, "schedulers");
+    int64_t sum = 0, mark, length;
+    if (conf_node_is_null(marks)) {
+        conf_node_remove(map, "milestones");
+        return;
+    }
+    bool same = marks->kind == CONF_NODE_LIST && list && marks->n == list->n - 1;
+    for (int i = 0; same && i < marks->n; i++) {
+        const struct conf_node *m = marks->entry[i].value;
+        const struct conf_node *n = conf_node_find(list->entry[i].value, "total_iters");
+        same = m->kind == CONF_NODE_SCALAR && n && n->kind == CONF_NODE_SCALAR &&
+               !wsc_units_int(m->text, &mark) && !wsc_units_int(n->text, &length) && length >= 0 &&
+               sum <= INT64_MAX - length;
+        if (!same) break;
+        sum += length;
+        same = mark == sum;
+    }
+    if (!same)
+        conf_diag_error(t->diag, marks->pos, text_of(t, "%s.milestones", path),
+                        "not the running sums of total_iters; hint: leave them out");
+    conf_node_remove(map, "milestones");
+}
+
+/* Outermost maps that the runconfig style has no name for. */
+static struct conf_node *unwrap(struct conf_trainer *t, struct conf_node *map, const char *path)
+{
+    struct conf_node *inner = conf_node_find(map, "schedulers");
+    if (is_scheduler(map, "ScalePerParamLR") && inner && inner->n == 1) {
+        t->scales_groups = true;
+        return unwrap(t, inner->entry[0].value, path);
+    }
+    if (!is_scheduler(map, "SequentialLR") || !inner) return map;
+    check_milestones(t, map, path);
+    return map->n == 2 ? inner : map; /* further keys are for the reader to judge */
+}
+
+static bool is_weight_decay(const struct conf_node *map)
+{
+    const struct conf_node *type = conf_node_find(map, "scheduler");
+    const size_t n = type ? strlen(type->text) : 0;
+    return n > 2 && !strcasecmp(type->text + n - 2, "WD");
+}
+
+CONF_TRAINER_TAKE(schedulers)
+{
+    struct conf_trainer *t = trainer;
+    int n_rates = 0;
+    if (conf_node_is_null(node)) return;
+    const struct conf_node *list = scheduler_list(t, node, key->path);
+    for (int i = 0; i < list->n && !p->diag->n_errors; i++) {
+        struct conf_node *one = list->entry[i].value;
+        const bool decay = is_weight_decay(one);
+        if (!decay && n_rates++) {
+            conf_diag_error(p->diag, one->pos, key->path,
+                            "one scheduler of the learning rate is supported by this release; "
+                            "hint: put them into a SequentialLR or ChainedScheduler");
+            return;
+        }
+        put(t, decay ? "optimizer.weight_decay" : key->to, unwrap(t, one, key->path));
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void take_row(struct conf_parse *p, int row, const struct conf_node *node)
+{
+    const struct conf_key *key = &p->table->key[row];
+    p->given[row] = node;
+    if (key->status == CONF_ONLY && conf_choice_find(key->choices, node) < 0)
+        conf_key_unsupported(p, key->path, node, key->choices);
+    if (key->read)
+        key->read(p, key, node, p->out);
+    else if (key->to)
+        put((struct conf_trainer *)(void *)p->out, key->to, node);
+    if (key->to) conf_diag_origin(p->diag, key->to, key->path);
+}
+
+/* What the schedulers decide about the optimizer's keys. */
+static void finish_optimizer(struct conf_trainer *t)
+{
+    static const char scale[] = "optimizer.adjust_learning_rate";
+    struct conf_node *map = conf_doc_own(t->doc, t->doc->root, "optimizer");
+    if (!conf_node_find(map, "optimizer_type")) { /* precision alone makes no optimizer */
+        conf_node_remove(t->doc->root, "optimizer");
+        return;
+    }
+    const struct conf_node *groups = conf_node_find(map, "adjust_learning_rate");
+    if (!conf_node_is_null(groups) && !t->scales_groups) {
+        conf_diag_warn(t->diag, groups->pos, scale,
+                       "without effect: no ScalePerParamLR among the schedulers");
+        conf_node_remove(map, "adjust_learning_rate");
+    }
+    const struct conf_node *rate = conf_node_find(map, "lr");
+    if (!rate) return;
+    conf_node_remove(map, "lr");
+    put_absent(t, "optimizer.learning_rate", rate);
+}
+
+/* Keys beside `trainer`, which are ours, stay where they are. */
+static void keep_others(struct conf_trainer *t, const struct conf_node *root)
+{
+    for (int i = 0; i < root->n; i++) {
+        const struct conf_entry *e = &root->entry[i];
+        if (!strcmp(e->key, "trainer")) continue;
+        if (conf_keys_find(conf_params_table(), e->key) < 0)
+            conf_diag_error(t->diag, e->key_pos, e->key,
+                            "unknown key beside trainer; hint: the sections of the runconfig "
+                            "style and trainer exclude each other");
+        else if (!conf_doc_append(t->doc, t->doc->root, e))
+            t->diag->no_memory = true;
+    }
+}
+
+void conf_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
+{
+    const struct conf_node *root = doc->root;
+    const struct conf_node only = {
+        .kind = CONF_NODE_MAP,
+        .n = 1,
+        .entry = &(struct conf_entry){.key = "trainer", .value = conf_node_find(root, "trainer")}};
+    struct conf_trainer t = {.doc = doc, .diag = d};
+    struct conf_parse p = {.table = conf_trainer_table(), .diag = d, .out = (char *)&t};
+    doc->root = conf_doc_map(doc, (struct conf_pos){0});
+    if (!doc->root) {
+        d->no_memory = true;
+        return;
+    }
+    conf_keys_read(&p, &only, take_row);
+    if (t.eval) merge(&t, "eval_input", t.eval, t.eval_path, NULL);
+    /* Without training data only an evaluation can be meant. */
+    if (t.eval && !conf_node_find(doc->root, "train_input"))
+        put_text(&t, "runconfig.mode", "eval", t.eval->pos);
+    finish_optimizer(&t);
+    keep_others(&t, root);
+    for (int i = 0; i < p.table->n; i++)
+        if (p.table->key[i].to) conf_diag_origin(d, p.table->key[i].to, p.table->key[i].path);
+    conf_params_warn_no_effect(&p);
+}
+
+/* ---- before: lists --------------------------------------------------------------------------- */
+
+void conf_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases)
+{
+    struct conf_node *list = conf_node_find(doc->root, "trainer");
+    *n_phases = 1;
+    if (list && list->kind == CONF_NODE_LIST) {
+        *n_phases = list->n;
+        if (!list->n) wrong_form(d, list, "trainer", "at least one trainer");
+    }
+    if (phase < 1 || (list && phase > *n_phases)) {
+        if (*n_phases)
+            conf_diag_error(d, (struct conf_pos){0}, "trainer",
+                            "there is no phase %lld, the file has %d", (long long)phase, *n_phases);
+        return;
+    }
+    if (!list || list->kind != CONF_NODE_LIST || !list->n) return;
+    const struct conf_entry *chosen = &list->entry[phase - 1];
+    struct conf_node *inner = conf_node_find(chosen->value, "trainer");
+    d->trainer = (int)phase;
+    const struct conf_entry entry = {
+        .key = "trainer", .key_pos = list->pos, .value = inner ? inner : chosen->value};
+    if (inner && chosen->value->n > 1)
+        conf_diag_error(d, chosen->value->pos, "trainer",
+                        "expected a map with the one key trainer");
+    if (!conf_doc_put(doc, doc->root, &entry)) d->no_memory = true;
+}
+
+/* The name as the table writes it. */
+static const char *table_name(const char *section, const char *name)
+{
+    const struct conf_table *table = conf_trainer_table();
+    const size_t n = strlen(section), length = strlen(name);
+    for (int i = 0; i < table->n; i++) {
+        const char *path = table->key[i].path;
+        if (strncmp(path, section, n) != 0 || path[n] != '.') continue;
+        const char *known = path + n + 1;
+        if (strcspn(known, ".") == length && !strncasecmp(known, name, length)) return known;
+    }
+    return name;
+}
+
+/* `csx.debug.x: 1` becomes `csx: {debug: {x: 1}}`. */
+static struct conf_node *open_flags(struct conf_doc *doc, struct conf_diag *d,
+                                    const struct conf_node *flags)
+{
+    struct conf_node *map = conf_doc_map(doc, flags->pos);
+    for (int i = 0; map && i < flags->n; i++) {
+        const struct conf_entry *e = &flags->entry[i];
+        if (!strncmp(e->key, "csx.", 4))
+            conf_doc_set_in(doc, d, map, e->key, e->value);
+        else if (!conf_doc_put(doc, map, e))
+            d->no_memory = true;
+    }
+    return map;
+}
+
+static void add_named(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
+                      const struct conf_entry *e, const char *section)
+{
+    const char *name = table_name(section, e->key);
+    struct conf_entry entry = {.key = conf_doc_text(doc, name, strcspn(name, ".")),
+                               .key_pos = e->key_pos,
+                               .value = e->value};
+    if (!strcmp(name, e->key)) entry.key = e->key;
+    if (entry.key && strstr(entry.key, "Flags") && e->value->kind == CONF_NODE_MAP)
+        entry.value = open_flags(doc, d, e->value);
+    if (!entry.key || !entry.value || !conf_doc_put(doc, map, &entry)) d->no_memory = true;
+}
+
+static void normalise(struct conf_doc *doc, struct conf_diag *d, struct conf_node *init,
+                      const char *name)
+{
+    char section[CONF_MAX_PATH];
+    const struct conf_node *list = conf_node_find(init, name);
+    (void)snprintf(section, sizeof section, "trainer.init.%s", name);
+    if (conf_node_is_null(list) || list->kind == CONF_NODE_SCALAR) return;
+    struct conf_node *map = conf_doc_map(doc, list->pos);
+    const int n = map ? list->n : 0;
+    for (int i = 0; i < n; i++) {
+        const struct conf_entry *e = &list->entry[i];
+        char path[CONF_MAX_PATH + 16];
+        (void)snprintf(path, sizeof path, "%s[%d]", section, i);
+        if (list->kind == CONF_NODE_LIST) e = single(d, e->value, path);
+        if (e) add_named(doc, d, map, e, section);
+    }
+    const struct conf_entry entry = {.key = name, .key_pos = list->pos, .value = map};
+    if (!map || !conf_doc_put(doc, init, &entry)) d->no_memory = true;
+}
+
+void conf_trainer_normalise(struct conf_doc *doc, struct conf_diag *d)
+{
+    struct conf_node *trainer = conf_doc_own(doc, doc->root, "trainer");
+    struct conf_node *init = trainer ? conf_doc_own(doc, trainer, "init") : NULL;
+    if (!init) return;
+    normalise(doc, d, init, "callbacks");
+    normalise(doc, d, init, "loggers");
+}
