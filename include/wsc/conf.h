@@ -451,6 +451,9 @@ enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC
 /** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
  *  a value that the key does not have. */
 const char *conf_params_choice(const char *path, int value);
+/** The value of the key at @p path, as the dump writes it: "null", "12", "gelu".  False when there
+ *  is no such key, its value has a form of its own, or @p text is too short. */
+bool conf_params_value(const struct conf_params *params, const char *path, char *text, size_t size);
 /** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
 enum wsc_err conf_markdown(char **text) WSC_CHECKED;
 /** True when @p bytes look like a cluster file (a `schema_version` with `wafer` or `base`). */

@@ -20,6 +20,7 @@
     XX(STORE, "store")                                                                             \
     XX(REPORT, "report")                                                                           \
     XX(COMM, "comm")                                                                               \
+    XX(CONVERT, "convert")                                                                         \
     XX(DATA, "data")                                                                               \
     XX(STREAM, "stream")                                                                           \
     XX(KERNELS, "kernels")                                                                         \

@@ -97,6 +97,13 @@ enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, 
  *  type as I64.  Not collective. */
 enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
                         int64_t n, void *data) WSC_CHECKED;
+/** A part of a dataset of rank 2; of rank 1: of its only column. */
+struct store_box {
+    int64_t row, rows, column, columns;
+};
+/** Read a box of dataset @p name as STORE_F32 into @p out (rows, columns).  Not collective. */
+enum wsc_err store_read_box(struct store_file *f, const char *name, const struct store_box *box,
+                            float *out) WSC_CHECKED;
 /** A second name @p alias for the dataset @p name (tied tensors).  Collective. */
 enum wsc_err store_link(struct store_file *f, const char *name, const char *alias) WSC_CHECKED;
 /** Text attribute of the root.  Collective when writing; reading gives an owned string. */
@@ -112,6 +119,32 @@ enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_di
 typedef enum wsc_err (*store_visit_fn)(void *ctx, const char *name, const char *type, int n_dims,
                                        const int64_t *shape);
 enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx) WSC_CHECKED;
+
+/* ---- tensors of a model ---------------------------------------------------------------------- */
+
+/** A tensor that a checkpoint should hold; borrowed. */
+struct store_tensor {
+    const char *name, *alias; /**< Model Zoo names; the second "" when there is none */
+    int n_dims;
+    const int64_t *shape;
+};
+enum { STORE_NAME_BYTES = 192 };
+/** Add the tensor as STORE_F32 under both names.  Collective. */
+enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
+/** Under which name the file holds it: the first, the second, or either below the "model." level
+ *  that a flattened state dict adds; false when under none. */
+bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
+                       char name[STORE_NAME_BYTES]);
+/** Fails unless dataset @p name has the tensor's shape; the error has both. */
+enum wsc_err store_check_shape(const struct store_file *f, const char *name,
+                               const struct store_tensor *t) WSC_CHECKED;
+/** Datasets named "model...." that are none of the @p n tensors: the first of them, owned by the
+ *  file, and their number.  State of other parts of a trainer may stand beside. */
+enum wsc_err store_count_unknown(const struct store_file *f, const struct store_tensor *t, int n,
+                                 const char **first, int *n_unknown) WSC_CHECKED;
+
+/** Sync the closed file @p tmp, rename it to @p path, sync the folder. */
+enum wsc_err store_publish(const char *tmp, const char *path) WSC_CHECKED;
 
 /* ---- folders of checkpoints ------------------------------------------------------------------ */
 

@@ -22,6 +22,7 @@ struct app_command {
 enum wsc_err app_run(int argc, char **argv);
 enum wsc_err app_scale(int argc, char **argv);
 enum wsc_err app_data(int argc, char **argv);
+enum wsc_err app_convert(int argc, char **argv);
 enum wsc_err app_inspect(int argc, char **argv);
 enum wsc_err app_ranks(int argc, char **argv);
 enum wsc_err app_mesh(int argc, char **argv);

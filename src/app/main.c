@@ -19,6 +19,7 @@ static const struct app_command command[] = {
     {"calibrate", app_calibrate, "fit constants of the machine to published figures"},
     {"mesh", app_mesh, "run a kernel on the emulated dataflow mesh, cycle by cycle"},
     {"data", app_data, "make a dataset from text"},
+    {"convert", app_convert, "checkpoints from and to Hugging Face"},
     {"inspect", app_inspect, "say what is in a checkpoint, dataset, params or cluster file"},
     {"ranks", app_ranks, "print the number of MPI ranks for one role per rank"},
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conf_impl.h"
 
+#include <wsc/mem.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -99,4 +101,18 @@ enum wsc_err conf_params_dump(const struct conf_params *params, char **text)
         conf_text_add(&out, "\n");
     }
     return conf_text_take(&out, text);
+}
+bool conf_params_value(const struct conf_params *params, const char *path, char *text, size_t size)
+{
+    const struct conf_table *table = conf_params_table();
+    struct conf_text out = {0};
+    char *written = NULL;
+    int row = conf_keys_find(table, path);
+    if (row < 0 || table->key[row].status != CONF_USED) return false;
+    if (table->key[row].type == CONF_T_SPECIAL) return false;
+    write_value(&out, &table->key[row], (const char *)params + table->key[row].offset, 0);
+    if (conf_text_take(&out, &written)) return false;
+    int n = snprintf(text, size, "%s", written + 1); /* without the blank before it */
+    wsc_free(written);
+    return n >= 0 && (size_t)n < size;
 }

@@ -80,10 +80,9 @@ static void state_name(char *name, int tensor, const char *what)
     (void)snprintf(name, NAME_BYTES, "optimizer.state.%d.%s", tensor, what);
 }
 
-static enum wsc_err define_tensor(const struct model_tensor *t, struct store_file *file)
+static struct store_tensor tensor_of(const struct model_tensor *t)
 {
-    TRY(store_define(file, t->name, STORE_F32, t->n_dims, t->shape));
-    return t->alias[0] ? store_link(file, t->name, t->alias) : WSC_OK;
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
 }
 
 static enum wsc_err define_moments(const struct model_tensor *t, int i, struct store_file *file)
@@ -111,8 +110,10 @@ enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *fi
 {
     const struct model *model = memoryx->net->model;
     const int64_t times[2] = {memoryx->n_shards, n_times(memoryx)};
-    for (int i = 0; i < model->n_tensors; i++)
-        TRY(define_tensor(&model->tensor[i], file));
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct store_tensor t = tensor_of(&model->tensor[i]);
+        TRY(store_define_tensor(file, &t));
+    }
     for (int i = 0; i < model->n_tensors; i++)
         TRY(define_moments(&model->tensor[i], i, file));
     return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
@@ -150,47 +151,18 @@ enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* A tensor may stand under its name, its second name, or either below the "model." level that a
- * flattened state dict adds. */
-static bool find_name(struct store_file *file, const struct model_tensor *t, char *name)
-{
-    const char *const base[2] = {t->name, t->alias};
-    for (int i = 0; i < 2; i++) {
-        if (!base[i][0]) continue;
-        (void)snprintf(name, NAME_BYTES, "%s", base[i]);
-        if (store_has(file, name)) return true;
-        (void)snprintf(name, NAME_BYTES, "model.%s", base[i]);
-        if (store_has(file, name)) return true;
-    }
-    return false;
-}
-
-static enum wsc_err check_shape(struct store_file *file, const char *name,
-                                const struct model_tensor *t)
-{
-    int n_dims;
-    int64_t shape[2] = {0, 0};
-    TRY(store_shape(file, name, &n_dims, shape));
-    if (n_dims == t->n_dims && shape[0] == t->shape[0] && (n_dims < 2 || shape[1] == t->shape[1]))
-        return WSC_OK;
-    enum wsc_err rc = WSC_RAISE(
-        WSC_FORMAT, "checkpoint: %s has shape (%lld, %lld), the params give (%lld, %lld)", name,
-        (long long)shape[0], (long long)shape[1], (long long)t->shape[0], (long long)t->shape[1]);
-    return wsc_err_hint(rc, "the checkpoint belongs to other params");
-}
-
 static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, int i, bool strict)
 {
-    const struct model_tensor *t = &mx->net->model->tensor[i];
+    const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
     struct memoryx_slice *s = &mx->slice[i];
-    char name[NAME_BYTES];
-    if (!find_name(file, t, name)) {
+    char name[STORE_NAME_BYTES];
+    if (!store_find_tensor(file, &t, name)) {
         if (!strict) return WSC_OK;
-        enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", t->name);
+        enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", t.name);
         return wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true keeps the "
                                 "initial values of missing tensors");
     }
-    TRY(check_shape(file, name, t));
+    TRY(store_check_shape(file, name, &t));
     return store_read(file, name, STORE_F32, s->first, s->n, s->w);
 }
 
@@ -198,6 +170,7 @@ static enum wsc_err load_moments(struct memoryx *mx, struct store_file *file, in
 {
     struct memoryx_slice *s = &mx->slice[i];
     float *const moment[2] = {s->m, s->v};
+    const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
     char name[NAME_BYTES];
     for (int k = 0; k < 2; k++) {
         state_name(name, i, moment_name[k]);
@@ -205,43 +178,34 @@ static enum wsc_err load_moments(struct memoryx *mx, struct store_file *file, in
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", name),
                                 "--set runconfig.load_checkpoint_states=model takes the weights "
                                 "alone");
-        TRY(check_shape(file, name, &mx->net->model->tensor[i]));
+        TRY(store_check_shape(file, name, &t));
         TRY(store_read(file, name, STORE_F32, s->first, s->n, moment[k]));
     }
     return WSC_OK;
 }
 
-struct known_names {
-    const struct model *model;
-};
-
-static bool same_name(const char *name, const char *known)
-{
-    if (!known[0]) return false;
-    if (!strcmp(name, known)) return true;
-    return !strncmp(name, "model.", 6) && !strcmp(name + 6, known);
-}
-
 /* Only names of tensors matter: state of other parts of a trainer may stand beside. */
-static enum wsc_err check_known(void *ctx, const char *name, const char *type, int n_dims,
-                                const int64_t *shape)
+static enum wsc_err check_known(const struct model *model, struct store_file *file)
 {
-    const struct known_names *known = ctx;
-    (void)type, (void)n_dims, (void)shape;
-    if (strncmp(name, "model.", 6) != 0) return WSC_OK;
-    for (int i = 0; i < known->model->n_tensors; i++) {
-        const struct model_tensor *t = &known->model->tensor[i];
-        if (same_name(name, t->name) || same_name(name, t->alias)) return WSC_OK;
+    struct store_tensor *tensor;
+    const char *first;
+    int n;
+    TRY_NEW(tensor, WSC_MEM_MEMORYX, model->n_tensors);
+    for (int i = 0; i < model->n_tensors; i++)
+        tensor[i] = tensor_of(&model->tensor[i]);
+    enum wsc_err rc = store_count_unknown(file, tensor, model->n_tensors, &first, &n);
+    if (!rc && n) {
+        rc = WSC_RAISE(WSC_FORMAT, "checkpoint: the params have no tensor named %s", first);
+        (void)wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true ignores it");
     }
-    enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: the params have no tensor named %s", name);
-    return wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true ignores it");
+    wsc_free(tensor);
+    return rc;
 }
 
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what)
 {
-    struct known_names known = {memoryx->net->model};
-    if (what->strict) TRY(store_visit(file, check_known, &known));
+    if (what->strict) TRY(check_known(memoryx->net->model, file));
     for (int i = 0; i < memoryx->net->model->n_tensors; i++) {
         TRY(load_weights(memoryx, file, i, what->strict));
         if (what->optimizer) TRY(load_moments(memoryx, file, i));

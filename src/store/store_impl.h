@@ -79,8 +79,6 @@ enum wsc_err store_group_driver(const struct store_group *g, hid_t fapl) WSC_CHE
 
 /* dir.c */
 
-/** Sync the closed file @p tmp, rename it to @p path, sync the folder. */
-enum wsc_err store_publish(const char *tmp, const char *path) WSC_CHECKED;
 /** Make an empty file @p path: the operating system's own words when that cannot be. */
 enum wsc_err store_touch(const char *path) WSC_CHECKED;
 

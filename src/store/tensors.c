@@ -204,6 +204,30 @@ enum wsc_err store_read(struct store_file *f, const char *name, enum store_type 
     return WSC_OK;
 }
 
+enum wsc_err store_read_box(struct store_file *f, const char *name, const struct store_box *box,
+                            float *out)
+{
+    struct store_entry *e = NULL;
+    TRY(find(f, name, &e));
+    const struct type_row row = type_row(STORE_F32);
+    const bool flat = e->info.n_dims < 2; /* a column; next_box() takes rank 1 for a row */
+    const int64_t height = flat ? e->info.n : e->info.shape[0], width = flat ? 1 : e->info.shape[1];
+    WSC_CHECK(!f->tmp && box->row >= 0 && box->rows > 0 && box->rows <= height - box->row &&
+                  box->column >= 0 && box->columns > 0 && box->columns <= width - box->column,
+              "%s: %s: a box outside of %lld x %lld", f->path, name, (long long)height,
+              (long long)width);
+    if (flat) return store_read(f, name, STORE_F32, box->row, box->rows, out);
+    if (e->info.kind != row.kind)
+        return WSC_RAISE(WSC_FORMAT, "%s: %s holds %s, expected %s", f->path, name, e->info.type,
+                         row.name);
+    TRY(store_entry_open(f, e));
+    const struct transfer t = {f->path, name, e->dset, row.memory, &e->info, row.size, out, NULL};
+    const struct box b = {{(hsize_t)box->row, (hsize_t)box->column},
+                          {(hsize_t)box->rows, (hsize_t)box->columns},
+                          box->rows * box->columns};
+    return move_box(&t, &b, 0);
+}
+
 enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e, uint64_t *sum)
 {
     static const int64_t piece = (int64_t)1 << 18;

@@ -18,7 +18,7 @@ done <tests/lint/banned.txt
 # Every symbol that leaves a file starts with the name of its folder (base: wsc_).
 nm -A --defined-only --extern-only "$library" | awk '
     { split($1, part, ":"); member = part[2]; symbol = $NF }
-    symbol ~ /^(wsc|conf|vtime|num|hw|model|store|report|comm|mesh|data|stream|kernels|memoryx|swarmx|wafer|run|scaling|timeline)_/ { next }
+    symbol ~ /^(wsc|conf|vtime|num|hw|model|store|report|comm|mesh|data|convert|stream|kernels|memoryx|swarmx|wafer|run|scaling|timeline)_/ { next }
     symbol ~ /^__(asan|odr|sanitizer|gcov)/ { next }
     { print library ": " member ": " symbol " has no module prefix"; bad = 1 }
     END { exit bad }' library="$library" || status=1

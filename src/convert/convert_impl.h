@@ -1,0 +1,195 @@
+/** What the files of convert share: the tables of the families, the pieces of a model on both
+ *  sides, JSON with checked access. */
+#ifndef WSC_CONVERT_IMPL_H
+#define WSC_CONVERT_IMPL_H
+#include <wsc/conf.h>
+#include <wsc/convert.h>
+#include <wsc/model.h>
+#include <wsc/num.h>
+#include <wsc/store.h>
+
+#include <jansson.h>
+
+#include <stdio.h>
+
+enum {
+    CONVERT_NAME_BYTES = 192,
+    CONVERT_PATH_BYTES = 4096,
+    CONVERT_MAX_TEXT_BYTES = 16 << 20, /**< of a JSON file or header */
+    CONVERT_BLOCK_ELEMS = 1 << 22      /**< values in memory at a time */
+};
+
+/* ---- json.c ---------------------------------------------------------------------------------- */
+
+/** Parse @p n bytes of @p path: an object, or an error with line and column.  The caller owns
+ *  *@p out (json_decref). */
+enum wsc_err convert_json_parse(json_t **out, const char *path, const char *bytes,
+                                size_t n) WSC_CHECKED;
+/** Read and parse a file of at most CONVERT_MAX_TEXT_BYTES. */
+enum wsc_err convert_json_read(json_t **out, const char *path) WSC_CHECKED;
+
+/* ---- safetensors.c, index.c ------------------------------------------------------------------ */
+
+/** The same format where products are. */
+enum num_format convert_dtype_format(enum convert_dtype dtype);
+
+struct convert_file {
+    char *path; /**< owned */
+    int fd;
+    int64_t bytes;
+};
+struct convert_files {
+    struct convert_file *file; /**< owned */
+    int n_files;
+    struct convert_tensor *tensor; /**< owned, sorted by name; names owned */
+    int n_tensors, room;
+};
+/** Open file @p path as the next of @p files and add its tensors, unsorted. */
+enum wsc_err convert_file_add(struct convert_files *files, const char *path) WSC_CHECKED;
+
+/* ---- writer.c -------------------------------------------------------------------------------- */
+
+/** A safetensors file being written: all tensors are known, values come in order. */
+struct convert_writer;
+struct convert_out_tensor {
+    char name[CONVERT_NAME_BYTES];
+    enum convert_dtype dtype;
+    int n_dims;
+    int64_t shape[2], n;
+};
+enum wsc_err convert_writer_create(struct convert_writer **out, const char *path,
+                                   const struct convert_out_tensor *tensor, int n) WSC_CHECKED;
+/** The next @p n values, in the tensors' order, in tensor->dtype. */
+enum wsc_err convert_writer_append(struct convert_writer *w, const float *x, int64_t n) WSC_CHECKED;
+/** Complete, sync, rename.  Closed whatever happens. */
+enum wsc_err convert_writer_finish(struct convert_writer **w) WSC_CHECKED;
+/** Close and remove; NULL allowed. */
+void convert_writer_discard(struct convert_writer **w);
+
+/* ---- families.c ------------------------------------------------------------------------------ */
+
+/** How the lines of a Hugging Face tensor are those of one to three of ours.  A line is an output
+ *  feature: a row of a linear layer's weight, an element of its bias. */
+enum convert_layout {
+    CONVERT_SAME = 0,
+    CONVERT_TRANSPOSED = 1, /**< weights are (in, out): a line is a column (Conv1D of GPT-2) */
+    CONVERT_GROUPED = 2,    /**< query heads of a group, then its key and value head, group by
+                                 group; otherwise all queries, all keys, all values */
+    CONVERT_ROTARY = 4      /**< rotary halves there, rotary pairs here: queries and keys */
+};
+
+/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `*` at
+ *  the end both "weight" and "bias", `/` at the start leaves out the family's prefix. */
+struct convert_rule {
+    const char *hf;
+    const char *cs[3]; /**< without "model."; `#` is "transformer_decoder.layers.3." */
+    int layout;        /**< of enum convert_layout */
+};
+
+struct convert_family {
+    const char *name;         /**< what --model takes */
+    const char *model_type;   /**< of config.json */
+    const char *architecture; /**< class of the model with a head */
+    const char *prefix;       /**< of the tensors of the body; a folder may leave it out */
+    const char *blocks;       /**< "h", "layers" */
+    const struct convert_rule *rule;
+    int n_rules;
+    const struct convert_key *key;
+    int n_keys;
+    const char *select; /**< boolean key that tells families of one model_type apart, or NULL */
+    bool selected;      /**< its value */
+};
+/** The family of a folder's configuration, and the one that is called @p name. */
+enum wsc_err convert_family_of(const char *path, const json_t *config,
+                               const struct convert_family **out) WSC_CHECKED;
+enum wsc_err convert_family_named(const char *name, const struct convert_family **out) WSC_CHECKED;
+/** Is @p name (of a folder) a buffer: a mask or a table of angles, no weight? */
+bool convert_is_buffer(const char *name);
+
+/* ---- config.c -------------------------------------------------------------------------------- */
+
+enum { CONVERT_VALUE_BYTES = 64 };
+enum convert_value { CONVERT_INT, CONVERT_REAL, CONVERT_BOOL, CONVERT_TEXT };
+struct convert_word {
+    const char *hf, *cs;
+};
+/** A folder's configuration on its way to params. */
+struct convert_yaml {
+    const char *path; /**< of config.json, for messages */
+    const json_t *config;
+    FILE *out;
+};
+/** Our side: params, the model they give. */
+struct convert_side {
+    const struct convert_family *family;
+    const struct conf_params *params;
+    const struct model *model;
+};
+/** A configuration key on both sides: one value, as it stands or through `word`.  Without `cs` the
+ *  folder must have `fixed`, without `hf` the params must (with `any`: may have anything).  A key
+ *  that is more than a value has functions. */
+struct convert_key {
+    const char *hf, *old_hf; /**< key of config.json; another name that some folders have */
+    const char *cs;          /**< key below `model.` */
+    enum convert_value type;
+    const char *fixed;
+    bool any;
+    const char *missing; /**< value when config.json does not have the key; NULL: it must */
+    const struct convert_word *word; /**< pairs, {NULL, NULL} at the end */
+    enum wsc_err (*to_cs)(struct convert_yaml *y);
+    enum wsc_err (*to_hf)(json_t *config, const struct convert_side *cs);
+};
+/** A line of the section `model`. */
+void convert_yaml_add(struct convert_yaml *y, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/** The value of key->hf as text ("null", "12", "gelu"), checked for key->type. */
+enum wsc_err convert_config_value(const struct convert_key *key, const char *path,
+                                  const json_t *config, char text[CONVERT_VALUE_BYTES]) WSC_CHECKED;
+/** Set a key of config.json; takes @p value, NULL is an error. */
+enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value) WSC_CHECKED;
+/** Dimensions of a head that are rotated: model.rotary_dim, else all. */
+int64_t convert_rotary_dim(const struct convert_side *cs);
+/** The params file of a folder, owned by the caller. */
+enum wsc_err convert_config_to_yaml(const struct convert_family *family, const char *path,
+                                    const json_t *config, const char *checkpoint,
+                                    char **yaml) WSC_CHECKED;
+/** config.json of params; the caller owns *@p config. */
+enum wsc_err convert_config_to_json(const struct convert_side *cs, enum convert_dtype dtype,
+                                    json_t **config) WSC_CHECKED;
+
+/* ---- map.c ----------------------------------------------------------------------------------- */
+
+enum { CONVERT_MAX_PARTS = 3 };
+/** A Hugging Face tensor and the one to three of ours that are its lines. */
+struct convert_pair {
+    char hf[CONVERT_NAME_BYTES];
+    int layout;
+    int n_parts;
+    int tensor[CONVERT_MAX_PARTS]; /**< of model->tensor */
+    int64_t lines[CONVERT_MAX_PARTS], n_lines;
+    int64_t width; /**< input features; 1 for vectors */
+    int n_dims;
+    int64_t groups, head_dim, rotary_dim;
+};
+/** All pairs of a model, in the order of the family's table. */
+struct convert_map {
+    struct convert_pair *pair; /**< owned */
+    int n_pairs;
+};
+/** Every tensor of the model must have its place; @p bare: names without the family's prefix. */
+enum wsc_err convert_map_create(struct convert_map *map, const struct convert_side *cs,
+                                bool bare) WSC_CHECKED;
+void convert_map_fini(struct convert_map *map);
+/** Attribute of a checkpoint: the types its tensors had in the folder it came from, as JSON. */
+#define CONVERT_DTYPES "__source_dtypes__"
+/** What a checkpoint holds of @p t. */
+static inline struct store_tensor convert_tensor_of(const struct model_tensor *t)
+{
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
+}
+/** Shape of the Hugging Face tensor. */
+void convert_pair_shape(const struct convert_pair *pair, int64_t shape[2]);
+/** Line of the Hugging Face tensor that row @p row of part @p part is, and back. */
+int64_t convert_pair_line(const struct convert_pair *pair, int part, int64_t row);
+int64_t convert_pair_row(const struct convert_pair *pair, int64_t line, int *part);
+#endif

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "values.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/report.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct import {
+    const struct convert_job *job;
+    struct convert_result *result;
+    char config_path[CONVERT_PATH_BYTES];
+    struct convert_files *files;
+    json_t *config;
+    char *yaml;
+    struct conf_params params;
+    struct model *model;
+    struct convert_side cs;
+    struct convert_map map;
+    const struct convert_tensor **from; /* of each pair; NULL: left out */
+    bool *used;                         /* of each tensor of the files */
+};
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+/* config.json stands in the folder, or beside the file that was named. */
+static enum wsc_err find_config(struct import *im)
+{
+    const char *input = im->job->input, *slash = strrchr(input, '/');
+    struct stat info;
+    int n = (int)strlen(input);
+    const bool folder = !stat(input, &info) && S_ISDIR(info.st_mode);
+    if (!folder) n = slash ? (int)(slash - input) : 0;
+    int written = snprintf(im->config_path, sizeof im->config_path, "%.*s%sconfig.json", n, input,
+                           n ? "/" : "");
+    if (written < (int)sizeof im->config_path) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "%s: the path is too long", input);
+}
+
+/* Some folders hold the body alone, without the level that the model with a head adds. */
+static bool is_bare(const struct import *im)
+{
+    char name[CONVERT_NAME_BYTES];
+    const struct convert_family *f = im->cs.family;
+    (void)snprintf(name, sizeof name, "%s%s", f->prefix, f->rule[0].hf);
+    return !convert_files_find(im->files, name) && convert_files_find(im->files, f->rule[0].hf);
+}
+
+static enum wsc_err open_input(struct import *im)
+{
+    struct convert_result *r = im->result;
+    TRY(find_config(im));
+    TRY(convert_json_read(&im->config, im->config_path));
+    TRY(convert_family_of(im->config_path, im->config, &im->cs.family));
+    TRY(convert_files_open(&im->files, im->job->input));
+    r->family = im->cs.family->name;
+    TRY(convert_config_to_yaml(im->cs.family, im->config_path, im->config, r->checkpoint,
+                               &im->yaml));
+    TRY(conf_params_parse(&im->params, r->params, im->yaml, strlen(im->yaml), im->job->set,
+                          im->job->n_sets));
+    TRY(model_create(&im->model, &im->params, CONF_STREAM_BLOCK));
+    im->cs.params = &im->params;
+    im->cs.model = im->model;
+    TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
+    return WSC_OK;
+}
+
+/* ---- do both sides agree --------------------------------------------------------------------- */
+
+static void shape_text(char *text, size_t size, int n_dims, const int64_t *shape)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int d = 0; d < n_dims && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? ", " : "",
+                                 (long long)shape[d]);
+}
+
+static enum wsc_err check_tensor(const struct import *im, const struct convert_pair *p,
+                                 const struct convert_tensor *t)
+{
+    char found[128], expected[128];
+    int64_t shape[2];
+    const char *path = im->files->file[t->file].path;
+    if (t->dtype == CONVERT_OTHER)
+        return WSC_RAISE(WSC_FORMAT, "%s: %s holds neither F32, F16 nor BF16", path, t->name);
+    convert_pair_shape(p, shape);
+    if (t->n_dims == p->n_dims && t->shape[0] == shape[0] &&
+        (t->n_dims < 2 || t->shape[1] == shape[1]))
+        return WSC_OK;
+    shape_text(found, sizeof found, t->n_dims, t->shape);
+    shape_text(expected, sizeof expected, p->n_dims, shape);
+    return WSC_RAISE(WSC_FORMAT, "%s: %s has shape (%s), config.json gives (%s)", path, t->name,
+                     found, expected);
+}
+
+static enum wsc_err missing(struct import *im, const struct convert_pair *p)
+{
+    im->result->n_left_out++;
+    if (!im->job->lenient)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_FORMAT, "%s: tensor %s is missing", im->job->input, p->hf),
+            "--lenient leaves it out of the checkpoint, which then loads with "
+            "disable_strict_checkpoint_loading");
+    WSC_WARNING("%s: tensor %s is missing and left out", im->job->input, p->hf);
+    return WSC_OK;
+}
+
+static enum wsc_err match_pair(struct import *im, int i)
+{
+    const struct convert_pair *p = &im->map.pair[i];
+    const struct convert_tensor *t = convert_files_find(im->files, p->hf);
+    if (!t) return missing(im, p);
+    TRY(check_tensor(im, p, t));
+    im->used[t - im->files->tensor] = true;
+    im->from[i] = t;
+    return WSC_OK;
+}
+
+static enum wsc_err match_pairs(struct import *im)
+{
+    for (int i = 0; i < im->map.n_pairs; i++)
+        TRY(match_pair(im, i));
+    return WSC_OK;
+}
+
+/* A tied head is the embedding, whatever a folder holds beside it. */
+static bool is_tied_head(const struct import *im, const char *name)
+{
+    const struct convert_family *f = im->cs.family;
+    for (int i = 0; im->model->tied && i < f->n_rules; i++)
+        if (*f->rule[i].hf == '/' && !strcmp(f->rule[i].hf + 1, name)) return true;
+    return false;
+}
+
+static enum wsc_err match_rest(struct import *im)
+{
+    for (int i = 0; i < im->files->n_tensors; i++) {
+        const char *name = im->files->tensor[i].name;
+        if (im->used[i] || convert_is_buffer(name) || is_tied_head(im, name)) continue;
+        im->result->n_left_out++;
+        if (!im->job->lenient)
+            return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: tensor %s is none of a %s model",
+                                          im->files->file[im->files->tensor[i].file].path, name,
+                                          im->cs.family->name),
+                                "--lenient leaves it out");
+        WSC_WARNING("tensor %s is none of a %s model and left out", name, im->cs.family->name);
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err match(struct import *im)
+{
+    TRY_NEW(im->from, WSC_MEM_CONVERT, im->map.n_pairs);
+    TRY_NEW(im->used, WSC_MEM_CONVERT, im->files->n_tensors);
+    TRY(match_pairs(im));
+    return match_rest(im);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static enum wsc_err define_parts(struct import *im, const struct convert_pair *p,
+                                 struct store_file *store)
+{
+    for (int part = 0; part < p->n_parts; part++) {
+        const struct model_tensor *tensor = &im->model->tensor[p->tensor[part]];
+        const struct store_tensor t = convert_tensor_of(tensor);
+        TRY(store_define_tensor(store, &t));
+        im->result->n_tensors++;
+        im->result->n_params += tensor->n_elems;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err define(struct import *im, struct store_file *store)
+{
+    for (int i = 0; i < im->map.n_pairs; i++)
+        if (im->from[i]) TRY(define_parts(im, &im->map.pair[i], store));
+    return WSC_OK;
+}
+
+/* So that the way back gives the same bytes: the type of most tensors under "", of the others
+ * under their name. */
+static enum wsc_err note_dtypes(const struct import *im, struct store_file *store)
+{
+    int count[CONVERT_OTHER + 1] = {0}, most = 0;
+    for (int i = 0; i < im->map.n_pairs; i++)
+        if (im->from[i]) count[im->from[i]->dtype]++;
+    for (int d = 1; d < CONVERT_OTHER; d++)
+        if (count[d] > count[most]) most = d;
+    json_t *note = json_pack("{s:s}", "", convert_dtype_name((enum convert_dtype)most));
+    for (int i = 0; i < im->map.n_pairs; i++)
+        if (im->from[i] && (int)im->from[i]->dtype != most)
+            (void)json_object_set_new(note, im->map.pair[i].hf,
+                                      json_string(convert_dtype_name(im->from[i]->dtype)));
+    char *text = json_dumps(note, JSON_COMPACT);
+    json_decref(note);
+    enum wsc_err rc = text ? store_set_text(store, CONVERT_DTYPES, text)
+                           : WSC_RAISE(WSC_NOMEM, "no memory for the types of tensors");
+    free(text);
+    return rc;
+}
+
+static enum wsc_err fill(struct import *im, struct store_file *store)
+{
+    struct convert_mover m;
+    enum wsc_err rc = convert_mover_init(&m, &im->map, im->job);
+    m.store = store;
+    m.files = im->files;
+    for (int i = 0; i < im->map.n_pairs && !rc; i++) {
+        m.from = im->from[i];
+        if (m.from) rc = convert_move_to_cs(&m, &im->map.pair[i], im->model);
+    }
+    convert_mover_fini(&m);
+    return rc;
+}
+
+static enum wsc_err write_checkpoint(struct import *im)
+{
+    struct store_file *store = NULL;
+    TRY(store_create(&store, im->result->checkpoint, NULL));
+    enum wsc_err rc = define(im, store);
+    if (!rc) rc = note_dtypes(im, store);
+    if (!rc) rc = fill(im, store);
+    if (!rc) return store_commit(&store);
+    store_close(&store);
+    return rc;
+}
+
+static enum wsc_err write_all(struct import *im)
+{
+    TRY(report_mkdir(im->job->out));
+    TRY(write_checkpoint(im));
+    im->result->n_files = 1;
+    return report_write_text(im->result->params, im->yaml);
+}
+
+static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
+{
+    *r = (struct convert_result){0};
+    int n = snprintf(r->checkpoint, sizeof r->checkpoint, "%s/model.mdl", job->out);
+    int m = snprintf(r->params, sizeof r->params, "%s/params.yaml", job->out);
+    if (n < (int)sizeof r->checkpoint && m < (int)sizeof r->params) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "--out: the path is too long");
+}
+
+enum wsc_err convert_from_hf(const struct convert_job *job, struct convert_result *result)
+{
+    struct import im = {.job = job, .result = result};
+    TRY(name_output(job, result));
+    enum wsc_err rc = open_input(&im);
+    if (!rc) rc = match(&im);
+    if (!rc) rc = write_all(&im);
+    wsc_free(im.from);
+    wsc_free(im.used);
+    convert_map_fini(&im.map);
+    model_destroy(&im.model);
+    conf_params_fini(&im.params);
+    wsc_free(im.yaml);
+    json_decref(im.config);
+    convert_files_close(&im.files);
+    return rc;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which tensors belong together, and which lines of them. */
+#include "convert_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* What the signs of a rule stand for. */
+struct place {
+    const struct convert_family *family;
+    int layer;
+    const char *field; /* "weight" or "bias" for `*` */
+    bool bare;
+};
+
+static bool expand(char name[CONVERT_NAME_BYTES], const char *pattern, const char *prefix,
+                   const char *blocks, const struct place *at)
+{
+    const char *rest = pattern + (*pattern == '#' || *pattern == '/');
+    const int fixed = (int)strcspn(rest, "*");
+    const char *field = rest[fixed] ? at->field : "";
+    int n;
+    if (*pattern == '/')
+        n = snprintf(name, CONVERT_NAME_BYTES, "%.*s%s", fixed, rest, field);
+    else if (*pattern == '#')
+        n = snprintf(name, CONVERT_NAME_BYTES, "%s%s.%d.%.*s%s", prefix, blocks, at->layer, fixed,
+                     rest, field);
+    else
+        n = snprintf(name, CONVERT_NAME_BYTES, "%s%.*s%s", prefix, fixed, rest, field);
+    return n > 0 && n < CONVERT_NAME_BYTES;
+}
+
+/* ---- an index of the model's tensors --------------------------------------------------------- */
+
+struct named {
+    const char *name;
+    int tensor;
+    bool used;
+};
+struct finder {
+    struct named *named; /* owned, sorted by name */
+    int n;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static enum wsc_err finder_init(struct finder *f, const struct model *model)
+{
+    f->n = model->n_tensors;
+    TRY_NEW(f->named, WSC_MEM_CONVERT, f->n);
+    for (int i = 0; i < f->n; i++)
+        f->named[i] = (struct named){model->tensor[i].name, i, false};
+    qsort(f->named, (size_t)f->n, sizeof *f->named, by_name);
+    return WSC_OK;
+}
+
+static struct named *find(const struct finder *f, const char *name)
+{
+    const struct named key = {.name = name};
+    return bsearch(&key, f->named, (size_t)f->n, sizeof key, by_name);
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+struct builder {
+    const struct convert_side *cs;
+    struct convert_map *map;
+    struct finder finder;
+    int room;
+    int64_t rotary_dim;
+};
+
+static enum wsc_err make_room(struct builder *b)
+{
+    struct convert_map *map = b->map;
+    if (map->n_pairs < b->room) return WSC_OK;
+    int room = b->room ? 2 * b->room : 64;
+    struct convert_pair *bigger =
+        wsc_realloc(WSC_MEM_CONVERT, map->pair, (size_t)room, sizeof *bigger);
+    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of tensors");
+    map->pair = bigger;
+    b->room = room;
+    return WSC_OK;
+}
+
+static void fill_pair(const struct builder *b, struct convert_pair *p, const struct convert_rule *r)
+{
+    const struct model *model = b->cs->model;
+    for (int i = 0; i < p->n_parts; i++) {
+        const struct model_tensor *t = &model->tensor[p->tensor[i]];
+        p->n_dims = t->n_dims;
+        p->width = t->n_dims > 1 ? t->shape[1] : 1;
+        p->lines[i] = t->shape[0];
+        p->n_lines += t->shape[0];
+    }
+    p->layout = r->layout;
+    if (p->n_dims == 1) p->layout &= ~CONVERT_TRANSPOSED;
+    p->head_dim = model->head_dim;
+    p->rotary_dim = r->layout & CONVERT_ROTARY ? b->rotary_dim : 0;
+    p->groups = r->layout & CONVERT_GROUPED ? p->lines[1] / p->head_dim : 1;
+}
+
+/* The pair of a rule at a place, when the model has its tensors: biases are often absent. */
+static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
+                             const struct place *at)
+{
+    struct convert_pair p = {0};
+    bool *used[CONVERT_MAX_PARTS] = {NULL};
+    char name[CONVERT_NAME_BYTES];
+    for (int i = 0; i < CONVERT_MAX_PARTS && r->cs[i]; i++, p.n_parts++) {
+        if (!expand(name, r->cs[i], "model.", "transformer_decoder.layers", at)) return WSC_OK;
+        struct named *found = find(&b->finder, name);
+        if (!found) return WSC_OK;
+        p.tensor[i] = found->tensor;
+        used[i] = &found->used;
+    }
+    if (!expand(p.hf, r->hf, at->bare ? "" : at->family->prefix, at->family->blocks, at))
+        return WSC_RAISE(WSC_FORMAT, "%s: the name is too long", r->hf);
+    for (int i = 0; i < CONVERT_MAX_PARTS; i++)
+        if (used[i]) *used[i] = true;
+    fill_pair(b, &p, r);
+    TRY(make_room(b));
+    b->map->pair[b->map->n_pairs++] = p;
+    return WSC_OK;
+}
+
+static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, struct place *at)
+{
+    const int layers = *r->hf == '#' ? (int)b->cs->model->L : 1;
+    const int fields = strchr(r->hf, '*') ? 2 : 1;
+    for (at->layer = 0; at->layer < layers; at->layer++)
+        for (int i = 0; i < fields; i++) {
+            at->field = i ? "bias" : "weight";
+            TRY(add_pair(b, r, at));
+        }
+    return WSC_OK;
+}
+
+static enum wsc_err check_all_used(const struct builder *b)
+{
+    for (int i = 0; i < b->finder.n; i++) {
+        if (b->finder.named[i].used) continue;
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: a %s model has no tensor for %s",
+                                      b->cs->params->file, b->cs->family->name,
+                                      b->finder.named[i].name),
+                            "is it a model of another family?");
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err build(struct builder *b, bool bare)
+{
+    const struct convert_family *family = b->cs->family;
+    struct place at = {.family = family, .bare = bare};
+    TRY(finder_init(&b->finder, b->cs->model));
+    for (int i = 0; i < family->n_rules; i++)
+        TRY(add_rule(b, &family->rule[i], &at));
+    return check_all_used(b);
+}
+
+enum wsc_err convert_map_create(struct convert_map *map, const struct convert_side *cs, bool bare)
+{
+    struct builder b = {.cs = cs, .map = map, .rotary_dim = convert_rotary_dim(cs)};
+    *map = (struct convert_map){0};
+    enum wsc_err rc = build(&b, bare);
+    wsc_free(b.finder.named);
+    if (rc) convert_map_fini(map);
+    return rc;
+}
+
+void convert_map_fini(struct convert_map *map)
+{
+    wsc_free(map->pair);
+    *map = (struct convert_map){0};
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+void convert_pair_shape(const struct convert_pair *p, int64_t shape[2])
+{
+    const bool transposed = p->layout & CONVERT_TRANSPOSED;
+    shape[0] = transposed ? p->width : p->n_lines;
+    shape[1] = transposed ? p->n_lines : p->width;
+}
+
+/* Queries and keys turn; in a pair of one tensor that is the only one. */
+static bool turns(const struct convert_pair *p, int part)
+{
+    return p->rotary_dim && part < 2;
+}
+
+int64_t convert_pair_line(const struct convert_pair *p, int part, int64_t row)
+{
+    const int64_t half = p->rotary_dim / 2, per_group = p->lines[part] / p->groups;
+    int64_t before = 0;
+    for (int i = 0; i < part; i++)
+        before += p->lines[i] / p->groups;
+    if (turns(p, part) && row % p->head_dim < p->rotary_dim) {
+        const int64_t i = row % p->head_dim; /* pair i / 2; its halves stand `half` apart */
+        row += (i % 2 ? half : 0) + i / 2 - i;
+    }
+    return row / per_group * (p->n_lines / p->groups) + before + row % per_group;
+}
+
+int64_t convert_pair_row(const struct convert_pair *p, int64_t line, int *part)
+{
+    const int64_t half = p->rotary_dim / 2, per_group = p->n_lines / p->groups;
+    const int64_t group = line / per_group;
+    int64_t rest = line % per_group;
+    for (*part = 0; rest >= p->lines[*part] / p->groups; ++*part)
+        rest -= p->lines[*part] / p->groups;
+    int64_t row = group * (p->lines[*part] / p->groups) + rest;
+    if (turns(p, *part) && row % p->head_dim < p->rotary_dim) {
+        const int64_t i = row % p->head_dim;
+        row += (i < half ? 2 * i : 2 * (i - half) + 1) - i;
+    }
+    return row;
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "values.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/report.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct export
+{
+    const struct convert_job *job;
+    struct convert_result *result;
+    struct conf_params params;
+    struct model *model;
+    struct convert_side cs;
+    struct convert_map map;
+    struct store_file *store;
+    json_t *dtypes;                    /* what convert_from_hf() noted, or NULL */
+    struct convert_out_tensor *tensor; /* owned, of each pair */
+    int *shard;                        /* owned, of each pair */
+    int64_t n_bytes;
+};
+
+/* ---- what is there --------------------------------------------------------------------------- */
+
+static enum wsc_err read_params(struct export *ex)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    TRY(conf_read_file(ex->job->params, &bytes, &n));
+    enum wsc_err rc =
+        conf_params_parse(&ex->params, ex->job->params, bytes, n, ex->job->set, ex->job->n_sets);
+    wsc_free(bytes);
+    return rc;
+}
+
+/* Factors of muP have no key there, and without them the model is another one. */
+static enum wsc_err check_no_mup(const struct export *ex)
+{
+    const struct conf_model *m = &ex->params.model;
+    if (m->embeddings_scale == 1 && m->output_logits_scale == 1 && !m->scale_qk_dot_by_d)
+        return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "%s: model: embeddings_scale, output_logits_scale and scale_qk_dot_by_d have "
+                     "no counterpart in a %s model",
+                     ex->params.file, ex->cs.family->name);
+}
+
+static enum wsc_err read_dtypes(struct export *ex)
+{
+    char *text = NULL;
+    if (!store_has_text(ex->store, CONVERT_DTYPES)) return WSC_OK;
+    TRY(store_get_text(ex->store, CONVERT_DTYPES, &text));
+    enum wsc_err rc = convert_json_parse(&ex->dtypes, ex->job->input, text, strlen(text));
+    wsc_free(text);
+    return rc;
+}
+
+static enum wsc_err open_input(struct export *ex)
+{
+    TRY(convert_family_named(ex->job->family, &ex->cs.family));
+    ex->result->family = ex->cs.family->name;
+    TRY(read_params(ex));
+    TRY(check_no_mup(ex));
+    TRY(model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK));
+    ex->cs.params = &ex->params;
+    ex->cs.model = ex->model;
+    TRY(convert_map_create(&ex->map, &ex->cs, false));
+    TRY(store_open(&ex->store, ex->job->input));
+    return read_dtypes(ex);
+}
+
+/* ---- do both sides agree --------------------------------------------------------------------- */
+
+static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *all)
+{
+    char name[STORE_NAME_BYTES];
+    const char *first;
+    int n;
+    for (int i = 0; i < ex->model->n_tensors; i++) {
+        all[i] = convert_tensor_of(&ex->model->tensor[i]);
+        if (!store_find_tensor(ex->store, &all[i], name))
+            return WSC_RAISE(WSC_FORMAT, "%s: tensor %s is missing", ex->job->input, all[i].name);
+        TRY(store_check_shape(ex->store, name, &all[i]));
+    }
+    TRY(store_count_unknown(ex->store, all, ex->model->n_tensors, &first, &n));
+    ex->result->n_left_out = n;
+    if (!n) return WSC_OK;
+    if (!ex->job->lenient)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_FORMAT, "%s: the params have no tensor named %s", ex->job->input, first),
+            "--lenient leaves it out");
+    WSC_WARNING("%s and %d more tensors are none of the params' and left out", first, n - 1);
+    return WSC_OK;
+}
+
+static enum wsc_err match(const struct export *ex)
+{
+    struct store_tensor *all;
+    TRY_NEW(all, WSC_MEM_CONVERT, ex->model->n_tensors);
+    enum wsc_err rc = check_tensors(ex, all);
+    wsc_free(all);
+    return rc;
+}
+
+/* ---- what will be written -------------------------------------------------------------------- */
+
+static enum convert_dtype named_dtype(const char *name)
+{
+    for (int d = CONVERT_F32; name && d < CONVERT_OTHER; d++)
+        if (!strcmp(convert_dtype_name((enum convert_dtype)d), name)) return (enum convert_dtype)d;
+    return CONVERT_F32;
+}
+
+static enum convert_dtype dtype_of(const struct export *ex, const char *hf)
+{
+    if (ex->job->dtype != CONVERT_OTHER) return ex->job->dtype;
+    const json_t *own = json_object_get(ex->dtypes, hf);
+    if (!own) own = json_object_get(ex->dtypes, "");
+    return named_dtype(json_string_value(own));
+}
+
+/* In the order of the pairs, a new file where the next tensor would make one too large. */
+static enum wsc_err plan(struct export *ex)
+{
+    int64_t in_shard = 0;
+    int shard = 0;
+    TRY_NEW(ex->tensor, WSC_MEM_CONVERT, ex->map.n_pairs);
+    TRY_NEW(ex->shard, WSC_MEM_CONVERT, ex->map.n_pairs);
+    for (int i = 0; i < ex->map.n_pairs; i++) {
+        const struct convert_pair *p = &ex->map.pair[i];
+        struct convert_out_tensor *t = &ex->tensor[i];
+        (void)snprintf(t->name, sizeof t->name, "%s", p->hf);
+        t->dtype = dtype_of(ex, p->hf);
+        t->n_dims = p->n_dims;
+        convert_pair_shape(p, t->shape);
+        t->n = p->n_lines * p->width;
+        const int64_t bytes = t->n * convert_dtype_bytes(t->dtype);
+        if (in_shard && in_shard + bytes > ex->job->shard_bytes) {
+            shard++;
+            in_shard = 0;
+        }
+        in_shard += bytes;
+        ex->shard[i] = shard;
+        ex->n_bytes += bytes;
+        ex->result->n_params += t->n;
+    }
+    ex->result->n_tensors = ex->map.n_pairs;
+    ex->result->n_files = shard + 1;
+    return WSC_OK;
+}
+
+static void shard_name(const struct export *ex, int shard, char name[CONVERT_NAME_BYTES])
+{
+    if (ex->result->n_files == 1)
+        (void)snprintf(name, CONVERT_NAME_BYTES, "model.safetensors");
+    else
+        (void)snprintf(name, CONVERT_NAME_BYTES, "model-%05d-of-%05d.safetensors", shard + 1,
+                       (int)ex->result->n_files);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static enum wsc_err write_shard(struct export *ex, struct convert_mover *m, int shard, int first,
+                                int n)
+{
+    char name[CONVERT_NAME_BYTES], path[CONVERT_PATH_BYTES];
+    shard_name(ex, shard, name);
+    (void)snprintf(path, sizeof path, "%s/%s", ex->job->out, name);
+    TRY(convert_writer_create(&m->writer, path, ex->tensor + first, n));
+    enum wsc_err rc = WSC_OK;
+    for (int i = first; i < first + n && !rc; i++)
+        rc = convert_move_to_hf(m, &ex->map.pair[i], ex->model);
+    if (!rc) return convert_writer_finish(&m->writer);
+    convert_writer_discard(&m->writer);
+    return rc;
+}
+
+static enum wsc_err write_shards(struct export *ex)
+{
+    struct convert_mover m;
+    enum wsc_err rc = convert_mover_init(&m, &ex->map, ex->job);
+    m.store = ex->store;
+    for (int first = 0, n; first < ex->map.n_pairs && !rc; first += n) {
+        const int shard = ex->shard[first];
+        for (n = 0; first + n < ex->map.n_pairs && ex->shard[first + n] == shard;)
+            n++;
+        rc = write_shard(ex, &m, shard, first, n);
+    }
+    convert_mover_fini(&m);
+    return rc;
+}
+
+/* Takes @p json. */
+static enum wsc_err write_json(const struct export *ex, const char *name, json_t *json)
+{
+    char path[CONVERT_PATH_BYTES];
+    char *text = json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
+    json_decref(json);
+    if (!text) return WSC_RAISE(WSC_NOMEM, "%s: no memory for the text", name);
+    (void)snprintf(path, sizeof path, "%s/%s", ex->job->out, name);
+    enum wsc_err rc = report_write_text(path, text);
+    free(text);
+    return rc;
+}
+
+static enum wsc_err write_index(const struct export *ex)
+{
+    char name[CONVERT_NAME_BYTES];
+    if (ex->result->n_files == 1) return WSC_OK;
+    json_t *map = json_object();
+    for (int i = 0; i < ex->map.n_pairs; i++) {
+        shard_name(ex, ex->shard[i], name);
+        (void)json_object_set_new(map, ex->map.pair[i].hf, json_string(name));
+    }
+    return write_json(ex, "model.safetensors.index.json",
+                      json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)ex->n_bytes,
+                                "weight_map", map));
+}
+
+/* Files of another model in the folder would be taken for parts of this one. */
+static enum wsc_err check_empty(const struct export *ex)
+{
+    static const char *const file[] = {"model.safetensors", "model.safetensors.index.json"};
+    char path[CONVERT_PATH_BYTES];
+    for (int i = 0; i < 2; i++) {
+        int n = snprintf(path, sizeof path, "%s/%s", ex->job->out, file[i]);
+        if (n >= (int)sizeof path - 64) return WSC_RAISE(WSC_USAGE, "--out: the path is too long");
+        if (!access(path, F_OK))
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: exists", path),
+                                "remove it, or take another folder for --out");
+    }
+    return WSC_OK;
+}
+
+/* config.json comes last: a folder without it is no model. */
+static enum wsc_err write_all(struct export *ex)
+{
+    json_t *config;
+    TRY(check_empty(ex));
+    TRY(convert_config_to_json(&ex->cs, dtype_of(ex, ""), &config));
+    enum wsc_err rc = report_mkdir(ex->job->out);
+    if (!rc) rc = write_shards(ex);
+    if (!rc) rc = write_index(ex);
+    if (!rc) return write_json(ex, "config.json", config);
+    json_decref(config);
+    return rc;
+}
+
+enum wsc_err convert_to_hf(const struct convert_job *job, struct convert_result *result)
+{
+    struct export ex = {.job = job, .result = result};
+    *result = (struct convert_result){0};
+    enum wsc_err rc = open_input(&ex);
+    if (!rc) rc = match(&ex);
+    if (!rc) rc = plan(&ex);
+    if (!rc) rc = write_all(&ex);
+    wsc_free(ex.tensor);
+    wsc_free(ex.shard);
+    json_decref(ex.dtypes);
+    store_close(&ex.store);
+    convert_map_fini(&ex.map);
+    model_destroy(&ex.model);
+    conf_params_fini(&ex.params);
+    return rc;
+}

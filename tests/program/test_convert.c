@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wsc convert as a user runs it: both ways, into a run, within a bound of memory. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool says(const char *text, const char *what)
+{
+    if (strstr(text, what)) return true;
+    (void)fprintf(stderr, "\"%s\", expected \"%s\"\n", text, what);
+    return false;
+}
+
+/* ---- there, back, and into a run ------------------------------------------------------------- */
+
+/* The line of an evaluation that has the loss; empty when there is none. */
+static void eval_loss(const char *params, const char *checkpoint, const char *dir, char loss[80])
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" run --params %s --mode eval --set eval_input.data_dir=%s/val "
+              "--set runconfig.eval_steps=4 %s%s --model_dir %s",
+              params, job_data(), checkpoint ? "--checkpoint_path " : "",
+              checkpoint ? checkpoint : "", dir);
+    const char *at = strstr(r.out, "Avg Eval Loss: ");
+    (void)snprintf(loss, 80, "%.*s", at ? (int)strcspn(at, "\n") : 0, at ? at : "");
+    spawn_free(&r);
+}
+
+TEST(convert, a_trained_model_goes_there_and_back_into_a_run)
+{
+    char run[160], hf[160], cs[160], path[400], before[80], after[80];
+    (void)snprintf(run, sizeof run, "%s", job_path("run"));
+    (void)snprintf(hf, sizeof hf, "%s", job_path("hf"));
+    (void)snprintf(cs, sizeof cs, "%s", job_path("cs"));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 10 --model_dir %s", job_tiny(), run));
+    CU_ASSERT(spawn_ok("\"$WSC\" convert --from cs --to hf --model gpt2 --out %s "
+                       "--params configs/params/tiny.yaml --input %s/checkpoint_10.mdl "
+                       "--shard_size 100kB",
+                       hf, run));
+    CU_ASSERT(spawn_ok("\"$WSC\" convert --from hf --to cs --input %s --out %s", hf, cs));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_10.mdl", run);
+    eval_loss("configs/params/tiny.yaml", path, job_path("eval"), before);
+    (void)snprintf(path, sizeof path, "%s/params.yaml", cs);
+    eval_loss(path, NULL, job_path("eval"), after);
+    CU_ASSERT(before[0] && !strcmp(before, after));
+    if (strcmp(before, after) != 0) (void)fprintf(stderr, "%s, %s\n", before, after);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* A GPT-2 whose tensors are holes of a file: 0.5 GB of values. */
+static bool write_large(const char *dir)
+{
+    static const long long vocab = 100000, width = 1024, inner = 20000, length_max = 64;
+    static const char config[] =
+        "{\"model_type\": \"gpt2\", \"vocab_size\": 100000, \"n_embd\": 1024, "
+        "\"n_layer\": 1, \"n_head\": 8, \"n_positions\": 64, "
+        "\"n_inner\": 20000}";
+    const struct {
+        const char *name;
+        long long rows, columns;
+    } tensor[] = {{"wte.weight", vocab, width},
+                  {"wpe.weight", length_max, width},
+                  {"h.0.ln_1.weight", width, 0},
+                  {"h.0.ln_1.bias", width, 0},
+                  {"h.0.attn.c_attn.weight", width, 3 * width},
+                  {"h.0.attn.c_attn.bias", 3 * width, 0},
+                  {"h.0.attn.c_proj.weight", width, width},
+                  {"h.0.attn.c_proj.bias", width, 0},
+                  {"h.0.ln_2.weight", width, 0},
+                  {"h.0.ln_2.bias", width, 0},
+                  {"h.0.mlp.c_fc.weight", width, inner},
+                  {"h.0.mlp.c_fc.bias", inner, 0},
+                  {"h.0.mlp.c_proj.weight", inner, width},
+                  {"h.0.mlp.c_proj.bias", width, 0},
+                  {"ln_f.weight", width, 0},
+                  {"ln_f.bias", width, 0}};
+    char path[300], header[4096] = "{";
+    size_t used = 1;
+    long long at = 0;
+    for (size_t i = 0; i < sizeof tensor / sizeof *tensor; i++) {
+        const long long n = tensor[i].rows * (tensor[i].columns ? tensor[i].columns : 1);
+        char shape[64];
+        (void)snprintf(shape, sizeof shape, tensor[i].columns ? "%lld,%lld" : "%lld",
+                       tensor[i].rows, tensor[i].columns);
+        used += (size_t)snprintf(header + used, sizeof header - used,
+                                 "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],"
+                                 "\"data_offsets\":[%lld,%lld]}",
+                                 i ? "," : "", tensor[i].name, shape, at, at + 4 * n);
+        at += 4 * n;
+    }
+    (void)snprintf(header + used, sizeof header - used, "}");
+    const unsigned long long length = strlen(header);
+    if (mkdir(dir, 0777)) return false;
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    FILE *f = fopen(path, "w");
+    bool ok = f && fputs(config, f) >= 0 && !fclose(f);
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    f = ok ? fopen(path, "wb") : NULL;
+    ok = f && fwrite(&length, 8, 1, f) == 1 && fputs(header, f) >= 0 && !fclose(f);
+    return ok && !truncate(path, (off_t)(8 + (long long)length + at));
+}
+
+/* The limit is on data of the process, in KiB; the model has 570000. */
+TEST(convert, memory_does_not_grow_with_the_model)
+{
+    char dir[160], cs[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("large"));
+    (void)snprintf(cs, sizeof cs, "%s", job_path("large_cs"));
+    CU_ASSERT_FATAL(write_large(dir));
+    CU_ASSERT(spawn_ok("ulimit -d 150000 && export OMP_NUM_THREADS=1 && "
+                       "\"$WSC\" convert --from hf --to cs --input %s --out %s",
+                       dir, cs));
+    CU_ASSERT(spawn_ok("ulimit -d 150000 && export OMP_NUM_THREADS=1 && "
+                       "\"$WSC\" convert --from cs --to hf --model gpt2 --input %s/model.mdl "
+                       "--params %s/params.yaml --out %s/hf --dtype bf16",
+                       cs, cs, cs));
+    CU_ASSERT(spawn_ok("rm -r %s %s", dir, cs));
+}
+
+/* ---- wrong usage ----------------------------------------------------------------------------- */
+
+TEST(convert, wrong_usage_is_told)
+{
+    static const struct {
+        const char *options, *why;
+        int status;
+    } row[] = {
+        {"--to cs --input a --out b", "--from is missing", 2},
+        {"--from hf --to cs --out b", "--input is missing", 2},
+        {"--from hf --to hf --input a --out b", "no such conversion", 2},
+        {"--from cs --to hf --input a --out b", "--params is missing", 2},
+        {"--from cs --to hf --input a --out b --params p", "--model is missing", 2},
+        {"--from cs --to hf --input a --out b --params p --model gpt5", "known are: gpt2", 2},
+        {"--from cs --to hf --input a --out b --dtype f8", "f32, f16 or bf16", 2},
+        {"--from cs --to hf --input a --out b --shard_size 10", "is no size", 2},
+        {"--from hf --to cs --input /nonexistent --out b", "config.json: cannot be opened", 1},
+        {"--from hf --to cs a", "a: not an option", 2},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" convert %s", row[i].options);
+        T_EQ(r.status, row[i].status);
+        CU_ASSERT(says(r.err, row[i].why));
+        spawn_free(&r);
+    }
+}

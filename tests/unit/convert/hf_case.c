@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hf_case.h"
+
+#include "../../support/test.h"
+
+#include <wsc/data.h>
+#include <wsc/kernels.h>
+#include <wsc/mem.h>
+#include <wsc/report.h>
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+const char *hf_path(const char *name)
+{
+    static char path[64][512];
+    static int turn;
+    turn = (turn + 1) % 64;
+    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
+    return path[turn];
+}
+
+bool hf_write(const char *path, const void *bytes, size_t n)
+{
+    FILE *file = fopen(path, "wb");
+    return file && fwrite(bytes, 1, n, file) == n && !fclose(file);
+}
+
+bool hf_write_text(const char *path, const char *text)
+{
+    return hf_write(path, text, strlen(text));
+}
+
+bool hf_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool hf_write_safetensors(const char *path, const char *header, size_t n)
+{
+    const uint64_t length = strlen(header); /* tests run on little-endian machines */
+    FILE *file = fopen(path, "wb");
+    bool ok = file && fwrite(&length, sizeof length, 1, file) == 1 && fputs(header, file) >= 0;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = fputc((int)(i % 251), file) != EOF;
+    return file && !fclose(file) && ok;
+}
+
+/* ---- random folders -------------------------------------------------------------------------- */
+
+static enum wsc_err write_pairs(const char *dir, const struct convert_map *map,
+                                enum convert_dtype dtype, uint64_t seed)
+{
+    char path[512];
+    struct convert_writer *w = NULL;
+    struct convert_out_tensor *t;
+    TRY_NEW(t, WSC_MEM_TEST, map->n_pairs);
+    for (int i = 0; i < map->n_pairs; i++) {
+        const struct convert_pair *p = &map->pair[i];
+        (void)snprintf(t[i].name, sizeof t[i].name, "%s", p->hf);
+        t[i].dtype = strstr(p->hf, "norm") ? CONVERT_F32 : dtype;
+        t[i].n_dims = p->n_dims;
+        convert_pair_shape(p, t[i].shape);
+        t[i].n = t[i].shape[0] * t[i].shape[1];
+    }
+    (void)snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    enum wsc_err rc = convert_writer_create(&w, path, t, map->n_pairs);
+    for (int i = 0; i < map->n_pairs && !rc; i++) {
+        float *x = wsc_alloc(WSC_MEM_TEST, (size_t)t[i].n, sizeof *x);
+        test_fill(x, t[i].n, seed + (uint64_t)i);
+        rc = x ? convert_writer_append(w, x, t[i].n) : WSC_NOMEM;
+        wsc_free(x);
+    }
+    if (!rc)
+        rc = convert_writer_finish(&w);
+    else
+        convert_writer_discard(&w);
+    wsc_free(t);
+    return rc;
+}
+
+static enum wsc_err write_random(const char *dir, const char *text, enum convert_dtype dtype,
+                                 uint64_t seed)
+{
+    json_t *config = NULL;
+    char *yaml = NULL, path[512];
+    struct conf_params params = {0};
+    struct model *model = NULL;
+    struct convert_map map = {0};
+    struct convert_side cs = {.params = &params};
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    TRY(report_mkdir(dir));
+    TRY(report_write_text(path, text));
+    enum wsc_err rc = convert_json_parse(&config, path, text, strlen(text));
+    if (!rc) rc = convert_family_of(path, config, &cs.family);
+    if (!rc) rc = convert_config_to_yaml(cs.family, path, config, "none.mdl", &yaml);
+    if (!rc) rc = conf_params_parse(&params, path, yaml, strlen(yaml), NULL, 0);
+    if (!rc) rc = model_create(&model, &params, CONF_STREAM_BLOCK);
+    cs.model = model;
+    if (!rc) rc = convert_map_create(&map, &cs, false);
+    if (!rc) rc = write_pairs(dir, &map, dtype, seed);
+    convert_map_fini(&map);
+    model_destroy(&model);
+    conf_params_fini(&params);
+    wsc_free(yaml);
+    json_decref(config);
+    return rc;
+}
+
+bool hf_write_random(const char *dir, const char *config, enum convert_dtype dtype, uint64_t seed)
+{
+    if (!write_random(dir, config, dtype, seed)) return true;
+    (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    return false;
+}
+
+/* ---- comparing tensors ----------------------------------------------------------------------- */
+
+static char *read_bytes(const struct convert_files *f, const struct convert_tensor *t)
+{
+    char *bytes = wsc_alloc(WSC_MEM_TEST, (size_t)t->bytes + 1, 1);
+    bool ok = bytes && pread(f->file[t->file].fd, bytes, (size_t)t->bytes, t->at) == t->bytes;
+    if (ok) return bytes;
+    wsc_free(bytes);
+    return NULL;
+}
+
+static bool same_tensor(const struct convert_files *a, const struct convert_files *b,
+                        const struct convert_tensor *t)
+{
+    const struct convert_tensor *u = convert_files_find(b, t->name);
+    bool same = u && u->dtype == t->dtype && u->bytes == t->bytes && u->n_dims == t->n_dims &&
+                !memcmp(u->shape, t->shape, sizeof t->shape);
+    char *x = read_bytes(a, t), *y = same ? read_bytes(b, u) : NULL;
+    same = x && y && !memcmp(x, y, (size_t)t->bytes);
+    if (!same) (void)fprintf(stderr, "tensor %s differs\n", t->name);
+    wsc_free(x);
+    wsc_free(y);
+    return same;
+}
+
+bool hf_same_tensors(const char *a, const char *b)
+{
+    struct convert_files *f = NULL, *g = NULL;
+    bool same = !convert_files_open(&f, a) && !convert_files_open(&g, b);
+    int n = 0;
+    for (int i = 0; same && i < convert_files_n(f); i++) {
+        const struct convert_tensor *t = convert_files_tensor(f, i);
+        if (convert_is_buffer(t->name)) continue;
+        n++;
+        same = same_tensor(f, g, t);
+    }
+    same = same && n == convert_files_n(g);
+    convert_files_close(&f);
+    convert_files_close(&g);
+    return same;
+}
+
+/* ---- logits ---------------------------------------------------------------------------------- */
+
+struct forward {
+    struct conf_params params;
+    struct model *model;
+    struct store_file *store;
+    struct kernels_host *host;
+    struct data_batch *batch;
+    json_t *reference;
+};
+
+static enum wsc_err open_model(struct forward *f, const char *checkpoint, const char *params)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    TRY(conf_read_file(params, &bytes, &n));
+    const struct conf_set narrow_off = {"model.mixed_precision=false"};
+    enum wsc_err rc = conf_params_parse(&f->params, params, bytes, n, &narrow_off, 1);
+    wsc_free(bytes);
+    TRY(rc);
+    TRY(model_create(&f->model, &f->params, CONF_STREAM_BLOCK));
+    return store_open(&f->store, checkpoint);
+}
+
+static enum wsc_err fill_batch(struct forward *f, int64_t *position)
+{
+    const json_t *ids = json_object_get(f->reference, "ids");
+    const int64_t n = (int64_t)json_array_size(ids), T = f->model->T;
+    TRY(data_batch_create(&f->batch, n, T));
+    f->batch->n = n;
+    for (int64_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(ids, (size_t)i);
+        position[i] = (int64_t)json_array_size(row) - 1;
+        for (int64_t t = 0; t <= position[i]; t++)
+            f->batch->input_ids[i * T + t] =
+                (int32_t)json_integer_value(json_array_get(row, (size_t)t));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err run_stage(struct forward *f, int s)
+{
+    const struct model_stage *stage = &f->model->stage[s];
+    float *weights;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(weights, WSC_MEM_TEST, stage->n_elems);
+    for (int v = 0; v < stage->n_views && !rc; v++) {
+        const struct model_tensor *t = &f->model->tensor[stage->view[v].tensor];
+        rc = store_read(f->store, t->name, STORE_F32, 0, t->n_elems,
+                        weights + stage->view[v].offset);
+    }
+    if (!rc) kernels_host_forward(f->host, s, weights);
+    wsc_free(weights);
+    return rc;
+}
+
+static double compare(const struct forward *f)
+{
+    const json_t *rows = json_object_get(f->reference, "logits");
+    double difference = 0, largest = 0;
+    for (int64_t i = 0; i < f->batch->n; i++) {
+        const float *ours = kernels_host_logits(f->host, i);
+        for (int64_t v = 0; v < f->model->V; v++) {
+            const json_t *row = json_array_get(rows, (size_t)i);
+            const double x = json_real_value(json_array_get(row, (size_t)v));
+            difference = fmax(difference, fabs(x - (double)ours[v]));
+            largest = fmax(largest, fabs(x));
+        }
+    }
+    return largest > 0 ? difference / largest : -1;
+}
+
+static enum wsc_err forward(struct forward *f, const char *reference, double *error)
+{
+    int64_t position[16];
+    TRY(convert_json_read(&f->reference, reference));
+    TRY(fill_batch(f, position));
+    const int64_t n = f->batch->n;
+    TRY(kernels_host_create(&f->host, f->model, n, false));
+    const struct kernels_share share = {
+        .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
+    kernels_host_begin(f->host, &share, f->batch);
+    TRY(kernels_host_want_logits(f->host, position));
+    for (int s = 0; s < f->model->n_stages; s++)
+        TRY(run_stage(f, s));
+    *error = compare(f);
+    return WSC_OK;
+}
+
+double hf_logits_error(const char *checkpoint, const char *params, const char *reference)
+{
+    struct forward f = {0};
+    double error = -1;
+    enum wsc_err rc = open_model(&f, checkpoint, params);
+    if (!rc) rc = forward(&f, reference, &error);
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    kernels_host_destroy(&f.host);
+    data_batch_destroy(&f.batch);
+    store_close(&f.store);
+    model_destroy(&f.model);
+    conf_params_fini(&f.params);
+    json_decref(f.reference);
+    return error;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Folders of Hugging Face models to checkpoints and back.  tests/fixtures/make_hf_fixtures.py made
+ * the folders of tests/data, with what PyTorch computes from them. */
+#include "../../support/test.h"
+#include "hf_case.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/report.h>
+
+#include <string.h>
+#include <unistd.h>
+
+static enum wsc_err from_hf(const char *input, const char *out, bool lenient,
+                            struct convert_result *r)
+{
+    const struct convert_job job = {.input = input, .out = out, .lenient = lenient};
+    return convert_from_hf(&job, r);
+}
+
+static enum wsc_err to_hf(const struct convert_result *cs, const char *out, int64_t shard_bytes,
+                          struct convert_result *r)
+{
+    const struct convert_job job = {.input = cs->checkpoint,
+                                    .params = cs->params,
+                                    .family = cs->family,
+                                    .out = out,
+                                    .dtype = CONVERT_OTHER,
+                                    .shard_bytes = shard_bytes};
+    return convert_to_hf(&job, r);
+}
+
+/* ---- against PyTorch ------------------------------------------------------------------------- */
+
+static void check_logits(const char *name)
+{
+    char input[128], reference[160], out[64];
+    struct convert_result cs, hf;
+    (void)snprintf(input, sizeof input, "tests/data/%s", name);
+    (void)snprintf(reference, sizeof reference, "%s/reference.json", input);
+    (void)snprintf(out, sizeof out, "%s_cs", name);
+    T_OK(from_hf(input, hf_path(out), false, &cs));
+    const double error = hf_logits_error(cs.checkpoint, cs.params, reference);
+    CU_ASSERT(error >= 0 && error < 1e-5);
+    if (!(error >= 0 && error < 1e-5)) (void)fprintf(stderr, "%s: off by %g\n", name, error);
+    (void)snprintf(out, sizeof out, "%s_hf", name);
+    T_OK(to_hf(&cs, hf_path(out), 10000, &hf));
+    CU_ASSERT(hf_same_tensors(input, hf_path(out)));
+}
+
+TEST(convert, gpt2_gives_the_logits_of_pytorch)
+{
+    check_logits("hf_gpt2");
+}
+
+/* ---- round trips ----------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *config;
+} folder[] = {
+    {"gpt2", "{\"model_type\": \"gpt2\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 3, "
+             "\"n_head\": 3, \"n_positions\": 17, \"n_inner\": 50}"},
+};
+enum { N_FOLDERS = sizeof folder / sizeof *folder };
+
+/* Every type; one file and many. */
+static void check_round_trip(const char *family, const char *config, enum convert_dtype dtype)
+{
+    const bool many = dtype != CONVERT_F32;
+    char name[64];
+    struct convert_result cs, hf;
+    (void)snprintf(name, sizeof name, "%s_%d", family, (int)dtype);
+    const char *dir = hf_path(name);
+    CU_ASSERT_FATAL(hf_write_random(dir, config, dtype, 7));
+    T_OK(from_hf(dir, hf_path("cs"), false, &cs));
+    (void)snprintf(name, sizeof name, "%s_%d_back", family, (int)dtype);
+    const char *back = hf_path(name);
+    T_OK(to_hf(&cs, back, many ? 3000 : INT64_MAX, &hf));
+    CU_ASSERT(many ? hf.n_files > 2 : hf.n_files == 1);
+    CU_ASSERT(hf_same_tensors(dir, back));
+}
+
+TEST(convert, a_round_trip_changes_no_byte)
+{
+    for (int i = 0; i < N_FOLDERS; i++)
+        for (int dtype = CONVERT_F32; dtype < CONVERT_OTHER; dtype++)
+            check_round_trip(folder[i].name, folder[i].config, (enum convert_dtype)dtype);
+}
+
+/* ---- lines of fused tensors ------------------------------------------------------------------ */
+
+static void check_part(const struct convert_pair *p, int part, bool *seen)
+{
+    for (int64_t row = 0; row < p->lines[part]; row++) {
+        const int64_t line = convert_pair_line(p, part, row);
+        int back = -1;
+        CU_ASSERT_FATAL(line >= 0 && line < p->n_lines && !seen[line]);
+        seen[line] = true;
+        T_EQ(convert_pair_row(p, line, &back), row);
+        T_EQ(back, part);
+    }
+}
+
+/* A map between lines and rows is one to one, and has the definition's value at some places. */
+TEST(convert, lines_and_rows_are_one_to_one)
+{
+    const struct convert_pair pair[] = {
+        {.n_parts = 3, .lines = {24, 24, 24}, .n_lines = 72, .groups = 1, .head_dim = 8},
+        {.n_parts = 3, .lines = {24, 24, 24}, .n_lines = 72, .groups = 3, .head_dim = 8},
+        {.n_parts = 3,
+         .lines = {48, 16, 16},
+         .n_lines = 80,
+         .groups = 2,
+         .head_dim = 8,
+         .rotary_dim = 8},
+        {.n_parts = 1, .lines = {24}, .n_lines = 24, .groups = 1, .head_dim = 8, .rotary_dim = 4},
+    };
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        bool seen[80] = {false};
+        for (int part = 0; part < pair[i].n_parts; part++)
+            check_part(&pair[i], part, seen);
+    }
+    T_EQ(convert_pair_line(&pair[0], 1, 3), 24 + 3);          /* thirds */
+    T_EQ(convert_pair_line(&pair[1], 1, 8 + 3), 24 + 8 + 3);  /* (head, 3, d): head 1, keys */
+    T_EQ(convert_pair_line(&pair[2], 0, 24), 40);             /* second group's first query */
+    T_EQ(convert_pair_line(&pair[2], 2, 8 + 5), 40 + 32 + 5); /* values do not turn */
+    T_EQ(convert_pair_line(&pair[3], 0, 8 + 1), 8 + 2);       /* pair (2j, 2j+1): (j, j + 2) */
+    T_EQ(convert_pair_line(&pair[3], 0, 8 + 5), 8 + 5);       /* beyond the rotated part */
+}
+
+/* ---- what does not fit ----------------------------------------------------------------------- */
+
+static void expect(enum wsc_err rc, enum wsc_err expected, const char *why)
+{
+    T_EQ(rc, expected);
+    if (!strstr(wsc_err_message(), why)) (void)fprintf(stderr, "\"%s\"\n", wsc_err_message());
+    CU_ASSERT(strstr(wsc_err_message(), why) != NULL);
+}
+
+static bool rewrite(const char *dir, const char *config)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/config.json", dir);
+    return hf_write_text(path, config);
+}
+
+static const char small[] = "\"model_type\": \"gpt2\", \"vocab_size\": 8, \"n_embd\": 4, "
+                            "\"n_head\": 2, \"n_positions\": 5";
+
+TEST(convert, wrong_configurations_are_told)
+{
+    static const struct {
+        const char *rest, *why;
+    } row[] = {
+        {"", "n_layer is missing"},
+        {", \"n_layer\": \"two\"", "n_layer: has another type"},
+        {", \"n_layer\": 1.5", "n_layer: has another type"},
+        {", \"n_layer\": [1]", "n_layer: has another type"},
+        {", \"n_layer\": 1, \"activation_function\": \"tanhish\"", "tanhish is not supported"},
+        {", \"n_layer\": 1, \"scale_attn_weights\": false", "only true"},
+        {", \"n_layer\": 1, \"n_inner\": true", "n_inner: has another type"},
+        {", \"n_layer\": -1", "num_hidden_layers"},
+        {", \"n_layer\": 1, \"n_layer\": 1", "duplicate object key"},
+    };
+    char text[400];
+    struct convert_result r;
+    const char *dir = hf_path("wrong");
+    (void)snprintf(text, sizeof text, "{%s, \"n_layer\": 1}", small);
+    CU_ASSERT_FATAL(hf_write_random(dir, text, CONVERT_F32, 1));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        (void)snprintf(text, sizeof text, "{%s%s}", small, row[i].rest);
+        CU_ASSERT_FATAL(rewrite(dir, text));
+        CU_ASSERT(from_hf(dir, hf_path("wrong_cs"), false, &r) != WSC_OK);
+        if (!strstr(wsc_err_message(), row[i].why))
+            (void)fprintf(stderr, "\"%s\", expected \"%s\"\n", wsc_err_message(), row[i].why);
+        CU_ASSERT(strstr(wsc_err_message(), row[i].why) != NULL);
+    }
+    CU_ASSERT_FATAL(rewrite(dir, "{\"model_type\": \"gpt5\"}"));
+    expect(from_hf(dir, hf_path("wrong_cs"), false, &r), WSC_CONFIG, "known are: gpt2, gptj");
+    CU_ASSERT_FATAL(rewrite(dir, "{}"));
+    expect(from_hf(dir, hf_path("wrong_cs"), false, &r), WSC_FORMAT, "model_type is missing");
+    CU_ASSERT(!hf_exists(hf_path("wrong_cs/model.mdl")));
+}
+
+TEST(convert, tensors_that_do_not_fit_are_told)
+{
+    char text[400];
+    struct convert_result r;
+    const char *dir = hf_path("unfit");
+    (void)snprintf(text, sizeof text, "{%s, \"n_layer\": 2}", small);
+    CU_ASSERT_FATAL(hf_write_random(dir, text, CONVERT_F32, 1));
+    (void)snprintf(text, sizeof text, "{%s, \"n_layer\": 2, \"n_inner\": 20}", small);
+    CU_ASSERT_FATAL(rewrite(dir, text));
+    expect(from_hf(dir, hf_path("unfit_cs"), false, &r), WSC_FORMAT,
+           "h.0.mlp.c_fc.weight has shape (4, 16), config.json gives (4, 20)");
+    (void)snprintf(text, sizeof text, "{%s, \"n_layer\": 1}", small);
+    CU_ASSERT_FATAL(rewrite(dir, text));
+    expect(from_hf(dir, hf_path("unfit_cs"), false, &r), WSC_FORMAT,
+           "transformer.h.1.attn.c_attn.bias is none of a gpt2 model");
+    wsc_log_quiet(true);
+    T_OK(from_hf(dir, hf_path("fewer"), true, &r));
+    T_EQ(r.n_left_out, 12);
+    (void)snprintf(text, sizeof text, "{%s, \"n_layer\": 3}", small);
+    CU_ASSERT_FATAL(rewrite(dir, text));
+    expect(from_hf(dir, hf_path("unfit_cs"), false, &r), WSC_FORMAT,
+           "tensor transformer.h.2.ln_1.weight is missing");
+    CU_ASSERT(!hf_exists(hf_path("unfit_cs/model.mdl")));
+    T_OK(from_hf(dir, hf_path("more"), true, &r));
+    wsc_log_quiet(false);
+    T_EQ(r.n_left_out, 12);
+}
+
+TEST(convert, an_export_never_mixes_two_models)
+{
+    struct convert_result cs, hf;
+    T_OK(from_hf("tests/data/hf_gpt2", hf_path("mix"), false, &cs));
+    T_OK(to_hf(&cs, hf_path("mix_hf"), INT64_MAX, &hf));
+    expect(to_hf(&cs, hf_path("mix_hf"), INT64_MAX, &hf), WSC_USAGE, "model.safetensors: exists");
+    const struct convert_job job = {.input = cs.checkpoint,
+                                    .params = cs.params,
+                                    .family = "llama",
+                                    .out = hf_path("mix_other"),
+                                    .shard_bytes = INT64_MAX};
+    expect(convert_to_hf(&job, &hf), WSC_CONFIG, "a llama model has no tensor for");
+    CU_ASSERT(!hf_exists(hf_path("mix_other/config.json")));
+}
