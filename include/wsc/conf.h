@@ -18,7 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_MAX_DIRS = 64, CONF_MAX_PHASES = 32, CONF_MAX_SHARDS = 64 };
+enum { CONF_MAX_DIRS = 64, CONF_MAX_SHARDS = 64 };
+/** Schedulers of one schedule, and numbers of all their lists. */
+enum { CONF_MAX_SCHEDULES = 40, CONF_MAX_SCHEDULE_VALUES = 400 };
 
 /** Integer keys that may also be `null` or "auto". */
 #define CONF_NULL (-2147483647LL)
@@ -180,28 +182,108 @@ struct conf_model {
     bool scale_output_logits_by_d;
 };
 
-enum conf_scheduler { CONF_LR_CONSTANT, CONF_LR_LINEAR, CONF_LR_COSINE };
-/** One phase of the learning-rate list; phases run in sequence, each with its own counter. */
-struct conf_lr_phase {
+/** How a value goes from step to step: the Model Zoo's families `...LR` and `...WD`, without the
+ *  suffix.  docs/TRAINING.md has the formulas. */
+enum conf_scheduler {
+    CONF_SCHEDULE_CONSTANT,
+    CONF_SCHEDULE_POLYNOMIAL,
+    CONF_SCHEDULE_LINEAR,
+    CONF_SCHEDULE_COSINE_DECAY,
+    CONF_SCHEDULE_EXPONENTIAL,
+    CONF_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY,
+    CONF_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY,
+    CONF_SCHEDULE_STEP,
+    CONF_SCHEDULE_MULTI_STEP,
+    CONF_SCHEDULE_PIECEWISE_CONSTANT,
+    CONF_SCHEDULE_COSINE_ANNEALING,
+    CONF_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS,
+    CONF_SCHEDULE_MULTIPLICATIVE,
+    CONF_SCHEDULE_CYCLIC,
+    CONF_SCHEDULE_ONE_CYCLE,
+    CONF_SCHEDULE_SEQUENTIAL,
+    CONF_SCHEDULE_CHAINED,
+    CONF_N_SCHEDULES
+};
+enum conf_cyclic_mode { CONF_CYCLIC_TRIANGULAR, CONF_CYCLIC_TRIANGULAR2, CONF_CYCLIC_EXP_RANGE };
+
+/** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps. */
+struct conf_schedule_node {
     enum conf_scheduler scheduler;
-    double initial_learning_rate, end_learning_rate; /**< CONSTANT: both the same */
-    int64_t total_iters; /**< steps; CONF_NULL = for ever (CONSTANT, or the last) */
+    double initial, end, max; /**< end also eta_min, max also that of CYCLIC and ONE_CYCLE */
+    int64_t total_iters;      /**< also total_steps, T_max, T_0; CONF_NULL = for ever */
+    double power, decay_rate, step_exponent, scale, gamma, coefficient, pct_start;
+    double final_div_factor;
+    int64_t warmup_steps, step_size, t_mult, step_size_up, step_size_down;
+    bool staircase, three_phase;
+    int anneal_linear;           /**< ONE_CYCLE: 0 follows a cosine, 1 a straight line */
+    int mode;                    /**< CYCLIC: enum conf_cyclic_mode */
+    int first_child, n_children; /**< SEQUENTIAL, CHAINED: nodes of the same schedule */
+    /** Entries of `value`: steps at which the next part begins (n_children - 1 of SEQUENTIAL, those
+     *  of MULTI_STEP and PIECEWISE_CONSTANT), and the values of PIECEWISE_CONSTANT. */
+    int first_milestone, n_milestones, first_value, n_values;
+};
+/** A tree of schedulers; node 0 is its root. */
+struct conf_schedule {
+    int n, n_used;
+    struct conf_schedule_node node[CONF_MAX_SCHEDULES];
+    double value[CONF_MAX_SCHEDULE_VALUES];
 };
 
+/** Rules of update; docs/TRAINING.md has the formulas. */
+enum conf_optimizer_type {
+    CONF_ADAMW,
+    CONF_ADAM,
+    CONF_ADAFACTOR,
+    CONF_LAMB,
+    CONF_SGD,
+    CONF_LION,
+    CONF_ADADELTA,
+    CONF_ADAGRAD,
+    CONF_ADAMAX,
+    CONF_ASGD,
+    CONF_NADAM,
+    CONF_RADAM,
+    CONF_RMSPROP,
+    CONF_RPROP,
+    CONF_N_OPTIMIZERS
+};
+
+/** Factors on the learning rate of groups of tensors, adjust_learning_rate; 1 otherwise. */
+struct conf_lr_scale {
+    double decoder_kernel, embedding;
+    double decoder_attention, decoder_input_ffn, decoder_output_ffn;
+};
+
+/** Fields that an optimizer does not take keep their defaults. */
 struct conf_optimizer {
-    char *optimizer_type; /**< as written; "AdamW" is what this release runs; owned */
-    struct conf_lr_phase phase[CONF_MAX_PHASES];
-    int n_phases;
-    double beta1, beta2, eps, weight_decay;
-    bool correct_bias;
-    double max_gradient_norm;                                  /**< 0 = no clipping */
-    double max_gradient_value;                                 /**< 0 = no clipping */
-    double loss_scaling_factor;                                /**< 1; or CONF_LOSS_SCALE_DYNAMIC */
+    char *optimizer_type; /**< as written; owned */
+    enum conf_optimizer_type type;
+    struct conf_schedule learning_rate, weight_decay;
+    double beta1, beta2, eps;
+    double eps_rms; /**< Adafactor: least root mean square of a tensor */
+    bool correct_bias, amsgrad, maximize, nesterov;
+    double momentum, dampening;       /**< SGD, RMSprop */
+    double rho;                       /**< Adadelta */
+    double alpha;                     /**< RMSprop, ASGD */
+    double lambd, t0;                 /**< ASGD */
+    double momentum_decay;            /**< NAdam */
+    double eta_minus, eta_plus;       /**< Rprop */
+    double step_min, step_max;        /**< Rprop */
+    double lr_decay;                  /**< Adagrad */
+    double initial_accumulator_value; /**< Adagrad */
+    bool centered;                    /**< RMSprop */
+    double decay_rate;                /**< Adafactor */
+    bool scale_parameter;             /**< Adafactor */
+    bool adam;                        /**< Lamb without its trust ratio */
+    double max_gradient_norm;         /**< 0 = no clipping */
+    double max_gradient_value;        /**< 0 = no clipping */
+    /** 1, a factor, or CONF_LOSS_SCALE_DYNAMIC; acts with float16 and cbfloat16 only. */
+    double loss_scaling_factor;
     double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
                                        rule of fp16_type */
     int64_t steps_per_increase; /**< dynamic scaling: good steps before the scale doubles */
     bool log_summaries;
-    double adjust_decoder_kernel; /**< muP: scales the learning rate of decoder matrices */
+    struct conf_lr_scale adjust_learning_rate;
 };
 #define CONF_LOSS_SCALE_DYNAMIC (-1.0)
 

@@ -224,6 +224,9 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
  *  6 (matrix weights that a token meets, the head's for its share of the tokens) + 12 L T H d
  *  (attention over the full square, windows not counted). */
 double model_flop_per_token(const struct model *model);
-/** Learning rate of update number @p t (0 = first) by the phases of @p optimizer. */
-double model_learning_rate(const struct conf_optimizer *optimizer, int64_t t);
+/** Value of @p schedule after @p t finished updates; docs/TRAINING.md has the formulas. */
+double model_schedule_value(const struct conf_schedule *schedule, int64_t t);
+/** Factor on the learning rate of the tensor called @p name: the product over the groups of
+ *  adjust_learning_rate whose pattern it matches. */
+double model_lr_scale(const struct conf_lr_scale *scale, const char *name);
 #endif

@@ -254,10 +254,16 @@ void conf_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                            const struct conf_node *node, void *field);
 void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
                            const struct conf_node *node, void *field);
-void conf_read_learning_rate(struct conf_parse *p, const struct conf_key *key,
-                             const struct conf_node *node, void *optimizer);
+void conf_read_schedule(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *field);
 void conf_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *optimizer);
+void conf_read_etas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *optimizer);
+void conf_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *optimizer);
+void conf_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *optimizer);
 void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
 void conf_read_family(struct conf_parse *p, const struct conf_key *key,
@@ -270,8 +276,11 @@ void conf_sparsity_fini(struct conf_sparsity_list *list);
 void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
 void conf_write_micro_batch(struct conf_text *out, const void *field, int indent);
 void conf_write_initializer(struct conf_text *out, const void *field, int indent);
-void conf_write_learning_rate(struct conf_text *out, const void *optimizer, int indent);
+void conf_write_schedule(struct conf_text *out, const void *field, int indent);
 void conf_write_betas(struct conf_text *out, const void *optimizer, int indent);
+void conf_write_etas(struct conf_text *out, const void *optimizer, int indent);
+void conf_write_step_sizes(struct conf_text *out, const void *optimizer, int indent);
+void conf_write_eps(struct conf_text *out, const void *optimizer, int indent);
 void conf_write_loss_scale(struct conf_text *out, const void *field, int indent);
 
 /* ---- the trainer style ----------------------------------------------------------------------- */
@@ -300,6 +309,9 @@ CONF_TRAINER_TAKE(fit_val);
 CONF_TRAINER_TAKE(val);
 CONF_TRAINER_TAKE(val_all);
 CONF_TRAINER_TAKE(val_checkpoint);
+/** Report @p entry of a map with keys of its own as unknown, with the nearest of @p known. */
+void conf_part_unknown(struct conf_parse *p, const char *path, const struct conf_entry *entry,
+                       const char *const *known, int n);
 
 /** Old spellings to new ones, in the tree, with a warning each. */
 void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
@@ -311,6 +323,12 @@ void conf_renames_write(struct conf_text *out);
 const char *conf_renames_path(const char *path);
 /** After the file's keys are read: infer a family that is not named, then set what it implies. */
 void conf_family_resolve(struct conf_parse *p, struct conf_model *model);
+/** Defaults of keys that take lists. */
+void conf_optimizer_init(struct conf_optimizer *optimizer);
+/** False for a key below `optimizer.` that this type has no use for. */
+bool conf_optimizer_takes(const struct conf_optimizer *optimizer, const char *key);
+/** The row of the optimizer that is named: its defaults, and what it does not take. */
+void conf_optimizer_check(struct conf_parse *p, struct conf_optimizer *optimizer);
 /** Checks between keys. */
 void conf_params_check(struct conf_parse *p, const struct conf_node *root,
                        struct conf_params *params);

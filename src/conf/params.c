@@ -100,6 +100,7 @@ static void read_tree(struct conf_params *out, struct conf_doc *doc, struct conf
     conf_renames_apply(doc, d);
     out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
+    conf_optimizer_init(&out->optimizer);
     conf_keys_read(&p, doc->root, conf_key_read);
     conf_family_resolve(&p, &out->model);
     conf_keys_defaults(&p, doc->root);

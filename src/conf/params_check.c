@@ -186,21 +186,17 @@ static void check_model(struct conf_parse *p, struct conf_model *m)
     }
 }
 
-static void check_optimizer(struct conf_parse *p, const struct conf_optimizer *o)
+/* cbfloat16 has too short a mantissa to do without. */
+static void check_loss_scaling(struct conf_parse *p, const struct conf_params *params)
 {
-    static const struct conf_choice types[CONF_MAX_CHOICES] = {{"AdamW", 0}};
-    const struct {
-        const char *old;
-        double value;
-    } betas[] = {{"optimizer.beta1", o->beta1}, {"optimizer.beta2", o->beta2}};
-    check_text(p, "optimizer.optimizer_type", o->optimizer_type, types);
-    for (int i = 0; i < 2; i++)
-        if (!(betas[i].value >= 0 && betas[i].value < 1))
-            conf_diag_error(p->diag, where(p, "optimizer.betas", betas[i].old), "optimizer.betas",
-                            "must be at least 0 and less than 1, got %.15g", betas[i].value);
-    if (o->max_loss_scale > 0 && o->min_loss_scale > o->max_loss_scale)
-        conf_diag_error(p->diag, where(p, "optimizer.min_loss_scale", NULL),
-                        "optimizer.min_loss_scale", "is greater than max_loss_scale");
+    const char *path = "optimizer.loss_scaling_factor";
+    const struct conf_model *m = &params->model;
+    const bool needed = m->mixed_precision && m->fp16_type == CONF_CB16;
+    if (!params->optimizer.optimizer_type || !needed ||
+        params->optimizer.loss_scaling_factor == CONF_LOSS_SCALE_DYNAMIC)
+        return;
+    conf_diag_error(p->diag, where(p, path, "model.fp16_type"), path,
+                    "cbfloat16 needs dynamic loss scaling; hint: write dynamic");
 }
 
 /* Comma list of what a checkpoint can hold. */
@@ -247,7 +243,8 @@ void conf_params_check(struct conf_parse *p, const struct conf_node *root,
     if (params->train_input.present) check_input(p, &params->train_input, true, params);
     if (params->eval_input.present) check_input(p, &params->eval_input, false, params);
     check_model(p, &params->model);
-    if (params->optimizer.optimizer_type) check_optimizer(p, &params->optimizer);
+    if (params->optimizer.optimizer_type) conf_optimizer_check(p, &params->optimizer);
+    check_loss_scaling(p, params);
     check_states(p, params->runconfig.load_checkpoint_states);
     check_profile(p, &params->runconfig);
 }

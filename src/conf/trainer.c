@@ -283,44 +283,13 @@ static bool is_scheduler(const struct conf_node *map, const char *name)
     return type && !strcasecmp(type->text, name);
 }
 
-/* Milestones that only say where each scheduler ends anyway are left out; others are errors. */
-static void check_milestones(struct conf_trainer *t, struct conf_node *map, const char *path)
-{
-    const struct conf_node *marks = conf_node_find(map, "milestones");
-    const struct conf_node *list = conf_node_find(map, "schedulers");
-    int64_t sum = 0, mark, length;
-    if (conf_node_is_null(marks)) {
-        conf_node_remove(map, "milestones");
-        return;
-    }
-    bool same = marks->kind == CONF_NODE_LIST && list && marks->n == list->n - 1;
-    for (int i = 0; same && i < marks->n; i++) {
-        const struct conf_node *m = marks->entry[i].value;
-        const struct conf_node *n = conf_node_find(list->entry[i].value, "total_iters");
-        same = m->kind == CONF_NODE_SCALAR && n && n->kind == CONF_NODE_SCALAR &&
-               !wsc_units_int(m->text, &mark) && !wsc_units_int(n->text, &length) && length >= 0 &&
-               sum <= INT64_MAX - length;
-        if (!same) break;
-        sum += length;
-        same = mark == sum;
-    }
-    if (!same)
-        conf_diag_error(t->diag, marks->pos, text_of(t, "%s.milestones", path),
-                        "not the running sums of total_iters; hint: leave them out");
-    conf_node_remove(map, "milestones");
-}
-
-/* Outermost maps that the runconfig style has no name for. */
-static struct conf_node *unwrap(struct conf_trainer *t, struct conf_node *map, const char *path)
+/* What ScalePerParamLR wraps outermost: its factors are those of adjust_learning_rate. */
+static struct conf_node *unwrap(struct conf_trainer *t, struct conf_node *map)
 {
     struct conf_node *inner = conf_node_find(map, "schedulers");
-    if (is_scheduler(map, "ScalePerParamLR") && inner && inner->n == 1) {
-        t->scales_groups = true;
-        return unwrap(t, inner->entry[0].value, path);
-    }
-    if (!is_scheduler(map, "SequentialLR") || !inner) return map;
-    check_milestones(t, map, path);
-    return map->n == 2 ? inner : map; /* further keys are for the reader to judge */
+    if (!is_scheduler(map, "ScalePerParamLR") || !inner || inner->n != 1) return map;
+    t->scales_groups = true;
+    return unwrap(t, inner->entry[0].value);
 }
 
 static bool is_weight_decay(const struct conf_node *map)
@@ -345,7 +314,7 @@ CONF_TRAINER_TAKE(schedulers)
                             "hint: put them into a SequentialLR or ChainedScheduler");
             return;
         }
-        put(t, decay ? "optimizer.weight_decay" : key->to, unwrap(t, one, key->path));
+        put(t, decay ? "optimizer.weight_decay" : key->to, unwrap(t, one));
     }
 }
 

@@ -145,7 +145,7 @@ int conf_choice_find(const struct conf_choice *choices, const struct conf_node *
 void conf_key_unsupported(struct conf_parse *p, const char *path, const struct conf_node *node,
                           const struct conf_choice *choices)
 {
-    char shown[CONF_QUOTE_BYTES], list[320] = "", hint[64] = "";
+    char shown[CONF_QUOTE_BYTES], list[400] = "", hint[64] = "";
     size_t n = 0;
     int best = 3;
     const char *text = node->kind == CONF_NODE_SCALAR ? node->text : "";

@@ -149,12 +149,13 @@ static void update_values(struct memoryx *mx, int64_t step)
 {
     const struct model *model = mx->net->model;
     const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const double decay = model_schedule_value(&o->weight_decay, step);
     struct update_job job = {.rule = rule_of_step(mx, step)};
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
         job.slice = &mx->slice[i];
         job.rule.lr = (float)(mx->batch.learning_rate * t->lr_scale);
-        job.rule.weight_decay = t->decay ? (float)o->weight_decay : 0.0F;
+        job.rule.weight_decay = t->decay ? (float)decay : 0.0F;
         num_parallel(blocks_of(mx->slice[i].n), update_block, &job);
     }
 }
@@ -196,7 +197,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         keep_time(mx, clip, norm_known);
     else
         update_at_once(mx);
-    mx->batch.learning_rate = model_learning_rate(o, step);
+    mx->batch.learning_rate = model_schedule_value(&o->learning_rate, step);
     if (!mx->pass->values) return WSC_OK;
     update_values(mx, step);
     for (int i = 0; i < mx->net->model->n_tensors; i++)

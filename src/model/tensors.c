@@ -257,19 +257,18 @@ static struct conf_init resolve_init(const struct row *row, const struct conf_mo
     return (struct conf_init){.kind = CONF_INIT_ZEROS};
 }
 
-/* The group `*decoder*dense*weight`, `*decoder*linear*weight` of older files, times the groups of
- * muP by base sizes: attention and first feed-forward layers, last feed-forward layers. */
-static double rate_scale(const struct row *row, const struct conf_params *params)
+/* The groups of muP by base sizes: attention and first feed-forward layers, last feed-forward
+ * layers. */
+static double mup_rate_scale(const struct row *row, const struct conf_model *m)
 {
-    const struct mup mup = mup_of(&params->model);
-    const double kernels = params->optimizer.adjust_decoder_kernel;
+    const struct mup mup = mup_of(m);
     switch (row->rule) {
     case RULE_ATTENTION:
     case RULE_ATTENTION_OUTPUT:
     case RULE_FFN:
-        return kernels / mup.hidden;
+        return 1 / mup.hidden;
     case RULE_FFN_OUTPUT:
-        return kernels / mup.filter;
+        return 1 / mup.filter;
     case RULE_ZEROS:
     case RULE_ONES:
     case RULE_EMBEDDING:
@@ -351,8 +350,9 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->n_elems = t->shape[0] * t->shape[1];
     t->decay = decays(row);
     t->init = resolve_init(row, &params->model);
-    t->lr_scale = rate_scale(row, params);
     set_names(t, row, model);
+    t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
+                  mup_rate_scale(row, &params->model);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;
@@ -399,14 +399,8 @@ static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct c
 enum wsc_err model_build_tensors(struct model *model, const struct conf_params *params)
 {
     const struct conf_model *m = &params->model;
-    const double scale = params->optimizer.adjust_decoder_kernel;
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
     TRY(check_inits(m));
-    if (!(isfinite(scale) && scale > 0))
-        return WSC_RAISE(WSC_CONFIG,
-                         "optimizer.adjust_learning_rate.decoder_kernel: %g is not a positive "
-                         "number",
-                         scale);
     const int64_t in_block =
         count(model, m, IN_BLOCKS) + model_n_ffns(model) * count(model, m, IN_FFNS);
     TRY_NEW(model->tensor, WSC_MEM_MODEL, count(model, m, ONCE) + in_block * model->L);

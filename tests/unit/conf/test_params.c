@@ -53,11 +53,11 @@ TEST(conf_params, defaults)
     T_OK(parse(&p, INPUT MODEL OPTIM));
     check_default_model(&p.model);
     CU_ASSERT(p.optimizer.beta1 == 0.9 && p.optimizer.beta2 == 0.999 && p.optimizer.eps == 1e-6);
-    CU_ASSERT(p.optimizer.correct_bias && p.optimizer.weight_decay == 0);
+    CU_ASSERT(p.optimizer.correct_bias && p.optimizer.weight_decay.node[0].initial == 0);
     CU_ASSERT(p.optimizer.max_gradient_norm == 0 && p.optimizer.loss_scaling_factor == 1);
-    T_EQ(p.optimizer.n_phases, 1);
-    T_EQ(p.optimizer.phase[0].scheduler, CONF_LR_CONSTANT);
-    CU_ASSERT(p.optimizer.phase[0].initial_learning_rate == 1e-3);
+    T_EQ(p.optimizer.learning_rate.n, 1);
+    T_EQ(p.optimizer.learning_rate.node[0].scheduler, CONF_SCHEDULE_CONSTANT);
+    CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1e-3);
     T_EQ(p.train_input.micro_batch_size, CONF_AUTO);
     CU_ASSERT(p.train_input.repeat && !p.train_input.shuffle && !p.eval_input.present);
     T_EQ(p.runconfig.num_steps, CONF_NULL);
@@ -123,7 +123,7 @@ TEST(conf_params, yaml_as_users_write_it)
     T_EQ(p.model.embedding_initializer.kind, CONF_INIT_TRUNCATED_NORMAL);
     CU_ASSERT(p.model.embedding_initializer.a == -0.16 && p.model.embedding_initializer.b == 0.16);
     T_EQ(p.model.output_layer_initializer.kind, CONF_INIT_ZEROS);
-    CU_ASSERT(p.optimizer.phase[0].initial_learning_rate == 6e-6 && p.optimizer.beta2 == 0.95);
+    CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 6e-6 && p.optimizer.beta2 == 0.95);
     T_EQ(p.runconfig.max_steps, 1000);
     T_EQ(p.n_warnings, 1);
     CU_ASSERT(warns(&p, "t.yaml:26:5: model.initializer.a: given twice, first on line 25"));
@@ -146,12 +146,12 @@ TEST(conf_params, old_spellings_are_taken_with_a_warning)
                      "  is_pretrained_checkpoint: True, use_cs_grad_accum: True}\n"));
     T_EQ(p.model.fp16_type, CONF_BF16);
     CU_ASSERT(p.model.scale_qk_dot_by_layer_idx && !p.optimizer.correct_bias);
-    CU_ASSERT(p.optimizer.weight_decay == 0.1 && p.optimizer.eps == 1e-9);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.1 && p.optimizer.eps == 1e-9);
     CU_ASSERT(p.optimizer.beta1 == 0.8 && p.optimizer.beta2 == 0.999);
-    T_EQ(p.optimizer.n_phases, 2);
-    T_EQ(p.optimizer.phase[0].total_iters, 10);
-    T_EQ(p.optimizer.phase[1].scheduler, CONF_LR_COSINE);
-    T_EQ(p.optimizer.phase[1].total_iters, 1399998000);
+    T_EQ(p.optimizer.learning_rate.n, 3);
+    T_EQ(p.optimizer.learning_rate.node[1].total_iters, 10);
+    T_EQ(p.optimizer.learning_rate.node[2].scheduler, CONF_SCHEDULE_COSINE_DECAY);
+    T_EQ(p.optimizer.learning_rate.node[2].total_iters, 1399998000);
     T_EQ(p.runconfig.precision_opt_level, 2);
     T_EQ(p.runconfig.checkpoint_steps, 7);
     T_EQ(p.runconfig.max_checkpoints, 3);
@@ -170,7 +170,7 @@ TEST(conf_params, new_spelling_wins_over_the_old_one)
     struct conf_params p;
     T_OK(parse(&p, INPUT MODEL "optimizer: {optimizer_type: AdamW, learning_rate: 1,\n"
                                "  weight_decay: 0.1, weight_decay_rate: 0.2}\n"));
-    CU_ASSERT(p.optimizer.weight_decay == 0.1);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.1);
     CU_ASSERT(warns(&p, "the new one, given as well, counts"));
     conf_params_fini(&p);
 }
@@ -208,7 +208,7 @@ TEST(conf_params, set_goes_through_the_same_row)
     T_EQ(p.runconfig.profile_start_step, 2);
     T_EQ(p.runconfig.profile_end_step, 4);
     T_STR(p.runconfig.model_dir, "./a=b");
-    CU_ASSERT(p.optimizer.weight_decay == 0.3 && p.trace_hash);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.3 && p.trace_hash);
     T_EQ(p.model.fp16_type, CONF_FP16);
     conf_params_fini(&p);
 }
@@ -243,12 +243,6 @@ static bool same_init(const struct conf_init *x, const struct conf_init *y)
            x->b == y->b && x->value == y->value;
 }
 
-static bool same_phase(const struct conf_lr_phase *x, const struct conf_lr_phase *y)
-{
-    return x->scheduler == y->scheduler && x->initial_learning_rate == y->initial_learning_rate &&
-           x->end_learning_rate == y->end_learning_rate && x->total_iters == y->total_iters;
-}
-
 static void check_same(const struct conf_params *p, const struct conf_params *q)
 {
     T_EQ(p->model.hidden_size, q->model.hidden_size);
@@ -258,9 +252,10 @@ static void check_same(const struct conf_params *p, const struct conf_params *q)
     CU_ASSERT(same_init(&p->model.initializer, &q->model.initializer));
     CU_ASSERT(same_init(&p->model.embedding_initializer, &q->model.embedding_initializer));
     CU_ASSERT(p->optimizer.loss_scaling_factor == q->optimizer.loss_scaling_factor);
-    T_EQ(p->optimizer.n_phases, q->optimizer.n_phases);
-    for (int i = 0; i < p->optimizer.n_phases; i++)
-        CU_ASSERT(same_phase(&p->optimizer.phase[i], &q->optimizer.phase[i]));
+    const struct conf_schedule *x = &p->optimizer.learning_rate, *y = &q->optimizer.learning_rate;
+    T_EQ(x->n, y->n);
+    CU_ASSERT(!memcmp(x->node, y->node, (size_t)x->n * sizeof *x->node));
+    CU_ASSERT(!memcmp(x->value, y->value, sizeof x->value));
     T_STR(p->runconfig.model_dir, q->runconfig.model_dir);
     T_EQ(p->runconfig.num_steps, q->runconfig.num_steps);
 }

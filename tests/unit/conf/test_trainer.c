@@ -91,11 +91,11 @@ TEST(conf_trainer, every_part_goes_to_its_place)
     T_EQ(p.n_phases, 1);
     T_EQ(p.model.hidden_size, 64);
     CU_ASSERT(p.model.mixed_precision && p.model.fp16_type == CONF_BF16);
-    CU_ASSERT(p.optimizer.beta2 == 0.95 && p.optimizer.adjust_decoder_kernel == 0.25);
+    CU_ASSERT(p.optimizer.beta2 == 0.95 && p.optimizer.adjust_learning_rate.decoder_kernel == 0.25);
     CU_ASSERT(p.optimizer.loss_scaling_factor == CONF_LOSS_SCALE_DYNAMIC);
     CU_ASSERT(p.optimizer.initial_loss_scale == 1024 && p.optimizer.max_gradient_norm == 1);
-    T_EQ(p.optimizer.n_phases, 2);
-    T_EQ(p.optimizer.phase[1].total_iters, 96);
+    T_EQ(p.optimizer.learning_rate.n, 3);
+    T_EQ(p.optimizer.learning_rate.node[2].total_iters, 96);
     T_EQ(p.runconfig.num_csx, 2);
     T_EQ(p.runconfig.num_wgt_servers, 3);
     T_STR(p.runconfig.checkpoint_path, "./start.mdl");
@@ -111,7 +111,7 @@ static void check_set(const char *set, int64_t width, int64_t micro_batch, doubl
     T_OK(parse_file(&p, FOLDER "trainer.yaml", set));
     T_EQ(p.model.hidden_size, width);
     T_EQ(p.train_input.micro_batch_size, micro_batch);
-    CU_ASSERT(p.optimizer.weight_decay == decay);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == decay);
     conf_params_fini(&p);
 }
 
@@ -178,7 +178,7 @@ TEST(conf_trainer, short_forms)
                             "    callbacks: [ComputeNorm: null, CountParams: null, {Lora: null}]\n",
                             "    val_dataloader: null\n    ckpt_path: ~\n"),
                     NULL));
-    CU_ASSERT(p.optimizer.phase[0].initial_learning_rate == 1e-5);
+    CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1e-5);
     CU_ASSERT(!p.optimizer.log_summaries && !p.model.mixed_precision && !p.sparsity.n);
     CU_ASSERT_PTR_NULL(p.runconfig.checkpoint_path);
     T_EQ(p.train_input.micro_batch_size, CONF_AUTO);

@@ -30,7 +30,7 @@ static inline struct conf_params model_case_params(struct model_case c)
                                   .loss_weight = 1,
                                   .embeddings_scale = 1,
                                   .output_logits_scale = 1};
-    p.optimizer.adjust_decoder_kernel = 1;
+    p.optimizer.adjust_learning_rate = (struct conf_lr_scale){1, 1, 1, 1, 1};
     return p;
 }
 

@@ -193,7 +193,7 @@ TEST(model, explicit_initializers_and_mup_scales)
     p.model.embedding_initializer = (struct conf_init){.kind = CONF_INIT_CONSTANT, .value = 3};
     p.model.scale_qk_dot_by_d = true;
     p.model.embeddings_scale = 10;
-    p.optimizer.adjust_decoder_kernel = 0.25;
+    p.optimizer.adjust_learning_rate.decoder_kernel = 0.25;
     struct model *m = make(&p, CONF_STREAM_BLOCK);
     T_NEAR(find(m, MODEL_Q_W, 0)->init.std, 0.5, 0);
     T_EQ(find(m, MODEL_O_W, 0)->init.kind, CONF_INIT_UNIFORM);
@@ -328,7 +328,6 @@ TEST(model, refuses_what_makes_no_model)
     REFUSE(model.embeddings_scale = NAN, "embeddings_scale");
     REFUSE(model.output_logits_scale = INFINITY, "output_logits_scale");
     REFUSE(model.initializer_range = -1, "initializer_range");
-    REFUSE(optimizer.adjust_decoder_kernel = 0, "decoder_kernel");
     REFUSE(model.initializer = ((struct conf_init){CONF_INIT_NORMAL, 0, 0, 0, 0, 0}),
            "model.initializer");
     REFUSE(model.embedding_initializer = ((struct conf_init){CONF_INIT_UNIFORM, 0, 0, 2, 1, 0}),
@@ -340,64 +339,74 @@ TEST(model, refuses_what_makes_no_model)
 
 /* ---- learning rate ---- */
 
-static void phase(struct conf_optimizer *o, enum conf_scheduler scheduler, double from, double to,
+/* A sequence of phases; each begins where the one before ends. */
+static void phase(struct conf_schedule *s, enum conf_scheduler scheduler, double from, double to,
                   int64_t iters)
 {
-    o->phase[o->n_phases++] = (struct conf_lr_phase){scheduler, from, to, iters};
+    struct conf_schedule_node *root = &s->node[0];
+    root->scheduler = CONF_SCHEDULE_SEQUENTIAL;
+    root->first_child = 1;
+    if (root->n_children) {
+        const int64_t before = s->node[root->n_children].total_iters;
+        const double end = root->n_milestones ? s->value[root->n_milestones - 1] : 0;
+        s->value[root->n_milestones++] = end + (double)before;
+    }
+    s->node[++root->n_children] = (struct conf_schedule_node){
+        .scheduler = scheduler, .initial = from, .end = to, .total_iters = iters};
+    s->n = root->n_children + 1;
 }
 
 /* The schedule of a published 111M run: 1525 steps of warm-up, then a cosine to a tenth. */
 TEST(model, warm_up_then_cosine)
 {
-    struct conf_optimizer o = {0};
-    phase(&o, CONF_LR_LINEAR, 0, 6e-4, 1525);
-    phase(&o, CONF_LR_COSINE, 6e-4, 6e-5, 7512);
-    T_NEAR(model_learning_rate(&o, 0), 0, 0);
-    T_NEAR(model_learning_rate(&o, 1), 6e-4 / 1525, 1e-18);
-    T_NEAR(model_learning_rate(&o, 1524), 6e-4 * 1524 / 1525, 1e-18);
-    T_NEAR(model_learning_rate(&o, 1525), 6e-4, 1e-18);
-    T_NEAR(model_learning_rate(&o, 1525 + 3756), 3.3e-4, 1e-18);
-    T_NEAR(model_learning_rate(&o, 1525 + 2504), 6e-5 + 5.4e-4 * 0.75, 1e-18);
-    T_NEAR(model_learning_rate(&o, 1525 + 7512), 6e-5, 1e-18);
-    T_NEAR(model_learning_rate(&o, 1000000), 6e-5, 1e-18);
+    struct conf_schedule s = {0};
+    phase(&s, CONF_SCHEDULE_LINEAR, 0, 6e-4, 1525);
+    phase(&s, CONF_SCHEDULE_COSINE_DECAY, 6e-4, 6e-5, 7512);
+    T_NEAR(model_schedule_value(&s, 0), 0, 0);
+    T_NEAR(model_schedule_value(&s, 1), 6e-4 / 1525, 1e-18);
+    T_NEAR(model_schedule_value(&s, 1524), 6e-4 * 1524 / 1525, 1e-18);
+    T_NEAR(model_schedule_value(&s, 1525), 6e-4, 1e-18);
+    T_NEAR(model_schedule_value(&s, 1525 + 3756), 3.3e-4, 1e-18);
+    T_NEAR(model_schedule_value(&s, 1525 + 2504), 6e-5 + 5.4e-4 * 0.75, 1e-18);
+    T_NEAR(model_schedule_value(&s, 1525 + 7512), 6e-5, 1e-18);
+    T_NEAR(model_schedule_value(&s, 1000000), 6e-5, 1e-18);
 }
 
 TEST(model, phases_count_for_themselves)
 {
-    struct conf_optimizer o = {0};
-    phase(&o, CONF_LR_CONSTANT, 1, 0, 10);
-    phase(&o, CONF_LR_LINEAR, 2, 0, 4);
-    phase(&o, CONF_LR_LINEAR, 7, 7, 0);
-    phase(&o, CONF_LR_CONSTANT, 5, 0, CONF_NULL);
-    T_NEAR(model_learning_rate(&o, 9), 1, 0);
-    T_NEAR(model_learning_rate(&o, 10), 2, 0);
-    T_NEAR(model_learning_rate(&o, 13), 0.5, 0);
-    T_NEAR(model_learning_rate(&o, 14), 5, 0);
-    T_NEAR(model_learning_rate(&o, INT64_MAX), 5, 0);
-    o.n_phases = 2;
-    T_NEAR(model_learning_rate(&o, 14), 0, 0);
-    o.phase[0].total_iters = CONF_NULL; /* for ever: nothing after it is reached */
-    T_NEAR(model_learning_rate(&o, 1000), 1, 0);
+    struct conf_schedule s = {0};
+    phase(&s, CONF_SCHEDULE_CONSTANT, 1, 0, 10);
+    phase(&s, CONF_SCHEDULE_LINEAR, 2, 0, 4);
+    T_NEAR(model_schedule_value(&s, 15), 0, 0);
+    phase(&s, CONF_SCHEDULE_CONSTANT, 5, 0, CONF_NULL);
+    T_NEAR(model_schedule_value(&s, 9), 1, 0);
+    T_NEAR(model_schedule_value(&s, 10), 2, 0);
+    T_NEAR(model_schedule_value(&s, 13), 0.5, 0);
+    T_NEAR(model_schedule_value(&s, 14), 5, 0);
+    T_NEAR(model_schedule_value(&s, INT64_MAX), 5, 0);
+}
+
+static void check_precision(enum conf_fp16_type type, bool mixed, int64_t level,
+                            enum num_format format, bool softmax_16)
+{
+    struct conf_params p = model_case_params(tiny);
+    struct model *m;
+    p.model.fp16_type = type;
+    p.model.mixed_precision = mixed;
+    p.runconfig.precision_opt_level = level;
+    T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
+    T_EQ(m->format, format);
+    T_EQ(m->softmax_16, softmax_16);
+    model_destroy(&m);
 }
 
 /* Levels of precision_opt_level at which the softmax is taken in 16 bits. */
 TEST(model, precision_chooses_format_and_softmax)
 {
-    static const struct {
-        enum conf_fp16_type type;
-        enum num_format format;
-        int64_t first_16;
-    } row[] = {{CONF_FP16, NUM_FP16, 2}, {CONF_BF16, NUM_BF16, 2}, {CONF_CB16, NUM_CB16, 1}};
-    for (int i = 0; i < 6; i++)
-        for (int64_t level = 0; level <= 2; level++) {
-            struct conf_params p = model_case_params(tiny);
-            struct model *m;
-            p.model.fp16_type = row[i / 2].type;
-            p.model.mixed_precision = i % 2;
-            p.runconfig.precision_opt_level = level;
-            T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
-            T_EQ(m->format, i % 2 ? row[i / 2].format : NUM_FP32);
-            T_EQ(m->softmax_16, i % 2 && level >= row[i / 2].first_16);
-            model_destroy(&m);
-        }
+    for (int64_t level = 0; level <= 2; level++) {
+        check_precision(CONF_FP16, true, level, NUM_FP16, level == 2);
+        check_precision(CONF_BF16, true, level, NUM_BF16, level == 2);
+        check_precision(CONF_CB16, true, level, NUM_CB16, level >= 1);
+        check_precision(CONF_CB16, false, level, NUM_FP32, false);
+    }
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every scheduler, step by step, against PyTorch or the formula in double precision;
+ * tests/fixtures/make_schedules.py made the rates. */
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+#include <wsc/model.h>
+
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIXTURE "tests/data/schedules.h5"
+enum { MAX_STEPS = 64, LEAST_CASES = 25, YAML_BYTES = 1024 };
+
+static const char base[] =
+    "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: d, batch_size: 8}\n"
+    "model: {vocab_size: 9}\n"
+    "optimizer: {optimizer_type: AdamW, learning_rate: 1, weight_decay: 1}\n";
+
+static void read_yaml(hid_t set, char yaml[YAML_BYTES])
+{
+    hid_t attr = H5Aopen(set, "yaml", H5P_DEFAULT), type = H5Aget_type(attr);
+    const size_t n = H5Tget_size(type);
+    CU_ASSERT_FATAL(n < YAML_BYTES);
+    memset(yaml, 0, YAML_BYTES);
+    CU_ASSERT(H5Aread(attr, type, yaml) >= 0);
+    (void)H5Tclose(type);
+    (void)H5Aclose(attr);
+}
+
+static int read_rates(hid_t set, double rate[MAX_STEPS])
+{
+    hid_t space = H5Dget_space(set);
+    const int n = (int)H5Sget_simple_extent_npoints(space);
+    CU_ASSERT_FATAL(n > 0 && n <= MAX_STEPS);
+    CU_ASSERT(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, rate) >= 0);
+    (void)H5Sclose(space);
+    return n;
+}
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-12 * fmax(fabs(a), fabs(b)) + 1e-15;
+}
+
+/* What the dump says is the same schedule again. */
+static void check_dump(const struct conf_params *p, const double *rate, int n)
+{
+    struct conf_params again;
+    char *text;
+    T_OK(conf_params_dump(p, &text));
+    T_OK(conf_params_parse(&again, "dump.yaml", text, strlen(text), NULL, 0));
+    for (int t = 0; t < n; t++)
+        CU_ASSERT(is_near(model_schedule_value(&again.optimizer.learning_rate, t), rate[t]));
+    conf_params_fini(&again);
+    wsc_free(text);
+}
+
+static void check_case(const char *name, const char *yaml, const double *rate, int n)
+{
+    char lr[YAML_BYTES + 32], wd[YAML_BYTES + 32];
+    const struct conf_set sets[] = {{lr}, {wd}};
+    struct conf_params p;
+    (void)snprintf(lr, sizeof lr, "optimizer.learning_rate=%s", yaml);
+    (void)snprintf(wd, sizeof wd, "optimizer.weight_decay=%s", yaml);
+    T_OK(conf_params_parse(&p, "base.yaml", base, sizeof base - 1, sets, 2));
+    for (int t = 0; t < n; t++) {
+        const double lr_t = model_schedule_value(&p.optimizer.learning_rate, t);
+        if (!is_near(lr_t, rate[t]))
+            (void)fprintf(stderr, "%s, step %d: %.17g, not %.17g\n", name, t, lr_t, rate[t]);
+        CU_ASSERT(is_near(lr_t, rate[t]));
+        CU_ASSERT(model_schedule_value(&p.optimizer.weight_decay, t) == lr_t);
+    }
+    check_dump(&p, rate, n);
+    conf_params_fini(&p);
+}
+
+static herr_t visit(hid_t file, const char *name, const H5L_info_t *info, void *count)
+{
+    char yaml[YAML_BYTES];
+    double rate[MAX_STEPS];
+    (void)info;
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    read_yaml(set, yaml);
+    const int n = read_rates(set, rate);
+    (void)H5Dclose(set);
+    check_case(name, yaml, rate, n);
+    ++*(int *)count;
+    return 0;
+}
+
+TEST(model_schedule, every_scheduler_step_by_step)
+{
+    int count = 0;
+    hid_t file = H5Fopen(FIXTURE, H5F_ACC_RDONLY, H5P_DEFAULT);
+    CU_ASSERT_FATAL(file >= 0);
+    (void)H5Literate(file, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit, &count);
+    (void)H5Fclose(file);
+    CU_ASSERT(count >= LEAST_CASES);
+}
+
+/* Groups of adjust_learning_rate by the names of tensors. */
+TEST(model_schedule, groups_of_tensors)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } row[] = {
+        {"model.embedding_layer.word_embeddings.weight", 3},
+        {"model.embedding_layer.position_embeddings.embed.weight", 3},
+        {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.weight", 2 * 5},
+        {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.bias", 1},
+        {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer.weight", 2 * 7},
+        {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer_for_glu.weight", 2 * 7},
+        {"model.transformer_decoder.layers.1.ffn.ffn.1.linear_layer.weight", 2 * 11},
+        {"model.transformer_decoder.layers.1.norm1.weight", 1},
+        {"model.transformer_decoder.norm.weight", 1},
+        {"model.lm_head.weight", 1},
+    };
+    const struct conf_lr_scale scale = {2, 3, 5, 7, 11};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        T_NEAR(model_lr_scale(&scale, row[i].name), row[i].factor, 0);
+}
