@@ -109,6 +109,9 @@ void kernels_host_forward(struct kernels_host *k, int stage, const void *weights
  *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
  */
 void kernels_host_backward(struct kernels_host *k, int stage, const void *weights, float *grads);
+/** All gradients from now on are @p scale times those of the summed loss (loss scaling); 1 until
+ *  said otherwise. */
+void kernels_host_scale_gradients(struct kernels_host *k, double scale);
 /** Results of one leaf after the last forward stage. */
 struct kernels_leaf_loss {
     double loss_sum;   /**< nats, over masked tokens */
@@ -198,6 +201,8 @@ enum wsc_err kernels_values_forward(struct kernels_values *k, int stage, const v
                                     struct kernels_counted *counted) WSC_CHECKED;
 enum wsc_err kernels_values_backward(struct kernels_values *k, int stage, const void *weights,
                                      float *grads, struct kernels_counted *counted) WSC_CHECKED;
+/** On the mesh @p scale is 1: fp32 needs no other. */
+void kernels_values_scale_gradients(struct kernels_values *k, double scale);
 const struct kernels_leaf_loss *kernels_values_losses(const struct kernels_values *k);
 enum wsc_err kernels_values_want_logits(struct kernels_values *k,
                                         const int64_t *position_of_sample) WSC_CHECKED;

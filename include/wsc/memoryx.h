@@ -25,6 +25,8 @@ struct memoryx_batch {
     struct stream_loss sums; /**< over the batch */
     double grad_norm;        /**< of the mean gradient, before clipping; 0 when evaluating */
     double learning_rate;
+    double loss_scale; /**< of this step; 1 without loss scaling */
+    bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
     bool has_hash;
     uint64_t weights_hash; /**< of all parameters, after the update */
     struct vtime end;      /**< of the batch on the slowest wafer */
@@ -60,14 +62,18 @@ struct vtime memoryx_now(const struct memoryx *memoryx);
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
 /** Define all datasets of a checkpoint; every rank that holds shards calls it once.
- *  Tensors under their names; `optimizer.state.<i>.exp_avg` and `.exp_avg_sq`; times. */
-enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+ *  Tensors under their names; `optimizer.state.<i>.<name>` with PyTorch's names; counters; times.
+ */
+enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Write this shard's slices. */
-enum wsc_err memoryx_save(const struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** What to take from a checkpoint. */
 struct memoryx_load {
-    bool optimizer; /**< moments and virtual time too; otherwise weights only */
+    bool optimizer; /**< its state and virtual time too; otherwise weights only */
+    bool schedule;  /**< where the schedules of learning rate and weight decay are */
+    bool scaler;    /**< the dynamic loss scale */
     bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */
+    int64_t step;   /**< finished steps, for files that do not count updates */
 };
 /** Read this shard's slices.  Names with or without the leading "model." level are taken.  Errors:
  *  a shape that does not fit, names that the model does not know (strict). */
@@ -83,6 +89,15 @@ enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx,
 int64_t memoryx_owned_elems(const struct model *model, int stage);
 /** Time of one shard's optimizer for its part of a stage, ps. */
 int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards);
-/** Bytes of host memory for one parameter with values. */
-enum { MEMORYX_HOST_BYTES_PER_PARAM = 16 };
+/** Bytes of host memory for one parameter with values: weight, gradient, optimizer state. */
+int64_t memoryx_host_bytes_per_param(const struct conf_optimizer *optimizer);
+enum { MEMORYX_MAX_ROUNDS = 2 };
+/** Rounds of sums that the shards exchange once the norm is known, because the update needs whole
+ *  tensors (Lamb, Adafactor); @p bytes on the emulated links, each way, one per round. */
+int memoryx_rounds(const struct conf_optimizer *optimizer, const struct model *model,
+                   int64_t bytes[MEMORYX_MAX_ROUNDS]);
+/** True when nothing is updated before the norm over all parameters is known. */
+bool memoryx_update_waits(const struct conf_params *params, const struct model *model);
+/** True when the loss scale follows the gradients: dynamic, and a format that needs one. */
+bool memoryx_scales_dynamically(const struct conf_params *params, const struct model *model);
 #endif

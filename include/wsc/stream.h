@@ -127,11 +127,14 @@ enum stream_msg_kind {
     STREAM_MSG_NORM,
     STREAM_MSG_SCALE,
     STREAM_MSG_HASH,
+    STREAM_MSG_SUMS,   /**< shards to shard 0: parts of sums over whole tensors */
+    STREAM_MSG_TOTALS, /**< and back: the sums */
     STREAM_MSG_TOKENS
 };
 /** Fields of STREAM_MSG_WEIGHTS: when the step before ended on the slowest wafer, when its last
- *  gradient was complete in MemoryX, when this stage's weights were updated (ps). */
-enum { STREAM_F_STEP_START, STREAM_F_REDUCED, STREAM_F_READY };
+ *  gradient was complete in MemoryX, when this stage's weights were updated (ps); the factor that
+ *  gradients of this step carry (the bits of a double). */
+enum { STREAM_F_STEP_START, STREAM_F_REDUCED, STREAM_F_READY, STREAM_F_GRADIENT_SCALE };
 /** Fields of STREAM_MSG_TIMES: end of the step on the slowest wafer, which one (lowest of equals),
  *  and where its time went; parts add up to end - step start. */
 enum {

@@ -65,6 +65,7 @@ enum wsc_err kernels_host_create_limited(struct kernels_host **out, const struct
     k->max_rows = max_rows;
     k->training = training;
     k->fp32 = model->format == NUM_FP32;
+    k->gradient_scale = 1;
     k->n_threads = num_threads();
     k->vocab_block = kernels_host_vocab_block(model, limits);
     k->keep_logits = training && kernels_host_keeps_logits(model, max_samples, limits);
@@ -228,6 +229,11 @@ void kernels_host_backward(struct kernels_host *k, int stage, const void *weight
     const struct model_stage *plan = &k->model->stage[stage];
     for (int i = plan->n_parts - 1; i >= 0; i--)
         part_rows[plan->part[i]].backward(k);
+}
+
+void kernels_host_scale_gradients(struct kernels_host *k, double scale)
+{
+    k->gradient_scale = scale;
 }
 
 const struct kernels_leaf_loss *kernels_host_losses(const struct kernels_host *k)

@@ -159,8 +159,9 @@ static void head_rows_backward(struct kernels_host *k, const struct host_span *b
                                 host_norm_stats(k, 2 * k->model->L), xn, thread);
     if (!k->keep_logits) logits_of(k, b, first, xn, logits);
     for (int64_t i = 0; i < b->n; i++)
-        logits_backward(logits + i * cols, &tokens(k)[b->row + i], (float)k->model->logits_scale,
-                        first, cols, k->batch->labels[b->row + i]);
+        logits_backward(logits + i * cols, &tokens(k)[b->row + i],
+                        (float)(k->model->logits_scale * k->gradient_scale), first, cols,
+                        k->batch->labels[b->row + i]);
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
         host_narrow(k, rounded, logits, b->n * cols);

@@ -101,8 +101,9 @@ struct kernels_host {
     int64_t max_samples, max_rows;
     bool training, keep_logits, fp32;
     int n_threads;
-    int64_t vocab_block; /**< columns of all blocks of logits but the last */
-    int64_t tree_stride; /**< elements of one level of HOST_TREE */
+    int64_t vocab_block;   /**< columns of all blocks of logits but the last */
+    double gradient_scale; /**< of all gradients, see kernels_host_scale_gradients */
+    int64_t tree_stride;   /**< elements of one level of HOST_TREE */
     void *buffer[HOST_N_BUFFERS];
     void **thread_buffer; /**< owned, n_threads x HOST_N_THREAD_BUFFERS */
     /* the micro-batch */

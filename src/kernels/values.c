@@ -68,6 +68,12 @@ enum wsc_err kernels_values_backward(struct kernels_values *k, int stage, const 
     return WSC_OK;
 }
 
+void kernels_values_scale_gradients(struct kernels_values *k, double scale)
+{
+    WSC_CHECK(k->host || scale == 1, "gradients times %g on the mesh", scale);
+    if (k->host) kernels_host_scale_gradients(k->host, scale);
+}
+
 const struct kernels_leaf_loss *kernels_values_losses(const struct kernels_values *k)
 {
     return k->mesh ? kernels_mesh_losses(k->mesh) : kernels_host_losses(k->host);

@@ -3,12 +3,11 @@
 
 #include <wsc/mem.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { NAME_BYTES = 160 };
-
-static const char *const moment_name[2] = {"exp_avg", "exp_avg_sq"};
 
 /* ---- virtual times: a row per shard ---------------------------------------------------------- */
 
@@ -85,28 +84,119 @@ static struct store_tensor tensor_of(const struct model_tensor *t)
     return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
 }
 
-static enum wsc_err define_moments(const struct model_tensor *t, int i, struct store_file *file)
+static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_file *file)
 {
+    const struct model_tensor *t = &mx->net->model->tensor[i];
     char name[NAME_BYTES];
-    for (int k = 0; k < 2; k++) {
-        state_name(name, i, moment_name[k]);
-        TRY(store_define(file, name, STORE_F32, t->n_dims, t->shape));
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state s = memoryx_state_of(&mx->config.params->optimizer, t, k);
+        if (!s.name) continue;
+        state_name(name, i, s.name);
+        TRY(store_define(file, name, STORE_F32, s.n_dims, s.shape));
     }
     return WSC_OK;
 }
 
-static enum wsc_err save_moments(const struct memoryx_slice *s, int i, struct store_file *file)
+/* Statistics of a whole tensor are the same on every shard; the first one writes them. */
+static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_file *file)
 {
-    const float *const moment[2] = {s->m, s->v};
+    const struct memoryx_slice *slice = &mx->slice[i];
     char name[NAME_BYTES];
-    for (int k = 0; k < 2; k++) {
-        state_name(name, i, moment_name[k]);
-        TRY(store_write(file, name, s->first, s->n, moment[k]));
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state s =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
+        if (!s.name) continue;
+        state_name(name, i, s.name);
+        if (s.extent == MEMORYX_ELEMENTS)
+            TRY(store_write(file, name, slice->first, slice->n, slice->state[k]));
+        else if (mx->shard == 0)
+            TRY(store_write(file, name, 0, s.shape[0], slice->state[k]));
     }
     return WSC_OK;
 }
 
-enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *file)
+/* ---- counters: the first shard's, all have the same ------------------------------------------ */
+
+/* One number of a checkpoint; exactly one of the pointers. */
+struct counter {
+    const char *name;
+    int64_t *whole;
+    double *real;
+};
+enum { N_SCALER = 4, N_COUNTERS = 2 + N_SCALER };
+
+/* The counts of updates, then the loss scale. */
+static void list_counters(struct memoryx *mx, struct counter list[N_COUNTERS])
+{
+    struct memoryx_scaler *s = &mx->scaler;
+    const struct counter all[N_COUNTERS] = {
+        {"wsc.optimizer_updates", &mx->updates, NULL},
+        {"schedulers.0.last_epoch", &mx->schedule, NULL},
+        {"grad_scaler.loss_scale", NULL, &s->scale},
+        {"grad_scaler.steps_since_rescale", &s->good_steps, NULL},
+        {"grad_scaler.overflows_since_rescale", &s->overflows, NULL},
+        {"grad_scaler.num_skipped_steps", &s->skipped, NULL}};
+    memcpy(list, all, sizeof all);
+}
+
+static int n_counters(const struct memoryx *mx)
+{
+    return memoryx_scales_dynamically(mx->config.params, mx->net->model) ? N_COUNTERS
+                                                                         : N_COUNTERS - N_SCALER;
+}
+
+static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
+{
+    const int64_t one = 1;
+    struct counter list[N_COUNTERS];
+    list_counters(mx, list);
+    for (int i = 0; i < n_counters(mx); i++)
+        TRY(store_define(file, list[i].name, list[i].real ? STORE_F64 : STORE_I64, 1, &one));
+    return WSC_OK;
+}
+
+static enum wsc_err save_counters(struct memoryx *mx, struct store_file *file)
+{
+    struct counter list[N_COUNTERS];
+    list_counters(mx, list);
+    for (int i = 0; i < n_counters(mx) && mx->shard == 0; i++) {
+        const void *value = list[i].real ? (const void *)list[i].real : list[i].whole;
+        TRY(store_write(file, list[i].name, 0, 1, value));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err load_counter(struct store_file *file, const struct counter *c)
+{
+    if (!store_has(file, c->name)) return WSC_OK;
+    if (c->real) return store_read(file, c->name, STORE_F64, 0, 1, c->real);
+    return store_read(file, c->name, STORE_I64, 0, 1, c->whole);
+}
+
+/* A file that does not count updates comes from a run that skipped none. */
+static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
+                                  const struct memoryx_load *what)
+{
+    struct counter list[N_COUNTERS];
+    list_counters(mx, list);
+    if (what->optimizer) {
+        mx->updates = what->step;
+        TRY(load_counter(file, &list[0]));
+    }
+    if (what->schedule) {
+        mx->schedule = what->step;
+        TRY(load_counter(file, &list[1]));
+    }
+    for (int i = N_COUNTERS - N_SCALER; i < n_counters(mx) && what->scaler; i++)
+        TRY(load_counter(file, &list[i]));
+    if (mx->updates >= 0 && mx->schedule >= 0 && mx->scaler.scale > 0 &&
+        mx->scaler.scale < INFINITY)
+        return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "checkpoint: negative counters, or a loss scale of %g",
+                     mx->scaler.scale);
+}
+
+enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
     const int64_t times[2] = {memoryx->n_shards, n_times(memoryx)};
@@ -115,18 +205,20 @@ enum wsc_err memoryx_define(const struct memoryx *memoryx, struct store_file *fi
         TRY(store_define_tensor(file, &t));
     }
     for (int i = 0; i < model->n_tensors; i++)
-        TRY(define_moments(&model->tensor[i], i, file));
+        TRY(define_states(memoryx, i, file));
+    TRY(define_counters(memoryx, file));
     return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
 }
 
-enum wsc_err memoryx_save(const struct memoryx *memoryx, struct store_file *file)
+enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct memoryx_slice *s = &memoryx->slice[i];
         TRY(store_write(file, model->tensor[i].name, s->first, s->n, s->w));
-        TRY(save_moments(s, i, file));
+        TRY(save_states(memoryx, i, file));
     }
+    TRY(save_counters(memoryx, file));
     return save_times(memoryx, file);
 }
 
@@ -166,20 +258,24 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
     return store_read(file, name, STORE_F32, s->first, s->n, s->w);
 }
 
-static enum wsc_err load_moments(struct memoryx *mx, struct store_file *file, int i)
+static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i)
 {
-    struct memoryx_slice *s = &mx->slice[i];
-    float *const moment[2] = {s->m, s->v};
-    const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
+    const struct memoryx_slice *slice = &mx->slice[i];
     char name[NAME_BYTES];
-    for (int k = 0; k < 2; k++) {
-        state_name(name, i, moment_name[k]);
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state s =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
+        if (!s.name) continue;
+        const struct store_tensor shape = {name, "", s.n_dims, s.shape};
+        const bool sliced = s.extent == MEMORYX_ELEMENTS;
+        state_name(name, i, s.name);
         if (!store_has(file, name))
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", name),
                                 "--set runconfig.load_checkpoint_states=model takes the weights "
                                 "alone");
-        TRY(store_check_shape(file, name, &t));
-        TRY(store_read(file, name, STORE_F32, s->first, s->n, moment[k]));
+        TRY(store_check_shape(file, name, &shape));
+        TRY(store_read(file, name, STORE_F32, sliced ? slice->first : 0,
+                       sliced ? slice->n : s.shape[0], slice->state[k]));
     }
     return WSC_OK;
 }
@@ -208,7 +304,8 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
     if (what->strict) TRY(check_known(memoryx->net->model, file));
     for (int i = 0; i < memoryx->net->model->n_tensors; i++) {
         TRY(load_weights(memoryx, file, i, what->strict));
-        if (what->optimizer) TRY(load_moments(memoryx, file, i));
+        if (what->optimizer) TRY(load_states(memoryx, file, i));
     }
+    TRY(load_counters(memoryx, file, what));
     return what->optimizer ? load_times(memoryx, file) : WSC_OK;
 }

@@ -58,6 +58,8 @@ static enum wsc_err send_stage(struct memoryx *mx, int64_t step, int index, int 
     msg.field[STREAM_F_STEP_START] = t->step_end.ps;
     msg.field[STREAM_F_REDUCED] = t->reduced.ps;
     msg.field[STREAM_F_READY] = t->ready[stage].ps;
+    const double scale = memoryx_gradient_scale(mx);
+    memcpy(&msg.field[STREAM_F_GRADIENT_SCALE], &scale, sizeof scale);
     if (mx->pass->values) TRY(pack_weights(mx, stage, &msg.payload));
     return stream_send_weights(mx->ports, &msg);
 }

@@ -6,6 +6,19 @@
 
 #include <stdio.h>
 
+static enum wsc_err states_create(struct memoryx *mx, int i)
+{
+    struct memoryx_slice *s = &mx->slice[i];
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state state =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
+        if (!state.name) continue;
+        const bool sliced = state.extent == MEMORYX_ELEMENTS;
+        TRY_NEW(s->state[k], WSC_MEM_MEMORYX, sliced ? s->n : state.shape[0]);
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err slices_create(struct memoryx *mx)
 {
     const struct model *model = mx->net->model;
@@ -15,9 +28,8 @@ static enum wsc_err slices_create(struct memoryx *mx)
         stream_slice(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
         if (!mx->config.values) continue;
         TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
-        TRY_NEW(s->m, WSC_MEM_MEMORYX, s->n);
-        TRY_NEW(s->v, WSC_MEM_MEMORYX, s->n);
         TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
+        TRY(states_create(mx, i));
     }
     return WSC_OK;
 }
@@ -36,6 +48,7 @@ enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int sh
     TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, net->model->n_stages);
     TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, net->model->n_stages);
     TRY_NEW(mx->sums, WSC_MEM_MEMORYX, net->model->n_stages);
+    memoryx_scale_start(mx);
     return slices_create(mx);
 }
 
@@ -46,8 +59,8 @@ void memoryx_destroy(struct memoryx **memoryx)
     if (!mx) return;
     for (int i = 0; mx->slice && i < mx->net->model->n_tensors; i++) {
         wsc_free(mx->slice[i].w);
-        wsc_free(mx->slice[i].m);
-        wsc_free(mx->slice[i].v);
+        for (int k = 0; k < MEMORYX_MAX_STATE; k++)
+            wsc_free(mx->slice[i].state[k]);
         wsc_free(mx->slice[i].g);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)

@@ -67,15 +67,6 @@ static enum wsc_err take_times(struct memoryx *mx, int64_t step)
     return WSC_OK;
 }
 
-/* Mean over tokens, or sum / batch x weight: the factor of both loss and gradient. */
-static double loss_factor(const struct memoryx *mx)
-{
-    const struct conf_model *m = &mx->config.params->model;
-    if (m->loss_scaling == CONF_LOSS_BATCH_SIZE)
-        return m->loss_weight / (double)mx->pass->batch.batch_size;
-    return 1.0 / (double)mx->batch.sums.n_tokens;
-}
-
 static enum wsc_err finish_loss(struct memoryx *mx, int64_t step)
 {
     struct memoryx_batch *batch = &mx->batch;
@@ -89,7 +80,7 @@ static enum wsc_err finish_loss(struct memoryx *mx, int64_t step)
     if (!batch->sums.n_tokens)
         return WSC_RAISE(WSC_NUMERIC, "step %lld: no token of the batch has loss mask 1",
                          (long long)step + 1);
-    batch->loss = batch->sums.loss_sum * loss_factor(mx);
+    batch->loss = batch->sums.loss_sum * memoryx_loss_factor(mx, batch->sums.n_tokens);
     if (isfinite(batch->loss) || !mx->config.params->runconfig.check_loss_values) return WSC_OK;
     const char *what = isnan(batch->loss) ? "NaN" : "inf";
     return wsc_err_hint(

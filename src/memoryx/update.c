@@ -41,10 +41,8 @@ static void scale_block(void *ctx, int64_t i, int thread)
 void memoryx_take_gradient(struct memoryx *mx, int stage, const float *sum)
 {
     const struct model_stage *st = &mx->net->model->stage[stage];
-    const struct conf_model *m = &mx->config.params->model;
-    double factor = m->loss_scaling == CONF_LOSS_BATCH_SIZE
-                        ? m->loss_weight / (double)mx->pass->batch.batch_size
-                        : 1.0 / (double)mx->losses.sum[0].n_tokens;
+    const double factor =
+        memoryx_loss_factor(mx, mx->losses.sum[0].n_tokens) / memoryx_gradient_scale(mx);
     for (int v = 0; v < st->n_views; v++) {
         struct memoryx_slice *s = &mx->slice[st->view[v].tensor];
         struct gradient_job job = {s->g, sum, s->n, (float)factor, s->g_started};
@@ -93,14 +91,15 @@ static void update_at_once(struct memoryx *mx)
         mx->times.ready[0] = mx->times.ready[n - 1] = vtime_max(mx->arrived[0], mx->arrived[n - 1]);
 }
 
-/* Clipping by the global norm: nothing is updated before the norm is known, then stages follow in
- * the order in which the next step streams them.  Otherwise each stage follows its own gradient. */
-static void keep_time(struct memoryx *mx, bool clip, struct vtime norm_known)
+/* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
+ * in which the next step streams them.  Otherwise each stage follows its own gradient.  A step that
+ * is skipped takes the time of one that is not: time does not depend on values. */
+static void keep_time(struct memoryx *mx, bool waits, struct vtime known)
 {
     const struct model *model = mx->net->model;
     for (int i = 0; i < model->n_stages; i++) {
-        int stage = clip ? i : model->n_stages - 1 - i;
-        update_stage_at(mx, stage, clip ? norm_known : mx->arrived[stage]);
+        int stage = waits ? i : model->n_stages - 1 - i;
+        update_stage_at(mx, stage, waits ? known : mx->arrived[stage]);
     }
     if (model->tied) {
         struct vtime *head = &mx->times.ready[model->n_stages - 1];
@@ -111,7 +110,7 @@ static void keep_time(struct memoryx *mx, bool clip, struct vtime norm_known)
 /* ---- values ---------------------------------------------------------------------------------- */
 
 struct update_job {
-    struct memoryx_adamw rule;
+    struct memoryx_rule rule;
     const struct memoryx_slice *slice;
 };
 
@@ -119,45 +118,82 @@ static void update_block(void *ctx, int64_t i, int thread)
 {
     const struct update_job *job = ctx;
     const struct memoryx_slice *s = job->slice;
-    int64_t first = i * PARALLEL_BLOCK, n = s->n - first;
+    const int64_t first = i * PARALLEL_BLOCK, n = s->n - first;
+    struct memoryx_block b = {
+        .w = s->w + first, .g = s->g + first, .n = n < PARALLEL_BLOCK ? n : PARALLEL_BLOCK};
     (void)thread;
-    memoryx_adamw(&job->rule, s->w + first, s->m + first, s->v + first, s->g + first,
-                  n < PARALLEL_BLOCK ? n : PARALLEL_BLOCK);
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++)
+        b.state[k] = s->state[k] ? s->state[k] + first : NULL;
+    memoryx_step_block(&job->rule, &b);
 }
 
-static struct memoryx_adamw rule_of_step(const struct memoryx *mx, int64_t step)
+/* The product of the momenta up to update @p t, from where the last call left it. */
+static double nadam_product(struct memoryx *mx, int64_t t)
 {
     const struct conf_optimizer *o = &mx->config.params->optimizer;
-    const double t = (double)(step + 1);
-    double correction =
-        o->correct_bias ? sqrt(1.0 - pow(o->beta2, t)) / (1.0 - pow(o->beta1, t)) : 1.0;
-    struct memoryx_adamw rule = {.beta1 = (float)o->beta1,
-                                 .beta2 = (float)o->beta2,
-                                 .eps = (float)o->eps,
-                                 .correction = (float)correction,
-                                 .grad_scale = 1.0F,
-                                 .grad_limit = INFINITY};
+    if (mx->mu_updates > t || !mx->mu_updates) {
+        mx->mu_updates = 0;
+        mx->mu_product = 1;
+    }
+    while (mx->mu_updates < t)
+        mx->mu_product *= memoryx_nadam_momentum(o, (double)++mx->mu_updates);
+    return mx->mu_product;
+}
+
+static struct memoryx_rule rule_of_step(struct memoryx *mx)
+{
+    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const int64_t before = mx->schedule ? mx->schedule - 1 : 0;
+    struct memoryx_rule rule = {.o = o,
+                                .t = (double)(mx->updates + 1),
+                                .lr_exact = mx->batch.learning_rate,
+                                .lr_before = model_schedule_value(&o->learning_rate, before),
+                                .weight_decay =
+                                    (float)model_schedule_value(&o->weight_decay, mx->schedule),
+                                .grad_scale = 1.0F,
+                                .grad_limit = INFINITY};
+    if (o->type == CONF_NADAM) rule.mu_product = nadam_product(mx, mx->updates + 1);
     /* torch.nn.utils.clip_grad_norm_: norm + 1e-6 in the denominator. */
     if (o->max_gradient_norm > 0)
         rule.grad_scale = (float)fmin(1.0, o->max_gradient_norm / (mx->batch.grad_norm + 1e-6));
     else if (o->max_gradient_value > 0)
         rule.grad_limit = (float)o->max_gradient_value;
+    if (o->maximize) rule.grad_scale = -rule.grad_scale;
     return rule;
 }
 
-static void update_values(struct memoryx *mx, int64_t step)
+struct memoryx_rule memoryx_rule_of_tensor(const struct memoryx *mx,
+                                           const struct memoryx_rule *rule, int i)
 {
-    const struct model *model = mx->net->model;
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
-    const double decay = model_schedule_value(&o->weight_decay, step);
-    struct update_job job = {.rule = rule_of_step(mx, step)};
-    for (int i = 0; i < model->n_tensors; i++) {
-        const struct model_tensor *t = &model->tensor[i];
+    const struct model_tensor *t = &mx->net->model->tensor[i];
+    struct memoryx_rule own = *rule;
+    own.lr_exact *= t->lr_scale;
+    own.lr_before *= t->lr_scale;
+    own.lr = (float)own.lr_exact;
+    if (!t->decay) own.weight_decay = 0;
+    return own;
+}
+
+static void update_elements(const struct memoryx *mx, const struct memoryx_rule *rule)
+{
+    struct update_job job;
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        job.rule = memoryx_rule_of_tensor(mx, rule, i);
         job.slice = &mx->slice[i];
-        job.rule.lr = (float)(mx->batch.learning_rate * t->lr_scale);
-        job.rule.weight_decay = t->decay ? (float)decay : 0.0F;
         num_parallel(blocks_of(mx->slice[i].n), update_block, &job);
     }
+}
+
+/* The whole update; without values, or for a step that is skipped, its messages alone. */
+static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies, struct vtime *at)
+{
+    if (!applies) return memoryx_update_tensorwise(mx, NULL, step, at);
+    const struct memoryx_rule rule = rule_of_step(mx);
+    update_elements(mx, &rule);
+    TRY(memoryx_update_tensorwise(mx, &rule, step, at));
+    mx->updates++;
+    mx->schedule++;
+    return WSC_OK;
 }
 
 /* Hashes of blocks are added, so the sum does not depend on which shard owns which. */
@@ -183,27 +219,45 @@ static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
                         "lower the learning rate or lengthen the warm-up");
 }
 
-enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
+bool memoryx_update_waits(const struct conf_params *params, const struct model *model)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
-    const bool clip = o->max_gradient_norm > 0;
-    struct vtime norm_known = {0};
-    mx->times.reduced = (struct vtime){0};
-    for (int s = 0; s < mx->net->model->n_stages; s++)
-        mx->times.reduced = vtime_max(mx->times.reduced, mx->arrived[s]);
-    TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &norm_known));
-    TRY(check_norm(mx, step));
-    if (mx->net->hw->cluster->effects.boundary)
-        keep_time(mx, clip, norm_known);
-    else
-        update_at_once(mx);
-    mx->batch.learning_rate = model_schedule_value(&o->learning_rate, step);
-    if (!mx->pass->values) return WSC_OK;
-    update_values(mx, step);
-    for (int i = 0; i < mx->net->model->n_tensors; i++)
-        mx->slice[i].g_started = false;
+    int64_t bytes[MEMORYX_MAX_ROUNDS];
+    return params->optimizer.max_gradient_norm > 0 || memoryx_scales_dynamically(params, model) ||
+           memoryx_rounds(&params->optimizer, model, bytes) > 0;
+}
+
+/* Schedules count updates; without values every step is one. */
+static double learning_rate_of(const struct memoryx *mx, int64_t step)
+{
+    return model_schedule_value(&mx->config.params->optimizer.learning_rate,
+                                mx->pass->values ? mx->schedule : step);
+}
+
+static enum wsc_err share_weights_hash(struct memoryx *mx, int64_t step)
+{
     mx->batch.has_hash = mx->config.params->trace_hash;
     if (!mx->batch.has_hash) return WSC_OK;
     mx->batch.weights_hash = hash_of_slices(mx);
     return memoryx_share_hash(mx, step, &mx->batch.weights_hash);
+}
+
+enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
+{
+    struct vtime known = {0};
+    mx->times.reduced = (struct vtime){0};
+    for (int s = 0; s < mx->net->model->n_stages; s++)
+        mx->times.reduced = vtime_max(mx->times.reduced, mx->arrived[s]);
+    TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
+    mx->batch.learning_rate = learning_rate_of(mx, step);
+    TRY(memoryx_scale_after(mx, step));
+    if (!mx->batch.skipped) TRY(check_norm(mx, step));
+    TRY(update_values(mx, step, mx->pass->values && !mx->batch.skipped, &known));
+    if (mx->net->hw->cluster->effects.boundary)
+        keep_time(mx, memoryx_update_waits(mx->config.params, mx->net->model), known);
+    else
+        update_at_once(mx);
+    if (!mx->pass->values) return WSC_OK;
+    for (int i = 0; i < mx->net->model->n_tensors; i++)
+        mx->slice[i].g_started = false;
+    return share_weights_hash(mx, step);
 }

@@ -17,13 +17,6 @@ static enum wsc_err check_values(const struct conf_params *p)
 {
     TRY(check_sparsity(p));
     const struct conf_model *m = &p->model;
-    const struct conf_optimizer *o = &p->optimizer;
-    if (o->type != CONF_ADAMW || o->amsgrad || o->maximize)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "%s: optimizer.optimizer_type: --numerics host updates by "
-                                      "AdamW without amsgrad and maximize in this release",
-                                      p->file),
-                            "--set optimizer.optimizer_type=AdamW, or --numerics none");
     if (m->objective != CONF_CAUSAL_LM)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "%s: model.objective: encoders have no values in this "

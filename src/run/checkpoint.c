@@ -9,7 +9,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-static const struct memoryx *any_shard(const struct run_state *s)
+static struct memoryx *any_shard(const struct run_state *s)
 {
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) return s->cluster->memoryx[m];
@@ -132,13 +132,15 @@ static enum wsc_err load_file(struct run_state *s, struct store_file *file)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
     const bool is_run = store_has(file, "global_step");
-    const struct memoryx_load what = {
+    struct memoryx_load what = {
         .optimizer = is_run && asks_for(rc->load_checkpoint_states, "optimizer"),
+        .schedule = is_run && asks_for(rc->load_checkpoint_states, "lr_scheduler"),
+        .scaler = is_run && asks_for(rc->load_checkpoint_states, "grad_scaler"),
         .strict = !rc->disable_strict_checkpoint_loading};
+    if (is_run) TRY(read_counter(file, "global_step", &what.step));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
-    if (is_run && asks_for(rc->load_checkpoint_states, "global_step"))
-        TRY(read_counter(file, "global_step", &s->step));
+    if (is_run && asks_for(rc->load_checkpoint_states, "global_step")) s->step = what.step;
     if (is_run && asks_for(rc->load_checkpoint_states, "dataloader"))
         TRY(read_counter(file, "dataloader.samples_streamed", &s->samples));
     return WSC_OK;

@@ -91,8 +91,8 @@ static enum wsc_err check_host_memory(const struct run_cluster *c)
 {
     const struct stream_topology *t = c->net->topology;
     const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    const double per_shard =
-        (double)c->model->n_params / t->n_shards * MEMORYX_HOST_BYTES_PER_PARAM;
+    const double per_shard = (double)c->model->n_params / t->n_shards *
+                             (double)memoryx_host_bytes_per_param(&c->params->optimizer);
     double needed = 0;
     for (int m = 0; m < t->n_shards; m++)
         if (comm_is_local(c->comm, stream_role_of_shard(t, m))) needed += per_shard;

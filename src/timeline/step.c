@@ -370,20 +370,20 @@ static void send_small(struct timeline *t, int32_t transfer, int64_t bytes)
 
 /* ---- the update ------------------------------------------------------------------------------ */
 
-/* Shard 0 hears of all, decides, tells: when each shard knows the norm. */
-static void share_norm(struct timeline *t, const int32_t *reduced, int32_t *known)
+/* Shard 0 hears of all, decides, tells: when each shard knows what all of them had at @p ready. */
+static void share(struct timeline *t, int64_t bytes, const int32_t *ready, int32_t *known)
 {
     const struct conf_memoryx *mx = &machine(t)->memoryx;
     const int n = tree(t)->n_shards;
     const struct edge way =
-        after(0, PART_GRADIENTS, vtime_duration_ps(STREAM_SIGNAL_BYTES, mx->link_rate_bytes_per_s));
+        after(0, PART_GRADIENTS, vtime_duration_ps(bytes, mx->link_rate_bytes_per_s));
     for (int m = 1; m < n; m++) {
         const struct sent s =
-            over_link(t, (struct label){m, -1}, (const int32_t[]){reduced[m], reduced[m]},
+            over_link(t, (struct label){m, -1}, (const int32_t[]){ready[m], ready[m]},
                       &t->peer_free[0][m], way);
         t->scratch[m] = later(t, (struct label){0, -1}, s.left, PART_LATENCY, mx->link_latency_ps);
     }
-    t->scratch[0] = reduced[0];
+    t->scratch[0] = ready[0];
     known[0] = latest(t, (struct label){0, -1}, t->scratch, n);
     for (int m = 1; m < n; m++) {
         const struct sent s =
@@ -393,7 +393,7 @@ static void share_norm(struct timeline *t, const int32_t *reduced, int32_t *know
     }
 }
 
-static void update_shard(struct timeline *t, int m, int32_t norm_known)
+static void update_shard(struct timeline *t, int m, int32_t known)
 {
     const struct run_cluster *c = t->cluster;
     const int n = c->model->n_stages;
@@ -401,8 +401,8 @@ static void update_shard(struct timeline *t, int m, int32_t norm_known)
     int32_t *ready = &t->ready[(ptrdiff_t)m * n];
     const struct label label = {m, -1};
     for (int i = 0; i < n; i++) {
-        const int stage = t->clip ? i : n - 1 - i;
-        const int32_t gradient = t->clip ? norm_known : arrived[stage];
+        const int stage = t->update_waits ? i : n - 1 - i;
+        const int32_t gradient = t->update_waits ? known : arrived[stage];
         const int64_t ps = memoryx_update_ps(&c->hw, c->model, stage, tree(t)->n_shards);
         const int32_t start =
             both(t, label, after(t->updating[m], PART_NONE, 0),
@@ -432,7 +432,9 @@ static void update(struct timeline *t)
     int32_t reduced[CONF_MAX_SHARDS] = {0}, known[CONF_MAX_SHARDS] = {0};
     for (int m = 0; m < n_shards; m++)
         reduced[m] = latest(t, (struct label){m, -1}, &t->arrived[(ptrdiff_t)m * n], n);
-    share_norm(t, reduced, known);
+    share(t, STREAM_SIGNAL_BYTES, reduced, known);
+    for (int i = 0; i < t->n_rounds; i++)
+        share(t, t->round_bytes[i], known, known);
     for (int m = 0; m < n_shards; m++) {
         if (machine(t)->effects.boundary)
             update_shard(t, m, known[m]);

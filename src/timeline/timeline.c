@@ -147,7 +147,8 @@ static enum wsc_err set_up(struct timeline *t, const struct conf_params *params,
                              job->cluster->stream.prefetch_window_bytes));
     TRY(model_create(&t->by_part, params, CONF_STREAM_MATRIX));
     t->seed = run_seed(params);
-    t->clip = params->optimizer.max_gradient_norm > 0;
+    t->update_waits = memoryx_update_waits(params, t->cluster->model);
+    t->n_rounds = memoryx_rounds(&params->optimizer, t->cluster->model, t->round_bytes);
     TRY(allocate(t));
     open_joints(t);
     return WSC_OK;

@@ -92,7 +92,9 @@ struct timeline {
     struct stream_batch batch;
     struct stream_window *window; /* owned */
     uint64_t seed;
-    bool clip;
+    bool update_waits; /* for the norm, or for sums over whole tensors */
+    int n_rounds;      /* of such sums */
+    int64_t round_bytes[MEMORYX_MAX_ROUNDS];
     struct graph graph;
 
     int n_joints;

@@ -82,6 +82,13 @@ static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v,
     return WSC_OK;
 }
 
+static void scale_gradients(struct wafer *w, const struct comm_msg *weights)
+{
+    double scale;
+    memcpy(&scale, &weights->field[STREAM_F_GRADIENT_SCALE], sizeof scale);
+    kernels_values_scale_gradients(w->values, scale);
+}
+
 enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *share,
                                const struct wafer_visit *v)
 {
@@ -90,6 +97,7 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
     TRY(stream_recv_weights(w->net, w->ports, v->step, v->index, v->stage, &msg));
     struct vtime begin = wafer_clock_begin(w, &msg, v);
     TRY(stream_send_credit(w->ports, v->step, v->index, begin));
+    if (msg.payload && w->pass->mode == STREAM_TRAIN) scale_gradients(w, &msg);
     enum wsc_err rc = msg.payload ? compute(w, share, v, comm_buf_data(msg.payload), &r) : WSC_OK;
     if (!rc) {
         struct vtime_span gradients = wafer_clock_end(w, &msg, v, &r.counted);
