@@ -73,28 +73,39 @@ static void put_text(struct conf_trainer *t, const char *to, const char *text, s
         t->diag->no_memory = true;
 }
 
+/* The map @p section of the tree that is made, there from now on. */
+static struct conf_node *section_of(struct conf_trainer *t, const char *section,
+                                    struct conf_pos pos)
+{
+    struct conf_node *map = conf_doc_own(t->doc, t->doc->root, section);
+    if (map) return map;
+    map = conf_doc_map(t->doc, pos);
+    if (map) conf_doc_set(t->doc, t->diag, section, map);
+    return map;
+}
+
+static bool is_among(const char *const *names, const char *name)
+{
+    for (int i = 0; names && names[i]; i++)
+        if (!strcmp(names[i], name)) return true;
+    return false;
+}
+
 /* The entries of @p map, known to the user as @p path, go to @p section, except where a key of its
- * own place has said it already. */
+ * own place has said it already, and but for those named in @p skip. */
 static void merge(struct conf_trainer *t, const char *section, const struct conf_node *map,
                   const char *path, const char *const *skip)
 {
-    for (int i = 0; i < map->n; i++) {
+    struct conf_node *into = section_of(t, section, map->pos);
+    for (int i = 0; into && i < map->n; i++) {
         const struct conf_entry *e = &map->entry[i];
-        bool leave = false;
-        for (int k = 0; skip && skip[k]; k++)
-            leave = leave || !strcmp(e->key, skip[k]);
-        if (leave) continue;
+        if (is_among(skip, e->key)) continue;
         conf_diag_origin(t->diag, text_of(t, "%s.%s", section, e->key),
                          text_of(t, "%s.%s", path, e->key));
-        struct conf_node *into = conf_node_find(t->doc->root, section);
-        if (into) into = conf_doc_own(t->doc, t->doc->root, section);
-        if (!into) {
-            put(t, section, conf_doc_map(t->doc, map->pos));
-            into = conf_node_find(t->doc->root, section);
-        }
         if (conf_node_index(into, e->key) >= 0) continue;
-        if (!into || !conf_doc_append(t->doc, into, e)) t->diag->no_memory = true;
+        if (!conf_doc_append(t->doc, into, e)) t->diag->no_memory = true;
     }
+    t->diag->no_memory = t->diag->no_memory || !into;
 }
 
 static bool is_map(struct conf_diag *d, const struct conf_node *node, const char *path)

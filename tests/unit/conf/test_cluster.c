@@ -124,7 +124,7 @@ TEST(conf_markdown, names_every_kind_of_row)
         "used | width |",
         "| `model.attention_dropout_rate` | `init.model.attention_dropout_rate` | number |  | as "
         "model.dropout_rate | 0 to 1 |",
-        "| `optimizer.eps` | `init.optimizer.TYPE.eps` | number |",
+        "| `optimizer.eps` | `init.optimizer.TYPE.eps` | number, Adafactor",
         "| `eval_input.num_workers` | `fit.val_dataloader.num_workers`, `validate.val_dataloader.",
         "| `runconfig.log_steps` | `init.logging.log_steps` | whole number |",
         "| `runconfig.max_checkpoints` | `init.callbacks.KeepNCheckpoints.n` |",

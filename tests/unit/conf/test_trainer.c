@@ -193,7 +193,7 @@ TEST(conf_trainer, factors_of_groups_need_their_scheduler)
     const char *text = TRAINER(
         "    optimizer: {AdamW: {adjust_learning_rate: {decoder_kernel: 0.5}}}\n" SCHEDULER, "");
     T_OK(parse_text(&p, text, NULL));
-    CU_ASSERT(p.optimizer.adjust_decoder_kernel == 1);
+    CU_ASSERT(p.optimizer.adjust_learning_rate.decoder_kernel == 1);
     CU_ASSERT(warns(&p, "t.yaml:4:47: trainer.init.optimizer.AdamW.adjust_learning_rate: without "
                         "effect"));
     conf_params_fini(&p);
