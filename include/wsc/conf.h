@@ -298,9 +298,10 @@ struct conf_runconfig {
     int64_t num_csx;
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
                                        this run, max_steps is the absolute last step */
-    int64_t eval_frequency, eval_steps; /**< CONF_NULL when absent */
-    int64_t checkpoint_steps;           /**< 0 = never */
-    int64_t max_checkpoints;            /**< keep the newest N; CONF_NULL = all */
+    int64_t num_epochs, steps_per_epoch; /**< CONF_NULL after the checks: they are in num_steps */
+    int64_t eval_frequency, eval_steps;  /**< CONF_NULL when absent */
+    int64_t checkpoint_steps;            /**< 0 = never */
+    int64_t max_checkpoints;             /**< keep the newest N; CONF_NULL = all */
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
     bool disable_strict_checkpoint_loading;
     char *load_checkpoint_states; /**< comma list or NULL = all; owned */

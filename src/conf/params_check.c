@@ -243,6 +243,22 @@ static void check_profile(struct conf_parse *p, const struct conf_runconfig *r)
                         (long long)r->profile_start_step);
 }
 
+/* Epochs become steps, for which the length of an epoch has to be known. */
+static void check_epochs(struct conf_parse *p, struct conf_runconfig *r)
+{
+    const char *epochs = "runconfig.num_epochs", *length = "runconfig.steps_per_epoch";
+    if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
+        conf_diag_error(p->diag, where(p, epochs, NULL), epochs, "not together with num_steps");
+    else if (r->num_epochs != CONF_NULL && r->steps_per_epoch == CONF_NULL)
+        conf_diag_error(p->diag, where(p, epochs, NULL), epochs,
+                        "needs steps_per_epoch; hint: or write num_steps");
+    else if (r->num_epochs != CONF_NULL)
+        r->num_steps = r->num_epochs * r->steps_per_epoch;
+    else if (r->steps_per_epoch != CONF_NULL)
+        conf_diag_warn(p->diag, where(p, length, NULL), length, "without effect: no num_epochs");
+    r->num_epochs = r->steps_per_epoch = CONF_NULL;
+}
+
 void conf_params_check(struct conf_parse *p, const struct conf_node *root,
                        struct conf_params *params)
 {
@@ -257,4 +273,5 @@ void conf_params_check(struct conf_parse *p, const struct conf_node *root,
                        "shown and planned as language modelling, without the reference model");
     check_states(p, params->runconfig.load_checkpoint_states);
     check_profile(p, &params->runconfig);
+    check_epochs(p, &params->runconfig);
 }

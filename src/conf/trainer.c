@@ -241,92 +241,48 @@ CONF_TRAINER_TAKE(switch)
 
 /* ---- schedulers ------------------------------------------------------------------------------ */
 
-static struct conf_node *scheduler_map(struct conf_trainer *t, const struct conf_node *node,
-                                       const char *path);
-
-static void append(struct conf_trainer *t, struct conf_node *to, const char *key,
-                   struct conf_pos pos, struct conf_node *value)
+static bool ends(const char *text, const char *tail)
 {
-    const struct conf_entry entry = {.key = key, .key_pos = pos, .value = value};
-    if (!to || !value || !conf_doc_append(t->doc, to, &entry)) t->diag->no_memory = true;
+    const size_t n = strlen(text), m = strlen(tail);
+    return n >= m && !strcasecmp(text + n - m, tail);
 }
 
-/* A list of schedulers, or one alone. */
-static struct conf_node *scheduler_list(struct conf_trainer *t, const struct conf_node *node,
-                                        const char *path)
+/* A scheduler in @p node that takes the factors of adjust_learning_rate, however deep. */
+static bool scales_groups(const struct conf_node *node)
 {
-    struct conf_node *list = conf_doc_list(t->doc, node->pos);
-    if (node->kind != CONF_NODE_LIST) {
-        append(t, list, NULL, node->pos, scheduler_map(t, node, path));
-        return list;
-    }
     for (int i = 0; i < node->n; i++) {
-        const struct conf_node *one = node->entry[i].value;
-        append(t, list, NULL, one->pos, scheduler_map(t, one, text_of(t, "%s[%d]", path, i)));
+        const struct conf_entry *e = &node->entry[i];
+        if (e->key && !strcasecmp(e->key, "ScalePerParamLR")) return true;
+        if (scales_groups(e->value)) return true;
     }
-    return list;
+    return false;
 }
 
-/* {LinearLR: {...}} becomes {scheduler: LinearLR, ...}; schedulers inside become a list. */
-static struct conf_node *scheduler_map(struct conf_trainer *t, const struct conf_node *node,
-                                       const char *path)
+static void take_scheduler(struct conf_trainer *t, const struct conf_node *node, const char *path,
+                           int *n_rates)
 {
-    struct conf_node *map = conf_doc_map(t->doc, node->pos);
     const struct conf_entry *type = single(t->diag, node, path);
-    if (!type) return map;
-    append(t, map, "scheduler", type->key_pos,
-           conf_doc_scalar(t->doc, type->key, strlen(type->key), type->key_pos));
-    path = text_of(t, "%s.%s", path, type->key);
-    if (!is_map(t->diag, type->value, path)) return map;
-    for (int i = 0; i < type->value->n; i++) {
-        const struct conf_entry *e = &type->value->entry[i];
-        const bool inner = !strcmp(e->key, "scheduler") || !strcmp(e->key, "schedulers");
-        struct conf_node *value = e->value;
-        if (inner) value = scheduler_list(t, value, text_of(t, "%s.%s", path, e->key));
-        append(t, map, inner ? "schedulers" : e->key, e->key_pos, value);
-    }
-    return map;
-}
-
-static bool is_scheduler(const struct conf_node *map, const char *name)
-{
-    const struct conf_node *type = conf_node_find(map, "scheduler");
-    return type && !strcasecmp(type->text, name);
-}
-
-/* What ScalePerParamLR wraps outermost: its factors are those of adjust_learning_rate. */
-static struct conf_node *unwrap(struct conf_trainer *t, struct conf_node *map)
-{
-    struct conf_node *inner = conf_node_find(map, "schedulers");
-    if (!is_scheduler(map, "ScalePerParamLR") || !inner || inner->n != 1) return map;
-    t->scales_groups = true;
-    return unwrap(t, inner->entry[0].value);
-}
-
-static bool is_weight_decay(const struct conf_node *map)
-{
-    const struct conf_node *type = conf_node_find(map, "scheduler");
-    const size_t n = type ? strlen(type->text) : 0;
-    return n > 2 && !strcasecmp(type->text + n - 2, "WD");
+    if (!type) return;
+    t->scales_groups = t->scales_groups || scales_groups(node);
+    if (ends(type->key, "WD"))
+        put(t, "optimizer.weight_decay", node);
+    else if (!(*n_rates)++)
+        put(t, "optimizer.learning_rate", node);
+    else
+        conf_diag_error(t->diag, node->pos, path,
+                        "one scheduler of the learning rate is supported by this release; hint: "
+                        "put them into a SequentialLR or ChainedScheduler");
 }
 
 CONF_TRAINER_TAKE(schedulers)
 {
-    struct conf_trainer *t = trainer;
     int n_rates = 0;
     if (conf_node_is_null(node)) return;
-    const struct conf_node *list = scheduler_list(t, node, key->path);
-    for (int i = 0; i < list->n && !p->diag->n_errors; i++) {
-        struct conf_node *one = list->entry[i].value;
-        const bool decay = is_weight_decay(one);
-        if (!decay && n_rates++) {
-            conf_diag_error(p->diag, one->pos, key->path,
-                            "one scheduler of the learning rate is supported by this release; "
-                            "hint: put them into a SequentialLR or ChainedScheduler");
-            return;
-        }
-        put(t, decay ? "optimizer.weight_decay" : key->to, unwrap(t, one));
-    }
+    if (node->kind != CONF_NODE_LIST) take_scheduler(trainer, node, key->path, &n_rates);
+    for (int i = 0; node->kind == CONF_NODE_LIST && i < node->n; i++)
+        take_scheduler(trainer, node->entry[i].value, text_of(trainer, "%s[%d]", key->path, i),
+                       &n_rates);
+    (void)p;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

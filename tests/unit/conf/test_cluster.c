@@ -133,9 +133,8 @@ TEST(conf_markdown, names_every_kind_of_row)
         "| `model.use_bfloat16: true` | `model.fp16_type: bfloat16` |",
         "| `model.attention_kernel` | `init.model.attention_kernel` | any |  |  |  | accepted, "
         "without effect |",
-        "| `runconfig.num_epochs` | `init.loop.num_epochs` | `null` |  |  |  | other values are "
-        "not "
-        "supported |",
+        "| `runconfig.drop_data` | `init.backend.drop_data`, "
+        "`init.callbacks.GlobalFlags.csx.debug.",
         "| `wafer.clock` | quantity | Hz | required | 1 kHz to 1000 GHz | used |"};
     char *text;
     T_OK(conf_markdown(&text));

@@ -213,6 +213,16 @@ TEST(conf_params, set_goes_through_the_same_row)
     conf_params_fini(&p);
 }
 
+TEST(conf_params, epochs_are_steps)
+{
+    struct conf_params p;
+    T_OK(parse_set(&p, INPUT MODEL OPTIM "runconfig: {num_epochs: 3}\n",
+                   "runconfig.steps_per_epoch=50"));
+    T_EQ(p.runconfig.num_steps, 150);
+    T_EQ(p.runconfig.num_epochs, CONF_NULL);
+    conf_params_fini(&p);
+}
+
 /* An alias shares the node of its anchor; a --set must not reach the other place. */
 TEST(conf_params, set_does_not_leak_through_an_alias)
 {

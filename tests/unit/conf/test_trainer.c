@@ -186,6 +186,23 @@ TEST(conf_trainer, short_forms)
     conf_params_fini(&p);
 }
 
+/* Names that end in WD schedule the weight decay, the others the learning rate. */
+TEST(conf_trainer, schedulers_of_the_weight_decay)
+{
+    struct conf_params p;
+    T_OK(parse_text(&p,
+                    TRAINER(ADAMW "    schedulers:\n"
+                                  "    - LinearWD: {initial_val: 0.1, end_val: 0.2, "
+                                  "total_iters: 5}\n"
+                                  "    - ConstantLR: {learning_rate: 1}\n",
+                            ""),
+                    NULL));
+    T_EQ(p.optimizer.weight_decay.node[0].scheduler, CONF_SCHEDULE_LINEAR);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].end == 0.2);
+    T_EQ(p.optimizer.learning_rate.node[0].scheduler, CONF_SCHEDULE_CONSTANT);
+    conf_params_fini(&p);
+}
+
 /* Without ScalePerParamLR the factors of the groups have no effect. */
 TEST(conf_trainer, factors_of_groups_need_their_scheduler)
 {
