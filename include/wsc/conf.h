@@ -34,6 +34,7 @@ struct conf_input {
     int n_data_dirs;
     int64_t batch_size;       /**< global, sequences */
     int64_t micro_batch_size; /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
+    bool micro_batch_given;   /**< the file says it; the default otherwise */
     bool shuffle;
     int64_t shuffle_seed;
     bool repeat, drop_last;
@@ -448,6 +449,14 @@ enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf
 
 /** The effective params as YAML text that parses back to the same struct; owned by the caller. */
 enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
+/** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
+enum wsc_err conf_params_text(const struct conf_params *params, const char *path,
+                               char **text) WSC_CHECKED;
+/** Names of the Model Zoo. */
+const char *conf_sparsity_algorithm_name(enum conf_sparsity_algorithm algorithm);
+const char *conf_sparsity_init_name(enum conf_sparsity_init init);
+/** Not of CONF_SPARSITY_LIST, which has none. */
+const char *conf_sparsity_kind_name(enum conf_sparsity_kind kind);
 /** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
  *  a value that the key does not have. */
 const char *conf_params_choice(const char *path, int value);

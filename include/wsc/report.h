@@ -308,6 +308,28 @@ enum wsc_err report_calibration_write(const char *path, const char *base,
 enum wsc_err report_constants_print(const struct conf_cluster *cluster) WSC_CHECKED;
 enum wsc_err report_constants_print_json(const struct conf_cluster *cluster) WSC_CHECKED;
 
+/* ---- what a params file means ---------------------------------------------------------------- */
+
+/** Parameters of one module. */
+struct report_part {
+    const char *name;
+    int64_t n_params;
+};
+/** What `wsc run --validate_only` tells; all borrowed. */
+struct report_params {
+    const struct conf_params *conf;
+    const char *family;
+    int64_t n_params; /**< tied tensors counted once */
+    int64_t head_dim; /**< width of a head */
+    const struct report_part *part;
+    int n_parts;
+};
+/** The effective params as YAML, then model, batch, schedule, precision, sparsity, parameters by
+ *  module, and notes about what is accepted without effect, on stdout. */
+enum wsc_err report_params_print(const struct report_params *params) WSC_CHECKED;
+/** The same as one JSON object on a line of stdout; docs/FILES.md names its fields. */
+enum wsc_err report_params_print_json(const struct report_params *params) WSC_CHECKED;
+
 /* ---- one step, taken apart ------------------------------------------------------------------- */
 
 /** A stretch of the critical path. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conf_impl.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -102,16 +103,25 @@ enum wsc_err conf_params_dump(const struct conf_params *params, char **text)
     }
     return conf_text_take(&out, text);
 }
+
+enum wsc_err conf_params_text(const struct conf_params *params, const char *path, char **text)
+{
+    const struct conf_table *table = conf_params_table();
+    const int row = conf_keys_find(table, path);
+    struct conf_text out = {0};
+    WSC_CHECK(row >= 0, "no key %s", path);
+    write_value(&out, &table->key[row], (const char *)params + table->key[row].offset, 4);
+    return conf_text_take(&out, text);
+}
+
 bool conf_params_value(const struct conf_params *params, const char *path, char *text, size_t size)
 {
     const struct conf_table *table = conf_params_table();
-    struct conf_text out = {0};
     char *written = NULL;
     int row = conf_keys_find(table, path);
     if (row < 0 || table->key[row].status != CONF_USED) return false;
     if (table->key[row].type == CONF_T_SPECIAL) return false;
-    write_value(&out, &table->key[row], (const char *)params + table->key[row].offset, 0);
-    if (conf_text_take(&out, &written)) return false;
+    if (conf_params_text(params, path, &written)) return false;
     int n = snprintf(text, size, "%s", written + 1); /* without the blank before it */
     wsc_free(written);
     return n >= 0 && (size_t)n < size;

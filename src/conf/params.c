@@ -90,6 +90,11 @@ static bool take_trainer(struct conf_params *out, struct conf_doc *doc, struct c
     return true;
 }
 
+static bool was_given(const struct conf_parse *p, const char *path)
+{
+    return p->given[conf_keys_find(p->table, path)] != NULL;
+}
+
 static void read_tree(struct conf_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_parse p = {.table = conf_params_table(), .diag = d, .out = (char *)out};
@@ -103,6 +108,8 @@ static void read_tree(struct conf_params *out, struct conf_doc *doc, struct conf
     conf_keys_read(&p, doc->root, conf_key_read);
     conf_family_resolve(&p, &out->model);
     conf_keys_defaults(&p, doc->root);
+    out->train_input.micro_batch_given = was_given(&p, "train_input.micro_batch_size");
+    out->eval_input.micro_batch_given = was_given(&p, "eval_input.micro_batch_size");
     conf_params_check(&p, doc->root, out);
     conf_params_warn_no_effect(&p);
 }

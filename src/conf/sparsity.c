@@ -22,6 +22,21 @@ static const struct conf_choice kinds[CONF_MAX_CHOICES] = {
     {"exp", CONF_SPARSITY_EXP},           {"power", CONF_SPARSITY_POWER},
     {"cosine", CONF_SPARSITY_COSINE},     {"cycling", CONF_SPARSITY_CYCLING}};
 
+const char *conf_sparsity_algorithm_name(enum conf_sparsity_algorithm algorithm)
+{
+    return algorithms[algorithm].name;
+}
+
+const char *conf_sparsity_init_name(enum conf_sparsity_init init)
+{
+    return inits[init].name;
+}
+
+const char *conf_sparsity_kind_name(enum conf_sparsity_kind kind)
+{
+    return kinds[kind].name;
+}
+
 /* ---- schedules ------------------------------------------------------------------------------- */
 
 static bool is_fraction(struct conf_parse *p, const char *path, const struct conf_node *node,

@@ -87,6 +87,12 @@ void report_json_null(struct report_json *j, const char *key)
     report_text_add(&j->text, "null");
 }
 
+void report_json_bool(struct report_json *j, const char *key, bool value)
+{
+    add_key(j, key);
+    report_text_add(&j->text, value ? "true" : "false");
+}
+
 void report_json_real(struct report_json *j, const char *key, double value)
 {
     char text[REPORT_REAL_SIZE];

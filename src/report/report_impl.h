@@ -66,6 +66,7 @@ void report_json_open_list(struct report_json *j, const char *key);
 void report_json_close_list(struct report_json *j);
 void report_json_int(struct report_json *j, const char *key, int64_t value);
 void report_json_null(struct report_json *j, const char *key);
+void report_json_bool(struct report_json *j, const char *key, bool value);
 void report_json_real(struct report_json *j, const char *key, double value);
 /** Nothing when @p value is NULL. */
 void report_json_str(struct report_json *j, const char *key, const char *value);

@@ -6,86 +6,51 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What one module of the model holds. */
-struct module_row {
-    const char *name;
-    int64_t n_params;
-};
+/* ---- the params ------------------------------------------------------------------------------ */
 
-/* Parameters by stage kind: embedding, one block, all blocks, head. */
-static void module_rows(const struct model *m, struct module_row row[4])
+enum { N_PARTS = 6 };
+
+/* Where the parameters are. */
+static enum {
+    EMBEDDING,
+    ATTENTION,
+    ROUTER,
+    FEED_FORWARD,
+    NORMS,
+    HEAD
+} part_of(const struct model_tensor *t)
 {
-    row[0] = (struct module_row){"embedding", 0};
-    row[1] = (struct module_row){"one block", 0};
-    row[2] = (struct module_row){"all blocks", 0};
-    row[3] = (struct module_row){"final norm and head", 0};
-    for (int i = 0; i < m->n_tensors; i++) {
-        const struct model_tensor *t = &m->tensor[i];
-        if (t->layer >= 0)
-            row[2].n_params += t->n_elems;
-        else if (t->kind < MODEL_NORM1_W)
-            row[0].n_params += t->n_elems;
-        else
-            row[3].n_params += t->n_elems;
-    }
-    row[1].n_params = row[2].n_params / m->L;
+    if (t->layer < 0) return t->kind < MODEL_NORM1_W ? EMBEDDING : HEAD;
+    if (t->kind >= MODEL_Q_W && t->kind <= MODEL_O_B) return ATTENTION;
+    if (t->kind == MODEL_ROUTER_W) return ROUTER;
+    return t->kind >= MODEL_FFN0_W && t->kind <= MODEL_FFN1_B ? FEED_FORWARD : NORMS;
 }
 
-static enum wsc_err print_modules(const struct model *m)
+static enum wsc_err print_params(const struct run_job *job, const struct model *m)
 {
-    struct module_row row[4];
-    struct report_table *table;
-    module_rows(m, row);
-    TRY(report_table_new(&table, "lr", (const char *const[]){"module", "parameters"}));
-    for (int i = 0; i < 4; i++) {
-        report_table_cell(table, "%s", row[i].name);
-        report_table_cell(table, "%lld", (long long)row[i].n_params);
-    }
-    report_table_cell(table, "total");
-    report_table_cell(table, "%lld", (long long)m->n_params);
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    static const char *const name[N_PARTS] = {"embedding",
+                                              "attention",
+                                              "router",
+                                              "feed-forward",
+                                              "norms of blocks",
+                                              "final norm and "
+                                              "head"};
+    struct report_part part[N_PARTS];
+    char *family = NULL;
+    for (int i = 0; i < N_PARTS; i++)
+        part[i] = (struct report_part){name[i], 0};
+    for (int i = 0; i < m->n_tensors; i++)
+        part[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
+    TRY(conf_params_text(job->params, "model.name", &family));
+    const struct report_params report = {.conf = job->params,
+                                         .family = family[0] == ' ' ? family + 1 : family,
+                                         .n_params = m->n_params,
+                                         .head_dim = m->head_dim,
+                                         .part = part,
+                                         .n_parts = N_PARTS};
+    enum wsc_err rc = job->json ? report_params_print_json(&report) : report_params_print(&report);
+    wsc_free(family);
     return rc;
-}
-
-static enum wsc_err print_text(const struct run_job *job, const struct model *m)
-{
-    char *yaml = NULL;
-    TRY(conf_params_dump(job->params, &yaml));
-    (void)printf("%s\n", yaml);
-    wsc_free(yaml);
-    for (int i = 0; i < job->params->n_warnings; i++)
-        (void)printf("# note: %s\n", job->params->warning[i].text);
-    return print_modules(m);
-}
-
-static void print_json(const struct run_job *job, const struct model *m)
-{
-    const struct conf_params *p = job->params;
-    const char *position =
-        conf_params_choice("model.position_embedding_type", (int)p->model.position_embedding_type);
-    char position_json[32];
-    (void)snprintf(position_json, sizeof position_json,
-                   p->model.position_embedding_type == CONF_POSITION_NONE ? "%s" : "\"%s\"",
-                   position);
-    const long long micro = p->train_input.micro_batch_size;
-    char micro_text[32];
-    (void)snprintf(micro_text, sizeof micro_text, "%lld", micro);
-    const char *micro_json = micro == CONF_AUTO   ? "\"auto\""
-                             : micro == CONF_NULL ? "null"
-                                                  : micro_text;
-    (void)printf("{\"params\": %lld, \"hidden_size\": %lld, \"num_hidden_layers\": %lld, "
-                 "\"num_heads\": %lld, "
-                 "\"num_kv_groups\": %lld, \"filter_size\": %lld, \"vocab_size\": %lld, "
-                 "\"max_position_embeddings\": %lld, \"position_embedding_type\": %s, "
-                 "\"nonlinearity\": \"%s\", \"norm_type\": \"%s\", \"tied\": %s, "
-                 "\"batch_size\": %lld, \"micro_batch_size\": %s}\n",
-                 (long long)m->n_params, (long long)m->C, (long long)m->L, (long long)m->H,
-                 (long long)m->kv_heads, (long long)m->F, (long long)m->V, (long long)m->T,
-                 position_json,
-                 conf_params_choice("model.nonlinearity", (int)p->model.nonlinearity),
-                 conf_params_choice("model.norm_type", (int)p->model.norm_type),
-                 m->tied ? "true" : "false", (long long)p->train_input.batch_size, micro_json);
 }
 
 /* ---- the plan -------------------------------------------------------------------------------- */
@@ -134,13 +99,6 @@ static enum wsc_err print_plan(const struct run_cluster *c)
                  plan.recompute ? "on" : "off", kept, have,
                  (long long)plan.spill_bytes_per_sequence);
     return print_stages(c, &plan);
-}
-
-static enum wsc_err print_params(const struct run_job *job, const struct model *m)
-{
-    if (!job->json) return print_text(job, m);
-    print_json(job, m);
-    return WSC_OK;
 }
 
 /* A plan needs the machine, and that the model fits it. */

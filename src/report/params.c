@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a params file means: for people, and as one JSON object on a line. */
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static bool has_mup(const struct conf_model *m)
+{
+    return m->mup_base_hidden_size > 0 || m->scale_qk_dot_by_d || m->output_logits_scale != 1;
+}
+
+static const char *precision_of(const struct conf_model *m)
+{
+    return m->mixed_precision ? conf_params_choice("model.fp16_type", (int)m->fp16_type)
+                              : "float32";
+}
+
+/* NULL: no positions. */
+static const char *position_of(const struct conf_model *m)
+{
+    return m->position_embedding_type == CONF_POSITION_NONE
+               ? NULL
+               : conf_params_choice("model.position_embedding_type",
+                                    (int)m->position_embedding_type);
+}
+
+static const char *norm_of(const struct conf_model *m)
+{
+    return conf_params_choice("model.norm_type", (int)m->norm_type);
+}
+
+static const char *nonlinearity_of(const struct conf_model *m)
+{
+    return conf_params_choice("model.nonlinearity", (int)m->nonlinearity);
+}
+
+static const struct conf_input *main_input(const struct conf_params *p)
+{
+    return p->train_input.present ? &p->train_input : &p->eval_input;
+}
+
+static int64_t steps_of(const struct conf_runconfig *r)
+{
+    return r->max_steps != CONF_NULL ? r->max_steps : r->num_steps;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void line(const char *name)
+{
+    (void)printf("  %-14s", name);
+}
+
+static void print_attention(const struct report_params *r)
+{
+    const struct conf_model *m = &r->conf->model;
+    const char *position = position_of(m);
+    line("attention");
+    (void)printf("%lld heads of %lld, %lld of keys and values; positions: %s",
+                 (long long)m->num_heads, (long long)r->head_dim, (long long)m->num_kv_groups,
+                 position ? position : "none");
+    if (m->position_embedding_type == CONF_POSITION_ROTARY)
+        (void)printf(", %lld dimensions of a head", (long long)m->rotary_dim);
+    if (m->attention_sliding_window_length != CONF_NULL)
+        (void)printf("; window %lld%s", (long long)m->attention_sliding_window_length,
+                     m->sliding_window_every_other_decoder_layer ? " in every other layer" : "");
+    (void)printf("\n");
+}
+
+static void print_feed_forward(const struct conf_model *m)
+{
+    line("feed-forward");
+    (void)printf("%lld wide, %s", (long long)m->filter_size, nonlinearity_of(m));
+    if (m->moe.num_experts)
+        (void)printf("; %lld experts, %lld for each token, %lld shared",
+                     (long long)m->moe.num_experts, (long long)m->moe.top_k,
+                     (long long)m->moe.num_shared_experts);
+    (void)printf("\n");
+}
+
+static void print_model(const struct report_params *r)
+{
+    const struct conf_model *m = &r->conf->model;
+    line("model");
+    (void)printf("%lld %s blocks of width %lld, %s%s%s\n", (long long)m->num_hidden_layers,
+                 m->parallel_block ? "parallel" : "sequential", (long long)m->hidden_size,
+                 norm_of(m), m->norm_first_sandwich ? ", sandwich norms" : "",
+                 has_mup(m) ? "; muP" : "");
+    print_attention(r);
+    print_feed_forward(m);
+    line("tokens");
+    (void)printf("%lld in the vocabulary, %s output layer; %lld in a sequence\n",
+                 (long long)m->vocab_size, m->share_embedding_weights ? "tied" : "untied",
+                 (long long)m->max_position_embeddings);
+}
+
+static void print_batch(const char *name, const struct conf_input *in)
+{
+    if (!in->present) return;
+    line(name);
+    (void)printf("%lld sequences, micro-batch ", (long long)in->batch_size);
+    if (in->micro_batch_size == CONF_AUTO)
+        (void)printf("auto\n");
+    else if (in->micro_batch_size == CONF_NULL)
+        (void)printf("off: a system's whole share\n");
+    else
+        (void)printf("%lld\n", (long long)in->micro_batch_size);
+}
+
+/* The value of a key as the dump writes it, lists below each other. */
+static enum wsc_err print_value(const char *name, const struct conf_params *p, const char *path)
+{
+    char *text = NULL;
+    TRY(conf_params_text(p, path, &text));
+    const char *value = text[0] == ' ' ? text + 1 : text;
+    (void)printf("  %-*s%s\n", value[0] == '\n' ? 0 : 14, name, value);
+    wsc_free(text);
+    return WSC_OK;
+}
+
+static enum wsc_err print_training(const struct conf_params *p)
+{
+    const int64_t steps = steps_of(&p->runconfig);
+    print_batch("batch", &p->train_input);
+    print_batch("evaluation", &p->eval_input);
+    line("steps");
+    if (steps == CONF_NULL)
+        (void)printf("not given\n");
+    else
+        (void)printf("%lld\n", (long long)steps);
+    line("precision");
+    (void)printf("%s, precision_opt_level %lld\n", precision_of(&p->model),
+                 (long long)p->runconfig.precision_opt_level);
+    if (p->optimizer.optimizer_type) {
+        line("optimizer");
+        (void)printf("%s\n", p->optimizer.optimizer_type);
+        TRY(print_value("schedule", p, "optimizer.learning_rate"));
+    }
+    if (!p->sparsity.n) return WSC_OK;
+    TRY(print_value("sparsity", p, "sparsity"));
+    (void)printf("  %-14s%s\n", "", "timed as dense; training with it is not supported");
+    return WSC_OK;
+}
+
+static enum wsc_err print_parts(const struct report_params *r)
+{
+    struct report_table *table;
+    TRY(report_table_new(&table, "lr", (const char *const[]){"module", "parameters"}));
+    for (int i = 0; i < r->n_parts; i++) {
+        if (!r->part[i].n_params) continue;
+        report_table_cell(table, "%s", r->part[i].name);
+        report_table_cell(table, "%lld", (long long)r->part[i].n_params);
+    }
+    report_table_cell(table, "total");
+    report_table_cell(table, "%lld", (long long)r->n_params);
+    enum wsc_err rc = report_table_print(table, stdout, 2);
+    report_table_free(&table);
+    return rc;
+}
+
+enum wsc_err report_params_print(const struct report_params *r)
+{
+    const struct conf_params *p = r->conf;
+    char *yaml = NULL;
+    TRY(conf_params_dump(p, &yaml));
+    if (p->n_phases > 1) (void)printf("# phase %d of %d\n", p->phase, p->n_phases);
+    (void)printf("%s\n", yaml);
+    wsc_free(yaml);
+    print_model(r);
+    TRY(print_training(p));
+    TRY(print_parts(r));
+    for (int i = 0; i < p->n_warnings; i++)
+        (void)printf("# note: %s\n", p->warning[i].text);
+    return WSC_OK;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void json_optional(struct report_json *j, const char *key, int64_t value)
+{
+    if (value == CONF_NULL)
+        report_json_null(j, key);
+    else
+        report_json_int(j, key, value);
+}
+
+static void json_text(struct report_json *j, const char *key, const char *value)
+{
+    if (value)
+        report_json_str(j, key, value);
+    else
+        report_json_null(j, key);
+}
+
+static void json_model(struct report_json *j, const struct report_params *r)
+{
+    const struct conf_model *m = &r->conf->model;
+    const bool rotary = m->position_embedding_type == CONF_POSITION_ROTARY;
+    report_json_int(j, "params", r->n_params);
+    report_json_str(j, "name", r->family);
+    report_json_int(j, "hidden_size", m->hidden_size);
+    report_json_int(j, "num_hidden_layers", m->num_hidden_layers);
+    report_json_int(j, "num_heads", m->num_heads);
+    report_json_int(j, "num_kv_groups", m->num_kv_groups);
+    report_json_int(j, "head_dim", r->head_dim);
+    report_json_int(j, "filter_size", m->filter_size);
+    report_json_int(j, "vocab_size", m->vocab_size);
+    report_json_int(j, "max_position_embeddings", m->max_position_embeddings);
+    json_text(j, "position_embedding_type", position_of(m));
+    json_optional(j, "rotary_dim", rotary ? m->rotary_dim : CONF_NULL);
+    json_optional(j, "attention_sliding_window_length", m->attention_sliding_window_length);
+    report_json_str(j, "nonlinearity", nonlinearity_of(m));
+    report_json_str(j, "norm_type", norm_of(m));
+    report_json_str(j, "block", m->parallel_block ? "par" : "seq");
+    report_json_bool(j, "tied", m->share_embedding_weights);
+    report_json_bool(j, "mup", has_mup(m));
+    report_json_int(j, "num_experts", m->moe.num_experts);
+    report_json_int(j, "num_shared_experts", m->moe.num_shared_experts);
+    report_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
+}
+
+/* As the file says it: null also where it says nothing, "tiling" tells the two apart. */
+static void json_batch(struct report_json *j, const struct conf_params *p)
+{
+    const struct conf_input *in = main_input(p);
+    const int64_t micro = in->micro_batch_size;
+    json_optional(j, "batch_size", in->present ? in->batch_size : CONF_NULL);
+    json_optional(j, "eval_batch_size",
+                  p->eval_input.present ? p->eval_input.batch_size : CONF_NULL);
+    if (micro == CONF_AUTO && in->micro_batch_given)
+        report_json_str(j, "micro_batch_size", "auto");
+    else
+        json_optional(j, "micro_batch_size", micro == CONF_AUTO ? CONF_NULL : micro);
+    report_json_str(j, "tiling",
+                    micro == CONF_AUTO   ? "auto"
+                    : micro == CONF_NULL ? "off"
+                                         : "fixed");
+}
+
+static void json_schedule(struct report_json *j, const char *key,
+                          const struct conf_sparsity_schedule *s)
+{
+    if (s->kind == CONF_SPARSITY_CONSTANT) {
+        report_json_real(j, key, s->init);
+        return;
+    }
+    if (s->kind == CONF_SPARSITY_LIST) {
+        report_json_open_list(j, key);
+        for (int i = 0; i < s->n_values; i++)
+            report_json_real(j, NULL, s->value[i]);
+        report_json_close_list(j);
+        return;
+    }
+    report_json_open(j, key);
+    report_json_str(j, "type", conf_sparsity_kind_name(s->kind));
+    report_json_real(j, "init", s->init);
+    report_json_real(j, "slope", s->slope);
+    report_json_real(j, "gamma", s->gamma);
+    report_json_real(j, "final", s->final);
+    report_json_real(j, "beta", s->beta);
+    report_json_real(j, "half_period", s->half_period);
+    report_json_real(j, "minimum", s->minimum);
+    report_json_close(j);
+}
+
+static void json_update(struct report_json *j, const struct conf_sparsity *s)
+{
+    if (s->update_freq == CONF_NULL && !s->n_update_steps) {
+        report_json_null(j, "update");
+        return;
+    }
+    report_json_open(j, "update");
+    if (s->n_update_steps) {
+        report_json_open_list(j, "steps");
+        for (int i = 0; i < s->n_update_steps; i++)
+            report_json_int(j, NULL, s->update_step[i]);
+        report_json_close_list(j);
+    } else {
+        report_json_int(j, "freq", s->update_freq);
+        report_json_int(j, "start", s->update_start);
+        json_optional(j, "stop", s->update_stop);
+    }
+    report_json_close(j);
+}
+
+static void json_sparsity_entry(struct report_json *j, const struct conf_sparsity *s)
+{
+    report_json_open(j, NULL);
+    report_json_str(j, "algorithm", conf_sparsity_algorithm_name(s->algorithm));
+    report_json_str(j, "init_method", conf_sparsity_init_name(s->init_method));
+    json_schedule(j, "sparsity", &s->sparsity);
+    json_schedule(j, "drop_fraction", &s->drop_fraction);
+    json_update(j, s);
+    report_json_open_list(j, "param_filter");
+    for (int i = 0; i < s->n_filters; i++)
+        report_json_str(j, NULL, s->filter[i]);
+    report_json_close_list(j);
+    report_json_close(j);
+}
+
+static void json_sparsity(struct report_json *j, const struct conf_sparsity_list *list)
+{
+    if (!list->n) {
+        report_json_null(j, "sparsity");
+        return;
+    }
+    report_json_open_list(j, "sparsity");
+    for (int i = 0; i < list->n; i++)
+        json_sparsity_entry(j, &list->entry[i]);
+    report_json_close_list(j);
+}
+
+/* A value of the dump as a list of its lines, without the marks of a YAML list. */
+static void json_lines(struct report_json *j, const char *key, char *text)
+{
+    report_json_open_list(j, key);
+    for (char *at = text; at && *at;) {
+        at += strspn(at, "\n -");
+        char *end = at + strcspn(at, "\n");
+        const bool last = !*end;
+        *end = '\0';
+        if (*at) report_json_str(j, NULL, at);
+        at = last ? end : end + 1;
+    }
+    report_json_close_list(j);
+}
+
+static enum wsc_err json_training(struct report_json *j, const struct conf_params *p)
+{
+    const struct conf_runconfig *run = &p->runconfig;
+    char *rate = NULL;
+    json_batch(j, p);
+    json_optional(j, "steps", steps_of(run));
+    json_optional(j, "num_csx", run->num_csx);
+    report_json_str(j, "precision", precision_of(&p->model));
+    report_json_int(j, "precision_opt_level", run->precision_opt_level);
+    json_text(j, "optimizer", p->optimizer.optimizer_type);
+    if (p->optimizer.optimizer_type) TRY(conf_params_text(p, "optimizer.learning_rate", &rate));
+    json_lines(j, "learning_rate", rate);
+    wsc_free(rate);
+    json_sparsity(j, &p->sparsity);
+    report_json_int(j, "phase", p->phase);
+    report_json_int(j, "n_phases", p->n_phases);
+    return WSC_OK;
+}
+
+static void json_rest(struct report_json *j, const struct report_params *r)
+{
+    report_json_open(j, "modules");
+    for (int i = 0; i < r->n_parts; i++)
+        report_json_int(j, r->part[i].name, r->part[i].n_params);
+    report_json_close(j);
+    report_json_open_list(j, "warnings");
+    for (int i = 0; i < r->conf->n_warnings; i++)
+        report_json_str(j, NULL, r->conf->warning[i].text);
+    report_json_close_list(j);
+}
+
+enum wsc_err report_params_print_json(const struct report_params *r)
+{
+    struct report_json j = {0};
+    report_json_open(&j, NULL);
+    json_model(&j, r);
+    enum wsc_err rc = json_training(&j, r->conf);
+    json_rest(&j, r);
+    report_json_close(&j);
+    if (!rc) rc = report_json_check(&j, r->conf->file);
+    if (!rc) (void)fputs(j.text.bytes, stdout);
+    report_text_free(&j.text);
+    return rc;
+}
