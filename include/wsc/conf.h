@@ -34,7 +34,9 @@ struct conf_input {
     int n_data_dirs;
     int64_t batch_size;       /**< global, sequences */
     int64_t micro_batch_size; /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
-    bool micro_batch_given;   /**< the file says it; the default otherwise */
+    int64_t sink_tokens;      /**< put before every sample (data_transforms); 0: none */
+    int64_t sink_token_id;
+    bool micro_batch_given; /**< the file says it; the default otherwise */
     bool shuffle;
     int64_t shuffle_seed;
     bool repeat, drop_last;
@@ -281,6 +283,13 @@ struct conf_sparsity_list {
     int n;                       /**< 0: dense */
 };
 
+/** model.dpo: preference optimisation (Rafailov et al. 2023); read and shown, not trained. */
+struct conf_dpo {
+    bool present;
+    double beta;
+    bool reference_free;
+};
+
 /** One warning of a parse: something accepted, but without effect or suspicious. */
 struct conf_warning {
     char *text; /**< owned, with file:line:col where there is one */
@@ -292,6 +301,7 @@ struct conf_params {
     struct conf_optimizer optimizer;
     struct conf_runconfig runconfig;
     struct conf_sparsity_list sparsity;
+    struct conf_dpo dpo;
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
     int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */

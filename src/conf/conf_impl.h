@@ -263,6 +263,9 @@ void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
 void conf_read_family(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *field);
 void conf_write_family(struct conf_text *out, const void *field, int indent);
+void conf_read_transforms(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *input);
+void conf_write_transforms(struct conf_text *out, const void *input, int indent);
 void conf_read_sparsity(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *list);
 void conf_write_sparsity(struct conf_text *out, const void *list, int indent);
@@ -303,6 +306,8 @@ CONF_TRAINER_TAKE(val_checkpoint);
 
 /** Old spellings to new ones, in the tree, with a warning each. */
 void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
+/** Say that the tree is an encoder's file, when it is; true then. */
+bool conf_params_refuse_encoder(const struct conf_node *root, struct conf_diag *d);
 /** One warning for the keys of @p p that nothing depends on. */
 void conf_params_warn_no_effect(const struct conf_parse *p);
 /** They as a table in Markdown. */

@@ -84,6 +84,7 @@ static bool is_present(const struct conf_params *params, const char *path)
     if (!strncmp(path, "train_input.", 12)) return params->train_input.present;
     if (!strncmp(path, "eval_input.", 11)) return params->eval_input.present;
     if (!strncmp(path, "optimizer.", 10)) return params->optimizer.n_phases > 0;
+    if (!strncmp(path, "model.dpo.", 10)) return params->dpo.present;
     return true;
 }
 

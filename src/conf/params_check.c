@@ -45,8 +45,10 @@ static void check_text(struct conf_parse *p, const char *path, const char *text,
 static void check_input(struct conf_parse *p, const struct conf_input *in, bool training,
                         const struct conf_params *params)
 {
-    static const struct conf_choice processors[CONF_MAX_CHOICES] = {
-        {"GptHDF5MapDataProcessor", 0}, {"GptHDF5DataProcessor", 0}, {"BertHDF5DataProcessor", 1}};
+    static const struct conf_choice processors[CONF_MAX_CHOICES] = {{"GptHDF5MapDataProcessor", 0},
+                                                                    {"GptHDF5DataProcessor", 0},
+                                                                    {"BertHDF5DataProcessor", 1},
+                                                                    {"DpoHDF5DataProcessor", 2}};
     const char *batch = training ? "train_input.batch_size" : "eval_input.batch_size";
     const char *micro = training ? "train_input.micro_batch_size" : "eval_input.micro_batch_size";
     const char *processor = training ? "train_input.data_processor" : "eval_input.data_processor";
@@ -55,6 +57,11 @@ static void check_input(struct conf_parse *p, const struct conf_input *in, bool 
         conf_diag_error(p->diag, where(p, processor, NULL), processor,
                         "%s makes data for model.objective masked_lm or classification",
                         in->data_processor);
+    const bool pairs =
+        in->data_processor && !strcasecmp(in->data_processor, "DpoHDF5DataProcessor");
+    if (pairs && !params->dpo.present)
+        conf_diag_error(p->diag, where(p, processor, NULL), processor,
+                        "%s makes pairs for model.dpo, which is missing", in->data_processor);
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
     check_text(p, processor, in->data_processor, processors);
     if (b < 1 || n < 1) return;
@@ -248,6 +255,9 @@ void conf_params_check(struct conf_parse *p, const struct conf_node *root,
     if (params->eval_input.present) check_input(p, &params->eval_input, false, params);
     check_model(p, &params->model);
     if (params->optimizer.optimizer_type) check_optimizer(p, &params->optimizer);
+    if (params->dpo.present)
+        conf_diag_warn(p->diag, (struct conf_pos){0}, "model.dpo",
+                       "shown and planned as language modelling, without the reference model");
     check_states(p, params->runconfig.load_checkpoint_states);
     check_profile(p, &params->runconfig);
 }

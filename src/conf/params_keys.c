@@ -50,6 +50,8 @@
     {FIELD(in.drop_last), BOOL, DEFAULT("true"), DOC("leave out a last incomplete batch")},        \
     {FIELD(in.max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),             \
      DOC("tokens per sample, needed for corpus files")},                                           \
+    {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
+     DOC("add_sink_tokens with num_sink_tokens and sink_token_id; with --numerics none")},         \
     {KEY(#in ".num_workers"), NO_EFFECT, DOC("loader processes")},                                 \
     {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
@@ -263,7 +265,12 @@ static const struct conf_key keys[] = {
     {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},
     {KEY("model.lora_params"), ONLY({"null", 0}), DOC("low-rank adapters")},
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
-    {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
+    {AT("model.dpo.beta", dpo.beta), DOUBLE, DEFAULT("0.1"), ABOVE_0,
+     DOC("preference optimisation: temperature; shown, training with it is not supported")},
+    {AT("model.dpo.reference_free", dpo.reference_free), BOOL, DEFAULT("false"),
+     DOC("preference optimisation without a reference model")},
+    {KEY("model.dpo.loss_type"), NO_EFFECT, DOC("preference optimisation: kind of loss")},
+    {KEY("model.dpo.disable_dropout"), NO_EFFECT, DOC("preference optimisation: no dropout")},
 
     {FIELD(sparsity), SPECIAL(sparsity), .form = "number, map or list of maps",
      DOC("weight sparsity: sparsity or schedule, algorithm, init_method, update, drop_fraction, "
@@ -400,6 +407,7 @@ static const struct conf_key keys[] = {
     XX(enable_act_frequency, "logging of the real cluster")
     XX(log_input_summaries, "input tensors to TensorBoard")
     XX(summary_dir, "events stand under model_dir")
+    XX(wandb, "a service on the Internet")
     XX(lazy_initialization, "PyTorch only")
     XX(use_cstorch_optimizer_step, "PyTorch only")
     XX(enable_distributed, "GPU only")
@@ -411,6 +419,8 @@ static const struct conf_key keys[] = {
     XX(experimental, "experiments of the real cluster")
 #undef XX
 
+    {KEY("inference_input"), NO_EFFECT, DOC("data of inference")},
+    {KEY("cerebras"), NO_EFFECT, DOC("settings of the real cluster")},
     {FIELD(trace_hash), BOOL, DEFAULT("false"), DOC("log weights_hash at every step")},
     {FIELD(reduction_leaf), INT, DEFAULT("1"), RANGE(1, MAX_SAMPLES),
      DOC("consecutive samples whose gradient is computed together")},

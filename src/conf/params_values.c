@@ -182,6 +182,57 @@ bool conf_read_parts(struct conf_parse *p, const char *path, const struct conf_n
     return ok;
 }
 
+/* ---- data_transforms ---- */
+
+static void read_transform(struct conf_parse *p, const char *path, const struct conf_node *node,
+                           struct conf_input *in)
+{
+    static const struct conf_choice names[CONF_MAX_CHOICES] = {{"add_sink_tokens", 0}};
+    const struct conf_node *name = conf_node_find(node, "name");
+    const struct conf_part parts[] = {{"name", NULL, NULL, NULL},
+                                      {"num_sink_tokens", NULL, &in->sink_tokens, NULL},
+                                      {"sink_token_id", NULL, &in->sink_token_id, NULL}};
+    char shown[CONF_QUOTE_BYTES];
+    if (!name) {
+        conf_diag_error(p->diag, node->pos, path, "expected a map with a name, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    if (conf_choice_find(names, name) < 0) {
+        conf_key_unsupported(p, path, name, names);
+        return;
+    }
+    if (!conf_read_parts(p, path, node, parts, 3)) return;
+    if (in->sink_tokens < 1 || in->sink_tokens > 1 << 20 || in->sink_token_id < 0)
+        conf_diag_error(p->diag, node->pos, path,
+                        "num_sink_tokens must be at least 1, sink_token_id at least 0");
+}
+
+void conf_read_transforms(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *input)
+{
+    char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    if (conf_node_is_null(node)) return;
+    if (node->kind != CONF_NODE_LIST || node->n > 1) {
+        conf_diag_error(p->diag, node->pos, key->path, "expected a list of one transform, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s[0]", key->path);
+    if (node->n) read_transform(p, path, node->entry[0].value, input);
+}
+
+void conf_write_transforms(struct conf_text *out, const void *input, int indent)
+{
+    const struct conf_input *in = input;
+    if (!in->sink_tokens) {
+        conf_text_add(out, " null");
+        return;
+    }
+    conf_text_add(out, "\n%*s- {name: add_sink_tokens, num_sink_tokens: %lld, sink_token_id: %lld}",
+                  indent, "", (long long)in->sink_tokens, (long long)in->sink_token_id);
+}
+
 /* ---- initializers ---- */
 
 static const struct conf_choice init_names[CONF_MAX_CHOICES] = {

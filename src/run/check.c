@@ -13,9 +13,20 @@ static enum wsc_err check_sparsity(const struct conf_params *p)
                         "time");
 }
 
+static enum wsc_err check_transforms(const struct conf_params *p)
+{
+    if (!p->train_input.sink_tokens && !p->eval_input.sink_tokens) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: data_transforms: add_sink_tokens is not supported with "
+                                  "values in this release",
+                                  p->file),
+                        "data that have the sink tokens already, or --numerics none");
+}
+
 static enum wsc_err check_values(const struct conf_params *p)
 {
     TRY(check_sparsity(p));
+    TRY(check_transforms(p));
     const struct conf_model *m = &p->model;
     if (m->objective != CONF_CAUSAL_LM)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
@@ -33,6 +44,18 @@ static enum wsc_err check_values(const struct conf_params *p)
             "--set model.dropout_rate=0 --set model.attention_dropout_rate=0 "
             "--set model.embedding_dropout_rate=0, or --numerics none");
     return WSC_OK;
+}
+
+/* The time of a step with a reference model is not that of one without. */
+static enum wsc_err check_dpo(const struct conf_params *p)
+{
+    const enum conf_mode mode = p->runconfig.mode;
+    if (!p->dpo.present || (mode != CONF_TRAIN && mode != CONF_TRAIN_AND_EVAL)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: model.dpo: training by preferences is not supported in "
+                                  "this release",
+                                  p->file),
+                        "--validate_only and --compile_only describe its policy model");
 }
 
 /* What the mesh programs cannot do. */
@@ -71,6 +94,7 @@ static enum wsc_err check_modes(const struct run_job *job)
 enum wsc_err run_check(const struct run_job *job)
 {
     TRY(check_modes(job));
+    TRY(check_dpo(job->params));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
