@@ -1,6 +1,6 @@
 /** Configuration: the user's YAML files to plain structs.  Layer 1.
  *
- *  Two kinds of file.  *Params* are the users' Model Zoo files ("runconfig" style): what the Model
+ *  Two kinds of file.  *Params* are the users' Model Zoo files, of both styles: what the Model
  *  Zoo accepts is accepted (aliases, old key names, `1e-05`, last duplicate wins with a warning).
  *  *Cluster* files are ours and strict: every constant has a value with its unit, a source and a
  *  kind.  One key table each (src/conf/params_keys.c, cluster_keys.c) drives parser, types,

@@ -1,0 +1,1 @@
+run --params tests/golden/params/trainer.yaml --model_dir "$TMP/m"

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One job in all the ways a params file can say it: runconfig style, trainer style, two phases, its
+ * own dump; and what --validate_only tells of it. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 20, LEAST_FILES = 5 };
+#define FOLDER "tests/golden/params"
+
+/* `$WSC run` of another file on the tests' data. */
+static const char *run_of(const char *params)
+{
+    static char command[640];
+    (void)snprintf(command, sizeof command,
+                   "\"$WSC\" run --params %s --set trace_hash=true "
+                   "--set train_input.data_dir=%s/train",
+                   params, job_data());
+    return command;
+}
+
+static void train(const char *launch, const char *command, const char *dir, struct job_metrics *m)
+{
+    CU_ASSERT_FATAL(spawn_ok("%s %s --model_dir %s", launch, command, dir));
+    CU_ASSERT_FATAL(job_read(dir, m));
+    T_EQ(m->n, STEPS);
+}
+
+static void check_same(const struct job_metrics *a, const char *launch, const char *command)
+{
+    struct job_metrics b;
+    train(launch, command, job_path("style"), &b);
+    CU_ASSERT(job_same_values(a, &b));
+    CU_ASSERT(job_same_times(a, &b));
+}
+
+TEST(styles, every_way_to_say_it_trains_the_same_bits)
+{
+    struct job_metrics runconfig;
+    char dump[256], command[1024];
+    train("", job_tiny(), job_path("style"), &runconfig);
+    check_same(&runconfig, "", run_of("configs/params/tiny_trainer.yaml"));
+    check_same(&runconfig, "", run_of("configs/params/tiny_phases.yaml"));
+    check_same(&runconfig, "mpirun -n 3", run_of("configs/params/tiny_phases.yaml"));
+    (void)snprintf(dump, sizeof dump, "%s/dump.yaml", test_tmpdir());
+    (void)snprintf(command, sizeof command, "%s --dump_params > %s",
+                   run_of("configs/params/tiny_trainer.yaml"), dump);
+    CU_ASSERT(spawn_ok("%s", command));
+    check_same(&runconfig, "", run_of(dump));
+}
+
+TEST(styles, a_phase_can_run_alone)
+{
+    struct job_metrics m;
+    const char *dir = job_path("phase");
+    CU_ASSERT(spawn_ok("%s --phase 1 --model_dir %s", run_of("configs/params/tiny_phases.yaml"),
+                       dir));
+    CU_ASSERT(job_read(dir, &m));
+    T_EQ(m.n, STEPS / 2);
+    CU_ASSERT(spawn_ok("%s --phase 2 --model_dir %s", run_of("configs/params/tiny_phases.yaml"),
+                       dir));
+    CU_ASSERT(job_read(dir, &m));
+    T_EQ(m.n, STEPS);
+}
+
+static void check_described(const char *name)
+{
+    static const char *const field[] = {"\"params\": ", "\"num_kv_groups\": ", "\"tied\": ",
+                                        "\"precision\": ", "\"sparsity\": ", "\"modules\": {",
+                                        "\"warnings\": ["};
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" run --params " FOLDER "/%s --validate_only --json", name);
+    T_EQ(r.status, 0);
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, field[i]));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" run --params " FOLDER "/%s --validate_only", name);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\n  total "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "# note: "));
+    spawn_free(&r);
+}
+
+TEST(styles, validate_only_tells_every_file)
+{
+    int n_files = 0;
+    DIR *folder = opendir(FOLDER);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    for (struct dirent *e = folder ? readdir(folder) : NULL; e; e = readdir(folder)) {
+        if (e->d_name[0] == '.' || !strcmp(e->d_name, "phases.yaml")) continue;
+        check_described(e->d_name);
+        n_files++;
+    }
+    if (folder) (void)closedir(folder);
+    CU_ASSERT(n_files >= LEAST_FILES - 1);
+}
+
+TEST(styles, validate_only_tells_each_phase)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" run --params " FOLDER "/phases.yaml --validate_only --json");
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"max_position_embeddings\": 32"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"phase\": 1, \"n_phases\": 2"));
+    const char *second = strstr(r.out, "\n{");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(second);
+    if (!second) return;
+    CU_ASSERT_PTR_NOT_NULL(strstr(second, "\"max_position_embeddings\": 64"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(second, "\"phase\": 2, \"n_phases\": 2"));
+    spawn_free(&r);
+}
+
+/* Time is kept for what has no values: sparse weights are timed as dense ones. */
+TEST(styles, sparse_weights_have_a_time)
+{
+    CU_ASSERT(spawn_ok("\"$WSC\" run --params " FOLDER "/trainer.yaml --numerics none "
+                       "--num_steps 2 --set runconfig.op_profiler_config=null --model_dir %s",
+                       job_path("sparse")));
+}
