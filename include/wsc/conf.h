@@ -461,7 +461,7 @@ enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf
 enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
 /** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
 enum wsc_err conf_params_text(const struct conf_params *params, const char *path,
-                               char **text) WSC_CHECKED;
+                              char **text) WSC_CHECKED;
 /** Names of the Model Zoo. */
 const char *conf_sparsity_algorithm_name(enum conf_sparsity_algorithm algorithm);
 const char *conf_sparsity_init_name(enum conf_sparsity_init init);

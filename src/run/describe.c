@@ -28,13 +28,9 @@ static enum {
 
 static enum wsc_err print_params(const struct run_job *job, const struct model *m)
 {
-    static const char *const name[N_PARTS] = {"embedding",
-                                              "attention",
-                                              "router",
-                                              "feed-forward",
-                                              "norms of blocks",
-                                              "final norm and "
-                                              "head"};
+    static const char *const name[N_PARTS] = {"embedding",       "attention",
+                                              "router",          "feed-forward",
+                                              "norms of blocks", "final norm and head"};
     struct report_part part[N_PARTS];
     char *family = NULL;
     for (int i = 0; i < N_PARTS; i++)

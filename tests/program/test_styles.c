@@ -57,20 +57,20 @@ TEST(styles, a_phase_can_run_alone)
 {
     struct job_metrics m;
     const char *dir = job_path("phase");
-    CU_ASSERT(spawn_ok("%s --phase 1 --model_dir %s", run_of("configs/params/tiny_phases.yaml"),
-                       dir));
+    CU_ASSERT(
+        spawn_ok("%s --phase 1 --model_dir %s", run_of("configs/params/tiny_phases.yaml"), dir));
     CU_ASSERT(job_read(dir, &m));
     T_EQ(m.n, STEPS / 2);
-    CU_ASSERT(spawn_ok("%s --phase 2 --model_dir %s", run_of("configs/params/tiny_phases.yaml"),
-                       dir));
+    CU_ASSERT(
+        spawn_ok("%s --phase 2 --model_dir %s", run_of("configs/params/tiny_phases.yaml"), dir));
     CU_ASSERT(job_read(dir, &m));
     T_EQ(m.n, STEPS);
 }
 
 static void check_described(const char *name)
 {
-    static const char *const field[] = {"\"params\": ", "\"num_kv_groups\": ", "\"tied\": ",
-                                        "\"precision\": ", "\"sparsity\": ", "\"modules\": {",
+    static const char *const field[] = {"\"params\": ",    "\"num_kv_groups\": ", "\"tied\": ",
+                                        "\"precision\": ", "\"sparsity\": ",      "\"modules\": {",
                                         "\"warnings\": ["};
     struct spawn_result r;
     spawn_run(&r, "\"$WSC\" run --params " FOLDER "/%s --validate_only --json", name);
