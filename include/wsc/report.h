@@ -323,10 +323,13 @@ struct report_params {
     int64_t head_dim; /**< width of a head */
     const struct report_part *part;
     int n_parts;
+    const struct report_scale_row *speed; /**< of the emulated machine; NULL: not asked for */
 };
 /** The effective params as YAML, then model, batch, schedule, precision, sparsity, parameters by
  *  module, and notes about what is accepted without effect, on stdout. */
 enum wsc_err report_params_print(const struct report_params *params) WSC_CHECKED;
+/** The speed of @p row, for people, on stdout. */
+enum wsc_err report_speed_print(const struct report_scale_row *row) WSC_CHECKED;
 /** The same as one JSON object on a line of stdout; docs/FILES.md names its fields. */
 enum wsc_err report_params_print_json(const struct report_params *params) WSC_CHECKED;
 

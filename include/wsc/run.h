@@ -85,7 +85,8 @@ struct run_job {
     int64_t top_k;
     bool json; /**< performance.json on stdout too */
     bool print_placement;
-    const char *command; /**< the command line, for provenance */
+    const struct report_scale_row *speed; /**< for run_describe(); NULL: not asked for */
+    const char *command;                  /**< the command line, for provenance */
 };
 /** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
  *  (*@p report: this rank should print its message), and so is WSC_INTERRUPTED; later ones end the

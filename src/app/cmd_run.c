@@ -42,7 +42,7 @@ static const char help[] =
     "                          cluster.swarmx.link_latency=5us; may be repeated\n"
     "  --seed K                seed of the initial weights\n"
     "  --validate_only         check the params, print what they mean\n"
-    "  --compile_only          print the plan of the emulated machine as well\n"
+    "  --compile_only          print the plan of the emulated machine and its speed as well\n"
     "  --dump_params           print the params as they are understood, as YAML\n"
     "  --json                  results as JSON on stdout\n"
     "  --dump_gradients FILE   mean gradient of every tensor after the first step (HDF5)\n"
@@ -304,16 +304,30 @@ static enum wsc_err dump_params(const struct conf_params *p)
     return WSC_OK;
 }
 
+/* `--compile_only` also tells how fast the emulated machine trains. */
+static enum wsc_err describe(struct run_options *o)
+{
+    const struct conf_params *p = o->job.params;
+    const bool with_plan = o->compile_only || p->runconfig.compile_only;
+    struct report_scale_row speed;
+    const struct scaling_model model = {.name = p->file, .params = p};
+    if (with_plan && p->train_input.present) {
+        TRY(scaling_point(&model, o->job.cluster, p->runconfig.num_csx, p->train_input.batch_size,
+                          &speed));
+        o->job.speed = &speed;
+    }
+    enum wsc_err rc = run_describe(&o->job, with_plan);
+    o->job.speed = NULL;
+    return rc;
+}
+
 static enum wsc_err execute(struct comm *comm, struct run_options *o)
 {
     const struct conf_params *p = o->job.params;
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
         return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm_size(comm));
-    if (describes(o, p)) {
-        if (comm_rank(comm)) return WSC_OK;
-        return run_describe(&o->job, o->compile_only || p->runconfig.compile_only);
-    }
+    if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
     bool report;
     enum wsc_err rc = run_job(comm, &o->job, &report);
     if (!report) app_set_reported();

@@ -173,7 +173,7 @@ static void check_mup(struct conf_parse *p, struct conf_model *m)
     if (has_hidden != has_filter)
         conf_diag_error(p->diag, where(p, hidden, filter), has_hidden ? filter : hidden,
                         "is missing: muP by base sizes needs both");
-    if (has_hidden && was_given(p, scale))
+    if (has_hidden && was_given(p, scale) && m->output_logits_scale != 1)
         conf_diag_error(p->diag, where(p, scale, NULL), scale,
                         "not with mup_base_hidden_size, which sets it; hint: output_logits_alpha");
     if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;

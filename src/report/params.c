@@ -177,6 +177,24 @@ enum wsc_err report_params_print(const struct report_params *r)
     return WSC_OK;
 }
 
+enum wsc_err report_speed_print(const struct report_scale_row *row)
+{
+    struct report_table *table;
+    char step[48];
+    report_step_time(step, sizeof step, row->step_time_ps);
+    TRY(report_table_new(&table, "rlrrr",
+                         (const char *const[]){"systems", "step time", "samples/s", "tokens/s",
+                                               "MFU"}));
+    report_table_cell(table, "%lld", (long long)row->num_csx);
+    report_table_cell(table, "%s", step);
+    report_table_cell(table, "%.4g", row->samples_per_s);
+    report_table_cell(table, "%.6g", row->tokens_per_s);
+    report_table_cell(table, "%.1f %%", 100 * row->mfu);
+    enum wsc_err rc = report_table_print(table, stdout, 2);
+    report_table_free(&table);
+    return rc;
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_optional(struct report_json *j, const char *key, int64_t value)
@@ -347,6 +365,20 @@ static enum wsc_err json_training(struct report_json *j, const struct conf_param
     return WSC_OK;
 }
 
+static void json_speed(struct report_json *j, const struct report_scale_row *row)
+{
+    if (!row) return;
+    report_json_open(j, "speed");
+    report_json_int(j, "num_csx", row->num_csx);
+    report_json_int(j, "micro_batch_size", row->micro_batch);
+    report_json_int(j, "step_time_ps", row->step_time_ps);
+    report_json_real(j, "samples_per_s", row->samples_per_s);
+    report_json_real(j, "tokens_per_s", row->tokens_per_s);
+    report_json_real(j, "mfu", row->mfu);
+    report_json_real(j, "joules_per_token", row->joules_per_token);
+    report_json_close(j);
+}
+
 static void json_rest(struct report_json *j, const struct report_params *r)
 {
     report_json_open(j, "modules");
@@ -365,6 +397,7 @@ enum wsc_err report_params_print_json(const struct report_params *r)
     report_json_open(&j, NULL);
     json_model(&j, r);
     enum wsc_err rc = json_training(&j, r->conf);
+    json_speed(&j, r->speed);
     json_rest(&j, r);
     report_json_close(&j);
     if (!rc) rc = report_json_check(&j, r->conf->file);

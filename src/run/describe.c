@@ -43,7 +43,8 @@ static enum wsc_err print_params(const struct run_job *job, const struct model *
                                          .n_params = m->n_params,
                                          .head_dim = m->head_dim,
                                          .part = part,
-                                         .n_parts = N_PARTS};
+                                         .n_parts = N_PARTS,
+                                         .speed = job->speed};
     enum wsc_err rc = job->json ? report_params_print_json(&report) : report_params_print(&report);
     wsc_free(family);
     return rc;
@@ -107,6 +108,7 @@ static enum wsc_err describe_plan(const struct run_job *job)
     if (!rc) rc = run_cluster_create(&c, comm, job->params, job->cluster, false, &hooks);
     if (!rc) rc = print_params(job, c->model);
     if (!rc && !job->json) rc = print_plan(c);
+    if (!rc && !job->json && job->speed) rc = report_speed_print(job->speed);
     run_cluster_destroy(&c);
     comm_destroy(&comm);
     return rc;

@@ -114,6 +114,29 @@ TEST(styles, validate_only_tells_each_phase)
     spawn_free(&r);
 }
 
+/* The speed that a plan tells is the one that a run has from its third step on. */
+TEST(styles, compile_only_tells_plan_and_speed)
+{
+    struct spawn_result r;
+    struct job_metrics m;
+    char expected[64];
+    const char *dir = job_path("speed"), *still = "--set cluster.effects.jitter=false";
+    const char *command = run_of("configs/params/tiny_trainer.yaml");
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 3 --numerics none --num_csx 2 --model_dir %s",
+                             command, still, dir));
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    (void)snprintf(expected, sizeof expected, "\"step_time_ps\": %lld,", m.step[2].step_time_ps);
+    spawn_run(&r, "%s %s --num_csx 2 --compile_only --json", command, still);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, expected));
+    spawn_free(&r);
+    spawn_run(&r, "%s --num_csx 2 --compile_only", command);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "plan on 2 x CS-2"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "tokens/s"));
+    spawn_free(&r);
+}
+
 /* Time is kept for what has no values: sparse weights are timed as dense ones. */
 TEST(styles, sparse_weights_have_a_time)
 {
