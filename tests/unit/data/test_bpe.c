@@ -82,7 +82,7 @@ static int64_t decode(const struct data_tokenizer *t, const int32_t *ids, int64_
         int64_t length = 0;
         const unsigned char *bytes = data_tokenizer_bytes(t, ids[i], &length);
         CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
-        memcpy(out + used, bytes, (size_t)length);
+        if (bytes) memcpy(out + used, bytes, (size_t)length);
         used += length;
     }
     return used;
