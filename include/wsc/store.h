@@ -33,8 +33,8 @@ int store_samples_rows(const struct store_samples *s);
 /** Sample @p i as int32 (rows, T); values beyond int32 come out as its largest or smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
 
-/** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle and gzip level 4, attribute
- *  n_examples.  The same samples give the same bytes. */
+/** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
+ * attribute n_examples.  The same samples give the same bytes. */
 struct store_samples_writer;
 enum store_int { STORE_INT32, STORE_UINT16 };
 struct store_samples_shape {

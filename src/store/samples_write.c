@@ -47,9 +47,12 @@ static enum wsc_err begin(struct store_samples_writer *w)
     (void)H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG);
     /* Tables with checksums, those of chunks too; HDF5 1.10 and its followers read them. */
     (void)H5Pset_libver_bounds(fapl, H5F_LIBVER_V110, H5F_LIBVER_LATEST);
-    w->file = H5Fcreate(w->tmp, H5F_ACC_TRUNC, H5P_DEFAULT, fapl);
+    hid_t fcpl = H5Pcreate(H5P_FILE_CREATE);
+    (void)H5Pset_obj_track_times(fcpl, false); /* those of the root group */
+    w->file = H5Fcreate(w->tmp, H5F_ACC_TRUNC, fcpl, fapl);
     enum wsc_err rc = WSC_OK;
     if (w->file < 0) rc = H5_RAISE(WSC_IO, "%s: cannot be created", w->tmp);
+    (void)H5Pclose(fcpl);
     (void)H5Pclose(fapl);
     if (rc) return rc;
     w->dset = create_dataset(w);
@@ -63,7 +66,7 @@ static enum wsc_err make_buffers(struct store_samples_writer *w)
 {
     w->deflate = libdeflate_alloc_compressor(GZIP_LEVEL);
     w->n_planes = 3 * (size_t)w->T * int_bytes[w->type];
-    w->n_packed = libdeflate_zlib_compress_bound(w->deflate, w->n_planes);
+    w->n_packed = libdeflate_zlib_compress_bound(w->deflate, w->n_planes) + 4;
     w->planes = wsc_alloc_raw(WSC_MEM_STORE, w->n_planes, 1);
     w->packed = wsc_alloc_raw(WSC_MEM_STORE, w->n_packed, 1);
     if (w->deflate && w->planes && w->packed) return WSC_OK;
@@ -114,14 +117,38 @@ static void check_narrow(const struct store_samples_writer *w, const int32_t *da
     WSC_CHECK(bits <= UINT16_MAX, "values that are no uint16");
 }
 
+/* HDF5's checksum filter: Fletcher's sum modulo 65535 over 16-bit words, the first byte of each the
+ * higher one (HDF5 File Format Specification 3.0, IV.A.2.k, filter 3), little-endian behind the
+ * data. */
+static size_t add_checksum(unsigned char *data, size_t n)
+{
+    enum { BLOCK = 720 }; /* bytes until the sums could overflow 32 bits */
+    uint32_t a = 0, b = 0;
+    for (size_t i = 0; i < n;) {
+        for (size_t end = i + BLOCK; i < n && i < end; i += 2) {
+            a += (uint32_t)data[i] << 8 | (i + 1 < n ? data[i + 1] : 0U);
+            b += a;
+        }
+        a = (a & 0xFFFF) + (a >> 16);
+        b = (b & 0xFFFF) + (b >> 16);
+    }
+    a = (a & 0xFFFF) + (a >> 16);
+    b = (b & 0xFFFF) + (b >> 16);
+    for (int k = 0; k < 4; k++)
+        data[n + (size_t)k] = (unsigned char)((b << 16 | a) >> 8 * k);
+    return n + 4;
+}
+
 /* The chunk as the filters of the dataset would make it, several times as fast as through them. */
 static enum wsc_err write_chunk(struct store_samples_writer *w, const int32_t *data)
 {
     hsize_t at[3] = {(hsize_t)w->done, 0, 0};
     if (w->type == STORE_UINT16) check_narrow(w, data);
     shuffle(w, data);
-    size_t n = libdeflate_zlib_compress(w->deflate, w->planes, w->n_planes, w->packed, w->n_packed);
+    size_t n =
+        libdeflate_zlib_compress(w->deflate, w->planes, w->n_planes, w->packed, w->n_packed - 4);
     WSC_CHECK(n > 0, "a chunk of %zu bytes does not fit %zu", w->n_planes, w->n_packed);
+    n = add_checksum(w->packed, n);
     if (H5Dwrite_chunk(w->dset, H5P_DEFAULT, 0, at, n, w->packed) < 0)
         return H5_RAISE(WSC_IO, "%s: samples cannot be written", w->tmp);
     w->done++;
