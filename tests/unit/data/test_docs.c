@@ -85,7 +85,7 @@ static void text_of(int64_t n_tokens, char *text)
 
 static void gives(const char *const *input, int n, struct data_make *m, const char *expected)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char text[MAX + 1];
     T_OK(make(input, n, m, &made));
     text_of(made.n_tokens, text);
@@ -106,7 +106,7 @@ static void fails(const char *name, const char *content, size_t n, enum data_err
                   const char *what)
 {
     struct data_make m;
-    struct data_made made;
+    struct data_made made = {0};
     data_make_defaults(&m);
     m.errors = errors;
     const char *const input[] = {path_of(name)};
@@ -138,7 +138,7 @@ TEST(docs, formats_by_ending_and_folders_in_order)
     put(path_of("tree/.hidden.txt"), "no", 2);
     const char *const input[] = {path_of("tree"), path_of("tree/b.txt")};
     gives(input, 2, &m, "one|two|bee|three|four|five|bee|");
-    struct data_made made;
+    struct data_made made = {0};
     T_OK(make(input, 1, &m, &made));
     T_EQ(made.n_ignored, 1);
     T_EQ(made.n_files, 4);
@@ -235,7 +235,7 @@ TEST(docs, damaged_zstd_is_noticed)
 {
     static char text[3000];
     struct data_make m;
-    struct data_made made;
+    struct data_made made = {0};
     for (int i = 0; i < 2999; i++)
         text[i] = (char)('a' + i * i % 23);
     data_make_defaults(&m);
@@ -249,7 +249,7 @@ TEST(docs, damaged_zstd_is_noticed)
 TEST(docs, requests_that_cannot_be)
 {
     struct data_make m;
-    struct data_made made;
+    struct data_made made = {0};
     const char *input[] = {path_of("none.d")};
     (void)mkdir(input[0], 0777);
     data_make_defaults(&m);

@@ -109,7 +109,7 @@ TEST(make, joins_cuts_splits_and_pads)
 {
     enum { BYTES = 1003, T = 48 };
     static char text[BYTES];
-    struct data_made made;
+    struct data_made made = {0};
     for (int i = 0; i < BYTES; i++)
         text[i] = byte_at(i);
     put_text(path_of("a.txt"), text, 400);
@@ -142,7 +142,7 @@ TEST(make, joins_cuts_splits_and_pads)
 
 TEST(make, last_label_is_neither_lost_nor_invented)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char text[40], in[256];
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("edge.txt"));
@@ -159,7 +159,7 @@ TEST(make, last_label_is_neither_lost_nor_invented)
 /* Two symbols, the second in a quarter of the labels: -(3/4) ln (3/4) - (1/4) ln (1/4). */
 TEST(make, unigram_entropy_is_that_of_the_training_labels)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char in[256], text[201];
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("ab.txt"));
@@ -173,7 +173,7 @@ TEST(make, unigram_entropy_is_that_of_the_training_labels)
 
 TEST(make, params_file_tells_what_was_made)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char in[256], text[4096] = "";
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("quo\"te\\.txt"));
@@ -215,7 +215,7 @@ static void report(void *ctx, const char *what, int64_t done, int64_t total)
 
 TEST(make, progress_ends_at_the_total)
 {
-    struct data_made made;
+    struct data_made made = {0};
     struct reports reports = {0};
     char in[256];
     const char *const input[1] = {in};
@@ -234,7 +234,7 @@ TEST(make, progress_ends_at_the_total)
 
 static void refused(const struct data_make *m, const char *what)
 {
-    struct data_made made;
+    struct data_made made = {0};
     enum wsc_err rc = make_it(m, &made);
     CU_ASSERT_NOT_EQUAL(rc, WSC_OK);
     bool said = rc && strstr(wsc_err_message(), what) != NULL;
@@ -307,7 +307,7 @@ TEST(make, damaged_gzip_leaves_nothing)
 
 TEST(make, folders_of_others_are_left_alone)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char in[256];
     const char *const input[1] = {in};
     int32_t sample[3] = {1, 1, 2};
@@ -357,7 +357,7 @@ TEST(make, shares_are_exact_and_the_order_is_that_of_the_seed)
 {
     static char text[MANY + 1];
     static int32_t id[MANY];
-    struct data_made made;
+    struct data_made made = {0};
     char in[256], out[256];
     const char *const input[1] = {in};
     int wrong = 0;
@@ -391,7 +391,7 @@ TEST(make, documents_are_marked_at_both_ends)
 {
     static const int32_t expected[] = {300, 'a', 301, 300, 'b', 'c'};
     static int32_t id[16];
-    struct data_made made;
+    struct data_made made = {0};
     char in[256], out[256];
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("marks.jsonl"));
