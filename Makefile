@@ -2,7 +2,7 @@
 VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
 CC      := mpicc
-PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib
+PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate
 MODULES := base conf vtime num hw model store report comm mesh data convert stream kernels memoryx swarmx wafer run timeline scaling app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
@@ -40,7 +40,7 @@ lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/kernels/host*.c src/memoryx/optimizer.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/kernels/host*.c src/memoryx/optimizer.c src/store/samples_write.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
 
 MPIRUN   = mpirun --timeout 300
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \

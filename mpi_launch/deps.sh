@@ -34,6 +34,8 @@ yaml-0.1 libyaml-dev
 jansson libjansson-dev
 libxxhash libxxhash-dev
 zlib zlib1g-dev
+libzstd libzstd-dev
+libdeflate libdeflate-dev
 cunit libcunit1-dev
 EOF
 }
@@ -55,9 +57,9 @@ check() {
 explain() {
     cat >&2 <<EOF
 deps: missing:$missing
-  apt:   apt-get install build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libyaml-dev libdnnl-dev libjansson-dev libxxhash-dev zlib1g-dev libcunit1-dev gnuplot-nox jargon-text
-  dnf:   dnf install gcc make pkgconf-pkg-config openmpi-devel hdf5-openmpi-devel libyaml-devel onednn-devel jansson-devel xxhash-devel zlib-devel CUnit-devel gnuplot
-  spack: spack install openmpi hdf5+mpi libyaml onednn jansson xxhash zlib cunit gnuplot pkgconf
+  apt:   apt-get install build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libyaml-dev libdnnl-dev libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev libdeflate-dev libcunit1-dev gnuplot-nox jargon-text
+  dnf:   dnf install gcc make pkgconf-pkg-config openmpi-devel hdf5-openmpi-devel libyaml-devel onednn-devel jansson-devel xxhash-devel zlib-devel libzstd-devel libdeflate-devel CUnit-devel gnuplot
+  spack: spack install openmpi hdf5+mpi libyaml onednn jansson xxhash zlib zstd libdeflate cunit gnuplot pkgconf
 EOF
     exit 1
 }

@@ -2,14 +2,16 @@
  *
  *  The order of samples is a function of (seed, epoch) alone: whoever asks for samples
  *  [first, first + n) of the stream gets the same ones, whatever the number of systems or ranks.
- *  Also makes datasets from text (byte tokenizer).
+ *  Also makes datasets from text, with its tokenizers.
  *  Start reading at data_source_read().
  */
 #ifndef WSC_DATA_H
 #define WSC_DATA_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/store.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** Tokens of consecutive samples of the stream, each (n, T) row-major, owned. */
@@ -40,34 +42,126 @@ enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t
  *  by a Feistel network with cycle walking. */
 int64_t data_permute(int64_t i, int64_t n, uint64_t seed, uint64_t epoch);
 
+/* ---- tokenizers ------------------------------------------------------------------------------ */
+
+/** Text to token ids and back: bytes, or a byte-level BPE as GPT-2 has it. */
+struct data_tokenizer;
+/** @p kind is "byte" (256 ids) or "bpe", which needs the files vocab.json and merges.txt; they are
+ *  NULL with "byte".  Errors name file, line and column. */
+enum wsc_err data_tokenizer_open(struct data_tokenizer **out, const char *kind, const char *vocab,
+                                 const char *merges) WSC_CHECKED;
+/** NULL allowed. */
+void data_tokenizer_close(struct data_tokenizer **tokenizer);
+/** "byte" or "bpe". */
+const char *data_tokenizer_kind(const struct data_tokenizer *t);
+/** Largest id and 1. */
+int64_t data_tokenizer_vocab_size(const struct data_tokenizer *t);
+/** Id of the token with exactly these bytes, or -1. */
+int32_t data_tokenizer_find(const struct data_tokenizer *t, const char *bytes, int64_t n);
+/** Bytes of a token, borrowed; NULL and *n = 0 for an id that is not used. */
+const unsigned char *data_tokenizer_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n);
+/** A piece of text; any bytes. */
+struct data_text {
+    const unsigned char *bytes;
+    int64_t n;
+    bool end; /**< nothing follows: without it the last word may stay for the next call */
+};
+/** The ids of @p text, as far as whole words go: *used bytes of it, all with text->end.  There are
+ *  at most as many ids as bytes.  The bytes of the ids one after the other are the text again,
+ *  whatever it is; special tokens are never made from text. */
+enum wsc_err data_tokenizer_encode(struct data_tokenizer *t, const struct data_text *text,
+                                   int32_t *ids, int64_t *n_ids, int64_t *used) WSC_CHECKED;
+
 /* ---- making datasets ------------------------------------------------------------------------- */
+
+/** What to do with bytes that are not UTF-8 (as Python names it, but for the last). */
+enum data_errors {
+    DATA_ERRORS_STRICT,  /**< an error with file, line and column */
+    DATA_ERRORS_REPLACE, /**< U+FFFD for each longest part of a character (Unicode 14, 3.9, U+FFFD
+                              substitution of maximal subparts) */
+    DATA_ERRORS_KEEP     /**< the bytes as they are */
+};
+/** Part of a dataset: a folder of its own. */
+enum data_part_name { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_N_PARTS };
+#define DATA_NO_ID (-1)
 
 /** What `wsc data` makes. */
 struct data_make {
-    const char *const *input; /**< text files, plain or gzip, taken one after the other */
+    /** Files, plain, gzip or zstd, and folders with them (all below, by path; those whose ending is
+     *  not known are left out).  Text: a file is one document.  JSON Lines: the string @p key of
+     *  each line.  CSV, TSV: the column @p key of each row. */
+    const char *const *input;
     int n_inputs;
-    const char *out_dir; /**< gets train/ and val/ with .h5 and data_params.json */
+    const char *format; /**< "text", "jsonl", "csv", "tsv"; NULL: by the ending, else text */
+    const char *key;    /**< of the text in objects, its column in tables */
+    enum data_errors errors;
+    struct data_tokenizer *tokenizer; /**< borrowed */
+    /** Put before and behind each document that is not empty; DATA_NO_ID: none. */
+    int64_t bos_id, eos_id;
+    int64_t pad_id;      /**< input and label of the places behind the text, mask 0 */
+    const char *out_dir; /**< gets train/, val/ and test/ with .h5 files and data_params.json */
     int64_t T;           /**< max_seq_length */
-    double split;        /**< share of the sequences held out, [0, 1) */
+    double
+        share[DATA_N_PARTS]; /**< of the samples, for val/ and test/; that of train is the rest */
+    bool shuffle;            /**< permute the samples by data_permute() before they are dealt out */
+    int64_t seed;
     int64_t samples_per_file;
-    void (*progress)(void *ctx, int64_t bytes_done, int64_t bytes_total); /**< may be NULL */
+    enum store_int type;      /**< of the ids in the files */
+    int64_t checkpoint_bytes; /**< of text, between two states from which a killed run goes on */
+    /** May be NULL.  Bytes on disk that were read, then samples that were written. */
+    void (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
 };
+/** Byte tokenizer's usual values in all fields but input, tokenizer and out_dir. */
+void data_make_defaults(struct data_make *make);
+
 struct data_made {
-    int64_t n_bytes, n_train, n_val, vocab_size;
+    int64_t n_files, n_ignored; /**< inputs; files in folders that were left out */
+    int64_t n_documents, n_empty;
+    int64_t n_bytes, n_tokens; /**< of text; with BOS and EOS */
+    int64_t n_samples[DATA_N_PARTS];
+    int64_t vocab_size; /**< that a model needs */
+    int64_t n_resumed;  /**< tokens that an earlier run had made */
     /** Of the labels of the training part, nats: the loss of a model that knows nothing but how
-     *  frequent each byte is. */
+     *  frequent each token is. */
     double unigram_entropy_nats;
 };
-/** Byte-level dataset (vocabulary 256: one id per byte) in the Model Zoo's HDF5 form.
+/** Dataset in the Model Zoo's HDF5 form.
  *
- *  All inputs are joined and cut into samples of T + 1 bytes that overlap by one: sample i has
- *  input [iT, iT + T), labels one further, mask 1.  Only the last sample may be padded (0, mask 0).
- *  The last `split` share of the samples goes to val/, at least one when split > 0, so that no
- *  held-out text stands between training text.
- *  Memory does not grow with the input.  Each of train/ and val/ appears complete or not at all;
- *  an existing one is replaced when it is empty or was made by this function, otherwise refused. */
-enum wsc_err data_make_bytes(const struct data_make *make, struct data_made *made) WSC_CHECKED;
+ *  Documents are tokenized one after the other into one sequence of N tokens, which is cut into
+ *  ceil((N - 1) / T) samples of T + 1 that overlap by one: sample i has input [iT, iT + T), labels
+ *  one further, mask 1.  Only the last may be padded.  Shares are exact: round(share x samples),
+ *  at least one where the share is not 0; unless shuffled, parts are contiguous: train, val, test.
+ *
+ *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.
+ *  A run that was killed goes on where it was when it is started again with the same request, and
+ *  makes the same files byte for byte; a state of another request is dropped.
+ *  Each of the folders appears complete or not at all; an existing one is replaced when it is
+ *  empty or was made by this function, otherwise refused. */
+enum wsc_err data_make_dataset(const struct data_make *make, struct data_made *made) WSC_CHECKED;
+
+/** What `wsc data train-bpe` learns merges from. */
+struct data_train_bpe {
+    const char *const *input; /**< as in struct data_make, like the four that follow */
+    int n_inputs;
+    const char *format, *key;
+    enum data_errors errors;
+    const char *out_dir;   /**< gets vocab.json and merges.txt */
+    int64_t vocab_size;    /**< 256 bytes, merges, and <|endoftext|> as the last; from 257 */
+    int64_t min_frequency; /**< of a pair that becomes a token, at least 1 */
+    int64_t max_bytes;     /**< of text that is read, at least 1 */
+    void (*progress)(void *ctx, const char *what, int64_t done, int64_t total); /**< or NULL */
+    void *progress_ctx;
+};
+struct data_trained {
+    int64_t n_bytes, n_words; /**< of text; different words */
+    int64_t n_merges, vocab_size;
+};
+/** Learn a byte-level BPE from text.  Text, size and frequency decide the result: the most frequent
+ *  pair first, of equally frequent ones that of the smaller ids.  Words of more than 1024 bytes are
+ *  passed over.  Memory grows with the number of different words. */
+enum wsc_err data_train_bpe(const struct data_train_bpe *request,
+                            struct data_trained *trained) WSC_CHECKED;
 
 /** Text of @p n byte-level token ids into @p text (n + 1 bytes, NUL-terminated).  Always valid
  *  UTF-8 without control characters other than tab and newline: what is not becomes '?'. */

@@ -33,13 +33,18 @@ int store_samples_rows(const struct store_samples *s);
 /** Sample @p i as int32 (rows, T); values beyond int32 come out as its largest or smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
 
-/** A sample file being written: (n, 3, T) int32, chunk (1, 3, T), shuffle and gzip level 4,
- *  attribute n_examples. */
+/** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
+ * attribute n_examples.  The same samples give the same bytes. */
 struct store_samples_writer;
-/** Begin `<path>.tmp`, which will hold @p n samples of length @p T. */
-enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path, int64_t n,
-                                  int64_t T) WSC_CHECKED;
-/** The next @p k samples, (k, 3, T). */
+enum store_int { STORE_INT32, STORE_UINT16 };
+struct store_samples_shape {
+    int64_t n, T;
+    enum store_int type;
+};
+/** Begin `<path>.tmp`. */
+enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path,
+                                  const struct store_samples_shape *shape) WSC_CHECKED;
+/** The next @p k samples, (k, 3, T); values that fit the type. */
 enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data,
                                   int64_t k) WSC_CHECKED;
 /** Sync and rename to the final name; fails unless n samples came.  The file is closed, and on
@@ -47,7 +52,7 @@ enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t 
 enum wsc_err store_samples_finish(struct store_samples_writer **w) WSC_CHECKED;
 /** Close and remove; NULL allowed. */
 void store_samples_discard(struct store_samples_writer **w);
-/** The three calls in one, for @p n samples (n, 3, T) in memory. */
+/** The three calls in one, for @p n samples (n, 3, T) in memory, as STORE_INT32. */
 enum wsc_err store_samples_write(const char *path, const int32_t *data, int64_t n,
                                  int64_t T) WSC_CHECKED;
 

@@ -15,11 +15,15 @@ static bool is_dot(const char *name)
     return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Names that data_make_bytes() gives, with or without the mark of an unfinished file. */
+/* Names that data_make_dataset() gives, with or without the mark of an unfinished file, and those
+ * of its folder of work. */
 static bool is_our_name(const char *name)
 {
-    static const char params[] = "data_params.json", prefix[] = "data-";
-    if (!strcmp(name, params)) return true;
+    static const char *const fixed[] = {"data_params.json", "data_params.json.tmp", "tokens",
+                                        "state", "state.tmp"};
+    static const char prefix[] = "data-";
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (!strcmp(name, fixed[i])) return true;
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
     const char *rest = name + sizeof prefix - 1;
     size_t digits = strspn(rest, "0123456789");
@@ -89,7 +93,7 @@ enum wsc_err data_folder_check(const char *dir)
     return WSC_OK;
 }
 
-static enum wsc_err make_parents(const char *dir)
+enum wsc_err data_folder_parents(const char *dir)
 {
     char *path = wsc_strdup(WSC_MEM_DATA, dir);
     if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
@@ -105,30 +109,38 @@ static enum wsc_err make_parents(const char *dir)
     return rc;
 }
 
-static void remove_files(const char *dir)
+static bool is_finished(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 3 && !strcmp(name + n - 3, ".h5");
+}
+
+static void remove_files(const char *dir, bool keep)
 {
     DIR *d = opendir(dir);
     if (!d) return;
     for (struct dirent *e = readdir(d); e; e = readdir(d))
-        if (is_our_name(e->d_name)) (void)unlinkat(dirfd(d), e->d_name, 0);
+        if (is_our_name(e->d_name) && !(keep && is_finished(e->d_name)))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
     (void)closedir(d);
 }
 
 void data_folder_remove(const char *dir)
 {
-    remove_files(dir);
+    remove_files(dir, false);
     (void)rmdir(dir);
 }
 
-enum wsc_err data_folder_begin(const char *dir)
+enum wsc_err data_folder_begin(const char *dir, bool keep)
 {
     struct census c;
-    TRY(make_parents(dir));
+    TRY(data_folder_parents(dir));
     TRY(take_census(dir, &c));
     if (c.n_other)
         return WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other);
-    data_folder_remove(dir);
-    if (mkdir(dir, 0777)) return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    remove_files(dir, keep);
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", dir, strerror(errno));
     return WSC_OK;
 }
 
@@ -138,4 +150,33 @@ enum wsc_err data_folder_finish(const char *tmp, const char *dir)
     if (rename(tmp, dir))
         return WSC_RAISE(WSC_IO, "%s: cannot be renamed to %s: %s", tmp, dir, strerror(errno));
     return WSC_OK;
+}
+
+static enum wsc_err cannot_write(const char *path)
+{
+    return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+static enum wsc_err write_synced(const char *path, void (*put)(FILE *f, const void *what),
+                                 const void *what)
+{
+    FILE *f = fopen(path, "w");
+    if (!f) return cannot_write(path);
+    put(f, what);
+    enum wsc_err rc = WSC_OK;
+    if (fflush(f) || ferror(f) || fsync(fileno(f))) rc = cannot_write(path);
+    if (fclose(f) && !rc) rc = cannot_write(path);
+    return rc;
+}
+
+enum wsc_err data_file_write(const char *dir, const char *name,
+                             void (*put)(FILE *f, const void *what), const void *what)
+{
+    char *path = wsc_asprintf(WSC_MEM_DATA, "%s/%s", dir, name);
+    char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", dir, name);
+    enum wsc_err rc = path && tmp ? write_synced(tmp, put, what) : WSC_NOMEM;
+    if (!rc && rename(tmp, path)) rc = cannot_write(path);
+    wsc_free(tmp);
+    wsc_free(path);
+    return rc;
 }

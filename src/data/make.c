@@ -1,28 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data_impl.h"
+/* The second half of making a dataset: samples from the corpus of tokens, dealt out to the parts,
+ * into files. */
+#include "corpus.h"
 
 #include <wsc/mem.h>
-#include <wsc/store.h>
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { BATCH_BYTES = 1 << 22, PART_TRAIN = 0, PART_VAL = 1 };
+enum { BATCH_BYTES = 1 << 22 };
 
 /* Longer than any sequence, short enough to hold one in memory. */
 static const int64_t max_T = (int64_t)1 << 24;
 
-/* One run of data_make_bytes(). */
+static const char *const part_name[DATA_N_PARTS] = {"train", "val", "test"};
+
+/* One run of data_make_dataset(). */
 struct job {
     const struct data_make *make;
-    int64_t n_bytes, n_samples, bytes_done;
-    struct data_text *text;
-    unsigned char *bytes; /* T + 1: the current sample, its first byte is the last one's last */
-    int32_t *rows;        /* batch x (3, T) */
-    int64_t batch;        /* samples that rows holds */
-    struct data_part part[2];
-    char *dir[2], *tmp[2];
+    struct data_made *made;
+    struct data_inputs inputs;
+    struct data_corpus *corpus;
+    char *work; /* folder of the corpus */
+    bool out_is_new, resumed;
+    int64_t n_samples, n_written;
+    struct token {
+        int32_t n_bytes, n_chars;
+    } * token;     /* by id */
+    int32_t *ids;  /* T + 1: of one sample */
+    int32_t *rows; /* batch x (3, T) */
+    int64_t batch; /* samples that rows holds */
+    struct data_part part[DATA_N_PARTS];
+    char *dir[DATA_N_PARTS], *tmp[DATA_N_PARTS];
 };
+
+void data_make_defaults(struct data_make *make)
+{
+    *make = (struct data_make){.key = "text",
+                               .errors = DATA_ERRORS_KEEP,
+                               .bos_id = DATA_NO_ID,
+                               .eos_id = DATA_NO_ID,
+                               .T = 256,
+                               .samples_per_file = 2000,
+                               .checkpoint_bytes = (int64_t)64 << 20};
+}
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+static enum wsc_err check_id(const char *name, int64_t id, bool may_miss)
+{
+    if ((may_miss && id == DATA_NO_ID) || (id >= 0 && id < 1 << 22)) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "%s is %lld, expected 0 to %d", name, (long long)id, (1 << 22) - 1);
+}
+
+static enum wsc_err check_shares(const struct data_make *make)
+{
+    double sum = 0;
+    for (int p = DATA_VAL; p < DATA_N_PARTS; p++) {
+        double share = make->share[p];
+        if (!(share >= 0 && share < 1))
+            return WSC_RAISE(WSC_USAGE, "split is %g, expected a share from 0 to below 1", share);
+        sum += share;
+    }
+    if (sum < 1) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "the shares of val and test are %g together, nothing is left", sum);
+}
 
 static enum wsc_err check_make(const struct data_make *make)
 {
@@ -30,126 +73,142 @@ static enum wsc_err check_make(const struct data_make *make)
     if (make->T < 1 || make->T > max_T)
         return WSC_RAISE(WSC_USAGE, "max_seq_length is %lld, expected 1 to %lld",
                          (long long)make->T, (long long)max_T);
-    if (!(make->split >= 0 && make->split < 1))
-        return WSC_RAISE(WSC_USAGE, "split is %g, expected a share from 0 to below 1", make->split);
+    TRY(check_shares(make));
+    TRY(check_id("bos_id", make->bos_id, true));
+    TRY(check_id("eos_id", make->eos_id, true));
+    TRY(check_id("pad_id", make->pad_id, false));
     if (make->samples_per_file < 1)
         return WSC_RAISE(WSC_USAGE, "samples per file is %lld, expected at least 1",
                          (long long)make->samples_per_file);
     if (!make->out_dir || !*make->out_dir) return WSC_RAISE(WSC_USAGE, "no output folder");
+    if (make->type == STORE_UINT16 && data_make_vocab_size(make) > 1 << 16)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE,
+                                      "uint16 holds ids up to 65535, the largest is %lld",
+                                      (long long)data_make_vocab_size(make) - 1),
+                            "--dtype int32");
     return WSC_OK;
 }
 
-/* Every byte but the first is a label once; a part with one label is still a sample. */
+/* ---- how many samples go where --------------------------------------------------------------- */
+
+/* Every token but the first is a label once; a part with one label is still a sample. */
 static enum wsc_err count_samples(struct job *j)
 {
     const struct data_make *m = j->make;
-    TRY(data_text_size(m->input, m->n_inputs, &j->n_bytes));
-    if (j->n_bytes < 2)
-        return WSC_RAISE(WSC_USAGE, "%s: the input has %lld bytes, expected at least 2",
-                         m->input[0], (long long)j->n_bytes);
-    j->n_samples = (j->n_bytes - 1 + m->T - 1) / m->T;
-    int64_t held = llround((double)j->n_samples * m->split);
-    if (m->split > 0 && held < 1) held = 1;
-    if (m->split > 0 && j->n_samples < 2)
+    int64_t n_tokens = j->made->n_tokens, left;
+    int n_parts = 1;
+    if (n_tokens < 2)
+        return WSC_RAISE(WSC_USAGE, "%s: the input has %lld tokens, expected at least 2",
+                         m->input[0], (long long)n_tokens);
+    j->n_samples = left = (n_tokens - 1 + m->T - 1) / m->T;
+    for (int p = DATA_VAL; p < DATA_N_PARTS; p++)
+        n_parts += m->share[p] > 0;
+    if (j->n_samples < n_parts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE,
-                                      "%s: the input makes one sample of length %lld, "
-                                      "which cannot be split",
-                                      m->input[0], (long long)m->T),
+                                      "%s: the input makes %lld samples of length %lld, which "
+                                      "cannot be split into %d parts",
+                                      m->input[0], (long long)j->n_samples, (long long)m->T,
+                                      n_parts),
                             "give more text, a smaller max_seq_length, or split 0");
-    if (held > j->n_samples - 1) held = j->n_samples - 1;
-    j->part[PART_TRAIN].n_samples = j->n_samples - held;
-    j->part[PART_VAL].n_samples = held;
-    j->part[PART_VAL].first = j->n_samples - held;
+    for (int p = DATA_N_PARTS - 1; p >= DATA_VAL; p--) {
+        int64_t n = llround((double)j->n_samples * m->share[p]);
+        n_parts -= m->share[p] > 0;
+        if (m->share[p] > 0 && n < 1) n = 1;
+        if (n > left - n_parts) n = left - n_parts;
+        left -= n;
+        j->part[p].first = left;
+        j->part[p].n_samples = n;
+    }
+    j->part[DATA_TRAIN].n_samples = left;
     return WSC_OK;
 }
 
-static enum wsc_err prepare(struct job *j)
+static void measure_tokens(struct job *j)
 {
-    static const char *const name[2] = {"train", "val"};
+    for (int64_t id = 0; id < data_tokenizer_vocab_size(j->make->tokenizer); id++) {
+        int64_t n = 0;
+        const unsigned char *bytes = data_tokenizer_bytes(j->make->tokenizer, (int32_t)id, &n);
+        j->token[id].n_bytes = (int32_t)n;
+        for (int64_t i = 0; i < n; i++) /* all but continuation bytes of UTF-8 */
+            j->token[id].n_chars += (bytes[i] & 0xC0) != 0x80;
+    }
+    const int64_t mark[] = {j->make->bos_id, j->make->eos_id};
+    for (int i = 0; i < 2; i++)
+        if (mark[i] != DATA_NO_ID) j->token[mark[i]] = (struct token){0, 0};
+}
+
+static enum wsc_err make_buffers(struct job *j)
+{
+    int64_t T = j->make->T, V = j->made->vocab_size;
+    j->batch = BATCH_BYTES / (12 * T) + 1;
+    j->ids = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T + 1, sizeof *j->ids);
+    j->rows = wsc_alloc_raw(WSC_MEM_DATA, (size_t)(j->batch * T), 3 * sizeof *j->rows);
+    j->token = wsc_alloc(WSC_MEM_DATA, (size_t)V, sizeof *j->token);
+    if (!j->ids || !j->rows || !j->token)
+        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers");
+    for (int p = 0; p < DATA_N_PARTS; p++)
+        TRY_NEW(j->part[p].label_count, WSC_MEM_DATA, V);
+    measure_tokens(j);
+    return WSC_OK;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static void count_label(struct job *j, struct data_part *part, int32_t id)
+{
+    part->n_bytes += j->token[id].n_bytes;
+    part->n_chars += j->token[id].n_chars;
+}
+
+/* Rows of the sample at place @p at of the order; what has no label is padding. */
+static enum wsc_err read_sample(struct job *j, int64_t at, int32_t *row, struct data_part *part)
+{
     const struct data_make *m = j->make;
-    TRY(check_make(m));
-    TRY(count_samples(j));
-    j->batch = BATCH_BYTES / (12 * m->T) + 1;
-    j->bytes = wsc_alloc(WSC_MEM_DATA, (size_t)m->T + 1, 1);
-    j->rows = wsc_alloc(WSC_MEM_DATA, (size_t)(j->batch * m->T), 3 * sizeof *j->rows);
-    if (!j->bytes || !j->rows) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers");
-    for (int p = 0; p < 2; p++) {
-        j->dir[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s", m->out_dir, name[p]);
-        j->tmp[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", m->out_dir, name[p]);
-        if (!j->dir[p] || !j->tmp[p])
-            return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "output paths");
-        TRY(data_folder_check(j->dir[p]));
+    int64_t T = m->T, i = at;
+    if (m->shuffle) i = data_permute(at, j->n_samples, (uint64_t)m->seed, 0);
+    int64_t valid = j->made->n_tokens - 1 - i * T;
+    if (valid > T) valid = T;
+    TRY(data_corpus_read(j->corpus, i * T, valid + 1, j->ids));
+    if (!i) count_label(j, part, j->ids[0]); /* the only token that is never a label */
+    for (int64_t t = 0; t < T; t++) {
+        bool inside = t < valid;
+        row[t] = inside ? j->ids[t] : (int32_t)m->pad_id;
+        row[T + t] = inside;
+        row[2 * T + t] = inside ? j->ids[t + 1] : (int32_t)m->pad_id;
+        if (!inside) continue;
+        count_label(j, part, j->ids[t + 1]);
+        part->label_count[j->ids[t + 1]]++;
     }
-    TRY(data_text_open(&j->text, m->input, m->n_inputs));
-    return WSC_OK;
-}
-
-/* Fill bytes[from ..] of the sample; *n is how many came, fewer only at the end. */
-static enum wsc_err fill_bytes(struct job *j, int64_t from, int64_t *n)
-{
-    int64_t room = j->make->T + 1 - from, got = 1;
-    for (*n = 0; *n < room && got > 0; *n += got)
-        TRY(data_text_read(j->text, j->bytes + from + *n, room - *n, &got));
-    j->bytes_done += *n;
-    return WSC_OK;
-}
-
-/* Rows of the sample whose first @p valid labels exist; the rest is padding. */
-static void spread_sample(const struct job *j, int64_t valid, int32_t *row, struct data_part *part)
-{
-    int64_t T = j->make->T;
-    memset(row, 0, (size_t)T * 3 * sizeof *row);
-    for (int64_t t = 0; t < valid; t++) {
-        row[t] = j->bytes[t];
-        row[T + t] = 1;
-        row[2 * T + t] = j->bytes[t + 1];
-        part->label_count[j->bytes[t + 1]]++;
-        part->n_chars += (j->bytes[t + 1] & 0xC0) != 0x80; /* not a continuation byte of UTF-8 */
-    }
-    part->n_bytes += valid;
     part->n_tokens += T;
     part->n_masked += T - valid;
-}
-
-static enum wsc_err next_sample(struct job *j, int32_t *row, struct data_part *part)
-{
-    bool start = j->bytes_done == 0;
-    int64_t n = 0, T = j->make->T;
-    if (!start) j->bytes[0] = j->bytes[T];
-    TRY(fill_bytes(j, start ? 0 : 1, &n));
-    int64_t valid = start ? n - 1 : n;
-    if (valid < 1 || (valid < T && j->bytes_done != j->n_bytes))
-        return WSC_RAISE(WSC_IO, "%s: the input changed while it was read", j->make->input[0]);
-    if (start) { /* the only byte that is never a label */
-        part->n_bytes++;
-        part->n_chars += (j->bytes[0] & 0xC0) != 0x80;
-    }
-    spread_sample(j, valid, row, part);
     return WSC_OK;
 }
 
-static enum wsc_err append_samples(struct job *j, struct data_part *part,
-                                   struct store_samples_writer *w, int64_t n)
+/* The samples of one file; without a writer they are only counted. */
+static enum wsc_err take_samples(struct job *j, struct data_part *part, int64_t first, int64_t n,
+                                 struct store_samples_writer *w)
 {
     for (int64_t done = 0; done < n;) {
         int64_t k = n - done < j->batch ? n - done : j->batch;
         for (int64_t i = 0; i < k; i++)
-            TRY(next_sample(j, j->rows + i * 3 * j->make->T, part));
-        TRY(store_samples_append(w, j->rows, k));
+            TRY(read_sample(j, first + done + i, j->rows + i * 3 * j->make->T, part));
+        if (w) TRY(store_samples_append(w, j->rows, k));
         done += k;
-        if (j->make->progress) j->make->progress(j->make->progress_ctx, j->bytes_done, j->n_bytes);
+        j->n_written += k;
+        if (j->make->progress)
+            j->make->progress(j->make->progress_ctx, "samples", j->n_written, j->n_samples);
     }
     return WSC_OK;
 }
 
-static enum wsc_err write_file(struct job *j, int p, int64_t index, int64_t n)
+static enum wsc_err write_file(struct job *j, struct data_part *part, const char *path,
+                               int64_t first, int64_t n)
 {
     struct store_samples_writer *w = NULL;
-    char *path = wsc_asprintf(WSC_MEM_DATA, "%s/data-%05lld.h5", j->tmp[p], (long long)index);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
-    enum wsc_err rc = store_samples_create(&w, path, n, j->make->T);
-    wsc_free(path);
-    if (!rc) rc = append_samples(j, &j->part[p], w, n);
+    const struct store_samples_shape shape = {.n = n, .T = j->make->T, .type = j->make->type};
+    if (j->resumed && access(path, F_OK) == 0) return take_samples(j, part, first, n, NULL);
+    enum wsc_err rc = store_samples_create(&w, path, &shape);
+    if (!rc) rc = take_samples(j, part, first, n, w);
     if (rc)
         store_samples_discard(&w);
     else
@@ -159,19 +218,25 @@ static enum wsc_err write_file(struct job *j, int p, int64_t index, int64_t n)
 
 static enum wsc_err write_part(struct job *j, int p)
 {
-    int64_t n = j->part[p].n_samples, per_file = j->make->samples_per_file;
+    struct data_part *part = &j->part[p];
+    int64_t n = part->n_samples, per_file = j->make->samples_per_file;
     if (!n) return WSC_OK;
-    TRY(data_folder_begin(j->tmp[p]));
-    for (int64_t done = 0, index = 0; done < n; done += per_file, index++)
-        TRY(write_file(j, p, index, n - done < per_file ? n - done : per_file));
-    TRY(data_params_write(j->tmp[p], j->make, &j->part[p]));
-    return WSC_OK;
+    TRY(data_folder_begin(j->tmp[p], j->resumed));
+    for (int64_t done = 0, index = 0; done < n; done += per_file, index++) {
+        char *path = wsc_asprintf(WSC_MEM_DATA, "%s/data-%05lld.h5", j->tmp[p], (long long)index);
+        if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+        enum wsc_err rc = write_file(j, part, path, part->first + done,
+                                     n - done < per_file ? n - done : per_file);
+        wsc_free(path);
+        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "write samples");
+    }
+    return data_params_write(j->tmp[p], j->make, j->made, part);
 }
 
 /* A val/ of an earlier run must not stay beside a train/ that now has its text. */
 static enum wsc_err put_in_place(struct job *j)
 {
-    for (int p = 0; p < 2; p++) {
+    for (int p = 0; p < DATA_N_PARTS; p++) {
         if (j->part[p].n_samples)
             TRY(data_folder_finish(j->tmp[p], j->dir[p]));
         else
@@ -180,34 +245,100 @@ static enum wsc_err put_in_place(struct job *j)
     return WSC_OK;
 }
 
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static enum wsc_err name_folders(struct job *j)
+{
+    const char *out = j->make->out_dir;
+    j->work = wsc_asprintf(WSC_MEM_DATA, "%s/wsc-data.tmp", out);
+    if (!j->work) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "output paths");
+    for (int p = 0; p < DATA_N_PARTS; p++) {
+        j->dir[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, part_name[p]);
+        j->tmp[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", out, part_name[p]);
+        if (!j->dir[p] || !j->tmp[p])
+            return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "output paths");
+        TRY(data_folder_check(j->dir[p]));
+    }
+    j->out_is_new = access(out, F_OK) != 0;
+    return data_folder_parents(j->work);
+}
+
+static enum wsc_err make_corpus(struct job *j)
+{
+    TRY(data_corpus_open(&j->corpus, j->work, j->make, &j->inputs));
+    j->resumed = data_corpus_resumed(j->corpus);
+    TRY(data_corpus_make(j->corpus));
+    struct data_corpus_counts counts = data_corpus_counts(j->corpus);
+    *j->made = (struct data_made){.n_files = j->inputs.n,
+                                  .n_ignored = j->inputs.n_ignored,
+                                  .n_documents = counts.n_documents,
+                                  .n_empty = counts.n_empty,
+                                  .n_bytes = counts.n_bytes,
+                                  .n_tokens = counts.n_tokens,
+                                  .n_resumed = counts.n_resumed,
+                                  .vocab_size = data_make_vocab_size(j->make)};
+    return WSC_OK;
+}
+
+static enum wsc_err run(struct job *j)
+{
+    const struct data_make *m = j->make;
+    TRY(check_make(m));
+    TRY(data_inputs_list(&j->inputs, m->input, m->n_inputs, m->format));
+    TRY(name_folders(j));
+    TRY(make_corpus(j));
+    TRY(count_samples(j));
+    TRY(make_buffers(j));
+    for (int p = 0; p < DATA_N_PARTS; p++)
+        TRY(write_part(j, p));
+    TRY(put_in_place(j));
+    for (int p = 0; p < DATA_N_PARTS; p++)
+        j->made->n_samples[p] = j->part[p].n_samples;
+    j->made->unigram_entropy_nats = data_part_entropy(&j->part[DATA_TRAIN], j->made->vocab_size);
+    return WSC_OK;
+}
+
+/* What a failed run left stays only where a later one can go on with it. */
+static void clean_up(struct job *j, enum wsc_err rc)
+{
+    char *state = j->work ? wsc_asprintf(WSC_MEM_DATA, "%s/state", j->work) : NULL;
+    bool keep = rc == WSC_IO && state && access(state, F_OK) == 0;
+    wsc_free(state);
+    if (keep || !j->work) return;
+    for (int p = 0; p < DATA_N_PARTS && j->corpus; p++) /* else the folder may be another run's */
+        data_folder_remove(j->tmp[p]);
+    if (j->corpus) data_folder_remove(j->work);
+    if (rc && j->out_is_new) {
+        (void)rmdir(j->work);
+        (void)rmdir(j->make->out_dir);
+    }
+}
+
 static void release(struct job *j)
 {
-    for (int p = 0; p < 2; p++) {
-        if (j->tmp[p]) data_folder_remove(j->tmp[p]);
+    for (int p = 0; p < DATA_N_PARTS; p++) {
         wsc_free(j->tmp[p]);
         wsc_free(j->dir[p]);
+        wsc_free(j->part[p].label_count);
     }
-    data_text_close(&j->text);
-    wsc_free(j->bytes);
+    data_corpus_close(&j->corpus);
+    data_inputs_fini(&j->inputs);
+    wsc_free(j->work);
+    wsc_free(j->token);
+    wsc_free(j->ids);
     wsc_free(j->rows);
     wsc_free(j);
 }
 
-enum wsc_err data_make_bytes(const struct data_make *make, struct data_made *made)
+enum wsc_err data_make_dataset(const struct data_make *make, struct data_made *made)
 {
     struct job *j = NULL;
+    *made = (struct data_made){0};
     TRY_NEW(j, WSC_MEM_DATA, 1);
     j->make = make;
-    enum wsc_err rc = prepare(j);
-    if (!rc) rc = write_part(j, PART_TRAIN);
-    if (!rc) rc = write_part(j, PART_VAL);
-    if (!rc) rc = put_in_place(j);
-    if (!rc)
-        *made = (struct data_made){.n_bytes = j->n_bytes,
-                                   .n_train = j->part[PART_TRAIN].n_samples,
-                                   .n_val = j->part[PART_VAL].n_samples,
-                                   .vocab_size = 256,
-                                   .unigram_entropy_nats = data_part_entropy(&j->part[PART_TRAIN])};
+    j->made = made;
+    enum wsc_err rc = run(j);
+    clean_up(j, rc);
     release(j);
     return rc;
 }

@@ -75,23 +75,41 @@ static void check_folder(const char *dir, int64_t first, int64_t n, int64_t T, i
     data_source_close(&s);
 }
 
+static struct data_make request(const char *out, const char *const *input, int n, int64_t T)
+{
+    struct data_make m;
+    data_make_defaults(&m);
+    m.input = input;
+    m.n_inputs = n;
+    m.out_dir = out;
+    m.T = T;
+    m.samples_per_file = 4;
+    return m;
+}
+
+static enum wsc_err make_it(const struct data_make *wanted, struct data_made *made)
+{
+    struct data_make m = *wanted;
+    enum wsc_err rc = data_tokenizer_open(&m.tokenizer, "byte", NULL, NULL);
+    if (rc) return rc;
+    rc = data_make_dataset(&m, made);
+    data_tokenizer_close(&m.tokenizer);
+    return rc;
+}
+
 static enum wsc_err make(const char *out, const char *const *input, int n, int64_t T, double split,
                          struct data_made *made)
 {
-    struct data_make m = {.input = input,
-                          .n_inputs = n,
-                          .out_dir = out,
-                          .T = T,
-                          .split = split,
-                          .samples_per_file = 4};
-    return data_make_bytes(&m, made);
+    struct data_make m = request(out, input, n, T);
+    m.share[DATA_VAL] = split;
+    return make_it(&m, made);
 }
 
 TEST(make, joins_cuts_splits_and_pads)
 {
     enum { BYTES = 1003, T = 48 };
     static char text[BYTES];
-    struct data_made made;
+    struct data_made made = {0};
     for (int i = 0; i < BYTES; i++)
         text[i] = byte_at(i);
     put_text(path_of("a.txt"), text, 400);
@@ -106,8 +124,8 @@ TEST(make, joins_cuts_splits_and_pads)
     const char *const input[4] = {in[0], in[1], in[2], in[3]};
     T_OK(make(path_of("out/deep/"), input, 4, T, 0.1, &made));
     T_EQ(made.n_bytes, BYTES);
-    T_EQ(made.n_train + made.n_val, 21); /* ceil(1002 / 48) */
-    T_EQ(made.n_val, 2);
+    T_EQ(made.n_samples[DATA_TRAIN] + made.n_samples[DATA_VAL], 21); /* ceil(1002 / 48) */
+    T_EQ(made.n_samples[DATA_VAL], 2);
     T_EQ(made.vocab_size, 256);
     check_folder(path_of("out/deep/train"), 0, 19, T, BYTES);
     check_folder(path_of("out/deep/val"), 19, 2, T, BYTES);
@@ -116,7 +134,7 @@ TEST(make, joins_cuts_splits_and_pads)
     CU_ASSERT(!exists(path_of("out/deep/train.tmp")) && !exists(path_of("out/deep/val.tmp")));
     /* A second run replaces the first, and leaves no val/ when it makes none. */
     T_OK(make(path_of("out/deep"), input, 4, 250, 0, &made));
-    T_EQ(made.n_train, 5);
+    T_EQ(made.n_samples[DATA_TRAIN], 5);
     check_folder(path_of("out/deep/train"), 0, 5, 250, BYTES);
     CU_ASSERT(!exists(path_of("out/deep/val")));
     CU_ASSERT(!exists(path_of("out/deep/train/data-00004.h5")));
@@ -124,7 +142,7 @@ TEST(make, joins_cuts_splits_and_pads)
 
 TEST(make, last_label_is_neither_lost_nor_invented)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char text[40], in[256];
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("edge.txt"));
@@ -133,15 +151,15 @@ TEST(make, last_label_is_neither_lost_nor_invented)
     for (int bytes = 2; bytes <= 26; bytes++) { /* T = 8: samples end at 9, 17 and 25 bytes */
         put_text(in, text, (size_t)bytes);
         CU_ASSERT_EQUAL(make(path_of("edge"), input, 1, 8, 0, &made), WSC_OK);
-        T_EQ(made.n_train, (bytes - 1 + 7) / 8);
-        check_folder(path_of("edge/train"), 0, made.n_train, 8, bytes);
+        T_EQ(made.n_samples[DATA_TRAIN], (bytes - 1 + 7) / 8);
+        check_folder(path_of("edge/train"), 0, made.n_samples[DATA_TRAIN], 8, bytes);
     }
 }
 
 /* Two symbols, the second in a quarter of the labels: -(3/4) ln (3/4) - (1/4) ln (1/4). */
 TEST(make, unigram_entropy_is_that_of_the_training_labels)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char in[256], text[201];
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("ab.txt"));
@@ -149,13 +167,13 @@ TEST(make, unigram_entropy_is_that_of_the_training_labels)
         text[i] = "zab"[i > 100 ? 0 : i % 4 ? 1 : 2]; /* the second half is held out */
     put_text(in, text, sizeof text);
     T_OK(make(path_of("ab"), input, 1, 20, 0.5, &made));
-    T_EQ(made.n_train, 5);
+    T_EQ(made.n_samples[DATA_TRAIN], 5);
     T_NEAR(made.unigram_entropy_nats, -0.75 * log(0.75) - 0.25 * log(0.25), 1e-12);
 }
 
 TEST(make, params_file_tells_what_was_made)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char in[256], text[4096] = "";
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("quo\"te\\.txt"));
@@ -180,41 +198,44 @@ TEST(make, params_file_tells_what_was_made)
         CU_ASSERT_PTR_NOT_NULL(strstr(text, parts[i]));
 }
 
-static int n_reports;
-static int64_t last_done, last_total;
+struct reports {
+    int n;
+    int64_t done[2], total[2]; /* bytes, samples */
+};
 
-static void report(void *ctx, int64_t done, int64_t total)
+static void report(void *ctx, const char *what, int64_t done, int64_t total)
 {
-    (void)ctx;
-    CU_ASSERT(done > last_done);
-    n_reports++;
-    last_done = done;
-    last_total = total;
+    struct reports *r = ctx;
+    int k = strcmp(what, "samples") == 0;
+    CU_ASSERT(done >= r->done[k]);
+    r->n++;
+    r->done[k] = done;
+    r->total[k] = total;
 }
 
 TEST(make, progress_ends_at_the_total)
 {
-    struct data_made made;
+    struct data_made made = {0};
+    struct reports reports = {0};
     char in[256];
     const char *const input[1] = {in};
     (void)snprintf(in, sizeof in, "%s", path_of("progress.txt"));
     put_text(in, "0123456789012345678901234567890123456789", 40);
-    struct data_make m = {.input = input,
-                          .n_inputs = 1,
-                          .out_dir = path_of("progress"),
-                          .T = 4,
-                          .samples_per_file = 3,
-                          .progress = report};
-    T_OK(data_make_bytes(&m, &made));
-    T_EQ(n_reports, 4);
-    T_EQ(last_done, 40);
-    T_EQ(last_total, 40);
+    struct data_make m = request(path_of("progress"), input, 1, 4);
+    m.progress = report;
+    m.progress_ctx = &reports;
+    T_OK(make_it(&m, &made));
+    CU_ASSERT(reports.n >= 4);
+    T_EQ(reports.done[0], 40);
+    T_EQ(reports.total[0], 40);
+    T_EQ(reports.done[1], 10);
+    T_EQ(reports.total[1], 10);
 }
 
 static void refused(const struct data_make *m, const char *what)
 {
-    struct data_made made;
-    enum wsc_err rc = data_make_bytes(m, &made);
+    struct data_made made = {0};
+    enum wsc_err rc = make_it(m, &made);
     CU_ASSERT_NOT_EQUAL(rc, WSC_OK);
     bool said = rc && strstr(wsc_err_message(), what) != NULL;
     if (!said) (void)fprintf(stderr, "expected \"%s\": %s\n", what, wsc_err_message());
@@ -228,33 +249,41 @@ TEST(make, wrong_requests_are_refused)
     (void)snprintf(in, sizeof in, "%s", path_of("ok.txt"));
     (void)snprintf(out, sizeof out, "%s", path_of("wrong"));
     put_text(in, "some text that is long enough", 29);
-    const struct data_make good = {
-        .input = input, .n_inputs = 1, .out_dir = out, .T = 4, .samples_per_file = 3};
+    const struct data_make good = request(out, input, 1, 4);
     struct data_make m = good;
     m.T = 0;
     refused(&m, "max_seq_length is 0");
     m = good;
-    m.split = 1;
+    m.share[DATA_VAL] = 1;
     refused(&m, "split is 1");
-    m.split = NAN;
+    m.share[DATA_VAL] = NAN;
     refused(&m, "split is");
     m = good;
     m.samples_per_file = 0;
     refused(&m, "at least 1");
     m = good;
     m.T = 100;
-    m.split = 0.1;
+    m.share[DATA_VAL] = 0.1;
     refused(&m, "cannot be split");
     m = good;
     input[0] = "/nonexistent.txt";
     refused(&m, "/nonexistent.txt: cannot be opened: No such file");
-    input[0] = test_tmpdir();
+    input[0] = "/dev/null";
     refused(&m, "is not a regular file");
     input[0] = in;
     put_text(in, "x", 1);
-    refused(&m, "has 1 bytes");
-    m.out_dir = path_of("ok.txt/below");
+    refused(&m, "has 1 tokens");
     put_text(in, "long enough", 11);
+    m.eos_id = 1 << 22;
+    refused(&m, "eos_id is 4194304, expected 0 to 4194303");
+    m.eos_id = 65536;
+    m.type = STORE_UINT16;
+    refused(&m, "uint16 holds ids up to 65535, the largest is 65536; hint: --dtype int32");
+    m = good;
+    m.share[DATA_VAL] = m.share[DATA_TEST] = 0.5;
+    refused(&m, "the shares of val and test are 1 together");
+    m = good;
+    m.out_dir = path_of("ok.txt/below");
     refused(&m, "Not a directory");
     CU_ASSERT(!exists(out));
 }
@@ -271,15 +300,14 @@ TEST(make, damaged_gzip_leaves_nothing)
     put_gz(in, text, sizeof text);
     CU_ASSERT_EQUAL_FATAL(stat(in, &info), 0);
     CU_ASSERT_EQUAL_FATAL(truncate(in, info.st_size / 2), 0);
-    struct data_make m = {
-        .input = input, .n_inputs = 1, .out_dir = path_of("cut"), .T = 4, .samples_per_file = 1000};
+    struct data_make m = request(path_of("cut"), input, 1, 4);
     refused(&m, "cut.gz: cannot be read");
     CU_ASSERT(!exists(path_of("cut/train")) && !exists(path_of("cut/train.tmp")));
 }
 
 TEST(make, folders_of_others_are_left_alone)
 {
-    struct data_made made;
+    struct data_made made = {0};
     char in[256];
     const char *const input[1] = {in};
     int32_t sample[3] = {1, 1, 2};
@@ -289,11 +317,7 @@ TEST(make, folders_of_others_are_left_alone)
     CU_ASSERT_EQUAL(mkdir(path_of("theirs/train"), 0777), 0);
     T_OK(make(path_of("theirs"), input, 1, 4, 0, &made)); /* an empty one may be taken */
     put_text(path_of("theirs/train/thesis.tex"), "x", 1);
-    struct data_make m = {.input = input,
-                          .n_inputs = 1,
-                          .out_dir = path_of("theirs"),
-                          .T = 4,
-                          .samples_per_file = 1000};
+    struct data_make m = request(path_of("theirs"), input, 1, 4);
     refused(&m, "holds thesis.tex, which `wsc data` did not make");
     CU_ASSERT(exists(path_of("theirs/train/data-00000.h5")));
     /* Our names, but nothing says that we made them. */
@@ -303,6 +327,88 @@ TEST(make, folders_of_others_are_left_alone)
     m.out_dir = path_of("other");
     refused(&m, "holds a dataset that `wsc data` did not make");
     CU_ASSERT(exists(path_of("other/val/data-00000.h5")));
+}
+
+/* ---- shares, order, types ---------------------------------------------------------------------
+ */
+
+enum { MANY = 1000 };
+
+/* First ids of the samples of a folder, each of two tokens; returns how many. */
+static int64_t first_ids(const char *dir, int32_t *ids)
+{
+    char copy[256];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(copy, sizeof copy, "%s", dir);
+    struct conf_input input = {
+        .data_dir = {copy}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
+    T_OK(data_source_open(&s, &input, 1, 70000));
+    int64_t n = data_source_n_samples(s);
+    T_OK(data_batch_create(&b, n, 1));
+    T_OK(data_source_read(s, 0, n, b));
+    memcpy(ids, b->input_ids, (size_t)n * sizeof *ids);
+    data_batch_destroy(&b);
+    data_source_close(&s);
+    return n;
+}
+
+TEST(make, shares_are_exact_and_the_order_is_that_of_the_seed)
+{
+    static char text[MANY + 1];
+    static int32_t id[MANY];
+    struct data_made made = {0};
+    char in[256], out[256];
+    const char *const input[1] = {in};
+    int wrong = 0;
+    for (int i = 0; i <= MANY; i++)
+        text[i] = byte_at(i);
+    (void)snprintf(in, sizeof in, "%s", path_of("shares.txt"));
+    (void)snprintf(out, sizeof out, "%s", path_of("shares"));
+    put_text(in, text, sizeof text);
+    struct data_make m = request(out, input, 1, 1);
+    m.share[DATA_VAL] = 0.1;
+    m.share[DATA_TEST] = 0.0455;
+    m.shuffle = true;
+    m.seed = 9;
+    m.type = STORE_UINT16;
+    T_OK(make_it(&m, &made));
+    T_EQ(made.n_samples[DATA_TRAIN], 854);
+    T_EQ(made.n_samples[DATA_VAL], 100);
+    T_EQ(made.n_samples[DATA_TEST], 46);
+    T_EQ(first_ids(path_of("shares/train"), id), 854);
+    T_EQ(first_ids(path_of("shares/val"), id + 854), 100);
+    T_EQ(first_ids(path_of("shares/test"), id + 954), 46);
+    for (int64_t i = 0; i < MANY; i++)
+        wrong += id[i] != (unsigned char)byte_at(data_permute(i, MANY, 9, 0));
+    T_EQ(wrong, 0);
+    m.share[DATA_TEST] = 0;
+    T_OK(make_it(&m, &made));
+    CU_ASSERT(!exists(path_of("shares/test")));
+}
+
+TEST(make, documents_are_marked_at_both_ends)
+{
+    static const int32_t expected[] = {300, 'a', 301, 300, 'b', 'c'};
+    static int32_t id[16];
+    struct data_made made = {0};
+    char in[256], out[256];
+    const char *const input[1] = {in};
+    (void)snprintf(in, sizeof in, "%s", path_of("marks.jsonl"));
+    (void)snprintf(out, sizeof out, "%s", path_of("marks"));
+    const char text[] = "{\"text\": \"a\"}\n{\"text\": \"\"}\n{\"text\": \"bc\"}\n";
+    put_text(in, text, sizeof text - 1);
+    struct data_make m = request(out, input, 1, 1);
+    m.bos_id = 300;
+    m.eos_id = 301;
+    T_OK(make_it(&m, &made));
+    T_EQ(made.n_tokens, 7);
+    T_EQ(made.n_documents, 3);
+    T_EQ(made.n_empty, 1);
+    T_EQ(made.vocab_size, 302);
+    T_EQ(made.n_bytes, 3);
+    T_EQ(first_ids(path_of("marks/train"), id), 6);
+    CU_ASSERT_EQUAL(memcmp(id, expected, sizeof expected), 0);
 }
 
 /* ---- back to text ---------------------------------------------------------------------------- */

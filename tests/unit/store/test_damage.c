@@ -56,7 +56,8 @@ static enum wsc_err write_samples(const char *path)
 {
     struct store_samples_writer *w = NULL;
     int32_t x[3 * T];
-    TRY(store_samples_create(&w, path, SAMPLES, T));
+    const struct store_samples_shape shape = {.n = SAMPLES, .T = T};
+    TRY(store_samples_create(&w, path, &shape));
     for (int i = 0; i < SAMPLES; i++) {
         for (int j = 0; j < 3 * T; j++)
             x[j] = token(i, j);

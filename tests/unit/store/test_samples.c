@@ -69,7 +69,7 @@ TEST(samples, round_trip_in_pieces)
     (void)snprintf(path, sizeof path, "%s", path_of("round.h5"));
     for (int j = 0; j < M * EACH; j++)
         data[j / EACH][j % EACH] = (j * 7919) % 50257 - 20;
-    T_OK(store_samples_create(&w, path, M, L));
+    T_OK(store_samples_create(&w, path, &(struct store_samples_shape){.n = M, .T = L}));
     CU_ASSERT_NOT_EQUAL(access(path, F_OK), 0); /* not under its name before it is complete */
     T_OK(store_samples_append(w, data[0], 3));
     T_OK(store_samples_append(w, data[3], 0));
@@ -89,7 +89,8 @@ TEST(samples, discarded_file_leaves_nothing)
 {
     int32_t data[3] = {1, 1, 2};
     struct store_samples_writer *w = NULL;
-    T_OK(store_samples_create(&w, path_of("gone.h5"), 2, 1));
+    T_OK(store_samples_create(&w, path_of("gone.h5"),
+                              &(struct store_samples_shape){.n = 2, .T = 1}));
     T_OK(store_samples_append(w, data, 1));
     store_samples_discard(&w);
     CU_ASSERT_NOT_EQUAL(access(path_of("gone.h5"), F_OK), 0);

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "corpus.h"
+#include "feed.h"
+#include "state.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct data_corpus {
+    const struct data_make *make;
+    struct data_feed feed;
+    char *folder, *tokens_path;
+    int lock, tokens; /* file descriptors */
+    struct data_state state;
+    bool resumed;
+    int64_t n_resumed;
+    int width; /* bytes of a token in the file */
+    unsigned char *block;
+    int64_t block_used;
+    int32_t *ids; /* of a piece of text */
+    int64_t room;
+    int64_t since; /* bytes of text since the last state */
+};
+
+int64_t data_make_vocab_size(const struct data_make *m)
+{
+    int64_t n = data_tokenizer_vocab_size(m->tokenizer);
+    const int64_t other[] = {m->bos_id, m->eos_id, m->pad_id};
+    for (int i = 0; i < 3; i++)
+        if (other[i] >= n) n = other[i] + 1;
+    return n;
+}
+
+static int width_for(int64_t vocab_size)
+{
+    return vocab_size <= 1 << 8 ? 1 : vocab_size <= 1 << 16 ? 2 : 4;
+}
+
+/* ---- the file of tokens ---------------------------------------------------------------------- */
+
+/* As much of the block as is used, at its place; it stays in memory. */
+static enum wsc_err write_block(struct data_corpus *c)
+{
+    int64_t start = c->state.n_tokens * c->width - c->block_used;
+    for (int64_t done = 0; done < c->block_used;) {
+        ssize_t n = pwrite(c->tokens, c->block + done, (size_t)(c->block_used - done),
+                           (off_t)(start + done));
+        if (n < 0)
+            return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", c->tokens_path, strerror(errno));
+        done += n;
+    }
+    return WSC_OK;
+}
+
+static void put_token(unsigned char *at, int width, int32_t id)
+{
+    for (int b = 0; b < width; b++)
+        at[b] = (unsigned char)((uint32_t)id >> 8 * b);
+}
+
+static int32_t get_token(const unsigned char *at, int width)
+{
+    uint32_t id = 0;
+    for (int b = 0; b < width; b++)
+        id |= (uint32_t)at[b] << 8 * b;
+    return (int32_t)id;
+}
+
+static enum wsc_err add_tokens(struct data_corpus *c, const int32_t *ids, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        put_token(c->block + c->block_used, c->width, ids[i]);
+        c->block_used += c->width;
+        c->state.n_tokens++;
+        if (c->block_used < DATA_STATE_BLOCK) continue;
+        TRY(write_block(c));
+        c->state.chain = data_state_chain(c->state.chain, c->block, c->block_used);
+        c->block_used = 0;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_t start, int64_t n)
+{
+    for (int64_t done = 0; done < n;) {
+        ssize_t got = pread(c->tokens, out + done, (size_t)(n - done), (off_t)(start + done));
+        if (got < 0)
+            return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", c->tokens_path, strerror(errno));
+        if (!got) return WSC_RAISE(WSC_IO, "%s: is shorter than it was", c->tokens_path);
+        done += got;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err data_corpus_read(struct data_corpus *c, int64_t first, int64_t n, int32_t *ids)
+{
+    unsigned char piece[1 << 14] = {0};
+    int64_t most = (int64_t)sizeof piece / c->width;
+    WSC_CHECK(c->state.done && first >= 0 && n <= c->state.n_tokens - first, "tokens %lld, +%lld",
+              (long long)first, (long long)n);
+    for (int64_t done = 0; done < n;) {
+        int64_t k = n - done < most ? n - done : most;
+        TRY(read_bytes(c, piece, (first + done) * c->width, k * c->width));
+        for (int64_t i = 0; i < k; i++)
+            ids[done + i] = get_token(piece + i * c->width, c->width);
+        done += k;
+    }
+    return WSC_OK;
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+/* All tokens of the state are on disk before the state is. */
+static enum wsc_err save(struct data_corpus *c)
+{
+    TRY(write_block(c));
+    if (fdatasync(c->tokens))
+        return WSC_RAISE(WSC_IO, "%s: cannot be written to disk: %s", c->tokens_path,
+                         strerror(errno));
+    c->state.sum = data_state_chain(c->state.chain, c->block, c->block_used);
+    c->since = 0;
+    return data_state_write(&c->state, c->folder);
+}
+
+/* Between documents, or behind @p used bytes of one whose place is in the state already. */
+static enum wsc_err maybe_save(struct data_corpus *c, int64_t used)
+{
+    if (c->since < c->make->checkpoint_bytes) return WSC_OK;
+    c->state.used = used;
+    if (used < 0) c->state.place = data_docs_place(&c->feed.docs);
+    return save(c);
+}
+
+/* Do the tokens on disk agree with the state?  Leaves the last block in memory. */
+static enum wsc_err verify(struct data_corpus *c, bool *good)
+{
+    int64_t bytes = c->state.n_tokens * c->width;
+    uint64_t chain = 0;
+    struct stat info;
+    *good = !fstat(c->tokens, &info) && info.st_size >= bytes;
+    if (!*good) return WSC_OK;
+    for (int64_t start = 0;; start += DATA_STATE_BLOCK) {
+        c->block_used = bytes - start < DATA_STATE_BLOCK ? bytes - start : DATA_STATE_BLOCK;
+        TRY(read_bytes(c, c->block, start, c->block_used));
+        if (c->block_used < DATA_STATE_BLOCK) break;
+        chain = data_state_chain(chain, c->block, c->block_used);
+    }
+    *good =
+        chain == c->state.chain && data_state_chain(chain, c->block, c->block_used) == c->state.sum;
+    return WSC_OK;
+}
+
+static enum wsc_err take_up(struct data_corpus *c)
+{
+    uint64_t identity = c->state.identity;
+    bool good = false;
+    TRY(data_state_read(&c->state, c->folder, &good));
+    good = good && c->state.identity == identity;
+    if (good) TRY(verify(c, &good));
+    c->resumed = good;
+    if (!good) {
+        c->state = (struct data_state){.identity = identity, .used = -1};
+        c->block_used = 0;
+    }
+    c->n_resumed = c->state.n_tokens;
+    if (!ftruncate(c->tokens, (off_t)(c->state.n_tokens * c->width))) return WSC_OK;
+    return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", c->tokens_path, strerror(errno));
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static enum wsc_err lock_folder(struct data_corpus *c)
+{
+    if (mkdir(c->folder, 0777) && errno != EEXIST)
+        return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", c->folder, strerror(errno));
+    c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0)
+        return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", c->folder, strerror(errno));
+    if (!flock(c->lock, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: another `wsc data` is at work there", c->folder),
+                        "wait for it, or give another --out");
+}
+
+static enum wsc_err open_files(struct data_corpus *c)
+{
+    TRY(lock_folder(c));
+    c->tokens = open(c->tokens_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (c->tokens < 0)
+        return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", c->tokens_path, strerror(errno));
+    return take_up(c);
+}
+
+static enum wsc_err prepare(struct data_corpus *c, const char *folder,
+                            const struct data_inputs *inputs)
+{
+    TRY(data_state_identity(c->make, inputs, &c->state.identity));
+    TRY(data_feed_open(&c->feed, inputs, c->make->key, c->make->errors));
+    c->width = width_for(data_make_vocab_size(c->make));
+    c->folder = wsc_strdup(WSC_MEM_DATA, folder);
+    c->tokens_path = wsc_asprintf(WSC_MEM_DATA, "%s/tokens", folder);
+    c->block = wsc_alloc_raw(WSC_MEM_DATA, DATA_STATE_BLOCK, 1);
+    if (!c->folder || !c->tokens_path || !c->block)
+        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers");
+    return open_files(c);
+}
+
+enum wsc_err data_corpus_open(struct data_corpus **out, const char *folder,
+                              const struct data_make *make, const struct data_inputs *inputs)
+{
+    struct data_corpus *c = NULL;
+    *out = NULL;
+    TRY_NEW(c, WSC_MEM_DATA, 1);
+    c->make = make;
+    c->lock = c->tokens = -1;
+    enum wsc_err rc = prepare(c, folder, inputs);
+    if (rc) data_corpus_close(&c);
+    *out = c;
+    return rc;
+}
+
+void data_corpus_close(struct data_corpus **corpus)
+{
+    struct data_corpus *c = *corpus;
+    if (!c) return;
+    data_feed_close(&c->feed);
+    if (c->tokens >= 0) (void)close(c->tokens);
+    if (c->lock >= 0) (void)close(c->lock);
+    wsc_free(c->folder);
+    wsc_free(c->tokens_path);
+    wsc_free(c->block);
+    wsc_free(c->ids);
+    wsc_free(c);
+    *corpus = NULL;
+}
+
+bool data_corpus_resumed(const struct data_corpus *c)
+{
+    return c->resumed;
+}
+
+struct data_corpus_counts data_corpus_counts(const struct data_corpus *c)
+{
+    return (struct data_corpus_counts){c->state.n_tokens, c->state.n_documents, c->state.n_empty,
+                                       c->state.n_bytes, c->n_resumed};
+}
+
+/* ---- documents ------------------------------------------------------------------------------- */
+
+/* As many ids as bytes, whatever the room for text has grown to. */
+static enum wsc_err make_room(struct data_corpus *c)
+{
+    if (c->room >= c->feed.room) return WSC_OK;
+    int32_t *ids = wsc_realloc(WSC_MEM_DATA, c->ids, (size_t)c->feed.room, sizeof *ids);
+    if (!ids) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "ids");
+    c->ids = ids;
+    c->room = c->feed.room;
+    return WSC_OK;
+}
+
+static enum wsc_err add_mark(struct data_corpus *c, int64_t id)
+{
+    int32_t token = (int32_t)id;
+    return id == DATA_NO_ID ? WSC_OK : add_tokens(c, &token, 1);
+}
+
+static enum wsc_err tokenize(struct data_corpus *c, int64_t *used)
+{
+    const struct data_text text = {c->feed.text, c->feed.n, c->feed.ended};
+    int64_t n_ids = 0, n = 0;
+    TRY(make_room(c));
+    TRY(data_tokenizer_encode(c->make->tokenizer, &text, c->ids, &n_ids, &n));
+    if (!*used && n) TRY(add_mark(c, c->make->bos_id));
+    TRY(add_tokens(c, c->ids, n_ids));
+    data_feed_drop(&c->feed, n);
+    *used += n;
+    c->since += n;
+    c->state.n_bytes += n;
+    return WSC_OK;
+}
+
+static void show(const struct data_corpus *c)
+{
+    const struct data_make *m = c->make;
+    if (m->progress)
+        m->progress(m->progress_ctx, "bytes", data_docs_done(&c->feed.docs),
+                    c->feed.docs.inputs->bytes);
+}
+
+/* From @p used bytes on, which are tokenized already. */
+static enum wsc_err take_document(struct data_corpus *c, int64_t used)
+{
+    if (used) TRY(data_feed_skip(&c->feed, used));
+    do {
+        TRY(data_feed_more(&c->feed));
+        TRY(tokenize(c, &used));
+        if (!c->feed.ended && used) TRY(maybe_save(c, used));
+        show(c);
+    } while (!c->feed.ended);
+    if (used) TRY(add_mark(c, c->make->eos_id));
+    c->state.n_documents++;
+    c->state.n_empty += used == 0;
+    return WSC_OK;
+}
+
+enum wsc_err data_corpus_make(struct data_corpus *c)
+{
+    struct data_docs *docs = &c->feed.docs;
+    bool found = false;
+    if (c->state.done) return WSC_OK;
+    TRY(data_docs_go(docs, &c->state.place));
+    TRY(data_feed_next(&c->feed, &found));
+    for (int64_t used = c->state.used < 0 ? 0 : c->state.used; found; used = 0) {
+        TRY(take_document(c, used));
+        TRY(maybe_save(c, -1));
+        c->state.place = data_docs_place(docs);
+        TRY(data_feed_next(&c->feed, &found));
+    }
+    c->state.done = 1;
+    c->state.used = -1;
+    return save(c);
+}

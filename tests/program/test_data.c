@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc data`: killed at any moment and started again it makes the files of a run that was not;
+ * what it cannot do it refuses in one line. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <wsc/rng.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BPE "--tokenizer bpe --vocab tests/data/bpe_vocab.json --merges tests/data/bpe_merges.txt"
+
+static void sleep_ms(int ms)
+{
+    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
+    (void)nanosleep(&t, NULL);
+}
+
+/* Text as JSON Lines, some long, some empty, and one that is most of the file. */
+static void put_lines(const char *path, int n_lines, int n_words)
+{
+    static const char *const words[] = {"the",   "quick", "brown", "f\xc3\xb6x",
+                                        "jumps", "12",    "\\n",   "\\u4e00\\u4e8c",
+                                        "over",  "lazy",  "dogs",  "it's"};
+    uint64_t at = 0;
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int line = 0; line < n_lines; line++) {
+        uint64_t n = wsc_rng_u64(1, WSC_RNG_TEST, at++) % 40;
+        if (line == n_lines / 2) n = (uint64_t)n_words;
+        (void)fputs("{\"id\": 7, \"text\": \"", f);
+        for (uint64_t i = 0; i < n; i++) {
+            uint64_t x = wsc_rng_u64(1, WSC_RNG_TEST, at++);
+            (void)fprintf(f, "%s%s%llx", i ? " " : "", words[x % 12],
+                          x % 5 ? 0ULL : (unsigned long long)(x >> 40));
+        }
+        (void)fputs("\"}\n", f);
+    }
+    (void)fclose(f);
+}
+
+/* Start it, kill it after @p ms; true when it was done before.  One that finds a state says so. */
+static bool run_for(const char *command, int ms, bool has_state)
+{
+    struct spawn s;
+    struct spawn_result r;
+    if (!spawn_start(&s, command)) return false;
+    sleep_ms(ms);
+    (void)spawn_kill(&s);
+    spawn_wait(&s, 30, &r);
+    bool done = r.status == 0;
+    if (done) T_EQ(strstr(r.out, "went on behind") != NULL, has_state);
+    spawn_free(&r);
+    return done;
+}
+
+static void killed_is_like_straight(const char *options)
+{
+    char in[160], out[160], straight[160], state[200], command[1024];
+    int n_resumed = 0, n_runs = 0;
+    bool done = false;
+    (void)snprintf(in, sizeof in, "%s.jsonl", job_path("lines"));
+    (void)snprintf(out, sizeof out, "%s", job_path("killed"));
+    (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
+    (void)snprintf(state, sizeof state, "%s/wsc-data.tmp/state", out);
+    put_lines(in, 20000, 400000);
+    (void)snprintf(command, sizeof command,
+                   "\"$WSC\" data --input %s --out %s --max_seq_length 64 --samples_per_file 500 "
+                   "--checkpoint_bytes 100000 --split 0.1 --test_split 0.05 %s",
+                   in, out, options);
+    CU_ASSERT_FATAL(spawn_ok("%s && mv %s %s", command, out, straight));
+    for (; n_runs < 200 && !done; n_runs++) {
+        bool has_state = access(state, F_OK) == 0;
+        n_resumed += has_state;
+        done = run_for(command, 20 + 11 * n_runs, has_state);
+    }
+    CU_ASSERT(n_runs >= 2 && n_resumed >= 1);
+    CU_ASSERT(spawn_ok("diff -r %s %s", straight, out));
+}
+
+TEST(data, killed_and_started_again_makes_the_same_files)
+{
+    killed_is_like_straight(BPE);
+    killed_is_like_straight("--shuffle --seed 3 --dtype uint16 --eos_id 300");
+}
+
+TEST(data, a_damaged_or_foreign_state_is_not_used)
+{
+    char in[160], out[160], command[800];
+    (void)snprintf(in, sizeof in, "%s.jsonl", job_path("damaged"));
+    (void)snprintf(out, sizeof out, "%s", job_path("damaged"));
+    put_lines(in, 3000, 300000);
+    (void)snprintf(command, sizeof command,
+                   "\"$WSC\" data --input %s --out %s --checkpoint_bytes 100000 " BPE, in, out);
+    CU_ASSERT_FATAL(spawn_ok("%s && mv %s %s.straight", command, out, out));
+    static const char *const damage[] = {"printf x | dd of=tokens bs=1 seek=1000 conv=notrunc 2>&1",
+                                         "sed -i s/^tokens/tokenz/ state", "truncate -s 10 tokens"};
+    for (int i = 0; i < 3; i++) {
+        /* A disk that is full stops it between two states. */
+        CU_ASSERT(spawn_ok("! (ulimit -f 300; trap '' XFSZ; %s) 2>&1", command));
+        CU_ASSERT_FATAL(spawn_ok("test -s %s/wsc-data.tmp/state", out));
+        CU_ASSERT(spawn_ok("cd %s/wsc-data.tmp && %s", out, damage[i]));
+        CU_ASSERT(spawn_ok("%s | grep -c 'went on' | grep -x 0", command));
+        CU_ASSERT(spawn_ok("diff -r %s.straight %s && rm -r %s", out, out, out));
+    }
+}
+
+struct refusal {
+    const char *options;
+    int status;
+    const char *what;
+};
+
+TEST(data, refusals_are_one_line_with_a_hint)
+{
+    static const struct refusal cases[] = {
+        {"--tokenizer sentencepiece", 2, "tokenizer sentencepiece is not known; hint: byte or bpe"},
+        {"--tokenizer bpe", 2, "needs a vocabulary and merges; hint: --vocab vocab.json"},
+        {"--vocab x", 2, "tokenizer byte takes no vocabulary"},
+        {"--errors ignore", 2, "--errors: ignore is not supported; hint: strict, replace or keep"},
+        {"--dtype float", 2, "--dtype: float is not supported; hint: int32 or uint16"},
+        {"--format xml", 2, "format xml is not known; hint: text, jsonl, csv or tsv"},
+        {"--format jsonl --errors keep", 1, ":1:1: expected an object"},
+        {"--errors strict", 1, ":2:3: byte 0xFF is not UTF-8; hint: --errors replace"},
+        {BPE, 1, ":2:3: byte 0xFF is not UTF-8"},
+        {"--split 0.6 --test_split 0.4", 2, "nothing is left"},
+        {"--eos_id -1", 2, "--eos_id"},
+    };
+    char in[160];
+    (void)snprintf(in, sizeof in, "%s", job_path("bad"));
+    FILE *f = fopen(in, "wb");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fputs("good\nno\xff\n", f);
+    (void)fclose(f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" data --input %s --out %s.out %s", in, in, cases[i].options);
+        T_EQ(r.status, cases[i].status);
+        bool said =
+            strstr(r.err, cases[i].what) && strchr(r.err, '\n') == r.err + strlen(r.err) - 1;
+        if (!said) (void)fprintf(stderr, "%s: %s", cases[i].options, r.err);
+        CU_ASSERT(said);
+        spawn_free(&r);
+    }
+    CU_ASSERT(spawn_ok("! test -e %s.out", in));
+}
+
+TEST(data, a_tokenizer_is_learned_and_used)
+{
+    char out[160];
+    (void)snprintf(out, sizeof out, "%s", job_path("learned"));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" data train-bpe --input tests/data/bpe_train.txt --out %s "
+                             "--vocab_size 600 | grep -q 'vocabulary 600'",
+                             out));
+    CU_ASSERT(
+        spawn_ok("\"$WSC\" data --input tests/data/bpe_train.txt --out %s/set --tokenizer bpe "
+                 "--vocab %s/vocab.json --merges %s/merges.txt --max_seq_length 32 && "
+                 "grep -q '\"eos_id\": 599,' %s/set/train/data_params.json",
+                 out, out, out, out));
+    CU_ASSERT(
+        spawn_ok("! \"$WSC\" data train-bpe --out %s 2>&1 | grep -v 'are needed; hint'", out));
+    CU_ASSERT(spawn_ok("\"$WSC\" data train-bpe --help | grep -q 'wsc data train-bpe --input'"));
+}
+
+/* Two at once in one folder: the second is refused, and harms nothing. */
+TEST(data, one_run_at_a_time)
+{
+    char in[160], out[160];
+    (void)snprintf(in, sizeof in, "%s", job_path("lock.txt"));
+    (void)snprintf(out, sizeof out, "%s", job_path("lock"));
+    CU_ASSERT(spawn_ok("seq 1000 > %s && mkdir -p %s/wsc-data.tmp && touch %s/wsc-data.tmp/tokens",
+                       in, out, out));
+    CU_ASSERT(spawn_ok("flock %s/wsc-data.tmp sh -c '! \"$WSC\" data --input %s --out %s 2>&1 | "
+                       "grep -v \"another .wsc data. is at work\"'",
+                       out, in, out));
+    CU_ASSERT(spawn_ok("test -e %s/wsc-data.tmp/tokens && \"$WSC\" data --input %s --out %s", out,
+                       in, out));
+}
