@@ -19,6 +19,7 @@ struct conf_trainer {
     const struct conf_node *eval;
     const char *eval_path;
     enum eval_rank eval_rank;
+    bool trains;        /* training data are there */
     bool scales_groups; /* a ScalePerParamLR is there */
 };
 
@@ -166,7 +167,9 @@ CONF_TRAINER_TAKE(optimizer)
 
 CONF_TRAINER_TAKE(train)
 {
-    if (is_map(p->diag, node, key->path)) merge(trainer, "train_input", node, key->path, NULL);
+    struct conf_trainer *t = trainer;
+    t->trains = is_map(p->diag, node, key->path);
+    if (t->trains) merge(t, "train_input", node, key->path, NULL);
 }
 
 /* Remember what is evaluated; two that differ are told. */
@@ -321,6 +324,18 @@ static void finish_optimizer(struct conf_trainer *t)
     put_absent(t, "optimizer.learning_rate", rate);
 }
 
+/* Flags alone make no data; without training data only an evaluation can be meant. */
+static void finish_data(struct conf_trainer *t)
+{
+    if (t->eval)
+        merge(t, "eval_input", t->eval, t->eval_path, NULL);
+    else
+        conf_node_remove(t->doc->root, "eval_input");
+    if (t->trains) return;
+    conf_node_remove(t->doc->root, "train_input");
+    if (t->eval) put_text(t, "runconfig.mode", "eval", t->eval->pos);
+}
+
 /* Keys beside `trainer`, which are ours, stay where they are. */
 static void keep_others(struct conf_trainer *t, const struct conf_node *root)
 {
@@ -351,10 +366,7 @@ void conf_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
         return;
     }
     conf_keys_read(&p, &only, take_row);
-    if (t.eval) merge(&t, "eval_input", t.eval, t.eval_path, NULL);
-    /* Without training data only an evaluation can be meant. */
-    if (t.eval && !conf_node_find(doc->root, "train_input"))
-        put_text(&t, "runconfig.mode", "eval", t.eval->pos);
+    finish_data(&t);
     finish_optimizer(&t);
     keep_others(&t, root);
     for (int i = 0; i < p.table->n; i++)

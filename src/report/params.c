@@ -182,9 +182,9 @@ enum wsc_err report_speed_print(const struct report_scale_row *row)
     struct report_table *table;
     char step[48];
     report_step_time(step, sizeof step, row->step_time_ps);
-    TRY(report_table_new(&table, "rlrrr",
-                         (const char *const[]){"systems", "step time", "samples/s", "tokens/s",
-                                               "MFU"}));
+    TRY(report_table_new(
+        &table, "rlrrr",
+        (const char *const[]){"systems", "step time", "samples/s", "tokens/s", "MFU"}));
     report_table_cell(table, "%lld", (long long)row->num_csx);
     report_table_cell(table, "%s", step);
     report_table_cell(table, "%.4g", row->samples_per_s);
