@@ -320,7 +320,7 @@ void conf_part_unknown(struct conf_parse *p, const char *path, const struct conf
 void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
 /** Say that the tree is an encoder's file, when it is; true then. */
 bool conf_params_refuse_encoder(const struct conf_node *root, struct conf_diag *d);
-/** One warning for the keys of @p p that nothing depends on. */
+/** Warn about the keys of @p p that nothing depends on. */
 void conf_params_warn_no_effect(const struct conf_parse *p);
 /** They as a table in Markdown. */
 void conf_renames_write(struct conf_text *out);

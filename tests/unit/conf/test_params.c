@@ -213,6 +213,53 @@ TEST(conf_params, set_goes_through_the_same_row)
     conf_params_fini(&p);
 }
 
+/* However many keys have no effect, each is named. */
+TEST(conf_params, every_key_without_effect_is_told)
+{
+    static const char *const keys[] = {"num_workers_per_csx",
+                                       "num_act_servers",
+                                       "transfer_processes",
+                                       "wrk_memory_gi",
+                                       "execute_crd_memory_gi",
+                                       "act_memory_gi",
+                                       "cmd_memory_gi",
+                                       "wgt_memory_gi",
+                                       "compile_crd_memory_gi",
+                                       "compile_dir",
+                                       "credentials_path",
+                                       "mgmt_address",
+                                       "mgmt_namespace",
+                                       "mount_dirs",
+                                       "python_paths",
+                                       "debug_args_path",
+                                       "debug_args",
+                                       "ini",
+                                       "job_labels",
+                                       "job_priority",
+                                       "job_time_sec",
+                                       "wsc_log_level",
+                                       "logging",
+                                       "summary_dir",
+                                       "lazy_initialization",
+                                       "enable_distributed",
+                                       "sync_batchnorm",
+                                       "dist_addr",
+                                       "dist_backend",
+                                       "enable_act_frequency"};
+    enum { N = sizeof keys / sizeof *keys };
+    struct conf_params p;
+    char text[2048];
+    size_t n = (size_t)snprintf(text, sizeof text, INPUT MODEL OPTIM "runconfig: {");
+    for (int i = 0; i < N; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s: 1", i ? ", " : "", keys[i]);
+    (void)snprintf(text + n, sizeof text - n, "}\n");
+    T_OK(parse(&p, text));
+    for (int i = 0; i < N; i++)
+        CU_ASSERT(warns(&p, keys[i]));
+    CU_ASSERT(p.n_warnings > 1);
+    conf_params_fini(&p);
+}
+
 TEST(conf_params, epochs_are_steps)
 {
     struct conf_params p;
