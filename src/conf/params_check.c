@@ -105,6 +105,7 @@ static void check_heads(struct conf_parse *p, struct conf_model *m)
                         (long long)m->num_kv_groups);
     if (m->num_kv_groups == CONF_NULL)
         m->num_kv_groups = m->attention_module == CONF_MULTIQUERY ? 1 : n;
+    if (m->num_kv_groups < 1) return; /* what was read was no number */
     if (n % m->num_kv_groups)
         conf_diag_error(p->diag, where(p, groups, NULL), groups,
                         "%lld does not divide num_heads, %lld", (long long)m->num_kv_groups,

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_MUTATIONS = 5000, N_FILES = 5, MAX_DAMAGE = 4 };
+enum { N_MUTATIONS = 3600, N_FILES = 6, MAX_DAMAGE = 4 };
 
 static uint64_t draw(uint64_t *i, uint64_t below)
 {
@@ -100,6 +100,7 @@ TEST(conf_mutations, never_crash_hang_or_leak)
     mutate_file("configs/params/gpt3_13b.yaml", &i, &accepted);
     mutate_file("tests/golden/params/trainer.yaml", &i, &accepted);
     mutate_file("tests/golden/params/old_runconfig.yaml", &i, &accepted);
+    mutate_file("tests/golden/params/families.yaml", &i, &accepted);
     mutate_file("configs/cluster/cs2.yaml", &i, &accepted);
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
     /* Both outcomes must occur, else the damage proves nothing. */
