@@ -101,7 +101,7 @@ enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
 enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *cs)
 {
     (void)config;
-    if (convert_rotary_dim(cs) == cs->model->head_dim) return WSC_OK;
+    if (cs->model->rotary_dim == cs->model->head_dim) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG, "%s: model.rotary_dim: a %s model rotates whole heads of %lld",
                      cs->params->file, cs->family->name, (long long)cs->model->head_dim);
 }
@@ -122,7 +122,7 @@ enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side *cs)
 {
-    const double pct = (double)convert_rotary_dim(cs) / (double)cs->model->head_dim;
+    const double pct = (double)cs->model->rotary_dim / (double)cs->model->head_dim;
     return convert_config_set(config, "rotary_pct", json_real(pct));
 }
 
@@ -204,15 +204,6 @@ static enum wsc_err groups_to_cs(struct convert_yaml *y, const char *name)
     return WSC_OK;
 }
 
-/* As many as the key projection has rows of heads. */
-static int64_t kv_groups(const struct convert_side *cs)
-{
-    for (int i = 0; i < cs->model->n_tensors; i++)
-        if (cs->model->tensor[i].kind == MODEL_K_W)
-            return cs->model->tensor[i].shape[0] / cs->model->head_dim;
-    return cs->model->H;
-}
-
 enum wsc_err convert_kv_heads_to_cs(struct convert_yaml *y)
 {
     return groups_to_cs(y, "num_key_value_heads");
@@ -220,7 +211,7 @@ enum wsc_err convert_kv_heads_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_kv_heads_to_hf(json_t *config, const struct convert_side *cs)
 {
-    return convert_config_set(config, "num_key_value_heads", json_integer(kv_groups(cs)));
+    return convert_config_set(config, "num_key_value_heads", json_integer(cs->model->kv_heads));
 }
 
 enum wsc_err convert_num_kv_heads_to_cs(struct convert_yaml *y)
@@ -230,7 +221,7 @@ enum wsc_err convert_num_kv_heads_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_num_kv_heads_to_hf(json_t *config, const struct convert_side *cs)
 {
-    return convert_config_set(config, "num_kv_heads", json_integer(kv_groups(cs)));
+    return convert_config_set(config, "num_kv_heads", json_integer(cs->model->kv_heads));
 }
 
 enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
@@ -244,10 +235,41 @@ enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_multi_query_to_hf(json_t *config, const struct convert_side *cs)
 {
-    const int64_t groups = kv_groups(cs);
+    const int64_t groups = cs->model->kv_heads;
     if (groups != 1 && groups != cs->model->H)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: a %s model has one key head or one per query head, not %lld",
                          cs->params->file, cs->family->name, (long long)groups);
     return convert_config_set(config, "multi_query", json_boolean(groups == 1));
+}
+
+/* ---- experts --------------------------------------------------------------------------------- */
+
+enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
+{
+    int64_t experts = 8, active = 2;
+    const json_t *coefficient = json_object_get(y->config, "router_aux_loss_coef");
+    TRY(read_int(y, "num_local_experts", NULL, 8, &experts));
+    TRY(read_int(y, "num_experts_per_tok", NULL, 2, &active));
+    (void)fprintf(y->out,
+                  "    moe:\n"
+                  "        num_experts: %lld\n"
+                  "        top_k: %lld\n"
+                  "        load_balancing_loss_coef: %.15g\n",
+                  (long long)experts, (long long)active,
+                  coefficient ? json_number_value(coefficient) : 0.001);
+    return WSC_OK;
+}
+
+enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    if (!m->experts || m->shared_experts || m->routing != CONF_ROUTING_LEARNED ||
+        !m->normalise_experts || m->null_expert != 0)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
+                                      cs->params->file, cs->family->name),
+                            "it has a learned router, normalised weights, no shared experts");
+    TRY(convert_config_set(config, "num_local_experts", json_integer(m->experts)));
+    TRY(convert_config_set(config, "num_experts_per_tok", json_integer(m->active_experts)));
+    return convert_config_set(config, "router_aux_loss_coef", json_real(m->load_balance));
 }
