@@ -38,6 +38,14 @@ static enum wsc_err read_heads(const struct convert_yaml *y, int64_t *hidden, in
                      (long long)*heads, (long long)*hidden);
 }
 
+static enum wsc_err read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
+{
+    int64_t hidden = 1, heads = 1;
+    TRY(read_heads(y, &hidden, &heads));
+    *head_dim = heads > 0 ? hidden / heads : 1;
+    return WSC_OK;
+}
+
 /* ---- width of the feed-forward network ------------------------------------------------------- */
 
 static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const char *hidden_name,
@@ -87,13 +95,13 @@ enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side
 
 enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
 {
-    int64_t hidden = 1, heads = 1, head_dim = 1;
-    TRY(read_heads(y, &hidden, &heads));
-    TRY(read_int(y, "head_dim", NULL, hidden / heads, &head_dim));
-    if (head_dim != hidden / heads)
+    int64_t head_dim = 1, given = 1;
+    TRY(read_head_dim(y, &head_dim));
+    TRY(read_int(y, "head_dim", NULL, head_dim, &given));
+    if (given != head_dim)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: head_dim: %lld is not supported, only width / heads = %lld", y->path,
-                         (long long)head_dim, (long long)(hidden / heads));
+                         (long long)given, (long long)head_dim);
     convert_yaml_add(y, "rotary_dim", "%lld", (long long)head_dim);
     return WSC_OK;
 }
@@ -108,14 +116,13 @@ enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *c
 
 enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
 {
-    int64_t hidden = 1, heads = 1;
+    int64_t head_dim = 1;
     const json_t *share = json_object_get(y->config, "rotary_pct");
     const double pct = share ? json_number_value(share) : 0.25;
-    TRY(read_heads(y, &hidden, &heads));
+    TRY(read_head_dim(y, &head_dim));
     if (!(pct > 0 && pct <= 1))
         return WSC_RAISE(WSC_FORMAT, "%s: rotary_pct: expected a number above 0, at most 1",
                          y->path);
-    const int64_t head_dim = hidden / heads;
     convert_yaml_add(y, "rotary_dim", "%lld", (long long)((double)head_dim * pct));
     return WSC_OK;
 }

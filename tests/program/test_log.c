@@ -18,9 +18,8 @@
 
 static struct form {
     const char *pattern;
-    int least; /* lines of this form in the run below */
+    int least, n; /* lines of this form: at least in the run below, and found */
     regex_t regex;
-    int n;
 } form[] = {
     {"\\| Train Device=CSX, Step=[0-9]+, Loss=[0-9]+\\.[0-9]{5}, " RATES
      ", LoopTimeRemaining=" SECONDS ", TimeRemaining[>=]" SECONDS "$",
@@ -31,24 +30,24 @@ static struct form {
      8,
      {0},
      0},
-    {"Avg Eval Loss: " NUMBER "$", 2, {0}, 0},
-    {"Evaluation metrics:$", 2, {0}, 0},
-    {"  - eval/accuracy = " NUMBER "$", 2, {0}, 0},
-    {"  - eval/lm_perplexity = " NUMBER "$", 2, {0}, 0},
-    {"Evaluation completed successfully!$", 2, {0}, 0},
-    {"Saving checkpoint at step (10|20)$", 2, {0}, 0},
-    {"Saved checkpoint .*/checkpoint_(10|20)\\.mdl$", 2, {0}, 0},
-    {"Training completed successfully!$", 1, {0}, 0},
-    {"Processed 160 training sample\\(s\\) in [0-9]+\\.[0-9]+ seconds\\.$", 1, {0}, 0},
-    {"Effective batch size is 8\\.$", 1, {0}, 0},
-    {"Starting training loop 1, from global step 0 to 10$", 1, {0}, 0},
-    {"Starting training loop 2, from global step 10 to 20$", 1, {0}, 0},
-    {"Checkpoint autoloading is enabled\\. Looking for latest checkpoint in .+$", 1, {0}, 0},
-    {"No checkpoints were found in \".+\"\\.$", 1, {0}, 0},
-    {"No checkpoint was provided\\. Using randomly initialized model parameters\\.$", 1, {0}, 0},
+    {"Avg Eval Loss: " NUMBER "$", 2, 0, {0}},
+    {"Evaluation metrics:$", 2, 0, {0}},
+    {"  - eval/accuracy = " NUMBER "$", 2, 0, {0}},
+    {"  - eval/lm_perplexity = " NUMBER "$", 2, 0, {0}},
+    {"Evaluation completed successfully!$", 2, 0, {0}},
+    {"Saving checkpoint at step (10|20)$", 2, 0, {0}},
+    {"Saved checkpoint .*/checkpoint_(10|20)\\.mdl$", 2, 0, {0}},
+    {"Training completed successfully!$", 1, 0, {0}},
+    {"Processed 160 training sample\\(s\\) in [0-9]+\\.[0-9]+ seconds\\.$", 1, 0, {0}},
+    {"Effective batch size is 8\\.$", 1, 0, {0}},
+    {"Starting training loop 1, from global step 0 to 10$", 1, 0, {0}},
+    {"Starting training loop 2, from global step 10 to 20$", 1, 0, {0}},
+    {"Checkpoint autoloading is enabled\\. Looking for latest checkpoint in .+$", 1, 0, {0}},
+    {"No checkpoints were found in \".+\"\\.$", 1, 0, {0}},
+    {"No checkpoint was provided\\. Using randomly initialized model parameters\\.$", 1, 0, {0}},
     /* what this program says of its own */
-    {"[0-9.]+ [kMG] parameters, [0-9]+ stages; .+$", 0, {0}, 0},
-    {"Plan: .+$", 0, {0}, 0},
+    {"[0-9.]+ [kMG] parameters, [0-9]+ stages; .+$", 0, 0, {0}},
+    {"Plan: .+$", 0, 0, {0}},
 };
 enum { N_FORMS = sizeof form / sizeof *form };
 

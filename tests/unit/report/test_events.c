@@ -165,6 +165,7 @@ static unsigned char *read_events(const char *dir, size_t *n, char name[256])
     FILE *file = fopen(path, "rb");
     unsigned char *bytes = wsc_alloc(WSC_MEM_TEST, 1 << 16, 1);
     CU_ASSERT_FATAL(file && bytes);
+    if (!file || !bytes) return NULL;
     *n = fread(bytes, 1, 1 << 16, file);
     (void)fclose(file);
     return bytes;
