@@ -59,13 +59,38 @@ struct report_rate {
 };
 /** Account for @p samples that took @p time_ps of virtual time. */
 void report_rate_update(struct report_rate *r, int64_t samples, int64_t time_ps);
-/** `| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, GlobalRate=...`; without
- *  values there is no Loss. */
-void report_log_train(const struct report_step *s, double rate, double global_rate);
-/** The same line with `Eval`, for a batch of an evaluation. */
-void report_log_eval(int64_t step, double loss, double rate, double global_rate);
-/** `Avg Eval Loss: v`, `Metric: eval/accuracy = v`, `Metric: eval/lm_perplexity = v`. */
+/** How fast the emulated machine goes, and how long it will; seconds, NaN: not known. */
+struct report_pace {
+    double rate, global_rate; /**< samples/s: smoothed, and since the start */
+    double loop_s, total_s;   /**< left of this training loop, and of the run */
+    bool more;                /**< total_s leaves out what has no estimate (evaluations) */
+};
+/** The pace after rate @p r with @p loop and @p total steps to go, each of @p batch_size. */
+struct report_pace report_pace_of(const struct report_rate *r, int64_t batch_size, int64_t loop,
+                                  int64_t total, bool more);
+/** `| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, GlobalRate=...
+ *  samples/sec, LoopTimeRemaining=0:06:42, TimeRemaining>0:06:42`; without values no Loss. */
+void report_log_train(const struct report_step *s, const struct report_pace *pace);
+/** `| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=..., Rate=..., GlobalRate=...`. */
+void report_log_eval(int64_t step, int64_t batch, double loss, const struct report_rate *r);
+/** `Avg Eval Loss: v`, `Evaluation metrics:`, `  - eval/accuracy = v`,
+ *  `  - eval/lm_perplexity = v`. */
 void report_log_eval_end(double loss, double accuracy, double perplexity);
+
+/* ---- TensorBoard ----------------------------------------------------------------------------- */
+/** An event file `<dir>/events.out.tfevents.<time>.<host>.<pid>.<n>`. */
+struct report_events;
+struct report_scalar {
+    const char *tag;
+    double value; /**< stored as a float; NaN: there is none, the tag stays away */
+};
+/** Make @p dir where it is missing and begin a file in it. */
+enum wsc_err report_events_open(struct report_events **out, const char *dir) WSC_CHECKED;
+/** One event with @p n values; on disk when it returns. */
+enum wsc_err report_events_scalars(struct report_events *e, int64_t step,
+                                   const struct report_scalar *scalar, int n) WSC_CHECKED;
+/** NULL inside allowed. */
+void report_events_close(struct report_events **e);
 
 /* ---- performance.json ------------------------------------------------------------------------ */
 /** Cycles of one kind of kernel over a run: counted on the mesh, and by its closed form. */
@@ -78,6 +103,7 @@ enum wsc_err report_kernels_print(const struct report_kernel *kernel, int n) WSC
 struct report_performance {
     int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
     int64_t virtual_time_ps;
+    double rate, global_rate; /**< as the newest log line; samples/s */
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
     double host_seconds, host_tokens_per_s;
     struct report_breakdown breakdown;

@@ -21,6 +21,11 @@ double wsc_clock_cpu_s(void)
     return seconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+double wsc_clock_epoch_s(void)
+{
+    return seconds(CLOCK_REALTIME);
+}
+
 void wsc_clock_stamp(char *text, size_t size)
 {
     struct timespec now = {0};

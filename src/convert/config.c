@@ -201,18 +201,6 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family, const c
     return rc;
 }
 
-/* ---- params ---------------------------------------------------------------------------------- */
-
-int64_t convert_rotary_dim(const struct convert_side *cs)
-{
-    char text[CONVERT_VALUE_BYTES];
-    int64_t dim;
-    if (conf_params_value(cs->params, "model.rotary_dim", text, sizeof text) &&
-        !wsc_units_int(text, &dim))
-        return dim;
-    return cs->model->head_dim;
-}
-
 /* ---- params to config.json ------------------------------------------------------------------- */
 
 static json_t *json_of(const char *text, enum convert_value type)

@@ -78,8 +78,8 @@ enum convert_layout {
     CONVERT_ROTARY = 4      /**< rotary halves there, rotary pairs here: queries and keys */
 };
 
-/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `*` at
- *  the end both "weight" and "bias", `/` at the start leaves out the family's prefix. */
+/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `@` an
+ *  expert, `*` both "weight" and "bias", `/` at the start leaves out the family's prefix. */
 struct convert_rule {
     const char *hf;
     const char *cs[3]; /**< without "model."; `#` is "transformer_decoder.layers.3." */
@@ -147,8 +147,6 @@ enum wsc_err convert_config_value(const struct convert_key *key, const char *pat
                                   const json_t *config, char text[CONVERT_VALUE_BYTES]) WSC_CHECKED;
 /** Set a key of config.json; takes @p value, NULL is an error. */
 enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value) WSC_CHECKED;
-/** Dimensions of a head that are rotated: model.rotary_dim, else all. */
-int64_t convert_rotary_dim(const struct convert_side *cs);
 /** The params file of a folder, owned by the caller. */
 enum wsc_err convert_config_to_yaml(const struct convert_family *family, const char *path,
                                     const json_t *config, const char *checkpoint,

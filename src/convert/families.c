@@ -24,6 +24,8 @@ static const struct convert_word gated_activation[] = {
 #define CS_SETS(c, v)    .cs = (c), .fixed = (v), .any = true
 #define SPECIAL(name)    .to_cs = convert_##name##_to_cs, .to_hf = convert_##name##_to_hf
 #define N(rows)          ((int)(sizeof(rows) / sizeof *(rows)))
+#define NO_SCALING {CS_IS("pos_scaling_factor", "1.0")}
+#define NO_WINDOW  {CS_IS("attention_sliding_window_length", "null")}
 #define GPT2_KEYS                                                                                  \
     {BOTH("vocab_size", "vocab_size", INT)},                                                       \
     {BOTH("n_embd", "hidden_size", INT)},                                                          \
@@ -113,19 +115,29 @@ static const struct convert_rule neox_rules[] = {
     {"final_layer_norm.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/embed_out.weight", {"lm_head.weight"}, CONVERT_SAME},
 };
+#define LLAMA_RULES                                                                                \
+    {"embed_tokens.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},             \
+    {"#input_layernorm.weight", {"#norm1.weight"}, CONVERT_SAME},                                  \
+    {"#self_attn.q_proj.weight", {"#self_attn.proj_q_dense_layer.weight"}, CONVERT_ROTARY},        \
+    {"#self_attn.k_proj.weight", {"#self_attn.proj_k_dense_layer.weight"}, CONVERT_ROTARY},        \
+    {"#self_attn.v_proj.weight", {"#self_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},          \
+    {"#self_attn.o_proj.weight", {"#self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},     \
+    {"#post_attention_layernorm.weight", {"#norm3.weight"}, CONVERT_SAME},                         \
+    {"norm.weight", {"transformer_decoder.norm.weight"}, CONVERT_SAME},                            \
+    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME}
 static const struct convert_rule llama_rules[] = {
-    {"embed_tokens.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
-    {"#input_layernorm.weight", {"#norm1.weight"}, CONVERT_SAME},
-    {"#self_attn.q_proj.weight", {"#self_attn.proj_q_dense_layer.weight"}, CONVERT_ROTARY},
-    {"#self_attn.k_proj.weight", {"#self_attn.proj_k_dense_layer.weight"}, CONVERT_ROTARY},
-    {"#self_attn.v_proj.weight", {"#self_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},
-    {"#self_attn.o_proj.weight", {"#self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},
-    {"#post_attention_layernorm.weight", {"#norm3.weight"}, CONVERT_SAME},
+    LLAMA_RULES,
     {"#mlp.gate_proj.weight", {"#ffn.ffn.0.linear_layer_for_glu.weight"}, CONVERT_SAME},
     {"#mlp.up_proj.weight", {"#ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
     {"#mlp.down_proj.weight", {"#ffn.ffn.1.linear_layer.weight"}, CONVERT_SAME},
-    {"norm.weight", {"transformer_decoder.norm.weight"}, CONVERT_SAME},
-    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
+};
+#define EXPERT "#ffn.experts.experts.@."
+static const struct convert_rule mixtral_rules[] = {
+    LLAMA_RULES,
+    {"#block_sparse_moe.gate.weight", {"#ffn.gate.weight"}, CONVERT_SAME},
+    {"#block_sparse_moe.experts.@.w1.weight", {EXPERT "0.linear_layer_for_glu.weight"}, CONVERT_SAME},
+    {"#block_sparse_moe.experts.@.w3.weight", {EXPERT "0.linear_layer.weight"}, CONVERT_SAME},
+    {"#block_sparse_moe.experts.@.w2.weight", {EXPERT "1.linear_layer.weight"}, CONVERT_SAME},
 };
 static const struct convert_rule bloom_rules[] = {
     {"word_embeddings.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
@@ -164,7 +176,9 @@ static const struct convert_rule falcon_40b_rules[] = {
 /* ---- configuration keys ---------------------------------------------------------------------- */
 
 static const struct convert_key gpt2_keys[] = {
+    {CS_SETS("name", "gpt2")},
     GPT2_KEYS,
+    NO_WINDOW,
     {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_new"), .word = activation},
     {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("true")},
@@ -178,7 +192,9 @@ static const struct convert_key gpt2_keys[] = {
     {CS_IS("use_bias_in_output", "false")},
 };
 static const struct convert_key bigcode_keys[] = {
+    {CS_SETS("name", "starcoder")},
     GPT2_KEYS,
+    NO_WINDOW,
     {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_pytorch_tanh"),
      .word = activation},
     {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},
@@ -193,7 +209,9 @@ static const struct convert_key bigcode_keys[] = {
     {CS_IS("use_bias_in_output", "false")},
 };
 static const struct convert_key gptj_keys[] = {
-    {CS_SETS("model_name", "gptj")},
+    NO_SCALING,
+    NO_WINDOW,
+    {CS_SETS("name", "gptj")},
     GPT2_KEYS,
     {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_new"), .word = activation},
     {BOTH("resid_pdrop", "residual_dropout_rate", REAL), MISSING("0.0")},
@@ -207,7 +225,9 @@ static const struct convert_key gptj_keys[] = {
     {CS_IS("use_bias_in_output", "true")},
 };
 static const struct convert_key neox_keys[] = {
-    {CS_SETS("model_name", "gpt-neox")},
+    NO_SCALING,
+    NO_WINDOW,
+    {CS_SETS("name", "gpt-neox")},
     {BOTH("vocab_size", "vocab_size", INT)},
     {BOTH("hidden_size", "hidden_size", INT)},
     {BOTH("num_hidden_layers", "num_hidden_layers", INT)},
@@ -233,6 +253,8 @@ static const struct convert_key neox_keys[] = {
     {CS_IS("use_bias_in_output", "false")},
 };
 static const struct convert_key llama_keys[] = {
+    {CS_SETS("name", "llama")},
+    NO_WINDOW,
     LLAMA_KEYS,
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
     {SPECIAL(rope_scaling)},
@@ -240,11 +262,24 @@ static const struct convert_key llama_keys[] = {
     {HF_IS("mlp_bias", BOOL, "false")},
 };
 static const struct convert_key mistral_keys[] = {
+    {CS_SETS("name", "mistral")},
+    NO_SCALING,
     LLAMA_KEYS,
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
     {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("4096")},
 };
+static const struct convert_key mixtral_keys[] = {
+    {CS_SETS("name", "mixtral")},
+    NO_SCALING,
+    LLAMA_KEYS,
+    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
+    {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("null")},
+    {SPECIAL(experts)},
+};
 static const struct convert_key bloom_keys[] = {
+    {CS_SETS("name", "bloom")},
+    NO_SCALING,
+    NO_WINDOW,
     {BOTH("vocab_size", "vocab_size", INT)},
     {BOTH("hidden_size", "hidden_size", INT), OLD("n_embed")},
     {BOTH("n_layer", "num_hidden_layers", INT), OLD("num_hidden_layers")},
@@ -267,7 +302,7 @@ static const struct convert_key bloom_keys[] = {
     {CS_IS("use_bias_in_output", "false")},
 };
 #define FALCON_KEYS                                                                                \
-    {CS_SETS("model_name", "falcon")},                                                             \
+    {CS_SETS("name", "falcon")},                                                             \
     {BOTH("vocab_size", "vocab_size", INT)},                                                       \
     {BOTH("hidden_size", "hidden_size", INT)},                                                     \
     {BOTH("num_hidden_layers", "num_hidden_layers", INT), OLD("n_layer")},                         \
@@ -292,12 +327,16 @@ static const struct convert_key bloom_keys[] = {
     {CS_IS("use_ffn_bias", "false")},                                                              \
     {CS_IS("use_bias_in_output", "false")}
 static const struct convert_key falcon_7b_keys[] = {
+    NO_SCALING,
+    NO_WINDOW,
     FALCON_KEYS,
     {HF_IS("new_decoder_architecture", BOOL, "false")},
     {SPECIAL(multi_query)},
     {CS_IS("use_untied_layer_norm", "false")},
 };
 static const struct convert_key falcon_40b_keys[] = {
+    NO_SCALING,
+    NO_WINDOW,
     FALCON_KEYS,
     {HF_IS("new_decoder_architecture", BOOL, "true")},
     {SPECIAL(num_kv_heads)},
@@ -315,6 +354,8 @@ static const struct convert_family family[] = {
     {"llama", "llama", "LlamaForCausalLM", "model.", "layers", FAMILY(llama_rules, llama_keys)},
     {"mistral", "mistral", "MistralForCausalLM", "model.", "layers",
      FAMILY(llama_rules, mistral_keys)},
+    {"mixtral", "mixtral", "MixtralForCausalLM", "model.", "layers",
+     FAMILY(mixtral_rules, mixtral_keys)},
     {"bloom", "bloom", "BloomForCausalLM", "transformer.", "h", FAMILY(bloom_rules, bloom_keys)},
     {"falcon-7b", "falcon", "FalconForCausalLM", "transformer.", "h",
      FAMILY(falcon_7b_rules, falcon_7b_keys), "new_decoder_architecture", false},
@@ -333,7 +374,7 @@ static enum wsc_err unknown(const char *where, const char *name)
 
 const char *convert_family_names(void)
 {
-    return "gpt2, gptj, gpt-neox, llama, mistral, bloom, falcon-7b, falcon-40b, starcoder";
+    return "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder";
 }
 
 enum wsc_err convert_family_of(const char *path, const json_t *config,

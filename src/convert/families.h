@@ -12,7 +12,8 @@
     XX(rope_scaling) /**< linear and llama3 */                                                     \
     XX(kv_heads)     /**< num_key_value_heads; absent: all */                                      \
     XX(num_kv_heads) /**< Falcon's name of it */                                                   \
-    XX(multi_query)  /**< one key and value head, or all */
+    XX(multi_query)  /**< one key and value head, or all */                                        \
+    XX(experts)      /**< number, how many a token takes, factor of the balancing loss */
 
 #define XX(name)                                                                                   \
     enum wsc_err convert_##name##_to_cs(struct convert_yaml *y) WSC_CHECKED;                       \

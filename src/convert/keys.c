@@ -38,6 +38,14 @@ static enum wsc_err read_heads(const struct convert_yaml *y, int64_t *hidden, in
                      (long long)*heads, (long long)*hidden);
 }
 
+static enum wsc_err read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
+{
+    int64_t hidden = 1, heads = 1;
+    TRY(read_heads(y, &hidden, &heads));
+    *head_dim = heads > 0 ? hidden / heads : 1;
+    return WSC_OK;
+}
+
 /* ---- width of the feed-forward network ------------------------------------------------------- */
 
 static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const char *hidden_name,
@@ -87,13 +95,13 @@ enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side
 
 enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
 {
-    int64_t hidden = 1, heads = 1, head_dim = 1;
-    TRY(read_heads(y, &hidden, &heads));
-    TRY(read_int(y, "head_dim", NULL, hidden / heads, &head_dim));
-    if (head_dim != hidden / heads)
+    int64_t head_dim = 1, given = 1;
+    TRY(read_head_dim(y, &head_dim));
+    TRY(read_int(y, "head_dim", NULL, head_dim, &given));
+    if (given != head_dim)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: head_dim: %lld is not supported, only width / heads = %lld", y->path,
-                         (long long)head_dim, (long long)(hidden / heads));
+                         (long long)given, (long long)head_dim);
     convert_yaml_add(y, "rotary_dim", "%lld", (long long)head_dim);
     return WSC_OK;
 }
@@ -101,28 +109,27 @@ enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
 enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *cs)
 {
     (void)config;
-    if (convert_rotary_dim(cs) == cs->model->head_dim) return WSC_OK;
+    if (cs->model->rotary_dim == cs->model->head_dim) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG, "%s: model.rotary_dim: a %s model rotates whole heads of %lld",
                      cs->params->file, cs->family->name, (long long)cs->model->head_dim);
 }
 
 enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
 {
-    int64_t hidden = 1, heads = 1;
+    int64_t head_dim = 1;
     const json_t *share = json_object_get(y->config, "rotary_pct");
     const double pct = share ? json_number_value(share) : 0.25;
-    TRY(read_heads(y, &hidden, &heads));
+    TRY(read_head_dim(y, &head_dim));
     if (!(pct > 0 && pct <= 1))
         return WSC_RAISE(WSC_FORMAT, "%s: rotary_pct: expected a number above 0, at most 1",
                          y->path);
-    const int64_t head_dim = hidden / heads;
     convert_yaml_add(y, "rotary_dim", "%lld", (long long)((double)head_dim * pct));
     return WSC_OK;
 }
 
 enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side *cs)
 {
-    const double pct = (double)convert_rotary_dim(cs) / (double)cs->model->head_dim;
+    const double pct = (double)cs->model->rotary_dim / (double)cs->model->head_dim;
     return convert_config_set(config, "rotary_pct", json_real(pct));
 }
 
@@ -204,15 +211,6 @@ static enum wsc_err groups_to_cs(struct convert_yaml *y, const char *name)
     return WSC_OK;
 }
 
-/* As many as the key projection has rows of heads. */
-static int64_t kv_groups(const struct convert_side *cs)
-{
-    for (int i = 0; i < cs->model->n_tensors; i++)
-        if (cs->model->tensor[i].kind == MODEL_K_W)
-            return cs->model->tensor[i].shape[0] / cs->model->head_dim;
-    return cs->model->H;
-}
-
 enum wsc_err convert_kv_heads_to_cs(struct convert_yaml *y)
 {
     return groups_to_cs(y, "num_key_value_heads");
@@ -220,7 +218,7 @@ enum wsc_err convert_kv_heads_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_kv_heads_to_hf(json_t *config, const struct convert_side *cs)
 {
-    return convert_config_set(config, "num_key_value_heads", json_integer(kv_groups(cs)));
+    return convert_config_set(config, "num_key_value_heads", json_integer(cs->model->kv_heads));
 }
 
 enum wsc_err convert_num_kv_heads_to_cs(struct convert_yaml *y)
@@ -230,7 +228,7 @@ enum wsc_err convert_num_kv_heads_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_num_kv_heads_to_hf(json_t *config, const struct convert_side *cs)
 {
-    return convert_config_set(config, "num_kv_heads", json_integer(kv_groups(cs)));
+    return convert_config_set(config, "num_kv_heads", json_integer(cs->model->kv_heads));
 }
 
 enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
@@ -244,10 +242,41 @@ enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
 
 enum wsc_err convert_multi_query_to_hf(json_t *config, const struct convert_side *cs)
 {
-    const int64_t groups = kv_groups(cs);
+    const int64_t groups = cs->model->kv_heads;
     if (groups != 1 && groups != cs->model->H)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: a %s model has one key head or one per query head, not %lld",
                          cs->params->file, cs->family->name, (long long)groups);
     return convert_config_set(config, "multi_query", json_boolean(groups == 1));
+}
+
+/* ---- experts --------------------------------------------------------------------------------- */
+
+enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
+{
+    int64_t experts = 8, active = 2;
+    const json_t *coefficient = json_object_get(y->config, "router_aux_loss_coef");
+    TRY(read_int(y, "num_local_experts", NULL, 8, &experts));
+    TRY(read_int(y, "num_experts_per_tok", NULL, 2, &active));
+    (void)fprintf(y->out,
+                  "    moe:\n"
+                  "        num_experts: %lld\n"
+                  "        top_k: %lld\n"
+                  "        load_balancing_loss_coef: %.15g\n",
+                  (long long)experts, (long long)active,
+                  coefficient ? json_number_value(coefficient) : 0.001);
+    return WSC_OK;
+}
+
+enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    if (!m->experts || m->shared_experts || m->routing != CONF_ROUTING_LEARNED ||
+        !m->normalise_experts || m->null_expert != 0)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
+                                      cs->params->file, cs->family->name),
+                            "it has a learned router, normalised weights, no shared experts");
+    TRY(convert_config_set(config, "num_local_experts", json_integer(m->experts)));
+    TRY(convert_config_set(config, "num_experts_per_tok", json_integer(m->active_experts)));
+    return convert_config_set(config, "router_aux_loss_coef", json_real(m->load_balance));
 }

@@ -4,6 +4,7 @@
 
 #include <wsc/mem.h>
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,26 +13,35 @@
 /* What the signs of a rule stand for. */
 struct place {
     const struct convert_family *family;
-    int layer;
+    int layer, expert;
     const char *field; /* "weight" or "bias" for `*` */
     bool bare;
 };
 
-static bool expand(char name[CONVERT_NAME_BYTES], const char *pattern, const char *prefix,
+/* Text added to a name; one that became too long finds nothing. */
+static void add(char name[CONVERT_NAME_BYTES], const char *format, ...)
+{
+    const size_t used = strlen(name);
+    va_list ap;
+    va_start(ap, format);
+    (void)vsnprintf(name + used, CONVERT_NAME_BYTES - used, format, ap);
+    va_end(ap);
+}
+
+static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const char *prefix,
                    const char *blocks, const struct place *at)
 {
-    const char *rest = pattern + (*pattern == '#' || *pattern == '/');
-    const int fixed = (int)strcspn(rest, "*");
-    const char *field = rest[fixed] ? at->field : "";
-    int n;
-    if (*pattern == '/')
-        n = snprintf(name, CONVERT_NAME_BYTES, "%.*s%s", fixed, rest, field);
-    else if (*pattern == '#')
-        n = snprintf(name, CONVERT_NAME_BYTES, "%s%s.%d.%.*s%s", prefix, blocks, at->layer, fixed,
-                     rest, field);
-    else
-        n = snprintf(name, CONVERT_NAME_BYTES, "%s%.*s%s", prefix, fixed, rest, field);
-    return n > 0 && n < CONVERT_NAME_BYTES;
+    name[0] = '\0';
+    if (*pattern != '/') add(name, "%s", prefix);
+    if (*pattern == '#') add(name, "%s.%d.", blocks, at->layer);
+    for (const char *c = pattern + (*pattern == '#' || *pattern == '/'); *c; c++) {
+        if (*c == '*')
+            add(name, "%s", at->field);
+        else if (*c == '@')
+            add(name, "%d", at->expert);
+        else
+            add(name, "%c", *c);
+    }
 }
 
 /* ---- an index of the model's tensors --------------------------------------------------------- */
@@ -115,14 +125,13 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     bool *used[CONVERT_MAX_PARTS] = {NULL};
     char name[CONVERT_NAME_BYTES];
     for (int i = 0; i < CONVERT_MAX_PARTS && r->cs[i]; i++, p.n_parts++) {
-        if (!expand(name, r->cs[i], "model.", "transformer_decoder.layers", at)) return WSC_OK;
+        expand(name, r->cs[i], "model.", "transformer_decoder.layers", at);
         struct named *found = find(&b->finder, name);
         if (!found) return WSC_OK;
         p.tensor[i] = found->tensor;
         used[i] = &found->used;
     }
-    if (!expand(p.hf, r->hf, at->bare ? "" : at->family->prefix, at->family->blocks, at))
-        return WSC_RAISE(WSC_FORMAT, "%s: the name is too long", r->hf);
+    expand(p.hf, r->hf, at->bare ? "" : at->family->prefix, at->family->blocks, at);
     for (int i = 0; i < CONVERT_MAX_PARTS; i++)
         if (used[i]) *used[i] = true;
     fill_pair(b, &p, r);
@@ -131,15 +140,23 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     return WSC_OK;
 }
 
+static enum wsc_err add_block(struct builder *b, const struct convert_rule *r, struct place *at)
+{
+    const int experts = strchr(r->hf, '@') ? (int)b->cs->model->experts : 1;
+    const int fields = strchr(r->hf, '*') ? 2 : 1;
+    for (int i = 0; i < experts * fields; i++) {
+        at->expert = i / fields;
+        at->field = i % fields ? "bias" : "weight";
+        TRY(add_pair(b, r, at));
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, struct place *at)
 {
     const int layers = *r->hf == '#' ? (int)b->cs->model->L : 1;
-    const int fields = strchr(r->hf, '*') ? 2 : 1;
     for (at->layer = 0; at->layer < layers; at->layer++)
-        for (int i = 0; i < fields; i++) {
-            at->field = i ? "bias" : "weight";
-            TRY(add_pair(b, r, at));
-        }
+        TRY(add_block(b, r, at));
     return WSC_OK;
 }
 
@@ -167,7 +184,7 @@ static enum wsc_err build(struct builder *b, bool bare)
 
 enum wsc_err convert_map_create(struct convert_map *map, const struct convert_side *cs, bool bare)
 {
-    struct builder b = {.cs = cs, .map = map, .rotary_dim = convert_rotary_dim(cs)};
+    struct builder b = {.cs = cs, .map = map, .rotary_dim = cs->model->rotary_dim};
     *map = (struct convert_map){0};
     enum wsc_err rc = build(&b, bare);
     wsc_free(b.finder.named);

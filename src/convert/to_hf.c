@@ -5,6 +5,7 @@
 #include <wsc/mem.h>
 #include <wsc/report.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,16 +38,30 @@ static enum wsc_err read_params(struct export *ex)
     return rc;
 }
 
-/* Factors of muP have no key there, and without them the model is another one. */
-static enum wsc_err check_no_mup(const struct export *ex)
+/* What has no key there, and without which the model is another one. */
+static enum wsc_err check_plain(const struct export *ex)
 {
-    const struct conf_model *m = &ex->params.model;
-    if (m->embeddings_scale == 1 && m->output_logits_scale == 1 && !m->scale_qk_dot_by_d)
-        return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG,
-                     "%s: model: embeddings_scale, output_logits_scale and scale_qk_dot_by_d have "
-                     "no counterpart in a %s model",
-                     ex->params.file, ex->cs.family->name);
+    const struct model *m = ex->model;
+    const struct {
+        bool has;
+        const char *key;
+    } feature[] = {
+        {m->embeddings_scale != 1, "embeddings_scale (muP)"},
+        {m->logits_scale != 1, "output_logits_scale (muP)"},
+        {fabs(m->qk_scale * sqrt((double)m->head_dim) - 1) > 1e-12,
+         "another scale of scores (muP)"},
+        {m->attention_softcap != 0, "attention_logit_softcapping"},
+        {m->logits_softcap != 0, "final_logit_softcapping"},
+        {m->sink_tokens != 0, "attention_sink_tokens"},
+        {m->window_every_other, "sliding_window_every_other_decoder_layer"},
+        {m->norm == CONF_BIASLESS_LAYERNORM, "norm_type: biasless-layernorm"},
+        {m->H * m->head_dim != m->C, "attention_inner_dim"},
+    };
+    for (size_t i = 0; i < sizeof feature / sizeof *feature; i++)
+        if (feature[i].has)
+            return WSC_RAISE(WSC_CONFIG, "%s: model: a %s model has no counterpart of %s",
+                             ex->params.file, ex->cs.family->name, feature[i].key);
+    return WSC_OK;
 }
 
 static enum wsc_err read_dtypes(struct export *ex)
@@ -64,8 +79,8 @@ static enum wsc_err open_input(struct export *ex)
     TRY(convert_family_named(ex->job->family, &ex->cs.family));
     ex->result->family = ex->cs.family->name;
     TRY(read_params(ex));
-    TRY(check_no_mup(ex));
     TRY(model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK));
+    TRY(check_plain(ex));
     ex->cs.params = &ex->params;
     ex->cs.model = ex->model;
     TRY(convert_map_create(&ex->map, &ex->cs, false));

@@ -25,24 +25,44 @@ void report_rate_update(struct report_rate *r, int64_t samples, int64_t time_ps)
     r->global_rate = (double)r->samples / ((double)r->time_ps * 1e-12);
 }
 
-/* @p loss NULL: there are no values, and no Loss in the line. */
-static void log_step(const char *mode, int64_t step, const double *loss, double rate,
-                     double global_rate)
+struct report_pace report_pace_of(const struct report_rate *r, int64_t batch_size, int64_t loop,
+                                  int64_t total, bool more)
 {
-    char now[REPORT_REAL_SIZE], global[REPORT_REAL_SIZE], loss_text[REPORT_REAL_SIZE + 16] = "";
-    if (loss) (void)snprintf(loss_text, sizeof loss_text, "Loss=%.5f, ", *loss);
-    WSC_INFO("| %s Device=CSX, Step=%lld, %sRate=%s samples/sec, GlobalRate=%s samples/sec", mode,
-             (long long)step, loss_text, rate_text(now, rate), rate_text(global, global_rate));
+    const double step_s = r->time_ps > 0 ? (double)batch_size / r->global_rate : NAN;
+    return (struct report_pace){r->rate, r->global_rate, step_s * (double)loop,
+                                step_s * (double)total, more};
 }
 
-void report_log_train(const struct report_step *s, double rate, double global_rate)
+/* `, Name=h:mm:ss`, or nothing when it is not known. */
+static void add_time(char text[static REPORT_REAL_SIZE + 32], const char *name, char sign, double s)
 {
-    log_step("Train", s->step, s->has_values ? &s->loss : NULL, rate, global_rate);
+    const long long most = 1000LL * 365 * 24 * 3600;
+    text[0] = '\0';
+    if (!(s >= 0 && s < (double)most)) return;
+    const long long whole = (long long)s;
+    (void)snprintf(text, REPORT_REAL_SIZE + 32, ", %s%c%lld:%02lld:%02lld", name, sign,
+                   whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-void report_log_eval(int64_t step, double loss, double rate, double global_rate)
+void report_log_train(const struct report_step *s, const struct report_pace *p)
 {
-    log_step("Eval", step, &loss, rate, global_rate);
+    char now[REPORT_REAL_SIZE], global[REPORT_REAL_SIZE], loss[REPORT_REAL_SIZE + 16] = "";
+    char loop[REPORT_REAL_SIZE + 32], total[REPORT_REAL_SIZE + 32];
+    if (s->has_values) (void)snprintf(loss, sizeof loss, "Loss=%.5f, ", s->loss);
+    add_time(loop, "LoopTimeRemaining", '=', p->loop_s);
+    add_time(total, "TimeRemaining", p->more ? '>' : '=', p->total_s);
+    WSC_INFO("| Train Device=CSX, Step=%lld, %sRate=%s samples/sec, GlobalRate=%s samples/sec%s%s",
+             (long long)s->step, loss, rate_text(now, p->rate), rate_text(global, p->global_rate),
+             loop, total);
+}
+
+void report_log_eval(int64_t step, int64_t batch, double loss, const struct report_rate *r)
+{
+    char now[REPORT_REAL_SIZE], global[REPORT_REAL_SIZE];
+    WSC_INFO("| Eval Device=CSX, GlobalStep=%lld, Batch=%lld, Loss=%.5f, Rate=%s samples/sec, "
+             "GlobalRate=%s samples/sec",
+             (long long)step, (long long)batch, loss, rate_text(now, r->rate),
+             rate_text(global, r->global_rate));
 }
 
 void report_log_eval_end(double loss, double accuracy, double perplexity)
@@ -50,8 +70,9 @@ void report_log_eval_end(double loss, double accuracy, double perplexity)
     char text[REPORT_REAL_SIZE];
     report_real(text, loss);
     WSC_INFO("Avg Eval Loss: %s", text);
+    WSC_INFO("Evaluation metrics:");
     report_real(text, accuracy);
-    WSC_INFO("Metric: eval/accuracy = %s", text);
+    WSC_INFO("  - eval/accuracy = %s", text);
     report_real(text, perplexity);
-    WSC_INFO("Metric: eval/lm_perplexity = %s", text);
+    WSC_INFO("  - eval/lm_perplexity = %s", text);
 }

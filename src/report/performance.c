@@ -55,6 +55,11 @@ static void add_performance(struct report_json *j, const struct report_performan
     report_json_int(j, "steps", p->steps);
     report_json_str(j, "numerics", p->numerics);
     report_json_int(j, "virtual_time_ps", p->virtual_time_ps);
+    report_json_real(j, "rate", p->rate);
+    report_json_real(j, "global_rate", p->global_rate);
+    report_json_real(j, "samples_per_sec", p->global_rate);
+    report_json_int(j, "total_samples", p->steps * p->global_batch_size);
+    report_json_real(j, "total_time", (double)p->virtual_time_ps * 1e-12);
     report_json_real(j, "samples_per_s", p->samples_per_s);
     report_json_real(j, "tokens_per_s", p->tokens_per_s);
     report_json_real(j, "mfu", p->mfu);

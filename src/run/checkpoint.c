@@ -204,6 +204,8 @@ static enum wsc_err look_for_path(const struct run_state *s, char **path, bool *
         WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
                  rc->model_dir);
     if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
+    if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
+    if (automatic && !*path) WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
     TRY(is_of_this_run(s, *path, same));
     if (automatic || *same) return WSC_OK;
     wsc_free(*path);
@@ -238,6 +240,8 @@ enum wsc_err run_restore(struct run_state *s)
     for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
     if (!rc && path) rc = agree(s, load_path(s, path, same));
+    if (!rc && !path)
+        WSC_INFO("No checkpoint was provided. Using randomly initialized model parameters.");
     if (!rc && path) WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
     if (path && (same || !s->job->params->runconfig.checkpoint_path)) s->saved_step = s->step;
     wsc_free(path);

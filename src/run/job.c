@@ -121,8 +121,9 @@ static void choose_last_step(struct run_state *s)
 static enum wsc_err open_metrics(struct run_state *s)
 {
     if (comm_rank(s->comm)) return WSC_OK;
-    return report_metrics_open(&s->metrics, s->job->params->runconfig.model_dir,
-                               s->step ? s->step : -1);
+    TRY(report_metrics_open(&s->metrics, s->job->params->runconfig.model_dir,
+                            s->step ? s->step : -1));
+    return run_events_open(s, trains(s), evaluates(s));
 }
 
 static enum wsc_err set_up(struct run_state *s, bool *report)
@@ -273,6 +274,17 @@ static void collect_kernels(struct run_state *s)
     }
 }
 
+/* A training loop goes on to the next evaluation. */
+static void begin_loop(struct run_state *s)
+{
+    const int64_t every = s->job->params->runconfig.eval_frequency;
+    const int64_t eval = next_multiple(s->step, evaluates(s) ? every : 0);
+    s->loop++;
+    s->loop_end = eval < s->last_step ? eval : s->last_step;
+    WSC_INFO("Starting training loop %d, from global step %lld to %lld", s->loop,
+             (long long)s->step, (long long)s->loop_end);
+}
+
 static enum wsc_err train(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
@@ -281,7 +293,9 @@ static enum wsc_err train(struct run_state *s)
         WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
                     (long long)s->step);
     if (comm_rank(s->comm) == 0) report_progress_start("train", s->last_step - s->first_step);
+    s->loop_end = s->step;
     while (s->step < s->last_step) {
+        if (s->step == s->loop_end) begin_loop(s);
         TRY(train_to(s, next_stop(s)));
         if (s->stop_signal && s->step < s->last_step) return run_stop_here(s);
         TRY(after_training(s));
@@ -289,7 +303,7 @@ static enum wsc_err train(struct run_state *s)
     report_progress_end();
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->host_start_s;
-    WSC_INFO("Processed %lld sample(s) in %.2f seconds.",
+    WSC_INFO("Processed %lld training sample(s) in %.2f seconds.",
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_memory(s);
     collect_kernels(s);
@@ -368,6 +382,7 @@ static void tear_down(struct run_state *s)
 {
     report_progress_end();
     report_metrics_close(&s->metrics);
+    run_events_close(s);
     data_source_close(&s->train_source);
     data_source_close(&s->eval_source);
     wsc_log_close();

@@ -33,7 +33,10 @@ struct run_state {
     int claim;                         /* of model_dir, rank 0 only */
 
     /* rank 0 only: what on_batch keeps */
-    struct report_metrics *metrics; /* owned */
+    struct report_metrics *metrics;                   /* owned */
+    struct report_events *train_events, *eval_events; /* owned; NULL in other modes */
+    int loop;                                         /* training loops so far */
+    int64_t loop_end;                                 /* last step of the one in progress */
     struct report_rate rate;
     struct report_breakdown total;
     int64_t total_time_ps;
@@ -52,6 +55,14 @@ enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 enum wsc_err run_write_performance(struct run_state *s);
 void run_log_start(const struct run_state *s);
 enum wsc_err run_log_eval_end(struct run_state *s);
+
+/* events.c: TensorBoard; rank 0 only */
+enum wsc_err run_events_open(struct run_state *s, bool trains, bool evaluates) WSC_CHECKED;
+void run_events_close(struct run_state *s);
+enum wsc_err run_events_train(struct run_state *s, const struct report_step *step,
+                              const struct report_pace *pace) WSC_CHECKED;
+enum wsc_err run_events_eval(struct run_state *s, double loss, double accuracy,
+                             double perplexity) WSC_CHECKED;
 
 /* stop.c: what asks a training run to stop; all but run_stop_end collective over the job */
 void run_stop_begin(struct run_state *s);

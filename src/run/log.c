@@ -77,8 +77,12 @@ static enum wsc_err on_train_batch(struct run_state *s, const struct memoryx_bat
     const struct report_step step = step_report(s, b);
     s->host_logged_s = wsc_clock_s();
     s->host_logged_step = b->step;
-    report_log_train(&step, s->rate.rate, s->rate.global_rate);
-    return report_metrics_step(s->metrics, &step);
+    const struct report_pace pace =
+        report_pace_of(&s->rate, s->train_batch.batch_size, s->loop_end - b->step,
+                       s->last_step - b->step, s->eval_events != NULL);
+    report_log_train(&step, &pace);
+    TRY(report_metrics_step(s->metrics, &step));
+    return run_events_train(s, &step, &pace);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
@@ -94,7 +98,7 @@ static void on_eval_batch(struct run_state *s, const struct memoryx_batch *b)
     e->sums.n_correct += b->sums.n_correct;
     report_rate_update(&e->rate, s->eval_batch.batch_size, b->time_ps);
     if (!b->has_values || e->n_batches % every) return;
-    report_log_eval(s->step, b->loss, e->rate.rate, e->rate.global_rate);
+    report_log_eval(s->step, e->n_batches, b->loss, &e->rate);
 }
 
 enum wsc_err run_log_eval_end(struct run_state *s)
@@ -107,7 +111,8 @@ enum wsc_err run_log_eval_end(struct run_state *s)
     const double perplexity = exp(e->sums.loss_sum / tokens);
     report_log_eval_end(loss, accuracy, perplexity);
     WSC_INFO("Evaluation completed successfully!");
-    return report_metrics_eval(s->metrics, s->step, loss, accuracy, perplexity, e->rate.samples);
+    TRY(report_metrics_eval(s->metrics, s->step, loss, accuracy, perplexity, e->rate.samples));
+    return run_events_eval(s, loss, accuracy, perplexity);
 }
 
 enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch)
@@ -182,6 +187,8 @@ static struct report_performance performance(const struct run_state *s)
         .micro_batch_size = s->train_plan.micro_batch,
         .steps = steps,
         .virtual_time_ps = s->total_time_ps,
+        .rate = s->rate.rate,
+        .global_rate = s->rate.global_rate,
         .samples_per_s = r.samples_per_s,
         .tokens_per_s = r.tokens_per_s,
         .mfu = r.mfu,

@@ -47,7 +47,7 @@ TEST(modes, training_prints_the_lines_and_writes_the_files)
     T_EQ(count(r.out, " samples/sec, GlobalRate="), 20);
     T_EQ(count(r.out, "Saved checkpoint "), 2);
     T_EQ(count(r.out, "Training completed successfully!"), 1);
-    T_EQ(count(r.out, "Processed 160 sample(s) in "), 1);
+    T_EQ(count(r.out, "Processed 160 training sample(s) in "), 1);
     T_EQ(count(r.out, "\"num_csx\": 2"), 1);
     static const char *const file[] = {"run.log", "metrics.jsonl", "performance.json",
                                        "checkpoint_10.mdl", "checkpoint_20.mdl"};
@@ -73,9 +73,9 @@ static void evaluate(const char *launch, int num_csx, char loss[64])
               "--model_dir %s",
               launch, job_tiny(), num_csx, trained(), job_path("eval"));
     T_EQ(r.status, 0);
-    T_EQ(count(r.out, "INFO:   | Eval Device=CSX, Step="), 4);
-    T_EQ(count(r.out, "Metric: eval/accuracy = "), 1);
-    T_EQ(count(r.out, "Metric: eval/lm_perplexity = "), 1);
+    T_EQ(count(r.out, "INFO:   | Eval Device=CSX, GlobalStep="), 4);
+    T_EQ(count(r.out, "  - eval/accuracy = "), 1);
+    T_EQ(count(r.out, "  - eval/lm_perplexity = "), 1);
     T_EQ(count(r.out, "Evaluation completed successfully!"), 1);
     line_after(r.out, "Avg Eval Loss: ", loss);
     spawn_free(&r);
@@ -101,8 +101,8 @@ TEST(modes, train_and_eval_evaluates_between_the_steps)
     spawn_run(&r, "%s --mode train_and_eval --num_csx 2 --model_dir %s", job_tiny(), dir);
     T_EQ(r.status, 0);
     T_EQ(count(r.out, "Avg Eval Loss: "), 2);
-    T_EQ(count(r.out, "| Eval Device=CSX, Step=10,"), 4);
-    T_EQ(count(r.out, "| Eval Device=CSX, Step=20,"), 4);
+    T_EQ(count(r.out, "| Eval Device=CSX, GlobalStep=10,"), 4);
+    T_EQ(count(r.out, "| Eval Device=CSX, GlobalStep=20,"), 4);
     /* Looking does not change what is looked at. */
     CU_ASSERT(job_read(dir, &m) && job_read(trained(), &alone) && job_same_values(&m, &alone));
     spawn_free(&r);

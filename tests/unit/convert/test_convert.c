@@ -58,6 +58,33 @@ TEST(convert, gpt2_gives_the_logits_of_pytorch)
 static const struct {
     const char *name, *config;
 } folder[] = {
+#define SIZES(v, c, l, h, t)                                                                       \
+    "\"vocab_size\": " #v ", \"hidden_size\": " #c ", \"num_hidden_layers\": " #l ", "             \
+    "\"num_attention_heads\": " #h ", \"max_position_embeddings\": " #t
+#define LLAMA SIZES(37, 24, 2, 4, 9) ", \"intermediate_size\": 50, \"num_key_value_heads\": 2"
+    {"gptj", "{\"model_type\": \"gptj\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 2, "
+             "\"n_head\": 3, \"n_positions\": 17, \"rotary_dim\": 4}"},
+    {"neox",
+     "{\"model_type\": \"gpt_neox\", " SIZES(37, 48, 2, 3, 9) ", \"intermediate_size\": 50, "
+                                                              "\"rotary_pct\": 0.5}"},
+    {"llama", "{\"model_type\": \"llama\", " LLAMA "}"},
+    {"llama3", "{\"model_type\": \"llama\", " LLAMA ", \"tie_word_embeddings\": true, "
+               "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, "
+               "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+               "\"original_max_position_embeddings\": 8192}}"},
+    {"mistral", "{\"model_type\": \"mistral\", " LLAMA ", \"sliding_window\": 5}"},
+    {"mixtral", "{\"model_type\": \"mixtral\", " LLAMA ", \"num_local_experts\": 3}"},
+    {"bloom", "{\"model_type\": \"bloom\", \"vocab_size\": 37, \"hidden_size\": 24, "
+              "\"n_layer\": 2, \"n_head\": 3, \"seq_length\": 17}"},
+    {"falcon-7b", "{\"model_type\": \"falcon\", " SIZES(37, 24, 2, 3, 9) "}"},
+    {"falcon-40b",
+     "{\"model_type\": \"falcon\", " SIZES(
+         37, 32, 2, 4, 9) ", \"new_decoder_architecture\": true, \"num_kv_heads\": 2}"},
+    {"starcoder", "{\"model_type\": \"gpt_bigcode\", \"vocab_size\": 37, \"n_embd\": 24, "
+                  "\"n_layer\": 2, \"n_head\": 3, \"n_positions\": 17}"},
+    {"bigcode_mha", "{\"model_type\": \"gpt_bigcode\", \"vocab_size\": 37, \"n_embd\": 24, "
+                    "\"n_layer\": 2, \"n_head\": 3, \"n_positions\": 17, "
+                    "\"multi_query\": false}"},
     {"gpt2", "{\"model_type\": \"gpt2\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 3, "
              "\"n_head\": 3, \"n_positions\": 17, \"n_inner\": 50}"},
 };

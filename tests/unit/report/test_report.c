@@ -258,9 +258,12 @@ TEST(report_performance, a_file_that_cannot_be_made_is_told)
 static void log_lines(void)
 {
     struct report_step s = {.step = 50, .has_values = true, .loss = 7.151234};
-    report_log_train(&s, 1234.5, 1230.1);
-    report_log_train(&s, 0.123456, 1.0);
-    report_log_eval(3, 2.5, 10, 20);
+    const struct report_rate r = {0.123456, 2, 20, 10000000000000}, e = {10, 20, 20, 1000000000000};
+    const struct report_pace unknown = {1234.5, 1230.1, NAN, NAN, false};
+    const struct report_pace known = report_pace_of(&r, 8, 100, 1905, true);
+    report_log_train(&s, &unknown);
+    report_log_train(&s, &known);
+    report_log_eval(50, 3, 2.5, &e);
     report_log_eval_end(2.5, 0.1, 12.25);
 }
 
@@ -270,14 +273,15 @@ TEST(report_log, lines_are_the_model_zoos)
         "| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, "
         "GlobalRate=1230.10 samples/sec",
         "| Train Device=CSX, Step=50, Loss=7.15123, Rate=0.123 samples/sec, "
-        "GlobalRate=1.00 samples/sec",
-        "| Eval Device=CSX, Step=3, Loss=2.50000, Rate=10.00 samples/sec, "
+        "GlobalRate=2.00 samples/sec, LoopTimeRemaining=0:06:40, TimeRemaining>2:07:00",
+        "| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=2.50000, Rate=10.00 samples/sec, "
         "GlobalRate=20.00 samples/sec",
         "Avg Eval Loss: 2.5",
-        "Metric: eval/accuracy = 0.1",
-        "Metric: eval/lm_perplexity = 12.25"};
+        "Evaluation metrics:",
+        "  - eval/accuracy = 0.1",
+        "  - eval/lm_perplexity = 12.25"};
     const char *text = case_capture(1, log_lines);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 7; i++) {
         char line[256] = "";
         CU_ASSERT_FATAL(strlen(text) > 33 && strchr(text, '\n') != NULL);
         CU_ASSERT(!strncmp(text + 23, " INFO:   ", 9));

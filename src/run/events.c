@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a run leaves for TensorBoard: <model_dir>/train and <model_dir>/eval, each with events and
+ * the params of the run, under the tags of the Model Zoo. */
+#include "job_impl.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+
+static enum wsc_err open_folder(const struct run_state *s, const char *mode,
+                                struct report_events **events)
+{
+    const char *model_dir = s->job->params->runconfig.model_dir;
+    char dir[4096], path[4096 + 64];
+    char *params = NULL;
+    int n = snprintf(dir, sizeof dir, "%s/%s", model_dir, mode);
+    if (n >= (int)sizeof dir)
+        return WSC_RAISE(WSC_CONFIG, "runconfig.model_dir: the path is too long");
+    TRY(report_events_open(events, dir));
+    (void)snprintf(path, sizeof path, "%s/params_%s.yaml", dir, mode);
+    TRY(conf_params_dump(s->job->params, &params));
+    enum wsc_err rc = report_write_text(path, params);
+    wsc_free(params);
+    return rc;
+}
+
+enum wsc_err run_events_open(struct run_state *s, bool trains, bool evaluates)
+{
+    if (trains) TRY(open_folder(s, "train", &s->train_events));
+    if (evaluates && s->job->values) TRY(open_folder(s, "eval", &s->eval_events));
+    return WSC_OK;
+}
+
+void run_events_close(struct run_state *s)
+{
+    report_events_close(&s->train_events);
+    report_events_close(&s->eval_events);
+}
+
+enum wsc_err run_events_train(struct run_state *s, const struct report_step *step,
+                              const struct report_pace *pace)
+{
+    const bool norms = step->has_values && s->job->params->optimizer.log_summaries;
+    const double none = NAN, batch = (double)s->train_batch.batch_size;
+    const struct report_scalar scalar[] = {
+        {"loss", step->has_values ? step->loss : none},
+        {"loss_scale", step->has_values ? step->loss_scale : none},
+        {"lr/0", step->has_values ? step->lr : none},
+        {"model_wise_grad_norm", norms ? step->grad_norm : none},
+        {"local_samples_per_sec", pace->rate},
+        {"avg_samples_per_sec", pace->global_rate},
+        {"avg_steps_per_sec", pace->global_rate / batch},
+        {"loop_time_remaining", pace->loop_s},
+        {"time_remaining", pace->total_s},
+    };
+    return report_events_scalars(s->train_events, step->step, scalar,
+                                 (int)(sizeof scalar / sizeof *scalar));
+}
+
+enum wsc_err run_events_eval(struct run_state *s, double loss, double accuracy, double perplexity)
+{
+    const struct report_scalar scalar[] = {{"loss", loss},
+                                           {"val_loss", loss},
+                                           {"eval/accuracy", accuracy},
+                                           {"eval/lm_perplexity", perplexity}};
+    return report_events_scalars(s->eval_events, s->step, scalar,
+                                 (int)(sizeof scalar / sizeof *scalar));
+}

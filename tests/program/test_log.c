@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every line of a run's log against the forms that users' scripts look for, as POSIX extended
+ * regular expressions, and the files that a run leaves beside it. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <dirent.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define STAMP   "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3} (INFO|WARNING):   "
+#define NUMBER  "[0-9]+(\\.[0-9]+)?(e[+-]?[0-9]+)?"
+#define RATES   "Rate=" NUMBER " samples/sec, GlobalRate=" NUMBER " samples/sec"
+#define SECONDS "[0-9]+:[0-5][0-9]:[0-5][0-9]"
+
+static struct form {
+    const char *pattern;
+    int least, n; /* lines of this form: at least in the run below, and found */
+} form[] = {
+    {"\\| Train Device=CSX, Step=[0-9]+, Loss=[0-9]+\\.[0-9]{5}, " RATES
+     ", LoopTimeRemaining=" SECONDS ", TimeRemaining[>=]" SECONDS "$",
+     20, 0},
+    {"\\| Eval Device=CSX, GlobalStep=(10|20), Batch=[0-9]+, Loss=[0-9]+\\.[0-9]{5}, " RATES "$", 8,
+     0},
+    {"Avg Eval Loss: " NUMBER "$", 2, 0},
+    {"Evaluation metrics:$", 2, 0},
+    {"  - eval/accuracy = " NUMBER "$", 2, 0},
+    {"  - eval/lm_perplexity = " NUMBER "$", 2, 0},
+    {"Evaluation completed successfully!$", 2, 0},
+    {"Saving checkpoint at step (10|20)$", 2, 0},
+    {"Saved checkpoint .*/checkpoint_(10|20)\\.mdl$", 2, 0},
+    {"Training completed successfully!$", 1, 0},
+    {"Processed 160 training sample\\(s\\) in [0-9]+\\.[0-9]+ seconds\\.$", 1, 0},
+    {"Effective batch size is 8\\.$", 1, 0},
+    {"Starting training loop 1, from global step 0 to 10$", 1, 0},
+    {"Starting training loop 2, from global step 10 to 20$", 1, 0},
+    {"Checkpoint autoloading is enabled\\. Looking for latest checkpoint in .+$", 1, 0},
+    {"No checkpoints were found in \".+\"\\.$", 1, 0},
+    {"No checkpoint was provided\\. Using randomly initialized model parameters\\.$", 1, 0},
+    /* what this program says of its own */
+    {"[0-9.]+ [kMG] parameters, [0-9]+ stages; .+$", 0, 0},
+    {"Plan: .+$", 0, 0},
+};
+enum { N_FORMS = sizeof form / sizeof *form };
+static regex_t regex_of[N_FORMS];
+
+static void compile_forms(void)
+{
+    char pattern[600];
+    for (int i = 0; i < N_FORMS; i++) {
+        (void)snprintf(pattern, sizeof pattern, STAMP "%s", form[i].pattern);
+        CU_ASSERT_EQUAL_FATAL(regcomp(&regex_of[i], pattern, REG_EXTENDED | REG_NOSUB), 0);
+    }
+}
+
+static void check_line(const char *line)
+{
+    for (int i = 0; i < N_FORMS; i++) {
+        if (regexec(&regex_of[i], line, 0, NULL, 0)) continue;
+        form[i].n++;
+        return;
+    }
+    (void)fprintf(stderr, "no form for: %s\n", line);
+    CU_FAIL("a line of the log has none of the known forms");
+}
+
+/* Cuts @p text into its lines. */
+static void check_lines(char *text)
+{
+    while (*text) {
+        char *end = text + strcspn(text, "\n");
+        const bool last = !*end;
+        *end = '\0';
+        check_line(text);
+        text = last ? end : end + 1;
+    }
+    for (int i = 0; i < N_FORMS; i++) {
+        if (form[i].n < form[i].least)
+            (void)fprintf(stderr, "%d lines of the form %s, expected %d\n", form[i].n,
+                          form[i].pattern, form[i].least);
+        CU_ASSERT(form[i].n >= form[i].least);
+        regfree(&regex_of[i]);
+    }
+}
+
+/* The number of the last match of @p pattern's first group, as a script takes it. */
+static bool last_match(const char *text, const char *pattern)
+{
+    regex_t regex;
+    regmatch_t match[2];
+    bool found = !regcomp(&regex, pattern, REG_EXTENDED) && !regexec(&regex, text, 2, match, 0) &&
+                 match[1].rm_eo > match[1].rm_so;
+    regfree(&regex);
+    if (!found) (void)fprintf(stderr, "nothing matches %s\n", pattern);
+    return found;
+}
+
+static bool has_events(const char *dir, const char *mode)
+{
+    char path[300];
+    bool found = false;
+    (void)snprintf(path, sizeof path, "%s/%s", dir, mode);
+    DIR *d = opendir(path);
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        found = found || !strncmp(e->d_name, "events.out.tfevents.", 20);
+    if (d) (void)closedir(d);
+    (void)snprintf(path, sizeof path, "%s/%s/params_%s.yaml", dir, mode, mode);
+    struct stat info;
+    return found && !stat(path, &info) && info.st_size > 0;
+}
+
+TEST(log, every_line_has_a_known_form)
+{
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("log"));
+    spawn_run(&r, "%s --mode train_and_eval --num_csx 2 --model_dir %s", job_tiny(), dir);
+    T_EQ(r.status, 0);
+    compile_forms();
+    /* What scripts grep for in the whole text. */
+    CU_ASSERT(last_match(r.out, "\\|[ ]*Train .*GlobalRate=([0-9]*\\.?[0-9]+)[ ]+samples/sec"));
+    CU_ASSERT(last_match(r.out, "\\|[ ]*Eval .*GlobalRate=([0-9]*\\.?[0-9]+)[ ]+samples/sec"));
+    CU_ASSERT(last_match(r.out, "Effective batch size is +([0-9]+)\\."));
+    CU_ASSERT(last_match(r.out, "Avg Eval Loss: (" NUMBER ")"));
+    CU_ASSERT(last_match(r.out, "eval/lm_perplexity *= *(" NUMBER ")"));
+    CU_ASSERT(last_match(r.out, "eval/accuracy *= *(" NUMBER ")"));
+    check_lines(r.out);
+    spawn_free(&r);
+    CU_ASSERT(has_events(dir, "train"));
+    CU_ASSERT(has_events(dir, "eval"));
+    CU_ASSERT(spawn_ok("\"$WSC\" inspect %s/train/params_train.yaml", dir));
+}
