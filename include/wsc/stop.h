@@ -1,4 +1,5 @@
-/** Asking a run to stop: SIGTERM and SIGUSR1, as schedulers send them before a time limit.  Layer 0.
+/** Asking a run to stop: SIGTERM and SIGUSR1, as schedulers send them before a time limit.  Layer
+ * 0.
  *
  *  A thread of its own waits for them, and no thread that computes ever runs a signal handler:
  *  code that oneDNN generates keeps data addresses in the stack pointer, and the frame of a handler
