@@ -21,17 +21,26 @@ OPT.release := -O2
 OPT.debug   := -Og -DWSC_DEBUG
 OPT.asan    := -O1 -DWSC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT.cov     := -O0 --coverage
+OPT.fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(OPT.$(VARIANT)),)
-  $(error VARIANT=$(VARIANT): choose release, debug, asan or cov)
+  $(error VARIANT=$(VARIANT): choose release, debug, asan, cov or fuzz)
+endif
+# libFuzzer is clang's; what is fuzzed needs no OpenMP.
+OPENMP := -fopenmp
+ifeq ($(VARIANT),fuzz)
+  export OMPI_CC := clang
+  OPENMP := -Wno-gnu-zero-variadic-macro-arguments
 endif
 CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
+CFLAGS   += -std=c17 -g $(OPENMP) $(WARN) $(FP) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
 LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
 
 lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
 test.c  := $(filter-out $(if $(filter run,$(MODULES)),,%/small_run.c %/random_case.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
+unit.c  += tests/fuzz/targets.c tests/fuzz/test_replay.c
+fuzz.c  := $(foreach m,base conf model store,$(sort $(wildcard src/$(m)/*.c))) tests/fuzz/targets.c tests/fuzz/libfuzzer.c
 mpi.c   := $(sort $(wildcard tests/mpi/*.c))
 prog.c  := $(sort $(wildcard tests/program/*.c))
 bench.c := $(sort $(wildcard benchmarks/*.c))
@@ -101,6 +110,12 @@ check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 ## test-faults: kills, stops and damage many times over, under 15 minutes; a few are in `test`
 test-faults: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_FAULTS=25 WSC=$(BUILD)/bin/wsc $< faults
+## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
+fuzz:
+	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60)
+build/fuzz/fuzz: $(call obj,$(fuzz.c))
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 ## asan: unit and MPI tests under AddressSanitizer, LeakSanitizer and UBSan
 asan:
 	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
@@ -150,7 +165,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all test check check-unit check-mpi check-program test-faults asan golden-update lint format compdb run deps \
+.PHONY: all test check check-unit check-mpi check-program test-faults fuzz asan golden-update lint format compdb run deps \
         bench benches docs install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -34,6 +34,18 @@ whole_number() { # OPTION TEXT SMALLEST
 home=$(cd "$(dirname "$0")/.." && pwd)
 . "$home/mpi_launch/common.sh"
 
+# What mpirun leaves when it is killed or crashes itself: shared memory, and ranks that were stopped.
+# The folder's name in their environment is how they are known.
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+    for process in /proc/[0-9]*; do
+        if grep -qs "btl_vader_backing_directory=$shared" "$process/environ"; then
+            kill -KILL "${process#/proc/}" 2>/dev/null
+        fi
+    done
+    rm -rf "$shared"
+}
+
 ranks=
 max_restarts=0
 while :; do
@@ -67,6 +79,11 @@ if [ "$ranks" -gt 1 ]; then
     set -- -n "$ranks" "$@"
     [ "$ranks" -le "$(nproc)" ] || set -- --oversubscribe "$@"
     [ "$(id -u)" -ne 0 ] || set -- --allow-run-as-root "$@"
+    # Shared memory in a folder of its own, which goes even when mpirun was killed.
+    if shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null); then
+        trap clean_up EXIT
+        set -- --mca btl_vader_backing_directory "$shared" "$@"
+    fi
     set -- mpirun --quiet --bind-to none --mca mpi_yield_when_idle 1 "$@"
 fi
 run_with_restarts "$max_restarts" "$@"

@@ -36,7 +36,7 @@ enum wsc_err wsc_units_int(const char *text, int64_t *out) WSC_CHECKED;
 /** Finite number; whole numbers are fine (`0`, `10`). */
 enum wsc_err wsc_units_double(const char *text, double *out) WSC_CHECKED;
 /** Non-negative number with a unit of the kind @p unit, in base units.  WSC_UNIT_NONE wants no
- *  unit. */
+ *  unit, and may be negative. */
 enum wsc_err wsc_units_quantity(enum wsc_unit unit, const char *text, int64_t *out) WSC_CHECKED;
 /** Write @p value base units with the largest unit that divides it: 850000000 Hz is `850 MHz`.
  *  wsc_units_quantity() reads back the same value.  48 bytes are always enough. */

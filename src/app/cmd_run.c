@@ -5,6 +5,7 @@
 #include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/run.h>
+#include <wsc/stop.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -430,7 +431,8 @@ enum wsc_err app_run(int argc, char **argv)
 {
     struct run_options o = {0};
     struct comm *comm = NULL;
-    enum wsc_err rc = parse(&o, argc, argv);
+    enum wsc_err rc = wsc_stop_start();
+    if (!rc) rc = parse(&o, argc, argv);
     if (!rc && o.help) {
         (void)fputs(help, stdout);
         app_config_fini(&o.config);

@@ -1,38 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/stop.h>
 
+#include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdatomic.h>
+#include <string.h>
 
-static const int asking[] = {SIGTERM, SIGUSR1};
-enum { N_ASKING = sizeof asking / sizeof *asking };
+static atomic_bool watching;
+static atomic_int asked;
 
-static volatile sig_atomic_t asked;
-static struct sigaction before[N_ASKING];
-static bool watching;
-
-static void remember(int signal_number)
+static sigset_t asking_signals(void)
 {
-    asked = signal_number;
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGUSR1);
+    return set;
+}
+
+static void end_by(int signal_number)
+{
+    const sigset_t set = asking_signals();
+    (void)signal(signal_number, SIG_DFL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    (void)raise(signal_number);
+}
+
+static void *listen_to_signals(void *arg)
+{
+    const sigset_t set = asking_signals();
+    int signal_number, none = 0;
+    (void)arg;
+    while (!sigwait(&set, &signal_number)) {
+        if (atomic_load(&watching) && atomic_compare_exchange_strong(&asked, &none, signal_number))
+            continue;
+        end_by(signal_number);
+    }
+    return NULL;
+}
+
+enum wsc_err wsc_stop_start(void)
+{
+    const sigset_t set = asking_signals();
+    pthread_t thread;
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    const int why = pthread_create(&thread, NULL, listen_to_signals, NULL);
+    if (why) return WSC_RAISE(WSC_NOMEM, "no thread for signals: %s", strerror(why));
+    (void)pthread_detach(thread);
+    return WSC_OK;
 }
 
 void wsc_stop_watch(bool on)
 {
-    if (on == watching) return;
-    watching = on;
-    /* The default comes back with the first signal, and calls that it interrupts go on. */
-    struct sigaction act = {.sa_handler = remember, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-    (void)sigemptyset(&act.sa_mask);
-    for (int i = 0; i < N_ASKING; i++) {
-        if (on)
-            (void)sigaction(asking[i], &act, &before[i]);
-        else
-            (void)sigaction(asking[i], &before[i], NULL);
-    }
-    if (on) asked = 0;
+    if (on) atomic_store(&asked, 0);
+    atomic_store(&watching, on);
 }
 
 int wsc_stop_asked(void)
 {
-    return (int)asked;
+    return atomic_load(&asked);
 }

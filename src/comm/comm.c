@@ -3,6 +3,7 @@
 
 #include <wsc/check.h>
 #include <wsc/clock.h>
+#include <wsc/units.h>
 
 #include <sched.h>
 #include <stdio.h>
@@ -62,30 +63,60 @@ static enum wsc_err start_mpi(struct comm *comm)
     return detect_oversubscription(comm);
 }
 
-/* Seconds without any progress on this rank before the job is ended as stuck. */
-static double stall_limit_s(void)
+/* Seconds from the environment variable @p name: a whole number, or @p otherwise. */
+static double seconds_from(const char *name, double otherwise)
 {
-    enum { DEFAULT_S = 1800 };
-    const char *text = getenv("WSC_STALL_SECONDS");
-    char *end = NULL;
-    long seconds = text ? strtol(text, &end, 10) : 0;
-    return text && end != text && !*end && seconds > 0 ? (double)seconds : DEFAULT_S;
+    const char *text = getenv(name);
+    int64_t seconds = 0;
+    if (!text || wsc_units_int(text, &seconds) || seconds < 0) return otherwise;
+    return (double)seconds;
+}
+
+/* WSC_INJECT=mute:RANK:N or garble:RANK:N, for tests of what watches over a run: the link of
+ * the N-th message that a rank sends is mute from then on, or that message has a wrong kind. */
+static void inject_from_environment(struct comm *comm)
+{
+    const char *text = getenv("WSC_INJECT");
+    char kind[16], rank_text[16];
+    int64_t rank, n;
+    const size_t first = text ? strcspn(text, ":") : 0;
+    if (!first || !text[first]) return;
+    const size_t second = strcspn(text + first + 1, ":");
+    (void)snprintf(kind, sizeof kind, "%.*s", (int)first, text);
+    (void)snprintf(rank_text, sizeof rank_text, "%.*s", (int)second, text + first + 1);
+    if (!text[first + 1 + second] || wsc_units_int(rank_text, &rank) || rank != comm->rank ||
+        wsc_units_int(text + first + second + 2, &n))
+        return;
+    if (!strcmp(kind, "mute")) comm->mute_message = n;
+    if (!strcmp(kind, "garble")) comm->garble_message = n;
+}
+
+/* Large jobs take a minute to start, so that the start has more time than a heartbeat. */
+static enum wsc_err start_watched(struct comm *comm)
+{
+    enum { DEFAULT_S = 60, TIMES_FOR_START = 5 };
+    const double limit_s = seconds_from("WSC_HEARTBEAT_SECONDS", DEFAULT_S);
+    struct comm_guard *guard = comm_guard_begin(limit_s * TIMES_FOR_START);
+    enum wsc_err rc = start_mpi(comm);
+    if (!rc && comm->started_mpi) rc = comm_watch_start(comm, limit_s);
+    comm_guard_end(guard);
+    return rc;
 }
 
 enum wsc_err comm_create(struct comm **out, bool use_mpi)
 {
-    enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };
+    enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8, DEFAULT_STALL_S = 1800 };
     struct comm *comm;
     TRY_NEW(comm, WSC_MEM_COMM, 1);
     *out = comm;
     comm->size = 1;
     comm->use_mpi = use_mpi;
     comm->subgroup = MPI_COMM_NULL;
-    comm->stall_limit_s = stall_limit_s();
+    comm->stall_limit_s = seconds_from("WSC_STALL_SECONDS", DEFAULT_STALL_S);
     comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
-    if (!use_mpi) return WSC_OK;
-    TRY(start_mpi(comm));
-    wsc_check_set_abort(abort_job);
+    if (use_mpi) TRY(start_watched(comm));
+    inject_from_environment(comm);
+    if (use_mpi) wsc_check_set_abort(abort_job);
     return WSC_OK;
 }
 
@@ -113,7 +144,9 @@ static void end_mpi(struct comm *comm)
     if (comm->subgroup != MPI_COMM_NULL) (void)MPI_Comm_free(&comm->subgroup);
     (void)MPI_Comm_free(&comm->world);
     wsc_check_set_abort(NULL);
+    comm_watch_waits(comm->watch, "the end of the job");
     if (comm->started_mpi) (void)MPI_Finalize();
+    comm_watch_end(comm);
 }
 
 void comm_destroy(struct comm **comm)
@@ -161,9 +194,8 @@ int64_t comm_n_messages(const struct comm *comm)
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
+static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
 {
-    if (!comm->use_mpi) return WSC_OK;
     long long n = *n_bytes;
     TRY_MPI(MPI_Bcast(&n, 1, MPI_LONG_LONG, 0, comm->world));
     *n_bytes = n;
@@ -177,33 +209,46 @@ enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
     return WSC_OK;
 }
 
+enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
+{
+    if (!comm->use_mpi) return WSC_OK;
+    comm_watch_waits(comm->watch, "rank 0 shares a text with all ranks");
+    enum wsc_err rc = share(comm, bytes, n_bytes);
+    comm_watch_waits(comm->watch, NULL);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "share") : WSC_OK;
+}
+
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
 {
     struct {
         int rank, rc;
-    } first;
+    } first = {.rc = (int)rc};
     int candidate = rc ? comm->rank : comm->size;
     *mine = rc != WSC_OK;
     if (!comm->use_mpi) return rc;
+    comm_watch_waits(comm->watch, "all ranks compare their errors");
     (void)MPI_Allreduce(&candidate, &first.rank, 1, MPI_INT, MPI_MIN, comm->world);
-    if (first.rank == comm->size) return WSC_OK;
-    first.rc = (int)rc;
-    (void)MPI_Bcast(&first.rc, 1, MPI_INT, first.rank, comm->world);
+    if (first.rank < comm->size) (void)MPI_Bcast(&first.rc, 1, MPI_INT, first.rank, comm->world);
+    comm_watch_waits(comm->watch, NULL);
     *mine = comm->rank == first.rank;
-    return (enum wsc_err)first.rc;
+    return first.rank < comm->size ? (enum wsc_err)first.rc : WSC_OK;
 }
 
 int64_t comm_max(struct comm *comm, int64_t value)
 {
     long long all = value;
-    if (comm->use_mpi)
-        (void)MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world);
+    if (!comm->use_mpi) return value;
+    comm_watch_waits(comm->watch, "all ranks compare a number");
+    (void)MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world);
+    comm_watch_waits(comm->watch, NULL);
     return all;
 }
 
 void comm_barrier(struct comm *comm)
 {
+    comm_watch_waits(comm->watch, "all ranks meet");
     if (comm->use_mpi) (void)MPI_Barrier(comm->world);
+    comm_watch_waits(comm->watch, NULL);
 }
 
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
@@ -311,10 +356,17 @@ static void give_way(const struct comm *comm, int64_t spins)
     (void)nanosleep(&nap, NULL);
 }
 
-/* Nothing to run here: let MPI work. */
-static enum wsc_err wait_for_others(struct comm *comm)
+static void tell_waits(const struct comm *comm)
 {
-    enum { SPINS = 64, LOOK_AT_CLOCK = 1024 };
+    char waits[1500];
+    if (!comm->watch) return;
+    describe_waits(comm, waits, sizeof waits);
+    comm_watch_waits(comm->watch, waits[0] ? waits : "its messages are not taken");
+}
+
+static enum wsc_err wait_until_moved(struct comm *comm)
+{
+    enum { SPINS = 64, TELL_AT = 256, LOOK_AT_CLOCK = 1024 };
     double since = wsc_clock_s();
     bool moved = false;
     for (int64_t spins = 0; !moved; spins++) {
@@ -323,10 +375,20 @@ static enum wsc_err wait_for_others(struct comm *comm)
         if (!comm->n_requests) return raise_stuck(comm, "no role can move any more");
         if (spins < SPINS) continue;
         give_way(comm, spins - SPINS);
+        if (spins == TELL_AT) tell_waits(comm);
         if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
             return raise_stuck(comm, "nothing has arrived for too long");
     }
     return WSC_OK;
+}
+
+/* Nothing to run here: let MPI work. */
+static enum wsc_err wait_for_others(struct comm *comm)
+{
+    enum wsc_err rc = wait_until_moved(comm);
+    comm_watch_waits(comm->watch, NULL);
+    comm_watch_moved(comm->watch);
+    return rc;
 }
 
 static enum wsc_err run_next(struct comm *comm)
@@ -334,6 +396,7 @@ static enum wsc_err run_next(struct comm *comm)
     struct comm_fiber *f = comm->ready_head;
     comm->ready_head = f->next;
     if (!comm->ready_head) comm->ready_tail = NULL;
+    comm_watch_moved(comm->watch);
     comm_fiber_resume(comm, f);
     if (f->state != FIBER_DONE) return WSC_OK;
     comm->n_done++;

@@ -56,6 +56,7 @@ struct comm_link {
     struct comm *comm;
     int id, src, dst; /* id is the MPI tag */
     bool src_local, dst_local;
+    bool mute; /* nothing that is sent arrives: for tests */
     const char *name;
     int max_waiting;
     struct vtime_link time;               /* kept by the sending end */
@@ -110,6 +111,9 @@ struct comm {
     int *completed;                  /* owned, scratch of MPI_Testsome */
     bool oversubscribed;
     double stall_limit_s;
+    int64_t mute_message, garble_message; /* of this rank, from 1; 0: none.  For tests */
+    int64_t n_sent;
+    struct comm_watch *watch; /* owned, or NULL */
 };
 
 /* fiber.c */
@@ -141,6 +145,18 @@ enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 /* True while messages are still on their way out. */
 bool comm_remote_sending(const struct comm *comm);
 void comm_remote_cancel(struct comm *comm);
+
+/* watch.c: heartbeats between the ranks of a job; all but start and end take NULL */
+/* Collective; @p limit_s <= 0 or one rank: none. */
+enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
+void comm_watch_end(struct comm *comm);
+/* Ends the process when MPI takes longer than @p limit_s to start; NULL: no limit. */
+struct comm_guard *comm_guard_begin(double limit_s);
+void comm_guard_end(struct comm_guard *g);
+/* The main thread did something. */
+void comm_watch_moved(struct comm_watch *w);
+/* It waits, @p text says for what; or, with NULL, it works again. */
+void comm_watch_waits(struct comm_watch *w, const char *text);
 
 #define TRY_MPI(call)                                                                              \
     do {                                                                                           \

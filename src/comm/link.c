@@ -100,6 +100,17 @@ static void wait_for_room(struct comm_link *link)
     }
 }
 
+/* Tests make a link mute, or one message wrong; see inject_from_environment(). */
+static bool is_lost(struct comm_link *link, struct comm_msg *msg)
+{
+    struct comm *comm = link->comm;
+    comm->n_sent++;
+    if (comm->n_sent == comm->garble_message) msg->kind = -msg->kind;
+    if (comm->n_sent == comm->mute_message) link->mute = true;
+    if (link->mute) comm_buf_unref(&msg->payload);
+    return link->mute;
+}
+
 static enum wsc_err deliver(struct comm_link *link, const struct comm_msg *msg,
                             struct vtime_span arrival)
 {
@@ -107,6 +118,10 @@ static enum wsc_err deliver(struct comm_link *link, const struct comm_msg *msg,
     if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
     node->msg = *msg;
     node->msg.span = arrival;
+    if (is_lost(link, &node->msg)) {
+        comm_node_give(link->comm, node);
+        return WSC_OK;
+    }
     if (msg->payload) link->n_waiting++;
     if (!link->dst_local) return comm_remote_send(link, node);
     comm_link_arrived(link, node);

@@ -85,6 +85,11 @@ int spawn_kill(const struct spawn *s)
     return for_processes(s, SIGKILL);
 }
 
+int spawn_signal(const struct spawn *s, int signal_number)
+{
+    return for_processes(s, signal_number);
+}
+
 bool spawn_ended(const struct spawn *s)
 {
     siginfo_t info = {0};

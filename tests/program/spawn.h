@@ -26,6 +26,8 @@ bool spawn_start(struct spawn *s, const char *command);
 void spawn_wait(struct spawn *s, double seconds, struct spawn_result *r);
 /** SIGKILL to every process of the command but its shell; returns how many. */
 int spawn_kill(const struct spawn *s);
+/** The same with another signal. */
+int spawn_signal(const struct spawn *s, int signal_number);
 /** Has the shell ended? */
 bool spawn_ended(const struct spawn *s);
 /** The process of the command that is rank @p rank of an MPI job and whose number is not @p but; 0

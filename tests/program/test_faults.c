@@ -54,7 +54,7 @@ static const char *launched(const char *dir, int n_ranks, int restarts, const ch
     static char command[2048];
     const char *run = strstr(job_tiny(), "--params");
     (void)snprintf(command, sizeof command,
-                   "mpi_launch/local.sh -n %d --max-restarts %d %s --model_dir %s %s", n_ranks,
+                   "exec mpi_launch/local.sh -n %d --max-restarts %d %s --model_dir %s %s", n_ranks,
                    restarts, run, dir, options);
     return command;
 }
@@ -147,13 +147,11 @@ static int kill_all_in_one_run(int first, int n)
         (void)snprintf(tmp, sizeof tmp, "checkpoint_%d.mdl.tmp", step);
         if (!has_file(dir, tmp)) continue;
         sleep_ms(draw(90, first + n_killed, LONGEST_MS));
-        for (int rank = 0; rank < 3; rank++) {
-            const pid_t pid = spawn_find_rank(&s, rank, 0);
-            if (pid) (void)kill(pid, SIGKILL);
-        }
+        (void)spawn_kill(&s);
         n_killed++;
     }
     check_outcome(&s, dir);
+    CU_ASSERT(spawn_ok("test -z \"$(ls \"$WSC_SHM\")\""));
     return n_killed;
 }
 
@@ -161,9 +159,12 @@ TEST(faults, all_killed_in_a_checkpoint)
 {
     const int n = 2 * times();
     int done = 0;
+    const char *shared = job_path("shm");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s", shared) && !setenv("WSC_SHM", shared, 1));
     for (int runs = 0; done < n && runs < 2 * n; runs++)
         done += kill_all_in_one_run(done, n - done);
     T_EQ(done, n);
+    (void)unsetenv("WSC_SHM");
 }
 
 /* ---- asked to stop --------------------------------------------------------------------------- */
@@ -176,7 +177,7 @@ static void stop_and_go_on(int n_ranks, int signal_number)
     struct spawn_result r;
     char dir[160], command[2100];
     (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
-    (void)snprintf(command, sizeof command, "exec %s", launched(dir, n_ranks, 2, ROLES));
+    (void)snprintf(command, sizeof command, "%s", launched(dir, n_ranks, 2, ROLES));
     CU_ASSERT_FATAL(spawn_start(&s, command));
     while (!has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
         sleep_ms(1);
@@ -184,6 +185,7 @@ static void stop_and_go_on(int n_ranks, int signal_number)
     spawn_wait(&s, 60, &r);
     T_EQ(r.status, 5);
     T_EQ(r.n_left, 0);
+    if (r.status != 5) (void)fprintf(stderr, "%d ranks: %s\n", n_ranks, r.err);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "started again, it goes on from "));
     spawn_free(&r);
     CU_ASSERT_FATAL(spawn_start(&s, launched(dir, n_ranks, 0, ROLES)));
@@ -196,6 +198,104 @@ TEST(faults, asked_to_stop)
     stop_and_go_on(1, SIGTERM);
     stop_and_go_on(3, SIGUSR1);
     stop_and_go_on(3, SIGTERM);
+}
+
+/* ---- hangs ----------------------------------------------------------------------------------- */
+
+/* With two seconds of patience a run that hangs ends within LIMIT_S, mpirun's part and a loaded
+ * machine included, with one line of ours and nothing left behind. */
+#define PATIENT "WSC_HEARTBEAT_SECONDS=2 "
+enum { HANG_LIMIT_S = 30, AT_ONCE = 4 };
+
+struct hang {
+    struct spawn s;
+    char dir[160];
+    int delay_ms;
+    bool stops; /* a process, otherwise a message is lost or wrong */
+    int rank;
+};
+
+static void hang_start(struct hang *h, int i)
+{
+    char command[2200], inject[64] = "";
+    (void)snprintf(h->dir, sizeof h->dir, "%s", job_path("hung"));
+    h->rank = draw(70, i, N_ROLES);
+    h->stops = i % 2 == 0;
+    h->delay_ms = draw(71, i, 1500);
+    if (!h->stops)
+        (void)snprintf(inject, sizeof inject, "WSC_INJECT=%s:%d:%d ",
+                       i % 4 == 1 ? "mute" : "garble", h->rank, 1 + draw(72, i, 400));
+    (void)snprintf(command, sizeof command, PATIENT "%s%s", inject,
+                   launched(h->dir, N_ROLES, 0, ROLES " --max_steps 100000"));
+    CU_ASSERT_FATAL(spawn_start(&h->s, command));
+}
+
+static void hang_stop(struct hang *h)
+{
+    const double until = wsc_clock_s() + HANG_LIMIT_S;
+    while (h->stops && !has_file(h->dir, "metrics.jsonl") && wsc_clock_s() < until)
+        sleep_ms(1);
+    sleep_ms(h->stops ? h->delay_ms : 0);
+    const pid_t pid = h->stops ? spawn_find_rank(&h->s, h->rank, 0) : 0;
+    if (pid) (void)kill(pid, SIGSTOP);
+    CU_ASSERT(pid > 0 || !h->stops);
+}
+
+static void hang_check(struct hang *h)
+{
+    struct spawn_result r;
+    spawn_wait(&h->s, HANG_LIMIT_S, &r);
+    CU_ASSERT(r.status > 0 && r.n_left == 0);
+    const bool told = strstr(r.err, "wsc: error: ") || strstr(r.err, "wsc: internal error at ");
+    if (!told || r.status <= 0)
+        (void)fprintf(stderr, "rank %d %s: status %d: %s\n", h->rank,
+                      h->stops ? "stopped" : "mute or wrong", r.status, r.err);
+    CU_ASSERT(told);
+    if (h->stops) CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "has not been heard from for "));
+    spawn_free(&r);
+    (void)spawn_ok("rm -rf %s", h->dir);
+}
+
+/* Most of the time is waiting, so that some hang at once. */
+TEST(faults, hangs_end)
+{
+    const int n = 8 * times();
+    for (int first = 0; first < n; first += AT_ONCE) {
+        struct hang h[AT_ONCE];
+        for (int i = 0; i < AT_ONCE; i++)
+            hang_start(&h[i], first + i);
+        for (int i = 0; i < AT_ONCE; i++)
+            hang_stop(&h[i]);
+        for (int i = 0; i < AT_ONCE; i++)
+            hang_check(&h[i]);
+    }
+}
+
+/* In one process nothing can arrive from elsewhere: the end comes at once. */
+TEST(faults, a_lost_message_in_one_process)
+{
+    struct spawn_result r;
+    spawn_run(&r, "WSC_INJECT=mute:0:40 %s", launched(job_path("folded"), 1, 0, ROLES));
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "no role can move any more: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, " waits for "));
+    spawn_free(&r);
+}
+
+/* A whole job that sleeps, as a shell's ^Z or a closed lid does to it, is nobody's fault. */
+TEST(faults, a_sleep_of_all_is_forgiven)
+{
+    struct spawn s;
+    char dir[160], command[2200];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("slept"));
+    (void)snprintf(command, sizeof command, PATIENT "%s", launched(dir, 3, 0, ROLES));
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
+        sleep_ms(1);
+    spawn_signal(&s, SIGSTOP);
+    sleep_ms(4000);
+    spawn_signal(&s, SIGCONT);
+    check_outcome(&s, dir);
 }
 
 /* ---- damaged checkpoints --------------------------------------------------------------------- */

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* libFuzzer's side: WSC_FUZZ_TARGET in the environment names the target. */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+static const struct fuzz_target *target;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    const char *name = getenv("WSC_FUZZ_TARGET");
+    (void)argc, (void)argv;
+    for (target = fuzz_target; target->name; target++)
+        if (name && !strcmp(name, target->name)) return 0;
+    (void)fputs("WSC_FUZZ_TARGET names none of:", stderr);
+    for (target = fuzz_target; target->name; target++)
+        (void)fprintf(stderr, " %s", target->name);
+    (void)fputs("\n", stderr);
+    _Exit(2);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    target->run(bytes, n);
+    return 0;
+}
