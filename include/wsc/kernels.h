@@ -92,6 +92,7 @@ struct kernels_share {
     int64_t n_leaves;             /**< leaves of the whole global batch */
     int64_t leaf_samples;         /**< samples of a leaf; the batch's last leaf may have fewer */
     int64_t batch_size;           /**< samples of the global batch */
+    int64_t step;                 /**< from 0, counted from the first run: dropout differs by it */
 };
 
 /** @param max_samples  most samples of one micro-batch on this wafer */
