@@ -162,8 +162,8 @@ void kernels_host_begin(struct kernels_host *k, const struct kernels_share *shar
     WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
     k->share = *share;
     k->batch = batch;
-    k->dropout_seed = wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0),
-                                  (uint64_t)share->step);
+    k->dropout_seed =
+        wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0), (uint64_t)share->step);
     cut_share(k);
     WSC_CHECK(batch->n == k->n_samples && batch->T == k->model->T,
               "batch (%lld, %lld) for a share of %lld samples of %lld tokens", (long long)batch->n,
@@ -198,8 +198,7 @@ static void enter_stage(struct kernels_host *k, int stage, const void *weights, 
     for (int i = 0; i < plan->n_views; i++) {
         const struct model_tensor *t = &m->tensor[plan->view[i].tensor];
         const void *first = host_const_at(k, weights, plan->view[i].offset);
-        const float *vector =
-            t->n_dims == 1 ? vector_of(k, first, t->n_elems, &used) : NULL;
+        const float *vector = t->n_dims == 1 ? vector_of(k, first, t->n_elems, &used) : NULL;
         if (s->offset[t->kind] < 0) {
             s->offset[t->kind] = plan->view[i].offset;
             s->rows[t->kind] = t->shape[0];

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* One query head of one sample.  Queries come in blocks; a block sees the keys from the start of its
- * first query's window up to its own end, so that about half of the masked square is never computed
- * (Vaswani et al. 2017, eq. 1). */
+/* One query head of one sample.  Queries come in blocks; a block sees the keys from the start of
+ * its first query's window up to its own end, so that about half of the masked square is never
+ * computed (Vaswani et al. 2017, eq. 1). */
 struct head {
     struct kernels_host *k;
     int thread;
@@ -54,8 +54,7 @@ static struct head head_of(struct kernels_host *k, int64_t sample, int64_t h, in
         .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
     head.plain = !head.window && !(head.cap > 0) && head.slope == 0;
-    if (k->buffer[HOST_DCTX])
-        head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
+    if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
 }
 
@@ -69,8 +68,7 @@ static struct queries queries_from(const struct head *head, int64_t first)
     int64_t left = head->T - first, n = left < HOST_QUERY_ROWS ? left : HOST_QUERY_ROWS;
     int64_t key = head->window && !head->sinks ? first - head->window : 0;
     if (key < 0) key = 0;
-    return (struct queries){
-        .first = first, .n = n, .first_key = key, .n_keys = first + n - key};
+    return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = first + n - key};
 }
 
 /* out (n, n_keys) = a (rows of the queries) b^T (rows of the keys), both over the head's width. */
@@ -288,10 +286,9 @@ static void scores_backward(const struct head *head, const struct queries *q)
     for (int64_t i = 0; i < q->n; i++) {
         int64_t t = q->first + i, n = t + 1 - q->first_key;
         float *row = score + i * ld, *drow = dscore + i * ld;
-        float dot =
-            host_dot(host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
-                     host_widened(k, host_const_at(k, head->dctx, t * width), dwide, head->d),
-                     head->d);
+        float dot = host_dot(
+            host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
+            host_widened(k, host_const_at(k, head->dctx, t * width), dwide, head->d), head->d);
         drop_row(head, q, drow, t, n);
         if (head->plain)
             softmax_row_backward(row, drow, head->softmax + 2 * t, head->scale, dot, n);

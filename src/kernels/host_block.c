@@ -188,8 +188,7 @@ void kernels_host_qkv_backward(struct kernels_host *k)
     for (int i = 0; i < N_PROJECTIONS; i++) {
         const struct projection p = projection_of(k->model, i);
         const void *dy = host_at(k, k->buffer[HOST_DQKV], p.column);
-        grad[i] =
-            kernels_host_linear_grad(p.weight, p.features, C, dy, width, k->buffer[HOST_XN]);
+        grad[i] = kernels_host_linear_grad(p.weight, p.features, C, dy, width, k->buffer[HOST_XN]);
         grad[3 + i] = kernels_host_bias_grad(p.bias, p.features, dy, width);
     }
     kernels_host_norm_grads(k, grad + 6, MODEL_NORM1_W, k->buffer[HOST_DXN], host_x(k, l),
@@ -254,8 +253,8 @@ void kernels_host_ffn_linear_back(const struct kernels_host *k, const void *dpre
 static void ffn0_rows(struct kernels_host *k, const struct host_span *b, int thread)
 {
     int64_t width = model_ffn_features(k->model);
-    const void *xn = kernels_host_ffn_normed(k, b, host_thread(k, thread, HOST_OPERAND), false,
-                                             thread);
+    const void *xn =
+        kernels_host_ffn_normed(k, b, host_thread(k, thread, HOST_OPERAND), false, thread);
     kernels_host_ffn_linear(k, xn, b->n, 0,
                             host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width);
 }
@@ -360,7 +359,8 @@ void kernels_host_ffn_activate_backward(const struct kernels_host *k, const floa
                                         int thread)
 {
     int64_t F = k->model->F, width = model_ffn_features(k->model);
-    float *act_row = host_thread(k, thread, HOST_ROW), *dpre_row = host_thread(k, thread, HOST_ROW2);
+    float *act_row = host_thread(k, thread, HOST_ROW),
+          *dpre_row = host_thread(k, thread, HOST_ROW2);
     for (int64_t i = 0; i < n; i++) {
         void *to = host_at(k, act, i * F), *dto = host_at(k, dpre, i * width);
         kernels_host_activate_backward(k->model, k->fp32 ? to : act_row, k->fp32 ? dto : dpre_row,
@@ -380,8 +380,8 @@ static void ffn1_rows_backward(struct kernels_host *k, const struct host_span *b
                  k->stage.weight[MODEL_FFN1_W], dact);
     kernels_host_ffn_activate_backward(
         k, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width, dact, b->n,
-        host_at(k, k->buffer[HOST_ACT], b->row * F), host_at(k, k->buffer[HOST_DPRE], b->row * width),
-        thread);
+        host_at(k, k->buffer[HOST_ACT], b->row * F),
+        host_at(k, k->buffer[HOST_DPRE], b->row * width), thread);
 }
 
 int kernels_host_branch_norm_grads(const struct kernels_host *k, const struct host_branch *branch,
@@ -407,6 +407,6 @@ void kernels_host_ffn1_backward(struct kernels_host *k)
     kernels_host_each_block(k, ffn1_rows_backward);
     grad[0] = kernels_host_linear_grad(MODEL_FFN1_W, C, F, dy, C, k->buffer[HOST_ACT]);
     grad[1] = kernels_host_bias_grad(MODEL_FFN1_B, C, dy, C);
-    kernels_host_sum_grads(k, grad,
-                           2 + kernels_host_branch_norm_grads(k, &kernels_host_ffn_branch, grad + 2));
+    kernels_host_sum_grads(
+        k, grad, 2 + kernels_host_branch_norm_grads(k, &kernels_host_ffn_branch, grad + 2));
 }

@@ -38,8 +38,9 @@ void kernels_host_drop(const struct kernels_host *k, enum host_place place, doub
     const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
     const uint64_t sample =
         (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->model->T);
-    const uint64_t stream = wsc_rng_stream(
-        WSC_RNG_DROPOUT, sample << (LAYER_BITS + PLACE_BITS) | (uint64_t)layer << PLACE_BITS | place);
+    const uint64_t stream =
+        wsc_rng_stream(WSC_RNG_DROPOUT,
+                       sample << (LAYER_BITS + PLACE_BITS) | (uint64_t)layer << PLACE_BITS | place);
     const double two_to_32 = 4294967296.0;
     const uint64_t below = (uint64_t)(rate * two_to_32);
     const float factor = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0;

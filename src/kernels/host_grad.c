@@ -53,8 +53,8 @@ static void sum_block(void *ctx, int64_t item, int thread)
                           .r0 = r0,
                           .n = g->rows - r0 < rows ? g->rows - r0 : rows,
                           .scratch = host_thread(k, thread, HOST_TREE)};
-    float *first = k->stage.grads + k->stage.offset[g->kind] + g->expert * k->stage.next_offset[g->kind] +
-                   (g->first_row + r0) * g->cols;
+    float *first = k->stage.grads + k->stage.offset[g->kind] +
+                   g->expert * k->stage.next_offset[g->kind] + (g->first_row + r0) * g->cols;
     for (int j = 0; j < k->nodes.n; j++)
         sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_elems);
 }

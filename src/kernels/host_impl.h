@@ -37,36 +37,36 @@ struct host_limits {
 
 /** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
 enum host_buffer {
-    HOST_X,       /**< kept: residual stream at a block's start, and at the head */
-    HOST_MID,     /**< kept: residual stream between attention and FFN */
-    HOST_NORMS,   /**< kept: mean and 1/std of each norm's rows */
-    HOST_QKV,     /**< kept: operands (N, q, k and v features) */
-    HOST_CTX,     /**< kept: operands (N, q features), attention before its output projection */
-    HOST_SOFTMAX, /**< kept: maximum and 1/sum of each row of scores */
-    HOST_PRE,     /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
-    HOST_NORMED,  /**< kept: operands (N, C), norm1's output where attention and FFN share it */
-    HOST_ATTN_OUT, /**< kept: (N, C), what norm1_post takes */
-    HOST_FFN_OUT,  /**< kept: (N, C), what norm3_post takes */
-    HOST_ROUTED,   /**< kept: (N, E) probabilities of the experts */
-    HOST_CHOSEN,   /**< kept: struct host_chosen (N, S) */
-    HOST_ORDER,    /**< kept: row and slot (N S) in the order of leaves and experts */
-    HOST_RANGES,   /**< kept: first place of every leaf and expert */
-    HOST_TABLE,    /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
-    HOST_PLACES,   /**< experts: results (N S, C), then gradients of their input */
-    HOST_LOGITS,  /**< training: one block of logits or all */
-    HOST_TOKENS,  /**< struct host_token per row */
-    HOST_VECTORS, /**< 16-bit: the stage's one-dimensional tensors as fp32 */
-    HOST_DRES,    /**< training: gradient of the residual stream */
-    HOST_DRES_OP, /**< 16-bit training: the same as operands */
-    HOST_ACT,     /**< training: operands (N S, F) after the nonlinearity */
-    HOST_DPRE,    /**< training: operands (N S, F or 2F) */
-    HOST_DQKV,    /**< training: operands (N, q, k and v features) */
-    HOST_DCTX,    /**< training: operands (N, q features) */
-    HOST_XN,      /**< training: operands (N, C), output of the norm at hand */
-    HOST_DXN,     /**< training: its gradient, fp32 */
-    HOST_DLOGITS, /**< 16-bit training: one block of operands */
-    HOST_DBRANCH, /**< training: operands (N, C), gradient of a branch before dropout and norm */
-    HOST_DSIDE,   /**< training: (N, C), gradient of x through the FFN of a parallel block */
+    HOST_X,         /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,       /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,       /**< kept: operands (N, q, k and v features) */
+    HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
+    HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
+    HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
+    HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
+    HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
+    HOST_ROUTED,    /**< kept: (N, E) probabilities of the experts */
+    HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
+    HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
+    HOST_RANGES,    /**< kept: first place of every leaf and expert */
+    HOST_TABLE,     /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
+    HOST_PLACES,    /**< experts: results (N S, C), then gradients of their input */
+    HOST_LOGITS,    /**< training: one block of logits or all */
+    HOST_TOKENS,    /**< struct host_token per row */
+    HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_DRES,      /**< training: gradient of the residual stream */
+    HOST_DRES_OP,   /**< 16-bit training: the same as operands */
+    HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
+    HOST_DPRE,      /**< training: operands (N S, F or 2F) */
+    HOST_DQKV,      /**< training: operands (N, q, k and v features) */
+    HOST_DCTX,      /**< training: operands (N, q features) */
+    HOST_XN,        /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,       /**< training: its gradient, fp32 */
+    HOST_DLOGITS,   /**< 16-bit training: one block of operands */
+    HOST_DBRANCH,   /**< training: operands (N, C), gradient of a branch before dropout and norm */
+    HOST_DSIDE,     /**< training: (N, C), gradient of x through the FFN of a parallel block */
     HOST_PLACES_XN, /**< training: operands (N S, C), inputs of the experts */
     HOST_PLACES_DY, /**< training: operands (N S, C), gradients of their outputs */
     HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
@@ -87,8 +87,8 @@ enum host_thread_buffer {
     HOST_DSCORE_OP,
     HOST_HEAD_OUT, /**< (queries, d) */
     HOST_DK,
-    HOST_DV,   /**< (T, d) */
-    HOST_TREE, /**< partial sums of one gradient block, one per level */
+    HOST_DV,    /**< (T, d) */
+    HOST_TREE,  /**< partial sums of one gradient block, one per level */
     HOST_WORDS, /**< dropout: random numbers of one row */
     HOST_N_THREAD_BUFFERS
 };
@@ -219,8 +219,7 @@ void kernels_host_norm_backward(const struct kernels_host *k, const struct host_
                                 float *dx, bool first);
 /** Gradient of one row of a norm's input, @p dx (C) overwritten, from that of its output. */
 void kernels_host_norm_row_backward(const struct kernels_host *k, enum model_tensor_kind weight,
-                                    float *dx, const float *dy, const float *x,
-                                    const float *stats);
+                                    float *dx, const float *dy, const float *x, const float *stats);
 /** Statistics and fp32 output of one row of a norm. */
 void kernels_host_norm_row(const struct kernels_host *k, enum model_tensor_kind weight, float *out,
                            const float *x, float *stats);

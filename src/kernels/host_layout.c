@@ -129,8 +129,8 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     }
 }
 
-static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
-                        const struct sizes *z, int64_t n_samples, bool training)
+static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
+                        int64_t n_samples, bool training)
 {
     const int64_t kept = training ? m->L : 1, op = z->op;
     const int64_t norms = training ? HOST_BLOCK_NORMS * m->L + HOST_OUTER_NORMS : 1;

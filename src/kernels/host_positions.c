@@ -15,8 +15,7 @@ static double llama3(const struct model *m, double frequency)
     const double turns = length * frequency / (2 * M_PI);
     if (turns > a->high_freq_factor) return frequency;
     if (turns < a->low_freq_factor) return frequency / m->position_scale;
-    const double smooth =
-        (turns - a->low_freq_factor) / (a->high_freq_factor - a->low_freq_factor);
+    const double smooth = (turns - a->low_freq_factor) / (a->high_freq_factor - a->low_freq_factor);
     return (1 - smooth) * frequency / m->position_scale + smooth * frequency;
 }
 
