@@ -152,8 +152,7 @@ static void drop_row(const struct head *head, const struct queries *q, float *ro
                      int64_t n)
 {
     const int64_t first = (head->h * head->T + t) * head->T + q->first_key;
-    kernels_host_drop(head->k, HOST_DROP_SCORES, head->k->model->attention_dropout, head->row,
-                      first, row, n, head->thread);
+    kernels_host_drop(head->k, HOST_DROP_SCORES, head->row, first, row, n, head->thread);
 }
 
 /* Masked softmax without its division; the masked part becomes 0. */
@@ -214,8 +213,7 @@ static void project_rows(struct kernels_host *k, const struct host_span *b, int 
     if (!kernels_host_plain_branch(k)) {
         float *branch = kernels_host_branch_out(k, &kernels_host_attn_branch, b, thread);
         host_product(k, &shape, ctx, k->stage.weight[MODEL_O_W], branch);
-        kernels_host_add_branch(k, &kernels_host_attn_branch, b, branch, bias, host_x(k, l),
-                                host_mid(k, l), thread);
+        kernels_host_add_branch(k, &kernels_host_attn_branch, b, branch, bias, thread);
         return;
     }
     shape.beta = 1;

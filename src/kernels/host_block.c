@@ -32,8 +32,7 @@ static void scale_row(const struct kernels_host *k, int64_t row, float *x, int t
 {
     const struct model *m = k->model;
     if (m->embeddings_scale != 1) num_scale(x, (float)m->embeddings_scale, m->C);
-    kernels_host_drop(k, HOST_DROP_EMBED, m->embed_dropout, row, row % m->T * m->C, x, m->C,
-                      thread);
+    kernels_host_drop(k, HOST_DROP_EMBED, row, row % m->T * m->C, x, m->C, thread);
 }
 
 static void embed_rows(struct kernels_host *k, const struct host_span *b, int thread)
@@ -335,8 +334,7 @@ static void ffn1_rows(struct kernels_host *k, const struct host_span *b, int thr
     if (!kernels_host_plain_branch(k)) {
         float *branch = kernels_host_branch_out(k, &kernels_host_ffn_branch, b, thread);
         host_product(k, &shape, act, k->stage.weight[MODEL_FFN1_W], branch);
-        kernels_host_add_branch(k, &kernels_host_ffn_branch, b, branch, bias, host_mid(k, l),
-                                host_x(k, l + 1), thread);
+        kernels_host_add_branch(k, &kernels_host_ffn_branch, b, branch, bias, thread);
         return;
     }
     if (out != mid) memcpy(out, mid, (size_t)(b->n * C) * sizeof *out);

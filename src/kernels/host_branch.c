@@ -28,11 +28,21 @@ bool kernels_host_plain_branch(const struct kernels_host *k)
     return !k->model->sandwich && !drops(k);
 }
 
+static double rate_of(const struct model *m, enum host_place place)
+{
+    const double rate[] = {[HOST_DROP_EMBED] = m->embed_dropout,
+                           [HOST_DROP_SCORES] = m->attention_dropout,
+                           [HOST_DROP_ATTN] = m->residual_dropout,
+                           [HOST_DROP_FFN] = m->residual_dropout};
+    return rate[place];
+}
+
 /* What is dropped depends on the seed, the step, the sample's place in the global batch, the layer,
  * the place in the layer and the element, and on nothing of who computes it. */
-void kernels_host_drop(const struct kernels_host *k, enum host_place place, double rate,
-                       int64_t row, int64_t first, float *x, int64_t n, int thread)
+void kernels_host_drop(const struct kernels_host *k, enum host_place place, int64_t row,
+                       int64_t first, float *x, int64_t n, int thread)
 {
+    const double rate = rate_of(k->model, place);
     enum { PLACE_BITS = 2, LAYER_BITS = 14 };
     if (!k->training || !(rate > 0)) return;
     const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
@@ -62,15 +72,16 @@ static void drop_row(const struct kernels_host *k, const struct host_branch *bra
                      float *x, int thread)
 {
     const int64_t C = k->model->C;
-    kernels_host_drop(k, branch->place, k->model->residual_dropout, row, row % k->model->T * C, x,
-                      C, thread);
+    kernels_host_drop(k, branch->place, row, row % k->model->T * C, x, C, thread);
 }
 
 void kernels_host_add_branch(const struct kernels_host *k, const struct host_branch *branch,
-                             const struct host_span *b, float *out, const float *bias,
-                             const float *from, float *to, int thread)
+                             const struct host_span *b, float *out, const float *bias, int thread)
 {
-    const int64_t C = k->model->C;
+    const int64_t C = k->model->C, l = k->stage.layer;
+    const bool attention = branch->place == HOST_DROP_ATTN;
+    const float *from = attention ? host_x(k, l) : host_mid(k, l);
+    float *to = attention ? host_mid(k, l) : host_x(k, l + 1);
     float *stats = host_norm_stats(k, k->stage.layer, branch->slot);
     float *normed = host_thread(k, thread, HOST_ROW);
     for (int64_t i = 0; i < b->n; i++) {

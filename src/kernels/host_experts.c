@@ -237,12 +237,11 @@ static void sum_places(const struct kernels_host *k, int64_t row, bool weighted,
 
 static void combine_rows(struct kernels_host *k, const struct host_span *b, int thread)
 {
-    const int64_t C = k->model->C, l = k->stage.layer;
+    const int64_t C = k->model->C;
     float *sum = kernels_host_branch_out(k, &kernels_host_ffn_branch, b, thread);
     for (int64_t i = 0; i < b->n; i++)
         sum_places(k, b->row + i, true, sum + i * C);
-    kernels_host_add_branch(k, &kernels_host_ffn_branch, b, sum, NULL, host_mid(k, l),
-                            host_x(k, l + 1), thread);
+    kernels_host_add_branch(k, &kernels_host_ffn_branch, b, sum, NULL, thread);
 }
 
 void kernels_host_experts_ffn1(struct kernels_host *k)

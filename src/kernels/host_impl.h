@@ -246,20 +246,20 @@ bool kernels_host_plain_branch(const struct kernels_host *k);
 /** Where the last product of a branch that is not plain puts a block's rows. */
 float *kernels_host_branch_out(const struct kernels_host *k, const struct host_branch *branch,
                                const struct host_span *b, int thread);
-/** to = from + the branch, from the rows @p out (n, C) of that product without its bias. */
+/** The stream behind = the stream before + the branch, from the rows @p out (n, C) of that product
+ *  without its bias. */
 void kernels_host_add_branch(const struct kernels_host *k, const struct host_branch *branch,
-                             const struct host_span *b, float *out, const float *bias,
-                             const float *from, float *to, int thread);
+                             const struct host_span *b, float *out, const float *bias, int thread);
 /** Gradient of the last product's rows as operands, from HOST_DRES. */
 const void *kernels_host_branch_gradient(const struct kernels_host *k,
                                          const struct host_branch *branch,
                                          const struct host_span *b, int thread);
 /** The buffer that it is in, (N, C). */
 const void *kernels_host_branch_gradients(const struct kernels_host *k);
-/** Multiply n values by 0 or 1/(1 - rate): those of row @p row (of the share) from @p first on.
- *  Nothing without training. */
-void kernels_host_drop(const struct kernels_host *k, enum host_place place, double rate,
-                       int64_t row, int64_t first, float *x, int64_t n, int thread);
+/** Multiply n values by 0 or 1/(1 - rate of the place): those of row @p row (of the share) from
+ *  @p first on.  Nothing without training. */
+void kernels_host_drop(const struct kernels_host *k, enum host_place place, int64_t row,
+                       int64_t first, float *x, int64_t n, int thread);
 
 /* ---- host_positions.c */
 

@@ -71,22 +71,24 @@ static void fill_rotary(const struct model *m, float *table)
     }
 }
 
+static void rotate_head(float *x, const float *turn, int64_t dims, float sign)
+{
+    for (int64_t j = 0; j < dims; j += 2) {
+        float even = x[j], odd = x[j + 1], c = turn[j], s = sign * turn[j + 1];
+        x[j] = even * c - odd * s;
+        x[j + 1] = odd * c + even * s;
+    }
+}
+
 void kernels_host_rotate(const struct kernels_host *k, const struct host_span *b, float *rows,
                          int64_t cols, bool back)
 {
     const struct model *m = k->model;
-    const float sign = back ? -1.0F : 1.0F;
     for (int64_t i = 0; i < b->n; i++) {
         const float *turn =
             (const float *)k->buffer[HOST_TABLE] + (b->row + i) % m->T * m->rotary_dim;
-        for (int64_t first = 0; first < cols; first += m->head_dim) {
-            float *x = rows + i * cols + first;
-            for (int64_t j = 0; j < m->rotary_dim; j += 2) {
-                float even = x[j], odd = x[j + 1], c = turn[j], s = sign * turn[j + 1];
-                x[j] = even * c - odd * s;
-                x[j + 1] = odd * c + even * s;
-            }
-        }
+        for (int64_t first = 0; first < cols; first += m->head_dim)
+            rotate_head(rows + i * cols + first, turn, m->rotary_dim, back ? -1.0F : 1.0F);
     }
 }
 
@@ -98,7 +100,8 @@ static void fill_sines(const struct model *m, float *table)
     const double longest = 10000;
     const int64_t waves = m->C / 2;
     for (int64_t c = 0; c < m->C; c++) {
-        const double part = waves > 1 ? (double)(c / 2) / (double)(waves - 1) : 0;
+        const int64_t wave_of_column = c / 2;
+        const double part = waves > 1 ? (double)wave_of_column / (double)(waves - 1) : 0;
         const double frequency = pow(longest, -part);
         for (int64_t t = 0; t < m->T; t++) {
             const double angle = (double)t * frequency;

@@ -74,14 +74,15 @@ struct tensor {
 
 static const char *next_tensor(const char *line, struct tensor *t)
 {
-    long long a = 1, b = 1;
     if (!line || !*line) return NULL;
-    t->n_dims = sscanf(line, "%159s %lld %lld", t->name, &a, &b) - 1;
-    t->shape[0] = a;
-    t->shape[1] = b;
-    t->n = a * b;
-    const char *end = strchr(line, '\n');
-    return end ? end + 1 : line + strlen(line);
+    const size_t n = strcspn(line, " ");
+    (void)snprintf(t->name, sizeof t->name, "%.*s", (int)n, line);
+    char *at = NULL;
+    t->shape[0] = strtoll(line + n, &at, 10);
+    t->n_dims = *at == ' ' ? 2 : 1;
+    t->shape[1] = t->n_dims == 2 ? strtoll(at, &at, 10) : 1;
+    t->n = t->shape[0] * t->shape[1];
+    return at + 1;
 }
 
 static bool write_weights(const struct family *f)
@@ -154,6 +155,7 @@ static void each_case(void (*check)(const struct family *f))
     DIR *folder = opendir(FOLDER);
     int n = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    if (!folder) return;
     for (struct dirent *e = readdir(folder); e; e = readdir(folder)) {
         struct family f = {.name = ""};
         if (!strstr(e->d_name, ".h5")) continue;
@@ -248,18 +250,23 @@ static bool train(const struct family *f, const char *before, const char *option
     "--set model.attention_dropout_rate=0.1 --set model.embedding_dropout_rate=0.1 "
 #define BF16 "--set model.mixed_precision=true --set model.fp16_type=bfloat16 "
 
+/* What stands before the program, and its options. */
+struct way {
+    const char *before, *options;
+};
+
 /* The same values for every way of running. */
-static bool same_everywhere(const struct family *f, const char *options, const char *const *ways,
+static bool same_everywhere(const struct family *f, const char *options, const struct way *way,
                             struct job_metrics *first)
 {
     char all[400];
     (void)snprintf(all, sizeof all, "--num_csx 1 %s", options);
     bool ok = train(f, "", all, first) && first->n == TRAIN_STEPS;
-    for (int i = 0; ok && ways[2 * i]; i++) {
+    for (; ok && way->before; way++) {
         struct job_metrics m;
-        (void)snprintf(all, sizeof all, "%s %s", ways[2 * i + 1], options);
-        ok = train(f, ways[2 * i], all, &m) && job_same_values(&m, first);
-        if (!ok) (void)fprintf(stderr, "in: %s %s\n", ways[2 * i], all);
+        (void)snprintf(all, sizeof all, "%s %s", way->options, options);
+        ok = train(f, way->before, all, &m) && job_same_values(&m, first);
+        if (!ok) (void)fprintf(stderr, "in: %s %s\n", way->before, all);
     }
     return ok;
 }
@@ -275,12 +282,13 @@ static bool on_ranks_too(const struct family *f)
 
 static void check_bits(const struct family *f)
 {
-    static const char *const ways[] = {"", "--num_csx 3 --set train_input.micro_batch_size=1",
-                                       "OMP_NUM_THREADS=2",
-                                       "--num_csx 4 --set cluster.stream.granularity=matrix", NULL};
-    static const char *const rank_ways[] = {"mpirun --quiet -n 2",
-                                            "--num_csx 2 --set cluster.memoryx.shards=2", NULL};
-    static const char *const way[] = {"", "--num_csx 2", NULL};
+    static const struct way ways[] = {
+        {"", "--num_csx 3 --set train_input.micro_batch_size=1"},
+        {"OMP_NUM_THREADS=2", "--num_csx 4 --set cluster.stream.granularity=matrix"},
+        {NULL, NULL}};
+    static const struct way rank_ways[] = {
+        {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"}, {NULL, NULL}};
+    static const struct way way[] = {{"", "--num_csx 2"}, {NULL, NULL}};
     struct job_metrics dropped, bf16;
     if (!strncmp(f->name, "f_", 2)) return;
     bool ok = same_everywhere(f, DROPOUT, on_ranks_too(f) ? rank_ways : ways, &dropped) &&

@@ -74,13 +74,12 @@ TEST(dropout, gradients_are_those_of_the_loss_with_the_same_masks)
 }
 
 /* One row of ones through one place. */
-static int64_t kept_of(struct kernels_host *k, enum host_place place, double rate, int64_t row,
-                       float *x)
+static int64_t kept_of(struct kernels_host *k, enum host_place place, int64_t row, float *x)
 {
     int64_t kept = 0;
     for (int c = 0; c < shape.C; c++)
         x[c] = 1;
-    kernels_host_drop(k, place, rate, row, row * shape.C, x, shape.C, 0);
+    kernels_host_drop(k, place, row, row * shape.C, x, shape.C, 0);
     for (int c = 0; c < shape.C; c++)
         kept += x[c] != 0;
     return kept;
@@ -108,10 +107,11 @@ TEST(dropout, drops_its_share_and_keeps_the_mean)
     for (int i = 0; i < 3; i++) {
         int64_t kept = 0, steps = 40, rows = shape.n_samples * shape.T;
         float x[64], sum = 0;
+        f.model.residual_dropout = rates[i];
         for (int64_t step = 0; step < steps; step++) {
             struct kernels_host *k = host(&f, true, step);
             for (int64_t row = 0; row < rows; row++)
-                kept += kept_of(k, HOST_DROP_FFN, rates[i], row, x);
+                kept += kept_of(k, HOST_DROP_FFN, row, x);
             kernels_host_destroy(&k);
         }
         for (int c = 0; c < shape.C; c++)
@@ -130,12 +130,14 @@ TEST(dropout, nothing_without_training_everything_at_rate_1)
     float x[64];
     create(&f, 0.5, 0, 0);
     struct kernels_host *k = host(&f, false, 0);
-    T_EQ(kept_of(k, HOST_DROP_EMBED, 0.5, 0, x), shape.C);
+    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), shape.C);
     T_NEAR(x[0], 1, 0);
     kernels_host_destroy(&k);
     k = host(&f, true, 0);
-    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, 0, x), shape.C);
-    T_EQ(kept_of(k, HOST_DROP_EMBED, 1, 0, x), 0);
+    f.model.embed_dropout = 0;
+    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), shape.C);
+    f.model.embed_dropout = 1;
+    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), 0);
     kernels_host_destroy(&k);
     fixture_destroy(&f);
 }
@@ -145,16 +147,16 @@ TEST(dropout, what_a_mask_depends_on)
 {
     struct fixture f;
     float x[6][64];
-    create(&f, 0.5, 0, 0);
+    create(&f, 0, 0, 0.5);
     struct kernels_host *k = host(&f, true, 3), *later = host(&f, true, 4);
-    (void)kept_of(k, HOST_DROP_ATTN, 0.5, 0, x[0]);
-    (void)kept_of(k, HOST_DROP_FFN, 0.5, 0, x[1]);
-    (void)kept_of(later, HOST_DROP_ATTN, 0.5, 0, x[2]);
-    (void)kept_of(k, HOST_DROP_ATTN, 0.5, shape.T, x[3]);
+    (void)kept_of(k, HOST_DROP_ATTN, 0, x[0]);
+    (void)kept_of(k, HOST_DROP_FFN, 0, x[1]);
+    (void)kept_of(later, HOST_DROP_ATTN, 0, x[2]);
+    (void)kept_of(k, HOST_DROP_ATTN, shape.T, x[3]);
     k->stage.layer = 1;
-    (void)kept_of(k, HOST_DROP_ATTN, 0.5, 0, x[4]);
+    (void)kept_of(k, HOST_DROP_ATTN, 0, x[4]);
     k->stage.layer = 0;
-    (void)kept_of(k, HOST_DROP_ATTN, 0.5, 0, x[5]);
+    (void)kept_of(k, HOST_DROP_ATTN, 0, x[5]);
     for (int i = 1; i < 5; i++)
         CU_ASSERT(memcmp(x[0], x[i], (size_t)shape.C * sizeof(float)) != 0);
     CU_ASSERT(!memcmp(x[0], x[5], (size_t)shape.C * sizeof(float)));
