@@ -92,6 +92,7 @@ struct kernels_share {
     int64_t n_leaves;             /**< leaves of the whole global batch */
     int64_t leaf_samples;         /**< samples of a leaf; the batch's last leaf may have fewer */
     int64_t batch_size;           /**< samples of the global batch */
+    int64_t step;                 /**< from 0, counted from the first run: dropout differs by it */
 };
 
 /** @param max_samples  most samples of one micro-batch on this wafer */
@@ -143,6 +144,9 @@ struct kernels_mesh;
 enum wsc_err kernels_mesh_create(struct kernels_mesh **out, const struct hw *hw,
                                  const struct model *model, int64_t max_samples,
                                  bool training) WSC_CHECKED;
+/** WSC_CONFIG, naming the key, when @p model has features beyond GPT-2's, or is trained with
+ * dropout: the programs of the mesh have neither. */
+enum wsc_err kernels_mesh_check(const struct model *model, bool training) WSC_CHECKED;
 void kernels_mesh_destroy(struct kernels_mesh **k);
 /** As kernels_host_begin. */
 void kernels_mesh_begin(struct kernels_mesh *k, const struct kernels_share *share,
@@ -175,10 +179,6 @@ const char *kernels_mesh_row_name(int i, const char **pass);
  *  compared with the definition in double precision; the case's machine is a struct hw, whose
  *  closed forms are taken for a fabric of the case's size. */
 const struct mesh_kernel *kernels_mesh_kernel_at(int i);
-
-/** WSC_CONFIG, naming the key, when @p model has features beyond GPT-2's, which is what
- *  --numerics @p numerics computes. */
-enum wsc_err kernels_check_gpt2(const struct model *model, const char *numerics) WSC_CHECKED;
 
 /* ---- values, wherever they are computed ------------------------------------------------------ */
 

@@ -130,7 +130,8 @@ struct model {
     enum conf_routing routing;
     bool normalise_experts; /**< weights of the chosen divided by their sum + null_expert */
     double null_expert;
-    double load_balance; /**< factor of the load-balancing loss */
+    double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
+    bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
     double embed_dropout, attention_dropout, residual_dropout; /**< probabilities, training */
     int64_t head_tokens;  /**< tokens of a sequence that go through the head */
     int64_t head_outputs; /**< V, or the number of classes */

@@ -15,7 +15,8 @@ enum wsc_rng_use {
     WSC_RNG_SHUFFLE,  /**< sample order; index within: epoch */
     WSC_RNG_SAMPLE,   /**< generated tokens; index within: prompt */
     WSC_RNG_JITTER,   /**< virtual-time noise; index within: role */
-    WSC_RNG_TEST      /**< test inputs */
+    WSC_RNG_TEST,     /**< test inputs */
+    WSC_RNG_DROPOUT   /**< what is dropped in training; index within: sample, layer, place */
 };
 
 /** The stream number of @p use with its own @p index. */
@@ -25,6 +26,8 @@ static inline uint64_t wsc_rng_stream(enum wsc_rng_use use, uint64_t index)
 }
 /** 64 uniform bits: element @p i of @p stream under @p seed. */
 uint64_t wsc_rng_u64(uint64_t seed, uint64_t stream, uint64_t i);
+/** The low 32 bits of elements [first, first + n) of @p stream. */
+void wsc_rng_words(uint32_t *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n);
 /** Uniform in the open interval (0, 1), 53 bits. */
 double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i);
 /** Standard normal, by inversion (Wichura, AS 241, relative accuracy 1e-16). */

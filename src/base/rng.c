@@ -5,7 +5,7 @@
 
 enum { PHILOX_ROUNDS = 10 };
 
-uint64_t wsc_rng_u64(uint64_t seed, uint64_t stream, uint64_t i)
+static inline uint64_t element(uint64_t seed, uint64_t stream, uint64_t i)
 {
     /* Salmon et al. 2011, section 4.3: multipliers and Weyl increments of Philox4x32. */
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
@@ -21,6 +21,17 @@ uint64_t wsc_rng_u64(uint64_t seed, uint64_t stream, uint64_t i)
         k1 += 0xBB67AE85U;
     }
     return (uint64_t)c1 << 32 | c0;
+}
+
+uint64_t wsc_rng_u64(uint64_t seed, uint64_t stream, uint64_t i)
+{
+    return element(seed, stream, i);
+}
+
+void wsc_rng_words(uint32_t *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        out[j] = (uint32_t)element(seed, stream, first + (uint64_t)j);
 }
 
 double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i)

@@ -3,6 +3,7 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/rng.h>
 
 #include <stddef.h>
 
@@ -44,6 +45,7 @@ static enum wsc_err allocate_all(struct kernels_host *k)
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
     TRY(allocate_threads(k));
+    kernels_host_positions(k);
     return WSC_OK;
 }
 
@@ -160,6 +162,8 @@ void kernels_host_begin(struct kernels_host *k, const struct kernels_share *shar
     WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
     k->share = *share;
     k->batch = batch;
+    k->dropout_seed =
+        wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0), (uint64_t)share->step);
     cut_share(k);
     WSC_CHECK(batch->n == k->n_samples && batch->T == k->model->T,
               "batch (%lld, %lld) for a share of %lld samples of %lld tokens", (long long)batch->n,
@@ -194,10 +198,17 @@ static void enter_stage(struct kernels_host *k, int stage, const void *weights, 
     for (int i = 0; i < plan->n_views; i++) {
         const struct model_tensor *t = &m->tensor[plan->view[i].tensor];
         const void *first = host_const_at(k, weights, plan->view[i].offset);
-        s->offset[t->kind] = plan->view[i].offset;
-        s->rows[t->kind] = t->shape[0];
-        s->weight[t->kind] = first;
-        if (t->n_dims == 1) s->vector[t->kind] = vector_of(k, first, t->n_elems, &used);
+        const float *vector = t->n_dims == 1 ? vector_of(k, first, t->n_elems, &used) : NULL;
+        if (s->offset[t->kind] < 0) {
+            s->offset[t->kind] = plan->view[i].offset;
+            s->rows[t->kind] = t->shape[0];
+            s->weight[t->kind] = first;
+            s->vector[t->kind] = vector;
+        } else if (t->expert == 1) { /* experts are alike: the second one tells the distance */
+            s->next_offset[t->kind] = plan->view[i].offset - s->offset[t->kind];
+            s->next_expert[t->kind] =
+                vector ? vector - s->vector[t->kind] : s->next_offset[t->kind];
+        }
     }
 }
 

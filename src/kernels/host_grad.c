@@ -53,7 +53,8 @@ static void sum_block(void *ctx, int64_t item, int thread)
                           .r0 = r0,
                           .n = g->rows - r0 < rows ? g->rows - r0 : rows,
                           .scratch = host_thread(k, thread, HOST_TREE)};
-    float *first = k->stage.grads + k->stage.offset[g->kind] + (g->first_row + r0) * g->cols;
+    float *first = k->stage.grads + k->stage.offset[g->kind] +
+                   g->expert * k->stage.next_offset[g->kind] + (g->first_row + r0) * g->cols;
     for (int j = 0; j < k->nodes.n; j++)
         sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_elems);
 }
@@ -118,6 +119,43 @@ struct host_grad kernels_host_bias_grad(enum model_tensor_kind kind, int64_t n, 
         .kind = kind, .rows = n, .cols = 1, .dy = dy, .ld_dy = ld_dy, .leaf = bias_leaf};
 }
 
+/* An expert's part of a leaf is a leaf of its own, in the order of HOST_ORDER. */
+static void expert_linear_leaf(const struct kernels_host *k, const struct host_grad *g,
+                               const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    struct host_span rows = kernels_host_expert_rows(k, leaf, g->expert);
+    if (rows.n)
+        linear_leaf(k, g, &rows, r0, n, dst);
+    else
+        memset(dst, 0, (size_t)(n * g->cols) * sizeof *dst);
+}
+
+static void expert_bias_leaf(const struct kernels_host *k, const struct host_grad *g,
+                             const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    struct host_span rows = kernels_host_expert_rows(k, leaf, g->expert);
+    bias_leaf(k, g, &rows, r0, n, dst);
+}
+
+struct host_grad kernels_host_expert_linear_grad(enum model_tensor_kind kind, int64_t expert,
+                                                 int64_t rows, int64_t cols, const void *dy,
+                                                 int64_t ld_dy, const void *x)
+{
+    struct host_grad g = kernels_host_linear_grad(kind, rows, cols, dy, ld_dy, x);
+    g.expert = expert;
+    g.leaf = expert_linear_leaf;
+    return g;
+}
+
+struct host_grad kernels_host_expert_bias_grad(enum model_tensor_kind kind, int64_t expert,
+                                               int64_t n, const void *dy, int64_t ld_dy)
+{
+    struct host_grad g = kernels_host_bias_grad(kind, n, dy, ld_dy);
+    g.expert = expert;
+    g.leaf = expert_bias_leaf;
+    return g;
+}
+
 static void norm_weight_leaf(const struct kernels_host *k, const struct host_grad *g,
                              const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -142,13 +180,14 @@ static void norm_bias_leaf(const struct kernels_host *k, const struct host_grad 
 }
 
 void kernels_host_norm_grads(const struct kernels_host *k, struct host_grad out[2],
-                             enum model_tensor_kind weight, const float *x, const float *stats)
+                             enum model_tensor_kind weight, const float *dy, const float *x,
+                             const float *stats)
 {
     int64_t C = k->model->C;
     struct host_grad g = {.kind = weight,
                           .rows = C,
                           .cols = 1,
-                          .dy = k->buffer[HOST_DXN],
+                          .dy = dy,
                           .x = x,
                           .ld_dy = C,
                           .ld_x = C,

@@ -35,13 +35,17 @@ static void logits_of(const struct kernels_host *k, const struct host_span *b, i
                       const void *xn, float *out)
 {
     int64_t C = k->model->C, cols = block_cols(k, first);
-    float scale = (float)k->model->logits_scale;
+    float scale = (float)k->model->logits_scale, cap = (float)k->model->logits_softcap;
     const float *bias = k->stage.vector[MODEL_LM_HEAD_B];
     struct num_product shape = host_linear_shape(b->n, C, cols);
     host_product(k, &shape, xn, host_const_at(k, k->stage.weight[head_weight(k)], first * C), out);
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(out + i * cols, bias + first, cols);
     if (scale != 1.0F) num_scale(out, scale, b->n * cols);
+    if (cap > 0) {
+        for (int64_t c = 0; c < b->n * cols; c++)
+            out[c] = cap * host_tanh(out[c] / cap);
+    }
 }
 
 /* Lowest column that holds the value, n when none does (NaN). */
@@ -95,8 +99,8 @@ static void head_rows(struct kernels_host *k, const struct host_span *b, int thr
     float *scratch = host_thread(k, thread, HOST_ROW);
     struct host_token *token = tokens(k) + b->row;
     const int32_t *label = k->batch->labels + b->row, *mask = k->batch->mask + b->row;
-    kernels_host_norm_forward(k, b, MODEL_NORMF_W, host_x(k, k->model->L),
-                              host_norm_stats(k, 2 * k->model->L), xn, thread);
+    kernels_host_norm_forward(k, b, MODEL_NORMF_W, host_x(k, k->model->L), host_head_stats(k), xn,
+                              thread);
     for (int64_t i = 0; i < b->n; i++)
         token[i] = (struct host_token){.max = -INFINITY, .best = -1, .counts = mask[i] != 0};
     for (int64_t first = 0; first < V; first += k->vocab_block) {
@@ -128,24 +132,37 @@ static struct kernels_leaf_loss leaf_loss(const struct kernels_host *k, const st
 void kernels_host_head_forward(struct kernels_host *k)
 {
     kernels_host_each_block(k, head_rows);
-    for (int64_t i = 0; i < k->n_leaves; i++)
+    for (int64_t i = 0; i < k->n_leaves; i++) {
         k->loss[i] = leaf_loss(k, &k->leaf[i]);
+        if (k->training) k->loss[i].loss_sum += kernels_host_balance_loss(k, &k->leaf[i]);
+    }
 }
 
 /* ---- backward */
 
-/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place. */
-static void logits_backward(float *row, const struct host_token *t, float scale, int64_t first,
-                            int64_t cols, int32_t label)
+/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; where the logit is
+ * capped times the slope 1 - (its value over the cap)^2. */
+static void logits_backward(const struct kernels_host *k, float *row, const struct host_token *t,
+                            int64_t first, int64_t cols, int32_t label)
 {
+    const float cap = (float)k->model->logits_softcap;
+    const float scale = (float)(k->model->logits_scale * k->gradient_scale);
     if (!t->counts) {
         memset(row, 0, (size_t)cols * sizeof *row);
         return;
     }
     float max = t->max, factor = (float)(1.0 / t->sum) * scale;
+    const bool here = label >= first && label < first + cols;
+    if (cap > 0) {
+        for (int64_t c = 0; c < cols; c++) {
+            float share = row[c] / cap, hit = here && c == label - first ? scale : 0;
+            row[c] = (host_exp(row[c] - max) * factor - hit) * (1.0F - share * share);
+        }
+        return;
+    }
     for (int64_t c = 0; c < cols; c++)
         row[c] = host_exp(row[c] - max) * factor;
-    if (label >= first && label < first + cols) row[label - first] -= scale;
+    if (here) row[label - first] -= scale;
 }
 
 static void head_rows_backward(struct kernels_host *k, const struct host_span *b, int thread)
@@ -155,12 +172,11 @@ static void head_rows_backward(struct kernels_host *k, const struct host_span *b
     float *logits = kept_logits(k, first, b->row);
     const void *operands = logits;
     if (first == 0)
-        kernels_host_norm_again(k, b, MODEL_NORMF_W, host_x(k, k->model->L),
-                                host_norm_stats(k, 2 * k->model->L), xn, thread);
+        kernels_host_norm_again(k, b, MODEL_NORMF_W, host_x(k, k->model->L), host_head_stats(k), xn,
+                                thread);
     if (!k->keep_logits) logits_of(k, b, first, xn, logits);
     for (int64_t i = 0; i < b->n; i++)
-        logits_backward(logits + i * cols, &tokens(k)[b->row + i],
-                        (float)(k->model->logits_scale * k->gradient_scale), first, cols,
+        logits_backward(k, logits + i * cols, &tokens(k)[b->row + i], first, cols,
                         k->batch->labels[b->row + i]);
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
@@ -176,8 +192,8 @@ static void head_rows_backward(struct kernels_host *k, const struct host_span *b
 static void norm_rows_backward(struct kernels_host *k, const struct host_span *b, int thread)
 {
     (void)thread;
-    kernels_host_norm_backward(k, b, MODEL_NORMF_W, host_x(k, k->model->L),
-                               host_norm_stats(k, 2 * k->model->L), true);
+    kernels_host_norm_backward(k, b, MODEL_NORMF_W, host_x(k, k->model->L), host_head_stats(k),
+                               k->buffer[HOST_DRES], true);
 }
 
 void kernels_host_head_backward(struct kernels_host *k)
@@ -195,7 +211,7 @@ void kernels_host_head_backward(struct kernels_host *k)
         kernels_host_sum_grads(k, grad, 2);
     }
     kernels_host_each_block(k, norm_rows_backward);
-    kernels_host_norm_grads(k, grad, MODEL_NORMF_W, host_x(k, k->model->L),
-                            host_norm_stats(k, 2 * k->model->L));
+    kernels_host_norm_grads(k, grad, MODEL_NORMF_W, k->buffer[HOST_DXN], host_x(k, k->model->L),
+                            host_head_stats(k));
     kernels_host_sum_grads(k, grad, 2);
 }

@@ -3,7 +3,7 @@
  *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the *operands of
  *  products* (weights, activations, activation gradients, softmax probabilities) are rounded to it
  *  and summed in fp32; residual stream, norms, softmax, loss and weight gradients are fp32.  A
- * buffer of operands is a `void *` in the model's format.
+ *  buffer of operands is a `void *` in the model's format.
  *
  *  Exactness.  Rows (tokens) of a leaf are cut into blocks by the leaf's size alone, weight
  *  gradients into blocks by their shape alone; every product belongs to one block, so its shape
@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 enum {
     HOST_BLOCK_ROWS = 256, /**< most rows of one activation product */
@@ -36,25 +37,41 @@ struct host_limits {
 
 /** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
 enum host_buffer {
-    HOST_X,       /**< kept: residual stream at a block's start, and at the head */
-    HOST_MID,     /**< kept: residual stream between attention and FFN */
-    HOST_NORMS,   /**< kept: mean and 1/std of each norm's rows */
-    HOST_QKV,     /**< kept: operands (N, 3C) */
-    HOST_CTX,     /**< kept: operands (N, C), attention before its output projection */
-    HOST_SOFTMAX, /**< kept: maximum and 1/sum of each row of scores */
-    HOST_PRE,     /**< kept: (N, F) before the nonlinearity */
-    HOST_LOGITS,  /**< training: one block of logits or all */
-    HOST_TOKENS,  /**< struct host_token per row */
-    HOST_VECTORS, /**< bfloat16: the stage's one-dimensional tensors as fp32 */
-    HOST_DRES,    /**< training: gradient of the residual stream */
-    HOST_DRES_OP, /**< bfloat16 training: the same as operands */
-    HOST_ACT,     /**< training: operands (N, F) after the nonlinearity */
-    HOST_DPRE,    /**< training: operands (N, F) */
-    HOST_DQKV,    /**< training: operands (N, 3C) */
-    HOST_DCTX,    /**< training: operands (N, C) */
-    HOST_XN,      /**< training: operands (N, C), output of the norm at hand */
-    HOST_DXN,     /**< training: its gradient, fp32 */
-    HOST_DLOGITS, /**< bfloat16 training: one block of operands */
+    HOST_X,         /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,       /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,       /**< kept: operands (N, q, k and v features) */
+    HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
+    HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
+    HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
+    HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
+    HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
+    HOST_ROUTED,    /**< kept: (N, E) probabilities of the experts */
+    HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
+    HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
+    HOST_RANGES,    /**< kept: first place of every leaf and expert */
+    HOST_TABLE,     /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
+    HOST_PLACES,    /**< experts: results (N S, C), then gradients of their input */
+    HOST_LOGITS,    /**< training: one block of logits or all */
+    HOST_TOKENS,    /**< struct host_token per row */
+    HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_DRES,      /**< training: gradient of the residual stream */
+    HOST_DRES_OP,   /**< 16-bit training: the same as operands */
+    HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
+    HOST_DPRE,      /**< training: operands (N S, F or 2F) */
+    HOST_DQKV,      /**< training: operands (N, q, k and v features) */
+    HOST_DCTX,      /**< training: operands (N, q features) */
+    HOST_XN,        /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,       /**< training: its gradient, fp32 */
+    HOST_DLOGITS,   /**< 16-bit training: one block of operands */
+    HOST_DBRANCH,   /**< training: operands (N, C), gradient of a branch before dropout and norm */
+    HOST_DSIDE,     /**< training: (N, C), gradient of x through the FFN of a parallel block */
+    HOST_PLACES_XN, /**< training: operands (N S, C), inputs of the experts */
+    HOST_PLACES_DY, /**< training: operands (N S, C), gradients of their outputs */
+    HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
+    HOST_DROUTED,   /**< training: operands (N, E), gradient of the router's output */
+    HOST_LOAD,      /**< training: doubles (samples, E), share of the tokens that an expert gets */
     HOST_N_BUFFERS
 };
 
@@ -66,12 +83,13 @@ enum host_thread_buffer {
     HOST_ROW2,    /**< another */
     HOST_SCORE,   /**< scores of a block of queries */
     HOST_DSCORE,
-    HOST_SCORE_OP, /**< bfloat16: the same as operands */
+    HOST_SCORE_OP, /**< 16-bit: the same as operands */
     HOST_DSCORE_OP,
     HOST_HEAD_OUT, /**< (queries, d) */
     HOST_DK,
-    HOST_DV,   /**< (T, d) */
-    HOST_TREE, /**< partial sums of one gradient block, one per level */
+    HOST_DV,    /**< (T, d) */
+    HOST_TREE,  /**< partial sums of one gradient block, one per level */
+    HOST_WORDS, /**< dropout: random numbers of one row */
     HOST_N_THREAD_BUFFERS
 };
 
@@ -92,6 +110,9 @@ struct host_stage {
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
     const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
     const float *vector[MODEL_N_TENSOR_KINDS]; /**< one-dimensional tensors; NULL = absent */
+    int64_t next_expert[MODEL_N_TENSOR_KINDS]; /**< elements from an expert's tensor to the next
+                                                    one's, where `weight` or `vector` points */
+    int64_t next_offset[MODEL_N_TENSOR_KINDS]; /**< the same in the stage's vector */
     float *grads;
 };
 
@@ -116,6 +137,7 @@ struct kernels_host {
     int64_t *wanted;                /**< owned, position per sample; -1 = none */
     float *wanted_logits;           /**< owned, (max_samples, V), made on first use */
     bool any_wanted;
+    uint64_t dropout_seed; /**< of this step */
     struct host_stage stage;
     int64_t vocab_at; /**< first column of the block of logits at hand */
 };
@@ -147,6 +169,7 @@ enum wsc_err kernels_host_create_limited(struct kernels_host **out, const struct
 /** A gradient (rows, cols), or some rows of it, as the sum over leaves of what `leaf` computes. */
 struct host_grad {
     enum model_tensor_kind kind;
+    int64_t expert; /**< 0 where there are none */
     int64_t first_row, rows, cols;
     const void *dy; /**< operands (N, rows) with row stride ld_dy, or fp32 (see leaf) */
     const void *x;  /**< operands (N, cols) */
@@ -165,9 +188,16 @@ struct host_grad kernels_host_linear_grad(enum model_tensor_kind kind, int64_t r
 /** Column sums of operands. */
 struct host_grad kernels_host_bias_grad(enum model_tensor_kind kind, int64_t n, const void *dy,
                                         int64_t ld_dy);
-/** Both gradients of a norm from the gradient of its output (HOST_DXN). */
+/** The same as the two above over the rows of an expert, in the order of HOST_ORDER. */
+struct host_grad kernels_host_expert_linear_grad(enum model_tensor_kind kind, int64_t expert,
+                                                 int64_t rows, int64_t cols, const void *dy,
+                                                 int64_t ld_dy, const void *x);
+struct host_grad kernels_host_expert_bias_grad(enum model_tensor_kind kind, int64_t expert,
+                                               int64_t n, const void *dy, int64_t ld_dy);
+/** Both gradients of a norm from the gradient @p dy (N, C) of its output. */
 void kernels_host_norm_grads(const struct kernels_host *k, struct host_grad out[2],
-                             enum model_tensor_kind weight, const float *x, const float *stats);
+                             enum model_tensor_kind weight, const float *dy, const float *x,
+                             const float *stats);
 
 /* ---- host_rows.c: operations on rows of operands and norms */
 
@@ -183,15 +213,105 @@ void kernels_host_norm_forward(const struct kernels_host *k, const struct host_s
 void kernels_host_norm_again(const struct kernels_host *k, const struct host_span *b,
                              enum model_tensor_kind weight, const float *x, const float *stats,
                              void *out, int thread);
-/** Gradient of the norm's input from HOST_DXN, added to HOST_DRES (or written, @p first). */
+/** Gradient of the norm's input from HOST_DXN, added to @p dx (N, C) (or written, @p first). */
 void kernels_host_norm_backward(const struct kernels_host *k, const struct host_span *b,
                                 enum model_tensor_kind weight, const float *x, const float *stats,
-                                bool first);
+                                float *dx, bool first);
+/** Gradient of one row of a norm's input, @p dx (C) overwritten, from that of its output. */
+void kernels_host_norm_row_backward(const struct kernels_host *k, enum model_tensor_kind weight,
+                                    float *dx, const float *dy, const float *x, const float *stats);
+/** Statistics and fp32 output of one row of a norm. */
+void kernels_host_norm_row(const struct kernels_host *k, enum model_tensor_kind weight, float *out,
+                           const float *x, float *stats);
 /** out (n, cols at ld_out) = in (n, cols) + bias, as operands; overwrites @p in. */
 void kernels_host_store_linear(const struct kernels_host *k, const struct host_span *b, float *in,
                                int64_t cols, const float *bias, void *out, int64_t ld_out);
 /** HOST_DRES of a block as operands. */
 const void *kernels_host_dres_operands(const struct kernels_host *k, const struct host_span *b);
+
+/* ---- host_branch.c: what attention and FFN add to the residual stream */
+
+/** Places of dropout; also part of the random stream's number. */
+enum host_place { HOST_DROP_EMBED, HOST_DROP_SCORES, HOST_DROP_ATTN, HOST_DROP_FFN };
+/** A branch: behind its last linear layer dropout, then a norm, then the sum with the stream. */
+struct host_branch {
+    enum host_place place;
+    enum model_tensor_kind norm;
+    enum host_buffer kept; /**< input of the norm */
+    int slot;              /**< of the norm's statistics */
+};
+extern const struct host_branch kernels_host_attn_branch, kernels_host_ffn_branch;
+/** Neither dropout nor norm: the last product adds to the stream itself. */
+bool kernels_host_plain_branch(const struct kernels_host *k);
+/** Where the last product of a branch that is not plain puts a block's rows. */
+float *kernels_host_branch_out(const struct kernels_host *k, const struct host_branch *branch,
+                               const struct host_span *b, int thread);
+/** The stream behind = the stream before + the branch, from the rows @p out (n, C) of that product
+ *  without its bias. */
+void kernels_host_add_branch(const struct kernels_host *k, const struct host_branch *branch,
+                             const struct host_span *b, float *out, const float *bias, int thread);
+/** Gradient of the last product's rows as operands, from HOST_DRES. */
+const void *kernels_host_branch_gradient(const struct kernels_host *k,
+                                         const struct host_branch *branch,
+                                         const struct host_span *b, int thread);
+/** The buffer that it is in, (N, C). */
+const void *kernels_host_branch_gradients(const struct kernels_host *k);
+/** Multiply n values by 0 or 1/(1 - rate of the place): those of row @p row (of the share) from
+ *  @p first on.  Nothing without training. */
+void kernels_host_drop(const struct kernels_host *k, enum host_place place, int64_t row,
+                       int64_t first, float *x, int64_t n, int thread);
+
+/* ---- host_positions.c */
+
+/** Fill HOST_TABLE. */
+void kernels_host_positions(struct kernels_host *k);
+/** Turn every head of the rows (n, cols) of a block by its position, or back. */
+void kernels_host_rotate(const struct kernels_host *k, const struct host_span *b, float *rows,
+                         int64_t cols, bool back);
+/** Slope of ALiBi of query head @p h. */
+float kernels_host_slope(const struct model *m, int64_t h);
+
+/* ---- host_block.c: pieces of the FFN, of one network (expert 0) or of an expert */
+
+/** Output of the norm before the FFN for a block's rows: into @p scratch, where it has one. */
+const void *kernels_host_ffn_normed(const struct kernels_host *k, const struct host_span *b,
+                                    void *scratch, bool again, int thread);
+/** What becomes of HOST_DXN: through the norm into the stream, or beside it, or it stays. */
+void kernels_host_ffn_norm_backward(const struct kernels_host *k, const struct host_span *b);
+/** Gradients of that norm; returns how many, 0 or 2. */
+int kernels_host_ffn_norm_grads(const struct kernels_host *k, struct host_grad out[2]);
+/** The first linear layers of n rows, with biases. */
+void kernels_host_ffn_linear(const struct kernels_host *k, const void *xn, int64_t n,
+                             int64_t expert, float *pre);
+void kernels_host_ffn_linear_back(const struct kernels_host *k, const void *dpre, int64_t n,
+                                  int64_t expert, float *dxn);
+/** The nonlinearity of n rows as operands; the same again with the gradient. */
+void kernels_host_ffn_activate(const struct kernels_host *k, const float *pre, int64_t n, void *act,
+                               int thread);
+void kernels_host_ffn_activate_backward(const struct kernels_host *k, const float *pre,
+                                        const float *dact, int64_t n, void *act, void *dpre,
+                                        int thread);
+/** Gradients of the norm behind a branch; returns how many, 0 or 2. */
+int kernels_host_branch_norm_grads(const struct kernels_host *k, const struct host_branch *branch,
+                                   struct host_grad out[2]);
+
+/* ---- host_experts.c: a mixture's router and networks */
+
+/** Network s of the S of a row: where it stands in HOST_ORDER, and what it counts. */
+struct host_chosen {
+    int32_t expert;
+    int64_t at;
+    float weight;
+};
+void kernels_host_experts_ffn0(struct kernels_host *k);
+void kernels_host_experts_ffn0_backward(struct kernels_host *k);
+void kernels_host_experts_ffn1(struct kernels_host *k);
+void kernels_host_experts_ffn1_backward(struct kernels_host *k);
+/** Load-balancing loss of a leaf, times what the mean loss is divided by. */
+double kernels_host_balance_loss(const struct kernels_host *k, const struct host_span *leaf);
+/** Rows of @p expert in the leaf, in the order of HOST_ORDER. */
+struct host_span kernels_host_expert_rows(const struct kernels_host *k,
+                                          const struct host_span *leaf, int64_t expert);
 
 /* ---- host_activation.c */
 
@@ -252,21 +372,67 @@ static inline float *host_x(const struct kernels_host *k, int64_t layer)
 {
     return host_kept(k, HOST_X, layer, k->model->C);
 }
-/** Residual stream before the FFN; the same memory as host_x when nothing is kept. */
+/** Residual stream behind attention; the same memory as host_x where nobody needs both. */
 static inline float *host_mid(const struct kernels_host *k, int64_t layer)
 {
-    return k->training ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
+    return k->buffer[HOST_MID] ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
 }
-/** Mean and 1/std of every row of norm @p i: 2 l and 2 l + 1 in block l, 2 L at the head. */
-static inline float *host_norm_stats(const struct kernels_host *k, int64_t i)
+/** What the FFN's norm takes: behind attention, or in a parallel block before it. */
+static inline float *host_ffn_input(const struct kernels_host *k, int64_t layer)
 {
-    return host_kept(k, HOST_NORMS, i, 2);
+    return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
+}
+/** Norms of a block; the two outside the blocks come after them. */
+enum host_norm { HOST_NORM1, HOST_NORM1_POST, HOST_NORM3, HOST_NORM3_POST, HOST_BLOCK_NORMS };
+enum { HOST_OUTER_NORMS = 2 };
+/** Mean and 1/std of every row of norm @p slot of block @p layer; mean 0 of an RMSNorm. */
+static inline float *host_norm_stats(const struct kernels_host *k, int64_t layer, int slot)
+{
+    return host_kept(k, HOST_NORMS, layer * HOST_BLOCK_NORMS + slot, 2);
+}
+/** The same of the norm at the head, and of that of the embeddings. */
+static inline float *host_head_stats(const struct kernels_host *k)
+{
+    return host_norm_stats(k, k->model->L, 0);
+}
+static inline float *host_embed_stats(const struct kernels_host *k)
+{
+    return host_norm_stats(k, k->model->L, 1);
+}
+/** A matrix of an expert (0 where there are none), a vector of it. */
+static inline const void *host_expert_weight(const struct kernels_host *k,
+                                             enum model_tensor_kind kind, int64_t expert)
+{
+    return host_const_at(k, k->stage.weight[kind], expert * k->stage.next_expert[kind]);
+}
+static inline const float *host_expert_vector(const struct kernels_host *k,
+                                              enum model_tensor_kind kind, int64_t expert)
+{
+    const float *first = k->stage.vector[kind];
+    return first ? first + expert * k->stage.next_expert[kind] : NULL;
 }
 /** fp32 values as operands of a 16-bit format. */
 static inline void host_narrow(const struct kernels_host *k, void *operands, const float *x,
                                int64_t n)
 {
     num_narrow(k->model->format, operands, x, n);
+}
+/** One row as operands. */
+static inline void host_to_operands(const struct kernels_host *k, void *operands, const float *x,
+                                    int64_t n)
+{
+    if (k->fp32)
+        memcpy(operands, x, (size_t)n * sizeof *x);
+    else
+        host_narrow(k, operands, x, n);
+}
+/** Operands as fp32: themselves, or widened into scratch. */
+static inline const float *host_widened(const struct kernels_host *k, const void *operands,
+                                        float *scratch, int64_t n)
+{
+    if (k->fp32) return operands;
+    num_widen(k->model->format, scratch, operands, n);
+    return scratch;
 }
 /** The product in the model's format. */
 static inline void host_product(const struct kernels_host *k, const struct num_product *p,

@@ -85,42 +85,85 @@ static int64_t vectors_max(const struct model *m)
     return most;
 }
 
-static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n,
-                            const struct host_limits *limits, int64_t op)
+/* What the sizes of buffers are made of, in elements. */
+struct sizes {
+    int64_t rows, c, q, qkv, pre, act; /* tokens; elements of (N, C) and so on */
+    int64_t places;                    /* tokens times networks of a token, with experts */
+    int64_t op;                        /* bytes of an operand */
+};
+
+static struct sizes sizes_of(const struct model *m, int64_t n_samples)
 {
-    int64_t rows_c = times(n, m->C), rows_f = times(n, m->F);
-    int64_t n_samples = m->T > 0 ? n / m->T : 0;
+    const int64_t n = times(n_samples, m->T), active = model_active_ffns(m);
+    return (struct sizes){.rows = n,
+                          .c = times(n, m->C),
+                          .q = times(n, model_q_features(m)),
+                          .qkv = times(n, model_qkv_features(m)),
+                          .pre = times(times(n, active), model_ffn_features(m)),
+                          .act = times(times(n, active), m->F),
+                          .places = m->experts ? times(n, active) : 0,
+                          .op = num_format_bytes(m->format)};
+}
+
+static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
+                            const struct sizes *z, const struct host_limits *limits)
+{
+    int64_t n_samples = m->T > 0 ? z->rows / m->T : 0, op = z->op;
     int64_t vocab = kernels_host_vocab_block(m, limits);
     bool keep = kernels_host_keeps_logits(m, n_samples, limits);
-    bytes[HOST_MID] = times(times(rows_c, 4), m->L);
-    bytes[HOST_LOGITS] = times(times(n, keep ? m->V : vocab), 4);
-    bytes[HOST_DRES] = bytes[HOST_DXN] = times(rows_c, 4);
-    bytes[HOST_ACT] = bytes[HOST_DPRE] = times(rows_f, op);
-    bytes[HOST_DQKV] = times(rows_c, 3 * op);
-    bytes[HOST_DCTX] = bytes[HOST_XN] = times(rows_c, op);
+    bytes[HOST_LOGITS] = times(times(z->rows, keep ? m->V : vocab), 4);
+    bytes[HOST_DRES] = bytes[HOST_DXN] = times(z->c, 4);
+    bytes[HOST_ACT] = times(z->act, op);
+    bytes[HOST_DPRE] = times(z->pre, op);
+    bytes[HOST_DQKV] = times(z->qkv, op);
+    bytes[HOST_DCTX] = times(z->q, op);
+    if (m->sandwich || m->residual_dropout > 0) bytes[HOST_DBRANCH] = times(z->c, op);
+    if (m->parallel && m->norm3) bytes[HOST_DSIDE] = times(z->c, 4);
+    bytes[HOST_PLACES_XN] = bytes[HOST_PLACES_DY] = times(times(z->places, m->C), op);
+    bytes[HOST_DCHOSEN] = times(z->places, 4);
+    bytes[HOST_DROUTED] = times(times(z->rows, m->experts), op);
+    bytes[HOST_LOAD] = times(times(n_samples, m->experts), 8);
     if (op == 2) {
-        bytes[HOST_DRES_OP] = times(rows_c, op);
-        bytes[HOST_DLOGITS] = times(times(n, vocab), op);
+        bytes[HOST_DRES_OP] = times(z->c, op);
+        bytes[HOST_DLOGITS] = times(times(z->rows, vocab), op);
     }
+}
+
+static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
+                        int64_t n_samples, bool training)
+{
+    const int64_t kept = training ? m->L : 1, op = z->op;
+    const int64_t norms = training ? HOST_BLOCK_NORMS * m->L + HOST_OUTER_NORMS : 1;
+    bytes[HOST_X] = times(times(z->c, 4), training ? m->L + 1 : 1);
+    if (training || m->parallel) bytes[HOST_MID] = times(times(z->c, 4), kept);
+    bytes[HOST_NORMS] = times(times(z->rows, 8), norms);
+    bytes[HOST_QKV] = times(times(z->qkv, op), kept);
+    bytes[HOST_CTX] = times(times(z->q, op), kept);
+    bytes[HOST_SOFTMAX] = times(times(times(z->rows, m->H), 8), kept);
+    bytes[HOST_PRE] = times(times(z->pre, 4), kept);
+    if (!m->norm3) bytes[HOST_NORMED] = times(times(z->c, op), kept);
+    if (m->sandwich) bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
+    bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), kept);
+    bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), kept);
+    bytes[HOST_ORDER] = times(times(z->places, 16), kept);
+    if (m->experts)
+        bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), kept);
 }
 
 void kernels_host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n_samples,
                          bool training, const struct host_limits *limits)
 {
-    int64_t n = times(n_samples, m->T), op = num_format_bytes(m->format);
-    int64_t kept = training ? m->L : 1;
-    int64_t rows_c = times(n, m->C), rows_f = times(n, m->F);
+    const struct sizes z = sizes_of(m, n_samples);
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         bytes[i] = 0;
-    bytes[HOST_X] = times(times(rows_c, 4), training ? m->L + 1 : 1);
-    bytes[HOST_NORMS] = times(times(n, 8), training ? 2 * m->L + 1 : 1);
-    bytes[HOST_QKV] = times(times(rows_c, 3 * op), kept);
-    bytes[HOST_CTX] = times(times(rows_c, op), kept);
-    bytes[HOST_SOFTMAX] = times(times(times(n, m->H), 8), kept);
-    bytes[HOST_PRE] = times(times(rows_f, 4), kept);
-    bytes[HOST_TOKENS] = times(n, (int64_t)sizeof(struct host_token));
+    kept_layout(bytes, m, &z, n_samples, training);
+    bytes[HOST_TOKENS] = times(z.rows, (int64_t)sizeof(struct host_token));
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
-    if (training) training_layout(bytes, m, n, limits, op);
+    bytes[HOST_TABLE] = times(times(m->T, m->rotary_dim), 4);
+    if (m->position == CONF_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
+    bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
+    if (training || m->experts) bytes[HOST_XN] = times(z.c, z.op);
+    if (training) training_layout(bytes, m, &z, limits);
 }
 
 /* Levels of partial sums that a share of n leaves needs: its largest full subtree's. */
@@ -137,17 +180,20 @@ void kernels_host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const stru
 {
     int64_t rows = min64(HOST_BLOCK_ROWS, times(n_samples, m->T)), op = num_format_bytes(m->format);
     int64_t queries = min64(HOST_QUERY_ROWS, m->T), vocab = kernels_host_vocab_block(m, limits);
-    int64_t wide = max64(max64(m->C, m->F), vocab);
+    int64_t pre = model_ffn_features(m), q = model_q_features(m);
+    int64_t wide = max64(max64(max64(m->C, m->experts), pre), max64(vocab, q));
     int64_t scores = times(queries, host_padded(m->T));
     for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++)
         bytes[i] = 0;
-    bytes[HOST_OPERAND] = times(times(rows, max64(m->C, m->F)), op);
+    bytes[HOST_OPERAND] = times(times(rows, max64(max64(m->C, m->F), q)), op);
     bytes[HOST_WIDE] = times(times(rows, wide), 4);
     bytes[HOST_ROW] = bytes[HOST_ROW2] = times(wide, 4);
     bytes[HOST_SCORE] = times(scores, 4);
     bytes[HOST_SCORE_OP] = op == 2 ? times(scores, op) : 0;
     bytes[HOST_HEAD_OUT] = times(times(queries, m->head_dim), 4);
     if (!training) return;
+    if (m->embed_dropout > 0 || m->residual_dropout > 0 || m->attention_dropout > 0)
+        bytes[HOST_WORDS] = times(max64(m->C, host_padded(m->T)), 4);
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(m->T, m->head_dim), 4);

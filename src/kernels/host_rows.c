@@ -49,25 +49,38 @@ void kernels_host_norm_again(const struct kernels_host *k, const struct host_spa
     }
 }
 
-/* Ba, Kiros, Hinton 2016, eq. 3 and 4; the variance around the mean, in a second pass. */
+/* Ba, Kiros, Hinton 2016, eq. 3 and 4; the variance around the mean, in a second pass.  RMSNorm
+ * (Zhang and Sennrich 2019, eq. 4) has a mean of 0. */
+static void row_stats(const struct model *m, const float *x, float stats[2])
+{
+    float n = (float)m->C, eps = (float)m->norm_eps;
+    float mean = m->norm == CONF_RMSNORM ? 0 : host_sum(x, m->C) / n;
+    float variance =
+        m->norm == CONF_RMSNORM ? host_dot(x, x, m->C) / n : host_sum_deviations(x, mean, m->C) / n;
+    stats[0] = mean;
+    stats[1] = 1.0F / sqrtf(variance + eps);
+}
+
 void kernels_host_norm_forward(const struct kernels_host *k, const struct host_span *b,
                                enum model_tensor_kind weight, const float *x, float *stats,
                                void *out, int thread)
 {
-    int64_t C = k->model->C;
-    float eps = (float)k->model->norm_eps;
-    for (int64_t i = b->row; i < b->row + b->n; i++) {
-        float mean = host_sum(x + i * C, C) / (float)C;
-        float variance = host_sum_deviations(x + i * C, mean, C) / (float)C;
-        stats[2 * i] = mean;
-        stats[2 * i + 1] = 1.0F / sqrtf(variance + eps);
-    }
+    for (int64_t i = b->row; i < b->row + b->n; i++)
+        row_stats(k->model, x + i * k->model->C, stats + 2 * i);
     kernels_host_norm_again(k, b, weight, x, stats, out, thread);
 }
 
-/* With xhat = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - xhat mean(g xhat)). */
+void kernels_host_norm_row(const struct kernels_host *k, enum model_tensor_kind weight, float *out,
+                           const float *x, float *stats)
+{
+    row_stats(k->model, x, stats);
+    normalise(out, x, stats, k->stage.vector[weight], k->stage.vector[weight + 1], k->model->C);
+}
+
+/* With xhat = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - xhat mean(g xhat)); without a
+ * mean the second term falls away. */
 static void norm_row_backward(float *dx, const float *dy, const float *x, const float *w,
-                              const float *stats, int64_t n)
+                              const float *stats, int64_t n, bool has_mean)
 {
     float mean = stats[0], rstd = stats[1];
     float lane_g[HOST_LANES] = {0}, lane_gx[HOST_LANES] = {0};
@@ -84,21 +97,30 @@ static void norm_row_backward(float *dx, const float *dy, const float *x, const 
         lane_gx[j] += dy[c] * w[c] * ((x[c] - mean) * rstd);
     }
     float mean_g = host_lanes_sum(lane_g) / (float)n, mean_gx = host_lanes_sum(lane_gx) / (float)n;
+    if (!has_mean) mean_g = 0;
     for (c = 0; c < n; c++)
         dx[c] += rstd * (dy[c] * w[c] - mean_g - (x[c] - mean) * rstd * mean_gx);
 }
 
+void kernels_host_norm_row_backward(const struct kernels_host *k, enum model_tensor_kind weight,
+                                    float *dx, const float *dy, const float *x, const float *stats)
+{
+    const struct model *m = k->model;
+    memset(dx, 0, (size_t)m->C * sizeof *dx);
+    norm_row_backward(dx, dy, x, k->stage.vector[weight], stats, m->C, m->norm != CONF_RMSNORM);
+}
+
 void kernels_host_norm_backward(const struct kernels_host *k, const struct host_span *b,
                                 enum model_tensor_kind weight, const float *x, const float *stats,
-                                bool first)
+                                float *dx, bool first)
 {
     int64_t C = k->model->C;
-    float *dres = k->buffer[HOST_DRES];
     const float *dxn = k->buffer[HOST_DXN];
-    if (first) memset(dres + b->row * C, 0, (size_t)(b->n * C) * sizeof *dres);
+    const bool has_mean = k->model->norm != CONF_RMSNORM;
+    if (first) memset(dx + b->row * C, 0, (size_t)(b->n * C) * sizeof *dx);
     for (int64_t i = b->row; i < b->row + b->n; i++)
-        norm_row_backward(dres + i * C, dxn + i * C, x + i * C, k->stage.vector[weight],
-                          stats + 2 * i, C);
+        norm_row_backward(dx + i * C, dxn + i * C, x + i * C, k->stage.vector[weight],
+                          stats + 2 * i, C, has_mean);
 }
 
 static void add_bias(float *out, const float *in, const float *bias, int64_t n)

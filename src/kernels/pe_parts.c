@@ -250,7 +250,7 @@ static struct pe_table table_of(const struct kernels_mesh *k, int i, const struc
     return (struct pe_table){.x = *x,
                              .rows = k->rows[tables[i]],
                              .row_of_token = i ? k->position : k->batch->input_ids,
-                             .scale = i ? 1 : (float)k->model->embeddings_scale,
+                             .scale = (float)k->model->embeddings_scale,
                              .add = i,
                              .n_samples = k->grid.n_samples};
 }

@@ -16,7 +16,7 @@ enum wsc_err kernels_values_create(struct kernels_values **out, enum kernels_num
     struct kernels_values *k;
     *out = NULL;
     WSC_CHECK(numerics != KERNELS_NONE, "values without numerics");
-    TRY(kernels_check_gpt2(model, numerics == KERNELS_MESH ? "mesh" : "host"));
+    if (numerics == KERNELS_MESH) TRY(kernels_mesh_check(model, training));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     enum wsc_err rc = numerics == KERNELS_MESH
                           ? kernels_mesh_create(&k->mesh, hw, model, max_samples, training)

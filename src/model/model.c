@@ -151,8 +151,9 @@ static void set_attention(struct model *model, const struct conf_model *m)
     model->sink_tokens = model->window ? m->attention_sink_tokens : 0;
 }
 
-static void set_experts(struct model *model, const struct conf_moe *moe)
+static void set_experts(struct model *model, const struct conf_model *m)
 {
+    const struct conf_moe *moe = &m->moe;
     model->experts = moe->num_experts;
     if (!model->experts) return;
     model->active_experts = moe->top_k;
@@ -160,7 +161,9 @@ static void set_experts(struct model *model, const struct conf_moe *moe)
     model->routing = moe->routing_algorithm;
     model->normalise_experts = moe->expert_weighting_normalization;
     model->null_expert = moe->null_expert_bias;
-    model->load_balance = moe->load_balancing_loss_coef;
+    model->balance_by_tokens = m->loss_scaling == CONF_LOSS_NUM_TOKENS;
+    model->load_balance =
+        moe->load_balancing_loss_coef / (model->balance_by_tokens ? 1 : m->loss_weight);
 }
 
 /* Factors of embeddings and logits: given, or by the base sizes of muP. */
@@ -198,7 +201,7 @@ enum wsc_err model_create(struct model **out, const struct conf_params *params,
     TRY_NEW(model, WSC_MEM_MODEL, 1);
     set_sizes(model, &params->model);
     set_attention(model, &params->model);
-    set_experts(model, &params->model.moe);
+    set_experts(model, &params->model);
     set_scales(model, &params->model);
     model->seed = (uint64_t)params->runconfig.seed;
     set_precision(model, params);

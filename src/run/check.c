@@ -34,15 +34,6 @@ static enum wsc_err check_values(const struct conf_params *p)
                                       "release, their time alone is kept",
                                       p->file),
                             "--numerics none");
-    if (m->dropout_rate > 0 || m->attention_dropout_rate > 0 || m->embedding_dropout_rate > 0 ||
-        m->residual_dropout_rate > 0)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG,
-                      "%s: model.dropout_rate: dropout is not supported by --numerics "
-                      "host in this release",
-                      p->file),
-            "--set model.dropout_rate=0 --set model.attention_dropout_rate=0 "
-            "--set model.embedding_dropout_rate=0, or --numerics none");
     return WSC_OK;
 }
 

@@ -180,8 +180,10 @@ static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro, int6
     const struct stream_batch *b = &w->pass->batch;
     const struct model *model = w->net->model;
     const int n = model_n_transfers(model, w->pass->mode == STREAM_TRAIN);
-    struct kernels_share share = {
-        .n_leaves = b->n_leaves, .leaf_samples = b->leaf_samples, .batch_size = b->batch_size};
+    struct kernels_share share = {.n_leaves = b->n_leaves,
+                                  .leaf_samples = b->leaf_samples,
+                                  .batch_size = b->batch_size,
+                                  .step = step};
     stream_leaves(b, micro, w->index, w->index + 1, &share.first_leaf, &share.end_leaf);
     TRY(begin_micro(w, step, &share));
     const int64_t n_samples = stream_samples(b, share.first_leaf, share.end_leaf);

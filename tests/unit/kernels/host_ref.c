@@ -282,7 +282,7 @@ static void embed(const struct ref *r, const int32_t *ids, double *x)
     int64_t C = r->m->C;
     const double *wte = weight(r, MODEL_WTE, -1), *wpe = weight(r, MODEL_WPE, -1);
     for (int64_t i = 0; i < r->m->T * C; i++)
-        x[i] = wte[ids[i / C] * C + i % C] * r->m->embeddings_scale + (wpe ? wpe[i] : 0);
+        x[i] = (wte[ids[i / C] * C + i % C] + (wpe ? wpe[i] : 0)) * r->m->embeddings_scale;
 }
 
 static void embed_back(const struct ref *r, const int32_t *ids, const double *dx)
@@ -291,7 +291,7 @@ static void embed_back(const struct ref *r, const int32_t *ids, const double *dx
     double *dwte = gradient(r, MODEL_WTE, -1), *dwpe = gradient(r, MODEL_WPE, -1);
     for (int64_t i = 0; i < r->m->T * C; i++) {
         dwte[ids[i / C] * C + i % C] += dx[i] * r->m->embeddings_scale;
-        if (dwpe) dwpe[i] += dx[i];
+        if (dwpe) dwpe[i] += dx[i] * r->m->embeddings_scale;
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/kernels.h>
 
-enum wsc_err kernels_check_gpt2(const struct model *m, const char *numerics)
+enum wsc_err kernels_mesh_check(const struct model *m, bool training)
 {
     const struct {
         bool has;
@@ -20,14 +20,18 @@ enum wsc_err kernels_check_gpt2(const struct model *m, const char *numerics)
         {m->logits_softcap > 0, "final_logit_softcapping"},
         {m->gated || m->nonlinearity > CONF_RELU, "nonlinearity"},
         {m->experts > 0, "moe.num_experts"},
+        {training && m->residual_dropout > 0, "dropout_rate"},
+        {training && m->attention_dropout > 0, "attention_dropout_rate"},
+        {training && m->embed_dropout > 0, "embedding_dropout_rate"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "model.%s: --numerics %s computes blocks of GPT-2 only: "
-                                          "learned positions or none, LayerNorm, gelu, gelu_new or "
-                                          "relu, one key for each query head",
-                                          features[i].key, numerics),
-                                "--numerics none");
+                                          "model.%s: --numerics mesh computes blocks of GPT-2 "
+                                          "only, without dropout: learned positions or none, "
+                                          "LayerNorm, gelu, gelu_new or relu, one key for each "
+                                          "query head",
+                                          features[i].key),
+                                "--numerics host");
     return WSC_OK;
 }

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every family against PyTorch, and with itself on other numbers of systems and ranks.
+ * tests/fixtures/make_family_fixtures.py made the references and describes their layout. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+#include <dirent.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FOLDER "tests/data/families"
+enum { B = 3, LEAST_CASES = 36, TRAIN_STEPS = 3 };
+
+/* Owns what it points to. */
+struct family {
+    char name[64], dir[200];
+    char *model, *tensors;
+    int16_t *weight;
+    float *grad;
+    double loss;
+};
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* A dataset as @p type, owned, with a 0 behind it; *n its elements (bytes of a text). */
+static void *read_set(hid_t file, const char *name, hid_t type, size_t size, int64_t *n)
+{
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
+    hid_t stored = H5Dget_type(set);
+    const bool text = H5Tget_class(stored) == H5T_STRING;
+    if (text) type = stored;
+    *n = text ? (int64_t)H5Tget_size(stored) : H5Sget_simple_extent_npoints(space);
+    void *data = wsc_alloc(WSC_MEM_TEST, (size_t)*n + 1, size);
+    if (!data || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) abort();
+    (void)H5Tclose(stored);
+    (void)H5Sclose(space);
+    (void)H5Dclose(set);
+    return data;
+}
+
+static bool write_samples(hid_t file, const char *dir)
+{
+    static const char *const row[] = {"input_ids", "attention_mask", "labels"};
+    int32_t *values[3], *data;
+    char path[240];
+    int64_t n = 0;
+    for (int r = 0; r < 3; r++)
+        values[r] = read_set(file, row[r], H5T_NATIVE_INT32, sizeof *values[r], &n);
+    const int64_t T = n / B;
+    data = wsc_alloc(WSC_MEM_TEST, (size_t)(3 * n), sizeof *data);
+    for (int64_t i = 0; data && i < 3 * n; i++)
+        data[i] = values[i / T % 3][i / (3 * T) * T + i % T];
+    (void)snprintf(path, sizeof path, "%s/samples.h5", dir);
+    const bool ok = data && store_samples_write(path, data, B, (int)T) == WSC_OK;
+    for (int r = 0; r < 3; r++)
+        wsc_free(values[r]);
+    wsc_free(data);
+    return ok;
+}
+
+/* One line of `tensors`: a name, then one extent or two. */
+struct tensor {
+    char name[160];
+    int n_dims;
+    int64_t shape[2], n;
+};
+
+static const char *next_tensor(const char *line, struct tensor *t)
+{
+    if (!line || !*line) return NULL;
+    const size_t n = strcspn(line, " ");
+    (void)snprintf(t->name, sizeof t->name, "%.*s", (int)n, line);
+    char *at = NULL;
+    t->shape[0] = strtoll(line + n, &at, 10);
+    t->n_dims = *at == ' ' ? 2 : 1;
+    t->shape[1] = t->n_dims == 2 ? strtoll(at, &at, 10) : 1;
+    t->n = t->shape[0] * t->shape[1];
+    return at + 1;
+}
+
+static bool write_weights(const struct family *f)
+{
+    const struct store_group alone = {.size = 1};
+    struct store_file *file = NULL;
+    struct tensor t;
+    char path[240];
+    int64_t at = 0;
+    (void)snprintf(path, sizeof path, "%s/weights.mdl", f->dir);
+    bool ok = store_create(&file, path, &alone) == WSC_OK;
+    for (const char *line = f->tensors; ok && (line = next_tensor(line, &t));)
+        ok = store_define(file, t.name, STORE_F32, t.n_dims, t.shape) == WSC_OK;
+    for (const char *line = f->tensors; ok && (line = next_tensor(line, &t)); at += t.n) {
+        float *x = wsc_alloc(WSC_MEM_TEST, (size_t)t.n, sizeof *x);
+        for (int64_t i = 0; x && i < t.n; i++)
+            x[i] = (float)f->weight[at + i] / 256;
+        ok = x && store_write(file, t.name, 0, t.n, x) == WSC_OK;
+        wsc_free(x);
+    }
+    return ok && store_commit(&file) == WSC_OK;
+}
+
+static bool write_params(const struct family *f)
+{
+    char path[240];
+    (void)snprintf(path, sizeof path, "%s/params.yaml", f->dir);
+    FILE *out = fopen(path, "w");
+    if (!out) return false;
+    (void)fprintf(out,
+                  "train_input:\n    data_processor: GptHDF5MapDataProcessor\n    data_dir: %s\n"
+                  "    batch_size: %d\n    shuffle: false\n%soptimizer:\n"
+                  "    optimizer_type: AdamW\n    learning_rate: 0.01\n"
+                  "runconfig:\n    num_steps: 1\n",
+                  f->dir, B, f->model);
+    return !fclose(out);
+}
+
+/* The case of @p file_name, with its params, samples and weights as files. */
+static void open_case(struct family *f, const char *file_name)
+{
+    char path[200];
+    int64_t n;
+    (void)snprintf(path, sizeof path, FOLDER "/%.100s", file_name);
+    (void)snprintf(f->name, sizeof f->name, "%.*s", (int)strcspn(file_name, "."), file_name);
+    (void)snprintf(f->dir, sizeof f->dir, "%s", job_path(f->name));
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    f->model = read_set(file, "model", 0, 1, &n);
+    f->tensors = read_set(file, "tensors", 0, 1, &n);
+    f->weight = read_set(file, "weights", H5T_NATIVE_INT16, sizeof *f->weight, &n);
+    f->grad = read_set(file, "grad", H5T_NATIVE_FLOAT, sizeof *f->grad, &n);
+    double *loss = read_set(file, "loss", H5T_NATIVE_DOUBLE, sizeof *loss, &n);
+    f->loss = *loss;
+    wsc_free(loss);
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s", f->dir) && write_samples(file, f->dir));
+    CU_ASSERT_FATAL(write_weights(f) && write_params(f));
+    (void)H5Fclose(file);
+}
+
+static void close_case(struct family *f)
+{
+    wsc_free(f->model);
+    wsc_free(f->tensors);
+    wsc_free(f->weight);
+    wsc_free(f->grad);
+}
+
+static void each_case(void (*check)(const struct family *f))
+{
+    DIR *folder = opendir(FOLDER);
+    int n = 0;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    if (!folder) return;
+    for (struct dirent *e = readdir(folder); e; e = readdir(folder)) {
+        struct family f = {.name = ""};
+        if (!strstr(e->d_name, ".h5")) continue;
+        open_case(&f, e->d_name);
+        check(&f);
+        close_case(&f);
+        n++;
+    }
+    (void)closedir(folder);
+    CU_ASSERT(n >= LEAST_CASES);
+}
+
+/* ---- against PyTorch ------------------------------------------------------------------------- */
+
+static bool dump(const struct family *f, const char *options, char path[240])
+{
+    static int n;
+    (void)snprintf(path, 240, "%s/gradients_%d.mdl", f->dir, n++);
+    return spawn_ok("\"$WSC\" run --params %s/params.yaml --checkpoint_path %s/weights.mdl "
+                    "--dump_gradients %s --model_dir %s/run %s",
+                    f->dir, f->dir, path, f->dir, options);
+}
+
+/* Largest difference and largest value of a tensor's gradient; equal bits with @p same. */
+static bool compare_tensor(const struct tensor *t, const float *expected, struct store_file *file,
+                           struct store_file *same)
+{
+    float *ours = wsc_alloc(WSC_MEM_TEST, (size_t)t->n, sizeof *ours);
+    float *again = wsc_alloc(WSC_MEM_TEST, (size_t)t->n, sizeof *again);
+    double difference = 0, largest = 0;
+    bool ok = ours && again && store_read(file, t->name, STORE_F32, 0, t->n, ours) == WSC_OK &&
+              store_read(same, t->name, STORE_F32, 0, t->n, again) == WSC_OK;
+    ok = ok && !memcmp(ours, again, (size_t)t->n * sizeof *ours);
+    for (int64_t i = 0; ok && i < t->n; i++) {
+        difference = fmax(difference, fabs((double)ours[i] - (double)expected[i]));
+        largest = fmax(largest, fabs((double)expected[i]));
+    }
+    wsc_free(ours);
+    wsc_free(again);
+    /* Some tensors have no influence, such as the bias of keys: zero up to rounding. */
+    ok = ok && difference <= (largest < 1e-7 ? 1e-7 : 1e-5 * largest);
+    if (!ok) (void)fprintf(stderr, "%s: off by %.3g of %.3g\n", t->name, difference, largest);
+    return ok;
+}
+
+static bool compare(const struct family *f, const char *path, const char *same_path)
+{
+    struct store_file *file = NULL, *same = NULL;
+    struct tensor t;
+    double loss = 0;
+    int64_t at = 0;
+    bool ok = store_open(&file, path) == WSC_OK && store_open(&same, same_path) == WSC_OK &&
+              store_read(file, "loss", STORE_F64, 0, 1, &loss) == WSC_OK;
+    ok = ok && fabs(loss - f->loss) <= 1e-5 * f->loss;
+    if (!ok) (void)fprintf(stderr, "loss %.9g, expected %.9g\n", loss, f->loss);
+    for (const char *line = f->tensors; (line = next_tensor(line, &t)); at += t.n)
+        ok = compare_tensor(&t, f->grad + at, file, same) && ok;
+    store_close(&file);
+    store_close(&same);
+    return ok;
+}
+
+static void check_gradients(const struct family *f)
+{
+    char one[240], three[240];
+    bool ok = dump(f, "--num_csx 1", one) &&
+              dump(f, "--num_csx 3 --set cluster.stream.granularity=matrix", three) &&
+              compare(f, one, three);
+    if (!ok) (void)fprintf(stderr, "in: %s\n", f->name);
+    CU_ASSERT(ok);
+}
+
+TEST(families, gradients_are_those_of_pytorch)
+{
+    each_case(check_gradients);
+}
+
+/* ---- with itself ----------------------------------------------------------------------------- */
+
+static bool train(const struct family *f, const char *before, const char *options,
+                  struct job_metrics *m)
+{
+    const char *run = job_path("train");
+    return spawn_ok("%s \"$WSC\" run --params %s/params.yaml --set runconfig.num_steps=%d "
+                    "--set trace_hash=true --model_dir %s %s",
+                    before, f->dir, TRAIN_STEPS, run, options) &&
+           job_read(run, m);
+}
+
+#define DROPOUT                                                                                    \
+    "--set model.dropout_rate=0.2 --set model.residual_dropout_rate=0.2 "                          \
+    "--set model.attention_dropout_rate=0.1 --set model.embedding_dropout_rate=0.1 "
+#define BF16 "--set model.mixed_precision=true --set model.fp16_type=bfloat16 "
+
+/* What stands before the program, and its options. */
+struct way {
+    const char *before, *options;
+};
+
+/* The same values for every way of running. */
+static bool same_everywhere(const struct family *f, const char *options, const struct way *way,
+                            struct job_metrics *first)
+{
+    char all[400];
+    (void)snprintf(all, sizeof all, "--num_csx 1 %s", options);
+    bool ok = train(f, "", all, first) && first->n == TRAIN_STEPS;
+    for (; ok && way->before; way++) {
+        struct job_metrics m;
+        (void)snprintf(all, sizeof all, "%s %s", way->options, options);
+        ok = train(f, way->before, all, &m) && job_same_values(&m, first);
+        if (!ok) (void)fprintf(stderr, "in: %s %s\n", way->before, all);
+    }
+    return ok;
+}
+
+/* Ranks take longest to start; these families have every feature among them. */
+static bool on_ranks_too(const struct family *f)
+{
+    static const char *const names[] = {"gpt_neox", "bloom", "gemma2", "mixtral", "moe_shared"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (!strcmp(f->name, names[i])) return true;
+    return false;
+}
+
+static void check_bits(const struct family *f)
+{
+    static const struct way ways[] = {
+        {"", "--num_csx 3 --set train_input.micro_batch_size=1"},
+        {"OMP_NUM_THREADS=2", "--num_csx 4 --set cluster.stream.granularity=matrix"},
+        {NULL, NULL}};
+    static const struct way rank_ways[] = {
+        {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"}, {NULL, NULL}};
+    static const struct way way[] = {{"", "--num_csx 2"}, {NULL, NULL}};
+    struct job_metrics dropped, bf16;
+    if (!strncmp(f->name, "f_", 2)) return;
+    bool ok = same_everywhere(f, DROPOUT, on_ranks_too(f) ? rank_ways : ways, &dropped) &&
+              same_everywhere(f, BF16, way, &bf16);
+    if (!ok) (void)fprintf(stderr, "in: %s\n", f->name);
+    CU_ASSERT(ok);
+    CU_ASSERT(strcmp(dropped.step[0].hash, bf16.step[0].hash) != 0);
+}
+
+TEST(families, values_do_not_depend_on_who_computes_them)
+{
+    each_case(check_bits);
+}
+
+/* The mesh has programs for GPT-2 only. */
+TEST(families, the_mesh_names_what_it_lacks)
+{
+    static const char *const cases[][3] = {{"llama.h5", "", "model.position_embedding_type"},
+                                           {"gpt2.h5", DROPOUT, "model.dropout_rate"}};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        struct family f = {.name = ""};
+        open_case(&f, cases[i][0]);
+        spawn_run(&r, "\"$WSC\" run --params %s/params.yaml --numerics mesh --model_dir %s/mesh %s",
+                  f.dir, f.dir, cases[i][1]);
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, cases[i][2]) && strstr(r.err, "--numerics mesh"));
+        spawn_free(&r);
+        close_case(&f);
+    }
+}
