@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N_MUTATIONS = 3600, N_FILES = 6, MAX_DAMAGE = 4 };
+enum { N_MUTATIONS = 2400, N_FILES = 6, MAX_DAMAGE = 4 };
 
 static uint64_t draw(uint64_t *i, uint64_t below)
 {

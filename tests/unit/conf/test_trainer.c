@@ -244,9 +244,10 @@ TEST(conf_trainer, errors_of_sets_name_the_path_as_given)
                  "--set trainer.init.model.hidden_size: expected a whole number, got \"x\"");
     expect_error(text, "model.hidden_size=x",
                  "--set model.hidden_size: expected a whole number, got \"x\"");
-    expect_error(text, "trainer.init.modle.x=1",
-                 "--set trainer.init.modle.x: trainer.init.modle: unknown key; hint: did you mean "
-                 "trainer.init.model?");
+    expect_error(
+        text, "trainer.init.modelx.x=1",
+        "--set trainer.init.modelx.x: trainer.init.modelx: unknown key; hint: did you mean "
+        "trainer.init.model?");
     expect_error(text, "phase=x", "--set phase: expected a whole number, got \"x\"");
     expect_error("model: {vocab_size: 9, hidden_size: 4, num_heads: 2}\n"
                  "runconfig: {mode: generate}\n",
