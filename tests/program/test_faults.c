@@ -109,7 +109,7 @@ static int kill_in_one_run(int rank, int first, int n)
 
 static void kill_rank(int rank)
 {
-    const int n = 2 * times();
+    const int n = times();
     for (int done = 0, runs = 0; done < n && runs < 2 * n; runs++)
         done += kill_in_one_run(rank, done, n - done);
 }
@@ -259,7 +259,7 @@ static void hang_check(struct hang *h)
 /* Most of the time is waiting, so that some hang at once. */
 TEST(faults, hangs_end)
 {
-    const int n = 8 * times();
+    const int n = AT_ONCE * times();
     for (int first = 0; first < n; first += AT_ONCE) {
         struct hang h[AT_ONCE];
         for (int i = 0; i < AT_ONCE; i++)
@@ -369,7 +369,7 @@ static bool emulate(const char *options, int n_ranks, struct job_metrics *m)
  * step on. */
 TEST(faults, a_lost_wafer)
 {
-    struct job_metrics eight, lost, folded, seven;
+    struct job_metrics eight = {0}, lost = {0}, folded = {0}, seven = {0};
     CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 8", 1, &eight));
     CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 7", 1, &seven));
     CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 8 " LOST, 1, &lost));
@@ -386,7 +386,7 @@ TEST(faults, a_lost_wafer_costs_time)
     THIRTY "--num_csx 8 --numerics none --set train_input.batch_size=840 "                         \
            "--set model.hidden_size=1024 --set model.num_heads=16 --set model.filter_size=4096 "   \
            "--set model.max_position_embeddings=1024 "
-    struct job_metrics eight, lost, folded;
+    struct job_metrics eight = {0}, lost = {0}, folded = {0};
     CU_ASSERT_FATAL(emulate(TIMES, 1, &eight));
     CU_ASSERT_FATAL(emulate(TIMES LOST, 1, &lost) && emulate(TIMES LOST, 5, &folded));
     CU_ASSERT(job_same_times(&lost, &folded));
@@ -399,7 +399,7 @@ TEST(faults, a_lost_wafer_costs_time)
 /* A run that was stopped after the loss does not get the wafer back. */
 TEST(faults, a_lost_wafer_stays_lost)
 {
-    struct job_metrics straight, resumed;
+    struct job_metrics straight = {0}, resumed = {0};
     char dir[160];
     CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 4 " LOST, 1, &straight));
     (void)snprintf(dir, sizeof dir, "%s", job_path("emulated"));
@@ -411,7 +411,7 @@ TEST(faults, a_lost_wafer_stays_lost)
 
 TEST(faults, a_straggler_for_some_steps)
 {
-    struct job_metrics even, slow;
+    struct job_metrics even = {0}, slow = {0};
     CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 4", 1, &even));
     CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 4 --set cluster.what_if.straggler=3 "
                                    "--set cluster.what_if.straggler_wafer=1 "
