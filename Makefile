@@ -16,8 +16,10 @@ obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wundef -Wvla -Wcast-align -Wwrite-strings -Wpointer-arith -Wswitch-enum -Wformat=2
 FP   := -ffp-contract=off
+# Files and other users are not trusted (SECURITY.md).
+HARD := -fstack-protector-strong -fPIE
 ARCH ?= x86-64-v3
-OPT.release := -O2
+OPT.release := -O2 -D_FORTIFY_SOURCE=2
 OPT.debug   := -Og -DWSC_DEBUG
 OPT.asan    := -O1 -DWSC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT.cov     := -O0 --coverage
@@ -32,7 +34,8 @@ ifeq ($(VARIANT),fuzz)
   OPENMP := -Wno-gnu-zero-variadic-macro-arguments
 endif
 CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-CFLAGS   += -std=c17 -g $(OPENMP) $(WARN) $(FP) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
+CFLAGS   += -std=c17 -g $(OPENMP) $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
+LDFLAGS  += -pie -Wl,-z,relro,-z,now,-z,noexecstack
 LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
 
 lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
@@ -109,7 +112,7 @@ check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
 ## test-faults: kills, stops and damage many times over, under 15 minutes; a few are in `test`
 test-faults: $(BUILD)/tests/program $(BUILD)/bin/wsc
-	$(Q)WSC_FAULTS=25 WSC=$(BUILD)/bin/wsc $< faults
+	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $< faults
 ## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
 fuzz:
 	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60)
@@ -119,6 +122,9 @@ build/fuzz/fuzz: $(call obj,$(fuzz.c))
 ## asan: unit and MPI tests under AddressSanitizer, LeakSanitizer and UBSan
 asan:
 	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
+## cov: lines that the unit tests run, by folder (gcov)
+cov:
+	$(Q)find build/cov -name '*.gcda' -delete 2>/dev/null; $(MAKE) VARIANT=cov check-unit && sh tests/cov.sh build/cov
 ## golden-update: rewrite the expected messages and figures of tests/golden; look at the diff
 golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_GOLDEN_UPDATE=1 $(BUILD)/tests/unit golden; \
@@ -165,7 +171,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all test check check-unit check-mpi check-program test-faults fuzz asan golden-update lint format compdb run deps \
+.PHONY: all test check check-unit check-mpi check-program test-faults fuzz asan cov golden-update lint format compdb run deps \
         bench benches docs install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -464,6 +464,9 @@ struct conf_cluster {
     struct conf_what_if {
         double straggler; /**< factor on the compute time of one wafer */
         int64_t straggler_wafer;
+        int64_t straggler_first_step, straggler_steps; /**< from 1; 0 steps: to the end */
+        int64_t lost_wafer_step; /**< finished steps after which one wafer is gone; 0: none */
+        int64_t lost_wafer;
         double slow_link; /**< divisor of the rate of one wafer's link, both directions */
         int64_t slow_link_wafer;
         int64_t lost_planes; /**< of all links of one SwarmX node */

@@ -52,6 +52,12 @@ void run_cluster_destroy(struct run_cluster **cluster);
 enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
                             bool training, struct kernels_plan *plan,
                             struct stream_batch *batch) WSC_CHECKED;
+/** The same when wafer @p lost, counted from 1 (0: none), gets nothing and the others share its
+ *  part. */
+enum wsc_err run_plan_batch_without(const struct run_cluster *c, int lost,
+                                    const struct conf_input *input, bool training,
+                                    struct kernels_plan *plan,
+                                    struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
 enum wsc_err run_pass(struct run_cluster *c, const struct stream_pass *pass,
                       const struct wafer_work *work) WSC_CHECKED;

@@ -77,7 +77,8 @@ struct stream_batch {
     int64_t leaf_samples;
     int64_t n_leaves; /**< ceil(batch_size / leaf_samples) */
     int64_t n_micro;  /**< micro-batches */
-    int n_wafers;
+    int n_wafers;     /**< of the machine, the lost one included */
+    int lost;         /**< wafer without a share, counted from 1; 0: none */
 };
 /** Range [*first, *end) of global leaves of wafers [w_first, w_end) in micro-batch @p micro. */
 void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,

@@ -80,6 +80,9 @@ enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, con
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct conf_cluster *cluster, char **text) WSC_CHECKED;
 
+/* A machine that loses a wafer at some step has no steady state: an error that names @p who. */
+enum wsc_err app_refuse_lost_wafer(const struct conf_cluster *cluster, const char *who) WSC_CHECKED;
+
 /* ---- files that come with the program -------------------------------------------------------- */
 
 enum app_folder { APP_REFERENCE, APP_PARAMS, APP_CLUSTER, APP_N_FOLDERS };

@@ -275,6 +275,7 @@ static enum wsc_err profile(const struct run_options *o)
     char path[4096];
     const char *trace = o->trace;
     if (!choose_steps(o, &job)) return WSC_OK;
+    TRY(app_refuse_lost_wafer(o->job.cluster, "--trace, --goal and op_profiler_config"));
     (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
     if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
     TRY(app_anatomy_make(&a, &job, p->file, trace, o->goal));

@@ -381,6 +381,7 @@ static enum wsc_err scale(struct scale_options *o)
     char *text = NULL;
     TRY(load_models(o));
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, &text);
+    if (!rc) rc = app_refuse_lost_wafer(&cluster, "wsc scale and its options");
     if (!rc) rc = sweep_and_write(o, &cluster, text);
     conf_cluster_fini(&cluster);
     wsc_free(text);

@@ -110,6 +110,16 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     return rc;
 }
 
+enum wsc_err app_refuse_lost_wafer(const struct conf_cluster *cluster, const char *who)
+{
+    if (!cluster->what_if.lost_wafer_step) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "cluster.what_if.lost_wafer_step: %s do not know wafers that are "
+                                  "lost on the way",
+                                  who),
+                        "--set cluster.what_if.lost_wafer_step=0, or a smaller --num_csx");
+}
+
 enum wsc_err app_bad_option(const char *command, char **argv, int option)
 {
     const char *word = argv[optind - 1] ? argv[optind - 1] : "";

@@ -19,6 +19,7 @@
 #define MAX_POWER   1e9 /* W */
 #define MAX_FACTOR  1e6
 #define MAX_INDEX   4095
+#define MAX_STEP    1e15
 
 /* clang-format off */
 static const struct conf_key keys[] = {
@@ -136,6 +137,15 @@ static const struct conf_key keys[] = {
     {OPTIONAL("what_if.straggler", what_if.straggler, "1"), DOUBLE, RANGE(1, MAX_FACTOR),
      DOC("compute of one system takes this many times as long")},
     {OPTIONAL("what_if.straggler_wafer", what_if.straggler_wafer, "0"), INT, RANGE(0, MAX_INDEX),
+     DOC("which one")},
+    {OPTIONAL("what_if.straggler_first_step", what_if.straggler_first_step, "1"), INT,
+     RANGE(1, MAX_STEP), DOC("from this step on")},
+    {OPTIONAL("what_if.straggler_steps", what_if.straggler_steps, "0"), INT, RANGE(0, MAX_STEP),
+     DOC("for so many steps; 0: to the end")},
+    {OPTIONAL("what_if.lost_wafer_step", what_if.lost_wafer_step, "0"), INT, RANGE(0, MAX_STEP),
+     DOC("from the end of this step on one system is gone and the others share its part of the "
+         "batch; 0: none; `wsc run` only")},
+    {OPTIONAL("what_if.lost_wafer", what_if.lost_wafer, "0"), INT, RANGE(0, MAX_INDEX),
      DOC("which one")},
     {OPTIONAL("what_if.slow_link", what_if.slow_link, "1"), DOUBLE, RANGE(1, MAX_FACTOR),
      DOC("the link of one system has this fraction of its rate: 4 is a quarter")},

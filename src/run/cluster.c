@@ -76,6 +76,7 @@ static enum wsc_err check_faults(const struct stream_topology *t,
         int64_t index, n;
     } fault[] = {
         {"straggler_wafer", "wafer", w->straggler > 1, w->straggler_wafer, t->n_wafers},
+        {"lost_wafer", "wafer", w->lost_wafer_step > 0, w->lost_wafer, t->n_wafers},
         {"slow_link_wafer", "wafer", w->slow_link > 1, w->slow_link_wafer, t->n_wafers},
         {"lost_planes_node", "SwarmX node", w->lost_planes > 0, w->lost_planes_node, t->n_nodes}};
     for (size_t i = 0; i < sizeof fault / sizeof *fault; i++)
@@ -83,6 +84,8 @@ static enum wsc_err check_faults(const struct stream_topology *t,
             return WSC_RAISE(WSC_CONFIG, "cluster.what_if.%s: no %s %lld, %d systems have %lld",
                              fault[i].key, fault[i].what, (long long)fault[i].index, t->n_wafers,
                              (long long)fault[i].n);
+    if (w->lost_wafer_step > 0 && t->n_wafers == 1)
+        return WSC_RAISE(WSC_CONFIG, "cluster.what_if.lost_wafer: the only system cannot be lost");
     return WSC_OK;
 }
 
@@ -180,16 +183,24 @@ void run_cluster_destroy(struct run_cluster **cluster)
 enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
                             bool training, struct kernels_plan *plan, struct stream_batch *batch)
 {
+    return run_plan_batch_without(c, 0, input, training, plan, batch);
+}
+
+enum wsc_err run_plan_batch_without(const struct run_cluster *c, int lost,
+                                    const struct conf_input *input, bool training,
+                                    struct kernels_plan *plan, struct stream_batch *batch)
+{
     const int64_t leaf = c->params->reduction_leaf;
     *batch = (struct stream_batch){.batch_size = input->batch_size,
                                    .leaf_samples = leaf,
                                    .n_leaves = (input->batch_size + leaf - 1) / leaf,
                                    .n_micro = 1,
-                                   .n_wafers = c->net->topology->n_wafers};
+                                   .n_wafers = c->net->topology->n_wafers,
+                                   .lost = lost};
     int64_t share = stream_max_samples(batch);
     TRY(kernels_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
-    const int64_t most_leaves = (batch->n_leaves + batch->n_wafers - 1) / batch->n_wafers;
+    const int64_t n = batch->n_wafers - (lost > 0), most_leaves = (batch->n_leaves + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
     return WSC_OK;
 }

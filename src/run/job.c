@@ -77,15 +77,19 @@ static enum wsc_err plan_mesh(struct run_state *s, struct kernels_plan *plan,
     return WSC_OK;
 }
 
-static enum wsc_err plan(struct run_state *s)
+/* Plan for all wafers, or without one, counted from 1. */
+static enum wsc_err plan(struct run_state *s, int lost)
 {
     const struct conf_params *p = s->job->params;
+    s->lost = lost;
     if (trains(s)) {
-        TRY(run_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
+        TRY(run_plan_batch_without(s->cluster, lost, &p->train_input, true, &s->train_plan,
+                                   &s->train_batch));
         TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
     }
     if (evaluates(s)) {
-        TRY(run_plan_batch(s->cluster, &p->eval_input, false, &s->eval_plan, &s->eval_batch));
+        TRY(run_plan_batch_without(s->cluster, lost, &p->eval_input, false, &s->eval_plan,
+                                   &s->eval_batch));
         TRY(plan_mesh(s, &s->eval_plan, &s->eval_batch, false));
     }
     return WSC_OK;
@@ -97,7 +101,7 @@ static enum wsc_err set_up_local(struct run_state *s)
     const struct memoryx_hooks hooks = {run_on_batch, run_on_texts, s};
     TRY(run_check(job));
     TRY(run_cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
-    TRY(plan(s));
+    TRY(plan(s, 0));
     TRY(open_outputs(s));
     return open_data(s);
 }
@@ -189,6 +193,8 @@ static int64_t next_stop(const struct run_state *s)
     int64_t stop = s->last_step;
     int64_t save = next_multiple(s->step, s->job->values ? rc->checkpoint_steps : 0);
     int64_t eval = next_multiple(s->step, evaluates(s) ? rc->eval_frequency : 0);
+    const int64_t loss = s->job->cluster->what_if.lost_wafer_step;
+    if (loss > s->step && loss < stop) stop = loss;
     if (save < stop) stop = save;
     if (eval < stop) stop = eval;
     if (s->job->dump_gradients && s->step == s->first_step) stop = s->step + 1;
@@ -285,6 +291,18 @@ static void begin_loop(struct run_state *s)
              (long long)s->step, (long long)s->loop_end);
 }
 
+/* When its step has come a wafer is gone: from here on the others do its part.  The weights live in
+ * MemoryX, so nothing is lost with it but its share of the speed. */
+static enum wsc_err lose_wafer(struct run_state *s)
+{
+    const struct conf_what_if *w = &s->job->cluster->what_if;
+    if (!w->lost_wafer_step || s->step < w->lost_wafer_step || s->lost) return WSC_OK;
+    WSC_WARNING("wafer %lld is lost after step %lld: %d systems share the batch of %lld",
+                (long long)w->lost_wafer, (long long)s->step, s->train_batch.n_wafers - 1,
+                (long long)s->train_batch.batch_size);
+    return plan(s, (int)w->lost_wafer + 1);
+}
+
 static enum wsc_err train(struct run_state *s)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
@@ -296,6 +314,7 @@ static enum wsc_err train(struct run_state *s)
     s->loop_end = s->step;
     while (s->step < s->last_step) {
         if (s->step == s->loop_end) begin_loop(s);
+        TRY(lose_wafer(s));
         TRY(train_to(s, next_stop(s)));
         if (s->stop_signal && s->step < s->last_step) return run_stop_here(s);
         TRY(after_training(s));

@@ -20,6 +20,7 @@ struct run_state {
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
     struct kernels_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
+    int lost;     /* wafer without a share, counted from 1; 0: none */
     bool in_eval; /* the pass in progress evaluates */
 
     int64_t step, last_step;           /* finished, and where to stop */

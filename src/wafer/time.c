@@ -27,6 +27,15 @@ static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
     return straggler > 1 ? (int64_t)((double)jittered * straggler) : jittered;
 }
 
+/* Factor of a straggler in the steps in which it is one. */
+static double straggler_of(const struct conf_what_if *w, const struct wafer_task *task)
+{
+    const int64_t first = w->straggler_first_step - 1;
+    if (task->wafer != w->straggler_wafer || task->step < first) return 1;
+    if (w->straggler_steps && task->step >= first + w->straggler_steps) return 1;
+    return w->straggler;
+}
+
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct kernels_plan *plan, const struct wafer_task *task)
 {
@@ -37,7 +46,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                       : kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
     const int64_t spilled = task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
     const int64_t millionths = jitter_millionths(c->jitter, task);
-    const double straggler = task->wafer == c->what_if.straggler_wafer ? c->what_if.straggler : 1;
+    const double straggler = straggler_of(&c->what_if, task);
     struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,
                               .compute_ps =
                                   stretch(hw_cycles_to_ps(hw, cycles), millionths, straggler),

@@ -109,7 +109,7 @@ static int kill_in_one_run(int rank, int first, int n)
 
 static void kill_rank(int rank)
 {
-    const int n = 2 * times();
+    const int n = times();
     for (int done = 0, runs = 0; done < n && runs < 2 * n; runs++)
         done += kill_in_one_run(rank, done, n - done);
 }
@@ -259,7 +259,7 @@ static void hang_check(struct hang *h)
 /* Most of the time is waiting, so that some hang at once. */
 TEST(faults, hangs_end)
 {
-    const int n = 8 * times();
+    const int n = AT_ONCE * times();
     for (int first = 0; first < n; first += AT_ONCE) {
         struct hang h[AT_ONCE];
         for (int i = 0; i < AT_ONCE; i++)
@@ -351,4 +351,77 @@ TEST(faults, two_runs_do_not_share_a_folder)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "another run writes there"));
     spawn_free(&r);
     check_outcome(&s, dir);
+}
+
+/* ---- faults of the emulated machine ---------------------------------------------------------- */
+
+#define THIRTY "--max_steps 30 --set runconfig.checkpoint_steps=10 "
+#define LOST   "--set cluster.what_if.lost_wafer=3 --set cluster.what_if.lost_wafer_step=10 "
+
+static bool emulate(const char *options, int n_ranks, struct job_metrics *m)
+{
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("emulated"));
+    return spawn_ok("%s", launched(dir, n_ranks, 0, options)) && job_read(dir, m);
+}
+
+/* The run goes on; its values are those of any number of systems, so also of seven from the tenth
+ * step on. */
+TEST(faults, a_lost_wafer)
+{
+    struct job_metrics eight = {0}, lost = {0}, folded = {0}, seven = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 8", 1, &eight));
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 7", 1, &seven));
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 8 " LOST, 1, &lost));
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 8 " LOST, 4, &folded));
+    T_EQ(lost.n, 30);
+    CU_ASSERT(job_same_values(&lost, &seven) && job_same_values(&lost, &eight));
+    CU_ASSERT(job_same_values(&lost, &folded) && job_same_times(&lost, &folded));
+}
+
+/* Seven have 120 samples each where eight had 105, of a model that computes more than it waits. */
+TEST(faults, a_lost_wafer_costs_time)
+{
+#define TIMES                                                                                      \
+    THIRTY "--num_csx 8 --numerics none --set train_input.batch_size=840 "                         \
+           "--set model.hidden_size=1024 --set model.num_heads=16 --set model.filter_size=4096 "   \
+           "--set model.max_position_embeddings=1024 "
+    struct job_metrics eight = {0}, lost = {0}, folded = {0};
+    CU_ASSERT_FATAL(emulate(TIMES, 1, &eight));
+    CU_ASSERT_FATAL(emulate(TIMES LOST, 1, &lost) && emulate(TIMES LOST, 5, &folded));
+    CU_ASSERT(job_same_times(&lost, &folded));
+    for (int i = 0; i < 10; i++)
+        T_EQ(lost.step[i].step_time_ps, eight.step[i].step_time_ps);
+    for (int i = 10; i < 30; i++)
+        CU_ASSERT(lost.step[i].step_time_ps > eight.step[i].step_time_ps * 105 / 100);
+}
+
+/* A run that was stopped after the loss does not get the wafer back. */
+TEST(faults, a_lost_wafer_stays_lost)
+{
+    struct job_metrics straight = {0}, resumed = {0};
+    char dir[160];
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 4 " LOST, 1, &straight));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("emulated"));
+    CU_ASSERT_FATAL(spawn_ok("%s", launched(dir, 1, 0, THIRTY "--num_csx 4 --num_steps 20 " LOST)));
+    CU_ASSERT_FATAL(spawn_ok("%s", launched(dir, 2, 0, THIRTY "--num_csx 4 " LOST)));
+    CU_ASSERT_FATAL(job_read(dir, &resumed));
+    CU_ASSERT(job_same_values(&straight, &resumed) && job_same_times(&straight, &resumed));
+}
+
+TEST(faults, a_straggler_for_some_steps)
+{
+    struct job_metrics even = {0}, slow = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 4", 1, &even));
+    CU_ASSERT_FATAL(emulate(THIRTY "--num_csx 4 --set cluster.what_if.straggler=3 "
+                                   "--set cluster.what_if.straggler_wafer=1 "
+                                   "--set cluster.what_if.straggler_first_step=6 "
+                                   "--set cluster.what_if.straggler_steps=4",
+                            1, &slow));
+    CU_ASSERT(job_same_values(&even, &slow));
+    for (int i = 0; i < 30; i++) {
+        const bool is_slow = i >= 5 && i < 9;
+        const long long a = even.step[i].step_time_ps, b = slow.step[i].step_time_ps;
+        CU_ASSERT(is_slow ? b > a + a / 100 : b < a + a / 1000 && b > a - a / 1000);
+    }
 }
