@@ -23,6 +23,7 @@ static bool train(const char *dir, const char *options)
 static void train_fresh(struct job_metrics *m, const char *options)
 {
     char dir[160];
+    memset(m, 0, sizeof *m);
     (void)snprintf(dir, sizeof dir, "%s", job_path("training"));
     CU_ASSERT_FATAL(train(dir, options) && job_read(dir, m));
 }
@@ -53,35 +54,35 @@ TEST(training, the_loss_scale_halves_and_doubles_and_skipped_steps_change_nothin
     CU_ASSERT(n_skipped >= 1 && n_grown >= 1);
 }
 
+static void check_format(const char *format)
+{
+    static const char *const cluster[] = {"--num_csx 1",
+                                          "--num_csx 3 --set cluster.memoryx.shards=1",
+                                          "--num_csx 8 --set cluster.memoryx.shards=5"};
+    struct job_metrics m[3];
+    char options[640];
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(options, sizeof options,
+                       "%s --set runconfig.checkpoint_steps=0 --max_steps 10 %s", format,
+                       cluster[i]);
+        train_fresh(&m[i], options);
+        CU_ASSERT(job_same_values(&m[0], &m[i]));
+    }
+    CU_ASSERT(strtod(m[0].step[9].loss, NULL) < strtod(m[0].step[0].loss, NULL));
+}
+
 TEST(training, float16_and_cbfloat16_are_exact_on_any_cluster)
 {
-    static const char *const format[] = {
-        OVERFLOWS, "--set model.mixed_precision=true --set model.fp16_type=cbfloat16 "
-                   "--set optimizer.loss_scaling_factor=dynamic "};
-    static const char *const cluster[] = {"--num_csx 3 --set cluster.memoryx.shards=1",
-                                          "--num_csx 8 --set cluster.memoryx.shards=5"};
-    char options[640];
-    for (int f = 0; f < 2; f++) {
-        struct job_metrics one, m;
-        (void)snprintf(options, sizeof options,
-                       "%s --set runconfig.checkpoint_steps=0 --max_steps 10", format[f]);
-        train_fresh(&one, options);
-        CU_ASSERT(strtod(one.step[9].loss, NULL) < strtod(one.step[0].loss, NULL));
-        for (int i = 0; i < 2; i++) {
-            (void)snprintf(options, sizeof options,
-                           "%s --set runconfig.checkpoint_steps=0 --max_steps 10 %s", format[f],
-                           cluster[i]);
-            train_fresh(&m, options);
-            CU_ASSERT(job_same_values(&one, &m));
-        }
-    }
+    check_format(OVERFLOWS);
+    check_format("--set model.mixed_precision=true --set model.fp16_type=cbfloat16 "
+                 "--set optimizer.loss_scaling_factor=dynamic ");
 }
 
 /* ---- every optimizer ------------------------------------------------------------------------- */
 
 static void check_resume(const char *optimizer)
 {
-    struct job_metrics straight, resumed;
+    struct job_metrics straight, resumed = {0};
     char options[640], dir[160];
     (void)snprintf(options, sizeof options,
                    OVERFLOWS "--set optimizer.optimizer_type=%s --set optimizer.learning_rate=1e-3 "

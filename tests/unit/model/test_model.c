@@ -417,30 +417,36 @@ TEST(model, precision_chooses_format_and_softmax)
 
 /* The rules of Glorot & Bengio and of He et al.: deviation, or half width, for a (128, 32) matrix.
  */
+static void check_spread(const struct conf_init *given, const struct conf_init *expected)
+{
+    struct conf_params p = model_case_params(tiny);
+    struct model *m;
+    p.model.initializer = *given;
+    T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
+    const struct conf_init *init = &find(m, MODEL_FFN0_W, 0)->init;
+    T_EQ(init->kind, expected->kind);
+    T_NEAR(init->std, expected->std, 1e-15);
+    T_NEAR(init->b, expected->b, 1e-15);
+    CU_ASSERT(init->a == -init->b);
+    model_destroy(&m);
+}
+
 TEST(model, variance_scaling_by_fan)
 {
-    static const struct {
-        enum conf_fan fan;
-        enum conf_init_kind kind;
-        double scale, std, b;
-    } row[] = {{CONF_FAN_AVG, CONF_INIT_NORMAL, 1, 0.11180339887498948, 0.22360679774997896},
-               {CONF_FAN_AVG, CONF_INIT_UNIFORM, 1, 0.11180339887498948, 0.19364916731037085},
-               {CONF_FAN_IN, CONF_INIT_UNIFORM, 2, 0.25, 0.43301270189221930},
-               {CONF_FAN_OUT, CONF_INIT_TRUNCATED_NORMAL, 2, 0.125 / 0.87962566103423978,
-                0.25 / 0.87962566103423978}};
+    const double cut = 0.87962566103423978;
+    const struct {
+        struct conf_init given, expected;
+    } row[] = {{{.fan = CONF_FAN_AVG, .distribution = CONF_INIT_NORMAL, .value = 1},
+                {.kind = CONF_INIT_NORMAL, .std = 0.11180339887498948, .b = 0.22360679774997896}},
+               {{.fan = CONF_FAN_AVG, .distribution = CONF_INIT_UNIFORM, .value = 1},
+                {.kind = CONF_INIT_UNIFORM, .std = 0.11180339887498948, .b = 0.19364916731037085}},
+               {{.fan = CONF_FAN_IN, .distribution = CONF_INIT_UNIFORM, .value = 2},
+                {.kind = CONF_INIT_UNIFORM, .std = 0.25, .b = 0.43301270189221930}},
+               {{.fan = CONF_FAN_OUT, .distribution = CONF_INIT_TRUNCATED_NORMAL, .value = 2},
+                {.kind = CONF_INIT_TRUNCATED_NORMAL, .std = 0.125 / cut, .b = 0.25 / cut}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct conf_params p = model_case_params(tiny);
-        struct model *m;
-        p.model.initializer = (struct conf_init){.kind = CONF_INIT_VARIANCE_SCALING,
-                                                 .value = row[i].scale,
-                                                 .fan = row[i].fan,
-                                                 .distribution = row[i].kind};
-        T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
-        const struct conf_init *init = &find(m, MODEL_FFN0_W, 0)->init;
-        T_EQ(init->kind, row[i].kind);
-        T_NEAR(init->std, row[i].std, 1e-15);
-        CU_ASSERT(init->a == -init->b);
-        T_NEAR(init->b, row[i].b, 1e-15);
-        model_destroy(&m);
+        struct conf_init given = row[i].given;
+        given.kind = CONF_INIT_VARIANCE_SCALING;
+        check_spread(&given, &row[i].expected);
     }
 }
