@@ -52,12 +52,19 @@ enum conf_init_kind {
     CONF_INIT_ONES,
     CONF_INIT_NORMAL,
     CONF_INIT_TRUNCATED_NORMAL,
-    CONF_INIT_UNIFORM
+    CONF_INIT_UNIFORM,
+    CONF_INIT_EYE,
+    CONF_INIT_VARIANCE_SCALING
 };
+/** What variance scaling divides by: inputs of a matrix (out, in), outputs, their mean. */
+enum conf_fan { CONF_FAN_IN, CONF_FAN_OUT, CONF_FAN_AVG };
 /** An initializer spec; a and b are absolute bounds. */
 struct conf_init {
     enum conf_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
     double mean, std, a, b, value;
+    /** VARIANCE_SCALING: variance is value / fan; NORMAL, TRUNCATED_NORMAL or UNIFORM. */
+    enum conf_fan fan;
+    enum conf_init_kind distribution;
 };
 
 /** Families of the Model Zoo by name; what a name implies is a row of src/conf/families.c. */

@@ -67,7 +67,7 @@ struct model_tensor {
     int64_t shape[2]; /**< row-major; linear weights are (out, in) */
     int64_t n_elems;
     bool decay;            /**< weight decay applies */
-    struct conf_init init; /**< resolved: never CONF_INIT_DEFAULT */
+    struct conf_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
     double lr_scale;       /**< muP; 1 otherwise */
 };
 

@@ -25,6 +25,7 @@ struct report_step {
     int64_t step;
     bool has_values; /**< false: time without values; loss and grad_norm are null */
     double loss, lr, grad_norm, loss_scale;
+    bool skipped;   /**< dynamic loss scaling: the norm is not finite and is written as null */
     int64_t tokens; /**< trained so far, all steps */
     int64_t virtual_time_ps, step_time_ps;
     double samples_per_s, tokens_per_s;           /**< of the emulated machine, this step */

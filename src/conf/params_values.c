@@ -182,20 +182,91 @@ void conf_write_transforms(struct conf_text *out, const void *input, int indent)
 
 /* ---- initializers ---- */
 
-static const struct conf_choice init_names[CONF_MAX_CHOICES] = {
-    {"constant", CONF_INIT_CONSTANT},
-    {"zeros", CONF_INIT_ZEROS},
-    {"ones", CONF_INIT_ONES},
-    {"normal", CONF_INIT_NORMAL},
+/* Names of one kind are those of PyTorch and of TensorFlow for special cases of variance scaling:
+ * `value` is its scale. */
+static const struct init_row {
+    const char *name;
+    struct conf_init start;
+} init_rows[] = {
+#define PLAIN(name, kind_)                                                                         \
+    {                                                                                              \
+        name,                                                                                      \
+        {                                                                                          \
+            .kind = (kind_), .std = 0.05                                                           \
+        }                                                                                          \
+    }
+#define SCALED(name, v, f, dist)                                                                   \
+    {                                                                                              \
+        name,                                                                                      \
+        {                                                                                          \
+            .kind = CONF_INIT_VARIANCE_SCALING, .value = (v), .fan = (f), .distribution = (dist)   \
+        }                                                                                          \
+    }
+    PLAIN("constant", CONF_INIT_CONSTANT),
+    PLAIN("zeros", CONF_INIT_ZEROS),
+    PLAIN("ones", CONF_INIT_ONES),
+    PLAIN("normal", CONF_INIT_NORMAL),
+    PLAIN("truncated_normal", CONF_INIT_TRUNCATED_NORMAL),
+    PLAIN("uniform", CONF_INIT_UNIFORM),
+    PLAIN("eye", CONF_INIT_EYE),
+    SCALED("variance_scaling", 1, CONF_FAN_IN, CONF_INIT_TRUNCATED_NORMAL),
+    SCALED("xavier_normal", 1, CONF_FAN_AVG, CONF_INIT_NORMAL),
+    SCALED("xavier_uniform", 1, CONF_FAN_AVG, CONF_INIT_UNIFORM),
+    SCALED("glorot_normal", 1, CONF_FAN_AVG, CONF_INIT_NORMAL),
+    SCALED("glorot_uniform", 1, CONF_FAN_AVG, CONF_INIT_UNIFORM),
+    SCALED("lecun_normal", 1, CONF_FAN_IN, CONF_INIT_TRUNCATED_NORMAL),
+    SCALED("lecun_uniform", 1, CONF_FAN_IN, CONF_INIT_UNIFORM),
+    SCALED("kaiming_normal", 2, CONF_FAN_IN, CONF_INIT_NORMAL),
+    SCALED("kaiming_uniform", 2, CONF_FAN_IN, CONF_INIT_UNIFORM),
+#undef PLAIN
+#undef SCALED
+};
+enum { N_INIT_ROWS = sizeof init_rows / sizeof *init_rows };
+static const struct conf_choice fans[CONF_MAX_CHOICES] = {
+    {"fan_in", CONF_FAN_IN}, {"fan_out", CONF_FAN_OUT}, {"fan_avg", CONF_FAN_AVG}};
+static const struct conf_choice distributions[CONF_MAX_CHOICES] = {
     {"truncated_normal", CONF_INIT_TRUNCATED_NORMAL},
+    {"normal", CONF_INIT_NORMAL},
     {"uniform", CONF_INIT_UNIFORM}};
+
+/* The row of a name, or NULL after an error. */
+static const struct init_row *find_init(struct conf_parse *p, const char *path,
+                                        const struct conf_node *name)
+{
+    struct conf_choice names[CONF_MAX_CHOICES] = {0};
+    _Static_assert((int)N_INIT_ROWS < (int)CONF_MAX_CHOICES, "initializers that can be listed");
+    for (int i = 0; i < N_INIT_ROWS; i++)
+        names[i] = (struct conf_choice){init_rows[i].name, i};
+    const int i = conf_choice_find(names, name);
+    if (i < 0) conf_key_unsupported(p, path, name, names);
+    return i < 0 ? NULL : &init_rows[i];
+}
+
+/* A word of the map, NULL left out; false after an error. */
+static bool read_word(struct conf_parse *p, const char *path, const struct conf_node *map,
+                      const char *key, const struct conf_choice *words, int *out)
+{
+    char full[CONF_MAX_PATH];
+    const struct conf_node *node = conf_node_find(map, key);
+    if (conf_node_is_null(node)) return true;
+    const int i = conf_choice_find(words, node);
+    (void)snprintf(full, sizeof full, "%.100s.%s", path, key);
+    if (i < 0)
+        conf_key_unsupported(p, full, node, words);
+    else
+        *out = words[i].value;
+    return i >= 0;
+}
 
 static void check_init(struct conf_parse *p, const char *path, const struct conf_node *node,
                        const struct conf_init *init)
 {
     bool random = init->kind == CONF_INIT_NORMAL || init->kind == CONF_INIT_TRUNCATED_NORMAL;
     bool bounded = init->kind == CONF_INIT_UNIFORM || init->kind == CONF_INIT_TRUNCATED_NORMAL;
-    if (random && !(init->std > 0))
+    if (init->kind == CONF_INIT_VARIANCE_SCALING && !(init->value > 0))
+        conf_diag_error(p->diag, node->pos, path, "scale must be greater than 0, got %.15g",
+                        init->value);
+    else if (random && !(init->std > 0))
         conf_diag_error(p->diag, node->pos, path, "std must be greater than 0, got %.15g",
                         init->std);
     else if (bounded && !(init->a < init->b))
@@ -205,11 +276,40 @@ static void check_init(struct conf_parse *p, const char *path, const struct conf
 
 /* Defaults of the Model Zoo: mean 0, std 0.05, uniform on (-0.05, 0.05), truncated at two
  * standard deviations; bounds are absolute values. */
+static bool read_init_map(struct conf_parse *p, const char *path, const struct conf_node *map,
+                          struct conf_init *init)
+{
+    bool has_a = false, has_b = false, has_gain = false;
+    double gain = 1;
+    int fan = (int)init->fan, distribution = (int)init->distribution;
+    const bool scaled = init->kind == CONF_INIT_VARIANCE_SCALING;
+    const struct conf_part plain[] = {
+        {"name", NULL, NULL, NULL},      {"mean", &init->mean, NULL, NULL},
+        {"std", &init->std, NULL, NULL}, {"a", &init->a, NULL, &has_a},
+        {"b", &init->b, NULL, &has_b},   {"val", &init->value, NULL, NULL}};
+    const struct conf_part of_scaled[] = {{"name", NULL, NULL, NULL},
+                                          {"scale", &init->value, NULL, NULL},
+                                          {"gain", &gain, NULL, &has_gain},
+                                          {"mode", NULL, NULL, NULL},
+                                          {"distribution", NULL, NULL, NULL}};
+    if (map->kind == CONF_NODE_MAP && !(scaled ? conf_read_parts(p, path, map, of_scaled, 5)
+                                               : conf_read_parts(p, path, map, plain, 6)))
+        return false;
+    if (scaled && !(read_word(p, path, map, "mode", fans, &fan) &&
+                    read_word(p, path, map, "distribution", distributions, &distribution)))
+        return false;
+    init->fan = (enum conf_fan)fan;
+    init->distribution = (enum conf_init_kind)distribution;
+    if (has_gain) init->value *= gain * gain;
+    const double width = init->kind == CONF_INIT_UNIFORM ? 0.05 : 2 * init->std;
+    if (!has_a) init->a = -width;
+    if (!has_b) init->b = width;
+    return true;
+}
+
 void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
                            const struct conf_node *node, void *field)
 {
-    struct conf_init init = {.std = 0.05};
-    bool has_a = false, has_b = false;
     if (conf_node_is_null(node)) return;
     const struct conf_node *name =
         node->kind == CONF_NODE_MAP ? conf_node_find(node, "name") : node;
@@ -217,22 +317,19 @@ void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
         conf_diag_error(p->diag, node->pos, key->path, "name is missing");
         return;
     }
-    int kind = conf_choice_find(init_names, name);
-    if (kind < 0) {
-        conf_key_unsupported(p, key->path, name, init_names);
-        return;
-    }
-    init.kind = (enum conf_init_kind)init_names[kind].value;
-    const struct conf_part parts[] = {
-        {"name", NULL, NULL, NULL},     {"mean", &init.mean, NULL, NULL},
-        {"std", &init.std, NULL, NULL}, {"a", &init.a, NULL, &has_a},
-        {"b", &init.b, NULL, &has_b},   {"val", &init.value, NULL, NULL}};
-    if (node->kind == CONF_NODE_MAP && !conf_read_parts(p, key->path, node, parts, 6)) return;
-    double width = init.kind == CONF_INIT_UNIFORM ? 0.05 : 2 * init.std;
-    if (!has_a) init.a = -width;
-    if (!has_b) init.b = width;
+    const struct init_row *row = find_init(p, key->path, name);
+    if (!row) return;
+    struct conf_init init = row->start;
+    if (!read_init_map(p, key->path, node, &init)) return;
     check_init(p, key->path, node, &init);
     *(struct conf_init *)field = init;
+}
+
+static const char *word_of(const struct conf_choice *words, int value)
+{
+    while (words->value != value)
+        words++;
+    return words->name;
 }
 
 void conf_write_initializer(struct conf_text *out, const void *field, int indent)
@@ -252,9 +349,16 @@ void conf_write_initializer(struct conf_text *out, const void *field, int indent
                  {"b", init->b},
                  {"val", init->value}};
     const char *name = "";
-    for (int i = 0; i < CONF_MAX_CHOICES && init_names[i].name; i++)
-        if (init_names[i].value == (int)init->kind) name = init_names[i].name;
+    for (int i = N_INIT_ROWS - 1; i >= 0; i--)
+        if (init_rows[i].start.kind == init->kind) name = init_rows[i].name;
     conf_text_add(out, " {name: %s", name);
+    if (init->kind == CONF_INIT_VARIANCE_SCALING) {
+        conf_text_add(out, ", mode: %s, distribution: %s, scale: ", word_of(fans, (int)init->fan),
+                      word_of(distributions, (int)init->distribution));
+        conf_text_double(out, init->value);
+        conf_text_add(out, "}");
+        return;
+    }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         conf_text_add(out, ", %s: ", parts[i].name);
         conf_text_double(out, parts[i].value);

@@ -73,7 +73,8 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx);
 }
 
-static float initial_value(const struct conf_init *init, uint64_t seed, int tensor, int64_t i)
+static float initial_value(const struct conf_init *init, uint64_t seed, int tensor, int64_t i,
+                           int64_t cols)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)tensor);
     const uint64_t at = (uint64_t)i;
@@ -91,8 +92,11 @@ static float initial_value(const struct conf_init *init, uint64_t seed, int tens
                                                             (init->b - init->mean) / init->std));
     case CONF_INIT_UNIFORM:
         return (float)(init->a + (init->b - init->a) * wsc_rng_uniform(seed, stream, at));
+    case CONF_INIT_EYE:
+        return i / cols == i % cols ? 1.0F : 0.0F;
     case CONF_INIT_ZEROS:
     case CONF_INIT_DEFAULT:
+    case CONF_INIT_VARIANCE_SCALING:
         return 0.0F;
     }
     return 0.0F;
@@ -112,7 +116,8 @@ static void init_block(void *ctx, int64_t b, int thread)
     const struct conf_init *init = &mx->net->model->tensor[job->tensor].init;
     (void)thread;
     for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
-        s->w[i] = initial_value(init, mx->config.seed, job->tensor, s->first + i);
+        s->w[i] = initial_value(init, mx->config.seed, job->tensor, s->first + i,
+                                mx->net->model->tensor[job->tensor].shape[1]);
 }
 
 void memoryx_init_weights(struct memoryx *memoryx)

@@ -304,7 +304,7 @@ static enum wsc_err join_directions(const struct memoryx *mx, void *ctx,
     const int n = mx->net->model->n_tensors, lists = mx->config.params->optimizer.type == CONF_LAMB;
     const double *sums[CONF_MAX_SHARDS];
     (void)ctx;
-    TRY(comm_buf_create(mx->net->comm, total, (lists + 1) * n * (int64_t)sizeof(double)));
+    TRY(comm_buf_create(mx->net->comm, total, (int64_t)(lists + 1) * n * (int64_t)sizeof(double)));
     for (int k = 0; k <= lists; k++) {
         for (int m = 0; m < mx->n_shards; m++)
             sums[m] = (const double *)comm_buf_data(part[m]) + k * memoryx_count_sums(mx, m);

@@ -184,7 +184,8 @@ static int64_t size_of_letter(const struct model *model, char letter)
 /** Truncated normal cut at two standard deviations, the family's default for matrices. */
 static struct conf_init cut_normal(double std)
 {
-    return (struct conf_init){CONF_INIT_TRUNCATED_NORMAL, 0, std, -2 * std, 2 * std, 0};
+    return (struct conf_init){
+        .kind = CONF_INIT_TRUNCATED_NORMAL, .std = std, .a = -2 * std, .b = 2 * std};
 }
 
 static struct conf_init explicit_or(const struct conf_init *given, struct conf_init otherwise)
@@ -194,8 +195,12 @@ static struct conf_init explicit_or(const struct conf_init *given, struct conf_i
 
 static struct conf_init scaled(struct conf_init init, double factor)
 {
-    return (struct conf_init){init.kind,       init.mean * factor, init.std * factor,
-                              init.a * factor, init.b * factor,    init.value * factor};
+    init.mean *= factor;
+    init.std *= factor;
+    init.a *= factor;
+    init.b *= factor;
+    init.value *= init.kind == CONF_INIT_VARIANCE_SCALING ? factor * factor : factor;
+    return init;
 }
 
 /** Ratios of the widths of muP by base sizes; 1 without. */
@@ -349,7 +354,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->shape[1] = size_of_letter(model, row->shape[1]);
     t->n_elems = t->shape[0] * t->shape[1];
     t->decay = decays(row);
-    t->init = resolve_init(row, &params->model);
+    t->init = model_spread(resolve_init(row, &params->model), t->shape);
     set_names(t, row, model);
     t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
                   mup_rate_scale(row, &params->model);

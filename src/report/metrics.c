@@ -132,7 +132,8 @@ enum wsc_err report_metrics_step(struct report_metrics *m, const struct report_s
     report_json_int(&j, "step", step->step);
     write_value(&j, "loss", step->has_values, step->loss);
     report_json_real(&j, "lr", step->lr);
-    write_value(&j, "grad_norm", step->has_values, step->grad_norm);
+    write_value(&j, "grad_norm", step->has_values && !step->skipped, step->grad_norm);
+    if (step->skipped) report_json_bool(&j, "skipped", true);
     report_json_real(&j, "loss_scale", step->loss_scale);
     report_json_int(&j, "tokens", step->tokens);
     report_json_int(&j, "virtual_time_ps", step->virtual_time_ps);

@@ -32,6 +32,7 @@ static struct report_step step_report(struct run_state *s, const struct memoryx_
                                 .lr = b->learning_rate,
                                 .grad_norm = b->grad_norm,
                                 .loss_scale = b->loss_scale,
+                                .skipped = b->skipped,
                                 .tokens = (s->first_samples + (b->step - s->first_step) * n) *
                                           c->model->T,
                                 .virtual_time_ps = b->end.ps,

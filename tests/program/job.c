@@ -81,6 +81,7 @@ static void take_step(const char *line, struct job_metrics *m)
     take(line, "loss", s.loss);
     take(line, "lr", s.lr);
     take(line, "grad_norm", s.grad_norm);
+    take(line, "loss_scale", s.loss_scale);
     take(line, "weights_hash", s.hash);
     if (s.virtual_time_ps >= 0 && m->n < JOB_MAX_STEPS) m->step[m->n++] = s;
 }
@@ -103,7 +104,8 @@ bool job_read(const char *dir, struct job_metrics *m)
 static bool differ(const struct job_step *a, const struct job_step *b)
 {
     return a->step != b->step || strcmp(a->loss, b->loss) != 0 || strcmp(a->lr, b->lr) != 0 ||
-           strcmp(a->grad_norm, b->grad_norm) != 0 || strcmp(a->hash, b->hash) != 0;
+           strcmp(a->grad_norm, b->grad_norm) != 0 || strcmp(a->loss_scale, b->loss_scale) != 0 ||
+           strcmp(a->hash, b->hash) != 0;
 }
 
 bool job_same_values(const struct job_metrics *a, const struct job_metrics *b)

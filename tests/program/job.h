@@ -8,7 +8,7 @@ enum { JOB_MAX_STEPS = 64 };
 /** The lines of a metrics.jsonl; numbers as their text, so that equal means equal in every bit. */
 struct job_step {
     long long step, virtual_time_ps, step_time_ps;
-    char loss[40], lr[40], grad_norm[40], hash[40];
+    char loss[40], lr[40], grad_norm[40], loss_scale[40], hash[40];
 };
 struct job_metrics {
     int n;

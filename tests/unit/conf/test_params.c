@@ -297,7 +297,8 @@ TEST(conf_params, mode_decides_which_sections_are_needed)
 static bool same_init(const struct conf_init *x, const struct conf_init *y)
 {
     return x->kind == y->kind && x->mean == y->mean && x->std == y->std && x->a == y->a &&
-           x->b == y->b && x->value == y->value;
+           x->b == y->b && x->value == y->value && x->fan == y->fan &&
+           x->distribution == y->distribution;
 }
 
 static void check_same(const struct conf_params *p, const struct conf_params *q)
@@ -340,7 +341,7 @@ TEST(conf_params, dump_parses_back_to_the_same)
     static const char odd[] = INPUT
         "model: {vocab_size: 9, hidden_size: 4, num_heads: 2, position_embedding_type: null,\n"
         "  initializer: {name: normal, mean: 0.1, std: 0.3333333333333333}, nonlinearity: RELU,\n"
-        "  embedding_initializer: {name: constant, val: 3}, fp16_type: cbfloat16}\n"
+        "  embedding_initializer: {name: glorot_uniform, gain: 3}, fp16_type: cbfloat16}\n"
         "optimizer: {optimizer_type: AdamW, loss_scaling_factor: dynamic, learning_rate: [\n"
         "  {scheduler: Constant, learning_rate: 0.1, total_iters: 3},\n"
         "  {scheduler: Linear, initial_learning_rate: 1, end_learning_rate: 0, total_iters: 4}]}\n"

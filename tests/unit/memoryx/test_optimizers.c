@@ -70,23 +70,27 @@ struct case_of {
     int stride;
 };
 
+static void spawn_shard(struct shard *s, struct comm *comm, const struct run_cluster *c, int m)
+{
+    static const struct stream_pass pass = {
+        .mode = STREAM_TRAIN, .values = true, .batch = {.batch_size = 6, .n_micro = 1}};
+    *s = (struct shard){c->memoryx[m], &pass, STEPS};
+    fill(c->memoryx[m], -1);
+    T_OK(comm_spawn(comm, stream_role_of_shard(c->net->topology, m), update_shard, s, 512 << 10,
+                    "shard"));
+}
+
 /* The cluster of @p shards with ten steps done; the caller destroys it and @p comm. */
 static struct run_cluster *train(const struct small_config *c, struct comm **comm, int shards)
 {
     static struct shard shard[CONF_MAX_SHARDS];
-    static const struct stream_pass pass = {
-        .mode = STREAM_TRAIN, .values = true, .batch = {.batch_size = 6, .n_micro = 1}};
     struct run_cluster *cluster;
     const struct memoryx_hooks hooks = {NULL, NULL, NULL};
     T_OK(comm_create(comm, false));
     T_OK(run_cluster_create(&cluster, *comm, &c->params, &c->cluster, true, &hooks));
     T_EQ(cluster->net->topology->n_shards, shards);
-    for (int m = 0; m < shards; m++) {
-        shard[m] = (struct shard){cluster->memoryx[m], &pass, STEPS};
-        fill(cluster->memoryx[m], -1);
-        T_OK(comm_spawn(*comm, stream_role_of_shard(cluster->net->topology, m), update_shard,
-                        &shard[m], 512 << 10, "shard"));
-    }
+    for (int m = 0; m < shards; m++)
+        spawn_shard(&shard[m], *comm, cluster, m);
     T_OK(comm_run(*comm));
     return cluster;
 }

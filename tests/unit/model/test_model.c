@@ -188,8 +188,10 @@ TEST(model, default_initializers)
 TEST(model, explicit_initializers_and_mup_scales)
 {
     struct conf_params p = model_case_params(tiny);
-    p.model.initializer = (struct conf_init){CONF_INIT_NORMAL, 0, 0.5, 0, 0, 0};
-    p.model.output_layer_initializer = (struct conf_init){CONF_INIT_UNIFORM, 0, 0, -1, 1, 0};
+    p.model.initializer =
+        (struct conf_init){.kind = CONF_INIT_NORMAL, .mean = 0, .std = 0.5, .a = 0, .b = 0};
+    p.model.output_layer_initializer =
+        (struct conf_init){.kind = CONF_INIT_UNIFORM, .mean = 0, .std = 0, .a = -1, .b = 1};
     p.model.embedding_initializer = (struct conf_init){.kind = CONF_INIT_CONSTANT, .value = 3};
     p.model.scale_qk_dot_by_d = true;
     p.model.embeddings_scale = 10;
@@ -328,12 +330,14 @@ TEST(model, refuses_what_makes_no_model)
     REFUSE(model.embeddings_scale = NAN, "embeddings_scale");
     REFUSE(model.output_logits_scale = INFINITY, "output_logits_scale");
     REFUSE(model.initializer_range = -1, "initializer_range");
-    REFUSE(model.initializer = ((struct conf_init){CONF_INIT_NORMAL, 0, 0, 0, 0, 0}),
+    REFUSE(model.initializer =
+               ((struct conf_init){.kind = CONF_INIT_NORMAL, .mean = 0, .std = 0, .a = 0, .b = 0}),
            "model.initializer");
-    REFUSE(model.embedding_initializer = ((struct conf_init){CONF_INIT_UNIFORM, 0, 0, 2, 1, 0}),
+    REFUSE(model.embedding_initializer =
+               ((struct conf_init){.kind = CONF_INIT_UNIFORM, .mean = 0, .std = 0, .a = 2, .b = 1}),
            "model.embedding_initializer");
-    REFUSE(model.output_layer_initializer =
-               ((struct conf_init){CONF_INIT_TRUNCATED_NORMAL, 0, 1, NAN, 1, 0}),
+    REFUSE(model.output_layer_initializer = ((struct conf_init){
+               .kind = CONF_INIT_TRUNCATED_NORMAL, .mean = 0, .std = 1, .a = NAN, .b = 1}),
            "output_layer_initializer");
 }
 
@@ -408,5 +412,41 @@ TEST(model, precision_chooses_format_and_softmax)
         check_precision(CONF_BF16, true, level, NUM_BF16, level == 2);
         check_precision(CONF_CB16, true, level, NUM_CB16, level >= 1);
         check_precision(CONF_CB16, false, level, NUM_FP32, false);
+    }
+}
+
+/* The rules of Glorot & Bengio and of He et al.: deviation, or half width, for a (128, 32) matrix.
+ */
+static void check_spread(const struct conf_init *given, const struct conf_init *expected)
+{
+    struct conf_params p = model_case_params(tiny);
+    struct model *m;
+    p.model.initializer = *given;
+    T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
+    const struct conf_init *init = &find(m, MODEL_FFN0_W, 0)->init;
+    T_EQ(init->kind, expected->kind);
+    T_NEAR(init->std, expected->std, 1e-15);
+    T_NEAR(init->b, expected->b, 1e-15);
+    CU_ASSERT(init->a == -init->b);
+    model_destroy(&m);
+}
+
+TEST(model, variance_scaling_by_fan)
+{
+    const double cut = 0.87962566103423978;
+    const struct {
+        struct conf_init given, expected;
+    } row[] = {{{.fan = CONF_FAN_AVG, .distribution = CONF_INIT_NORMAL, .value = 1},
+                {.kind = CONF_INIT_NORMAL, .std = 0.11180339887498948, .b = 0.22360679774997896}},
+               {{.fan = CONF_FAN_AVG, .distribution = CONF_INIT_UNIFORM, .value = 1},
+                {.kind = CONF_INIT_UNIFORM, .std = 0.11180339887498948, .b = 0.19364916731037085}},
+               {{.fan = CONF_FAN_IN, .distribution = CONF_INIT_UNIFORM, .value = 2},
+                {.kind = CONF_INIT_UNIFORM, .std = 0.25, .b = 0.43301270189221930}},
+               {{.fan = CONF_FAN_OUT, .distribution = CONF_INIT_TRUNCATED_NORMAL, .value = 2},
+                {.kind = CONF_INIT_TRUNCATED_NORMAL, .std = 0.125 / cut, .b = 0.25 / cut}}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct conf_init given = row[i].given;
+        given.kind = CONF_INIT_VARIANCE_SCALING;
+        check_spread(&given, &row[i].expected);
     }
 }
