@@ -43,12 +43,16 @@ static void put_lines(const char *path, int n_lines, int n_words)
     (void)fclose(f);
 }
 
-/* Start it, kill it after @p ms; true when it was done before.  One that finds a state says so. */
-static bool run_for(const char *command, int ms, bool has_state)
+/* Start it, wait for a state, kill it @p ms later; true when it was done before.  One that finds a
+ * state says so. */
+static bool run_for(const char *command, const char *state, int ms)
 {
     struct spawn s;
     struct spawn_result r;
+    const bool has_state = access(state, F_OK) == 0;
     if (!spawn_start(&s, command)) return false;
+    while (!spawn_ended(&s) && access(state, F_OK) != 0)
+        sleep_ms(1);
     sleep_ms(ms);
     (void)spawn_kill(&s);
     spawn_wait(&s, 30, &r);
@@ -74,9 +78,8 @@ static void killed_is_like_straight(const char *options)
                    in, out, options);
     CU_ASSERT_FATAL(spawn_ok("%s && mv %s %s", command, out, straight));
     for (; n_runs < 200 && !done; n_runs++) {
-        bool has_state = access(state, F_OK) == 0;
-        n_resumed += has_state;
-        done = run_for(command, 20 + 11 * n_runs, has_state);
+        n_resumed += access(state, F_OK) == 0;
+        done = run_for(command, state, 11 * n_runs);
     }
     CU_ASSERT(n_runs >= 2 && n_resumed >= 1);
     CU_ASSERT(spawn_ok("diff -r %s %s", straight, out));
