@@ -399,7 +399,7 @@ TEST(source, reads_vsl_and_corpus_files_of_h5py)
     T_OK(data_batch_create(&b, 12, 16));
     CU_ASSERT_PTR_NULL(b->attention_span);
     T_OK(data_source_read(s, 0, 12, b));
-    for (int64_t k = 0; k < 12 * 16; k++) {
+    for (int64_t k = 0; k < (int64_t)12 * 16; k++) {
         int64_t i = k / 16, t = k % 16, last = t - t % 5 + 4 < 15 ? t - t % 5 + 4 : 15;
         T_EQ(b->input_ids[k], (i + t) % 50);
         T_EQ(b->mask[k], t % 5 != 4);
@@ -415,7 +415,7 @@ TEST(source, reads_vsl_and_corpus_files_of_h5py)
     T_OK(data_source_open(&s, &input, 16, 50));
     T_EQ(data_source_n_samples(s), 4);
     T_OK(data_source_read(s, 0, 4, b));
-    for (int64_t k = 0; k < 4 * 16; k++) {
+    for (int64_t k = 0; k < (int64_t)4 * 16; k++) {
         T_EQ(b->input_ids[k], k * 7 % 50);
         T_EQ(b->labels[k], (k + 1) * 7 % 50);
         T_EQ(b->mask[k], 1);
