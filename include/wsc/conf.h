@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_MAX_DIRS = 64, CONF_MAX_SHARDS = 64 };
+enum { CONF_MAX_DIRS = 64, CONF_MAX_SHARDS = 64, CONF_MAX_RANGES = 16 };
 /** Schedulers of one schedule, and numbers of all their lists. */
 enum { CONF_MAX_SCHEDULES = 40, CONF_MAX_SCHEDULE_VALUES = 400 };
 
@@ -28,12 +28,25 @@ enum { CONF_MAX_SCHEDULES = 40, CONF_MAX_SCHEDULE_VALUES = 400 };
 
 /* ---- params ---------------------------------------------------------------------------------- */
 
+/** Parts of a data set, in order and without overlap; n = 0: all of it. */
+struct conf_subset {
+    int n;
+    double from[CONF_MAX_RANGES], to[CONF_MAX_RANGES]; /**< shares from 0 to 1 */
+};
 /** train_input, eval_input. */
 struct conf_input {
     bool present;                  /**< the section is in the file */
     char *data_processor;          /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
     char *data_dir[CONF_MAX_DIRS]; /**< directories with *.h5; owned */
     int n_data_dirs;
+    /** Of `mixture`: its data sets, each with a weight and its directories; 0: without mixture all
+     *  directories are one data set, number 0. */
+    int n_sets;
+    int data_set[CONF_MAX_DIRS];                   /**< of each directory */
+    double weight[CONF_MAX_DIRS];                  /**< of each data set, not normalised */
+    struct conf_subset data_subset[CONF_MAX_DIRS]; /**< of each data set */
+    int64_t num_samples;                           /**< of an epoch; CONF_NULL or 0: all once */
+    bool use_vsl;             /**< files with attention_span and position_ids */
     int64_t batch_size;       /**< global, sequences */
     int64_t micro_batch_size; /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
     int64_t sink_tokens;      /**< put before every sample (data_transforms); 0: none */

@@ -19,11 +19,20 @@ struct data_batch {
     int64_t n, n_max, T;
     int32_t *input_ids, *labels; /**< labels at places with mask 0 are 0 when out of range */
     int32_t *mask;               /**< loss mask, 0 or 1 */
+    /** Of variable-length sequences, NULL for others: places behind a token that may attend to it,
+     *  0 to T, and its position in its own text, 0 to T - 1. */
+    int32_t *attention_span, *position_ids;
 };
 enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T) WSC_CHECKED;
 void data_batch_destroy(struct data_batch **batch);
 
-/** The samples of one input section: all *.h5 of its directories, sorted by path. */
+/** The samples of one input section: all *.h5 of its directories, sorted by path; of data_subset
+ *  only the samples in its ranges.
+ *
+ *  A mixture is the Model Zoo's: an epoch takes so many samples of each data set as its share of
+ *  the weights says, and is so long that every sample of the sets above 5 % comes; a set that is
+ *  shorter begins again.  Shuffled, all of them are permuted; otherwise each set's samples come in
+ *  order, spread evenly over the epoch. */
 struct data_source;
 /** Open; checks every file's shape, types, attribute n_examples, and that the sequence length is
  *  @p T.  Errors name file and hint.  @p vocab_size bounds the token ids (checked when read).
@@ -34,7 +43,8 @@ enum wsc_err data_source_open(struct data_source **out, const struct conf_input 
 void data_source_close(struct data_source **source);
 int64_t data_source_n_samples(const struct data_source *source);
 /** Samples [first, first + n) of the endless stream into @p batch (n <= its n_max); sample g is
- *  element g mod N of epoch g / N's order (identity without shuffle). */
+ *  element g mod N of epoch g / N's order (identity without shuffle).  N is num_samples where that
+ *  is given: less than there are, or more, with copies.  Fails behind N unless `repeat`. */
 enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,
                               struct data_batch *batch) WSC_CHECKED;
 

@@ -250,6 +250,10 @@ bool conf_read_parts(struct conf_parse *p, const char *path, const struct conf_n
  *  the struct conf_input or conf_optimizer around it. */
 void conf_read_data_dir(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *input);
+void conf_read_mixture(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *input);
+void conf_read_data_subset(struct conf_parse *p, const struct conf_key *key,
+                           const struct conf_node *node, void *input);
 void conf_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                            const struct conf_node *node, void *field);
 void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
@@ -276,6 +280,8 @@ void conf_read_sparsity(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *list);
 void conf_write_sparsity(struct conf_text *out, const void *list, int indent);
 void conf_sparsity_fini(struct conf_sparsity_list *list);
+void conf_write_mixture(struct conf_text *out, const void *input, int indent);
+void conf_write_data_subset(struct conf_text *out, const void *input, int indent);
 void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
 void conf_write_micro_batch(struct conf_text *out, const void *field, int indent);
 void conf_write_initializer(struct conf_text *out, const void *field, int indent);

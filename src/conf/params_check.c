@@ -2,6 +2,7 @@
 /* Checks between keys of params files, and of texts that have a meaning. */
 #include "conf_impl.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -42,6 +43,26 @@ static void check_text(struct conf_parse *p, const char *path, const char *text,
     if (conf_choice_find(choices, &node) < 0) conf_key_unsupported(p, path, &node, choices);
 }
 
+/* What the loader of the Model Zoo does otherwise, or this release does not. */
+static void check_data(struct conf_parse *p, const struct conf_input *in, const char *section)
+{
+    char path[CONF_MAX_PATH], near[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.data_dir", section);
+    (void)snprintf(near, sizeof near, "%s.data_processor", section);
+    if (!in->n_data_dirs && !in->n_sets)
+        conf_diag_error(p->diag, where(p, path, near), path,
+                        "required key is missing; hint: or mixture, a list of maps with data_dir "
+                        "and weight");
+    (void)snprintf(path, sizeof path, "%s.use_vsl", section);
+    if (in->use_vsl)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "attention inside spans of a sample is not supported by this release");
+    (void)snprintf(path, sizeof path, "%s.drop_last", section);
+    if (!in->drop_last)
+        conf_diag_warn(p->diag, where(p, path, NULL), path,
+                       "batches are of one size: samples that are left over begin the next epoch");
+}
+
 static void check_input(struct conf_parse *p, const struct conf_input *in, bool training,
                         const struct conf_params *params)
 {
@@ -63,6 +84,7 @@ static void check_input(struct conf_parse *p, const struct conf_input *in, bool 
         conf_diag_error(p->diag, where(p, processor, NULL), processor,
                         "%s makes pairs for model.dpo, which is missing", in->data_processor);
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
+    check_data(p, in, training ? "train_input" : "eval_input");
     check_text(p, processor, in->data_processor, processors);
     if (b < 1 || n < 1) return;
     if (b % n)

@@ -37,8 +37,17 @@
 /* clang-format off */
 #define INPUT(in)                                                                                  \
     {FIELD(in.data_processor), STRING, REQUIRED, DOC("class of the data loader")},                 \
-    {AT(#in ".data_dir", in), SPECIAL(data_dir), REQUIRED, .form = "directory or list of them",    \
-     DOC("directories with *.h5 files; at most 64")},                                              \
+    {AT(#in ".data_dir", in), SPECIAL(data_dir), NULLABLE, DEFAULT("null"),                        \
+     .form = "directory or list of them", DOC("directories with *.h5 files; at most 64")},         \
+    {AT(#in ".mixture", in), SPECIAL(mixture), NULLABLE, DEFAULT("null"),                          \
+     .form = "list of maps with data_dir, weight, data_subset",                                    \
+     DOC("instead of data_dir: several data sets, mixed by weight")},                              \
+    {AT(#in ".data_subset", in), SPECIAL(data_subset), NULLABLE, DEFAULT("null"),                  \
+     .form = "ranges such as 0.0-0.5,0.8-1.0", DOC("shares of data_dir that are used; null: all")}, \
+    {FIELD(in.num_samples), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),                   \
+     DOC("samples of an epoch; null: each once")},                                                 \
+    {FIELD(in.use_vsl), BOOL, DEFAULT("false"),                                                    \
+     DOC("several texts in a sample, which do not see each other; not in this release")},          \
     {FIELD(in.batch_size), INT, REQUIRED, RANGE(1, MAX_SAMPLES),                                   \
      DOC("global batch in sequences, shared by the systems")},                                     \
     {FIELD(in.micro_batch_size), SPECIAL(micro_batch), DEFAULT("auto"),                            \
@@ -58,12 +67,13 @@
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
     {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
     {KEY(#in ".vocab_size"), NO_EFFECT, DOC("used by synthetic data only")},                       \
-    {KEY(#in ".shuffle_buffer"), NO_EFFECT, DOC("buffer of an iterable loader")},                  \
+    {KEY(#in ".shuffle_buffer"), NO_EFFECT, DOC("the whole data set is permuted")},                \
+    {KEY(#in ".pad_last"), NO_EFFECT, DOC("there is no incomplete batch")},                        \
+    {KEY(#in ".features_list"), NO_EFFECT, DOC("names of the rows, which are always the same")},   \
+    {KEY(#in ".sort_files"), ONLY({"null", 0}, {"true", 0}), DOC("files in the order of paths")},  \
+    {KEY(#in ".data_transforms"), ONLY({"null", 0}), DOC("changes of samples when they are read")}, \
     {KEY(#in ".mixed_precision"), NOISE, DOC("no longer a key of the data loader")},               \
-    {KEY(#in ".use_multiple_workers"), NOISE, DOC("no longer a key of the data loader")},          \
-    {KEY(#in ".mixture"), ONLY({"null", 0}), DOC("weighted mixture of data sets")},                \
-    {KEY(#in ".use_vsl"), ONLY(OFF), DOC("variable sequence length")},                             \
-    {KEY(#in ".pad_last"), ONLY(OFF), DOC("fill a last incomplete batch")}
+    {KEY(#in ".use_multiple_workers"), NOISE, DOC("no longer a key of the data loader")}
 
 #define INITIALIZER(f, text)                                                                       \
     {FIELD(f), SPECIAL(initializer), .form = "name, or map with name, mean, std, a, b, val",       \

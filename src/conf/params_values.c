@@ -8,47 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- data_dir, micro_batch_size ---- */
-
-static void add_dir(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
-                    struct conf_input *in)
-{
-    char shown[CONF_QUOTE_BYTES];
-    if (node->kind != CONF_NODE_SCALAR || conf_node_is_null(node) || !*node->text) {
-        conf_diag_error(p->diag, node->pos, key->path, "expected a directory, got %s",
-                        conf_node_describe(node, shown));
-        return;
-    }
-    char *copy = wsc_strdup(WSC_MEM_CONF, node->text);
-    if (copy)
-        in->data_dir[in->n_data_dirs++] = copy;
-    else
-        p->diag->no_memory = true;
-}
-
-void conf_read_data_dir(struct conf_parse *p, const struct conf_key *key,
-                        const struct conf_node *node, void *input)
-{
-    struct conf_input *in = input;
-    if (node->kind != CONF_NODE_LIST) {
-        add_dir(p, key, node, in);
-    } else if (!node->n || node->n > CONF_MAX_DIRS) {
-        conf_diag_error(p->diag, node->pos, key->path, "expected 1 to %d directories, got %d",
-                        CONF_MAX_DIRS, node->n);
-    } else {
-        for (int i = 0; i < node->n; i++)
-            add_dir(p, key, node->entry[i].value, in);
-    }
-}
-
-void conf_write_data_dir(struct conf_text *out, const void *input, int indent)
-{
-    const struct conf_input *in = input;
-    for (int i = 0; i < in->n_data_dirs; i++) {
-        conf_text_add(out, "\n%*s- ", indent, "");
-        conf_text_string(out, in->data_dir[i]);
-    }
-}
+/* ---- micro_batch_size ---- */
 
 void conf_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                            const struct conf_node *node, void *field)

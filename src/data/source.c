@@ -11,21 +11,39 @@
 #include <string.h>
 
 enum { MAX_OPEN = 16 };
+__extension__ typedef __int128 wide; /* products of two numbers of samples */
+static const int64_t max_samples = (int64_t)1 << 62;
 
 struct file {
     char *path;
-    int64_t first; /* global index of its first sample */
+    int64_t first; /* index in its data set of its first sample */
     struct store_samples *open;
     int64_t used; /* tick of its last use */
+};
+
+/* A data set: the files of its directories, of which parts may be left out. */
+struct set {
+    int first_file, n_files;
+    int64_t n;      /* samples in its files */
+    int64_t n_used; /* of them in its subset */
+    int n_ranges;
+    int64_t from[CONF_MAX_RANGES], n_before[CONF_MAX_RANGES]; /* of each range: its first sample,
+                                                                 samples of the ranges before */
+    int64_t n_epoch; /* samples that it gives to an epoch of the mixture */
 };
 
 struct data_source {
     struct file *file;
     int n_files, room, n_open;
-    int64_t n, T, vocab, tick;
-    bool shuffle;
+    struct set *set;
+    int n_sets;
+    int64_t n;       /* samples of an epoch, before num_samples */
+    int64_t n_epoch; /* with it */
+    int64_t T, vocab, tick;
+    bool shuffle, repeat;
+    int n_rows; /* 3, with spans 5 */
     uint64_t seed;
-    int32_t *sample; /* (3, T) */
+    int32_t *sample; /* (rows, T) */
 };
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -50,12 +68,25 @@ enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T
     return WSC_OK;
 }
 
+/* Room for the rows that only VSL files have. */
+static enum wsc_err add_spans(struct data_batch *b)
+{
+    size_t row = (size_t)b->T * sizeof(int32_t);
+    if (b->position_ids) return WSC_OK;
+    b->attention_span = wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row);
+    if (!b->attention_span) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "spans");
+    b->position_ids = wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row);
+    return b->position_ids ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "positions");
+}
+
 void data_batch_destroy(struct data_batch **batch)
 {
     if (!*batch) return;
     wsc_free((*batch)->input_ids);
     wsc_free((*batch)->labels);
     wsc_free((*batch)->mask);
+    wsc_free((*batch)->attention_span);
+    wsc_free((*batch)->position_ids);
     wsc_free(*batch);
     *batch = NULL;
 }
@@ -111,15 +142,22 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-static enum wsc_err list_files(struct data_source *s, const struct conf_input *input)
+/* The files of data set @p k, behind those of the ones before. */
+static enum wsc_err list_set(struct data_source *s, const struct conf_input *input, int k)
 {
-    for (int i = 0; i < input->n_data_dirs; i++)
-        TRY(add_directory(s, input->data_dir[i]));
-    if (!s->n_files)
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file",
-                                      input->n_data_dirs ? input->data_dir[0] : "(none)"),
+    struct set *set = &s->set[k];
+    const char *dir = "(none)";
+    set->first_file = s->n_files;
+    for (int i = 0; i < input->n_data_dirs; i++) {
+        if (input->data_set[i] != k) continue;
+        dir = input->data_dir[i];
+        TRY(add_directory(s, dir));
+    }
+    set->n_files = s->n_files - set->first_file;
+    if (!set->n_files)
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file", dir),
                             "make a dataset with `wsc data --input TEXT... --out DIR`");
-    qsort(s->file, (size_t)s->n_files, sizeof *s->file, by_path);
+    qsort(s->file + set->first_file, (size_t)set->n_files, sizeof *s->file, by_path);
     return WSC_OK;
 }
 
@@ -144,13 +182,25 @@ static enum wsc_err use_file(struct data_source *s, struct file *f)
     return WSC_OK;
 }
 
-static enum wsc_err check_file(struct data_source *s, struct file *f)
+static enum wsc_err check_rows(const struct data_source *s, const struct file *f)
+{
+    int rows = store_samples_rows(f->open);
+    if (rows == s->n_rows) return WSC_OK;
+    if (rows == 5)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+                                      "%s: its samples have 5 rows (VSL: attention_span and "
+                                      "position_ids), but use_vsl is false",
+                                      f->path),
+                            "make the dataset without use_vsl");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: its samples have %d rows, but use_vsl is true", f->path, rows),
+        "VSL files have input_ids, attention_mask, labels, attention_span, position_ids");
+}
+
+static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
 {
     TRY(use_file(s, f));
-    if (store_samples_rows(f->open) != 3)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_FORMAT, "%s: VSL datasets are not supported by this release", f->path),
-            "make the dataset without use_vsl");
+    TRY(check_rows(s, f));
     int64_t T = store_samples_T(f->open);
     if (T != s->T)
         return wsc_err_hint(
@@ -160,8 +210,8 @@ static enum wsc_err check_file(struct data_source *s, struct file *f)
                       f->path, (long long)T, (long long)s->T),
             "make the dataset again with --max_seq_length %lld, or change the model",
             (long long)s->T);
-    f->first = s->n;
-    if (__builtin_add_overflow(s->n, store_samples_n(f->open), &s->n))
+    f->first = set->n;
+    if (__builtin_add_overflow(set->n, store_samples_n(f->open), &set->n) || set->n > max_samples)
         return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
     return WSC_OK;
 }
@@ -176,15 +226,71 @@ static enum wsc_err check_length(const struct conf_input *input, int64_t T)
                      (long long)length, (long long)T);
 }
 
+/* Ranges of samples: shares are cut to whole samples downwards, as the Model Zoo does. */
+static void choose_subset(struct set *set, const struct conf_subset *subset)
+{
+    for (int i = 0; i < subset->n; i++) {
+        int64_t from = (int64_t)((double)set->n * subset->from[i]);
+        int64_t to = (int64_t)((double)set->n * subset->to[i]);
+        set->from[i] = from;
+        set->n_before[i] = set->n_used;
+        set->n_used += to - from;
+    }
+    set->n_ranges = subset->n;
+    if (!subset->n) set->n_used = set->n;
+}
+
+static enum wsc_err open_set(struct data_source *s, const struct conf_input *input, int k)
+{
+    struct set *set = &s->set[k];
+    if (input->n_sets && !(input->weight[k] > 0)) return WSC_OK; /* as if it were not there */
+    TRY(list_set(s, input, k));
+    for (int i = 0; i < set->n_files; i++)
+        TRY(check_file(s, set, &s->file[set->first_file + i]));
+    choose_subset(set, &input->data_subset[k]);
+    if (set->n_used < 1)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: the files of its data set hold %lld samples, %lld of "
+                         "them in data_subset",
+                         s->file[set->first_file].path, (long long)set->n, (long long)set->n_used);
+    set->n_epoch = set->n_used;
+    return WSC_OK;
+}
+
+/* An epoch of a mixture is as long as it takes to see every sample of every data set whose share
+ * is above 5 %, as the Model Zoo defines it; of all of them when none is. */
+static enum wsc_err mix(struct data_source *s, const struct conf_input *input)
+{
+    double sum = 0, total = 0, all = 0;
+    for (int k = 0; k < s->n_sets; k++)
+        sum += input->weight[k];
+    for (int k = 0; k < s->n_sets; k++) {
+        double share = input->weight[k] / sum, wanted;
+        if (!(share > 0)) continue;
+        wanted = (double)s->set[k].n_used / share;
+        all = wanted > all ? wanted : all;
+        if (share > 0.05 && wanted > total) total = wanted;
+    }
+    if (!(total > 0)) total = all;
+    if (total > (double)max_samples)
+        return WSC_RAISE(WSC_CONFIG, "mixture: an epoch of %.3g samples is too long", total);
+    for (int k = 0; k < s->n_sets; k++) /* a product that is whole stays so */
+        s->set[k].n_epoch = (int64_t)(total * (input->weight[k] / sum) + 1e-6);
+    return WSC_OK;
+}
+
 static enum wsc_err open_all(struct data_source *s, const struct conf_input *input)
 {
     TRY(check_length(input, s->T));
-    TRY(list_files(s, input));
-    for (int i = 0; i < s->n_files; i++)
-        TRY(check_file(s, &s->file[i]));
-    if (s->n < 1 || s->n > (int64_t)1 << 62)
-        return WSC_RAISE(WSC_FORMAT, "%s: its files hold %lld samples", input->data_dir[0],
-                         (long long)s->n);
+    for (int k = 0; k < s->n_sets; k++)
+        TRY(open_set(s, input, k));
+    if (input->n_sets) TRY(mix(s, input));
+    for (int k = 0; k < s->n_sets; k++)
+        s->n += s->set[k].n_epoch;
+    s->n_epoch = input->num_samples > 0 ? input->num_samples : s->n;
+    if (s->n < 1 || s->n > max_samples || s->n_epoch > max_samples)
+        return WSC_RAISE(WSC_CONFIG, "an epoch of %lld samples, %lld of them different",
+                         (long long)s->n_epoch, (long long)s->n);
     return WSC_OK;
 }
 
@@ -199,9 +305,13 @@ enum wsc_err data_source_open(struct data_source **out, const struct conf_input 
     s->T = T;
     s->vocab = vocab_size;
     s->shuffle = input->shuffle;
+    s->repeat = input->repeat;
     s->seed = (uint64_t)input->shuffle_seed;
-    s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T, 3 * sizeof *s->sample);
-    enum wsc_err rc = s->sample ? open_all(s, input) : WSC_NOMEM;
+    s->n_rows = input->use_vsl ? 5 : 3;
+    s->n_sets = input->n_sets ? input->n_sets : 1;
+    s->set = wsc_alloc(WSC_MEM_DATA, (size_t)s->n_sets, sizeof *s->set);
+    s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T, (size_t)s->n_rows * sizeof *s->sample);
+    enum wsc_err rc = s->sample && s->set ? open_all(s, input) : WSC_NOMEM;
     if (rc) data_source_close(&s);
     *out = s;
     return rc;
@@ -216,6 +326,7 @@ void data_source_close(struct data_source **source)
         wsc_free(s->file[i].path);
     }
     wsc_free(s->file);
+    wsc_free(s->set);
     wsc_free(s->sample);
     wsc_free(s);
     *source = NULL;
@@ -223,15 +334,15 @@ void data_source_close(struct data_source **source)
 
 int64_t data_source_n_samples(const struct data_source *source)
 {
-    return source->n;
+    return source->n_epoch;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The last file that begins at or before sample @p i; empty files begin where the next one does. */
-static struct file *file_of(const struct data_source *s, int64_t i)
+static struct file *file_of(const struct data_source *s, const struct set *set, int64_t i)
 {
-    int lo = 0, hi = s->n_files - 1;
+    int lo = set->first_file, hi = set->first_file + set->n_files - 1;
     while (lo < hi) {
         int mid = lo + (hi - lo + 1) / 2;
         if (s->file[mid].first <= i)
@@ -242,48 +353,143 @@ static struct file *file_of(const struct data_source *s, int64_t i)
     return &s->file[lo];
 }
 
+static const char *const row_name[] = {"input_ids", "attention_mask", "labels", "attention_span",
+                                       "position_ids"};
+static const char *const row_hint[] = {
+    "does model.vocab_size belong to the tokenizer of this dataset?",
+    "the mask says which labels count in the loss",
+    "does model.vocab_size belong to the tokenizer of this dataset?",
+    "a span is the number of places behind a token that may see it",
+    "positions begin at 0 with each text of a sample"};
+
+/* Largest value of a row. */
+static int64_t row_limit(const struct data_source *s, int row)
+{
+    const int64_t limit[] = {s->vocab - 1, 1, s->vocab - 1, s->T, s->T - 1};
+    return limit[row];
+}
+
 /* Position t of the sample just read: the row that is out of range, or -1. */
 static int bad_row(struct data_source *s, int64_t t)
 {
-    int64_t vocab = s->vocab;
-    int32_t input = s->sample[t], mask = s->sample[s->T + t], *label = &s->sample[2 * s->T + t];
-    if (input < 0 || input >= vocab) return 0;
-    if (mask != 0 && mask != 1) return 1;
-    if (*label >= 0 && *label < vocab) return -1;
-    if (mask) return 2;
-    *label = 0; /* does not count; in range it can be used as an index */
+    const int32_t mask = s->sample[s->T + t];
+    for (int row = 0; row < s->n_rows; row++) {
+        int32_t *x = &s->sample[row * s->T + t];
+        if (*x >= 0 && *x <= row_limit(s, row)) continue;
+        if (row != 2 || mask) return row;
+        *x = 0; /* does not count; in range it can be used as an index */
+    }
     return -1;
 }
 
 static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
 {
-    static const char *const name[] = {"input_ids", "attention_mask", "labels"};
     for (int64_t t = 0; t < s->T; t++) {
         int row = bad_row(s, t);
         if (row < 0) continue;
-        long long last = row == 1 ? 1 : (long long)s->vocab - 1;
-        const char *hint = row == 1
-                               ? "the mask says which labels count in the loss"
-                               : "does model.vocab_size belong to the tokenizer of this dataset?";
         (void)WSC_RAISE(WSC_FORMAT, "%s: sample %lld, position %lld: %s is %d, expected 0 to %lld",
-                        f->path, (long long)(i - f->first), (long long)t, name[row],
-                        (int)s->sample[row * s->T + t], last);
-        return wsc_err_hint(WSC_FORMAT, "%s", hint);
+                        f->path, (long long)(i - f->first), (long long)t, row_name[row],
+                        (int)s->sample[row * s->T + t], (long long)row_limit(s, row));
+        return wsc_err_hint(WSC_FORMAT, "%s", row_hint[row]);
     }
     return WSC_OK;
 }
 
-static enum wsc_err read_sample(struct data_source *s, int64_t i)
+/* Sample @p i of those of a data set that are used. */
+static enum wsc_err read_sample(struct data_source *s, const struct set *set, int64_t i)
 {
-    struct file *f = file_of(s, i);
+    for (int r = set->n_ranges - 1; r >= 0; r--) {
+        if (i < set->n_before[r]) continue;
+        i += set->from[r] - set->n_before[r];
+        break;
+    }
+    struct file *f = file_of(s, set, i);
     TRY(use_file(s, f));
     /* Another program may have replaced the file since it was first looked at. */
     if (i - f->first >= store_samples_n(f->open) || store_samples_T(f->open) != s->T ||
-        store_samples_rows(f->open) != 3)
+        store_samples_rows(f->open) != s->n_rows)
         return WSC_RAISE(WSC_IO, "%s: was changed while it is in use", f->path);
     TRY(store_samples_read(f->open, i - f->first, s->sample));
-    TRY(check_ids(s, f, i));
-    return WSC_OK;
+    return check_ids(s, f, i);
+}
+
+/* Place @p at of an epoch of s->n, which is mixed without shuffling: each data set spreads its
+ * samples evenly, the j-th of M at (2 j + 1) / (2 M) of the epoch, and of equal places the set that
+ * is named first comes first.  This is the number of samples of @p set before the j-th of @p of. */
+static int64_t count_before(const struct data_source *s, int set, int of, int64_t j)
+{
+    wide M = s->set[set].n_epoch, N = s->set[of].n_epoch;
+    wide limit = (2 * (wide)j + 1) * M; /* l counts while (2 l + 1) N < limit */
+    if (set < of) limit += 1;
+    wide n = (limit - N + 2 * N - 1) / (2 * N);
+    return (int64_t)(n < 0 ? 0 : n > M ? M : n);
+}
+
+static int64_t place_of(const struct data_source *s, int set, int64_t j)
+{
+    int64_t place = j;
+    for (int k = 0; k < s->n_sets; k++)
+        if (k != set && s->set[k].n_epoch) place += count_before(s, k, set, j);
+    return place;
+}
+
+/* The data set whose sample stands at @p at, and which of its samples. */
+static const struct set *find_mixed(const struct data_source *s, int64_t at, int64_t *j)
+{
+    for (int k = 0; k < s->n_sets; k++) {
+        int64_t lo = 0, hi = s->set[k].n_epoch - 1;
+        while (lo < hi) {
+            int64_t mid = lo + (hi - lo) / 2;
+            if (place_of(s, k, mid) < at)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        *j = lo;
+        if (s->set[k].n_epoch && place_of(s, k, lo) == at) return &s->set[k];
+    }
+    WSC_CHECK(false, "place %lld of the mixture is empty", (long long)at);
+    return NULL;
+}
+
+/* One data set behind the other: for orders that are shuffled. */
+static const struct set *find_stacked(const struct data_source *s, int64_t at, int64_t *j)
+{
+    const struct set *set = s->set;
+    for (; at >= set->n_epoch; set++)
+        at -= set->n_epoch;
+    *j = at;
+    return set;
+}
+
+/* Element @p i of an epoch in [0, s->n): whole copies of the data and a part of one when
+ * num_samples is more than there are. */
+static int64_t order(const struct data_source *s, int64_t i, uint64_t epoch)
+{
+    const uint64_t last_copy = (uint64_t)1 << 55 | epoch;
+    if (!s->shuffle) return i % s->n;
+    if (s->n_epoch <= s->n) return data_permute(i, s->n, s->seed, epoch);
+    int64_t whole = (s->n_epoch - 1) / s->n * s->n;
+    i = data_permute(i, s->n_epoch, s->seed, epoch);
+    return i < whole ? i % s->n : data_permute(i - whole, s->n, s->seed, last_copy);
+}
+
+static void put_rows(const struct data_source *s, struct data_batch *batch, int64_t k)
+{
+    int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels, batch->attention_span,
+                            batch->position_ids};
+    for (int r = 0; r < s->n_rows; r++)
+        memcpy(row[r] + k * s->T, s->sample + r * s->T, (size_t)s->T * sizeof *s->sample);
+}
+
+static enum wsc_err check_end(const struct data_source *s, int64_t last)
+{
+    if (s->repeat || last <= s->n_epoch) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "the data end after %lld samples, and repeat is false: sample "
+                                  "%lld is wanted",
+                                  (long long)s->n_epoch, (long long)last),
+                        "set repeat: true, or fewer steps");
 }
 
 enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
@@ -291,15 +497,16 @@ enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
 {
     WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->T, "samples %lld, +%lld",
               (long long)first, (long long)n);
-    size_t row = (size_t)s->T * sizeof *s->sample;
+    if (s->n_rows == 5) TRY(add_spans(batch));
+    TRY(check_end(s, first + n));
     batch->n = n;
     for (int64_t k = 0; k < n; k++) {
-        int64_t g = first + k, epoch = g / s->n, i = g % s->n;
-        if (s->shuffle) i = data_permute(i, s->n, s->seed, (uint64_t)epoch);
-        TRY(read_sample(s, i));
-        memcpy(batch->input_ids + k * s->T, s->sample, row);
-        memcpy(batch->mask + k * s->T, s->sample + s->T, row);
-        memcpy(batch->labels + k * s->T, s->sample + 2 * s->T, row);
+        int64_t g = first + k, j = 0;
+        int64_t at = order(s, g % s->n_epoch, (uint64_t)(g / s->n_epoch));
+        const struct set *set =
+            s->shuffle || s->n_sets == 1 ? find_stacked(s, at, &j) : find_mixed(s, at, &j);
+        TRY(read_sample(s, set, j % set->n_used));
+        put_rows(s, batch, k);
     }
     return WSC_OK;
 }

@@ -43,12 +43,16 @@ static void put_lines(const char *path, int n_lines, int n_words)
     (void)fclose(f);
 }
 
-/* Start it, kill it after @p ms; true when it was done before.  One that finds a state says so. */
-static bool run_for(const char *command, int ms, bool has_state)
+/* Start it, wait for a state, kill it @p ms later; true when it was done before.  One that finds a
+ * state says so. */
+static bool run_for(const char *command, const char *state, int ms)
 {
     struct spawn s;
     struct spawn_result r;
+    const bool has_state = access(state, F_OK) == 0;
     if (!spawn_start(&s, command)) return false;
+    while (!spawn_ended(&s) && access(state, F_OK) != 0)
+        sleep_ms(1);
     sleep_ms(ms);
     (void)spawn_kill(&s);
     spawn_wait(&s, 30, &r);
@@ -74,9 +78,8 @@ static void killed_is_like_straight(const char *options)
                    in, out, options);
     CU_ASSERT_FATAL(spawn_ok("%s && mv %s %s", command, out, straight));
     for (; n_runs < 200 && !done; n_runs++) {
-        bool has_state = access(state, F_OK) == 0;
-        n_resumed += has_state;
-        done = run_for(command, 20 + 11 * n_runs, has_state);
+        n_resumed += access(state, F_OK) == 0;
+        done = run_for(command, state, 11 * n_runs);
     }
     CU_ASSERT(n_runs >= 2 && n_resumed >= 1);
     CU_ASSERT(spawn_ok("diff -r %s %s", straight, out));
@@ -179,4 +182,59 @@ TEST(data, one_run_at_a_time)
                        out, in, out));
     CU_ASSERT(spawn_ok("test -e %s/wsc-data.tmp/tokens && \"$WSC\" data --input %s --out %s", out,
                        in, out));
+}
+
+/* ---- mixtures -------------------------------------------------------------------------------- */
+
+static void put_mixture(const char *path, const char *shuffle)
+{
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fprintf(f,
+                  "train_input:\n"
+                  "    data_processor: GptHDF5MapDataProcessor\n"
+                  "    batch_size: 7\n"
+                  "    shuffle: %s\n"
+                  "    mixture:\n"
+                  "        - {data_dir: %s/train, weight: 0.8, data_subset: \"0.0-0.1,0.5-0.6\"}\n"
+                  "        - {data_dir: %s/val, weight: 0.2}\n"
+                  "model: {vocab_size: 256, hidden_size: 32, num_heads: 2, num_hidden_layers: 1,\n"
+                  "        filter_size: 64, max_position_embeddings: 64, dropout_rate: 0.0}\n"
+                  "optimizer: {optimizer_type: AdamW, learning_rate: 0.001}\n"
+                  "runconfig: {num_steps: 5}\n"
+                  "trace_hash: true\n",
+                  shuffle, job_data(), job_data());
+    (void)fclose(f);
+}
+
+TEST(data, a_mixture_gives_the_same_values_on_any_systems_and_ranks)
+{
+    static const char *const shuffle[] = {"false", "true"};
+    for (int k = 0; k < 2; k++) {
+        struct job_metrics one, three;
+        char params[160], a[160], b[160];
+        (void)snprintf(params, sizeof params, "%s", job_path("mixture.yaml"));
+        (void)snprintf(a, sizeof a, "%s", job_path("one"));
+        (void)snprintf(b, sizeof b, "%s", job_path("three"));
+        put_mixture(params, shuffle[k]);
+        CU_ASSERT_FATAL(spawn_ok("\"$WSC\" run --params %s --model_dir %s", params, a));
+        CU_ASSERT_FATAL(spawn_ok("mpirun --quiet -n 2 \"$WSC\" run --params %s --num_csx 3 "
+                                 "--model_dir %s",
+                                 params, b));
+        CU_ASSERT_FATAL(job_read(a, &one) && job_read(b, &three));
+        T_EQ(one.n, 5);
+        CU_ASSERT(job_same_values(&one, &three));
+    }
+}
+
+TEST(data, data_that_do_not_repeat_end_the_run_with_a_hint)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --set train_input.repeat=false --set train_input.num_samples=20 "
+              "--num_steps 6 --model_dir %s",
+              job_tiny(), job_path("once"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "the data end after 20 samples, and repeat is false"));
+    spawn_free(&r);
 }

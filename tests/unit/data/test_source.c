@@ -103,8 +103,11 @@ static void put_file(const char *dir, const char *name, int32_t first, int64_t n
 
 static struct conf_input input_of(char *dir)
 {
-    return (struct conf_input){
-        .present = true, .data_dir = {dir}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
+    return (struct conf_input){.present = true,
+                               .repeat = true,
+                               .data_dir = {dir},
+                               .n_data_dirs = 1,
+                               .max_sequence_length = CONF_NULL};
 }
 
 TEST(source, stream_runs_over_files_and_epochs_in_order)
@@ -240,6 +243,185 @@ TEST(source, errors_name_file_and_place)
             "sequences have 4 tokens, but model.max_position_embeddings is 5; hint: ");
     input.max_sequence_length = 7;
     refused(&input, T, 500, "max_sequence_length of the input is 7");
+}
+
+/* ---- parts and mixtures ---------------------------------------------------------------------- */
+
+/* First tokens of samples [0, n) of the stream. */
+static void first_tokens(const struct conf_input *input, int64_t n, int64_t expected_epoch,
+                         int32_t *out)
+{
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    T_OK(data_source_open(&s, input, T, 500));
+    T_EQ(data_source_n_samples(s), expected_epoch);
+    T_OK(data_batch_create(&b, n, T));
+    T_OK(data_source_read(s, 0, n, b));
+    for (int64_t k = 0; k < n; k++)
+        out[k] = b->input_ids[k * T];
+    data_batch_destroy(&b);
+    data_source_close(&s);
+}
+
+static void expect(const struct conf_input *input, int64_t epoch, const int32_t *expected,
+                   int64_t n)
+{
+    int32_t got[64];
+    first_tokens(input, n, epoch, got);
+    for (int64_t k = 0; k < n; k++)
+        T_EQ(got[k], expected[k]);
+}
+
+TEST(source, subsets_are_cut_as_the_model_zoo_cuts_them)
+{
+    char dir[256];
+    (void)snprintf(dir, sizeof dir, "%s", folder("subset"));
+    put_file(dir, "a.h5", 0, 4);
+    put_file(dir, "b.h5", 4, 7);
+    struct conf_input input = input_of(dir);
+    /* int(11 x 0.1) = 1 to int(11 x 0.3) = 3, int(11 x 0.5) = 5 to 5, int(11 x 0.7) = 7 to 11 */
+    input.data_subset[0] =
+        (struct conf_subset){.n = 3, .from = {0.1, 0.5, 0.7}, .to = {0.3, 0.5, 1}};
+    static const int32_t expected[] = {1, 2, 7, 8, 9, 10, 1, 2};
+    expect(&input, 6, expected, 8);
+    input.data_subset[0] = (struct conf_subset){.n = 1, .from = {0}, .to = {0.05}};
+    struct data_source *s = NULL;
+    CU_ASSERT_EQUAL(data_source_open(&s, &input, T, 500), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hold 11 samples, 0 of them in data_subset"));
+}
+
+TEST(source, num_samples_is_the_length_of_an_epoch)
+{
+    char dir[256];
+    int32_t got[30];
+    int seen[5] = {0};
+    (void)snprintf(dir, sizeof dir, "%s", folder("epoch"));
+    put_file(dir, "a.h5", 0, 5);
+    struct conf_input input = input_of(dir);
+    input.num_samples = 3;
+    static const int32_t shorter[] = {0, 1, 2, 0, 1, 2, 0}, longer[] = {0, 1, 2, 3, 4, 0, 1, 0, 1};
+    expect(&input, 3, shorter, 7);
+    input.num_samples = 7;
+    expect(&input, 7, longer, 9);
+    input.shuffle = true;
+    input.shuffle_seed = 4;
+    input.num_samples = 12; /* two whole copies and two samples more */
+    first_tokens(&input, 12, 12, got);
+    for (int i = 0; i < 12; i++)
+        seen[got[i]]++;
+    int three = 0;
+    for (int i = 0; i < 5; i++) {
+        CU_ASSERT(seen[i] == 2 || seen[i] == 3);
+        three += seen[i] == 3;
+    }
+    T_EQ(three, 2);
+    input.num_samples = 4; /* the first four of the permutation of all */
+    first_tokens(&input, 8, 4, got);
+    for (int64_t i = 0; i < 8; i++)
+        T_EQ(got[i], data_permute(i % 4, 5, 4, (uint64_t)i / 4));
+}
+
+TEST(source, data_that_do_not_repeat_end)
+{
+    char dir[256];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", folder("once"));
+    put_file(dir, "a.h5", 0, 5);
+    struct conf_input input = input_of(dir);
+    input.repeat = false;
+    T_OK(data_source_open(&s, &input, T, 500));
+    T_OK(data_batch_create(&b, 4, T));
+    T_OK(data_source_read(s, 1, 4, b));
+    CU_ASSERT_EQUAL(data_source_read(s, 2, 4, b), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "the data end after 5 samples, and repeat"));
+    data_batch_destroy(&b);
+    data_source_close(&s);
+}
+
+static struct conf_input mixture_of(char *a, char *b, char *c)
+{
+    return (struct conf_input){.present = true,
+                               .repeat = true,
+                               .data_dir = {a, b, c},
+                               .data_set = {0, 1, 1},
+                               .n_data_dirs = 3,
+                               .n_sets = 2,
+                               .weight = {3, 1},
+                               .max_sequence_length = CONF_NULL};
+}
+
+/* Shares 3/4 and 1/4 of 6 and 4 samples: an epoch is max(6 / 0.75, 4 / 0.25) = 16 samples, 12 of
+ * the first, which begins again, and 4 of the second. */
+TEST(source, a_mixture_keeps_the_shares)
+{
+    char a[256], b[256], c[256];
+    int32_t got[32];
+    (void)snprintf(a, sizeof a, "%s", folder("mix_a"));
+    (void)snprintf(b, sizeof b, "%s", folder("mix_b"));
+    (void)snprintf(c, sizeof c, "%s", folder("mix_c"));
+    put_file(a, "a.h5", 0, 6);
+    put_file(b, "b.h5", 20, 1);
+    put_file(c, "c.h5", 21, 3);
+    struct conf_input input = mixture_of(a, b, c);
+    first_tokens(&input, 32, 16, got);
+    int n_second = 0, next[2] = {0};
+    for (int i = 0; i < 16; i++) { /* in order within each set, every four places three and one */
+        const bool second = got[i] >= 20;
+        T_EQ(got[i], second ? 20 + next[1]++ : next[0]++ % 6);
+        n_second += second;
+        if (i % 4 == 3) T_EQ(n_second, (i + 1) / 4);
+        T_EQ(got[i + 16], got[i]);
+    }
+    input.shuffle = true;
+    input.shuffle_seed = 11;
+    first_tokens(&input, 32, 16, got);
+    for (int64_t i = 0; i < 32; i++) {
+        int64_t at = data_permute(i % 16, 16, 11, (uint64_t)i / 16);
+        T_EQ(got[i], at < 12 ? at % 6 : 20 + at - 12);
+    }
+    input.weight[1] = 0; /* as if it were not there */
+    first_tokens(&input, 6, 6, got);
+}
+
+TEST(source, reads_vsl_and_corpus_files_of_h5py)
+{
+    char dir[256];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", folder("vsl"));
+    copy_file("tests/data/h5py_vsl.h5", dir, "x.h5");
+    struct conf_input input = input_of(dir);
+    CU_ASSERT_EQUAL(data_source_open(&s, &input, 16, 50), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "have 5 rows (VSL: attention_span"));
+    input.use_vsl = true;
+    T_OK(data_source_open(&s, &input, 16, 50));
+    T_OK(data_batch_create(&b, 12, 16));
+    CU_ASSERT_PTR_NULL(b->attention_span);
+    T_OK(data_source_read(s, 0, 12, b));
+    for (int64_t k = 0; k < (int64_t)12 * 16; k++) {
+        int64_t i = k / 16, t = k % 16, last = t - t % 5 + 4 < 15 ? t - t % 5 + 4 : 15;
+        T_EQ(b->input_ids[k], (i + t) % 50);
+        T_EQ(b->mask[k], t % 5 != 4);
+        T_EQ(b->attention_span[k], last - t);
+        T_EQ(b->position_ids[k], t % 5);
+    }
+    data_source_close(&s);
+    (void)snprintf(dir, sizeof dir, "%s", folder("corpus"));
+    copy_file("tests/data/h5py_corpus.h5", dir, "x.h5");
+    CU_ASSERT_EQUAL(data_source_open(&s, &input, 16, 50), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "have 3 rows, but use_vsl is true"));
+    input.use_vsl = false;
+    T_OK(data_source_open(&s, &input, 16, 50));
+    T_EQ(data_source_n_samples(s), 4);
+    T_OK(data_source_read(s, 0, 4, b));
+    for (int64_t k = 0; k < (int64_t)4 * 16; k++) {
+        T_EQ(b->input_ids[k], k * 7 % 50);
+        T_EQ(b->labels[k], (k + 1) * 7 % 50);
+        T_EQ(b->mask[k], 1);
+    }
+    data_batch_destroy(&b);
+    data_source_close(&s);
 }
 
 TEST(source, mask_must_be_zero_or_one)
