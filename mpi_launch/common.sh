@@ -50,6 +50,37 @@ worth_a_restart() { # STATUS
     esac
 }
 
+has_live_child() { # PID
+    # shellcheck disable=SC2013 # words, not lines
+    for process in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+        read -r line <"/proc/$process/stat" || continue
+        case ${line##*) } in
+        Z*) ;;
+        *) return 0 ;;
+        esac
+    done 2>/dev/null
+    return 1
+}
+
+# mpirun can lock itself up over ranks that died while the job started: when it has had children
+# and for 15 s none of them lives, it is ended.
+watch_launcher() { # PID
+    seen=
+    alone=0
+    while [ "$alone" -lt 15 ]; do
+        sleep 1
+        kill -0 "$1" 2>/dev/null || return
+        if has_live_child "$1"; then
+            seen=yes
+            alone=0
+        elif [ -n "$seen" ]; then
+            alone=$((alone + 1))
+        fi
+    done
+    echo "$0: the launcher does not end after its ranks; ending it" >&2
+    kill -KILL "$1" 2>/dev/null
+}
+
 # Run a command, and pass SIGTERM, SIGUSR1 and SIGINT on to it as SIGUSR1, which mpirun forwards to
 # all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
 # Leaves the command's exit status in $status, and in $asked whether a signal came.
@@ -57,6 +88,8 @@ run_and_forward() { # COMMAND...
     asked=
     "$@" &
     child=$!
+    watch_launcher "$child" &
+    watcher=$!
     trap 'forward USR1' TERM USR1 INT
     wait "$child"
     status=$?
@@ -66,6 +99,8 @@ run_and_forward() { # COMMAND...
         status=$?
     done
     trap - TERM USR1 INT
+    kill "$watcher" 2>/dev/null
+    wait "$watcher" 2>/dev/null
 }
 
 forward() { # SIGNAL

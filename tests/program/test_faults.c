@@ -271,6 +271,21 @@ TEST(faults, hangs_end)
     }
 }
 
+/* A launcher that has lost its ranks and does not notice: here a shell without wits. */
+TEST(faults, a_launcher_that_hangs_is_ended)
+{
+    struct spawn_result r;
+    const char *bin = job_path("bin");
+    CU_ASSERT_FATAL(spawn_ok("mkdir %s && printf '#!/bin/sh\\nsleep 1 &\\nexec sleep 50\\n' "
+                             ">%s/mpirun && chmod +x %s/mpirun",
+                             bin, bin, bin));
+    spawn_run(&r, "PATH=%s:$PATH; %s", bin, launched(job_path("launcher"), 3, 0, ROLES));
+    T_EQ(r.status, 137);
+    T_EQ(r.n_left, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "does not end after its ranks"));
+    spawn_free(&r);
+}
+
 /* In one process nothing can arrive from elsewhere: the end comes at once. */
 TEST(faults, a_lost_message_in_one_process)
 {
