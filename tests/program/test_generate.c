@@ -31,6 +31,7 @@ static char *generate(const char *options)
     char *text = r.out;
     r.out = NULL;
     spawn_free(&r);
+    if (!text) abort();
     return text;
 }
 
@@ -72,7 +73,7 @@ TEST(generate, a_text_ends_behind_the_last_token)
                            "--num_csx 2");
     char expected[300] = "";
     const char *first = all, *second = strchr(all, '\n');
-    CU_ASSERT_FATAL(second != NULL && strlen(first) > 40);
+    if (!second) abort();
     second++;
     (void)snprintf(expected, sizeof expected, "%.*s\n%.*s\n", 7 + (int)strcspn(first + 7, " ") + 1,
                    first, 9 + (int)strcspn(second + 9, " ") + 1, second);
