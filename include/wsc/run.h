@@ -84,11 +84,14 @@ struct run_job {
     /** NULL, or a name that a run shares with its restarts: one that finds checkpoints of this name
      *  in model_dir goes on from the newest to the step at which the first was to end. */
     const char *run_id;
-    const char *const *prompt; /**< texts to continue */
+    const char *const *prompt; /**< texts to continue, or lists of token ids */
     int n_prompts;
+    bool prompts_are_ids;
+    const char *tokenizer, *vocab, *merges; /**< as data_tokenizer_open() takes them; NULL:
+                                                 bytes */
     int64_t max_new_tokens;
-    double temperature;
-    int64_t top_k;
+    double temperature, top_p; /**< as struct wafer_prompts has them, and the next two */
+    int64_t top_k, eos_id;
     bool json; /**< performance.json on stdout too */
     bool print_placement;
     const struct report_scale_row *speed; /**< for run_describe(); NULL: not asked for */

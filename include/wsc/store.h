@@ -153,9 +153,10 @@ enum wsc_err store_publish(const char *tmp, const char *path) WSC_CHECKED;
 
 /* ---- folders of checkpoints ------------------------------------------------------------------ */
 
-/** Path of the newest `checkpoint_<step>.mdl` in @p dir with a step below @p below (INT64_MAX: of
- *  all) and its step; *path NULL when none or when there is no such folder.  Left-over `.tmp` files
- *  are ignored.  Owned by the caller. */
+/** Path of the newest `checkpoint_<step>.mdl`, or `checkpoint_<step>_<YYYYmmdd_HHMMSS>.mdl` as a
+ *  trainer writes where that name was taken, by step and stamp, in @p dir with a step below @p
+ * below (INT64_MAX: of all) and its step; *path NULL when none or when there is no such folder.
+ * Left-over `.tmp` files are ignored.  Owned by the caller. */
 enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *step) WSC_CHECKED;
 /** Remove left-over `.tmp` files of an earlier crash, and of the checkpoints up to @p newest all
  * but the last @p keep (keep <= 0: all stay).  When some would go, the checkpoint of step @p newest

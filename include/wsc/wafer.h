@@ -51,6 +51,9 @@ struct wafer_prompts {
     const int64_t *n_tokens;
     double temperature; /**< 0 = the most likely token */
     int64_t top_k;      /**< sample among the k most likely; 0 = all */
+    double top_p;       /**< sample among the most likely that have this much probability
+                             together (Holtzman et al. 2020); 1 = all */
+    int64_t eos_id;     /**< a text ends behind this token; -1 = none */
     uint64_t seed;
 };
 

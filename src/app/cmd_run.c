@@ -55,7 +55,15 @@ static const char help[] =
     "  --prompt TEXT           generate: continue TEXT; may be repeated\n"
     "  --max_new_tokens N      generate: tokens to add (200)\n"
     "  --temperature X         generate: 0 takes the most likely token (0.8)\n"
-    "  --top_k K               generate: draw among the K most likely; 0 = all (40)\n\n"
+    "  --prompt_ids I,J,...    generate: a prompt as token ids, and ids as the answer\n"
+    "  --tokenizer byte|bpe    generate: how texts become tokens; bpe takes the files; without\n"
+    "                          it byte, when the model has 256 tokens\n"
+    "  --vocab FILE            vocab.json\n"
+    "  --merges FILE           merges.txt\n"
+    "  --top_k K               generate: draw among the K most likely; 0 = all (40)\n"
+    "  --top_p P               generate: draw among the most likely that have the probability P\n"
+    "                          together (1: all)\n"
+    "  --eos_id ID             generate: a text ends behind this token (-1: none does)\n\n"
     "examples:\n"
     "  wsc run --params configs/params/tiny.yaml --num_csx 2 --num_steps 20\n"
     "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 --numerics none\n"
@@ -89,6 +97,12 @@ enum {
     OPT_NEW_TOKENS,
     OPT_TEMPERATURE,
     OPT_TOP_K,
+    OPT_TOP_P,
+    OPT_EOS,
+    OPT_PROMPT_IDS,
+    OPT_TOKENIZER,
+    OPT_VOCAB,
+    OPT_MERGES,
     OPT_TRACE,
     OPT_GOAL
 };
@@ -117,6 +131,12 @@ static const struct option long_option[] = {
     {"max_new_tokens", required_argument, NULL, OPT_NEW_TOKENS},
     {"temperature", required_argument, NULL, OPT_TEMPERATURE},
     {"top_k", required_argument, NULL, OPT_TOP_K},
+    {"top_p", required_argument, NULL, OPT_TOP_P},
+    {"eos_id", required_argument, NULL, OPT_EOS},
+    {"prompt_ids", required_argument, NULL, OPT_PROMPT_IDS},
+    {"tokenizer", required_argument, NULL, OPT_TOKENIZER},
+    {"vocab", required_argument, NULL, OPT_VOCAB},
+    {"merges", required_argument, NULL, OPT_MERGES},
     {"trace", required_argument, NULL, OPT_TRACE},
     {"goal", required_argument, NULL, OPT_GOAL},
     {"help", no_argument, NULL, 'h'},
@@ -151,17 +171,44 @@ static enum wsc_err take_phase(struct run_options *o, const char *value)
     return app_add_override(&o->config, "phase", value);
 }
 
-static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
+static enum wsc_err take_prompt(struct run_options *o, const char *value, bool ids)
 {
-    if (option == OPT_NEW_TOKENS)
-        return app_parse_int("--max_new_tokens", value, 1, 1 << 20, &o->job.max_new_tokens);
-    if (option == OPT_TEMPERATURE)
-        return app_parse_real("--temperature", value, 0, 100, &o->job.temperature);
-    if (option == OPT_TOP_K) return app_parse_int("--top_k", value, 0, 1 << 20, &o->job.top_k);
     if (o->job.n_prompts == MAX_PROMPTS)
         return WSC_RAISE(WSC_USAGE, "--prompt: more than %d", MAX_PROMPTS);
+    if (o->job.n_prompts && o->job.prompts_are_ids != ids)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--prompt and --prompt_ids go not together"),
+                            "either texts or ids");
+    o->job.prompts_are_ids = ids;
     o->prompt[o->job.n_prompts++] = value;
     return WSC_OK;
+}
+
+static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
+{
+    struct run_job *job = &o->job;
+    switch (option) {
+    case OPT_NEW_TOKENS:
+        return app_parse_int("--max_new_tokens", value, 1, 1 << 20, &job->max_new_tokens);
+    case OPT_TEMPERATURE:
+        return app_parse_real("--temperature", value, 0, 100, &job->temperature);
+    case OPT_TOP_K:
+        return app_parse_int("--top_k", value, 0, 1 << 20, &job->top_k);
+    case OPT_TOP_P:
+        return app_parse_real("--top_p", value, 1e-9, 1, &job->top_p);
+    case OPT_EOS:
+        return app_parse_int("--eos_id", value, -1, INT32_MAX, &job->eos_id);
+    case OPT_TOKENIZER:
+        job->tokenizer = value;
+        return WSC_OK;
+    case OPT_VOCAB:
+        job->vocab = value;
+        return WSC_OK;
+    case OPT_MERGES:
+        job->merges = value;
+        return WSC_OK;
+    default:
+        return take_prompt(o, value, option == OPT_PROMPT_IDS);
+    }
 }
 
 static enum wsc_err take_option(struct run_options *o, int option, const char *value)
@@ -235,6 +282,8 @@ static enum wsc_err parse(struct run_options *o, int argc, char **argv)
     o->job.max_new_tokens = 200;
     o->job.temperature = 0.8;
     o->job.top_k = 40;
+    o->job.top_p = 1;
+    o->job.eos_id = -1;
     o->job.prompt = o->prompt;
     o->job.command = app_command_line();
     while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {

@@ -75,11 +75,13 @@ static enum wsc_err check_modes(const struct run_job *job)
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");
-    if (p->model.vocab_size == 256) return WSC_OK;
+    if (p->model.vocab_size == 256 || job->prompts_are_ids || job->tokenizer) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: --prompt needs a byte-level model, vocab_size is %lld",
+                                  "%s: --prompt: no tokenizer is named, and vocab_size %lld is not "
+                                  "that of bytes",
                                   p->file, (long long)p->model.vocab_size),
-                        "datasets made by `wsc data` have vocab_size 256");
+                        "--tokenizer bpe --vocab vocab.json --merges merges.txt, --tokenizer byte, "
+                        "or --prompt_ids");
 }
 
 enum wsc_err run_check(const struct run_job *job)

@@ -337,50 +337,6 @@ static enum wsc_err train_until_told(struct run_state *s)
     return rc;
 }
 
-static enum wsc_err tokenize(const struct run_job *job, int32_t **tokens, int64_t *n_tokens)
-{
-    for (int i = 0; i < job->n_prompts; i++) {
-        n_tokens[i] = (int64_t)strlen(job->prompt[i]);
-        if (!n_tokens[i]) return WSC_RAISE(WSC_USAGE, "--prompt: an empty text");
-        TRY_NEW(tokens[i], WSC_MEM_RUN, n_tokens[i]);
-        for (int64_t k = 0; k < n_tokens[i]; k++)
-            tokens[i][k] = (unsigned char)job->prompt[i][k];
-    }
-    return WSC_OK;
-}
-
-static enum wsc_err generate_from(struct run_state *s, const int32_t *const *tokens,
-                                  const int64_t *n_tokens)
-{
-    const struct run_job *job = s->job;
-    const struct wafer_prompts prompts = {job->n_prompts,   tokens,     n_tokens,
-                                          job->temperature, job->top_k, run_seed(job->params)};
-    struct conf_input input = {.batch_size = job->n_prompts, .micro_batch_size = CONF_NULL};
-    struct stream_pass pass = {
-        .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};
-    TRY(run_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
-    pass.batch.n_micro = 1;
-    const struct wafer_work work = {
-        .plan = &s->eval_plan, .numerics = job->numerics, .prompts = &prompts};
-    return run_pass(s->cluster, &pass, &work);
-}
-
-static enum wsc_err generate(struct run_state *s)
-{
-    const int n = s->job->n_prompts;
-    int32_t **tokens;
-    int64_t *n_tokens;
-    TRY_NEW(tokens, WSC_MEM_RUN, n);
-    TRY_NEW(n_tokens, WSC_MEM_RUN, n);
-    enum wsc_err rc = tokenize(s->job, tokens, n_tokens);
-    if (!rc) rc = generate_from(s, (const int32_t *const *)tokens, n_tokens);
-    for (int i = 0; i < n; i++)
-        wsc_free(tokens[i]);
-    wsc_free(tokens);
-    wsc_free(n_tokens);
-    return rc;
-}
-
 /* ---- the job --------------------------------------------------------------------------------- */
 
 static enum wsc_err work(struct run_state *s)
@@ -392,7 +348,7 @@ static enum wsc_err work(struct run_state *s)
     case CONF_EVAL:
         return evaluate(s);
     case CONF_GENERATE:
-        return generate(s);
+        return run_generate(s);
     }
     return WSC_OK;
 }

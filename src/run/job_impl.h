@@ -20,8 +20,9 @@ struct run_state {
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
     struct kernels_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
-    int lost;     /* wafer without a share, counted from 1; 0: none */
-    bool in_eval; /* the pass in progress evaluates */
+    int lost;                         /* wafer without a share, counted from 1; 0: none */
+    bool in_eval;                     /* the pass in progress evaluates */
+    struct data_tokenizer *tokenizer; /* owned; while it generates */
 
     int64_t step, last_step;           /* finished, and where to stop */
     int64_t planned_last_step;         /* of the run that a restart goes on with, or -1 */
@@ -52,7 +53,6 @@ struct run_state {
 
 /* log.c: hooks of shard 0, and what they print */
 enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch);
-enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 enum wsc_err run_write_performance(struct run_state *s);
 void run_log_start(const struct run_state *s);
 enum wsc_err run_log_eval_end(struct run_state *s);
@@ -64,6 +64,11 @@ enum wsc_err run_events_train(struct run_state *s, const struct report_step *ste
                               const struct report_pace *pace) WSC_CHECKED;
 enum wsc_err run_events_eval(struct run_state *s, double loss, double accuracy,
                              double perplexity) WSC_CHECKED;
+
+/* generate.c */
+enum wsc_err run_generate(struct run_state *s) WSC_CHECKED;
+/* Hook of shard 0: the texts, on stdout. */
+enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 
 /* stop.c: what asks a training run to stop; all but run_stop_end collective over the job */
 void run_stop_begin(struct run_state *s);

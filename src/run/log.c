@@ -2,7 +2,6 @@
 #include "job_impl.h"
 
 #include <wsc/clock.h>
-#include <wsc/data.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -124,24 +123,6 @@ enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch)
         return WSC_OK;
     }
     return on_train_batch(s, batch);
-}
-
-/* ---- generated texts ------------------------------------------------------------------------- */
-
-enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words)
-{
-    (void)ctx;
-    for (int64_t at = 0; at < n_words;) {
-        int64_t n = words[at++];
-        char *text;
-        TRY_NEW(text, WSC_MEM_RUN, n + 1);
-        data_decode_bytes(words + at, n, text);
-        (void)puts(text);
-        wsc_free(text);
-        at += n;
-    }
-    (void)fflush(stdout);
-    return WSC_OK;
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */

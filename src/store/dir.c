@@ -70,39 +70,64 @@ enum wsc_err store_touch(const char *path)
     return WSC_OK;
 }
 
-/* The step of `checkpoint_<step><suffix>`, or -1; one spelling per step, so no leading zeros. */
-static int64_t step_of(const char *name, const char *suffix)
+/* `checkpoint_<step>` or, where a trainer found that name taken, `checkpoint_<step>_<stamp>`. */
+struct step_file {
+    int64_t step;
+    char stamp[17]; /* "_20240131_235959" or "" */
+};
+
+static bool is_stamp(const char *text)
 {
-    static const char prefix[] = "checkpoint_";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return -1;
-    const char *digits = name + sizeof prefix - 1;
-    size_t n = strspn(digits, "0123456789");
-    if (!n || n > 18 || (n > 1 && *digits == '0') || strcmp(digits + n, suffix) != 0) return -1;
-    return strtoll(digits, NULL, 10);
+    static const char form[] = "_dddddddd_dddddd";
+    for (int i = 0; form[i]; i++)
+        if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i]) return false;
+    return true;
 }
 
-/* Steps of the files with @p suffix, ascending; *steps owned. */
+/* Is @p name a checkpoint with @p suffix?  One spelling per step, so no leading zeros. */
+static bool parse_name(const char *name, const char *suffix, struct step_file *file)
+{
+    static const char prefix[] = "checkpoint_";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    const char *digits = name + sizeof prefix - 1;
+    size_t n = strspn(digits, "0123456789");
+    if (!n || n > 18 || (n > 1 && *digits == '0')) return false;
+    const char *rest = digits + n;
+    const size_t stamp = is_stamp(rest) ? sizeof file->stamp - 1 : 0;
+    if (strcmp(rest + stamp, suffix) != 0) return false;
+    file->step = strtoll(digits, NULL, 10);
+    (void)snprintf(file->stamp, sizeof file->stamp, "%.*s", (int)stamp, rest);
+    return true;
+}
+
+/* Files with a suffix, by step and stamp; owned. */
 struct steps {
-    int64_t *step;
+    struct step_file *file;
     int n, room;
 };
 
-static enum wsc_err steps_add(struct steps *s, int64_t step)
+static bool is_after(const struct step_file *a, const struct step_file *b)
+{
+    return a->step != b->step ? a->step > b->step : strcmp(a->stamp, b->stamp) > 0;
+}
+
+static enum wsc_err steps_add(struct steps *s, const struct step_file *file)
 {
     if (s->n == s->room) {
         int room = s->room ? 2 * s->room : 16;
-        int64_t *bigger = wsc_realloc(WSC_MEM_STORE, s->step, (size_t)room, sizeof *bigger);
+        struct step_file *bigger =
+            wsc_realloc(WSC_MEM_STORE, s->file, (size_t)room, sizeof *bigger);
         if (!bigger) {
             (void)wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "list checkpoints");
             return WSC_NOMEM;
         }
-        s->step = bigger;
+        s->file = bigger;
         s->room = room;
     }
     int i = s->n++;
-    for (; i > 0 && s->step[i - 1] > step; i--)
-        s->step[i] = s->step[i - 1];
-    s->step[i] = step;
+    for (; i > 0 && is_after(&s->file[i - 1], file); i--)
+        s->file[i] = s->file[i - 1];
+    s->file[i] = *file;
     return WSC_OK;
 }
 
@@ -113,16 +138,18 @@ static enum wsc_err steps_list(const char *dir, const char *suffix, struct steps
     if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", dir, strerror(errno));
     enum wsc_err rc = WSC_OK;
     for (struct dirent *e = readdir(d); e && !rc; e = readdir(d)) {
-        int64_t step = step_of(e->d_name, suffix);
-        if (step >= 0) rc = steps_add(s, step);
+        struct step_file file;
+        if (parse_name(e->d_name, suffix, &file)) rc = steps_add(s, &file);
     }
     (void)closedir(d);
     return rc;
 }
 
-static enum wsc_err checkpoint_path(const char *dir, int64_t step, const char *suffix, char **path)
+static enum wsc_err checkpoint_path(const char *dir, const struct step_file *file,
+                                    const char *suffix, char **path)
 {
-    *path = wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld%s", dir, (long long)step, suffix);
+    *path = wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld%s%s", dir, (long long)file->step,
+                         file->stamp, suffix);
     return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
 }
 
@@ -131,20 +158,20 @@ enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *
     struct steps s = {0};
     *path = NULL;
     enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
-    while (s.n && s.step[s.n - 1] >= below)
+    while (s.n && s.file[s.n - 1].step >= below)
         s.n--;
     if (!rc && s.n) {
-        *step = s.step[s.n - 1];
-        rc = checkpoint_path(dir, *step, CHECKPOINT_SUFFIX, path);
+        *step = s.file[s.n - 1].step;
+        rc = checkpoint_path(dir, &s.file[s.n - 1], CHECKPOINT_SUFFIX, path);
     }
-    wsc_free(s.step);
+    wsc_free(s.file);
     return rc;
 }
 
-static enum wsc_err remove_step(const char *dir, int64_t step, const char *suffix)
+static enum wsc_err remove_step(const char *dir, const struct step_file *file, const char *suffix)
 {
     char *path = NULL;
-    TRY(checkpoint_path(dir, step, suffix, &path));
+    TRY(checkpoint_path(dir, file, suffix, &path));
     enum wsc_err rc = WSC_OK;
     if (unlink(path) && errno != ENOENT)
         rc = WSC_RAISE(WSC_IO, "%s: cannot be removed: %s", path, strerror(errno));
@@ -158,8 +185,8 @@ static enum wsc_err remove_left_over(const char *dir)
     struct steps s = {0};
     enum wsc_err rc = steps_list(dir, suffix, &s);
     for (int i = 0; i < s.n && !rc; i++)
-        rc = remove_step(dir, s.step[i], suffix);
-    wsc_free(s.step);
+        rc = remove_step(dir, &s.file[i], suffix);
+    wsc_free(s.file);
     return rc;
 }
 
@@ -167,7 +194,7 @@ static enum wsc_err remove_left_over(const char *dir)
 static enum wsc_err check_step(const char *dir, int64_t step)
 {
     char *path = NULL;
-    TRY(checkpoint_path(dir, step, CHECKPOINT_SUFFIX, &path));
+    TRY(checkpoint_path(dir, &(struct step_file){.step = step}, CHECKPOINT_SUFFIX, &path));
     enum wsc_err rc = store_check(path);
     wsc_free(path);
     return rc;
@@ -177,12 +204,12 @@ static enum wsc_err remove_old(const char *dir, int64_t newest, int64_t keep)
 {
     struct steps s = {0};
     enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
-    while (s.n && s.step[s.n - 1] > newest)
+    while (s.n && s.file[s.n - 1].step > newest)
         s.n--;
     if (!rc && s.n > keep) rc = check_step(dir, newest);
-    for (int i = 0; s.step && i < s.n - keep && !rc; i++)
-        rc = remove_step(dir, s.step[i], CHECKPOINT_SUFFIX);
-    wsc_free(s.step);
+    for (int i = 0; s.file && i < s.n - keep && !rc; i++)
+        rc = remove_step(dir, &s.file[i], CHECKPOINT_SUFFIX);
+    wsc_free(s.file);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <wsc/rng.h>
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The prompts of this wafer: a contiguous share of all. */
@@ -16,6 +17,7 @@ struct writer {
     int32_t *text;      /* owned (n, length_max) */
     int64_t *length;    /* owned (n) */
     int64_t *position;  /* owned (n): of the last token inside the window */
+    bool *ended;        /* owned (n): by the end-of-text token */
     float *scratch;     /* owned (V) */
 };
 
@@ -24,6 +26,7 @@ static void writer_fini(struct writer *g)
     wsc_free(g->text);
     wsc_free(g->length);
     wsc_free(g->position);
+    wsc_free(g->ended);
     wsc_free(g->scratch);
 }
 
@@ -41,6 +44,7 @@ static enum wsc_err writer_init(struct writer *g, struct wafer *w)
     TRY_NEW(g->text, WSC_MEM_WAFER, g->n * g->length_max);
     TRY_NEW(g->length, WSC_MEM_WAFER, g->n);
     TRY_NEW(g->position, WSC_MEM_WAFER, g->n);
+    TRY_NEW(g->ended, WSC_MEM_WAFER, g->n);
     TRY_NEW(g->scratch, WSC_MEM_WAFER, w->net->model->V);
     for (int i = 0; i < g->n; i++) {
         g->length[i] = p->n_tokens[g->first + i];
@@ -74,17 +78,32 @@ static int64_t most_likely(const float *logits, int64_t n)
     return best;
 }
 
-/* Logits below the k-th largest are out of the draw. */
-static float kth_largest(struct writer *g, const float *logits, int64_t n, int64_t k)
+static int descending(const void *a, const void *b)
 {
+    const float x = *(const float *)a, y = *(const float *)b;
+    return (x < y) - (x > y);
+}
+
+/* Logits below it are out of the draw: the k-th largest, or the last of those that have top_p of
+ * what is left together. */
+static float smallest_drawn(struct writer *g, const float *logits, int64_t n)
+{
+    const struct wafer_prompts *p = g->w->work.prompts;
+    const int64_t k = p->top_k > 0 && p->top_k < n ? p->top_k : n;
+    double total = 0, sum = 0;
+    int64_t last = 0;
+    if (k == n && p->top_p >= 1) return -INFINITY;
     memcpy(g->scratch, logits, (size_t)n * sizeof(float));
-    float bound = -INFINITY;
-    for (int64_t i = 0; i < k; i++) {
-        int64_t best = most_likely(g->scratch, n);
-        bound = g->scratch[best];
-        g->scratch[best] = -INFINITY;
+    qsort(g->scratch, (size_t)n, sizeof(float), descending);
+    const float *s = g->scratch;
+    if (p->top_p >= 1) return s[k - 1];
+    for (int64_t i = 0; i < k; i++)
+        total += exp((double)(s[i] - s[0]) / p->temperature);
+    for (; last < k - 1; last++) {
+        sum += exp((double)(s[last] - s[0]) / p->temperature);
+        if (sum >= p->top_p * total) break;
     }
-    return bound;
+    return s[last];
 }
 
 static int64_t draw(struct writer *g, const float *logits, int prompt, int64_t position)
@@ -93,7 +112,7 @@ static int64_t draw(struct writer *g, const float *logits, int prompt, int64_t p
     const int64_t V = g->w->net->model->V;
     const int64_t best = most_likely(logits, V);
     if (p->temperature <= 0) return best;
-    float bound = p->top_k > 0 && p->top_k < V ? kth_largest(g, logits, V, p->top_k) : -INFINITY;
+    const float bound = smallest_drawn(g, logits, V);
     double total = 0;
     for (int64_t v = 0; v < V; v++)
         if (logits[v] >= bound) total += exp((double)(logits[v] - logits[best]) / p->temperature);
@@ -105,6 +124,16 @@ static int64_t draw(struct writer *g, const float *logits, int prompt, int64_t p
         if (u <= 0) return v;
     }
     return best;
+}
+
+/* A text that has ended stays as it is; all texts go through the same number of steps. */
+static void add_token(struct writer *g, int i)
+{
+    if (g->ended[i]) return;
+    const int64_t at = g->length[i]++;
+    const int64_t token = draw(g, kernels_values_logits(g->w->values, i), g->first + i, at);
+    g->text[i * g->length_max + at] = (int32_t)token;
+    g->ended[i] = token == g->w->work.prompts->eos_id;
 }
 
 static enum wsc_err write_token(struct writer *g, int64_t step)
@@ -122,11 +151,8 @@ static enum wsc_err write_token(struct writer *g, int64_t step)
         const struct wafer_visit v = {.step = step, .index = k, .stage = k, .n_samples = g->n};
         TRY(wafer_visit_stage(w, &share, &v));
     }
-    for (int i = 0; i < g->n; i++) {
-        int64_t at = g->length[i]++;
-        g->text[i * g->length_max + at] =
-            (int32_t)draw(g, kernels_values_logits(w->values, i), g->first + i, at);
-    }
+    for (int i = 0; i < g->n; i++)
+        add_token(g, i);
     return wafer_send_times(w, step);
 }
 

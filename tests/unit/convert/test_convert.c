@@ -53,6 +53,15 @@ TEST(convert, gpt2_gives_the_logits_of_pytorch)
     check_logits("hf_gpt2");
 }
 
+TEST(convert, families_give_the_logits_of_pytorch)
+{
+    static const char *const name[] = {"hf_llama",     "hf_mistral",   "hf_mixtral",
+                                       "hf_starcoder", "hf_gptj",      "hf_neox",
+                                       "hf_bloom",     "hf_falcon_7b", "hf_falcon_40b"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        check_logits(name[i]);
+}
+
 /* ---- round trips ----------------------------------------------------------------------------- */
 
 static const struct {

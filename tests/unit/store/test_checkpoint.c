@@ -439,6 +439,32 @@ TEST(checkpoint, newest_is_by_number_and_strict)
     CU_ASSERT_PTR_NULL(path);
 }
 
+TEST(checkpoint, newest_is_by_step_and_then_by_stamp)
+{
+    static const char *const names[] = {"checkpoint_7.mdl",
+                                        "checkpoint_7_20240131_235959.mdl",
+                                        "checkpoint_7_20240201_000000.mdl",
+                                        "checkpoint_6_20250101_000000.mdl",
+                                        "checkpoint_8_2024013_235959.mdl",
+                                        "checkpoint_8_20240131-235959.mdl",
+                                        "checkpoint_8_20240131_235959.mdl.tmp"};
+    char *path = NULL;
+    int64_t step = -1;
+    CU_ASSERT_EQUAL_FATAL(mkdir(path_of("stamps"), 0777), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "stamps/%s", names[i]);
+        touch(name);
+    }
+    T_OK(store_newest(path_of("stamps"), INT64_MAX, &path, &step));
+    T_EQ(step, 7);
+    T_STR(path, path_of("stamps/checkpoint_7_20240201_000000.mdl"));
+    wsc_free(path);
+    T_OK(store_newest(path_of("stamps"), 7, &path, &step));
+    T_STR(path, path_of("stamps/checkpoint_6_20250101_000000.mdl"));
+    wsc_free(path);
+}
+
 static bool is_there(int step)
 {
     char name[64];

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How the next token is chosen, and prompts in every form. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A model of 20 steps with 300 tokens, so that a tokenizer of bytes and words fits. */
+static const char *trained(void)
+{
+    static char dir[160];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("generate"));
+    CU_ASSERT_FATAL(spawn_ok("%s --set model.vocab_size=300 --model_dir %s", job_tiny(), dir));
+    return dir;
+}
+
+/* What `--mode generate` prints, owned. */
+static char *generate(const char *options)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --set model.vocab_size=300 --mode generate --model_dir %s --max_new_tokens 30 %s "
+              "--checkpoint_path %s/checkpoint_20.mdl %s | grep -v INFO:",
+              job_tiny(), job_path("out"), strstr(options, "--tokenizer") ? "" : "--tokenizer byte",
+              trained(), options);
+    T_EQ(r.status, 0);
+    char *text = r.out;
+    r.out = NULL;
+    spawn_free(&r);
+    if (!text) abort();
+    return text;
+}
+
+static void expect_same(const char *options, const char *text)
+{
+    char *other = generate(options);
+    T_STR(other, text);
+    free(other);
+}
+
+#define PROMPT "--prompt 'the cat' --prompt 'a red' "
+
+TEST(generate, narrow_draws_are_the_most_likely_token)
+{
+    char *greedy = generate(PROMPT "--temperature 0");
+    expect_same(PROMPT "--temperature 1 --top_k 1", greedy);
+    expect_same(PROMPT "--temperature 1 --top_k 0 --top_p 1e-9", greedy);
+    expect_same(PROMPT "--temperature 0.001 --top_k 0", greedy);
+    free(greedy);
+}
+
+TEST(generate, a_nucleus_is_part_of_all)
+{
+    char *all = generate(PROMPT "--temperature 3 --top_k 0");
+    char *nucleus = generate(PROMPT "--temperature 3 --top_k 0 --top_p 0.3 --num_csx 1");
+    expect_same(PROMPT "--temperature 3 --top_k 0 --top_p 1", all);
+    expect_same(PROMPT "--temperature 3 --top_k 300", all);
+    expect_same(PROMPT "--temperature 3 --top_k 0 --top_p 0.3 --num_csx 3", nucleus);
+    CU_ASSERT(strcmp(all, nucleus) != 0);
+    free(all);
+    free(nucleus);
+}
+
+/* Byte 32 is the blank: the texts end behind the first new one. */
+TEST(generate, a_text_ends_behind_the_last_token)
+{
+    char *all = generate("--prompt 'the cat' --prompt 'a red mat' --temperature 0");
+    char *ended = generate("--prompt 'the cat' --prompt 'a red mat' --temperature 0 --eos_id 32 "
+                           "--num_csx 2");
+    char expected[300] = "";
+    const char *first = all, *second = strchr(all, '\n');
+    if (!second) abort();
+    second++;
+    (void)snprintf(expected, sizeof expected, "%.*s\n%.*s\n", 7 + (int)strcspn(first + 7, " ") + 1,
+                   first, 9 + (int)strcspn(second + 9, " ") + 1, second);
+    T_STR(ended, expected);
+    free(all);
+    free(ended);
+}
+
+TEST(generate, ids_are_the_same_prompt)
+{
+    char *text = generate("--prompt 'cat' --temperature 0");
+    char *ids = generate("--prompt_ids 99,97,116 --temperature 0");
+    char expected[300] = "";
+    for (size_t i = 0, used = 0; text[i] && text[i] != '\n' && used < 290; i++)
+        used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%d", i ? "," : "",
+                                 (unsigned char)text[i]);
+    CU_ASSERT(!strncmp(ids, expected, strlen(expected)) && ids[strlen(expected)] == '\n');
+    free(text);
+    free(ids);
+}
+
+TEST(generate, prompts_through_a_bpe)
+{
+    char dir[160], options[700];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("bpe"));
+    CU_ASSERT_FATAL(job_data() && spawn_ok("\"$WSC\" data train-bpe --input %s/text.txt --out %s "
+                                           "--vocab_size 290",
+                                           test_tmpdir(), dir));
+    (void)snprintf(options, sizeof options,
+                   "--tokenizer bpe --vocab %s/vocab.json --merges %s/merges.txt --temperature 0 "
+                   "--prompt 'the red cat, the m\u00e4t' ",
+                   dir, dir);
+    char *one = generate(options);
+    CU_ASSERT(!strncmp(one, "the red cat, the m\u00e4t", 20));
+    (void)strncat(options, "--num_csx 2", sizeof options - strlen(options) - 1);
+    expect_same(options, one);
+    free(one);
+}
+
+TEST(generate, wrong_prompts_are_told)
+{
+    static const struct {
+        const char *options, *why;
+    } row[] = {
+        {"--prompt_ids 1,x", "\"x\" is no token id"},
+        {"--prompt_ids 1,,2", "\"\" is no token id"},
+        {"--prompt_ids 300", "token 300, the model has 300"},
+        {"--prompt '' --tokenizer byte", "an empty text"},
+        {"--prompt a", "no tokenizer is named"},
+        {"--prompt a --prompt_ids 1", "go not together"},
+        {"--prompt a --top_p 0", "--top_p: expected a number"},
+        {"--prompt a --tokenizer bpe", "vocab"},
+        {"--prompt a --tokenizer word", "word"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --set model.vocab_size=300 --mode generate --model_dir %s %s "
+                  "--checkpoint_path %s/checkpoint_20.mdl",
+                  job_tiny(), job_path("wrong"), row[i].options, trained());
+        T_EQ(r.status == 0, 0);
+        if (!strstr(r.err, row[i].why)) (void)fprintf(stderr, "\"%s\"\n", r.err);
+        CU_ASSERT(strstr(r.err, row[i].why) != NULL);
+        spawn_free(&r);
+    }
+}
