@@ -263,7 +263,7 @@ enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
 /** Advance the switch of @p colour at this PE's own router when what the PE has sent on it before
  * has left; nothing travels.  It is the property advance_switch of a fabric output vector (code of
  *  HPDC'24, spcl/spatial-collectives). */
-enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread) WSC_CHECKED;
+enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
 /** Scalar code that takes @p cycles. */

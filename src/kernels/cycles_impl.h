@@ -63,6 +63,8 @@ double kernels_cycles_axpy(const struct layout *l, double n);
 double kernels_cycles_features(const struct layout *l, int64_t n);
 double kernels_cycles_product(const struct layout *l, int64_t n_in, int64_t n_out);
 double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out);
+/** True when it is the input that goes along the row, and dW is built column by column. */
+bool kernels_cycles_by_columns(const struct layout *l, int64_t n_in, int64_t n_out);
 /** The rows or columns of dW that come first: those that are built at once. */
 double kernels_cycles_first_rows(const struct layout *l, int64_t n_in, int64_t n_out);
 double kernels_cycles_token_sums(const struct layout *l, double features);

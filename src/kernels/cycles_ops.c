@@ -104,8 +104,7 @@ double kernels_cycles_gradient_latency(const struct layout *l)
     return l->relay * (l->rows - 1) + (l->lanes - 1) * (l->relay + l->cols * l->hop);
 }
 
-/** True when it is the input that goes along the row, and dW is built column by column. */
-static bool by_columns(const struct layout *l, int64_t n_in, int64_t n_out)
+bool kernels_cycles_by_columns(const struct layout *l, int64_t n_in, int64_t n_out)
 {
     return gradient_by_rows(l, n_out, n_in) < gradient_by_rows(l, n_in, n_out);
 }
@@ -118,7 +117,7 @@ double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int6
 
 double kernels_cycles_first_rows(const struct layout *l, int64_t n_in, int64_t n_out)
 {
-    bool columns = by_columns(l, n_in, n_out);
+    bool columns = kernels_cycles_by_columns(l, n_in, n_out);
     double k = kernels_cycles_features(l, columns ? n_out : n_in);
     return gradient_rows(l, k, block_of_results(l, k, columns ? n_in : n_out));
 }

@@ -111,7 +111,10 @@ static enum wsc_err run_linear(struct pe_case *c)
 static enum wsc_err weight_gradient(struct pe_case *c, struct matrices *m)
 {
     const struct mesh_case *s = c->shape;
-    struct pe_weight_gradient p = {.n_samples = (int)s->samples, .ld = s->k};
+    struct pe_weight_gradient p = {.n_samples = (int)s->samples,
+                                   .by_columns = kernels_cycles_by_columns(&c->layout, s->k, s->m),
+                                   .room = (int64_t)c->layout.room,
+                                   .ld = s->k};
     TRY(kernels_pe_features_init(&m->in, (int)s->k, c->grid.w));
     TRY(kernels_pe_features_init(&m->out, (int)s->m, c->grid.w));
     TRY(random_tile(c, &p.x, &m->in, &m->x));
@@ -160,8 +163,9 @@ static enum wsc_err rows_init(struct pe_case *c, struct rows *r, int64_t feature
     TRY(random_tile(c, &r->y, &r->f, &r->hy));
     TRY(kernels_pe_reserve_tile(g, &r->tmp, &r->f, "scratch"));
     for (int i = 0; i < 2; i++)
-        TRY(kernels_pe_reserve_words(g, r->f.slots, 0, "a vector", &r->vector[i]));
-    return kernels_pe_reserve_words(g, 4 * (int64_t)g->pitch, 0, "vectors of tokens", &r->tokens);
+        TRY(kernels_pe_reserve_words(g, r->f.slots, PE_BANK_TILES, "a vector", &r->vector[i]));
+    return kernels_pe_reserve_words(g, 4 * (int64_t)g->pitch, PE_BANK_TOKENS, "vectors of tokens",
+                                    &r->tokens);
 }
 
 static enum wsc_err gain_and_bias(struct pe_case *c, struct rows *r, struct pe_script *s, bool bias)
@@ -352,12 +356,12 @@ static enum wsc_err attention_tiles(struct pe_case *c, struct attention *a, stru
     TRY(random_tile(c, &p->k, &a->f, &a->k));
     TRY(random_tile(c, &p->v, &a->f, &a->v));
     TRY(kernels_pe_reserve_tile(g, &p->out, &a->f, "the output"));
-    TRY(kernels_pe_reserve_words(g, words, 0, "probabilities", &p->scores));
-    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)a->f.heads_per_pe * g->tokens, 0, "sums",
-                                 &p->tokens));
+    TRY(kernels_pe_reserve_words(g, words, PE_BANK_SCORES, "probabilities", &p->scores));
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)a->f.heads_per_pe * g->tokens, PE_BANK_TILES,
+                                 "sums", &p->tokens));
     if (!c->shape->backward) return WSC_OK;
     TRY(random_tile(c, &p->dout, &a->f, &a->dout));
-    TRY(kernels_pe_reserve_words(g, words, 0, "their gradient", &p->dscores));
+    TRY(kernels_pe_reserve_words(g, words, PE_BANK_SCORES, "their gradient", &p->dscores));
     TRY(kernels_pe_reserve_tile(g, &p->dq, &a->f, "gradients"));
     TRY(kernels_pe_reserve_tile(g, &p->dk, &a->f, "gradients"));
     return kernels_pe_reserve_tile(g, &p->dv, &a->f, "gradients");
@@ -401,7 +405,8 @@ static enum wsc_err attend_sample(struct pe_case *c, struct attention *a,
 static enum wsc_err attention(struct pe_case *c, struct attention *a)
 {
     const struct mesh_case *s = c->shape;
-    struct pe_attention p = {.scale = 1 / sqrtf((float)s->head_dim)};
+    struct pe_attention p = {.room = (int64_t)c->layout.room,
+                             .scale = 1 / sqrtf((float)s->head_dim)};
     TRY(kernels_pe_features_init_heads(&a->f, (int)s->heads, (int)s->head_dim, c->grid.w,
                                        PE_NO_PAIRS));
     TRY(attention_tiles(c, a, &p));
@@ -509,7 +514,8 @@ static enum wsc_err entropy(struct pe_case *c, struct entropy *e)
     struct pe_grid *g = &c->grid;
     int tokens;
     TRY(rows_init(c, &e->r, n));
-    TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss", &tokens));
+    TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, PE_BANK_TOKENS, "the loss",
+                                 &tokens));
     TRY(write_numbers(c, &e->r.f, e->r.vector[0]));
     TRY(random_ids(c, rows, n, &e->labels));
     TRY(random_ids(c, rows, 1, &e->mask));
@@ -589,6 +595,7 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
     enum wsc_err rc = kernels_pe_grid_init(&c.grid, &config, s->tokens, (int)s->samples);
     c.grid.exp_cycles = (int)cluster.wafer.exp_cycles;
     c.grid.divide_cycles = (int)cluster.wafer.divide_cycles;
+    c.grid.loop_cycles = (int)cluster.wafer.vector_loop_cycles;
     c.grid.watch = watched < 0 ? NULL : s->watch;
     c.grid.watched = watched;
     if (!rc) rc = run(&c);

@@ -119,8 +119,8 @@ static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
     if (it.n) {
         const struct mesh_dsd sum = mesh_mem(accumulator(c, &it, i), it.n);
         const struct mesh_dsd v = mesh_mem(vector_at(c, x, i, &it, k), it.n);
-        TRY(k ? mesh_mac(pe, MESH_FMACS, sum, sum, v, mesh_bits(scalar))
-              : mesh_do(pe, MESH_FMULS, sum, v, mesh_bits(scalar)));
+        TRY(mesh_wait(pe, g->loop_cycles));
+        TRY(mesh_mac(pe, MESH_FMACS, sum, k ? sum : mesh_float(0), v, mesh_bits(scalar)));
     }
     g->sub[at] = (k + 1) % it.scalars;
     if (k + 1 < it.scalars) return WSC_OK;
@@ -187,7 +187,8 @@ static enum wsc_err product_edges(struct contract *c)
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
     for (int i = 0; i < 2; i++)
-        TRY(kernels_pe_reserve_words(c->g, c->g->pitch, 1, "an accumulator", &c->acc[i]));
+        TRY(kernels_pe_reserve_words(c->g, c->g->pitch, PE_BANK_TOKENS, "an accumulator",
+                                     &c->acc[i]));
     return WSC_OK;
 }
 

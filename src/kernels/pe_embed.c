@@ -127,7 +127,8 @@ static enum wsc_err gather(struct embed *e, struct pe_grid *g, const float *tabl
 {
     TRY(sort_tokens(e));
     TRY(kernels_pe_begin(g, e));
-    TRY(kernels_pe_reserve_words(g, e->t->x.f->slots, 1, "a row of the table", &e->word));
+    TRY(kernels_pe_reserve_words(g, e->t->x.f->slots, PE_BANK_TOKENS, "a row of the table",
+                                 &e->word));
     TRY(kernels_pe_route_from_edge(g, PE_COLOUR_SCALARS, PE_IN_SCALARS));
     TRY(stream_table(e, table));
     TRY(kernels_pe_main(g, take));
@@ -215,8 +216,8 @@ static enum wsc_err scatter(struct embed *e, struct pe_grid *g)
 {
     TRY(sort_tokens(e));
     TRY(kernels_pe_begin(g, e));
-    TRY(kernels_pe_reserve_words(g, e->t->x.f->slots, 1, "a row of the table's gradient",
-                                 &e->word));
+    TRY(kernels_pe_reserve_words(g, e->t->x.f->slots, PE_BANK_TOKENS,
+                                 "a row of the table's gradient", &e->word));
     TRY(sinks(e, g));
     TRY(kernels_pe_main(g, give));
     return kernels_pe_run(g);

@@ -12,6 +12,12 @@ static int ceil_div(int a, int b)
     return (a + b - 1) / b;
 }
 
+/* Rows of this pitch start in the same bank. */
+static int even(int words)
+{
+    return words + words % 2;
+}
+
 /* ---- features on columns --------------------------------------------------------------------- */
 
 static enum wsc_err allocate(struct pe_features *f, int w)
@@ -114,8 +120,8 @@ enum wsc_err kernels_pe_grid_init(struct pe_grid *g, const struct mesh_config *c
                           .T = T,
                           .n_samples = max_samples,
                           .max_samples = max_samples,
-                          .tokens = ceil_div((int)T, config->h)};
-    g->pitch = ceil_div(max_samples * g->tokens, 2) * 2; /* slots start in the same bank */
+                          .tokens = even(ceil_div((int)T, config->h))};
+    g->pitch = even(max_samples * ceil_div((int)T, config->h));
     own.user = g;
     TRY(mesh_create(&g->m, &own));
     TRY_NEW(g->item, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
@@ -140,10 +146,10 @@ void kernels_pe_grid_fini(struct pe_grid *g)
     *g = (struct pe_grid){0};
 }
 
-enum wsc_err kernels_pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
-                                      int *address)
+enum wsc_err kernels_pe_reserve_words(struct pe_grid *g, int64_t words, enum pe_bank bank,
+                                      const char *what, int *address)
 {
-    return mesh_reserve(g->m, pe_all(g), 4 * words, 4 * skew, what, address);
+    return mesh_reserve(g->m, pe_all(g), 4 * words, 4 * (int)bank, what, address);
 }
 
 enum wsc_err kernels_pe_reserve_tile(struct pe_grid *g, struct pe_tile *t,

@@ -66,6 +66,7 @@ struct pe_grid {
     int tokens;      /**< most tokens of one sequence on one PE */
     int pitch;       /**< elements between slots */
     int exp_cycles, divide_cycles;
+    int loop_cycles;                     /**< before each operation of a loop */
     int32_t *item, *sub, *sent, *scored; /**< owned, registers of each PE */
     int *key_row, *key_token;            /**< owned, T: keys in the order in which they stream */
     int scratch;                         /**< first address that programs may reserve and release */
@@ -120,9 +121,12 @@ static inline int pe_at(const struct pe_grid *g, const struct pe_tile *t, int sl
 }
 enum wsc_err kernels_pe_reserve_tile(struct pe_grid *g, struct pe_tile *t,
                                      const struct pe_features *f, const char *what);
-/** @p words words on every PE; skew keeps operands of one operation in different banks. */
-enum wsc_err kernels_pe_reserve_words(struct pe_grid *g, int64_t words, int skew, const char *what,
-                                      int *address);
+/** The two operands of an operation are read at full rate when they start in different banks:
+ *  tiles and vectors of features in one, what they are combined with in the other. */
+enum pe_bank { PE_BANK_TILES, PE_BANK_TOKENS, PE_BANK_SCORES = PE_BANK_TOKENS };
+/** @p words words on every PE. */
+enum wsc_err kernels_pe_reserve_words(struct pe_grid *g, int64_t words, enum pe_bank bank,
+                                      const char *what, int *address);
 /** Host (samples, T, n) row-major to the tile and back. */
 enum wsc_err kernels_pe_tile_in(struct pe_grid *g, const struct pe_tile *t, const float *host);
 enum wsc_err kernels_pe_tile_out(struct pe_grid *g, const struct pe_tile *t, float *host);
@@ -315,20 +319,54 @@ struct pe_mix {
 };
 enum wsc_err kernels_pe_run_mix(struct pe_grid *g, const struct pe_mix *m);
 
+/* pe_ring.c: words that positions of a row give to all of it, in turns.  Words come in blocks and
+ * within a block in rounds: in each round every position of the block sends its words, from west
+ * to east.  Positions are collected in groups at the group's first one (a switch that turns to
+ * those behind and back), the groups in the same way at position 0, which passes all on. */
+
+/** Positions first .. end - 1; or words slot .. slot + words - 1 of one position, with @c part. */
+struct pe_ring_block {
+    int first, end, slot;
+    int words;       /**< of a round */
+    bool part, last; /**< last: of the words of its position */
+};
+struct pe_ring {
+    int n;            /**< positions */
+    const int *count; /**< words of each position in all blocks; borrowed */
+    int n_blocks, most;
+    struct pe_ring_block *block; /**< owned */
+};
+/** Blocks of at most @p most words. */
+enum wsc_err kernels_pe_ring_init(struct pe_ring *r, int n, const int *count, int most);
+void kernels_pe_ring_fini(struct pe_ring *r);
+/** Routes on a row, and the task that sends. */
+enum wsc_err kernels_pe_ring_route(struct pe_grid *g, const struct pe_line *l, mesh_task_fn send);
+/** What a PE sends: word @p slot of round i lies at address + 4 (slot stride + i). */
+struct pe_ring_send {
+    const struct pe_ring *ring;
+    int rounds, address, stride;
+};
+/** Body of the task. */
+enum wsc_err kernels_pe_ring_step(struct mesh_pe *pe, const struct pe_ring_send *s, int position);
+
 /* pe_outer.c */
 /** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
 struct pe_weight_gradient {
     int first_sample, n_samples;
     struct pe_tile dy, x;
+    bool by_columns; /**< X goes along the rows, and dW is built column by column */
+    int64_t room;    /**< words of a PE for sums and for what is on its way */
     float *host;
     int64_t ld;          /**< elements between rows of the host's matrix */
     int64_t first_cycle; /**< result: the first word leaves */
 };
 enum wsc_err kernels_pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w);
-/** out (keys) = sum over queries of scores (key, query) rows (query), one sequence. */
+/** out (keys) = sum over queries of scores (key, query) rows (query), one sequence; scores of
+ *  queries before their key are 0. */
 struct pe_key_gradient {
     int sample, scores;
     struct pe_tile rows, out;
+    int64_t room;
 };
 enum wsc_err kernels_pe_run_key_gradient(struct pe_grid *g, const struct pe_key_gradient *k);
 

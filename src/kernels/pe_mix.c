@@ -79,6 +79,7 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
                                ? x->row
                                : pe_score_at(g, m->scores, key * f->heads_per_pe + head, y, key);
         const struct mesh_dsd out = mesh_mem(pe_at(g, &m->out, slot, first), n);
+        TRY(mesh_wait(pe, g->loop_cycles));
         TRY(mesh_mac(pe, MESH_FMACS, out, out, mesh_mem(scores, n), mesh_bits(value)));
     }
     return slot + 1 == f->count[mesh_x(pe)] ? receive(pe, key + 1) : WSC_OK;
@@ -96,7 +97,7 @@ enum wsc_err kernels_pe_run_mix(struct pe_grid *g, const struct pe_mix *m)
     const struct pe_features *f = m->rows.f;
     struct mix x = {.m = m, .sent = {f, m->scores, &score_gather}};
     TRY(kernels_pe_begin(g, &x));
-    TRY(kernels_pe_reserve_words(g, g->pitch, 1, "a row of scores", &x.row));
+    TRY(kernels_pe_reserve_words(g, g->pitch, PE_BANK_TOKENS, "a row of scores", &x.row));
     TRY(kernels_pe_route_keys(g, f, send_values, on_value));
     if (f->group_cols > 1) TRY(kernels_pe_route_scores(g, &x.sent, send_scores));
     for (int c = 0; c < g->w; c++) {

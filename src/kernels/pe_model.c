@@ -29,10 +29,11 @@ static enum wsc_err reserve_layer(struct kernels_mesh *k, struct pe_layer *l)
     TRY(kernels_pe_reserve_tile(g, &l->v, &k->heads, "values"));
     TRY(kernels_pe_reserve_tile(g, &l->ctx, &k->heads, "the attention output"));
     TRY(kernels_pe_reserve_tile(g, &l->pre, &k->filter, "the filter"));
-    TRY(kernels_pe_reserve_words(g, scores, 0, "attention probabilities", &l->scores));
-    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "statistics of a norm", &l->stats1));
-    return kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "statistics of a norm",
-                                    &l->stats3);
+    TRY(kernels_pe_reserve_words(g, scores, PE_BANK_SCORES, "attention probabilities", &l->scores));
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, PE_BANK_TOKENS, "statistics of a norm",
+                                 &l->stats1));
+    return kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, PE_BANK_TOKENS,
+                                    "statistics of a norm", &l->stats3);
 }
 
 static int larger(int a, int b)
@@ -50,17 +51,21 @@ static enum wsc_err reserve_common(struct kernels_mesh *k)
     TRY(kernels_pe_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
     TRY(kernels_pe_reserve_tile(g, &k->logits, &k->vocab, "logits"));
     k->tmp.f = &k->hidden;
-    TRY(kernels_pe_reserve_words(g, (int64_t)larger(k->hidden.slots, k->vocab.slots) * g->pitch, 0,
-                                 "a tile of scratch", &k->tmp.address));
+    TRY(kernels_pe_reserve_words(g, (int64_t)larger(k->hidden.slots, k->vocab.slots) * g->pitch,
+                                 PE_BANK_TILES, "a tile of scratch", &k->tmp.address));
     for (int i = 0; i < PE_VECTORS; i++)
-        TRY(kernels_pe_reserve_words(g, slots, 0, "a vector of features", &k->vector[i]));
-    TRY(kernels_pe_reserve_words(g, k->vocab.slots, 0, "numbers of features", &k->number));
-    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "statistics of a norm",
+        TRY(kernels_pe_reserve_words(g, slots, PE_BANK_TILES, "a vector of features",
+                                     &k->vector[i]));
+    TRY(kernels_pe_reserve_words(g, k->vocab.slots, PE_BANK_TILES, "numbers of features",
+                                 &k->number));
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, PE_BANK_TOKENS, "statistics of a norm",
                                  &k->stats_last));
-    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, 0, "sums of a norm", &k->sums));
-    TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, 0, "the loss",
+    TRY(kernels_pe_reserve_words(g, 2 * (int64_t)g->pitch, PE_BANK_TOKENS, "sums of a norm",
+                                 &k->sums));
+    TRY(kernels_pe_reserve_words(g, PE_LOSS_ROWS * (int64_t)g->pitch, PE_BANK_TOKENS, "the loss",
                                  &k->loss_rows));
-    return kernels_pe_reserve_words(g, 2 * heads, 0, "sums of attention", &k->head_tokens);
+    return kernels_pe_reserve_words(g, 2 * heads, PE_BANK_TILES, "sums of attention",
+                                    &k->head_tokens);
 }
 
 static enum wsc_err reserve_backward(struct kernels_mesh *k)
@@ -74,7 +79,7 @@ static enum wsc_err reserve_backward(struct kernels_mesh *k)
     TRY(kernels_pe_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
     TRY(kernels_pe_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
     TRY(kernels_pe_reserve_tile(g, &k->dctx, &k->heads, "the gradient of the attention output"));
-    return kernels_pe_reserve_words(g, kernels_pe_score_words(g, &k->heads), 0,
+    return kernels_pe_reserve_words(g, kernels_pe_score_words(g, &k->heads), PE_BANK_SCORES,
                                     "the gradient of probabilities", &k->dscores);
 }
 
@@ -139,6 +144,7 @@ static enum wsc_err create(struct kernels_mesh *k)
         k->row[i].kernel = kernels_mesh_row_name(i, &k->row[i].pass);
     k->grid.exp_cycles = (int)w->exp_cycles;
     k->grid.divide_cycles = (int)w->divide_cycles;
+    k->grid.loop_cycles = (int)w->vector_loop_cycles;
     TRY(make_features(k));
     TRY_NEW(k->layer, WSC_MEM_KERNELS, k->training ? k->model->L : 1);
     TRY(reserve_common(k));

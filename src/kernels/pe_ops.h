@@ -73,6 +73,7 @@ struct pe_attention {
     int sample, scores, dscores, tokens; /**< addresses; dscores for the gradient only */
     struct pe_tile q, k, v, out;
     struct pe_tile dout, dq, dk, dv;
+    int64_t room; /**< words of a PE for sums of the gradient */
     float scale;
 };
 enum wsc_err kernels_pe_run_attention(struct pe_grid *g, const struct pe_attention *a);

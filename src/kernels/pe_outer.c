@@ -4,198 +4,304 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
-/* Contract over tokens.  Item i is one row of the result: its scalars, one for each token of the
- * PE's row, come along the row, each an AXPY over the PE's features into one of two accumulators;
- * after the last one the sums of the column travel to the row that owns the item, or leave at the
- * north edge.  Where a head is a single column its scores are the PE's own. */
+/* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
+ * along its row.  Results are built a block at a time, as many as there is room for.  For each
+ * token the values of the block come along the row (pe_ring.c), the next while these are used:
+ * each feature that the PE holds is a scalar for an AXPY over them, or each of them one for an AXPY
+ * over the features, whichever vector is longer.  The sums of a block then travel along the column,
+ * to the edge (weight gradients) or to the row that owns the key.  Where a head is a single column
+ * its scores are the PE's own. */
 
 struct outer {
     struct pe_grid *g;
     const struct pe_weight_gradient *w; /* or NULL */
     const struct pe_key_gradient *k;    /* or NULL */
-    struct pe_score_rows sent;
+    struct pe_tile sent, held;          /* sent: of weight gradients */
+    struct pe_ring ring;
+    int *count; /* owned: values of each position */
+    int n_blocks;
     struct mesh_output *out; /* owned, of each column */
     uint32_t *words;         /* owned */
-    int acc[2];
+    int acc, buffer[2];
 };
 
-static const struct pe_gather row_gather = {.gather = PE_COLOUR_GATHER,
-                                            .colour = PE_COLOUR_SCALARS,
-                                            .in_gather = PE_IN_GATHER,
-                                            .in = PE_IN_SCALARS,
-                                            .out = PE_OUT_SCALARS};
+/* ---- one PE's part --------------------------------------------------------------------------- */
 
-/* ---- items ----------------------------------------------------------------------------------- */
-
-/* One PE's view of an item. */
-struct item {
-    int first, n;      /* tokens whose scalars come */
-    int slot, n_slots; /* of the PE's features */
-    int root, result;  /* row that gets the sums, -1: the edge; where */
+/* One PE's view of a block. */
+struct part {
+    int n;            /* values that are sent */
+    int slot, held;   /* features that the PE holds */
+    int first;        /* number of the first key */
+    int tokens;       /* of the PE */
+    bool over_values; /* the vectors of its AXPYs are the values, not the features */
+    int pitch;        /* of sums: between features, or between values */
 };
 
-static const struct pe_tile *tile_of(const struct outer *o)
+static bool has_own_scores(const struct outer *o)
 {
-    return o->w ? &o->w->x : &o->k->rows;
+    return o->k && o->k->rows.f->group_cols == 1;
 }
 
-static int n_items(const struct outer *o, int x)
+/* Heads of a PE follow each other, each with all blocks. */
+static int heads_of(const struct outer *o, int x)
 {
-    const struct pe_features *f = tile_of(o)->f;
-    if (o->w) return o->w->dy.f->n;
-    return (int)o->g->T * pe_heads_on(f, x);
+    return has_own_scores(o) ? pe_heads_on(o->k->rows.f, x) : 1;
 }
 
-static struct item key_item(const struct outer *o, int x, int y, int i)
+static int n_blocks(const struct outer *o, int x)
+{
+    if (o->k && !o->held.f->count[x]) return 0;
+    return o->ring.n_blocks * heads_of(o, x);
+}
+
+static int first_token(const struct outer *o, int y)
+{
+    return pe_tokens(o->g, y) * (o->w ? o->w->first_sample : o->k->sample);
+}
+
+static struct part part_of(const struct outer *o, int x, int y, int i)
+{
+    const struct pe_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
+    const int heads = heads_of(o, x), tokens = pe_tokens(o->g, y);
+    struct part p = {.n = b->words,
+                     .held = o->held.f->count[x] / heads,
+                     .tokens = tokens * (o->w ? o->w->n_samples : 1)};
+    p.slot = i / o->ring.n_blocks * p.held;
+    for (int j = 0; j < b->first; j++)
+        p.first += o->count[j];
+    p.first += b->part ? b->slot : 0;
+    p.over_values = p.held <= p.n;
+    p.pitch = p.over_values ? p.n + p.n % 2 : p.held + p.held % 2; /* same banks */
+    return p;
+}
+
+/* ---- AXPYs ----------------------------------------------------------------------------------- */
+
+/* The values of token @p token. */
+static struct mesh_dsd values_of(const struct outer *o, const struct part *p, int i, int token)
 {
     const struct pe_grid *g = o->g;
-    const struct pe_features *f = o->k->rows.f;
-    const int heads = pe_heads_on(f, x), key = i / heads;
-    const int tokens = pe_tokens(g, y), row = g->key_row[key], token = g->key_token[key] / g->h;
-    const int n = pe_queries(g, y, key);
-    struct item it = {.first = (o->k->sample + 1) * tokens - n,
-                      .n = n,
-                      .n_slots = f->count[x] / heads,
-                      .root = row};
-    it.slot = i % heads * it.n_slots;
-    it.result = pe_at(g, &o->k->out, it.slot, o->k->sample * pe_tokens(g, row) + token);
-    return it;
+    if (!has_own_scores(o)) return mesh_mem(o->buffer[token & 1], p->n);
+    const int heads = o->k->rows.f->heads_per_pe, head = i / o->ring.n_blocks;
+    return mesh_mem_strided(o->k->scores + 4 * ((p->first * heads + head) * g->tokens + token),
+                            p->n, heads * g->tokens);
 }
 
-static struct item item_of(const struct outer *o, int x, int y, int i)
+static struct mesh_dsd element_of(struct mesh_dsd vector, int i)
 {
-    const struct pe_weight_gradient *w = o->w;
-    if (!w) return key_item(o, x, y, i);
-    const int tokens = pe_tokens(o->g, y);
-    return (struct item){.first = w->first_sample * tokens,
-                         .n = w->n_samples * tokens,
-                         .n_slots = w->x.f->count[x],
-                         .root = -1};
+    return mesh_mem(vector.address + 4 * i * vector.stride[0], 1);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
-
-static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct item *it, int i,
-                         struct mesh_dsd scalar)
+static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct part *p, int i,
+                         int token, int at)
 {
-    struct pe_grid *g = o->g;
-    const int at = pe_index(g, pe), k = g->sub[at]++;
-    const struct mesh_dsd sum = mesh_mem(o->acc[i & 1], it->n_slots);
-    const struct mesh_dsd x =
-        mesh_mem_strided(pe_at(g, tile_of(o), it->slot, it->first + k), it->n_slots, g->pitch);
-    if (!it->n_slots) return WSC_OK;
-    if (!k && scalar.kind == MESH_DSD_MEMORY)
-        scalar = mesh_mem_strided(scalar.address, it->n_slots, 0);
-    return k ? mesh_mac(pe, MESH_FMACS, sum, sum, x, scalar)
-             : mesh_do(pe, MESH_FMULS, sum, x, scalar);
+    const int address = pe_at(o->g, &o->held, p->slot, first_token(o, mesh_y(pe)) + token);
+    const struct mesh_dsd features = mesh_mem_strided(address, p->held, o->g->pitch);
+    const struct mesh_dsd values = values_of(o, p, i, token);
+    const struct mesh_dsd sum =
+        mesh_mem(o->acc + 4 * at * p->pitch, p->over_values ? p->n : p->held);
+    const struct mesh_dsd scalar = element_of(p->over_values ? features : values, at);
+    TRY(mesh_wait(pe, o->g->loop_cycles));
+    return mesh_mac(pe, MESH_FMACS, sum, token ? sum : mesh_float(0),
+                    p->over_values ? values : features, scalar);
 }
 
-static enum wsc_err end_item(struct mesh_pe *pe, const struct outer *o, const struct item *it,
-                             int i)
+/* ---- sums over the column -------------------------------------------------------------------- */
+
+/* Sums of @p n of the block's values from number @p first on. */
+static struct mesh_dsd sums_of(const struct outer *o, const struct part *p, int first, int n)
+{
+    if (p->over_values) return pe_matrix(o->acc + 4 * first, p->held, n, p->pitch);
+    return pe_matrix(o->acc + 4 * first * p->pitch, n, p->held, p->pitch);
+}
+
+/* Keys from number @p first on that one row owns, in the block. */
+static int keys_of_row(const struct outer *o, const struct part *p, int first)
+{
+    const int *row = o->g->key_row + p->first;
+    int n = 1;
+    while (first + n < p->n && row[first + n] == row[first])
+        n++;
+    return n;
+}
+
+/* Where the sums of keys end. */
+static struct mesh_dsd keys_at(const struct outer *o, const struct part *p, int first, int n)
 {
     const struct pe_grid *g = o->g;
+    const int key = p->first + first, row = g->key_row[key];
+    const int token = o->k->sample * pe_tokens(g, row) + g->key_token[key] / g->h;
+    const int address = pe_at(g, &o->k->out, p->slot, token);
+    if (p->over_values) return pe_matrix(address, p->held, n, g->pitch);
+    struct mesh_dsd d = pe_matrix(address, n, p->held, 1);
+    d.stride[1] = (int16_t)g->pitch;
+    return d;
+}
+
+/* Send on what is summed up from value *@p next on, and count it. */
+static enum wsc_err add_up(struct mesh_pe *pe, const struct outer *o, const struct part *p,
+                           int *next)
+{
+    const int n = o->w ? p->n : keys_of_row(o, p, *next);
     struct pe_sum s = {.chain = &kernels_pe_chain,
                        .code = MESH_FADDS,
                        .position = mesh_y(pe),
-                       .n = g->h,
-                       .root = it->root,
-                       .thread = PE_THREAD_SUM};
-    if (!it->n_slots) return WSC_OK;
-    s.mine = it->n ? mesh_mem(o->acc[i & 1], it->n_slots) : mesh_float(0);
-    s.result = mesh_mem_strided(it->result, it->n_slots, g->pitch);
-    TRY(mesh_join(pe, PE_THREAD_SUM)); /* the item before: its accumulator is the next one's */
-    return kernels_pe_sum_part(pe, &s);
-}
-
-/* Items for which nothing comes along the row end by themselves, one at a time. */
-static enum wsc_err end_empty(struct mesh_pe *pe, uint32_t data)
-{
-    struct pe_grid *g = pe_grid_of(pe);
-    const struct outer *o = g->program;
-    const int at = pe_index(g, pe), i = g->item[at];
-    (void)data;
-    if (i == n_items(o, mesh_x(pe))) return WSC_OK;
-    const struct item it = item_of(o, mesh_x(pe), mesh_y(pe), i);
-    if (it.n) return WSC_OK;
-    g->item[at]++;
-    TRY(end_item(pe, o, &it, i));
-    return mesh_activate(pe, PE_TASK_MAIN);
-}
-
-static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
-{
-    struct pe_grid *g = pe_grid_of(pe);
-    const struct outer *o = g->program;
-    const int at = pe_index(g, pe), i = g->item[at], x = mesh_x(pe), y = mesh_y(pe);
-    const struct item it = item_of(o, x, y, i);
-    TRY(axpy(pe, o, &it, i, mesh_bits(scalar)));
-    if (g->sub[at] < it.n) return WSC_OK;
-    g->sub[at] = 0;
-    g->item[at]++;
-    TRY(end_item(pe, o, &it, i));
-    if (i + 1 == n_items(o, x) || item_of(o, x, y, i + 1).n) return WSC_OK;
-    return mesh_activate(pe, PE_TASK_MAIN); /* the next one is empty */
-}
-
-/* The same where the scalars are the PE's own: some AXPYs at a time. */
-static enum wsc_err on_own(struct mesh_pe *pe, uint32_t data)
-{
-    enum { AT_ONCE = 16 };
-    struct pe_grid *g = pe_grid_of(pe);
-    const struct outer *o = g->program;
-    const struct pe_features *f = o->k->rows.f;
-    const int at = pe_index(g, pe), x = mesh_x(pe), y = mesh_y(pe), i = g->item[at];
-    (void)data;
-    if (i == n_items(o, x)) return WSC_OK;
-    const struct item it = item_of(o, x, y, i);
-    const int heads = pe_heads_on(f, x), row = i / heads * f->heads_per_pe + i % heads;
-    const int first = row * g->tokens + pe_tokens(g, y) - it.n;
-    for (int j = 0; j < AT_ONCE && g->sub[at] < it.n; j++)
-        TRY(axpy(pe, o, &it, i, mesh_mem(o->k->scores + 4 * (first + g->sub[at]), 1)));
-    if (g->sub[at] == it.n) {
-        g->sub[at] = 0;
-        g->item[at]++;
-        TRY(end_item(pe, o, &it, i));
+                       .n = o->g->h,
+                       .root = -1,
+                       .mine = sums_of(o, p, *next, n)};
+    s.result = s.mine;
+    if (o->k) {
+        s.root = o->g->key_row[p->first + *next];
+        s.result = keys_at(o, p, *next, n);
     }
+    if (!p->tokens) s.mine = mesh_float(0);
+    *next += n;
+    return p->held ? kernels_pe_sum_part(pe, &s) : WSC_OK;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+/* The values of a token come while those before are used: who has used them waits for
+ * PE_TASK_READY, which what has come unblocks. */
+static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block, int token)
+{
+    const int n = o->ring.block[block].words;
+    TRY(mesh_block(pe, PE_TASK_READY));
+    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FMOVS,
+                                            .thread = PE_THREAD_RECEIVE,
+                                            .unblock = PE_TASK_READY + 1,
+                                            .dst = mesh_mem(o->buffer[token & 1], n),
+                                            .a = mesh_in(PE_COLOUR_SCALARS, n)});
+}
+
+static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
+{
+    const struct pe_grid *g = pe_grid_of(pe);
+    const struct outer *o = g->program;
+    const int at = pe_index(g, pe), block = g->item[at], token = g->sub[at] + 1;
+    const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), block);
+    (void)data;
+    if (token < p.tokens) TRY(receive(pe, o, block, token));
     return mesh_activate(pe, PE_TASK_MAIN);
 }
 
-static enum wsc_err reserve_accumulators(struct outer *o)
+/* The PE is about to use the values of the token at hand. */
+static enum wsc_err await(struct mesh_pe *pe, const struct outer *o, const struct part *p)
 {
+    return mesh_activate(pe, p->tokens && !has_own_scores(o) ? PE_TASK_READY : PE_TASK_MAIN);
+}
+
+static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+{
+    const struct pe_grid *g = pe_grid_of(pe);
+    const struct outer *o = g->program;
+    (void)data;
+    if (!n_blocks(o, mesh_x(pe))) return WSC_OK;
+    const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), 0);
+    if (p.tokens && !has_own_scores(o)) TRY(receive(pe, o, 0, 0));
+    return await(pe, o, &p);
+}
+
+/* Some AXPYs of a token. */
+static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const struct part *p,
+                                int at)
+{
+    enum { AT_ONCE = 12 };
+    struct pe_grid *g = o->g;
+    const int n = !p->held ? 0 : p->over_values ? p->held : p->n;
+    for (int i = 0; i < AT_ONCE && g->scored[at] < n; i++, g->scored[at]++)
+        TRY(axpy(pe, o, p, g->item[at], g->sub[at], g->scored[at]));
+    if (g->scored[at] < n) return mesh_activate(pe, PE_TASK_MAIN);
+    g->scored[at] = 0;
+    if (++g->sub[at] == p->tokens) return mesh_activate(pe, PE_TASK_MAIN);
+    return await(pe, o, p);
+}
+
+static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
+{
+    struct pe_grid *g = pe_grid_of(pe);
+    const struct outer *o = g->program;
+    const int at = pe_index(g, pe), x = mesh_x(pe);
+    const struct part p = part_of(o, x, mesh_y(pe), g->item[at]);
+    (void)data;
+    if (g->sub[at] < p.tokens) return build_token(pe, o, &p, at);
+    TRY(add_up(pe, o, &p, &g->scored[at]));
+    if (g->scored[at] < p.n) return mesh_activate(pe, PE_TASK_MAIN);
+    g->scored[at] = g->sub[at] = 0;
+    if (++g->item[at] == n_blocks(o, x)) return WSC_OK;
+    if (p.tokens && !has_own_scores(o)) TRY(receive(pe, o, g->item[at], 0));
+    return await(pe, o, &p);
+}
+
+static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
+{
+    const struct pe_grid *g = pe_grid_of(pe);
+    const struct outer *o = g->program;
+    const int y = mesh_y(pe), first = first_token(o, y);
+    struct pe_ring_send s = {.ring = &o->ring, .rounds = part_of(o, mesh_x(pe), y, 0).tokens};
+    (void)data;
+    if (o->w) {
+        s.address = pe_at(g, &o->sent, 0, first);
+        s.stride = g->pitch;
+        return kernels_pe_ring_step(pe, &s, mesh_x(pe));
+    }
+    s.address = o->k->scores;
+    s.stride = g->tokens;
+    return kernels_pe_ring_step(pe, &s, mesh_x(pe) % o->k->rows.f->group_cols);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* Blocks of as many values as leave room for their sums and for two vectors of them. */
+static enum wsc_err plan(struct outer *o, int positions, int64_t room)
+{
+    const struct pe_features *f = o->held.f;
+    const int slots = has_own_scores(o) ? f->head_dim : f->slots;
+    const int64_t most = room / (slots + 2);
+    TRY(kernels_pe_ring_init(&o->ring, positions, o->count, most > 1 ? (int)most : 1));
+    const int longest = o->ring.most + o->ring.most % 2;
+    const int64_t sums = (int64_t)longest * (slots + slots % 2);
+    TRY(kernels_pe_reserve_words(o->g, sums, PE_BANK_TILES, "a block of results", &o->acc));
     for (int i = 0; i < 2; i++)
-        TRY(kernels_pe_reserve_words(o->g, tile_of(o)->f->slots, 1, "an accumulator", &o->acc[i]));
+        TRY(kernels_pe_reserve_words(o->g, longest, PE_BANK_TOKENS, "values on their way",
+                                     &o->buffer[i]));
     return WSC_OK;
+}
+
+static enum wsc_err route_columns(struct outer *o)
+{
+    struct pe_grid *g = o->g;
+    for (int x = 0; x < g->w; x++) {
+        const struct pe_line column = pe_column(g, x);
+        if (!o->held.f->count[x]) continue;
+        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_chain, o->w != NULL));
+    }
+    TRY(mesh_task(g->m, pe_all(g), PE_TASK_READY, ready, MESH_MEDIUM));
+    TRY(mesh_task(g->m, pe_all(g), PE_TASK_MAIN, build, MESH_MEDIUM));
+    TRY(mesh_task(g->m, pe_all(g), PE_TASK_NEXT, start, MESH_MEDIUM));
+    return mesh_start(g->m, pe_all(g), PE_TASK_NEXT);
+}
+
+static void outer_fini(struct outer *o)
+{
+    kernels_pe_ring_fini(&o->ring);
+    wsc_free(o->count);
+    wsc_free(o->words);
+    wsc_free(o->out);
 }
 
 /* ---- weight gradients ------------------------------------------------------------------------ */
 
-static enum wsc_err send_row(struct mesh_pe *pe, uint32_t data)
-{
-    const struct pe_grid *g = pe_grid_of(pe);
-    const struct pe_weight_gradient *w = ((const struct outer *)g->program)->w;
-    const struct pe_features *f = w->dy.f;
-    const int tokens = pe_tokens(g, mesh_y(pe)), n = w->n_samples * tokens;
-    const int address = pe_at(g, &w->dy, 0, w->first_sample * tokens);
-    struct pe_gather_send s = {.gather = &row_gather,
-                               .position = mesh_x(pe),
-                               .n = g->w,
-                               .task = PE_TASK_SEND,
-                               .own = pe_matrix(address, f->count[mesh_x(pe)], n, g->pitch),
-                               .others = pe_matrix(0, f->n - f->count[0], n, 1)};
-    (void)data;
-    return kernels_pe_gather_step(pe, &s);
-}
-
 static enum wsc_err gradient_edges(struct outer *o)
 {
     struct pe_grid *g = o->g;
-    const struct pe_features *x = o->w->x.f;
-    const int64_t rows = o->w->dy.f->n;
+    const struct pe_features *f = o->held.f;
+    const int64_t rows = o->sent.f->n;
     int64_t at = 0;
-    TRY_NEW(o->words, WSC_MEM_KERNELS, rows * x->n);
+    TRY_NEW(o->words, WSC_MEM_KERNELS, rows * f->n);
     TRY_NEW(o->out, WSC_MEM_KERNELS, g->w);
     for (int c = 0; c < g->w; c++) {
-        const int64_t n = rows * x->count[c];
+        const int64_t n = rows * f->count[c];
         o->out[c] = (struct mesh_output){.word = o->words + at, .capacity = n};
         at += n;
         if (n) TRY(mesh_edge_sink(g->m, c, 0, MESH_NORTH, PE_COLOUR_CHAIN, &o->out[c]));
@@ -203,20 +309,34 @@ static enum wsc_err gradient_edges(struct outer *o)
     return WSC_OK;
 }
 
-static void store_gradient(const struct outer *o)
+/* The words of one block of one column. */
+static void store_block(const struct outer *o, const struct part *p, int before,
+                        const uint32_t *word)
 {
     const struct pe_weight_gradient *w = o->w;
-    const struct pe_features *x = w->x.f;
-    for (int c = 0, before = 0; c < o->g->w; before += x->count[c++]) {
-        WSC_CHECK(o->out[c].n == o->out[c].capacity, "column %d: %lld words of %lld", c,
-                  (long long)o->out[c].n, (long long)o->out[c].capacity);
-        for (int64_t i = 0; i < o->out[c].n; i++) {
-            union {
-                uint32_t bits;
-                float value;
-            } word = {o->out[c].word[i]};
-            const int64_t row = w->dy.f->order[i / x->count[c]];
-            w->host[row * w->ld + x->order[before + i % x->count[c]]] = word.value;
+    for (int i = 0; i < p->n * p->held; i++) {
+        const int value = p->over_values ? i % p->n : i / p->held;
+        const int slot = p->over_values ? i / p->n : i % p->held;
+        const int64_t s = o->sent.f->order[p->first + value], h = o->held.f->order[before + slot];
+        union {
+            uint32_t bits;
+            float number;
+        } sum = {word[i]};
+        w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = sum.number;
+    }
+}
+
+static void store_gradient(const struct outer *o)
+{
+    const struct pe_features *f = o->held.f;
+    for (int x = 0, before = 0; x < o->g->w; before += f->count[x++]) {
+        const uint32_t *word = o->out[x].word;
+        WSC_CHECK(o->out[x].n == o->out[x].capacity, "column %d: %lld words of %lld", x,
+                  (long long)o->out[x].n, (long long)o->out[x].capacity);
+        for (int b = 0; b < o->ring.n_blocks; b++) {
+            const struct part p = part_of(o, x, 0, b);
+            store_block(o, &p, before, word);
+            word += p.n * p.held;
         }
     }
 }
@@ -224,22 +344,17 @@ static void store_gradient(const struct outer *o)
 static enum wsc_err run_gradient(struct outer *o)
 {
     struct pe_grid *g = o->g;
+    TRY_NEW(o->count, WSC_MEM_KERNELS, g->w);
+    for (int x = 0; x < g->w; x++)
+        o->count[x] = o->sent.f->count[x];
     TRY(kernels_pe_begin(g, o));
-    TRY(reserve_accumulators(o));
+    TRY(plan(o, g->w, o->w->room));
     for (int y = 0; y < g->h; y++) {
         const struct pe_line row = pe_row(y, 0, g->w);
-        const struct mesh_rect pes = {0, y, g->w, 1};
-        TRY(kernels_pe_route_gather(g, &row, &row_gather));
-        TRY(mesh_task(g->m, pes, PE_TASK_SEND, send_row, MESH_LOW));
-        TRY(mesh_start(g->m, pes, PE_TASK_SEND));
-    }
-    for (int x = 0; x < g->w; x++) {
-        const struct pe_line column = pe_column(g, x);
-        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_chain, true));
+        TRY(kernels_pe_ring_route(g, &row, send));
     }
     TRY(gradient_edges(o));
-    TRY(mesh_data_task(g->m, pe_all(g), PE_COLOUR_SCALARS, on_scalar, MESH_LOW));
-    TRY(kernels_pe_main(g, end_empty));
+    TRY(route_columns(o));
     TRY(kernels_pe_run(g));
     store_gradient(o);
     return WSC_OK;
@@ -247,46 +362,47 @@ static enum wsc_err run_gradient(struct outer *o)
 
 enum wsc_err kernels_pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_gradient *w)
 {
-    struct outer o = {.g = g, .w = w};
+    struct outer o = {
+        .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
     enum wsc_err rc = run_gradient(&o);
     if (!rc) w->first_cycle = o.out[0].first_cycle;
-    wsc_free(o.words);
-    wsc_free(o.out);
+    outer_fini(&o);
     return rc;
 }
 
 /* ---- gradients of keys and values ------------------------------------------------------------ */
 
-static enum wsc_err send_scores(struct mesh_pe *pe, uint32_t data)
+/* Keys whose scores a position holds. */
+static enum wsc_err count_keys(struct outer *o)
 {
-    const struct outer *o = pe_grid_of(pe)->program;
-    (void)data;
-    return kernels_pe_send_scores(pe, &o->sent);
+    const struct pe_grid *g = o->g;
+    const int cols = o->k->rows.f->group_cols;
+    int row;
+    TRY_NEW(o->count, WSC_MEM_KERNELS, cols);
+    for (int key = 0; key < g->T; key++)
+        o->count[kernels_pe_key_owner(g, o->k->rows.f, key, &row)]++;
+    return WSC_OK;
 }
 
 static enum wsc_err run_keys(struct outer *o)
 {
     struct pe_grid *g = o->g;
     const struct pe_features *f = o->k->rows.f;
+    TRY(count_keys(o));
     TRY(kernels_pe_begin(g, o));
-    TRY(reserve_accumulators(o));
-    if (f->group_cols > 1) TRY(kernels_pe_route_scores(g, &o->sent, send_scores));
-    for (int x = 0; x < g->w; x++) {
-        const struct pe_line column = pe_column(g, x);
-        const struct mesh_rect pes = {x, 0, 1, g->h};
-        if (!f->count[x]) continue;
-        TRY(kernels_pe_route_chain(g, &column, &kernels_pe_chain, false));
-        TRY(mesh_task(g->m, pes, PE_TASK_MAIN, f->group_cols > 1 ? end_empty : on_own,
-                      MESH_MEDIUM));
-        TRY(mesh_start(g->m, pes, PE_TASK_MAIN));
-        if (f->group_cols > 1)
-            TRY(mesh_data_task(g->m, pes, PE_COLOUR_SCALARS, on_scalar, MESH_LOW));
+    TRY(plan(o, f->group_cols, o->k->room));
+    for (int i = 0; i < pe_n_head_lines(f) * g->h && f->group_cols > 1; i++) {
+        const struct pe_line line = pe_head_line(f, i / g->h, i % g->h);
+        TRY(kernels_pe_ring_route(g, &line, send));
     }
+    TRY(route_columns(o));
     return kernels_pe_run(g);
 }
 
 enum wsc_err kernels_pe_run_key_gradient(struct pe_grid *g, const struct pe_key_gradient *k)
 {
-    struct outer o = {.g = g, .k = k, .sent = {k->rows.f, k->scores, &row_gather}};
-    return run_keys(&o);
+    struct outer o = {.g = g, .k = k, .held = k->rows};
+    enum wsc_err rc = run_keys(&o);
+    outer_fini(&o);
+    return rc;
 }

@@ -230,7 +230,12 @@ static enum wsc_err weight_gradient(struct kernels_mesh *k, enum model_tensor_ki
 {
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct pe_weight_gradient w = {
-            .dy = *dy, .x = *x, .host = kernels_pe_leaf_grad(k, weight, leaf), .ld = x->f->n};
+            .dy = *dy,
+            .x = *x,
+            .by_columns = kernels_cycles_by_columns(&k->leaf_layout, x->f->n, dy->f->n),
+            .room = (int64_t)k->leaf_layout.room,
+            .host = kernels_pe_leaf_grad(k, weight, leaf),
+            .ld = x->f->n};
         kernels_pe_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
         TRY(kernels_pe_run_weight_gradient(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
@@ -340,6 +345,7 @@ static struct pe_attention attention_of(struct kernels_mesh *k, int sample)
                                  .dq = k->dq,
                                  .dk = k->dk,
                                  .dv = k->dv,
+                                 .room = (int64_t)k->layout.room,
                                  .scale = (float)(k->model->qk_scale / by_layer)};
 }
 

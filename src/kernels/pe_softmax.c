@@ -127,9 +127,11 @@ enum wsc_err kernels_pe_run_attention_backward(struct pe_grid *g, const struct p
 {
     const struct pe_probabilities p = probabilities(a);
     const int b = a->sample;
-    TRY(kernels_pe_run_key_gradient(g, &(struct pe_key_gradient){b, a->scores, a->dout, a->dv}));
+    TRY(kernels_pe_run_key_gradient(
+        g, &(struct pe_key_gradient){b, a->scores, a->dout, a->dv, a->room}));
     TRY(kernels_pe_run_scores(g, &(struct pe_scores){b, a->dout, a->v, a->dscores}));
     TRY(kernels_pe_run_probabilities_backward(g, &p, a->dscores));
     TRY(kernels_pe_run_mix(g, &(struct pe_mix){b, a->dscores, a->k, a->dq}));
-    return kernels_pe_run_key_gradient(g, &(struct pe_key_gradient){b, a->dscores, a->q, a->dk});
+    return kernels_pe_run_key_gradient(
+        g, &(struct pe_key_gradient){b, a->dscores, a->q, a->dk, a->room});
 }

@@ -121,7 +121,7 @@ static struct mesh_dsd times(struct mesh_dsd d, int k)
 
 enum wsc_err mesh_message_end(struct mesh_pe *pe, const struct mesh_node *node)
 {
-    if (node->turn) return mesh_turn(pe, node->send, 0);
+    if (node->turn) return mesh_turn(pe, node->send, 0, 0);
     return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
 }
 

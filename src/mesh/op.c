@@ -291,19 +291,26 @@ enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mes
                                             .b = b});
 }
 
-enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload, int thread)
+static enum wsc_err send_control(struct mesh_pe *pe, int colour, uint32_t payload, int thread,
+                                 int activate)
 {
     struct mesh_op op = {.code = MESH_FMOVS,
                          .thread = (uint8_t)thread,
+                         .activate = (uint8_t)activate,
                          .dst = mesh_out(colour, 1),
                          .a = mesh_bits(payload)};
     op.dst.control = true;
     return mesh_issue(pe, &op);
 }
 
-enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread)
+enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload, int thread)
 {
-    return mesh_send_control(pe, colour, MESH_TURN | MESH_ADVANCE, thread);
+    return send_control(pe, colour, payload, thread, 0);
+}
+
+enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate)
+{
+    return send_control(pe, colour, MESH_TURN | MESH_ADVANCE, thread, activate);
 }
 
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles)
