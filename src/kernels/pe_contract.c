@@ -6,7 +6,7 @@
 /* Contract over features.  Item i is one output: each scalar that comes down the column is an AXPY
  * of the PE's tokens into one of two accumulators; after the last one the sums of the row travel
  * to the column that owns the output, while the next item is under way in the other accumulator.
- * Where a line is a single PE the accumulator is the result itself. */
+ * Where a head is a single column its scores are their own accumulator. */
 
 struct contract {
     struct pe_grid *g;
@@ -38,7 +38,7 @@ static struct item product_item(const struct contract *c, int x, int y, int i)
 {
     const struct pe_product *p = c->product;
     const struct pe_tile *out = &p->out[i / c->n_out];
-    const int feature = out->f->order[i % c->n_out];
+    const int feature = out->f->by_turns[i % c->n_out];
     return (struct item){.n = pe_row_tokens(c->g, y),
                          .position = x,
                          .line = c->g->w,
@@ -90,7 +90,7 @@ static int vector_at(const struct contract *c, int x, int i, const struct item *
 
 static int accumulator(const struct contract *c, const struct item *it, int i)
 {
-    return it->line == 1 ? it->result : c->acc[i & 1] + 4 * it->first;
+    return it->line == 1 && c->scores ? it->result : c->acc[i & 1] + 4 * it->first;
 }
 
 static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
@@ -102,7 +102,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
                        .n = it->line,
                        .root = it->root,
                        .thread = PE_THREAD_SUM};
-    if (it->line == 1) return WSC_OK;
+    if (it->line == 1 && c->scores) return WSC_OK;
     TRY(mesh_join(pe, PE_THREAD_SUM)); /* the item before: its accumulator is the next one's */
     if (!it->n) return WSC_OK;
     s.mine = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
@@ -154,7 +154,7 @@ static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to
         before += in->count[j];
     for (int64_t i = 0; i < c->n_items; i++) {
         const struct pe_features *out = p->out[i / c->n_out].f;
-        const int64_t o = out->order[i % c->n_out];
+        const int64_t o = out->by_turns[i % c->n_out];
         for (int k = 0; k < product_scalars(p, x); k++, to++) {
             const struct pe_weights *w = &p->w[p->sums ? k / in->count[x] : i / c->n_out];
             const int64_t feature = in->order[before + k % in->count[x]];

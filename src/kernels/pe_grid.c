@@ -26,18 +26,30 @@ static enum wsc_err allocate(struct pe_features *f, int w)
     TRY_NEW(f->column, WSC_MEM_KERNELS, f->n);
     TRY_NEW(f->slot, WSC_MEM_KERNELS, f->n);
     TRY_NEW(f->order, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->by_turns, WSC_MEM_KERNELS, f->n);
     return WSC_OK;
 }
 
-/* From columns and slots: how many lie on a column, and their order. */
+/* Features on the columns before @p x. */
+static int first_of(const struct pe_features *f, int x)
+{
+    int n = 0;
+    for (int i = 0; i < x; i++)
+        n += f->count[i];
+    return n;
+}
+
+/* From columns and slots: how many lie on a column, and their orders. */
 static void count_features(struct pe_features *f, int w)
 {
-    int before = 0;
+    int n = 0;
     for (int i = 0; i < f->n; i++)
         f->count[f->column[i]]++;
-    for (int x = 0; x < w; before += f->count[x++]) {
-        for (int i = 0; i < f->n; i++)
-            if (f->column[i] == x) f->order[before + f->slot[i]] = i;
+    for (int i = 0; i < f->n; i++)
+        f->order[first_of(f, f->column[i]) + f->slot[i]] = i;
+    for (int slot = 0; slot < f->slots; slot++) {
+        for (int x = 0; x < w; x++)
+            if (slot < f->count[x]) f->by_turns[n++] = f->order[first_of(f, x) + slot];
     }
 }
 
@@ -94,6 +106,7 @@ void kernels_pe_features_fini(struct pe_features *f)
     wsc_free(f->column);
     wsc_free(f->slot);
     wsc_free(f->order);
+    wsc_free(f->by_turns);
     *f = (struct pe_features){0};
 }
 

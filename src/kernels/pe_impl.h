@@ -32,9 +32,10 @@ struct pe_features {
     int group_cols;     /**< columns over which a head spreads; all columns without heads */
     int heads_per_pe;   /**< heads that share a column, when group_cols is 1 */
     int head_dim;       /**< 0 without heads */
-    int *count;         /**< of each column; owned, as the next three */
+    int *count;         /**< of each column; owned, as the next four */
     int *column, *slot; /**< of each feature */
-    int *order;         /**< features column by column, slot by slot */
+    int *order;           /**< features column by column, slot by slot */
+    int *by_turns;        /**< slot by slot: neighbours lie on different columns */
 };
 /** Which features of a head must share a PE (rotary positions turn pairs). */
 enum pe_pairing { PE_NO_PAIRS, PE_PAIRS_ADJACENT, PE_PAIRS_HALF };
