@@ -433,7 +433,10 @@ struct conf_cluster {
         double simd_fadds;           /**< 32-bit additions per cycle and PE */
         double simd_fmuls;           /**< 32-bit products per cycle and PE */
         double simd_faddh;           /**< 16-bit additions or products per cycle and PE */
-        int64_t vector_setup_cycles; /**< start of one vector operation */
+        int64_t vector_setup_cycles; /**< start of a multiply-add, 16-bit operands */
+        int64_t vector_setup_fp32_cycles; /**< the same, 32-bit operands */
+        int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
+        int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */
         int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
                                           the start: operand addresses, the scalar */
         int64_t hop_cycles;          /**< router to router */

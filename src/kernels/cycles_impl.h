@@ -7,6 +7,12 @@
 #define WSC_KERNELS_CYCLES_IMPL_H
 #include <wsc/kernels.h>
 
+/** One side of a matrix on the columns of a lane. */
+struct side {
+    double n; /**< features */
+    double k; /**< of the PE that has most */
+};
+
 /** Where features and tokens of one micro-batch lie, and how fast one PE is. */
 struct layout {
     const struct model *model;
@@ -15,20 +21,25 @@ struct layout {
     double t;      /**< tokens of a PE */
     double head_t; /**< tokens of a PE that go through the head */
     double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
-    double k, f;   /**< features of a PE, of C hidden and of F filter features */
+    struct side hidden, heads, filter; /**< heads: of attention, which have columns of their own */
     double mac;    /**< multiply-adds per cycle, sums in 32 bits */
     double add;    /**< 32-bit additions per cycle */
     double mul;    /**< 32-bit products per cycle */
-    double fast;   /**< additions, products and moves per cycle in the format of activations */
-    double setup, loop, exp, divide;
+    double fast;   /**< additions and moves per cycle in the format of activations */
+    double fast_mul; /**< products and maxima in it */
+    double value;  /**< words of 32 bits of an activation */
+    double setup, setup_add, setup_copy, loop, exp, divide;
     double factor; /**< on the cycles of a stage */
     double relay;  /**< cycles of one PE in a chain of receive, add, send */
-    double hop;
+    double hop, ramp;
     /* Attention: the PEs of one head and the queries one PE holds. */
     double head_cols;    /**< columns over which a head's features spread */
     double heads_per_pe; /**< heads that share a PE */
     double seqs;         /**< sequences of which a PE holds tokens */
+    double seq_rows;     /**< rows over which the tokens of a sequence spread */
+    double q;            /**< tokens of a PE of one sequence */
     double q_mean;       /**< queries of a PE that see a key, on average over keys */
+    double kv;           /**< features of keys and values, as a share of those of queries */
 };
 
 void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
@@ -53,28 +64,64 @@ struct kernels_cycles kernels_cycles_stage(const struct layout *l, const struct 
                                            enum kernels_keep keep, bool backward);
 double kernels_cycles_total(const struct kernels_cycles *c);
 
-/* The operations (cycles_ops.c). */
+/* The operations: cycles_ops.c, cycles_rows.c, cycles_attention.c. */
 
 /** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
  *  built, one on its way. */
 enum { KERNELS_SUM_VECTORS = 2 };
-double kernels_cycles_vector(const struct layout *l, double n, double rate);
+/** One operation on @p n elements at @p rate, as a step of a program. */
+double kernels_cycles_op(double setup, double n, double rate);
+double kernels_cycles_add(const struct layout *l, double n);
+double kernels_cycles_mul(const struct layout *l, double n);
+/** The same where both operands are tiles, which lie in one bank. */
+double kernels_cycles_add_tiles(const struct layout *l, double n);
+double kernels_cycles_mul_tiles(const struct layout *l, double n);
+/** Additions into 32-bit sums. */
+double kernels_cycles_sum(const struct layout *l, double n);
+double kernels_cycles_copy(const struct layout *l, double n);
+/** Scalar code of @p cycles an element. */
+double kernels_cycles_map(const struct layout *l, double n, double cycles);
 double kernels_cycles_axpy(const struct layout *l, double n);
-double kernels_cycles_features(const struct layout *l, int64_t n);
-double kernels_cycles_product(const struct layout *l, int64_t n_in, int64_t n_out);
-double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out);
+/** One vector per token of sums over the row, @p vectors times, and back to all. */
+double kernels_cycles_row_sum(const struct layout *l, double cols, double words);
+struct side kernels_cycles_side(const struct layout *l, int64_t n);
+/** Vectors of @p words words a PE that come from or leave at the edge. */
+double kernels_cycles_vectors_in(const struct layout *l, double words);
+double kernels_cycles_vectors_out(const struct layout *l, double words);
+
+double kernels_cycles_product(const struct layout *l, const struct side *in, double n_out);
+double kernels_cycles_weight_gradient(const struct layout *l, const struct side *in,
+                                      const struct side *out);
 /** True when it is the input that goes along the row, and dW is built column by column. */
-bool kernels_cycles_by_columns(const struct layout *l, int64_t n_in, int64_t n_out);
-/** The rows or columns of dW that come first: those that are built at once. */
-double kernels_cycles_first_rows(const struct layout *l, int64_t n_in, int64_t n_out);
-double kernels_cycles_token_sums(const struct layout *l, double features);
+bool kernels_cycles_by_columns(const struct layout *l, const struct side *in,
+                               const struct side *out);
+/** From the start of a weight gradient to its first word at the edge. */
+double kernels_cycles_first_rows(const struct layout *l, const struct side *in,
+                                 const struct side *out);
+/** Sums over the PE's @p n tokens of what it holds of @p held times what @p sent gives along @p cols
+ *  columns. */
+double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,
+                            double cols);
 double kernels_cycles_gradient_latency(const struct layout *l);
-double kernels_cycles_pointwise(const struct layout *l, double features, double ops);
+
+double kernels_cycles_bias(const struct layout *l, double features);
+double kernels_cycles_bias_gradient(const struct layout *l, double features, double vectors);
+double kernels_cycles_residual(const struct layout *l, double features);
 double kernels_cycles_norm(const struct layout *l);
+double kernels_cycles_norm_input_gradient(const struct layout *l);
 double kernels_cycles_norm_gradient(const struct layout *l);
 double kernels_cycles_nonlinearity(const struct layout *l, double features);
+double kernels_cycles_softmax(const struct layout *l, double features);
+double kernels_cycles_softmax_gradient(const struct layout *l, double features);
+double kernels_cycles_rotary(const struct layout *l, double features);
+double kernels_cycles_gather(const struct layout *l, double rows);
+double kernels_cycles_scatter(const struct layout *l, double rows);
+double kernels_cycles_loss(const struct layout *l, double logits);
+double kernels_cycles_loss_gradient(const struct layout *l, double logits);
+
 double kernels_cycles_attention(const struct layout *l);
-double kernels_cycles_attention_gradient(const struct layout *l);
+/** @p again: the scores are computed again. */
+double kernels_cycles_attention_gradient(const struct layout *l, bool again);
 
 /** Values per token of a PE at the two peaks of a block's backward: feed-forward (h, p, act, d act,
  *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is

@@ -3,232 +3,191 @@
 
 #include <math.h>
 
-enum {
-    NORM_OPS = 3,          /* subtract mean, times 1/sigma, times gain plus bias */
-    NORM_GRADIENT_OPS = 4, /* times gain, minus two means, times 1/sigma, into the residual */
-    NONLINEARITY_OPS = 8,  /* the polynomial around one exponential and one division */
-    SOFTMAX_OPS = 3,       /* running maximum, minus maximum, running sum */
-};
+/* ---- vector operations ----------------------------------------------------------------------- */
 
-/* Additions into one scalar, per cycle: each waits two cycles for the one before (FABRICA). */
-static const double SCALAR_SUM_RATE = 0.5;
-
-/** One vector operation of @p n elements. */
-double kernels_cycles_vector(const struct layout *l, double n, double rate)
+/** The task that issues an operation takes a cycle. */
+double kernels_cycles_op(double setup, double n, double rate)
 {
-    return n > 0 ? l->setup + ceil(n / rate) : 0;
+    return n > 0 ? 1 + setup + ceil(n / rate) : 0;
+}
+
+double kernels_cycles_add(const struct layout *l, double n)
+{
+    return kernels_cycles_op(l->setup_add, n, l->fast);
+}
+
+double kernels_cycles_mul(const struct layout *l, double n)
+{
+    return kernels_cycles_op(l->setup_add, n, l->fast_mul);
+}
+
+double kernels_cycles_add_tiles(const struct layout *l, double n)
+{
+    return kernels_cycles_op(l->setup_add, n, l->fast / 2);
+}
+
+double kernels_cycles_mul_tiles(const struct layout *l, double n)
+{
+    return kernels_cycles_op(l->setup_add, n, l->fast_mul / 2);
+}
+
+double kernels_cycles_sum(const struct layout *l, double n)
+{
+    return kernels_cycles_op(l->setup_add, n, l->add);
+}
+
+double kernels_cycles_copy(const struct layout *l, double n)
+{
+    return kernels_cycles_op(l->setup_copy, n, l->fast);
+}
+
+double kernels_cycles_map(const struct layout *l, double n, double cycles)
+{
+    return kernels_cycles_op(l->setup_copy, n * cycles, 1);
 }
 
 /** One multiply-add of @p n elements by a scalar, as it comes in a loop: the machine's multiply-add
  *  takes two vectors and a scalar, and for each scalar anew the addresses of the vectors. */
 double kernels_cycles_axpy(const struct layout *l, double n)
 {
-    return n > 0 ? l->loop + kernels_cycles_vector(l, n, l->mac) : 0;
+    return n > 0 ? l->loop + l->setup + ceil(n / l->mac) : 0;
 }
 
-/** Products of two vectors of @p n elements, added to a third: no multiply-add does that. */
-static double multiply_and_add(const struct layout *l, double n)
+struct side kernels_cycles_side(const struct layout *l, int64_t n)
 {
-    return kernels_cycles_vector(l, n, l->mul) + kernels_cycles_vector(l, n, l->add);
+    return (struct side){(double)n, ceil((double)n / l->cols)};
 }
 
-/** Features of a PE when @p n features are spread over the columns of a lane. */
-double kernels_cycles_features(const struct layout *l, int64_t n)
+/* ---- along rows and columns ------------------------------------------------------------------ */
+
+/** @p words words of each PE are added up toward the middle of @p cols columns, where those from
+ *  either side follow each other, and sent back to all. */
+double kernels_cycles_row_sum(const struct layout *l, double cols, double words)
 {
-    return ceil((double)n / l->cols);
+    if (cols < 2) return 1;
+    double side = floor(cols / 2), sides = cols > 2 ? 2 : 1;
+    return side * (l->relay + l->hop) + (sides + 1) * words + l->relay + 2 * l->ramp;
 }
 
-/** Chain of receive, add, send over the columns of a lane: latency of its first element. */
-static double row_latency(const struct layout *l)
+double kernels_cycles_vectors_in(const struct layout *l, double words)
 {
-    return l->relay * (l->cols - 1);
+    return words > 0 ? l->rows * l->hop + l->ramp + words : 0;
 }
 
-/** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
- *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle. */
-double kernels_cycles_product(const struct layout *l, int64_t n_in, int64_t n_out)
-{
-    double k = kernels_cycles_features(l, n_in);
-    double output = k * kernels_cycles_axpy(l, l->t) + kernels_cycles_vector(l, l->t, l->add);
-    return (double)n_out * fmax(output, l->t) + row_latency(l);
-}
-
-/* ---- sums over tokens ------------------------------------------------------------------------ */
-
-/** Results, of @p k features each, that a PE has room to build at once. */
-static double block_of_results(const struct layout *l, double k, int64_t n_out)
-{
-    return fmax(1, fmin((double)n_out, floor(l->room / k)));
-}
-
-/** Outer products of @p n tokens with the PE's @p k features, added to @p block results: an AXPY
- *  over the results for each token and feature, or one over the features for each token and result.
- */
-static double outer_products(const struct layout *l, double n, double k, double block)
-{
-    double over_results = n * k * kernels_cycles_axpy(l, block);
-    double over_features = n * block * kernels_cycles_axpy(l, k);
-    return ceil(fmin(over_results, over_features));
-}
-
-/** Sums over the PE's tokens of each of its @p features: token by token a vector of features, or
- *  feature by feature into a scalar, where each addition waits for the one before. */
-double kernels_cycles_token_sums(const struct layout *l, double features)
-{
-    double by_token = l->t * kernels_cycles_vector(l, features, l->add);
-    double by_feature = features * kernels_cycles_vector(l, l->t, SCALAR_SUM_RATE);
-    return fmin(by_token, by_feature);
-}
-
-/** @p rows rows of dW at once: receive the output gradients of the PE's tokens (the link carries
- * one a cycle), their products with the PE's @p k features, then the sums over y, and at the edge
- * over lanes. */
-static double gradient_rows(const struct layout *l, double k, double rows)
-{
-    double receive = l->t * kernels_cycles_vector(l, rows, l->fast);
-    double sums = kernels_cycles_vector(l, k * rows, l->add) * (l->lanes > 1 ? 2 : 1);
-    return fmax(receive + outer_products(l, l->t, k, rows) + sums, l->t * rows);
-}
-
-/** All @p n_out rows of dW, block by block. */
-static double gradient_by_rows(const struct layout *l, int64_t n_in, int64_t n_out)
-{
-    double k = kernels_cycles_features(l, n_in), block = block_of_results(l, k, n_out);
-    double whole = floor((double)n_out / block), rest = (double)n_out - whole * block;
-    return whole * gradient_rows(l, k, block) + (rest > 0 ? gradient_rows(l, k, rest) : 0);
-}
-
-/** The chain over y, and over the lanes along the edge. */
 double kernels_cycles_gradient_latency(const struct layout *l)
 {
     return l->relay * (l->rows - 1) + (l->lanes - 1) * (l->relay + l->cols * l->hop);
 }
 
-bool kernels_cycles_by_columns(const struct layout *l, int64_t n_in, int64_t n_out)
+double kernels_cycles_vectors_out(const struct layout *l, double words)
 {
-    return gradient_by_rows(l, n_out, n_in) < gradient_by_rows(l, n_in, n_out);
+    return words > 0 ? words * (l->lanes > 1 ? 2 : 1) + kernels_cycles_gradient_latency(l) : 0;
 }
 
-double kernels_cycles_weight_gradient(const struct layout *l, int64_t n_in, int64_t n_out)
+/* ---- products -------------------------------------------------------------------------------- */
+
+/** Cycles between two operations of a loop, in which others use the datapath. */
+static double gap(const struct layout *l)
 {
-    double rows = fmin(gradient_by_rows(l, n_in, n_out), gradient_by_rows(l, n_out, n_in));
-    return rows + kernels_cycles_gradient_latency(l);
+    return l->loop + l->setup;
 }
 
-double kernels_cycles_first_rows(const struct layout *l, int64_t n_in, int64_t n_out)
+/** What adding up one vector of @p n sums over @p cols columns costs a PE, which is in the chain
+ *  each time and its end, where it gets a second one, once in @p cols. */
+static double chain_share(const struct layout *l, double cols, double n)
 {
-    bool columns = kernels_cycles_by_columns(l, n_in, n_out);
-    double k = kernels_cycles_features(l, columns ? n_out : n_in);
-    return gradient_rows(l, k, block_of_results(l, k, columns ? n_in : n_out));
+    const double hidden = gap(l) / 3;
+    return fmax(0, (cols > 1 ? 1 + 2 / cols : 1) * n / l->add - hidden);
 }
 
-/* ---- features of a token --------------------------------------------------------------------- */
-
-/** @p ops vector operations on each of the PE's features. */
-double kernels_cycles_pointwise(const struct layout *l, double features, double ops)
+/** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
+ *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
+ *  Outputs end at the columns in turn; the first one of a turn waits for the chain. */
+double kernels_cycles_product(const struct layout *l, const struct side *in, double n_out)
 {
-    return features * ops * kernels_cycles_vector(l, l->t, l->fast);
+    double item = in->k * kernels_cycles_axpy(l, l->t) + chain_share(l, l->cols, l->t);
+    double chain = l->cols > 1 ? (2 * l->cols - 3.5) * l->relay : l->setup_copy;
+    double turns = ceil(n_out / l->cols);
+    item = fmax(item, l->t);
+    return n_out * item + chain + (turns - 1) * fmax(0, chain - item) + ceil(l->t / l->add) +
+           l->rows * l->hop;
 }
 
-/** Two sums over the hidden features (along x) and their way back, for each token of the PE. */
-static double two_row_sums(const struct layout *l)
+/* ---- sums over tokens ------------------------------------------------------------------------ */
+
+/* Columns of a row that collect what they send: a group, and as many groups (pe_ring.c). */
+enum { GROUP = 9, MOST_COLUMNS = GROUP * GROUP };
+
+/** One block of results: values that come along the row, and the last column that sends some. */
+struct block {
+    double words, last;
+};
+
+/** Cycles of one block: for each of @p n tokens the AXPYs, over the values or over the @p held
+ *  features, whichever vector is longer, while the values of the next token make their way to the
+ *  first column of the row and back; then its sums, one a cycle. */
+static double block_cycles(const struct layout *l, double n, double held, const struct block *b,
+                           double cols)
 {
-    return 2 * kernels_cycles_vector(l, l->t, l->add) + row_latency(l) + l->cols * l->hop;
+    const double few = fmin(held, b->words), many = fmax(held, b->words);
+    const double axpys = few * kernels_cycles_axpy(l, many);
+    const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
+    const double levels = b->last >= GROUP ? 3 : b->last > 0 ? 2 : 1;
+    const double trip = 2 * b->last * l->hop + levels * l->relay + b->words;
+    const double token = cols > 1 ? fmax(axpys + receive, trip) : axpys;
+    return n * (token + 3) + held * b->words * (l->lanes > 1 ? 2 : 1);
 }
 
-double kernels_cycles_norm(const struct layout *l)
+static double block_columns(const struct layout *l, double held, const struct side *sent)
 {
-    double sums = l->k * (kernels_cycles_vector(l, l->t, l->add) + multiply_and_add(l, l->t));
-    return sums + two_row_sums(l) + l->t * l->divide + kernels_cycles_pointwise(l, l->k, NORM_OPS);
+    const double most = fmax(1, floor(l->room / (held + 2 * l->value)));
+    return fmin(floor(most / sent->k), MOST_COLUMNS);
 }
 
-/** Normalises again, then the two means of the input gradient (one with the gain, one with the
- *  normalised value), and gain and bias gradients. */
-double kernels_cycles_norm_gradient(const struct layout *l)
+/** Number @p i of the blocks: whole columns, or parts of one when not even that fits. */
+static struct block block_of(const struct layout *l, double held, const struct side *sent, double i)
 {
-    double means = l->k * (kernels_cycles_axpy(l, l->t) + multiply_and_add(l, l->t));
-    double gain_and_bias =
-        2 * kernels_cycles_token_sums(l, l->k) + l->k * kernels_cycles_vector(l, l->t, l->mul) +
-        2 * kernels_cycles_vector(l, l->k, l->add) + kernels_cycles_gradient_latency(l);
-    return kernels_cycles_norm(l) + means + two_row_sums(l) +
-           kernels_cycles_pointwise(l, l->k, NORM_GRADIENT_OPS) + gain_and_bias;
+    const double columns = block_columns(l, held, sent);
+    if (columns < 1) {
+        const double most = fmax(1, floor(l->room / (held + 2 * l->value)));
+        return (struct block){most, floor(i * most / sent->k)};
+    }
+    const double first = i * columns * sent->k, words = fmin(columns * sent->k, sent->n - first);
+    return (struct block){words, ceil((first + words) / sent->k) - 1};
 }
 
-/** The nonlinearity of @p features of the PE, or its derivative. */
-double kernels_cycles_nonlinearity(const struct layout *l, double features)
+double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,
+                            double cols)
 {
-    if (l->model->nonlinearity == CONF_RELU) return kernels_cycles_pointwise(l, features, 1);
-    return features * l->t * (l->exp + l->divide) +
-           kernels_cycles_pointwise(l, features, NONLINEARITY_OPS);
+    const double words = block_of(l, held, sent, 0).words, blocks = ceil(sent->n / words);
+    double sum = 0;
+    for (double i = 0; i < blocks; i++) {
+        const struct block b = block_of(l, held, sent, i);
+        sum += block_cycles(l, n, held, &b, cols);
+    }
+    return sum;
 }
 
-/* ---- attention: keys of a sequence stream past its queries, as weights do ---- */
-
-/** Key steps of a PE: every key of each sequence it holds tokens of. */
-static double keys(const struct layout *l)
+bool kernels_cycles_by_columns(const struct layout *l, const struct side *in,
+                               const struct side *out)
 {
-    return l->seqs * (double)l->model->T;
+    return kernels_cycles_outer(l, l->t, out->k, in, l->cols) <
+           kernels_cycles_outer(l, l->t, in->k, out, l->cols);
 }
 
-/** Per key one AXPY for each feature of the PE. */
-static double key_axpys(const struct layout *l)
+double kernels_cycles_weight_gradient(const struct layout *l, const struct side *in,
+                                      const struct side *out)
 {
-    return keys(l) * l->k * kernels_cycles_axpy(l, l->q_mean);
+    return fmin(kernels_cycles_outer(l, l->t, out->k, in, l->cols),
+                kernels_cycles_outer(l, l->t, in->k, out, l->cols)) +
+           kernels_cycles_gradient_latency(l);
 }
 
-/** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns. */
-static double contract_features(const struct layout *l)
+double kernels_cycles_first_rows(const struct layout *l, const struct side *in,
+                                 const struct side *out)
 {
-    double chain = l->heads_per_pe * kernels_cycles_vector(l, l->q_mean, l->add);
-    return key_axpys(l) + (l->head_cols > 1 ? keys(l) * chain : 0);
-}
-
-/** Sum over keys (P V, dS K): each PE of the head receives the row of P, then AXPYs. */
-static double contract_keys(const struct layout *l)
-{
-    return key_axpys(l) + keys(l) * l->heads_per_pe * kernels_cycles_vector(l, l->q_mean, l->fast);
-}
-
-/** @p rows keys of a sum over queries: outer products, then the chain over the sequence's rows. */
-static double query_sums(const struct layout *l, double rows)
-{
-    return outer_products(l, l->q_mean, l->k, rows) + kernels_cycles_vector(l, l->k * rows, l->add);
-}
-
-/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
-static double contract_queries(const struct layout *l)
-{
-    double T = (double)l->model->T, block = block_of_results(l, l->k, l->model->T);
-    double whole = floor(T / block), rest = T - whole * block;
-    return l->seqs * (whole * query_sums(l, block) + (rest > 0 ? query_sums(l, rest) : 0));
-}
-
-/** Key steps whose scores end on this PE: the head's columns take turns. */
-static double score_rows(const struct layout *l)
-{
-    return l->seqs * ceil((double)l->model->T * l->heads_per_pe / l->head_cols);
-}
-
-static double probabilities(const struct layout *l)
-{
-    double ops = SOFTMAX_OPS * kernels_cycles_vector(l, l->q_mean, l->add);
-    return score_rows(l) * (ceil(l->q_mean * l->exp) + ops);
-}
-
-/** O = softmax(Q K') V, normalised once at the end. */
-double kernels_cycles_attention(const struct layout *l)
-{
-    double normalise =
-        l->k * kernels_cycles_vector(l, l->t, l->mul) + l->heads_per_pe * l->t * l->divide;
-    return contract_features(l) + probabilities(l) + contract_keys(l) + normalise;
-}
-
-/** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
-double kernels_cycles_attention_gradient(const struct layout *l)
-{
-    double row_dots = l->k * multiply_and_add(l, l->t) + kernels_cycles_vector(l, l->t, l->add);
-    double ds = score_rows(l) * (kernels_cycles_vector(l, l->q_mean, l->add) +
-                                 2 * kernels_cycles_vector(l, l->q_mean, l->mul));
-    return 2 * contract_features(l) + probabilities(l) + ds + contract_keys(l) +
-           2 * contract_queries(l) + row_dots;
+    const bool columns = kernels_cycles_by_columns(l, in, out);
+    const struct side *held = columns ? out : in, *sent = columns ? in : out;
+    struct block b = block_of(l, held->k, sent, 0);
+    return block_cycles(l, l->t, held->k, &b, l->cols) - held->k * b.words;
 }

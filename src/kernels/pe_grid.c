@@ -141,6 +141,7 @@ enum wsc_err kernels_pe_grid_init(struct pe_grid *g, const struct mesh_config *c
     TRY_NEW(g->sub, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->sent, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->key_row, WSC_MEM_KERNELS, T);
     TRY_NEW(g->key_token, WSC_MEM_KERNELS, T);
     order_keys(g);
@@ -154,6 +155,7 @@ void kernels_pe_grid_fini(struct pe_grid *g)
     wsc_free(g->sub);
     wsc_free(g->sent);
     wsc_free(g->scored);
+    wsc_free(g->passed);
     wsc_free(g->key_row);
     wsc_free(g->key_token);
     *g = (struct pe_grid){0};
@@ -226,6 +228,7 @@ enum wsc_err kernels_pe_begin(struct pe_grid *g, void *program)
     memset(g->sub, 0, n * sizeof *g->sub);
     memset(g->sent, 0, n * sizeof *g->sent);
     memset(g->scored, 0, n * sizeof *g->scored);
+    memset(g->passed, 0, n * sizeof *g->passed);
     TRY(mesh_clear(g->m));
     /* Where reservations of the program start, for kernels_pe_run to release. */
     return mesh_reserve(g->m, pe_all(g), 0, 0, "nothing", &g->scratch);

@@ -64,11 +64,11 @@ struct pe_grid {
     int64_t T;
     int n_samples;   /**< of the micro-batch at hand */
     int max_samples; /**< tiles have room for these */
-    int tokens;      /**< most tokens of one sequence on one PE */
+    int tokens;      /**< between rows of scores: most tokens of a sequence on one PE, made even */
     int pitch;       /**< elements between slots */
     int exp_cycles, divide_cycles;
     int loop_cycles;                     /**< before each operation of a loop */
-    int32_t *item, *sub, *sent, *scored; /**< owned, registers of each PE */
+    int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
     int *key_row, *key_token;            /**< owned, T: keys in the order in which they stream */
     int scratch;                         /**< first address that programs may reserve and release */
     void *program;           /**< borrowed: what the tasks of the running program read */
@@ -347,8 +347,11 @@ struct pe_ring_send {
     const struct pe_ring *ring;
     int rounds, address, stride;
 };
-/** Body of the task. */
+/** Body of the task.  A round begins when the one before has come back (kernels_pe_ring_passed):
+ *  what turns a switch is then gone, and nothing overtakes it. */
 enum wsc_err kernels_pe_ring_step(struct mesh_pe *pe, const struct pe_ring_send *s, int position);
+/** The PE has got all words of a round. */
+enum wsc_err kernels_pe_ring_passed(struct mesh_pe *pe);
 
 /* pe_outer.c */
 /** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */

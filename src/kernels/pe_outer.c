@@ -181,6 +181,7 @@ static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
     const int at = pe_index(g, pe), block = g->item[at], token = g->sub[at] + 1;
     const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), block);
     (void)data;
+    TRY(kernels_pe_ring_passed(pe));
     if (token < p.tokens) TRY(receive(pe, o, block, token));
     return mesh_activate(pe, PE_TASK_MAIN);
 }
@@ -206,7 +207,7 @@ static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
 static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const struct part *p,
                                 int at)
 {
-    enum { AT_ONCE = 12 };
+    enum { AT_ONCE = 1 };
     struct pe_grid *g = o->g;
     const int n = !p->held ? 0 : p->over_values ? p->held : p->n;
     for (int i = 0; i < AT_ONCE && g->scored[at] < n; i++, g->scored[at]++)

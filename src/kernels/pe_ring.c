@@ -63,9 +63,12 @@ static void gather(struct pe_ring *r, int first, int most)
 enum wsc_err kernels_pe_ring_init(struct pe_ring *r, int n, const int *count, int most)
 {
     int blocks = 0;
-    WSC_CHECK(n > 0 && most > 0, "%d positions, blocks of %d words", n, most);
-    for (int p = 0; p < n; p++)
-        blocks += max(1, (count[p] + most - 1) / most);
+    while (n && !count[n - 1])
+        n--;
+    for (int p = 0; p < n; p++) {
+        WSC_CHECK(count[p] > 0 && most > 0, "%d words at %d, blocks of %d", count[p], p, most);
+        blocks += (count[p] + most - 1) / most;
+    }
     *r = (struct pe_ring){.n = n, .count = count};
     TRY_NEW(r->block, WSC_MEM_KERNELS, blocks);
     for (int p = 0; p < n;) {
@@ -75,8 +78,6 @@ enum wsc_err kernels_pe_ring_init(struct pe_ring *r, int n, const int *count, in
             gather(r, p, most);
         p = r->block[r->n_blocks - 1].end;
     }
-    while (r->n_blocks && !r->block[r->n_blocks - 1].words)
-        r->n_blocks--;
     for (int i = 0; i < r->n_blocks; i++)
         r->most = max(r->most, r->block[i].words);
     return WSC_OK;
@@ -137,7 +138,7 @@ enum wsc_err kernels_pe_ring_route(struct pe_grid *g, const struct pe_line *l, m
         TRY(route_far(g, at, p));
         TRY(route_all(g, at, p, l->n));
     }
-    TRY(mesh_task(g->m, pes, PE_TASK_SEND, send, MESH_LOW));
+    TRY(mesh_task(g->m, pes, PE_TASK_SEND, send, MESH_HIGH));
     return mesh_start(g->m, pes, PE_TASK_SEND);
 }
 
@@ -210,8 +211,7 @@ static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *is
     const bool finished =
         b->last && (!is_head(t) || b->end >= t->group + GROUP || b->end == t->s->ring->n);
     *issued = true;
-    if (!t->p) return *issued = false, WSC_OK;
-    if (!last || (t->round + 1 == t->s->rounds && finished))
+    if (t->p && (!last || (t->round + 1 == t->s->rounds && finished)))
         return mesh_turn(pe, colour_of(t), PE_THREAD_SEND, ACTIVATE);
     const int before = (t->p - max(first, b->first / unit * unit)) / unit;
     if (t->round + 1 < t->s->rounds && before > 0) return again(pe, t, before);
@@ -267,18 +267,30 @@ static struct turn turn_of(const struct pe_ring_send *s, int p, int block, int r
                          .hi = min(b->end, group + GROUP)};
 }
 
+/* While nothing is under way, and the next round may not begin, the number of rounds that have come
+ * back is kept with this bit. */
+enum { IDLE = 1 << 30 };
+
 enum wsc_err kernels_pe_ring_step(struct mesh_pe *pe, const struct pe_ring_send *s, int position)
 {
     struct pe_grid *g = pe_grid_of(pe);
-    int32_t *const done = &g->sent[pe_index(g, pe)];
+    int32_t *const done = &g->sent[pe_index(g, pe)], *const passed = &g->passed[pe_index(g, pe)];
     const int per_block = s->rounds * STEPS;
     bool issued = false;
-    while (!issued && *done < s->ring->n_blocks * per_block) {
+    *passed &= ~IDLE;
+    while (!issued && *done < s->ring->n_blocks * per_block && *done / STEPS <= *passed) {
         const struct turn t = turn_of(s, position, *done / per_block, *done % per_block / STEPS);
         if (uninvolved(&t))
             *done += per_block - *done % per_block;
         else
             TRY(take_step(pe, &t, (enum step)((*done)++ % STEPS), &issued));
     }
+    if (!issued) *passed |= IDLE;
     return WSC_OK;
+}
+
+enum wsc_err kernels_pe_ring_passed(struct mesh_pe *pe)
+{
+    struct pe_grid *g = pe_grid_of(pe);
+    return g->passed[pe_index(g, pe)]++ & IDLE ? mesh_activate(pe, PE_TASK_SEND) : WSC_OK;
 }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cycles_impl.h"
+
+#include <math.h>
+
+/* Operations on the tile of a PE: its t tokens times its features, one vector operation for all of
+ * them (a descriptor has up to four dimensions). */
+
+/** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
+enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, POLYNOMIAL_CYCLES = 8, RELU_CYCLES = 2 };
+
+/* ---- bias and residual ----------------------------------------------------------------------- */
+
+double kernels_cycles_bias(const struct layout *l, double features)
+{
+    return kernels_cycles_vectors_in(l, features) + kernels_cycles_add(l, features * l->t);
+}
+
+double kernels_cycles_residual(const struct layout *l, double features)
+{
+    return kernels_cycles_add_tiles(l, features * l->t);
+}
+
+/** Sums over the PE's tokens, then over y, of @p vectors vectors of @p features. */
+double kernels_cycles_bias_gradient(const struct layout *l, double features, double vectors)
+{
+    return vectors * (kernels_cycles_copy(l, features) + kernels_cycles_sum(l, features * l->t)) +
+           kernels_cycles_vectors_out(l, vectors * features);
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+/** A sum over features for each token, times a number. */
+static double mean(const struct layout *l)
+{
+    return kernels_cycles_copy(l, l->t) + kernels_cycles_sum(l, l->hidden.k * l->t) +
+           kernels_cycles_row_sum(l, l->cols, l->t) + kernels_cycles_op(l->setup_add, l->t, l->mul);
+}
+
+static double normalise(const struct layout *l)
+{
+    const double n = l->hidden.k * l->t;
+    return (l->model->norm_rms ? 0 : kernels_cycles_add(l, n)) + kernels_cycles_mul(l, n);
+}
+
+double kernels_cycles_norm(const struct layout *l)
+{
+    const double n = l->hidden.k * l->t, vectors = l->model->norm_rms ? 1 : 2;
+    const double means = vectors * mean(l);
+    const double root = kernels_cycles_copy(l, l->t) + kernels_cycles_map(l, l->t, 2 * l->divide);
+    return kernels_cycles_vectors_in(l, vectors * l->hidden.k) + means +
+           kernels_cycles_mul_tiles(l, n) + root + normalise(l) + kernels_cycles_mul(l, n) +
+           (l->model->norm_rms ? 0 : kernels_cycles_add(l, n));
+}
+
+/** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, into the residual. */
+double kernels_cycles_norm_input_gradient(const struct layout *l)
+{
+    const double n = l->hidden.k * l->t;
+    const bool rms = l->model->norm_rms;
+    double sums = 2 * kernels_cycles_copy(l, l->t) + (rms ? 1 : 2) * kernels_cycles_sum(l, n) +
+                  kernels_cycles_row_sum(l, l->cols, 2 * l->t) +
+                  2 * kernels_cycles_op(l->setup_add, l->t, l->mul);
+    double tiles = 3 * kernels_cycles_mul(l, n) + kernels_cycles_mul_tiles(l, n) +
+                   (rms ? 0 : kernels_cycles_add(l, n)) + 2 * kernels_cycles_add_tiles(l, n);
+    return sums + 2 * normalise(l) + tiles;
+}
+
+/** The input's, and those of gain and bias. */
+double kernels_cycles_norm_gradient(const struct layout *l)
+{
+    const double k = l->hidden.k, vectors = l->model->norm_rms ? 1 : 2;
+    return kernels_cycles_norm_input_gradient(l) + normalise(l) +
+           kernels_cycles_mul_tiles(l, k * l->t) + kernels_cycles_bias_gradient(l, k, vectors);
+}
+
+/* ---- elementwise ----------------------------------------------------------------------------- */
+
+/** The nonlinearity of @p features of the PE, or its derivative. */
+double kernels_cycles_nonlinearity(const struct layout *l, double features)
+{
+    const bool plain = l->model->nonlinearity == CONF_RELU;
+    return kernels_cycles_map(l, features * l->t,
+                              plain ? RELU_CYCLES : l->exp + l->divide + POLYNOMIAL_CYCLES);
+}
+
+/** Four products and two sums of halves of the features. */
+double kernels_cycles_rotary(const struct layout *l, double features)
+{
+    const double n = floor(features / 2) * l->t;
+    return 4 * kernels_cycles_mul_tiles(l, n) + 2 * kernels_cycles_add_tiles(l, n);
+}
+
+/* ---- softmax over features ------------------------------------------------------------------- */
+
+double kernels_cycles_softmax(const struct layout *l, double features)
+{
+    const double n = features * l->t;
+    return 2 * kernels_cycles_copy(l, l->t) + kernels_cycles_mul(l, n) +
+           2 * kernels_cycles_row_sum(l, l->cols, l->t) + kernels_cycles_map(l, n, l->exp) +
+           kernels_cycles_sum(l, n) + kernels_cycles_map(l, l->t, l->divide) +
+           kernels_cycles_mul(l, n);
+}
+
+double kernels_cycles_softmax_gradient(const struct layout *l, double features)
+{
+    const double n = features * l->t;
+    return kernels_cycles_copy(l, l->t) + kernels_cycles_mul_tiles(l, n) + kernels_cycles_sum(l, n) +
+           kernels_cycles_row_sum(l, l->cols, l->t) + kernels_cycles_mul(l, n) +
+           kernels_cycles_add_tiles(l, n);
+}
+
+/** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the lowest
+ *  number of a largest logit, sum of exponentials. */
+double kernels_cycles_loss(const struct layout *l, double logits)
+{
+    const double n = logits * l->t;
+    const double largest = kernels_cycles_map(l, n, COMPARE_CYCLES) + kernels_cycles_add(l, n) +
+                           kernels_cycles_mul(l, n) + kernels_cycles_row_sum(l, l->cols, l->t);
+    return 4 * kernels_cycles_copy(l, l->t) + kernels_cycles_mul(l, n) +
+           kernels_cycles_row_sum(l, l->cols, l->t) + l->t * LABEL_CYCLES + largest +
+           kernels_cycles_map(l, n, l->exp) + kernels_cycles_sum(l, n) +
+           kernels_cycles_row_sum(l, l->cols, 2 * l->t) + kernels_cycles_map(l, l->t, l->exp) +
+           kernels_cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
+}
+
+/** From the exponentials that the loss left. */
+double kernels_cycles_loss_gradient(const struct layout *l, double logits)
+{
+    return kernels_cycles_copy(l, l->t) + kernels_cycles_map(l, l->t, l->divide) +
+           2 * l->t * LABEL_CYCLES + kernels_cycles_mul(l, logits * l->t);
+}
+
+/* ---- tables of rows -------------------------------------------------------------------------- */
+
+/** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
+double kernels_cycles_gather(const struct layout *l, double rows)
+{
+    const double k = l->hidden.k;
+    return kernels_cycles_vectors_in(l, rows * k) + l->t * kernels_cycles_op(l->setup_add, k, l->mul);
+}
+
+/** Every row is a sum over y, to which a PE adds those of its tokens. */
+double kernels_cycles_scatter(const struct layout *l, double rows)
+{
+    const double k = l->hidden.k;
+    return kernels_cycles_vectors_out(l, rows * k) + l->t * kernels_cycles_op(l->setup, k, l->mac);
+}
