@@ -427,13 +427,13 @@ struct conf_cluster {
         int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
         int64_t sram_bytes_per_pe;
         int64_t sram_reserved_bytes_per_pe; /**< code, queues, staging: not for activations */
-        double simd_fmach;           /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
-        double simd_fmachs;          /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
-        double simd_fmacs;           /**< 32-bit multiply-adds per cycle and PE */
-        double simd_fadds;           /**< 32-bit additions per cycle and PE */
-        double simd_fmuls;           /**< 32-bit products per cycle and PE */
-        double simd_faddh;           /**< 16-bit additions or products per cycle and PE */
-        int64_t vector_setup_cycles; /**< start of a multiply-add, 16-bit operands */
+        double simd_fmach;                /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
+        double simd_fmachs;               /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
+        double simd_fmacs;                /**< 32-bit multiply-adds per cycle and PE */
+        double simd_fadds;                /**< 32-bit additions per cycle and PE */
+        double simd_fmuls;                /**< 32-bit products per cycle and PE */
+        double simd_faddh;                /**< 16-bit additions or products per cycle and PE */
+        int64_t vector_setup_cycles;      /**< start of a multiply-add, 16-bit operands */
         int64_t vector_setup_fp32_cycles; /**< the same, 32-bit operands */
         int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
         int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */

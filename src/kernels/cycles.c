@@ -17,34 +17,85 @@ static void set_rates(struct layout *l, const struct conf_wafer *w, enum num_for
 {
     bool mixed = format != NUM_FP32;
     l->mac = mixed ? w->simd_fmachs : w->simd_fmacs;
-    l->fast = mixed ? w->simd_faddh : w->simd_fmuls;
+    l->fast = mixed ? w->simd_faddh : w->simd_fadds;
+    l->fast_mul = mixed ? w->simd_faddh : w->simd_fmuls;
     l->add = w->simd_fadds;
     l->mul = w->simd_fmuls;
-    l->setup = (double)w->vector_setup_cycles;
+    l->value = (double)num_format_bytes(format) / 4;
+    l->setup = (double)(mixed ? w->vector_setup_cycles : w->vector_setup_fp32_cycles);
+    l->setup_add = (double)w->vector_setup_add_cycles;
+    l->setup_copy = (double)w->vector_setup_copy_cycles;
     l->loop = (double)w->vector_loop_cycles;
     l->exp = (double)w->exp_cycles;
     l->divide = (double)w->divide_cycles;
     l->hop = (double)w->hop_cycles;
+    l->ramp = (double)w->ramp_cycles;
     l->factor = w->kernel_factor;
     /* Luczynski et al. 2024 (HPDC), chain reduce: 2 T_R + 2 per PE, that is up the ramp, one
      * addition, down the ramp, one hop. */
     l->relay = 2 * (double)w->ramp_cycles + l->hop + 1;
 }
 
+/** Filter features of a PE over all networks that a token goes through. */
+static double filters(const struct layout *l)
+{
+    return l->filter.k * (double)model_active_ffns(l->model);
+}
+
 double kernels_cycles_live_ffn(const struct layout *l)
 {
-    return 2 * l->k + 3 * l->f;
+    return 2 * l->hidden.k + (l->model->gated ? 5 : 3) * filters(l);
 }
 
 double kernels_cycles_live_attention(const struct layout *l)
 {
-    return 10 * l->k;
+    return 2 * l->hidden.k + 2 * l->heads.k * (1 + l->qkv);
 }
 
 double kernels_cycles_room(const struct layout *l)
 {
     double ffn = kernels_cycles_live_ffn(l), attention = kernels_cycles_live_attention(l);
-    return fmax(ffn, attention) - fmax(ffn - l->f, attention);
+    return fmax(ffn, attention) - fmax(ffn - filters(l), attention);
+}
+
+/** A head has columns of its own, of a row that collects from at most 81, or shares one. */
+static void set_heads(struct layout *l)
+{
+    enum { MOST_COLUMNS = 81 };
+    const struct model *m = l->model;
+    const double H = (double)m->H, d = (double)m->head_dim;
+    const double cols = fmin(fmin(floor(l->cols / H), d), MOST_COLUMNS);
+    const double per = cols >= 1 ? ceil(d / cols) : d;
+    l->heads_per_pe = cols >= 1 ? 1 : ceil(H / l->cols);
+    l->head_cols = cols >= 1 ? ceil(d / per) : 1;
+    l->heads = (struct side){H * d, per * l->heads_per_pe};
+    l->qkv = 1 + 2 * (double)m->kv_heads / H;
+}
+
+/** Keys that a query sees on average, as a share of the causal ones. */
+static double seen(const struct model *m)
+{
+    const double T = (double)m->T, W = fmin((double)m->window + 1, T);
+    if (!m->window || !m->causal) return 1;
+    const double within = (W * (W + 1) / 2 + (T - W) * W) / (T * (T + 1) / 2);
+    return m->window_every_other ? (1 + within) / 2 : within;
+}
+
+/** From the tokens of a PE and of how many sequences they are. */
+static void set_sequences(struct layout *l)
+{
+    const struct model *m = l->model;
+    l->q = ceil(l->t / l->seqs);
+    l->seq_rows = fmin(l->rows, ceil((double)m->T / l->q));
+    l->q_mean = m->causal ? (l->q + 1) / 2 * seen(m) : l->q;
+    l->room = l->t * (KERNELS_SUM_VECTORS + kernels_cycles_room(l) * l->value);
+}
+
+void kernels_cycles_deal(struct layout *l, int64_t n_sequences)
+{
+    l->seqs = (double)n_sequences;
+    l->t = l->head_t = l->seqs * ceil((double)l->model->T / l->rows);
+    set_sequences(l);
 }
 
 void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
@@ -53,22 +104,17 @@ void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct m
     const struct conf_wafer *w = &hw->cluster->wafer;
     WSC_CHECK(lanes >= 1 && lanes <= w->pe_cols && n_sequences >= 1, "%d lanes, %lld sequences",
               lanes, (long long)n_sequences);
-    double T = (double)model->T, d = (double)model->head_dim;
-    double sequences = ceil((double)n_sequences / lanes);
     *l = (struct layout){.model = model, .lanes = lanes, .rows = (double)w->pe_rows};
     set_rates(l, w, model->format);
     l->cols = floor((double)w->pe_cols / lanes);
-    l->t = ceil(sequences * T / l->rows);
+    l->hidden = kernels_cycles_side(l, model->C);
+    l->filter = kernels_cycles_side(l, model->F);
+    set_heads(l);
+    const double sequences = ceil((double)n_sequences / lanes);
+    l->t = ceil(sequences * (double)model->T / l->rows);
     l->head_t = ceil(sequences * (double)model->head_tokens / l->rows);
-    l->k = kernels_cycles_features(l, model->C);
-    l->f = kernels_cycles_features(l, model->F);
-    l->room = l->t * (KERNELS_SUM_VECTORS +
-                      kernels_cycles_room(l) * (double)num_format_bytes(model->format) / 4);
-    l->head_cols = ceil(d / l->k);
-    l->heads_per_pe = ceil(l->k / d);
-    l->seqs = ceil(l->t / T);
-    l->q_mean = ceil(l->t / l->seqs);
-    if (model->causal) l->q_mean = (l->q_mean + 1) / 2;
+    l->seqs = ceil(l->t / (double)model->T);
+    set_sequences(l);
 }
 
 double kernels_cycles_total(const struct kernels_cycles *c)
@@ -76,16 +122,98 @@ double kernels_cycles_total(const struct kernels_cycles *c)
     return c->products + c->attention + c->elementwise + c->recompute;
 }
 
-/** Gather: every row of the table passes every PE, which copies those of its own tokens. */
-static double gather(const struct layout *l, double rate)
+/** Rows of tables that a token's embedding comes from. */
+static double table_rows(const struct model *m)
 {
-    return (double)l->model->V * l->setup + 2 * l->t * kernels_cycles_vector(l, l->k, rate);
+    return (double)m->V + (m->position == CONF_POSITION_LEARNED ? (double)m->T : 0);
 }
 
-/** Embedding: the rows of the tokens; an encoder normalises their sum. */
 static double embedding(const struct layout *l)
 {
-    return gather(l, l->fast) + (l->model->embed_norm ? kernels_cycles_norm(l) : 0);
+    const struct model *m = l->model;
+    const double tables = m->position == CONF_POSITION_LEARNED ? 2 : 1;
+    double sum = kernels_cycles_gather(l, table_rows(m));
+    if (l->seqs > 1) sum += (tables - 1) * l->t * kernels_cycles_op(l->setup, l->hidden.k, l->mac);
+    return sum + (m->embed_norm ? kernels_cycles_norm(l) : 0);
+}
+
+/* ---- feed-forward networks ------------------------------------------------------------------- */
+
+/** The layout for an expert: the tokens that choose it, spread evenly. */
+static struct layout expert_layout(const struct layout *l)
+{
+    const struct model *m = l->model;
+    struct layout e = *l;
+    if (m->experts) e.t = ceil(l->t * (double)m->active_experts / (double)m->experts);
+    return e;
+}
+
+/** @p one of every network: those that are chosen with the tokens of @p e, shared ones with all. */
+static double all_networks(const struct layout *l, double (*one)(const struct layout *l))
+{
+    const struct model *m = l->model;
+    const struct layout e = expert_layout(l);
+    if (!m->experts) return one(l);
+    return (double)m->experts * one(&e) + (double)m->shared_experts * one(l);
+}
+
+static double ffn0_product(const struct layout *l)
+{
+    return kernels_cycles_product(l, &l->hidden, (double)model_ffn_features(l->model));
+}
+
+static double ffn1_product(const struct layout *l)
+{
+    return kernels_cycles_product(l, &l->filter, (double)l->model->C);
+}
+
+static double ffn0_gradients(const struct layout *l)
+{
+    const double matrices = l->model->gated ? 2 : 1;
+    return matrices * (kernels_cycles_product(l, &l->filter, (double)l->model->C) +
+                       kernels_cycles_weight_gradient(l, &l->hidden, &l->filter));
+}
+
+static double ffn1_gradients(const struct layout *l)
+{
+    return kernels_cycles_product(l, &l->hidden, (double)l->model->F) +
+           kernels_cycles_weight_gradient(l, &l->filter, &l->hidden);
+}
+
+/** The nonlinearity, and the product with the other half of a gated network. */
+static double activation(const struct layout *l)
+{
+    const double n = l->filter.k * l->t;
+    return kernels_cycles_nonlinearity(l, l->filter.k) +
+           (l->model->gated ? kernels_cycles_mul_tiles(l, n) : 0);
+}
+
+/** Its derivative towards both halves. */
+static double activation_gradient(const struct layout *l)
+{
+    const double n = l->filter.k * l->t;
+    return kernels_cycles_nonlinearity(l, l->filter.k) +
+           (l->model->gated ? 2 * kernels_cycles_mul_tiles(l, n) : 0);
+}
+
+/** Scores of the experts, the largest ones, their softmax; adding up what the chosen ones give. */
+static double routing(const struct layout *l)
+{
+    const struct model *m = l->model;
+    const struct side experts = kernels_cycles_side(l, m->experts);
+    if (!m->experts) return 0;
+    return kernels_cycles_product(l, &l->hidden, experts.n) + kernels_cycles_softmax(l, experts.k) +
+           (double)model_active_ffns(m) * kernels_cycles_op(l->setup, l->hidden.k * l->t, l->mac);
+}
+
+static double routing_gradient(const struct layout *l)
+{
+    const struct model *m = l->model;
+    const struct side experts = kernels_cycles_side(l, m->experts);
+    if (!m->experts) return 0;
+    return kernels_cycles_product(l, &experts, l->hidden.n) +
+           kernels_cycles_softmax_gradient(l, experts.k) +
+           kernels_cycles_weight_gradient(l, &l->hidden, &experts);
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -102,27 +230,40 @@ static struct layout head_layout(const struct layout *l)
 static double head_move(const struct layout *l)
 {
     if (l->head_t >= l->t) return 0;
-    return 2 * l->head_t * kernels_cycles_vector(l, l->k, l->fast) + l->rows * l->hop;
-}
-
-/** Per logit of the PE one exponential, maximum and sum; logits are spread over the columns. */
-static double logit_softmax(const struct layout *h)
-{
-    double logits = kernels_cycles_features(h, h->model->head_outputs);
-    return logits * (h->t * h->exp + 3 * kernels_cycles_vector(h, h->t, h->add)) +
-           2 * kernels_cycles_vector(h, h->t, h->add) + h->t * h->exp;
+    return 2 * l->head_t * kernels_cycles_copy(l, l->hidden.k) + l->rows * l->hop;
 }
 
 static void head_forward(const struct layout *l, struct kernels_cycles *c)
 {
     const struct model *m = l->model;
     const struct layout h = head_layout(l);
-    c->products = kernels_cycles_product(&h, m->C, m->head_outputs);
-    c->elementwise = head_move(l) + logit_softmax(&h);
+    const struct side out = kernels_cycles_side(l, m->head_outputs);
+    c->products = kernels_cycles_product(&h, &h.hidden, out.n);
+    c->elementwise = head_move(l) + kernels_cycles_loss(&h, out.k);
+    if (m->head_bias) c->elementwise += kernels_cycles_bias(&h, out.k);
     if (m->head_norm) c->elementwise += kernels_cycles_norm(&h);
     if (!m->head_dense) return;
-    c->products += kernels_cycles_product(&h, m->C, m->C);
-    c->elementwise += kernels_cycles_pointwise(&h, h.k, 1) + kernels_cycles_nonlinearity(&h, h.k);
+    c->products += kernels_cycles_product(&h, &h.hidden, h.hidden.n);
+    c->elementwise +=
+        kernels_cycles_bias(&h, h.hidden.k) + kernels_cycles_nonlinearity(&h, h.hidden.k);
+}
+
+/** Bias and rotation of q, k and v. */
+static double after_qkv(const struct layout *l)
+{
+    const struct model *m = l->model;
+    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    double sum = m->qkv_bias ? kernels_cycles_bias(l, l->heads.k * l->qkv) : 0;
+    if (m->rotary_dim) sum += kernels_cycles_rotary(l, l->heads.k * turned);
+    return sum;
+}
+
+/** Bias, a norm of sandwich blocks, residual. */
+static double after_half(const struct layout *l, bool bias)
+{
+    return (bias ? kernels_cycles_bias(l, l->hidden.k) : 0) +
+           (l->model->sandwich ? kernels_cycles_norm(l) : 0) +
+           kernels_cycles_residual(l, l->hidden.k);
 }
 
 struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_part part)
@@ -134,23 +275,22 @@ struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_
         c.elementwise = embedding(l);
         break;
     case MODEL_PART_QKV:
-        c.products = kernels_cycles_product(l, m->C, 3 * m->C);
-        c.elementwise =
-            kernels_cycles_norm(l) + kernels_cycles_pointwise(l, 3 * l->k, 1); /* biases */
+        c.products = kernels_cycles_product(l, &l->hidden, l->heads.n * l->qkv);
+        c.elementwise = kernels_cycles_norm(l) + after_qkv(l);
         break;
     case MODEL_PART_ATTN:
-        c.products = kernels_cycles_product(l, m->C, m->C);
+        c.products = kernels_cycles_product(l, &l->heads, l->hidden.n);
         c.attention = kernels_cycles_attention(l);
-        c.elementwise = kernels_cycles_pointwise(l, l->k, 2); /* bias, residual */
+        c.elementwise = after_half(l, m->o_bias);
         break;
     case MODEL_PART_FFN0:
-        c.products = kernels_cycles_product(l, m->C, m->F);
-        c.elementwise = kernels_cycles_norm(l) + kernels_cycles_pointwise(l, l->f, 1) +
-                        kernels_cycles_nonlinearity(l, l->f);
+        c.products = all_networks(l, ffn0_product) + routing(l);
+        c.elementwise = (m->norm3 ? kernels_cycles_norm(l) : 0) + all_networks(l, activation) +
+                        (m->ffn_bias ? kernels_cycles_bias(l, l->filter.k) : 0);
         break;
     case MODEL_PART_FFN1:
-        c.products = kernels_cycles_product(l, m->F, m->C);
-        c.elementwise = kernels_cycles_pointwise(l, l->k, 2);
+        c.products = all_networks(l, ffn1_product);
+        c.elementwise = after_half(l, m->ffn_bias);
         break;
     case MODEL_PART_HEAD:
         head_forward(l, &c);
@@ -159,39 +299,33 @@ struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_
     return c;
 }
 
-/** Bias gradients: sums over tokens, local and then over y. */
-static double bias_gradient(const struct layout *l, double features)
+/** Logits whose gradients a PE holds before they are used: as many as there is room for. */
+static double head_chunk(const struct layout *h, const struct side *out)
 {
-    return kernels_cycles_token_sums(l, features) + kernels_cycles_vector(l, features, l->add);
+    return fmax(1, fmin(out->k, floor(h->room / fmax(1, h->t))));
 }
 
-/** Sums of rows of dE that belong to the PE's tokens, then every row's sum over y. */
-static double scatter(const struct layout *l)
-{
-    double rows = (double)(l->model->V + l->model->T);
-    return (rows + 2 * l->t) * kernels_cycles_vector(l, l->k, l->add) +
-           kernels_cycles_gradient_latency(l);
-}
-
-/** The head keeps no logits: each comes again as its weights pass, and its gradient, broadcast
- *  along the row, at once gives AXPYs into the input gradient and the products of dW. */
+/** The head keeps no logits: they come again, some columns of the vocabulary at a time, as their
+ *  weights pass; their gradient then gives that of the input and rows of dW. */
 static void head_backward(const struct layout *l, struct kernels_cycles *c)
 {
     const struct model *m = l->model;
     const struct layout h = head_layout(l);
-    int64_t outputs = m->head_outputs;
-    double logits = kernels_cycles_features(&h, outputs);
-    c->recompute = kernels_cycles_product(&h, m->C, outputs);
-    c->products = (double)outputs * h.k * kernels_cycles_axpy(&h, h.t) +
-                  kernels_cycles_weight_gradient(&h, m->C, outputs);
-    c->elementwise =
-        head_move(l) + logits * (h.t * h.exp + 2 * kernels_cycles_vector(&h, h.t, h.add));
+    const struct side out = kernels_cycles_side(l, m->head_outputs);
+    const double parts = ceil(out.k / head_chunk(&h, &out));
+    c->recompute = kernels_cycles_product(&h, &h.hidden, out.n);
+    c->products = kernels_cycles_product(&h, &out, h.hidden.n) +
+                  (parts - 1) * h.hidden.n * kernels_cycles_op(0, h.t, h.add) +
+                  kernels_cycles_weight_gradient(&h, &h.hidden, &out);
+    c->elementwise = head_move(l) + kernels_cycles_map(&h, out.k * h.t, h.exp) +
+                     kernels_cycles_loss_gradient(&h, out.k);
+    if (m->head_bias) c->elementwise += kernels_cycles_bias_gradient(&h, out.k, 1);
     if (m->head_norm) c->elementwise += kernels_cycles_norm_gradient(&h);
     if (!m->head_dense) return;
-    c->products +=
-        kernels_cycles_product(&h, m->C, m->C) + kernels_cycles_weight_gradient(&h, m->C, m->C);
-    c->elementwise += kernels_cycles_nonlinearity(&h, h.k) + kernels_cycles_pointwise(&h, h.k, 1) +
-                      bias_gradient(&h, h.k);
+    c->products += kernels_cycles_product(&h, &h.hidden, h.hidden.n) +
+                   kernels_cycles_weight_gradient(&h, &h.hidden, &h.hidden);
+    c->elementwise += kernels_cycles_nonlinearity(&h, h.hidden.k) +
+                      kernels_cycles_bias_gradient(&h, h.hidden.k, 1);
 }
 
 /** What @p keep makes necessary to compute again in @p part. */
@@ -207,42 +341,57 @@ static double again(const struct layout *l, enum model_part part, enum kernels_k
         c.attention = kernels_cycles_attention(l);
     if (part == MODEL_PART_FFN0 && row->ffn0) {
         c = kernels_cycles_forward(l, part);
-        saved = kernels_cycles_nonlinearity(
-            l, l->f); /* counted in the backward of the second product */
+        saved = all_networks(l, activation); /* counted in the backward of the second product */
     }
     return kernels_cycles_total(&c) - saved;
+}
+
+/** Gradients of what after_half() and after_qkv() add. */
+static double half_gradient(const struct layout *l, bool bias)
+{
+    return (bias ? kernels_cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
+           (l->model->sandwich ? kernels_cycles_norm_gradient(l) : 0);
+}
+
+static double qkv_gradient(const struct layout *l)
+{
+    const struct model *m = l->model;
+    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    return (m->qkv_bias ? kernels_cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3) : 0) +
+           (m->rotary_dim ? kernels_cycles_rotary(l, l->heads.k * turned) : 0);
 }
 
 struct kernels_cycles kernels_cycles_backward(const struct layout *l, enum model_part part,
                                               enum kernels_keep keep)
 {
     const struct model *m = l->model;
+    const struct side qkv = {l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
     struct kernels_cycles c = {.recompute = again(l, part, keep)};
     switch (part) {
     case MODEL_PART_EMBED:
-        c.elementwise = scatter(l) + (m->embed_norm ? kernels_cycles_norm_gradient(l) : 0);
+        c.elementwise = kernels_cycles_scatter(l, table_rows(m)) +
+                        (m->embed_norm ? kernels_cycles_norm_gradient(l) : 0);
         break;
     case MODEL_PART_QKV:
-        c.products = kernels_cycles_product(l, 3 * m->C, m->C) +
-                     kernels_cycles_weight_gradient(l, m->C, 3 * m->C);
-        c.elementwise = kernels_cycles_norm_gradient(l) + bias_gradient(l, 3 * l->k);
+        c.products = kernels_cycles_product(l, &qkv, l->hidden.n) +
+                     kernels_cycles_weight_gradient(l, &l->hidden, &qkv);
+        c.elementwise = kernels_cycles_norm_gradient(l) + qkv_gradient(l);
         break;
     case MODEL_PART_ATTN:
-        c.products =
-            kernels_cycles_product(l, m->C, m->C) + kernels_cycles_weight_gradient(l, m->C, m->C);
-        c.attention = kernels_cycles_attention_gradient(l);
-        c.elementwise = bias_gradient(l, l->k);
+        c.products = kernels_cycles_product(l, &l->hidden, l->heads.n) +
+                     kernels_cycles_weight_gradient(l, &l->heads, &l->hidden);
+        c.attention = kernels_cycles_attention_gradient(l, true);
+        c.elementwise = half_gradient(l, m->o_bias);
         break;
     case MODEL_PART_FFN0:
-        c.products =
-            kernels_cycles_product(l, m->F, m->C) + kernels_cycles_weight_gradient(l, m->C, m->F);
-        c.elementwise = kernels_cycles_norm_gradient(l) + kernels_cycles_nonlinearity(l, l->f) +
-                        kernels_cycles_pointwise(l, l->f, 1) + bias_gradient(l, l->f);
+        c.products = all_networks(l, ffn0_gradients) + routing_gradient(l);
+        c.elementwise = (m->norm3 ? kernels_cycles_norm_gradient(l) : 0) +
+                        all_networks(l, activation_gradient) +
+                        (m->ffn_bias ? kernels_cycles_bias_gradient(l, l->filter.k, 1) : 0);
         break;
     case MODEL_PART_FFN1:
-        c.products =
-            kernels_cycles_product(l, m->C, m->F) + kernels_cycles_weight_gradient(l, m->F, m->C);
-        c.elementwise = kernels_cycles_nonlinearity(l, l->f) + bias_gradient(l, l->k);
+        c.products = all_networks(l, ffn1_gradients);
+        c.elementwise = all_networks(l, activation) + half_gradient(l, m->ffn_bias);
         break;
     case MODEL_PART_HEAD:
         head_backward(l, &c);
@@ -254,29 +403,31 @@ struct kernels_cycles kernels_cycles_backward(const struct layout *l, enum model
 double kernels_cycles_first_gradient(const struct layout *l, enum model_part part,
                                      enum kernels_keep keep)
 {
-    const struct model *m = l->model;
     const struct layout h = head_layout(l);
+    const struct side qkv = {l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
+    const struct side out = kernels_cycles_side(l, l->model->head_outputs);
     double redo = again(l, part, keep), latency = kernels_cycles_gradient_latency(l);
     switch (part) {
     case MODEL_PART_EMBED:
-        return kernels_cycles_vector(l, l->k, l->add) + latency;
+        return kernels_cycles_op(l->setup, l->hidden.k, l->mac) + latency;
     case MODEL_PART_QKV:
-        redo += kernels_cycles_norm(l) + kernels_cycles_first_rows(l, m->C, 3 * m->C);
+        redo += kernels_cycles_norm(l) + kernels_cycles_first_rows(l, &l->hidden, &qkv);
         break;
     case MODEL_PART_ATTN:
-        redo += kernels_cycles_first_rows(l, m->C, m->C);
+        redo += kernels_cycles_first_rows(l, &l->heads, &l->hidden);
         break;
     case MODEL_PART_FFN0:
-        redo += kernels_cycles_nonlinearity(l, l->f) + kernels_cycles_norm(l) +
-                kernels_cycles_first_rows(l, m->C, m->F);
+        redo += activation_gradient(l) + kernels_cycles_norm(l) +
+                kernels_cycles_first_rows(l, &l->hidden, &l->filter);
         break;
     case MODEL_PART_FFN1:
-        redo += kernels_cycles_nonlinearity(l, l->f) + kernels_cycles_first_rows(l, m->F, m->C);
+        redo += activation(l) + kernels_cycles_first_rows(l, &l->filter, &l->hidden);
         break;
-    case MODEL_PART_HEAD: /* one logit, its exponential */
-        redo += head_move(l) + (m->head_norm ? kernels_cycles_norm(&h) : 0) +
-                kernels_cycles_product(&h, m->C, 1) + h.t * h.exp +
-                kernels_cycles_first_rows(&h, m->C, m->head_outputs);
+    case MODEL_PART_HEAD: /* the first logits, their exponentials */
+        redo += head_move(l) + (l->model->head_norm ? kernels_cycles_norm(&h) : 0) +
+                kernels_cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols) +
+                kernels_cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
+                kernels_cycles_first_rows(&h, &h.hidden, &out);
         break;
     }
     return redo + latency;

@@ -22,12 +22,12 @@ struct layout {
     double head_t; /**< tokens of a PE that go through the head */
     double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
     struct side hidden, heads, filter; /**< heads: of attention, which have columns of their own */
-    double mac;    /**< multiply-adds per cycle, sums in 32 bits */
-    double add;    /**< 32-bit additions per cycle */
-    double mul;    /**< 32-bit products per cycle */
-    double fast;   /**< additions and moves per cycle in the format of activations */
+    double mac;                        /**< multiply-adds per cycle, sums in 32 bits */
+    double add;                        /**< 32-bit additions per cycle */
+    double mul;                        /**< 32-bit products per cycle */
+    double fast;     /**< additions and moves per cycle in the format of activations */
     double fast_mul; /**< products and maxima in it */
-    double value;  /**< words of 32 bits of an activation */
+    double value;    /**< words of 32 bits of an activation */
     double setup, setup_add, setup_copy, loop, exp, divide;
     double factor; /**< on the cycles of a stage */
     double relay;  /**< cycles of one PE in a chain of receive, add, send */
@@ -39,11 +39,15 @@ struct layout {
     double seq_rows;     /**< rows over which the tokens of a sequence spread */
     double q;            /**< tokens of a PE of one sequence */
     double q_mean;       /**< queries of a PE that see a key, on average over keys */
-    double kv;           /**< features of keys and values, as a share of those of queries */
+    double qkv;          /**< features of queries, keys and values for each of queries */
 };
 
 void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
                            int lanes, int64_t n_sequences);
+
+/** Instead of a band of rows each, @p n_sequences sequences are dealt over all rows, as programs of
+ *  the mesh lay them out. */
+void kernels_cycles_deal(struct layout *l, int64_t n_sequences);
 
 /** What backward of a block computes again, by what is kept. */
 struct keep_row {
@@ -69,7 +73,7 @@ double kernels_cycles_total(const struct kernels_cycles *c);
 /** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
  *  built, one on its way. */
 enum { KERNELS_SUM_VECTORS = 2 };
-/** One operation on @p n elements at @p rate, as a step of a program. */
+/** One operation on @p n elements at @p rate. */
 double kernels_cycles_op(double setup, double n, double rate);
 double kernels_cycles_add(const struct layout *l, double n);
 double kernels_cycles_mul(const struct layout *l, double n);
@@ -98,8 +102,8 @@ bool kernels_cycles_by_columns(const struct layout *l, const struct side *in,
 /** From the start of a weight gradient to its first word at the edge. */
 double kernels_cycles_first_rows(const struct layout *l, const struct side *in,
                                  const struct side *out);
-/** Sums over the PE's @p n tokens of what it holds of @p held times what @p sent gives along @p cols
- *  columns. */
+/** Sums over the PE's @p n tokens of what it holds of @p held times what @p sent gives along @p
+ * cols columns. */
 double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,
                             double cols);
 double kernels_cycles_gradient_latency(const struct layout *l);
@@ -109,6 +113,11 @@ double kernels_cycles_bias_gradient(const struct layout *l, double features, dou
 double kernels_cycles_residual(const struct layout *l, double features);
 double kernels_cycles_norm(const struct layout *l);
 double kernels_cycles_norm_input_gradient(const struct layout *l);
+/** Of gain and bias. */
+double kernels_cycles_norm_vector_gradient(const struct layout *l);
+/** The output again, from kept statistics. */
+double kernels_cycles_norm_again(const struct layout *l);
+/** All three. */
 double kernels_cycles_norm_gradient(const struct layout *l);
 double kernels_cycles_nonlinearity(const struct layout *l, double features);
 double kernels_cycles_softmax(const struct layout *l, double features);

@@ -5,10 +5,9 @@
 
 /* ---- vector operations ----------------------------------------------------------------------- */
 
-/** The task that issues an operation takes a cycle. */
 double kernels_cycles_op(double setup, double n, double rate)
 {
-    return n > 0 ? 1 + setup + ceil(n / rate) : 0;
+    return n > 0 ? setup + ceil(n / rate) : 0;
 }
 
 double kernels_cycles_add(const struct layout *l, double n)

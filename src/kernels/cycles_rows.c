@@ -30,6 +30,16 @@ double kernels_cycles_bias_gradient(const struct layout *l, double features, dou
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
+static bool is_rms(const struct layout *l)
+{
+    return l->model->norm == CONF_RMSNORM;
+}
+
+static bool has_bias(const struct layout *l)
+{
+    return l->model->norm == CONF_LAYERNORM;
+}
+
 /** A sum over features for each token, times a number. */
 static double mean(const struct layout *l)
 {
@@ -40,24 +50,21 @@ static double mean(const struct layout *l)
 static double normalise(const struct layout *l)
 {
     const double n = l->hidden.k * l->t;
-    return (l->model->norm_rms ? 0 : kernels_cycles_add(l, n)) + kernels_cycles_mul(l, n);
+    return (is_rms(l) ? 0 : kernels_cycles_add(l, n)) + kernels_cycles_mul(l, n);
 }
 
 double kernels_cycles_norm(const struct layout *l)
 {
-    const double n = l->hidden.k * l->t, vectors = l->model->norm_rms ? 1 : 2;
-    const double means = vectors * mean(l);
+    const double n = l->hidden.k * l->t, means = (is_rms(l) ? 1 : 2) * mean(l);
     const double root = kernels_cycles_copy(l, l->t) + kernels_cycles_map(l, l->t, 2 * l->divide);
-    return kernels_cycles_vectors_in(l, vectors * l->hidden.k) + means +
-           kernels_cycles_mul_tiles(l, n) + root + normalise(l) + kernels_cycles_mul(l, n) +
-           (l->model->norm_rms ? 0 : kernels_cycles_add(l, n));
+    return kernels_cycles_norm_again(l) + means + kernels_cycles_mul_tiles(l, n) + root;
 }
 
 /** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, into the residual. */
 double kernels_cycles_norm_input_gradient(const struct layout *l)
 {
     const double n = l->hidden.k * l->t;
-    const bool rms = l->model->norm_rms;
+    const bool rms = is_rms(l);
     double sums = 2 * kernels_cycles_copy(l, l->t) + (rms ? 1 : 2) * kernels_cycles_sum(l, n) +
                   kernels_cycles_row_sum(l, l->cols, 2 * l->t) +
                   2 * kernels_cycles_op(l->setup_add, l->t, l->mul);
@@ -66,12 +73,24 @@ double kernels_cycles_norm_input_gradient(const struct layout *l)
     return sums + 2 * normalise(l) + tiles;
 }
 
-/** The input's, and those of gain and bias. */
+double kernels_cycles_norm_vector_gradient(const struct layout *l)
+{
+    const double k = l->hidden.k;
+    return normalise(l) + kernels_cycles_mul_tiles(l, k * l->t) +
+           kernels_cycles_bias_gradient(l, k, has_bias(l) ? 2 : 1);
+}
+
+double kernels_cycles_norm_again(const struct layout *l)
+{
+    const double n = l->hidden.k * l->t, vectors = has_bias(l) ? 2 : 1;
+    return kernels_cycles_vectors_in(l, vectors * l->hidden.k) + normalise(l) +
+           kernels_cycles_mul(l, n) + (has_bias(l) ? kernels_cycles_add(l, n) : 0);
+}
+
 double kernels_cycles_norm_gradient(const struct layout *l)
 {
-    const double k = l->hidden.k, vectors = l->model->norm_rms ? 1 : 2;
-    return kernels_cycles_norm_input_gradient(l) + normalise(l) +
-           kernels_cycles_mul_tiles(l, k * l->t) + kernels_cycles_bias_gradient(l, k, vectors);
+    return kernels_cycles_vectors_in(l, l->hidden.k) + kernels_cycles_norm_input_gradient(l) +
+           kernels_cycles_norm_vector_gradient(l) + kernels_cycles_norm_again(l);
 }
 
 /* ---- elementwise ----------------------------------------------------------------------------- */
@@ -87,7 +106,7 @@ double kernels_cycles_nonlinearity(const struct layout *l, double features)
 /** Four products and two sums of halves of the features. */
 double kernels_cycles_rotary(const struct layout *l, double features)
 {
-    const double n = floor(features / 2) * l->t;
+    const double n = floor(features / 2) * l->t; /* pairs */
     return 4 * kernels_cycles_mul_tiles(l, n) + 2 * kernels_cycles_add_tiles(l, n);
 }
 
@@ -105,13 +124,13 @@ double kernels_cycles_softmax(const struct layout *l, double features)
 double kernels_cycles_softmax_gradient(const struct layout *l, double features)
 {
     const double n = features * l->t;
-    return kernels_cycles_copy(l, l->t) + kernels_cycles_mul_tiles(l, n) + kernels_cycles_sum(l, n) +
-           kernels_cycles_row_sum(l, l->cols, l->t) + kernels_cycles_mul(l, n) +
-           kernels_cycles_add_tiles(l, n);
+    return kernels_cycles_copy(l, l->t) + kernels_cycles_mul_tiles(l, n) +
+           kernels_cycles_sum(l, n) + kernels_cycles_row_sum(l, l->cols, l->t) +
+           kernels_cycles_mul(l, n) + kernels_cycles_add_tiles(l, n);
 }
 
-/** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the lowest
- *  number of a largest logit, sum of exponentials. */
+/** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the
+ * lowest number of a largest logit, sum of exponentials. */
 double kernels_cycles_loss(const struct layout *l, double logits)
 {
     const double n = logits * l->t;
@@ -136,13 +155,11 @@ double kernels_cycles_loss_gradient(const struct layout *l, double logits)
 /** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
 double kernels_cycles_gather(const struct layout *l, double rows)
 {
-    const double k = l->hidden.k;
-    return kernels_cycles_vectors_in(l, rows * k) + l->t * kernels_cycles_op(l->setup_add, k, l->mul);
+    return kernels_cycles_vectors_in(l, rows * l->hidden.k) + 2 * l->t;
 }
 
 /** Every row is a sum over y, to which a PE adds those of its tokens. */
 double kernels_cycles_scatter(const struct layout *l, double rows)
 {
-    const double k = l->hidden.k;
-    return kernels_cycles_vectors_out(l, rows * k) + l->t * kernels_cycles_op(l->setup, k, l->mac);
+    return kernels_cycles_vectors_out(l, rows * l->hidden.k) + 2 * l->t;
 }

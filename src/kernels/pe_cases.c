@@ -96,7 +96,8 @@ static enum wsc_err linear(struct pe_case *c, struct matrices *m)
     TRY(kernels_pe_case_floats(c, s->m * s->k, &m->w));
     p.w[0] = (struct pe_weights){m->w, s->k, 1};
     TRY(kernels_pe_run_product(&c->grid, &p));
-    c->result->form = kernels_cycles_product(&c->layout, s->k, s->m);
+    const struct side in = kernels_cycles_side(&c->layout, s->k);
+    c->result->form = kernels_cycles_product(&c->layout, &in, (double)s->m);
     return check_tile(c, &p.out[0], kernels_pe_ref_product(m->x, m->w, rows_of(c), s->m, s->k));
 }
 
@@ -111,8 +112,10 @@ static enum wsc_err run_linear(struct pe_case *c)
 static enum wsc_err weight_gradient(struct pe_case *c, struct matrices *m)
 {
     const struct mesh_case *s = c->shape;
+    const struct side in = kernels_cycles_side(&c->layout, s->k);
+    const struct side out = kernels_cycles_side(&c->layout, s->m);
     struct pe_weight_gradient p = {.n_samples = (int)s->samples,
-                                   .by_columns = kernels_cycles_by_columns(&c->layout, s->k, s->m),
+                                   .by_columns = kernels_cycles_by_columns(&c->layout, &in, &out),
                                    .room = (int64_t)c->layout.room,
                                    .ld = s->k};
     TRY(kernels_pe_features_init(&m->in, (int)s->k, c->grid.w));
@@ -122,7 +125,7 @@ static enum wsc_err weight_gradient(struct pe_case *c, struct matrices *m)
     TRY_NEW(m->w, WSC_MEM_KERNELS, s->m * s->k);
     p.host = m->w;
     TRY(kernels_pe_run_weight_gradient(&c->grid, &p));
-    c->result->form = kernels_cycles_weight_gradient(&c->layout, s->k, s->m);
+    c->result->form = kernels_cycles_weight_gradient(&c->layout, &in, &out);
     kernels_pe_case_compare(
         c, m->w, kernels_pe_ref_weight_gradient(m->y, m->x, rows_of(c), s->m, s->k), s->m * s->k);
     return WSC_OK;
@@ -194,6 +197,7 @@ static enum wsc_err norm(struct pe_case *c, struct rows *r, bool rms)
     TRY(gain_and_bias(c, r, &s, !rms));
     struct pe_ref_norm ref = {
         .x = r->hx, .gain = r->gain, .bias = r->bias, .rows = rows_of(c), .n = r->f.n, .eps = 1e-5};
+    c->model.norm = rms ? CONF_RMSNORM : CONF_LAYERNORM;
     c->result->form = kernels_cycles_norm(&c->layout);
     kernels_pe_norm_forward(g, &s, &n, c->shape->backward ? &r->tmp : &r->y, &r->tmp);
     if (!c->shape->backward) {
@@ -204,7 +208,8 @@ static enum wsc_err norm(struct pe_case *c, struct rows *r, bool rms)
     struct pe_tile dx;
     TRY(kernels_pe_reserve_tile(g, &dx, &r->f, "the gradient"));
     kernels_pe_norm_backward(g, &s, &n, &r->y, &dx, &r->tmp);
-    c->result->form = kernels_cycles_norm(&c->layout) + kernels_cycles_norm_gradient(&c->layout);
+    c->result->form =
+        kernels_cycles_norm(&c->layout) + kernels_cycles_norm_input_gradient(&c->layout);
     ref.dy = r->hy;
     TRY(run_script(c, &s));
     return check_tile(c, &dx, kernels_pe_ref_norm(&ref));
@@ -237,7 +242,9 @@ static enum wsc_err softmax(struct pe_case *c, struct rows *r, bool unused)
     struct pe_script s = script_of(c, &r->f);
     const float *dy = c->shape->backward ? r->hy : NULL;
     kernels_pe_softmax(&c->grid, &s, &r->x, r->tokens);
+    c->result->form = kernels_cycles_softmax(&c->layout, c->layout.hidden.k);
     if (dy) kernels_pe_softmax_backward(&c->grid, &s, &r->x, &r->y, r->tokens);
+    if (dy) c->result->form += kernels_cycles_softmax_gradient(&c->layout, c->layout.hidden.k);
     TRY(run_script(c, &s));
     return check_tile(c, dy ? &r->y : &r->x, kernels_pe_ref_softmax(r->hx, dy, rows_of(c), r->f.n));
 }
@@ -256,7 +263,7 @@ static enum wsc_err activation(struct pe_case *c, struct rows *r, enum pe_nonlin
         kernels_pe_activate_backward(&c->grid, &s, f, &r->y, &r->x, &r->y);
     else
         kernels_pe_activate(&c->grid, &s, f, &r->y, &r->x);
-    c->result->form = kernels_cycles_nonlinearity(&c->layout, c->layout.f);
+    c->result->form = kernels_cycles_nonlinearity(&c->layout, c->layout.filter.k);
     TRY(run_script(c, &s));
     return check_tile(c, &r->y, kernels_pe_ref_activation(f, r->hx, dy, rows_of(c) * r->f.n));
 }
@@ -319,6 +326,7 @@ static enum wsc_err rotary(struct pe_case *c, struct pe_features *f, float **x)
     TRY(kernels_pe_reserve_tile(&c->grid, &r.tmp, f, "scratch"));
     struct pe_script s = script_of(c, f);
     kernels_pe_rotate(&s, &r);
+    c->result->form = kernels_cycles_rotary(&c->layout, f->slots);
     TRY(run_script(c, &s));
     double *want = kernels_pe_ref_alloc(rows_of(c) * f->n);
     for (int64_t b = 0; b < k->samples; b++) {
@@ -415,8 +423,8 @@ static enum wsc_err attention(struct pe_case *c, struct attention *a)
         p.sample = (int)b;
         TRY(attend_sample(c, a, &p, b));
     }
-    c->result->form = kernels_cycles_attention(&c->layout) +
-                      (s->backward ? kernels_cycles_attention_gradient(&c->layout) : 0);
+    c->result->form = kernels_cycles_attention(&c->layout);
+    if (s->backward) c->result->form += kernels_cycles_attention_gradient(&c->layout, false);
     return WSC_OK;
 }
 
@@ -458,6 +466,8 @@ static enum wsc_err embedding(struct pe_case *c, struct embedding *e)
     TRY(kernels_pe_case_floats(c, s->vocab * n, &e->table));
     TRY(random_ids(c, rows, s->vocab, &e->ids));
     t.row_of_token = e->ids;
+    c->result->form = s->backward ? kernels_cycles_scatter(&c->layout, (double)s->vocab)
+                                  : kernels_cycles_gather(&c->layout, (double)s->vocab);
     if (!s->backward) {
         TRY(kernels_pe_run_gather(&c->grid, &t, e->table));
         double *want = kernels_pe_ref_alloc(rows * n);
@@ -530,6 +540,8 @@ static enum wsc_err entropy(struct pe_case *c, struct entropy *e)
                               .mask = e->mask,
                               .scale = 1,
                               .tmp = &e->r.tmp};
+    c->result->form = kernels_cycles_loss(&c->layout, e->r.f.slots);
+    if (s->backward) c->result->form += kernels_cycles_loss_gradient(&c->layout, e->r.f.slots);
     TRY(kernels_pe_run_loss(g, &l, &(struct pe_losses){e->nats, e->best}));
     kernels_pe_case_compare(c, e->nats, kernels_pe_ref_loss(e->r.hx, e->labels, rows, n, false),
                             rows);
@@ -567,6 +579,8 @@ static void fill_model(struct pe_case *c)
 {
     const struct mesh_case *s = c->shape;
     c->model = (struct model){.C = s->features,
+                              .kv_heads = s->heads,
+                              .causal = true,
                               .F = s->features,
                               .H = s->heads,
                               .V = s->vocab,
@@ -589,6 +603,7 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
     cluster.wafer.pe_rows = s->h;
     fill_model(&c);
     kernels_cycles_layout(&c.layout, &machine, &c.model, 1, s->samples);
+    kernels_cycles_deal(&c.layout, s->samples);
     const double start = wsc_clock_s();
     const struct mesh_config config = {
         .w = s->w, .h = s->h, .arch = s->arch, .threads = s->threads};

@@ -85,6 +85,22 @@ static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int row
     return mesh_do(pe, MESH_FMOVS, nowhere, in, (struct mesh_dsd){0});
 }
 
+/* True when the token after this one wants the same row. */
+static bool is_shared(const struct embed *e, int y, int taken)
+{
+    const struct entry *token = next_entry(e, y, taken), *next = next_entry(e, y, taken + 1);
+    return next && next->row == token->row;
+}
+
+/* A row that one token wants goes straight to it. */
+static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct mesh_dsd x,
+                             int count)
+{
+    const struct mesh_dsd in = mesh_in(PE_COLOUR_SCALARS, count);
+    return e->t->add ? mesh_do(pe, MESH_FADDS, x, in, x)
+                     : mesh_do(pe, MESH_FMULS, x, in, mesh_float(e->t->scale));
+}
+
 /* One token, or the rows behind the last one. */
 static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
 {
@@ -98,10 +114,15 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     if (g->sub[at] < until) TRY(skip_rows(pe, e, until - g->sub[at], count));
     if (!token) return WSC_OK;
     const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
-    if (g->sub[at] <= until)
-        TRY(mesh_do(pe, MESH_FMOVS, row, mesh_in(PE_COLOUR_SCALARS, count), (struct mesh_dsd){0}));
+    const bool first = g->sub[at] <= until, shared = is_shared(e, mesh_y(pe), g->item[at]);
     g->sub[at] = until + 1;
     g->item[at]++;
+    if (first && !shared) {
+        TRY(take_row(pe, e, x, count));
+        return mesh_activate(pe, PE_TASK_MAIN);
+    }
+    if (first)
+        TRY(mesh_do(pe, MESH_FMOVS, row, mesh_in(PE_COLOUR_SCALARS, count), (struct mesh_dsd){0}));
     TRY(e->t->add ? mesh_mac(pe, MESH_FMACS, x, x, row, mesh_float(e->t->scale))
                   : mesh_do(pe, MESH_FMULS, x, row, mesh_float(e->t->scale)));
     return mesh_activate(pe, PE_TASK_MAIN);
@@ -160,6 +181,14 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
     return rows ? kernels_pe_sum_part(pe, &sum) : WSC_OK;
 }
 
+/* The only token of its row adds its gradient as the row passes. */
+static bool goes_straight(const struct embed *e, int y, int taken)
+{
+    const struct entry *token = next_entry(e, y, taken);
+    const struct entry *before = taken ? next_entry(e, y, taken - 1) : NULL;
+    return e->t->scale == 1 && !is_shared(e, y, taken) && (!before || before->row != token->row);
+}
+
 /* All tokens of one row of the table are added up, some at a time, then the row passes. */
 static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
 {
@@ -172,15 +201,23 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     const bool same = token && before && token->row == before->row;
     (void)data;
     if (!count) return WSC_OK;
-    if (before && !same) {
+    if (before && !same && g->sub[at] <= before->row) {
         TRY(pass_rows(pe, e, 1, pe_matrix(e->word, 1, count, count)));
         g->sub[at] = before->row + 1;
     }
     if (!same)
         TRY(pass_rows(pe, e, (token ? token->row : (int)e->t->rows) - g->sub[at], mesh_float(0)));
     if (!token) return WSC_OK;
-    const struct mesh_dsd dx = column_of(e, token->token, count);
-    g->item[at]++;
+    g->sub[at] = token->row;
+    struct mesh_dsd dx = column_of(e, token->token, count);
+    if (goes_straight(e, y, g->item[at]++)) {
+        const int stride = dx.stride[0];
+        dx = pe_matrix(dx.address, 1, count, 0);
+        dx.stride[1] = (int16_t)stride;
+        TRY(pass_rows(pe, e, 1, dx));
+        g->sub[at] = token->row + 1;
+        return mesh_activate(pe, PE_TASK_MAIN);
+    }
     TRY(same ? mesh_mac(pe, MESH_FMACS, sum, sum, dx, mesh_float(e->t->scale))
              : mesh_do(pe, MESH_FMULS, sum, dx, mesh_float(e->t->scale)));
     return mesh_activate(pe, PE_TASK_MAIN);

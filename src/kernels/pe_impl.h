@@ -34,8 +34,8 @@ struct pe_features {
     int head_dim;       /**< 0 without heads */
     int *count;         /**< of each column; owned, as the next four */
     int *column, *slot; /**< of each feature */
-    int *order;           /**< features column by column, slot by slot */
-    int *by_turns;        /**< slot by slot: neighbours lie on different columns */
+    int *order;         /**< features column by column, slot by slot */
+    int *by_turns;      /**< slot by slot: neighbours lie on different columns */
 };
 /** Which features of a head must share a PE (rotary positions turn pairs). */
 enum pe_pairing { PE_NO_PAIRS, PE_PAIRS_ADJACENT, PE_PAIRS_HALF };
@@ -67,14 +67,14 @@ struct pe_grid {
     int tokens;      /**< between rows of scores: most tokens of a sequence on one PE, made even */
     int pitch;       /**< elements between slots */
     int exp_cycles, divide_cycles;
-    int loop_cycles;                     /**< before each operation of a loop */
+    int loop_cycles;                              /**< before each operation of a loop */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
-    int *key_row, *key_token;            /**< owned, T: keys in the order in which they stream */
-    int scratch;                         /**< first address that programs may reserve and release */
-    void *program;           /**< borrowed: what the tasks of the running program read */
-    struct mesh_stats stats; /**< of the last program */
-    struct mesh_stats total; /**< of all programs */
-    int n_programs, longest; /**< run so far; number of the one that took most cycles */
+    int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
+    int scratch;              /**< first address that programs may reserve and release */
+    void *program;            /**< borrowed: what the tasks of the running program read */
+    struct mesh_stats stats;  /**< of the last program */
+    struct mesh_stats total;  /**< of all programs */
+    int n_programs, longest;  /**< run so far; number of the one that took most cycles */
     int64_t longest_cycles;
     struct mesh_watch *watch; /**< borrowed; sees program number `watched` */
     int watched;

@@ -263,7 +263,9 @@ void kernels_mesh_begin(struct kernels_mesh *k, const struct kernels_share *shar
     WSC_CHECK(batch->n >= 1 && batch->n <= k->grid.max_samples && batch->T == k->model->T,
               "%lld samples of %lld tokens", (long long)batch->n, (long long)batch->T);
     kernels_cycles_layout(&k->layout, k->hw, k->model, 1, batch->n);
+    kernels_cycles_deal(&k->layout, batch->n);
     kernels_cycles_layout(&k->leaf_layout, k->hw, k->model, 1, leaf_samples);
+    kernels_cycles_deal(&k->leaf_layout, leaf_samples);
 }
 
 static void enter_stage(struct kernels_mesh *k, int stage, const void *weights, bool backward)

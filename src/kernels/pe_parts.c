@@ -89,8 +89,8 @@ static enum wsc_err add_bias(struct kernels_mesh *k, enum model_tensor_kind bias
     if (has) kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
     if (residual) kernels_pe_op(&s, PE_SHAPE_TILE, MESH_FADDS, to, to, pe_tile_view(residual));
     expect(k, POINTWISE,
-           kernels_cycles_pointwise(&k->layout, kernels_cycles_features(&k->layout, out->f->n),
-                                    has + (residual != NULL)));
+           (has ? kernels_cycles_bias(&k->layout, out->f->slots) : 0) +
+               (residual ? kernels_cycles_residual(&k->layout, out->f->slots) : 0));
     return s.n_steps ? run_script(k, &s, POINTWISE) : WSC_OK;
 }
 
@@ -111,11 +111,8 @@ static enum wsc_err bias_gradients(struct kernels_mesh *k, const enum model_tens
                                                   .out = kernels_pe_leaf_grad(k, bias[i], leaf)};
         }
         if (!s.n_out) return WSC_OK;
-        const struct layout *l = &k->leaf_layout;
-        const double features = s.n_out * kernels_cycles_features(l, dy[0]->f->n);
         expect(k, POINTWISE_BACKWARD,
-               features * kernels_cycles_vector(l, l->t, l->add) +
-                   kernels_cycles_vector(l, features, l->add));
+               kernels_cycles_bias_gradient(&k->leaf_layout, dy[0]->f->slots, s.n_out));
         kernels_pe_vectors_out(&s);
         TRY(run_script(k, &s, POINTWISE_BACKWARD));
     }
@@ -160,6 +157,7 @@ static enum wsc_err norm_again(struct kernels_mesh *k, enum model_tensor_kind ga
     struct pe_norm n = norm_of(k, x, stats);
     take_norm(k, &s, &n, gain);
     kernels_pe_norm_again(&k->grid, &s, &n, &k->xn);
+    expect(k, NORM_BACKWARD, kernels_cycles_norm_again(&k->layout));
     return run_script(k, &s, NORM_BACKWARD);
 }
 
@@ -177,6 +175,7 @@ static enum wsc_err norm_gradients(struct kernels_mesh *k, enum model_tensor_kin
             s.out[s.n_out++] = (struct pe_vector){
                 .f = &k->hidden, .address = dbias, .out = kernels_pe_leaf_grad(k, gain + 1, leaf)};
         kernels_pe_vectors_out(&s);
+        expect(k, NORM_BACKWARD, kernels_cycles_norm_vector_gradient(&k->leaf_layout));
         TRY(run_script(k, &s, NORM_BACKWARD));
     }
     return WSC_OK;
@@ -191,7 +190,9 @@ static enum wsc_err norm_backward(struct kernels_mesh *k, enum model_tensor_kind
     TRY(norm_gradients(k, gain, &n));
     take_norm(k, &s, &n, gain);
     kernels_pe_norm_backward(&k->grid, &s, &n, &k->dxn, &k->dres, &k->tmp);
-    expect(k, NORM_BACKWARD, kernels_cycles_norm_gradient(&k->layout));
+    expect(k, NORM_BACKWARD,
+           kernels_cycles_vectors_in(&k->layout, k->hidden.slots) +
+               kernels_cycles_norm_input_gradient(&k->layout));
     return run_script(k, &s, NORM_BACKWARD);
 }
 
@@ -200,11 +201,11 @@ static enum wsc_err norm_backward(struct kernels_mesh *k, enum model_tensor_kind
 /* out = in W', W (n_out, n_in). */
 static enum wsc_err product(struct kernels_mesh *k, const struct pe_product *p, enum row row)
 {
-    const int n_in = p->in[0].f->n * (p->sums ? p->n_parts : 1);
-    const int n_out = p->out[0].f->n * (p->sums ? 1 : p->n_parts);
+    const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
+    const struct side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
     TRY(kernels_pe_run_product(&k->grid, p));
     book(k, row, k->grid.stats.cycles);
-    expect(k, row, kernels_cycles_product(&k->layout, n_in, n_out));
+    expect(k, row, kernels_cycles_product(&k->layout, &in, outputs * p->out[0].f->n));
     return WSC_OK;
 }
 
@@ -228,20 +229,20 @@ static enum wsc_err linear_back(struct kernels_mesh *k, enum model_tensor_kind w
 static enum wsc_err weight_gradient(struct kernels_mesh *k, enum model_tensor_kind weight,
                                     const struct pe_tile *dy, const struct pe_tile *x)
 {
+    const struct side in = {x->f->n, x->f->slots}, out = {dy->f->n, dy->f->slots};
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
-        struct pe_weight_gradient w = {
-            .dy = *dy,
-            .x = *x,
-            .by_columns = kernels_cycles_by_columns(&k->leaf_layout, x->f->n, dy->f->n),
-            .room = (int64_t)k->leaf_layout.room,
-            .host = kernels_pe_leaf_grad(k, weight, leaf),
-            .ld = x->f->n};
+        struct pe_weight_gradient w = {.dy = *dy,
+                                       .x = *x,
+                                       .by_columns =
+                                           kernels_cycles_by_columns(&k->leaf_layout, &in, &out),
+                                       .room = (int64_t)k->leaf_layout.room,
+                                       .host = kernels_pe_leaf_grad(k, weight, leaf),
+                                       .ld = x->f->n};
         kernels_pe_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
         TRY(kernels_pe_run_weight_gradient(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         book(k, WEIGHT_GRADIENT, k->grid.stats.cycles);
-        expect(k, WEIGHT_GRADIENT,
-               kernels_cycles_weight_gradient(&k->leaf_layout, x->f->n, dy->f->n));
+        expect(k, WEIGHT_GRADIENT, kernels_cycles_weight_gradient(&k->leaf_layout, &in, &out));
     }
     return WSC_OK;
 }
@@ -377,7 +378,7 @@ static enum wsc_err attend_backward(struct kernels_mesh *k)
         TRY(kernels_pe_run_attention_backward(&k->grid, &a));
         book(k, ATTENTION_BACKWARD, k->grid.total.cycles - before);
     }
-    expect(k, ATTENTION_BACKWARD, kernels_cycles_attention_gradient(&k->layout));
+    expect(k, ATTENTION_BACKWARD, kernels_cycles_attention_gradient(&k->layout, false));
     return WSC_OK;
 }
 
@@ -396,7 +397,7 @@ static enum wsc_err activate(struct kernels_mesh *k, enum row row)
     struct pe_script s = script(k, &k->filter);
     kernels_pe_activate(&k->grid, &s, nonlinearity_of(k->model), &k->act,
                         &pe_layer_of(k, k->l)->pre);
-    expect(k, row, kernels_cycles_nonlinearity(&k->layout, k->layout.f));
+    expect(k, row, kernels_cycles_nonlinearity(&k->layout, k->layout.filter.k));
     return run_script(k, &s, row);
 }
 
@@ -438,7 +439,7 @@ static enum wsc_err ffn1_backward(struct kernels_mesh *k)
     TRY(linear_back(k, MODEL_FFN1_W, &k->dres, &k->dpre));
     TRY(activate(k, NONLINEARITY_BACKWARD));
     kernels_pe_activate_backward(&k->grid, &s, nonlinearity_of(k->model), &k->dpre, pre, &k->dpre);
-    expect(k, NONLINEARITY_BACKWARD, kernels_cycles_nonlinearity(&k->layout, k->layout.f));
+    expect(k, NONLINEARITY_BACKWARD, kernels_cycles_nonlinearity(&k->layout, k->layout.filter.k));
     TRY(run_script(k, &s, NONLINEARITY_BACKWARD));
     TRY(weight_gradient(k, MODEL_FFN1_W, &k->dres, &k->act));
     return bias_gradients(k, bias, dy, 1);
@@ -479,14 +480,13 @@ static enum wsc_err head(struct kernels_mesh *k)
 {
     const struct pe_loss loss = loss_of(k);
     const struct pe_losses out = {k->nats, k->best};
-    const double form = kernels_cycles_forward(&k->layout, MODEL_PART_HEAD).elementwise;
     TRY(norm_forward(k, MODEL_NORMF_W, pe_x(k, k->model->L), k->stats_last));
     TRY(linear(k, head_weight(k), &k->xn, &k->logits));
     if (vector_of(k, MODEL_LM_HEAD_B)) TRY(add_bias(k, MODEL_LM_HEAD_B, &k->logits, NULL));
     TRY(copy_wanted(k));
     TRY(kernels_pe_run_loss(&k->grid, &loss, &out));
     book(k, LOSS, k->grid.stats.cycles);
-    expect(k, LOSS, form - kernels_cycles_norm(&k->layout));
+    expect(k, LOSS, kernels_cycles_loss(&k->layout, k->vocab.slots));
     return WSC_OK;
 }
 
@@ -503,11 +503,11 @@ static enum wsc_err head_backward(struct kernels_mesh *k)
     const struct pe_loss loss = loss_of(k);
     const struct pe_tile *const dy[1] = {&k->logits};
     const struct pe_tile *x = pe_x(k, k->model->L);
-    const double form =
-        kernels_cycles_backward(&k->layout, MODEL_PART_HEAD, KERNELS_KEEP_ALL).elementwise;
     TRY(kernels_pe_run_loss_backward(&k->grid, &loss));
     book(k, LOSS_BACKWARD, k->grid.stats.cycles);
-    expect(k, LOSS_BACKWARD, form - kernels_cycles_norm_gradient(&k->layout));
+    expect(k, LOSS_BACKWARD,
+           kernels_cycles_loss_gradient(&k->layout, k->vocab.slots) +
+               kernels_cycles_copy(&k->layout, k->hidden.slots * k->layout.t));
     TRY(clear_residual(k));
     TRY(linear_back(k, head_weight(k), &k->logits, &k->dxn));
     TRY(norm_again(k, MODEL_NORMF_W, x, k->stats_last));

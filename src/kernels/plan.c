@@ -16,17 +16,27 @@ struct task {
     bool training;
 };
 
-/** Vectors of C features that a block keeps per token: x, q k v, a, h. */
-static double kept_hidden(enum kernels_keep keep)
+/** What a block keeps per token, of x, q k v, a and h; and of the filter before the nonlinearity.
+ */
+struct kept {
+    double rest, filter;
+};
+
+/** @p hidden, @p heads, @p filter: features of each kind. */
+static struct kept kept_values(const struct model *m, enum kernels_keep keep, double hidden,
+                               double heads, double filter)
 {
     const struct keep_row *r = &kernels_cycles_keep[keep];
-    return 6 - 3 * r->qkv - r->attention - r->output;
+    const double qkv = 1 + 2 * (double)m->kv_heads / (double)m->H;
+    const double p = (m->gated ? 2 : 1) * (double)model_active_ffns(m) * filter;
+    return (struct kept){.rest = (r->output ? 1 : 2) * hidden + (r->qkv ? 0 : qkv * heads) +
+                                 (r->attention ? 0 : heads),
+                         .filter = r->ffn0 ? 0 : p};
 }
 
-/** Vectors of F features that a block keeps per token: p. */
-static double kept_filter(enum kernels_keep keep)
+static struct kept kept_on_pe(const struct layout *l, enum kernels_keep keep)
 {
-    return kernels_cycles_keep[keep].ffn0 ? 0 : 1;
+    return kept_values(l->model, keep, l->hidden.k, l->heads.k, l->filter.k);
 }
 
 /** Live values per token of a PE at the two peaks of a block's backward, beside what is kept on
@@ -34,12 +44,14 @@ static double kept_filter(enum kernels_keep keep)
 static double live_backward(const struct layout *l, enum kernels_keep keep, bool resident)
 {
     const struct keep_row *r = &kernels_cycles_keep[keep];
+    const struct kept kept = kept_on_pe(l, keep);
+    const double qkv = l->heads.k * l->qkv;
     /* A block computed again from its input also holds x, q k v, a for later. */
-    double ffn = kernels_cycles_live_ffn(l) + (r->output ? 5 * l->k : 0);
+    double ffn = kernels_cycles_live_ffn(l) + (r->output ? l->hidden.k + qkv + l->heads.k : 0);
     double attention = kernels_cycles_live_attention(l);
     if (resident) {
-        ffn -= l->k + kept_filter(keep) * l->f; /* h, or x when only x is kept */
-        attention -= (kept_hidden(keep) - (r->output ? 0 : 1)) * l->k;
+        ffn -= l->hidden.k + kept.filter; /* h, or x when only x is kept */
+        attention -= kept.rest - (r->output ? 0 : l->hidden.k);
     }
     return fmax(ffn, attention);
 }
@@ -48,20 +60,25 @@ struct plan_bytes kernels_plan_bytes_per_pe(const struct layout *l, enum kernels
                                             bool training, bool resident)
 {
     double value = (double)num_format_bytes(l->model->format);
-    double block = kept_hidden(keep) * l->k + kept_filter(keep) * l->f;
+    const struct kept kept = kept_on_pe(l, keep);
+    const double filter = kept_on_pe(l, KERNELS_KEEP_ALL).filter;
     struct plan_bytes b = {0};
     /* Forward alone: h, its norm, p, act, or x, its norm, q k v, a. */
-    double live = training ? live_backward(l, keep, resident) : fmax(2 * l->k + 2 * l->f, 6 * l->k);
+    double forward = fmax(2 * l->hidden.k + filter + filter / (l->model->gated ? 2 : 1),
+                          2 * l->hidden.k + l->heads.k * (1 + l->qkv));
+    double live = training ? live_backward(l, keep, resident) : forward;
     b.work = l->t * (value * live + SUM_BYTES);
-    b.kept = training ? l->t * value * block * (double)l->model->L : 0;
+    b.kept = training ? l->t * value * (kept.rest + kept.filter) * (double)l->model->L : 0;
     return b;
 }
 
 /** Exact bytes that one sequence keeps over all blocks. */
 static double kept_per_sequence(const struct model *m, enum kernels_keep keep)
 {
-    double block = kept_hidden(keep) * (double)m->C + kept_filter(keep) * (double)m->F;
-    return block * (double)m->L * (double)m->T * (double)num_format_bytes(m->format);
+    const struct kept kept =
+        kept_values(m, keep, (double)m->C, (double)model_q_features(m), (double)m->F);
+    return (kept.rest + kept.filter) * (double)m->L * (double)m->T *
+           (double)num_format_bytes(m->format);
 }
 
 static int64_t clamp_int(double x)
@@ -241,17 +258,18 @@ enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
 static double part_share(const struct model *m, enum model_part part, enum kernels_keep keep)
 {
     const struct keep_row *r = &kernels_cycles_keep[keep];
-    double C = (double)m->C, filter = kept_filter(keep) * (double)m->F;
-    double all = kept_hidden(keep) * C + filter;
+    const double C = (double)m->C, heads = (double)model_q_features(m);
+    const struct kept kept = kept_values(m, keep, C, heads, (double)m->F);
+    const double all = kept.rest + kept.filter, h = r->output ? 0 : C;
     switch (part) {
     case MODEL_PART_QKV:
         return C / all;
     case MODEL_PART_ATTN:
-        return (3.0 * !r->qkv + !r->attention) * C / all;
+        return (kept.rest - C - h) / all;
     case MODEL_PART_FFN0:
-        return (r->output ? 0 : C) / all;
+        return h / all;
     case MODEL_PART_FFN1:
-        return filter / all;
+        return kept.filter / all;
     case MODEL_PART_EMBED:
     case MODEL_PART_HEAD:
         break;
