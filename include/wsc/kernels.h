@@ -180,6 +180,21 @@ const char *kernels_mesh_row_name(int i, const char **pass);
  *  closed forms are taken for a fabric of the case's size. */
 const struct mesh_kernel *kernels_mesh_kernel_at(int i);
 
+/** A kernel on one fabric: counted cycles beside its closed form. */
+struct kernels_pair {
+    const char *kernel, *pass;
+    int w, h;
+    char shape[64]; /**< "B 2 T 40, 96 x 64" */
+    int64_t cycles;
+    double form;
+    double max_error; /**< of the values, as in struct mesh_result */
+};
+typedef enum wsc_err (*kernels_pair_fn)(void *ctx, const struct kernels_pair *pair);
+/** @p n kernels, shapes and grids that @p seed draws, forward and backward, on fabrics of the rates
+ *  of @p hw; @p tell is called for each as it is counted. */
+enum wsc_err kernels_mesh_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn tell,
+                                void *ctx) WSC_CHECKED;
+
 /* ---- values, wherever they are computed ------------------------------------------------------ */
 
 /** How a wafer gets its values: not at all (sizes and time only), on the host, on the mesh. */

@@ -105,6 +105,14 @@ struct app_comparison {
 enum wsc_err app_comparison_open(struct app_comparison *c) WSC_CHECKED;
 void app_comparison_fini(struct app_comparison *c);
 
+/* `wsc validate --mesh`: @c n pairs that the seed draws. */
+struct app_mesh_pairs {
+    int64_t n, seed;
+    bool json;
+};
+enum wsc_err app_validate_mesh(const struct app_mesh_pairs *what,
+                               const struct app_config *config) WSC_CHECKED;
+
 /* Usage errors that point to --help; getopt's own messages are off. */
 enum wsc_err app_bad_option(const char *command, char **argv, int option) WSC_CHECKED;
 /* A whole number in [min, max], or a clear error that names @p what. */

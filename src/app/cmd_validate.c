@@ -6,23 +6,41 @@
 #include <stdio.h>
 
 static const char help[] =
-    "usage: wsc validate --out DIR [options]\n\n"
+    "usage: wsc validate --out DIR [options]\n"
+    "       wsc validate --mesh [--pairs N] [--seed S] [--json]\n\n"
     "Predicts every published figure of benchmarks/reference and says how far off it is, which\n"
     "rows constants were fitted on, what the predicted steps consist of, and what the same "
     "machine\n"
     "does with its calibrated constants at neutral values.  Exit status 1 when a row leaves the\n"
     "tolerance that its file states.\n\n"
+    "With --mesh it runs kernels on emulated fabrics instead, over shapes and grids that a seed\n"
+    "draws, and prints the cycles that were counted beside those of the closed forms.\n\n"
     "  --out DIR        validation.csv, validation.md, validation.svg, validation.png\n"
     "  --cluster FILE   stands in for the rows' machines that have the same grid of PEs\n"
     "  --reference DIR  published figures, *.csv\n"
     "  --params DIR     models of the rows\n"
     "  --machines DIR   machines of the rows\n"
+    "  --pairs N        kernels, shapes and grids of --mesh (default 264)\n"
+    "  --seed S         of what is drawn (default 1)\n"
+    "  --json           pairs as JSON\n"
     "  --set PATH=VALUE override any key of all models or, cluster.KEY, of all machines\n\n"
     "examples:\n"
     "  wsc validate --out out/validation\n"
+    "  wsc validate --mesh\n"
     "  wsc validate --out out/slow_start --set cluster.wafer.stage_latency=2ms\n";
 
-enum { OPT_OUT = 256, OPT_CLUSTER, OPT_REFERENCE, OPT_PARAMS, OPT_MACHINES, OPT_SET };
+enum {
+    OPT_OUT = 256,
+    OPT_CLUSTER,
+    OPT_REFERENCE,
+    OPT_PARAMS,
+    OPT_MACHINES,
+    OPT_SET,
+    OPT_MESH,
+    OPT_PAIRS,
+    OPT_SEED,
+    OPT_JSON
+};
 
 static const struct option long_option[] = {{"out", required_argument, NULL, OPT_OUT},
                                             {"cluster", required_argument, NULL, OPT_CLUSTER},
@@ -30,14 +48,38 @@ static const struct option long_option[] = {{"out", required_argument, NULL, OPT
                                             {"params", required_argument, NULL, OPT_PARAMS},
                                             {"machines", required_argument, NULL, OPT_MACHINES},
                                             {"set", required_argument, NULL, OPT_SET},
+                                            {"mesh", no_argument, NULL, OPT_MESH},
+                                            {"pairs", required_argument, NULL, OPT_PAIRS},
+                                            {"seed", required_argument, NULL, OPT_SEED},
+                                            {"json", no_argument, NULL, OPT_JSON},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
 
 struct options {
     struct app_comparison c;
+    struct app_mesh_pairs pairs;
     const char *out;
-    bool help;
+    const char *pairs_option; /* the last one given of those of --mesh */
+    bool mesh, help;
 };
+
+enum { MOST_PAIRS = 100000 };
+
+static enum wsc_err take_pairs_option(struct options *o, int option, const char *value)
+{
+    switch (option) {
+    case OPT_PAIRS:
+        o->pairs_option = "--pairs";
+        return app_parse_int("--pairs", value, 1, MOST_PAIRS, &o->pairs.n);
+    case OPT_SEED:
+        o->pairs_option = "--seed";
+        return app_parse_int("--seed", value, 0, INT32_MAX, &o->pairs.seed);
+    default:
+        o->pairs_option = "--json";
+        o->pairs.json = true;
+        return WSC_OK;
+    }
+}
 
 static enum wsc_err take_option(struct options *o, int option, const char *value)
 {
@@ -59,6 +101,13 @@ static enum wsc_err take_option(struct options *o, int option, const char *value
         return WSC_OK;
     case OPT_SET:
         return app_add_set(&o->c.config, value);
+    case OPT_MESH:
+        o->mesh = true;
+        return WSC_OK;
+    case OPT_PAIRS:
+    case OPT_SEED:
+    case OPT_JSON:
+        return take_pairs_option(o, option, value);
     default:
         o->help = true;
         return WSC_OK;
@@ -74,7 +123,13 @@ static enum wsc_err parse(struct options *o, int argc, char **argv)
     }
     if (o->help) return WSC_OK;
     if (optind < argc) return WSC_RAISE(WSC_USAGE, "%s: unexpected argument", argv[optind]);
-    if (o->out) return WSC_OK;
+    if (o->mesh && (o->out || o->c.reference || o->c.params || o->c.machines))
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mesh compares no published figures"),
+                            "it takes --pairs, --seed, --json, --cluster and --set");
+    if (!o->mesh && o->pairs_option)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s is for --mesh", o->pairs_option),
+                            "wsc validate --mesh %s ...", o->pairs_option);
+    if (o->out || o->mesh) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--out is needed"), "wsc validate --help");
 }
 
@@ -112,9 +167,10 @@ enum wsc_err app_validate(int argc, char **argv)
     struct scaling_validation v = {0};
     struct options *o;
     TRY_NEW(o, WSC_MEM_APP, 1);
+    o->pairs = (struct app_mesh_pairs){.n = 264, .seed = 1};
     enum wsc_err rc = parse(o, argc, argv);
     if (!rc && o->help) (void)fputs(help, stdout);
-    if (!rc && !o->help) rc = compare(o, &v);
+    if (!rc && !o->help) rc = o->mesh ? app_validate_mesh(&o->pairs, &o->c.config) : compare(o, &v);
     scaling_validation_fini(&v);
     app_comparison_fini(&o->c);
     wsc_free(o);

@@ -117,9 +117,9 @@ double kernels_cycles_product(const struct layout *l, const struct side *in, dou
 /* Columns of a row that collect what they send: a group, and as many groups (pe_ring.c). */
 enum { GROUP = 9, MOST_COLUMNS = GROUP * GROUP };
 
-/** One block of results: values that come along the row, and the last column that sends some. */
+/** One block of results: values that come along the row, and the columns that send them. */
 struct block {
-    double words, last;
+    double words, first, last;
 };
 
 /** Cycles of one block: for each of @p n tokens the AXPYs, over the values or over the @p held
@@ -132,9 +132,11 @@ static double block_cycles(const struct layout *l, double n, double held, const 
     const double axpys = few * kernels_cycles_axpy(l, many);
     const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
     const double levels = b->last >= GROUP ? 3 : b->last > 0 ? 2 : 1;
-    const double trip = 2 * b->last * l->hop + levels * l->relay + b->words;
-    const double token = cols > 1 ? fmax(axpys + receive, trip) : axpys;
-    return n * (token + 3) + held * b->words * (l->lanes > 1 ? 2 : 1);
+    /* Whose turn is over says so between two AXPYs. */
+    const double turn = b->last > b->first ? kernels_cycles_axpy(l, many) : 0;
+    const double trip = 2 * b->last * l->hop + levels * (2 * l->ramp + 1) + b->words + turn;
+    const double token = cols > 1 ? fmax(axpys + receive + 3, trip) : axpys + 1;
+    return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
 }
 
 static double block_columns(const struct layout *l, double held, const struct side *sent)
@@ -149,10 +151,11 @@ static struct block block_of(const struct layout *l, double held, const struct s
     const double columns = block_columns(l, held, sent);
     if (columns < 1) {
         const double most = fmax(1, floor(l->room / (held + 2 * l->value)));
-        return (struct block){most, floor(i * most / sent->k)};
+        const double at = floor(i * most / sent->k);
+        return (struct block){most, at, at};
     }
     const double first = i * columns * sent->k, words = fmin(columns * sent->k, sent->n - first);
-    return (struct block){words, ceil((first + words) / sent->k) - 1};
+    return (struct block){words, i * columns, ceil((first + words) / sent->k) - 1};
 }
 
 double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,

@@ -152,14 +152,27 @@ double kernels_cycles_loss_gradient(const struct layout *l, double logits)
 
 /* ---- tables of rows -------------------------------------------------------------------------- */
 
+/** Tokens of a column whose row another token of their PE takes too, when all rows are as likely.
+ */
+static double shared_rows(const struct layout *l, double rows)
+{
+    return l->t * l->rows * (1 - exp(-(l->t - 1) / rows));
+}
+
+/* A row that several tokens of a PE take goes through memory, and all of the column waits: cycles
+ * of such a token, and for each of its words, fitted to counts of the mesh. */
+static const double TAKE = 0.5, GIVE = 4, WORD = 2;
+
 /** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
 double kernels_cycles_gather(const struct layout *l, double rows)
 {
-    return kernels_cycles_vectors_in(l, rows * l->hidden.k) + 2 * l->t;
+    const double k = l->hidden.k;
+    return kernels_cycles_vectors_in(l, rows * k) + shared_rows(l, rows) * (TAKE + WORD * k);
 }
 
 /** Every row is a sum over y, to which a PE adds those of its tokens. */
 double kernels_cycles_scatter(const struct layout *l, double rows)
 {
-    return kernels_cycles_vectors_out(l, rows * l->hidden.k) + 2 * l->t;
+    const double k = l->hidden.k;
+    return kernels_cycles_vectors_out(l, rows * k) + shared_rows(l, rows) * (GIVE + WORD * k);
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app.h"
+
+#include <wsc/kernels.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* `wsc validate --mesh`: counted cycles beside closed forms. */
+
+/* What is claimed of the closed forms. */
+static const double median_claimed = 0.03, worst_claimed = 0.10, values_claimed = 1e-4;
+
+struct pairs {
+    struct report_table *table; /* owned */
+    struct kernels_pair *pair;  /* owned */
+    double *error;              /* owned, relative, without sign */
+    int n, most;
+    bool json;
+};
+
+static double error_of(const struct kernels_pair *p)
+{
+    return p->form / (double)p->cycles - 1;
+}
+
+static void print_json(const struct pairs *all, const struct kernels_pair *p)
+{
+    (void)printf(
+        "%s{\"kernel\": \"%s\", \"pass\": \"%s\", \"fabric\": [%d, %d], \"shape\": \"%s\", "
+        "\"cycles\": %lld, \"form\": %.3f, \"error_percent\": %.4f, \"max_error\": %.3g}",
+        all->n ? ",\n " : "[", p->kernel, p->pass, p->w, p->h, p->shape, (long long)p->cycles,
+        p->form, 100 * error_of(p), p->max_error);
+}
+
+static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
+{
+    struct pairs *all = ctx;
+    if (!(p->max_error <= values_claimed))
+        return WSC_RAISE(WSC_NUMERIC,
+                         "%s %s on %d x %d PEs (%s): the mesh and the host differ by %g", p->kernel,
+                         p->pass, p->w, p->h, p->shape, p->max_error);
+    if (all->json) print_json(all, p);
+    report_table_cell(all->table, "%s", p->kernel);
+    report_table_cell(all->table, "%s", p->pass);
+    report_table_cell(all->table, "%d x %d", p->w, p->h);
+    report_table_cell(all->table, "%s", p->shape);
+    report_table_cell(all->table, "%lld", (long long)p->cycles);
+    report_table_cell(all->table, "%.0f", p->form);
+    report_table_cell(all->table, "%+.2f %%", 100 * error_of(p));
+    all->error[all->n] = fabs(error_of(p));
+    all->pair[all->n++] = *p;
+    report_progress(all->n, p->kernel);
+    return WSC_OK;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static const struct kernels_pair *worst_of(const struct pairs *all)
+{
+    const struct kernels_pair *worst = all->pair;
+    for (int i = 1; i < all->n; i++)
+        if (fabs(error_of(&all->pair[i])) > fabs(error_of(worst))) worst = &all->pair[i];
+    return worst;
+}
+
+static enum wsc_err conclude(struct pairs *all)
+{
+    const struct kernels_pair *worst = worst_of(all);
+    if (all->json)
+        (void)printf("]\n");
+    else
+        TRY(report_table_print(all->table, stdout, 0));
+    qsort(all->error, (size_t)all->n, sizeof *all->error, by_size);
+    const double median = (all->error[all->n / 2] + all->error[(all->n - 1) / 2]) / 2;
+    const double largest = all->error[all->n - 1];
+    if (!all->json)
+        (void)printf("\n%d kernels, shapes and grids: median error %.2f %%, worst %.2f %% (%s %s, "
+                     "%d x %d PEs, %s)\n",
+                     all->n, 100 * median, 100 * largest, worst->kernel, worst->pass, worst->w,
+                     worst->h, worst->shape);
+    if (median < median_claimed && largest < worst_claimed) return WSC_OK;
+    return WSC_RAISE(WSC_TOLERANCE,
+                     "closed forms are off by %.2f %% (median) and %.2f %% (worst, %s %s); claimed "
+                     "are %.0f %% and %.0f %%",
+                     100 * median, 100 * largest, worst->kernel, worst->pass, 100 * median_claimed,
+                     100 * worst_claimed);
+}
+
+static enum wsc_err run(const struct app_mesh_pairs *what, const struct hw *hw, struct pairs *all)
+{
+    static const char *const head[] = {"kernel",  "pass", "PEs",  "shape",
+                                       "counted", "form", "error"};
+    all->json = what->json;
+    TRY(report_table_new(&all->table, "llllrrr", head));
+    TRY_NEW(all->pair, WSC_MEM_APP, what->n);
+    TRY_NEW(all->error, WSC_MEM_APP, what->n);
+    report_progress_start("validate --mesh", what->n);
+    enum wsc_err rc = kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->n, take_pair, all);
+    report_progress_end();
+    return rc ? rc : conclude(all);
+}
+
+enum wsc_err app_validate_mesh(const struct app_mesh_pairs *what, const struct app_config *config)
+{
+    struct pairs all = {0};
+    struct conf_cluster cluster;
+    enum wsc_err rc = app_load_cluster(NULL, config, &cluster, NULL);
+    const struct hw hw = {&cluster};
+    if (!rc) rc = run(what, &hw, &all);
+    report_table_free(&all.table);
+    wsc_free(all.pair);
+    wsc_free(all.error);
+    conf_cluster_fini(&cluster);
+    return rc;
+}
