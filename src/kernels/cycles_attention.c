@@ -18,20 +18,26 @@ static double key_axpys(const struct layout *l)
     return keys(l) * l->heads.k * kernels_cycles_axpy(l, l->q_mean);
 }
 
+/** The first key to the first row and down again, then along half of the head's columns. */
+static double latency(const struct layout *l)
+{
+    return l->seqs * (2 * l->seq_rows * l->hop + l->head_cols * l->relay / 2);
+}
+
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
  *  one that keeps the key's scores, which is the same for many keys. */
 static double contract_features(const struct layout *l)
 {
     const double ends = l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0;
     const double chain = fmax(0, fmax(ends, 0.5) * l->q_mean - (l->loop + l->setup) / 2);
-    return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0);
+    return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
 }
 
 /** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
 static double contract_keys(const struct layout *l)
 {
     const double receive = l->head_cols > 1 ? l->q_mean + l->relay : 0;
-    return key_axpys(l) + keys(l) * receive;
+    return key_axpys(l) + keys(l) * receive + latency(l);
 }
 
 /** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */

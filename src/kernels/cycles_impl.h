@@ -106,6 +106,8 @@ double kernels_cycles_first_rows(const struct layout *l, const struct side *in,
  * cols columns. */
 double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,
                             double cols);
+/** Blocks of results that it takes. */
+double kernels_cycles_blocks(const struct layout *l, double held, const struct side *sent);
 double kernels_cycles_gradient_latency(const struct layout *l);
 
 double kernels_cycles_bias(const struct layout *l, double features);

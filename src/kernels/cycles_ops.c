@@ -139,33 +139,41 @@ static double block_cycles(const struct layout *l, double n, double held, const 
     return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
 }
 
-static double block_columns(const struct layout *l, double held, const struct side *sent)
+/** Results of one row or column of dW's blocks that a PE has room for. */
+static double most_values(const struct layout *l, double held)
 {
-    const double most = fmax(1, floor(l->room / (held + 2 * l->value)));
-    return fmin(floor(most / sent->k), MOST_COLUMNS);
+    return fmax(1, floor(l->room / (held + 2 * l->value)));
 }
 
-/** Number @p i of the blocks: whole columns, or parts of one when not even that fits. */
+/** Number @p i of the blocks: whole columns, or equal parts of one when not even that fits (on
+ *  average, where they cannot be equal). */
 static struct block block_of(const struct layout *l, double held, const struct side *sent, double i)
 {
-    const double columns = block_columns(l, held, sent);
-    if (columns < 1) {
-        const double most = fmax(1, floor(l->room / (held + 2 * l->value)));
-        const double at = floor(i * most / sent->k);
-        return (struct block){most, at, at};
+    const double most = most_values(l, held), parts = ceil(sent->k / most);
+    if (parts > 1) {
+        const double at = floor(i / parts);
+        return (struct block){sent->k / parts, at, at};
     }
-    const double first = i * columns * sent->k, words = fmin(columns * sent->k, sent->n - first);
+    const double columns = fmin(floor(most / sent->k), MOST_COLUMNS), first = i * columns * sent->k;
+    const double words = fmin(columns * sent->k, sent->n - first);
     return (struct block){words, i * columns, ceil((first + words) / sent->k) - 1};
+}
+
+double kernels_cycles_blocks(const struct layout *l, double held, const struct side *sent)
+{
+    const double most = most_values(l, held), parts = ceil(sent->k / most);
+    if (parts > 1) return parts * sent->n / sent->k;
+    return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
 double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,
                             double cols)
 {
-    const double words = block_of(l, held, sent, 0).words, blocks = ceil(sent->n / words);
+    const double blocks = kernels_cycles_blocks(l, held, sent);
     double sum = 0;
     for (double i = 0; i < blocks; i++) {
         const struct block b = block_of(l, held, sent, i);
-        sum += block_cycles(l, n, held, &b, cols);
+        sum += fmin(1, blocks - i) * block_cycles(l, n, held, &b, cols);
     }
     return sum;
 }

@@ -37,15 +37,16 @@ static struct pe_ring_block *append(struct pe_ring *r, int first)
     return b;
 }
 
-/* The words of one position that are too many for one block. */
+/* The words of one position that are too many for one block: equal parts. */
 static void cut(struct pe_ring *r, int p, int most)
 {
-    for (int slot = 0; slot < r->count[p]; slot += most) {
+    const int parts = (r->count[p] + most - 1) / most, size = (r->count[p] + parts - 1) / parts;
+    for (int slot = 0; slot < r->count[p]; slot += size) {
         struct pe_ring_block *b = append(r, p);
         b->part = true;
         b->slot = slot;
-        b->words = min(most, r->count[p] - slot);
-        b->last = slot + most >= r->count[p];
+        b->words = min(size, r->count[p] - slot);
+        b->last = slot + size >= r->count[p];
     }
 }
 
