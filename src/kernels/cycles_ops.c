@@ -122,21 +122,44 @@ struct block {
     double words, first, last;
 };
 
-/** Cycles of one block: for each of @p n tokens the AXPYs, over the values or over the @p held
- *  features, whichever vector is longer, while the values of the next token make their way to the
- *  first column of the row and back; then its sums, one a cycle. */
+/** The AXPYs of one token: over the values or over the @p held features, whichever vector is
+ * longer, while the next values come in. */
+static double token_axpys(const struct layout *l, double held, const struct block *b)
+{
+    const double few = fmin(held, b->words), many = fmax(held, b->words);
+    const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
+    return few * kernels_cycles_axpy(l, many) + receive + 3;
+}
+
+/** The values of one token on their way to the first column of the row and back. */
+static double token_trip(const struct layout *l, double held, const struct block *b)
+{
+    const double levels = b->last >= GROUP ? 3 : b->last > 0 ? 2 : 1;
+    /* Whose turn is over says so between two AXPYs. */
+    const double turn = b->last > b->first ? kernels_cycles_axpy(l, fmax(held, b->words)) : 0;
+    return 2 * b->last * l->hop + levels * (2 * l->ramp + 1) + b->words + turn;
+}
+
+/** Cycles of one block of @p n tokens; its sums leave one a cycle. */
 static double block_cycles(const struct layout *l, double n, double held, const struct block *b,
                            double cols)
 {
-    const double few = fmin(held, b->words), many = fmax(held, b->words);
-    const double axpys = few * kernels_cycles_axpy(l, many);
-    const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
-    const double levels = b->last >= GROUP ? 3 : b->last > 0 ? 2 : 1;
-    /* Whose turn is over says so between two AXPYs. */
-    const double turn = b->last > b->first ? kernels_cycles_axpy(l, many) : 0;
-    const double trip = 2 * b->last * l->hop + levels * (2 * l->ramp + 1) + b->words + turn;
-    const double token = cols > 1 ? fmax(axpys + receive + 3, trip) : axpys + 1;
+    const double axpys = token_axpys(l, held, b);
+    const double token = cols > 1 ? fmax(axpys, token_trip(l, held, b)) : axpys - 2;
     return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
+}
+
+/** The same for @p count blocks from @p b on, each @p columns further; all beyond the first group,
+ *  so that the trip grows by the same amount. */
+static double equal_blocks(const struct layout *l, double n, double held, const struct block *b,
+                           double columns, double count)
+{
+    const double axpys = token_axpys(l, held, b), trip = token_trip(l, held, b);
+    const double grows = 2 * columns * l->hop;
+    const double short_ones = fmin(count, fmax(0, ceil((axpys - trip) / grows)));
+    const double long_ones = count - short_ones, first = trip + short_ones * grows;
+    const double tokens = short_ones * axpys + long_ones * (first + grows * (long_ones - 1) / 2);
+    return n * tokens + count * held * b->words * (l->lanes > 1 ? 2 : 1);
 }
 
 /** Results of one row or column of dW's blocks that a PE has room for. */
@@ -169,11 +192,16 @@ double kernels_cycles_blocks(const struct layout *l, double held, const struct s
 double kernels_cycles_outer(const struct layout *l, double n, double held, const struct side *sent,
                             double cols)
 {
-    const double blocks = kernels_cycles_blocks(l, held, sent);
-    double sum = 0;
-    for (double i = 0; i < blocks; i++) {
+    const double blocks = kernels_cycles_blocks(l, held, sent), whole = ceil(blocks) - 1;
+    const struct block last = block_of(l, held, sent, whole);
+    double sum = fmin(1, blocks - whole) * block_cycles(l, n, held, &last, cols);
+    for (double i = 0; i < whole; i++) {
         const struct block b = block_of(l, held, sent, i);
-        sum += fmin(1, blocks - i) * block_cycles(l, n, held, &b, cols);
+        if (b.last >= GROUP && cols > 1) {
+            const double columns = (last.first - b.first) / (whole - i);
+            return sum + equal_blocks(l, n, held, &b, columns, whole - i);
+        }
+        sum += block_cycles(l, n, held, &b, cols);
     }
     return sum;
 }
