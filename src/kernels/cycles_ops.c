@@ -149,14 +149,16 @@ static double block_cycles(const struct layout *l, double n, double held, const 
     return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
 }
 
-/** The same for @p count blocks from @p b on, each @p columns further; all beyond the first group,
- *  so that the trip grows by the same amount. */
+/** The same for @p count blocks from @p b on, each @p columns further, on one side of the end of
+ * the first group, so that the trip grows by the same amount. */
 static double equal_blocks(const struct layout *l, double n, double held, const struct block *b,
                            double columns, double count)
 {
     const double axpys = token_axpys(l, held, b), trip = token_trip(l, held, b);
     const double grows = 2 * columns * l->hop;
-    const double short_ones = fmin(count, fmax(0, ceil((axpys - trip) / grows)));
+    if (count < 1) return 0;
+    const double steps = grows > 0 ? ceil((axpys - trip) / grows) : (axpys > trip ? count : 0);
+    const double short_ones = fmin(count, fmax(0, steps));
     const double long_ones = count - short_ones, first = trip + short_ones * grows;
     const double tokens = short_ones * axpys + long_ones * (first + grows * (long_ones - 1) / 2);
     return n * tokens + count * held * b->words * (l->lanes > 1 ? 2 : 1);
@@ -195,15 +197,20 @@ double kernels_cycles_outer(const struct layout *l, double n, double held, const
     const double blocks = kernels_cycles_blocks(l, held, sent), whole = ceil(blocks) - 1;
     const struct block last = block_of(l, held, sent, whole);
     double sum = fmin(1, blocks - whole) * block_cycles(l, n, held, &last, cols);
-    for (double i = 0; i < whole; i++) {
-        const struct block b = block_of(l, held, sent, i);
-        if (b.last >= GROUP && cols > 1) {
-            const double columns = (last.first - b.first) / (whole - i);
-            return sum + equal_blocks(l, n, held, &b, columns, whole - i);
-        }
-        sum += block_cycles(l, n, held, &b, cols);
-    }
-    return sum;
+    if (whole < 1) return sum;
+    const struct block first = block_of(l, held, sent, 0);
+    const double columns = (last.first - first.first) / whole;
+    if (cols < 2) return sum + whole * block_cycles(l, n, held, &first, cols);
+    /* Those of the first group, and those beyond it. */
+    const double near =
+        first.last >= GROUP
+            ? 0
+            : fmin(whole, columns > 0 ? ceil((GROUP - first.last) / columns) : whole);
+    struct block far = first;
+    far.first += near * columns;
+    far.last += near * columns;
+    return sum + equal_blocks(l, n, held, &first, columns, near) +
+           equal_blocks(l, n, held, &far, columns, whole - near);
 }
 
 bool kernels_cycles_by_columns(const struct layout *l, const struct side *in,
