@@ -117,6 +117,16 @@ void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct m
     set_sequences(l);
 }
 
+void kernels_cycles_layout_of(struct layout *l, const struct hw *hw, const struct model *model,
+                              const struct kernels_plan *plan, int64_t n_sequences)
+{
+    kernels_cycles_layout(l, hw, model, plan->lanes, n_sequences);
+    if (plan->micro_batch <= n_sequences) return;
+    struct layout whole;
+    kernels_cycles_layout(&whole, hw, model, plan->lanes, plan->micro_batch);
+    l->room = whole.room;
+}
+
 double kernels_cycles_total(const struct kernels_cycles *c)
 {
     return c->products + c->attention + c->elementwise + c->recompute;
@@ -467,7 +477,7 @@ struct kernels_cycles kernels_stage_breakdown(const struct hw *hw, const struct 
     struct layout l;
     const struct model_stage *s = stage_of(model, stage);
     if (n_sequences <= 0) return (struct kernels_cycles){0};
-    kernels_cycles_layout(&l, hw, model, plan->lanes, n_sequences);
+    kernels_cycles_layout_of(&l, hw, model, plan, n_sequences);
     return kernels_cycles_stage(&l, s, plan->keep, backward);
 }
 
@@ -487,7 +497,7 @@ int64_t kernels_first_gradient_cycles(const struct hw *hw, const struct model *m
     struct layout l;
     const struct model_stage *s = stage_of(model, stage);
     if (n_sequences <= 0) return 0;
-    kernels_cycles_layout(&l, hw, model, plan->lanes, n_sequences);
+    kernels_cycles_layout_of(&l, hw, model, plan, n_sequences);
     double first = kernels_cycles_first_gradient(&l, s->part[s->n_parts - 1], plan->keep);
     /* What comes before the last part of a block: its input, or the filter, computed again. */
     bool all = kernels_cycles_keep[plan->keep].output;

@@ -45,6 +45,9 @@ struct layout {
 void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
                            int lanes, int64_t n_sequences);
 
+/** The same for a share of the micro-batches of @p plan: the room is that of a whole one. */
+void kernels_cycles_layout_of(struct layout *l, const struct hw *hw, const struct model *model,
+                              const struct kernels_plan *plan, int64_t n_sequences);
 /** Instead of a band of rows each, @p n_sequences sequences are dealt over all rows, as programs of
  *  the mesh lay them out. */
 void kernels_cycles_deal(struct layout *l, int64_t n_sequences);

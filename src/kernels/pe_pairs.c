@@ -56,6 +56,7 @@ static void draw_heads(struct draw *d, struct mesh_case *c)
     c->heads = pick(d, 1, MOST_HEADS);
     c->head_dim = 2 * pick(d, 2, MOST_PAIRS);
     c->tokens = pick(d, 2 * c->h, MOST_TOKENS * c->h);
+    if (c->w < c->heads) c->samples = 1; /* scores of several heads on a PE */
 }
 
 /* Far more rows than a PE has tokens, as vocabularies have. */

@@ -136,7 +136,7 @@ double kernels_plan_micro_batch_cycles(const struct hw *hw, const struct model *
     double sum = 0, weight = (double)num_format_bytes(model->format), latency;
     int per_layer = (model->n_stages - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;
-    kernels_cycles_layout(&l, hw, model, plan->lanes, n_sequences);
+    kernels_cycles_layout_of(&l, hw, model, plan, n_sequences);
     latency =
         (double)hw->cluster->wafer.stage_latency_ps * 1e-12 * (double)hw->cluster->wafer.clock_hz;
     /* All blocks are alike: embedding, the stages of block 0 L times, head. */

@@ -149,7 +149,7 @@ TEST(cycles, no_stage_beats_the_peak_of_the_wafer)
 
 static void check_monotone(const struct rig *r, int lanes, int stage, bool backward)
 {
-    struct kernels_plan p = {.lanes = lanes};
+    struct kernels_plan p = {.lanes = lanes, .micro_batch = 300};
     int64_t last = 0;
     T_EQ(kernels_stage_cycles(&r->hw, r->model, &p, stage, backward, 0), 0);
     for (int64_t n = 1; n < 300; n += 13) {
