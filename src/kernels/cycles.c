@@ -276,6 +276,13 @@ static double after_half(const struct layout *l, bool bias)
            kernels_cycles_residual(l, l->hidden.k);
 }
 
+/** Whole cycles of each kind, so that parts add up. */
+static struct kernels_cycles whole(struct kernels_cycles c)
+{
+    return (struct kernels_cycles){ceil(c.products), ceil(c.attention), ceil(c.elementwise),
+                                   ceil(c.recompute)};
+}
+
 struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_part part)
 {
     const struct model *m = l->model;
@@ -306,7 +313,7 @@ struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_
         head_forward(l, &c);
         break;
     }
-    return c;
+    return whole(c);
 }
 
 /** Logits whose gradients a PE holds before they are used: as many as there is room for. */
@@ -407,7 +414,7 @@ struct kernels_cycles kernels_cycles_backward(const struct layout *l, enum model
         head_backward(l, &c);
         break;
     }
-    return c;
+    return whole(c);
 }
 
 double kernels_cycles_first_gradient(const struct layout *l, enum model_part part,

@@ -52,11 +52,12 @@ static void draw_rows(struct draw *d, struct mesh_case *c)
 
 static void draw_heads(struct draw *d, struct mesh_case *c)
 {
-    enum { MOST_HEADS = 6, MOST_PAIRS = 16, MOST_TOKENS = 5 };
-    c->heads = pick(d, 1, MOST_HEADS);
-    c->head_dim = 2 * pick(d, 2, MOST_PAIRS);
+    enum { MOST_HEADS = 6, LEAST_PAIRS = 2, MOST_PAIRS = 16, MOST_TOKENS = 5, MOST_PER_PE = 16 };
+    c->heads = pick(d, 1, MOST_HEADS < 2 * c->w ? MOST_HEADS : 2 * c->w);
+    const int64_t fit = MOST_PER_PE * c->w / (2 * c->heads);
+    const int64_t most = fit < LEAST_PAIRS ? LEAST_PAIRS : fit > MOST_PAIRS ? MOST_PAIRS : fit;
+    c->head_dim = 2 * pick(d, LEAST_PAIRS, most);
     c->tokens = pick(d, 2 * c->h, MOST_TOKENS * c->h);
-    if (c->w < c->heads) c->samples = 1; /* scores of several heads on a PE */
 }
 
 /* Far more rows than a PE has tokens, as vocabularies have. */

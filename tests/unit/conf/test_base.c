@@ -146,6 +146,7 @@ TEST(conf_base, a_damaged_text_is_an_error)
     size_t n;
     T_OK(conf_cluster_read("configs/cluster/andromeda.yaml", &text, &n));
     CU_ASSERT_PTR_NOT_NULL_FATAL(strstr(text, "configs/cluster/cs2.yaml"));
+    n = (size_t)(strstr(text, "\njitter:") - text); /* what follows may be missing */
     for (size_t cut = 0; cut < n; cut += n / 97 + 1) {
         struct conf_cluster c;
         char *copy = wsc_alloc(WSC_MEM_TEST, cut + 1, 1);
