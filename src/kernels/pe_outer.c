@@ -4,6 +4,8 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
+#include <stddef.h>
+
 /* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
  * along its row.  Results are built a block at a time, as many as there is room for.  For each
  * token the values of the block come along the row (pe_ring.c), the next while these are used:
@@ -337,7 +339,7 @@ static void store_gradient(const struct outer *o)
         for (int b = 0; b < o->ring.n_blocks; b++) {
             const struct part p = part_of(o, x, 0, b);
             store_block(o, &p, before, word);
-            word += p.n * p.held;
+            word += (ptrdiff_t)p.n * p.held;
         }
     }
 }
@@ -366,7 +368,7 @@ enum wsc_err kernels_pe_run_weight_gradient(struct pe_grid *g, struct pe_weight_
     struct outer o = {
         .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
     enum wsc_err rc = run_gradient(&o);
-    if (!rc) w->first_cycle = o.out[0].first_cycle;
+    if (!rc && o.out) w->first_cycle = o.out[0].first_cycle;
     outer_fini(&o);
     return rc;
 }

@@ -29,14 +29,14 @@ static void draw_grid(struct draw *d, struct mesh_case *c)
     c->w = (int)pick(d, 1, MOST_SIDE);
     c->h = (int)pick(d, 1, MOST_SIDE);
     c->samples = pick(d, 1, MOST_SAMPLES);
-    c->tokens = pick(d, 2 * c->h, MOST_TOKENS * c->h);
+    c->tokens = pick(d, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
 }
 
 /* Features for every column, up to 8 on each. */
 static int64_t draw_features(struct draw *d, const struct mesh_case *c)
 {
     enum { LEAST = 8, MOST_PER_PE = 8 };
-    return pick(d, c->w > LEAST ? c->w : LEAST, MOST_PER_PE * c->w + LEAST);
+    return pick(d, c->w > LEAST ? c->w : LEAST, (int64_t)MOST_PER_PE * c->w + LEAST);
 }
 
 static void draw_matrix(struct draw *d, struct mesh_case *c)
@@ -53,11 +53,12 @@ static void draw_rows(struct draw *d, struct mesh_case *c)
 static void draw_heads(struct draw *d, struct mesh_case *c)
 {
     enum { MOST_HEADS = 6, LEAST_PAIRS = 2, MOST_PAIRS = 16, MOST_TOKENS = 5, MOST_PER_PE = 16 };
-    c->heads = pick(d, 1, MOST_HEADS < 2 * c->w ? MOST_HEADS : 2 * c->w);
-    const int64_t fit = MOST_PER_PE * c->w / (2 * c->heads);
+    const int64_t w = c->w;
+    c->heads = pick(d, 1, MOST_HEADS < 2 * w ? MOST_HEADS : 2 * w);
+    const int64_t fit = MOST_PER_PE * w / (2 * c->heads);
     const int64_t most = fit < LEAST_PAIRS ? LEAST_PAIRS : fit > MOST_PAIRS ? MOST_PAIRS : fit;
     c->head_dim = 2 * pick(d, LEAST_PAIRS, most);
-    c->tokens = pick(d, 2 * c->h, MOST_TOKENS * c->h);
+    c->tokens = pick(d, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
 }
 
 /* Far more rows than a PE has tokens, as vocabularies have. */
