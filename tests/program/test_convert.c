@@ -52,30 +52,35 @@ TEST(convert, a_trained_model_goes_there_and_back_into_a_run)
     if (strcmp(before, after) != 0) (void)fprintf(stderr, "%s, %s\n", before, after);
 }
 
-/* The params that are written run as they are: eight tokens behind three, on any number of systems.
- */
+/* Eight tokens behind three, on one and on two systems. */
+static void check_continues(const char *dir)
+{
+    struct spawn_result r[2];
+    for (int k = 0; k < 2; k++) {
+        spawn_run(&r[k],
+                  "\"$WSC\" run --params %s/params.yaml --mode generate --prompt_ids 1,2,3 "
+                  "--temperature 0 --max_new_tokens 8 --model_dir %s/run --num_csx %d | "
+                  "grep -v INFO:",
+                  dir, dir, k + 1);
+        T_EQ(r[k].status, 0);
+    }
+    CU_ASSERT(!strncmp(r[0].out, "1,2,3,", 6));
+    T_STR(r[1].out, r[0].out);
+    spawn_free(&r[0]);
+    spawn_free(&r[1]);
+}
+
+/* The params that are written run as they are. */
 TEST(convert, every_family_runs_with_the_params_that_were_written)
 {
     static const char *const name[] = {"gpt2", "llama", "mistral", "mixtral",   "starcoder",
                                        "gptj", "neox",  "bloom",   "falcon_7b", "falcon_40b"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-        struct spawn_result r[2];
         char dir[160];
         (void)snprintf(dir, sizeof dir, "%s", job_path(name[i]));
         CU_ASSERT(spawn_ok("\"$WSC\" convert --from hf --to cs --input tests/data/hf_%s --out %s",
                            name[i], dir));
-        for (int k = 0; k < 2; k++) {
-            spawn_run(&r[k],
-                      "\"$WSC\" run --params %s/params.yaml --mode generate --prompt_ids 1,2,3 "
-                      "--temperature 0 --max_new_tokens 8 --model_dir %s/run --num_csx %d | "
-                      "grep -v INFO:",
-                      dir, dir, k + 1);
-            T_EQ(r[k].status, 0);
-        }
-        CU_ASSERT(!strncmp(r[0].out, "1,2,3,", 6));
-        T_STR(r[1].out, r[0].out);
-        spawn_free(&r[0]);
-        spawn_free(&r[1]);
+        check_continues(dir);
     }
 }
 
