@@ -16,6 +16,14 @@
 struct wafer;
 
 /** One stage of one micro-batch on one wafer. */
+/** Cycles of a stage that were worked out before, and for what. */
+struct wafer_price {
+    int64_t n_samples; /**< 0: none yet */
+    int lanes;
+    int64_t micro_batch;
+    enum kernels_keep keep;
+    int64_t cycles, first_gradient;
+};
 struct wafer_task {
     int wafer;
     int64_t step;
@@ -23,6 +31,7 @@ struct wafer_task {
     int stage;
     bool backward;
     int64_t n_samples;
+    struct wafer_price *price; /**< of this stage and direction, kept up to date; NULL: no memory */
     const struct kernels_counted *counted; /**< by the mesh, which keeps all activations; NULL:
                                                 closed forms hold */
 };

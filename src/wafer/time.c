@@ -36,27 +36,46 @@ static double straggler_of(const struct conf_what_if *w, const struct wafer_task
     return w->straggler;
 }
 
+static bool is_known(const struct wafer_price *p, const struct kernels_plan *plan, int64_t n)
+{
+    return n > 0 && p->n_samples == n && p->lanes == plan->lanes &&
+           p->micro_batch == plan->micro_batch && p->keep == plan->keep;
+}
+
+/* By the closed forms, which take longer than all else that a message costs the host. */
+static struct wafer_price price_of(const struct hw *hw, const struct model *model,
+                                   const struct kernels_plan *plan, const struct wafer_task *task)
+{
+    const int64_t n = task->n_samples;
+    if (task->price && is_known(task->price, plan, n)) return *task->price;
+    struct wafer_price p = {
+        .n_samples = n, .lanes = plan->lanes, .micro_batch = plan->micro_batch, .keep = plan->keep};
+    p.cycles = kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
+    if (task->backward)
+        p.first_gradient = kernels_first_gradient_cycles(hw, model, plan, task->stage, n);
+    if (task->price) *task->price = p;
+    return p;
+}
+
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct kernels_plan *plan, const struct wafer_task *task)
 {
     const struct conf_cluster *c = hw->cluster;
     const int64_t n = task->n_samples;
-    const int64_t cycles =
-        task->counted ? task->counted->cycles
-                      : kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
+    const struct wafer_price price =
+        task->counted ? (struct wafer_price){.cycles = task->counted->cycles,
+                                             .first_gradient = task->counted->first_gradient}
+                      : price_of(hw, model, plan, task);
     const int64_t spilled = task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
     const int64_t millionths = jitter_millionths(c->jitter, task);
     const double straggler = straggler_of(&c->what_if, task);
     struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,
                               .compute_ps =
-                                  stretch(hw_cycles_to_ps(hw, cycles), millionths, straggler),
+                                  stretch(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
                               .drain_ps = hw_drain_ps(hw),
                               .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
     if (!task->backward) return cost;
-    const int64_t first = task->counted
-                              ? task->counted->first_gradient
-                              : kernels_first_gradient_cycles(hw, model, plan, task->stage, n);
-    cost.first_ps = stretch(hw_cycles_to_ps(hw, first), millionths, straggler);
+    cost.first_ps = stretch(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
     return cost;
 }
 
@@ -122,6 +141,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weight
                                     .stage = v->stage,
                                     .backward = v->backward,
                                     .n_samples = v->n_samples,
+                                    .price = &w->price[2 * v->stage + v->backward],
                                     .counted = counted->known ? counted : NULL};
     const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);
     struct wafer_clock *c = &w->clock;

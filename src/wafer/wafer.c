@@ -15,6 +15,7 @@ enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int index)
     w->net = net;
     w->index = index;
     w->ports = &net->ports[stream_role_of_wafer(net->topology, index)];
+    TRY_NEW(w->price, WSC_MEM_WAFER, 2 * (int64_t)net->model->n_stages);
     return WSC_OK;
 }
 
@@ -23,6 +24,7 @@ void wafer_destroy(struct wafer **wafer)
     if (!*wafer) return;
     kernels_values_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
+    wsc_free((*wafer)->price);
     wsc_free(*wafer);
     *wafer = NULL;
 }

@@ -17,6 +17,7 @@ struct wafer {
     struct wafer_clock clock;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct wafer_work work;
+    struct wafer_price *price;     /* owned, of each stage forward and backward */
     struct kernels_values *values; /* owned; NULL without values */
     struct data_batch *batch;      /* owned; NULL without values */
     int64_t capacity_samples;      /* of values and batch */
