@@ -26,11 +26,6 @@ static struct views views_of(const struct pe_grid *g, const struct pe_loss *l)
     return v;
 }
 
-static float exp_of_difference(float x, float max)
-{
-    return host_exp(x - max);
-}
-
 /* 0 where the logit is the largest one, otherwise -infinity. */
 static float is_largest(float x, float max)
 {
@@ -86,7 +81,8 @@ static void forward_steps(struct pe_grid *g, struct pe_script *s, const struct p
     kernels_pe_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
     kernels_pe_call(s, pick_labels);
     /* The comparison: a load, a branch, a store. */
-    const struct pe_map largest = {is_largest, 8}, to_exp = {exp_of_difference, g->exp_cycles};
+    const struct pe_map largest = {is_largest, 8},
+                        to_exp = {kernels_pe_exp_of_difference, g->exp_cycles};
     kernels_pe_map(s, tile, largest, v.tmp, v.logits, v.row[MAX]);
     kernels_pe_op(s, tile, MESH_FADDS, v.tmp, v.tmp, v.number);
     kernels_pe_op(s, tile, MESH_FMAXS, v.row[BEST], v.row[BEST], v.tmp);

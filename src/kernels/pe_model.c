@@ -268,7 +268,7 @@ void kernels_mesh_begin(struct kernels_mesh *k, const struct kernels_share *shar
     kernels_cycles_deal(&k->leaf_layout, leaf_samples);
 }
 
-static void enter_stage(struct kernels_mesh *k, int stage, const void *weights, bool backward)
+static void enter_stage(struct kernels_mesh *k, int stage, const void *weights)
 {
     const struct model *m = k->model;
     const struct model_stage *s = &m->stage[stage];
@@ -282,7 +282,6 @@ static void enter_stage(struct kernels_mesh *k, int stage, const void *weights, 
     }
     k->n_elems = s->n_elems;
     k->l = s->layer;
-    k->backward = backward;
     k->cycles = 0;
     k->first_gradient = -1;
 }
@@ -308,7 +307,7 @@ enum wsc_err kernels_mesh_forward(struct kernels_mesh *k, int stage, const void 
                                   int64_t *cycles)
 {
     const struct model_stage *s = &k->model->stage[stage];
-    enter_stage(k, stage, weights, false);
+    enter_stage(k, stage, weights);
     for (int i = 0; i < s->n_parts; i++) {
         TRY(kernels_pe_forward_part(k, s->part[i]));
         if (s->part[i] == MODEL_PART_HEAD) sum_losses(k);
@@ -332,7 +331,7 @@ enum wsc_err kernels_mesh_backward(struct kernels_mesh *k, int stage, const void
 {
     const struct model_stage *s = &k->model->stage[stage];
     struct num_nodes nodes;
-    enter_stage(k, stage, weights, true);
+    enter_stage(k, stage, weights);
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
         TRY(kernels_pe_backward_part(k, s->part[i]));

@@ -46,7 +46,6 @@ struct kernels_mesh {
     float *leaf_grads;              /* owned, max_leaves x longest stage */
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */
     /* tables */
-    bool backward;
     struct layout layout, leaf_layout;
     struct kernels_mesh_row row[KERNELS_MESH_ROWS];
 };

@@ -41,6 +41,8 @@ void kernels_pe_activate_backward(struct pe_grid *g, struct pe_script *s, enum p
                                   const struct pe_tile *out, const struct pe_tile *x,
                                   const struct pe_tile *dy);
 
+/** exp(x - max), for maps. */
+float kernels_pe_exp_of_difference(float x, float max);
 /** Softmax over the features of a tile, in place; its gradient: dy becomes dx. */
 void kernels_pe_softmax(struct pe_grid *g, struct pe_script *s, const struct pe_tile *x,
                         int tokens);

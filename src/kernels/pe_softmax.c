@@ -4,7 +4,7 @@
 
 static const struct pe_view none = {.kind = PE_VIEW_NONE};
 
-static float exp_of_difference(float x, float max)
+float kernels_pe_exp_of_difference(float x, float max)
 {
     return host_exp(x - max);
 }
@@ -26,8 +26,8 @@ void kernels_pe_softmax(struct pe_grid *g, struct pe_script *s, const struct pe_
     kernels_pe_op(s, PE_SHAPE_TOKENS, MESH_FMOVS, sum, pe_number(0), none);
     kernels_pe_op(s, PE_SHAPE_TILE, MESH_FMAXS, max, max, tile);
     kernels_pe_row_sum(s, MESH_FMAXS, max, 1);
-    kernels_pe_map(s, PE_SHAPE_TILE, (struct pe_map){exp_of_difference, g->exp_cycles}, tile, tile,
-                   max);
+    kernels_pe_map(s, PE_SHAPE_TILE, (struct pe_map){kernels_pe_exp_of_difference, g->exp_cycles},
+                   tile, tile, max);
     kernels_pe_op(s, PE_SHAPE_TILE, MESH_FADDS, sum, sum, tile);
     kernels_pe_row_sum(s, MESH_FADDS, sum, 1);
     kernels_pe_map(s, PE_SHAPE_TOKENS, (struct pe_map){reciprocal, g->divide_cycles}, sum, sum,
@@ -71,8 +71,9 @@ enum wsc_err kernels_pe_run_probabilities(struct pe_grid *g, const struct pe_pro
     kernels_pe_op(&s, PE_SHAPE_SCORES, MESH_FMULS, scores, scores, pe_number(p->scale));
     kernels_pe_op(&s, PE_SHAPE_SCORES, MESH_FMAXS, max, max, scores);
     kernels_pe_row_sum(&s, MESH_FMAXS, max, p->f->heads_per_pe);
-    kernels_pe_map(&s, PE_SHAPE_SCORES, (struct pe_map){exp_of_difference, g->exp_cycles}, scores,
-                   scores, max);
+    kernels_pe_map(&s, PE_SHAPE_SCORES,
+                   (struct pe_map){kernels_pe_exp_of_difference, g->exp_cycles}, scores, scores,
+                   max);
     kernels_pe_op(&s, PE_SHAPE_SCORES, MESH_FADDS, sum, sum, scores);
     kernels_pe_row_sum(&s, MESH_FADDS, sum, p->f->heads_per_pe);
     kernels_pe_map(&s, PE_SHAPE_HEAD_TOKENS, (struct pe_map){reciprocal, g->divide_cycles}, sum,
