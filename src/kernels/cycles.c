@@ -58,13 +58,12 @@ double kernels_cycles_room(const struct layout *l)
     return fmax(ffn, attention) - fmax(ffn - filters(l), attention);
 }
 
-/** A head has columns of its own, of a row that collects from at most 81, or shares one. */
+/** A head has columns of its own, or shares one. */
 static void set_heads(struct layout *l)
 {
-    enum { MOST_COLUMNS = 81 };
     const struct model *m = l->model;
     const double H = (double)m->H, d = (double)m->head_dim;
-    const double cols = fmin(fmin(floor(l->cols / H), d), MOST_COLUMNS);
+    const double cols = fmin(floor(l->cols / H), d);
     const double per = cols >= 1 ? ceil(d / cols) : d;
     l->heads_per_pe = cols >= 1 ? 1 : ceil(H / l->cols);
     l->head_cols = cols >= 1 ? ceil(d / per) : 1;

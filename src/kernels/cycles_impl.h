@@ -71,6 +71,10 @@ struct kernels_cycles kernels_cycles_stage(const struct layout *l, const struct 
                                            enum kernels_keep keep, bool backward);
 double kernels_cycles_total(const struct kernels_cycles *c);
 
+/** Columns that collect in turns what they send, and as many such groups (pe_ring.c): a control
+ *  wavelet has eight commands, the first one for its sender's own router. */
+enum { KERNELS_RING_GROUP = 9 };
+
 /* The operations: cycles_ops.c, cycles_rows.c, cycles_attention.c. */
 
 /** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being

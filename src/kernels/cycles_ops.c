@@ -83,6 +83,9 @@ double kernels_cycles_vectors_out(const struct layout *l, double words)
     return words > 0 ? words * (l->lanes > 1 ? 2 : 1) + kernels_cycles_gradient_latency(l) : 0;
 }
 
+/* Plain numbers below (a third of the gap, 3.5 relays, 3 cycles a token) are no constants of the
+ * machine: they were read off counted cycles of the mesh, which `wsc validate --mesh` compares. */
+
 /* ---- products -------------------------------------------------------------------------------- */
 
 /** Cycles between two operations of a loop, in which others use the datapath. */
@@ -114,8 +117,7 @@ double kernels_cycles_product(const struct layout *l, const struct side *in, dou
 
 /* ---- sums over tokens ------------------------------------------------------------------------ */
 
-/* Columns of a row that collect what they send: a group, and as many groups (pe_ring.c). */
-enum { GROUP = 9, MOST_COLUMNS = GROUP * GROUP };
+enum { GROUP = KERNELS_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };
 
 /** One block of results: values that come along the row, and the columns that send them. */
 struct block {

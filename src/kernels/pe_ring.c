@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cycles_impl.h"
 #include "pe_impl.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
-/* A control wavelet has eight commands; the first one is for the sender's own router. */
-enum { GROUP = 9, COMMANDS = 8 };
+enum { GROUP = KERNELS_RING_GROUP, COMMANDS = GROUP - 1 };
 enum { NEAR = PE_COLOUR_GATHER, FAR = PE_COLOUR_COLLECT, ALL = PE_COLOUR_SCALARS };
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
