@@ -178,7 +178,10 @@ static void run_patterns(struct pe_grid *g, const struct tiles *t, int sample, f
     ok(kernels_pe_run_scores(g, &(struct pe_scores){sample, t->q, t->k, t->scores}));
     ok(kernels_pe_run_mix(g, &(struct pe_mix){sample, t->scores, t->v, t->out}));
     ok(kernels_pe_tile_out(g, &t->out, got[0]));
-    ok(kernels_pe_run_key_gradient(g, &(struct pe_key_gradient){sample, t->scores, t->v, t->key}));
+    /* room 0: one key at a time */
+    ok(kernels_pe_run_key_gradient(
+        g, &(struct pe_key_gradient){
+               .sample = sample, .scores = t->scores, .rows = t->v, .out = t->key, .room = 0}));
     ok(kernels_pe_tile_out(g, &t->key, got[1]));
 }
 
