@@ -104,12 +104,13 @@ static double chain_share(const struct layout *l, double cols, double n)
 
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
  *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
- *  Outputs end at the columns in turn; the first one of a turn waits for the chain. */
+ *  Outputs end at the columns in turn, at those that hold some; the first one of a turn waits for
+ *  the chain. */
 double kernels_cycles_product(const struct layout *l, const struct side *in, double n_out)
 {
     double item = in->k * kernels_cycles_axpy(l, l->t) + chain_share(l, l->cols, l->t);
-    double chain = l->cols > 1 ? (2 * l->cols - 3.5) * l->relay : l->setup_copy;
-    double turns = ceil(n_out / l->cols);
+    const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
+    double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
     item = fmax(item, l->t);
     return n_out * item + chain + (turns - 1) * fmax(0, chain - item) + ceil(l->t / l->add) +
            l->rows * l->hop;
