@@ -102,6 +102,24 @@ struct app_comparison {
     struct report_reference *rows; /* owned */
     struct scaling_comparison comparison;
 };
+/* Options of both, rows of getopt_long, and what one of them does. */
+enum app_comparison_option {
+    APP_COMPARE_CLUSTER = 512,
+    APP_COMPARE_REFERENCE,
+    APP_COMPARE_PARAMS,
+    APP_COMPARE_MACHINES,
+    APP_COMPARE_SET
+};
+#define APP_COMPARISON_OPTIONS                                                                     \
+    {"cluster", required_argument, NULL, APP_COMPARE_CLUSTER},                                     \
+        {"reference", required_argument, NULL, APP_COMPARE_REFERENCE},                             \
+        {"params", required_argument, NULL, APP_COMPARE_PARAMS},                                   \
+        {"machines", required_argument, NULL, APP_COMPARE_MACHINES},                               \
+    {                                                                                              \
+        "set", required_argument, NULL, APP_COMPARE_SET                                            \
+    }
+enum wsc_err app_comparison_take(struct app_comparison *c, int option,
+                                 const char *value) WSC_CHECKED;
 enum wsc_err app_comparison_open(struct app_comparison *c) WSC_CHECKED;
 void app_comparison_fini(struct app_comparison *c);
 

@@ -31,23 +31,12 @@ enum {
     OPT_OUT = 256,
     OPT_OVERWRITE,
     OPT_FIT,
-    OPT_CLUSTER,
-    OPT_REFERENCE,
-    OPT_PARAMS,
-    OPT_MACHINES,
-    OPT_SET
 };
 
-static const struct option long_option[] = {{"out", required_argument, NULL, OPT_OUT},
-                                            {"overwrite", no_argument, NULL, OPT_OVERWRITE},
-                                            {"fit", required_argument, NULL, OPT_FIT},
-                                            {"cluster", required_argument, NULL, OPT_CLUSTER},
-                                            {"reference", required_argument, NULL, OPT_REFERENCE},
-                                            {"params", required_argument, NULL, OPT_PARAMS},
-                                            {"machines", required_argument, NULL, OPT_MACHINES},
-                                            {"set", required_argument, NULL, OPT_SET},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+static const struct option long_option[] = {
+    {"out", required_argument, NULL, OPT_OUT}, {"overwrite", no_argument, NULL, OPT_OVERWRITE},
+    {"fit", required_argument, NULL, OPT_FIT}, APP_COMPARISON_OPTIONS,
+    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
 
 struct options {
     struct app_comparison c;
@@ -84,20 +73,12 @@ static enum wsc_err take_option(struct options *o, int option, const char *value
         return WSC_OK;
     case OPT_FIT:
         return take_fit(o, value);
-    case OPT_CLUSTER:
-        o->c.config.cluster_path = value;
-        return WSC_OK;
-    case OPT_REFERENCE:
-        o->c.reference = value;
-        return WSC_OK;
-    case OPT_PARAMS:
-        o->c.params = value;
-        return WSC_OK;
-    case OPT_MACHINES:
-        o->c.machines = value;
-        return WSC_OK;
-    case OPT_SET:
-        return app_add_set(&o->c.config, value);
+    case APP_COMPARE_CLUSTER:
+    case APP_COMPARE_REFERENCE:
+    case APP_COMPARE_PARAMS:
+    case APP_COMPARE_MACHINES:
+    case APP_COMPARE_SET:
+        return app_comparison_take(&o->c, option, value);
     default:
         o->help = true;
         return WSC_OK;

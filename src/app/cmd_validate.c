@@ -29,25 +29,10 @@ static const char help[] =
     "  wsc validate --mesh\n"
     "  wsc validate --out out/slow_start --set cluster.wafer.stage_latency=2ms\n";
 
-enum {
-    OPT_OUT = 256,
-    OPT_CLUSTER,
-    OPT_REFERENCE,
-    OPT_PARAMS,
-    OPT_MACHINES,
-    OPT_SET,
-    OPT_MESH,
-    OPT_PAIRS,
-    OPT_SEED,
-    OPT_JSON
-};
+enum { OPT_OUT = 256, OPT_MESH, OPT_PAIRS, OPT_SEED, OPT_JSON };
 
 static const struct option long_option[] = {{"out", required_argument, NULL, OPT_OUT},
-                                            {"cluster", required_argument, NULL, OPT_CLUSTER},
-                                            {"reference", required_argument, NULL, OPT_REFERENCE},
-                                            {"params", required_argument, NULL, OPT_PARAMS},
-                                            {"machines", required_argument, NULL, OPT_MACHINES},
-                                            {"set", required_argument, NULL, OPT_SET},
+                                            APP_COMPARISON_OPTIONS,
                                             {"mesh", no_argument, NULL, OPT_MESH},
                                             {"pairs", required_argument, NULL, OPT_PAIRS},
                                             {"seed", required_argument, NULL, OPT_SEED},
@@ -87,20 +72,12 @@ static enum wsc_err take_option(struct options *o, int option, const char *value
     case OPT_OUT:
         o->out = value;
         return WSC_OK;
-    case OPT_CLUSTER:
-        o->c.config.cluster_path = value;
-        return WSC_OK;
-    case OPT_REFERENCE:
-        o->c.reference = value;
-        return WSC_OK;
-    case OPT_PARAMS:
-        o->c.params = value;
-        return WSC_OK;
-    case OPT_MACHINES:
-        o->c.machines = value;
-        return WSC_OK;
-    case OPT_SET:
-        return app_add_set(&o->c.config, value);
+    case APP_COMPARE_CLUSTER:
+    case APP_COMPARE_REFERENCE:
+    case APP_COMPARE_PARAMS:
+    case APP_COMPARE_MACHINES:
+    case APP_COMPARE_SET:
+        return app_comparison_take(&o->c, option, value);
     case OPT_MESH:
         o->mesh = true;
         return WSC_OK;

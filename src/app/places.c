@@ -89,6 +89,17 @@ static void show_progress(void *ctx, int done, int total, const char *what)
     report_progress(done, what);
 }
 
+enum wsc_err app_comparison_take(struct app_comparison *c, int option, const char *value)
+{
+    if (option == APP_COMPARE_SET) return app_add_set(&c->config, value);
+    const char **value_of = option == APP_COMPARE_CLUSTER     ? &c->config.cluster_path
+                            : option == APP_COMPARE_REFERENCE ? &c->reference
+                            : option == APP_COMPARE_PARAMS    ? &c->params
+                                                              : &c->machines;
+    *value_of = value;
+    return WSC_OK;
+}
+
 enum wsc_err app_comparison_open(struct app_comparison *c)
 {
     char reference[PATH_MAX];

@@ -230,16 +230,6 @@ enum wsc_err report_anatomy_print(const struct report_anatomy *a)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static enum wsc_err write_csv(const char *dir, const char *name, struct report_text *t)
-{
-    char *path = report_path(dir, name);
-    enum wsc_err rc = path ? report_text_check(t) : WSC_NOMEM;
-    if (!rc) rc = report_write_text(path, t->bytes);
-    report_text_free(t);
-    wsc_free(path);
-    return rc;
-}
-
 static enum wsc_err write_path(const char *dir, const struct report_anatomy *a)
 {
     struct report_text t = {0};
@@ -251,7 +241,7 @@ static enum wsc_err write_path(const char *dir, const struct report_anatomy *a)
         report_text_csv(&t, s->what);
         report_text_add(&t, "\n");
     }
-    return write_csv(dir, "critical_path.csv", &t);
+    return report_text_write(&t, dir, "critical_path.csv");
 }
 
 static enum wsc_err write_links(const char *dir, const struct report_anatomy *a)
@@ -264,7 +254,7 @@ static enum wsc_err write_links(const char *dir, const struct report_anatomy *a)
                         (long long)l->rate_bytes_per_s, (long long)l->n_messages,
                         (long long)l->bytes, (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
     }
-    return write_csv(dir, "links.csv", &t);
+    return report_text_write(&t, dir, "links.csv");
 }
 
 static enum wsc_err write_modules(const char *dir, const struct report_anatomy *a)
@@ -274,7 +264,7 @@ static enum wsc_err write_modules(const char *dir, const struct report_anatomy *
     for (int i = 0; i < a->n_modules; i++)
         report_text_add(&t, "%s,%lld,%.6f\n", a->module[i].name, (long long)a->module[i].ps,
                         percent(a, a->module[i].ps) / 100);
-    return write_csv(dir, "op_profile.csv", &t);
+    return report_text_write(&t, dir, "op_profile.csv");
 }
 
 enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a)

@@ -107,21 +107,14 @@ void report_gnuplot_output(struct report_text *t, const char *name, const char *
 
 enum wsc_err report_gnuplot(const char *dir, const char *name, struct report_text *script)
 {
-    enum wsc_err rc;
     char file[3][NAME_SIZE];
     (void)snprintf(file[0], NAME_SIZE, "%s.gp", name);
     (void)snprintf(file[1], NAME_SIZE, "%s.svg", name);
     (void)snprintf(file[2], NAME_SIZE, "%s.png", name);
-    char *path = report_path(dir, file[0]);
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
-    TRY_GOTO(report_text_check(script), cleanup);
-    TRY_GOTO(report_write_text(path, script->bytes), cleanup);
+    TRY(report_text_write(script, dir, file[0]));
     remove_old(dir, file[1]);
     remove_old(dir, file[2]);
-    TRY_GOTO(report_gnuplot_run(dir, file[0]), cleanup);
-    TRY_GOTO(check_picture(dir, file[1]), cleanup);
-    TRY_GOTO(check_picture(dir, file[2]), cleanup);
-cleanup:
-    wsc_free(path);
-    return rc;
+    TRY(report_gnuplot_run(dir, file[0]));
+    TRY(check_picture(dir, file[1]));
+    return check_picture(dir, file[2]);
 }

@@ -279,8 +279,6 @@ enum wsc_err report_html_write(const char *dir, const struct report_view *v)
 {
     enum wsc_err rc;
     struct report_text t = {0};
-    char *path = report_path(dir, "report.html");
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     add_head(&t, v->in->scaling, v->in->cluster->name);
     TRY_GOTO(add_headline(&t, v), cleanup);
     report_text_add(&t, "<h2>Throughput against node count</h2>\n");
@@ -295,10 +293,8 @@ enum wsc_err report_html_write(const char *dir, const struct report_view *v)
     add_provenance(&t, v->in);
     add_cluster_text(&t, v->in);
     report_text_add(&t, "</body>\n</html>\n");
-    TRY_GOTO(report_text_check(&t), cleanup);
-    TRY_GOTO(report_write_text(path, t.bytes), cleanup);
+    TRY_GOTO(report_text_write(&t, dir, "report.html"), cleanup);
 cleanup:
     report_text_free(&t);
-    wsc_free(path);
     return rc;
 }

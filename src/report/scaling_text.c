@@ -46,21 +46,13 @@ static void add_row(struct report_text *t, const struct report_scale_row *r)
 
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 {
-    enum wsc_err rc;
     struct report_text t = {0};
-    char *path = report_path(dir, "scaling.csv");
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     report_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
                         "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
                         "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
     for (int i = 0; i < v->in->n_rows; i++)
         add_row(&t, &v->row[i]);
-    TRY_GOTO(report_text_check(&t), cleanup);
-    TRY_GOTO(report_write_text(path, t.bytes), cleanup);
-cleanup:
-    report_text_free(&t);
-    wsc_free(path);
-    return rc;
+    return report_text_write(&t, dir, "scaling.csv");
 }
 
 /* ---- the table on stdout ----------------------------------------------------------------------

@@ -15,16 +15,6 @@ static double rate_of(const struct report_variant *v, int i)
     return v->row[i].tokens_per_s;
 }
 
-static enum wsc_err write_csv(const char *dir, const char *name, struct report_text *t)
-{
-    char *path = report_path(dir, name);
-    enum wsc_err rc = path ? report_text_check(t) : WSC_NOMEM;
-    if (!rc) rc = report_write_text(path, t->bytes);
-    report_text_free(t);
-    wsc_free(path);
-    return rc;
-}
-
 static void add_real(struct report_text *t, double value)
 {
     char text[REPORT_REAL_SIZE];
@@ -54,7 +44,7 @@ static enum wsc_err write_variants(const char *dir, const char *name, const char
             add_real(&t, rate_of(&v[k], i) / rate_of(&v[0], i));
             report_text_add(&t, "\n");
         }
-    return write_csv(dir, name, &t);
+    return report_text_write(&t, dir, name);
 }
 
 /* Rows of the model that row @p first begins. */
@@ -191,7 +181,7 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
                 report_text_add(&t, "\n");
             }
     }
-    TRY(write_csv(dir, "sensitivity.csv", &t));
+    TRY(report_text_write(&t, dir, "sensitivity.csv"));
     report_text_add(&t, "model,num_csx,tokens_per_s,low,high\n");
     for (int m = 0; m < s->n_sensitivities; m++) {
         const struct report_sensitivity *one = &s->sensitivity[m];
@@ -204,7 +194,7 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
             report_text_add(&t, "\n");
         }
     }
-    return write_csv(dir, "band.csv", &t);
+    return report_text_write(&t, dir, "band.csv");
 }
 
 static void add_ratio(struct report_table *table, double ratio)
@@ -328,7 +318,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         add_real(&t, r->loss);
         report_text_add(&t, "\n");
     }
-    return write_csv(dir, "training.csv", &t);
+    return report_text_write(&t, dir, "training.csv");
 }
 
 static enum wsc_err print_training(const struct report_scaling *s)

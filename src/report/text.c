@@ -179,6 +179,16 @@ enum wsc_err report_text_check(const struct report_text *t)
     return WSC_OK;
 }
 
+enum wsc_err report_text_write(struct report_text *t, const char *dir, const char *name)
+{
+    char *path = report_path(dir, name);
+    enum wsc_err rc = path ? report_text_check(t) : WSC_NOMEM;
+    if (!rc) rc = report_write_text(path, t->bytes);
+    report_text_free(t);
+    wsc_free(path);
+    return rc;
+}
+
 void report_text_free(struct report_text *t)
 {
     wsc_free(t->bytes);

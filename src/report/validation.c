@@ -283,16 +283,6 @@ enum wsc_err report_validation_print(const struct report_validation *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static WSC_CHECKED enum wsc_err write_file(const char *dir, const char *name,
-                                           const struct report_text *t)
-{
-    char *path = report_path(dir, name);
-    enum wsc_err rc = path ? report_text_check(t) : WSC_NOMEM;
-    if (!rc) rc = report_write_text(path, t->bytes);
-    wsc_free(path);
-    return rc;
-}
-
 static void add_real(struct report_text *t, double value)
 {
     char text[REPORT_REAL_SIZE];
@@ -356,9 +346,7 @@ static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct report_v
     csv_head(&t, v);
     for (int i = 0; i < v->n_rows; i++)
         csv_row(&t, v, i);
-    enum wsc_err rc = write_file(dir, "validation.csv", &t);
-    report_text_free(&t);
-    return rc;
+    return report_text_write(&t, dir, "validation.csv");
 }
 
 static void add_conditions(struct report_text *t, const struct report_validation *v)
@@ -400,7 +388,7 @@ static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct rep
     struct cells *c;
     TRY_NEW(c, WSC_MEM_REPORT, 1);
     enum wsc_err rc = add_markdown(&t, v, c);
-    if (!rc) rc = write_file(dir, "validation.md", &t);
+    if (!rc) rc = report_text_write(&t, dir, "validation.md");
     report_text_free(&t);
     wsc_free(c);
     return rc;
