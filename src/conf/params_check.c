@@ -102,9 +102,35 @@ static void check_input(struct conf_parse *p, const struct conf_input *in, bool 
                         (long long)params->reduction_leaf);
 }
 
+static void check_sinks(struct conf_parse *p, const struct conf_params *params)
+{
+    const char *path = "eval_input.data_transforms";
+    const struct conf_input *train = &params->train_input, *eval = &params->eval_input;
+    if (!train->present || !eval->present || train->sink_tokens == eval->sink_tokens) return;
+    conf_diag_warn(p->diag, where(p, path, "eval_input.data_dir"), path,
+                   "%lld sink tokens before a sample, %lld in train_input; with them it has "
+                   "model.max_position_embeddings tokens",
+                   (long long)eval->sink_tokens, (long long)train->sink_tokens);
+}
+
 static bool was_given(const struct conf_parse *p, const char *path)
 {
     return !conf_node_is_null(p->given[conf_keys_find(p->table, path)]);
+}
+
+/* @p width: of a head. */
+static void check_rotary(struct conf_parse *p, struct conf_model *m, int64_t width,
+                         struct conf_pos pos)
+{
+    const bool narrow = m->attention_inner_dim != CONF_NULL;
+    if (m->position_embedding_type != CONF_POSITION_ROTARY) return;
+    if (m->rotary_dim == CONF_NULL) m->rotary_dim = width / 8 * 2;
+    if (m->rotary_dim < 2 || m->rotary_dim % 2 || m->rotary_dim > width)
+        conf_diag_error(p->diag, pos, "model.rotary_dim",
+                        "must be an even number from 2 to the width of a head, %lld, got %lld; "
+                        "hint: that width is %s over num_heads, change the three together",
+                        (long long)width, (long long)m->rotary_dim,
+                        narrow ? "attention_inner_dim" : "hidden_size");
 }
 
 static void check_heads(struct conf_parse *p, struct conf_model *m)
@@ -116,8 +142,9 @@ static void check_heads(struct conf_parse *p, struct conf_model *m)
     if (n < 1 || width < 1) return;
     if (width % n) {
         conf_diag_error(p->diag, where(p, heads, narrow ? inner : "model.hidden_size"), heads,
-                        "%lld heads do not divide %s, %lld", (long long)n,
-                        narrow ? "attention_inner_dim" : "hidden_size", (long long)width);
+                        "%lld heads do not divide %s, %lld; hint: change both together",
+                        (long long)n, narrow ? "attention_inner_dim" : "hidden_size",
+                        (long long)width);
         return;
     }
     if (m->attention_module == CONF_MULTIHEAD && m->num_kv_groups > 0 && m->num_kv_groups != n)
@@ -130,14 +157,9 @@ static void check_heads(struct conf_parse *p, struct conf_model *m)
     if (m->num_kv_groups < 1) return; /* what was read was no number */
     if (n % m->num_kv_groups)
         conf_diag_error(p->diag, where(p, groups, NULL), groups,
-                        "%lld does not divide num_heads, %lld", (long long)m->num_kv_groups,
-                        (long long)n);
-    if (m->position_embedding_type != CONF_POSITION_ROTARY) return;
-    if (m->rotary_dim == CONF_NULL) m->rotary_dim = width / n / 8 * 2;
-    if (m->rotary_dim < 2 || m->rotary_dim % 2 || m->rotary_dim > width / n)
-        conf_diag_error(p->diag, where(p, rotary, heads), rotary,
-                        "must be an even number from 2 to the width of a head, %lld, got %lld",
-                        (long long)(width / n), (long long)m->rotary_dim);
+                        "%lld does not divide num_heads, %lld; hint: change both together",
+                        (long long)m->num_kv_groups, (long long)n);
+    check_rotary(p, m, width / n, where(p, rotary, heads));
 }
 
 static void check_positions(struct conf_parse *p, struct conf_model *m)
@@ -288,6 +310,7 @@ void conf_params_check(struct conf_parse *p, const struct conf_node *root,
     check_sections(p, root, params->runconfig.mode);
     if (params->train_input.present) check_input(p, &params->train_input, true, params);
     if (params->eval_input.present) check_input(p, &params->eval_input, false, params);
+    check_sinks(p, params);
     check_model(p, &params->model);
     if (params->optimizer.optimizer_type) conf_optimizer_check(p, &params->optimizer);
     check_loss_scaling(p, params);

@@ -50,7 +50,8 @@ static bool is_first(struct conf_parse *p, const struct conf_key *key, const str
                      const struct conf_input *in)
 {
     if (!in->n_data_dirs && !in->n_sets) return true;
-    conf_diag_error(p->diag, node->pos, key->path, "data_dir and mixture exclude each other");
+    conf_diag_error(p->diag, node->pos, key->path,
+                    "data_dir and mixture exclude each other; hint: null takes the other one out");
     return false;
 }
 

@@ -61,7 +61,7 @@
     {FIELD(in.max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),             \
      DOC("tokens per sample, needed for corpus files")},                                           \
     {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
-     DOC("add_sink_tokens with num_sink_tokens and sink_token_id; with --numerics none")},         \
+     DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
     {KEY(#in ".num_workers"), NO_EFFECT, DOC("loader processes")},                                 \
     {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
@@ -71,7 +71,6 @@
     {KEY(#in ".pad_last"), NO_EFFECT, DOC("there is no incomplete batch")},                        \
     {KEY(#in ".features_list"), NO_EFFECT, DOC("names of the rows, which are always the same")},   \
     {KEY(#in ".sort_files"), ONLY({"null", 0}, {"true", 0}), DOC("files in the order of paths")},  \
-    {KEY(#in ".data_transforms"), ONLY({"null", 0}), DOC("changes of samples when they are read")}, \
     {KEY(#in ".mixed_precision"), NOISE, DOC("no longer a key of the data loader")},               \
     {KEY(#in ".use_multiple_workers"), NOISE, DOC("no longer a key of the data loader")}
 

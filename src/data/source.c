@@ -39,7 +39,9 @@ struct data_source {
     int n_sets;
     int64_t n;       /* samples of an epoch, before num_samples */
     int64_t n_epoch; /* with it */
-    int64_t T, vocab, tick;
+    int64_t T;       /* tokens of a sample in the files */
+    int64_t sinks;   /* put before them */
+    int64_t sink_id, vocab, tick;
     bool shuffle, repeat;
     int n_rows; /* 3, with spans 5 */
     uint64_t seed;
@@ -197,33 +199,49 @@ static enum wsc_err check_rows(const struct data_source *s, const struct file *f
         "VSL files have input_ids, attention_mask, labels, attention_span, position_ids");
 }
 
+static enum wsc_err wrong_length(const struct data_source *s, const struct file *f, int64_t T)
+{
+    const char *sinks = s->sinks ? " without sink tokens" : "";
+    (void)WSC_RAISE(WSC_CONFIG,
+                    "%s: its sequences have %lld tokens, but model.max_position_embeddings%s is "
+                    "%lld",
+                    f->path, (long long)T, sinks, (long long)s->T);
+    return wsc_err_hint(
+        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change the model%s",
+        (long long)s->T, s->sinks || T > s->T ? "" : "; sink tokens need data_transforms here too");
+}
+
 static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
 {
     TRY(use_file(s, f));
     TRY(check_rows(s, f));
     int64_t T = store_samples_T(f->open);
-    if (T != s->T)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG,
-                      "%s: its sequences have %lld tokens, but "
-                      "model.max_position_embeddings is %lld",
-                      f->path, (long long)T, (long long)s->T),
-            "make the dataset again with --max_seq_length %lld, or change the model",
-            (long long)s->T);
+    if (T != s->T) return wrong_length(s, f, T);
     f->first = set->n;
     if (__builtin_add_overflow(set->n, store_samples_n(f->open), &set->n) || set->n > max_samples)
         return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
     return WSC_OK;
 }
 
-static enum wsc_err check_length(const struct conf_input *input, int64_t T)
+/* Sink tokens before a sample are part of what the model sees. */
+static enum wsc_err check_length(const struct data_source *s, const struct conf_input *input)
 {
     int64_t length = input->max_sequence_length;
-    if (length == CONF_NULL || length == T) return WSC_OK;
+    if (s->T < 1)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "data_transforms: %lld sink tokens leave no place for text, "
+                                      "model.max_position_embeddings is %lld",
+                                      (long long)s->sinks, (long long)(s->T + s->sinks)),
+                            "max_position_embeddings counts the sink tokens too: change it, "
+                            "num_sink_tokens and attention_sink_tokens together");
+    if (s->sinks && s->sink_id >= s->vocab)
+        return WSC_RAISE(WSC_CONFIG, "data_transforms: sink_token_id is %lld, expected 0 to %lld",
+                         (long long)s->sink_id, (long long)s->vocab - 1);
+    if (length == CONF_NULL || length == s->T) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG,
                      "max_sequence_length of the input is %lld, but model.max_position_embeddings "
-                     "is %lld",
-                     (long long)length, (long long)T);
+                     "%sis %lld",
+                     (long long)length, s->sinks ? "without sink tokens " : "", (long long)s->T);
 }
 
 /* Ranges of samples: shares are cut to whole samples downwards, as the Model Zoo does. */
@@ -281,7 +299,7 @@ static enum wsc_err mix(struct data_source *s, const struct conf_input *input)
 
 static enum wsc_err open_all(struct data_source *s, const struct conf_input *input)
 {
-    TRY(check_length(input, s->T));
+    TRY(check_length(s, input));
     for (int k = 0; k < s->n_sets; k++)
         TRY(open_set(s, input, k));
     if (input->n_sets) TRY(mix(s, input));
@@ -302,7 +320,9 @@ enum wsc_err data_source_open(struct data_source **out, const struct conf_input 
               (long long)vocab_size);
     *out = NULL;
     TRY_NEW(s, WSC_MEM_DATA, 1);
-    s->T = T;
+    s->sinks = input->sink_tokens;
+    s->sink_id = input->sink_token_id;
+    s->T = T - s->sinks;
     s->vocab = vocab_size;
     s->shuffle = input->shuffle;
     s->repeat = input->repeat;
@@ -478,8 +498,12 @@ static void put_rows(const struct data_source *s, struct data_batch *batch, int6
 {
     int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels, batch->attention_span,
                             batch->position_ids};
-    for (int r = 0; r < s->n_rows; r++)
-        memcpy(row[r] + k * s->T, s->sample + r * s->T, (size_t)s->T * sizeof *s->sample);
+    for (int r = 0; r < s->n_rows; r++) {
+        int32_t *out = row[r] + k * batch->T;
+        for (int64_t t = 0; t < s->sinks; t++)
+            out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */
+        memcpy(out + s->sinks, s->sample + r * s->T, (size_t)s->T * sizeof *s->sample);
+    }
 }
 
 static enum wsc_err check_end(const struct data_source *s, int64_t last)
@@ -495,8 +519,8 @@ static enum wsc_err check_end(const struct data_source *s, int64_t last)
 enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
                               struct data_batch *batch)
 {
-    WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->T, "samples %lld, +%lld",
-              (long long)first, (long long)n);
+    WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->sinks + s->T,
+              "samples %lld, +%lld", (long long)first, (long long)n);
     if (s->n_rows == 5) TRY(add_spans(batch));
     TRY(check_end(s, first + n));
     batch->n = n;

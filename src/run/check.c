@@ -13,20 +13,9 @@ static enum wsc_err check_sparsity(const struct conf_params *p)
                         "time");
 }
 
-static enum wsc_err check_transforms(const struct conf_params *p)
-{
-    if (!p->train_input.sink_tokens && !p->eval_input.sink_tokens) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: data_transforms: add_sink_tokens is not supported with "
-                                  "values in this release",
-                                  p->file),
-                        "data that have the sink tokens already, or --numerics none");
-}
-
 static enum wsc_err check_values(const struct conf_params *p)
 {
     TRY(check_sparsity(p));
-    TRY(check_transforms(p));
     const struct conf_model *m = &p->model;
     if (m->objective != CONF_CAUSAL_LM)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,

@@ -16,12 +16,12 @@
 #include <string.h>
 
 #define FOLDER "tests/data/families"
-enum { B = 3, LEAST_CASES = 36, TRAIN_STEPS = 3 };
+enum { B = 3, LEAST_CASES = 38, TRAIN_STEPS = 3 };
 
 /* Owns what it points to. */
 struct family {
     char name[64], dir[200];
-    char *model, *tensors;
+    char *model, *input, *tensors;
     int16_t *weight;
     float *grad;
     double loss;
@@ -114,10 +114,10 @@ static bool write_params(const struct family *f)
     if (!out) return false;
     (void)fprintf(out,
                   "train_input:\n    data_processor: GptHDF5MapDataProcessor\n    data_dir: %s\n"
-                  "    batch_size: %d\n    shuffle: false\n%soptimizer:\n"
+                  "    batch_size: %d\n    shuffle: false\n%s%soptimizer:\n"
                   "    optimizer_type: AdamW\n    learning_rate: 0.01\n"
                   "runconfig:\n    num_steps: 1\n",
-                  f->dir, B, f->model);
+                  f->dir, B, f->input ? f->input : "", f->model);
     return !fclose(out);
 }
 
@@ -131,6 +131,7 @@ static void open_case(struct family *f, const char *file_name)
     (void)snprintf(f->dir, sizeof f->dir, "%s", job_path(f->name));
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     f->model = read_set(file, "model", 0, 1, &n);
+    if (H5Lexists(file, "input", H5P_DEFAULT) > 0) f->input = read_set(file, "input", 0, 1, &n);
     f->tensors = read_set(file, "tensors", 0, 1, &n);
     f->weight = read_set(file, "weights", H5T_NATIVE_INT16, sizeof *f->weight, &n);
     f->grad = read_set(file, "grad", H5T_NATIVE_FLOAT, sizeof *f->grad, &n);
@@ -145,6 +146,7 @@ static void open_case(struct family *f, const char *file_name)
 static void close_case(struct family *f)
 {
     wsc_free(f->model);
+    wsc_free(f->input);
     wsc_free(f->tensors);
     wsc_free(f->weight);
     wsc_free(f->grad);

@@ -424,6 +424,39 @@ TEST(source, reads_vsl_and_corpus_files_of_h5py)
     data_source_close(&s);
 }
 
+TEST(source, puts_sink_tokens_before_samples)
+{
+    enum { SINKS = 3, N = 5, ALL = T + SINKS };
+    char dir[256];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL, *plain = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", folder("sinks"));
+    put_file(dir, "x.h5", 0, N);
+    struct conf_input input = input_of(dir);
+    T_OK(data_source_open(&s, &input, T, 1000));
+    T_OK(data_batch_create(&plain, N, T));
+    T_OK(data_source_read(s, 0, N, plain));
+    data_source_close(&s);
+    input.sink_tokens = SINKS;
+    input.sink_token_id = 999;
+    T_OK(data_source_open(&s, &input, ALL, 1000));
+    T_OK(data_batch_create(&b, N, ALL));
+    T_OK(data_source_read(s, 0, N, b));
+    for (int64_t k = 0; k < (int64_t)N * ALL; k++) {
+        const int64_t t = k % ALL - SINKS, from = k / ALL * T + t;
+        T_EQ(b->input_ids[k], t < 0 ? 999 : plain->input_ids[from]);
+        T_EQ(b->mask[k], t < 0 ? 0 : plain->mask[from]);
+        T_EQ(b->labels[k], t < 0 ? 0 : plain->labels[from]);
+    }
+    data_batch_destroy(&plain);
+    data_batch_destroy(&b);
+    data_source_close(&s);
+    refused(&input, T, 1000,
+            "have 4 tokens, but model.max_position_embeddings without sink tokens");
+    refused(&input, SINKS, 1000, "3 sink tokens leave no place for text");
+    refused(&input, ALL, 999, "sink_token_id is 999, expected 0 to 998");
+}
+
 TEST(source, mask_must_be_zero_or_one)
 {
     int32_t data[3 * T] = {1, 2, 3, 4, 1, 1, 2, 0, 2, 3, 4, 5};
