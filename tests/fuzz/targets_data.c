@@ -13,8 +13,8 @@
 
 /* ---- documents of a file --------------------------------------------------------------------- */
 
-/* A few KB can expand to GB; what comes behind this is read the same way. */
-enum { MOST_TEXT = 1 << 22 };
+/* A few KB can expand to GB; what comes behind the second piece is read the same way. */
+enum { MOST_TEXT = 3 << 17 };
 
 /* What came out of a file. */
 struct texts {
