@@ -13,8 +13,14 @@ Q   := $(if $(V),,@)
 say  = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
+# libFuzzer is clang's.
+CLANG := $(filter fuzz,$(VARIANT))
+ifneq ($(CLANG),)
+  export OMPI_CC := clang
+endif
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
-        -Wundef -Wvla -Wcast-align -Wwrite-strings -Wpointer-arith -Wswitch-enum -Wformat=2
+        -Wundef -Wvla -Wcast-align -Wwrite-strings -Wpointer-arith -Wswitch-enum -Wformat=2 \
+        $(if $(CLANG),-Wno-gnu-zero-variadic-macro-arguments)
 FP   := -ffp-contract=off
 # Files and other users are not trusted (SECURITY.md).
 HARD := -fstack-protector-strong -fPIE
@@ -27,14 +33,8 @@ OPT.fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-rec
 ifeq ($(OPT.$(VARIANT)),)
   $(error VARIANT=$(VARIANT): choose release, debug, asan, cov or fuzz)
 endif
-# libFuzzer is clang's; what is fuzzed needs no OpenMP.
-OPENMP := -fopenmp
-ifeq ($(VARIANT),fuzz)
-  export OMPI_CC := clang
-  OPENMP := -Wno-gnu-zero-variadic-macro-arguments
-endif
 CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-CFLAGS   += -std=c17 -g $(OPENMP) $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
+CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now,-z,noexecstack
 LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
 
@@ -42,8 +42,9 @@ lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
 test.c  := $(filter-out $(if $(filter run,$(MODULES)),,%/small_run.c %/random_case.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
-unit.c  += tests/fuzz/targets.c tests/fuzz/test_replay.c
-fuzz.c  := $(foreach m,base conf model store,$(sort $(wildcard src/$(m)/*.c))) tests/fuzz/targets.c tests/fuzz/libfuzzer.c
+targets := $(sort $(wildcard tests/fuzz/targets*.c))
+unit.c  += $(targets) tests/fuzz/test_replay.c
+fuzz.c  := $(foreach m,base conf vtime num model store report data convert,$(sort $(wildcard src/$(m)/*.c))) $(targets) tests/fuzz/libfuzzer.c
 mpi.c   := $(sort $(wildcard tests/mpi/*.c))
 prog.c  := $(sort $(wildcard tests/program/*.c))
 bench.c := $(sort $(wildcard benchmarks/*.c))
@@ -115,7 +116,7 @@ test-faults: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $< faults
 ## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
 fuzz:
-	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60)
+	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60) $(FUZZ_TARGETS)
 build/fuzz/fuzz: $(call obj,$(fuzz.c))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)

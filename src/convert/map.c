@@ -19,7 +19,8 @@ struct place {
 };
 
 /* Text added to a name; one that became too long finds nothing. */
-static void add(char name[CONVERT_NAME_BYTES], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void add(char name[CONVERT_NAME_BYTES],
+                                                      const char *format, ...)
 {
     const size_t used = strlen(name);
     va_list ap;

@@ -162,7 +162,7 @@ static enum wsc_err take_up(struct data_corpus *c)
     uint64_t identity = c->state.identity;
     bool good = false;
     TRY(data_state_read(&c->state, c->folder, &good));
-    good = good && c->state.identity == identity;
+    good = good && c->state.identity == identity && c->state.place.file <= c->feed.docs.inputs->n;
     if (good) TRY(verify(c, &good));
     c->resumed = good;
     if (!good) {

@@ -98,6 +98,16 @@ enum wsc_err data_state_write(const struct data_state *state, const char *folder
     return data_file_write(folder, "state", put_state, state);
 }
 
+/* The sum finds accidents; who writes a new one can still not name places that cannot be. */
+static bool is_possible(const struct data_state *s)
+{
+    const int64_t count[] = {s->place.file,  s->place.offset, s->n_tokens,
+                             s->n_documents, s->n_empty,      s->n_bytes};
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        if (count[i] < 0 || count[i] > INT64_MAX / 8) return false;
+    return s->used >= -1 && (s->done == 0 || s->done == 1);
+}
+
 /* The numbers of the lines; right when they print as the same text again. */
 static bool parse(struct data_state *state, const char *text, size_t n)
 {
@@ -109,7 +119,7 @@ static bool parse(struct data_state *state, const char *text, size_t n)
         int64_t value = strtoll(space, NULL, 10);
         memcpy((char *)state + rows[i].offset, &value, sizeof value);
     }
-    return print(state, again) == n && !memcmp(text, again, n);
+    return print(state, again) == n && !memcmp(text, again, n) && is_possible(state);
 }
 
 enum wsc_err data_state_read(struct data_state *state, const char *folder, bool *good)

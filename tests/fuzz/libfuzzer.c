@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libFuzzer's side: WSC_FUZZ_TARGET in the environment names the target. */
+/* libFuzzer's side: WSC_FUZZ_TARGET in the environment names the target; without it they are
+ * listed. */
 #include "fuzz.h"
+
+#include <wsc/log.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +18,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     const char *name = getenv("WSC_FUZZ_TARGET");
     (void)argc, (void)argv;
+    wsc_log_set_level(WSC_LOG_ERROR);
     for (target = fuzz_target; target->name; target++)
         if (name && !strcmp(name, target->name)) return 0;
-    (void)fputs("WSC_FUZZ_TARGET names none of:", stderr);
     for (target = fuzz_target; target->name; target++)
-        (void)fprintf(stderr, " %s", target->name);
-    (void)fputs("\n", stderr);
+        (void)printf("%s\t%s\n", target->name, target->what);
+    (void)fflush(stdout);
     _Exit(2);
 }
 
