@@ -111,9 +111,10 @@ check-mpi: $(BUILD)/tests/mpi
 	$(Q)for n in $(NPS); do $(SAN.$(VARIANT)) $(MPIRUN) -np $$n $< $(T) || exit 1; done
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
-## test-faults: kills, stops and damage many times over, under 15 minutes; a few are in `test`
-test-faults: $(BUILD)/tests/program $(BUILD)/bin/wsc
-	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $< faults
+## test-faults: kills, stops and damage many times over, with a table at the end; a few are in `test`
+test-faults: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
+	$(Q)WSC_FAULTS=50 $(BUILD)/tests/unit damage
+	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program faults
 ## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
 fuzz:
 	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60) $(FUZZ_TARGETS)

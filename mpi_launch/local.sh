@@ -79,10 +79,10 @@ if [ "$ranks" -gt 1 ]; then
     set -- -n "$ranks" "$@"
     [ "$ranks" -le "$(nproc)" ] || set -- --oversubscribe "$@"
     [ "$(id -u)" -ne 0 ] || set -- --allow-run-as-root "$@"
-    # Shared memory in a folder of its own, which goes even when mpirun was killed.
+    # Shared memory and mpirun's own files in a folder that goes even when mpirun was killed.
     if shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null); then
         trap clean_up EXIT
-        set -- --mca btl_vader_backing_directory "$shared" "$@"
+        set -- --mca btl_vader_backing_directory "$shared" --mca orte_tmpdir_base "$shared" "$@"
     fi
     set -- mpirun --quiet --bind-to none --mca mpi_yield_when_idle 1 "$@"
 fi

@@ -45,6 +45,8 @@ enum wsc_err wsc_err_hint(enum wsc_err code, const char *fmt, ...)
 const char *wsc_err_message(void);
 /** Message and frames, innermost first; borrowed, valid until the next raise. */
 const char *wsc_err_trace(void);
+/** wsc_err_trace() to stderr where WSC_TRACE=1 in the environment asks for it. */
+void wsc_err_show_trace(void);
 /** The text of @p code in WSC_ERR_MAP. */
 const char *wsc_err_str(enum wsc_err code);
 /** The program's exit status for @p code. */

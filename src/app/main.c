@@ -86,9 +86,8 @@ void app_report_error(void)
 
 static int fail(enum wsc_err rc)
 {
-    const char *trace = getenv("WSC_TRACE");
     app_report_error();
-    if (trace && *trace == '1') (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    wsc_err_show_trace();
     return wsc_err_exit_status(rc);
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MESSAGE_BYTES = 65536, TRACE_BYTES = 69632 };
@@ -62,6 +63,12 @@ const char *wsc_err_message(void)
 const char *wsc_err_trace(void)
 {
     return trace;
+}
+
+void wsc_err_show_trace(void)
+{
+    const char *wanted = getenv("WSC_TRACE");
+    if (wanted && *wanted == '1') (void)fprintf(stderr, "%s\n", trace);
 }
 
 const char *wsc_err_str(enum wsc_err code)

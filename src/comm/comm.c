@@ -72,8 +72,9 @@ static double seconds_from(const char *name, double otherwise)
     return (double)seconds;
 }
 
-/* WSC_INJECT=mute:RANK:N or garble:RANK:N, for tests of what watches over a run: the link of
- * the N-th message that a rank sends is mute from then on, or that message has a wrong kind. */
+/* WSC_INJECT=mute:RANK:N, garble:RANK:N or long:RANK:N, for tests of what watches over a run: the
+ * link of the N-th message that a rank sends is mute from then on; or that message has a wrong
+ * kind; or it, or the next that goes to another rank, is longer than MPI is told to expect. */
 static void inject_from_environment(struct comm *comm)
 {
     const char *text = getenv("WSC_INJECT");
@@ -89,6 +90,7 @@ static void inject_from_environment(struct comm *comm)
         return;
     if (!strcmp(kind, "mute")) comm->mute_message = n;
     if (!strcmp(kind, "garble")) comm->garble_message = n;
+    if (!strcmp(kind, "long")) comm->long_message = n;
 }
 
 /* Large jobs take a minute to start, so that the start has more time than a heartbeat. */

@@ -111,7 +111,8 @@ struct comm {
     int *completed;                  /* owned, scratch of MPI_Testsome */
     bool oversubscribed;
     double stall_limit_s;
-    int64_t mute_message, garble_message; /* of this rank, from 1; 0: none.  For tests */
+    /* Of those that this rank sends, from 1; 0: none.  For tests. */
+    int64_t mute_message, garble_message, long_message;
     int64_t n_sent;
     struct comm_watch *watch; /* owned, or NULL */
 };

@@ -376,6 +376,7 @@ static void end_job(const struct run_state *s, enum wsc_err rc)
     const struct timespec turn = {.tv_nsec = (rank < MOST_RANKS ? rank : MOST_RANKS) * PER_RANK_NS};
     (void)nanosleep(&turn, NULL);
     (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
+    wsc_err_show_trace();
     comm_abort(wsc_err_exit_status(rc));
 }
 

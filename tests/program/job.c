@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Words of three letters out of a few: something that a model can learn. */
 static void write_text(const char *path)
@@ -40,7 +41,8 @@ const char *job_path(const char *name)
     static char path[8][160];
     static int count;
     char *mine = path[count % 8];
-    (void)snprintf(mine, sizeof path[0], "%s/%s.%d", test_tmpdir(), name, count++);
+    (void)snprintf(mine, sizeof path[0], "%s/%s.%ld.%d", test_tmpdir(), name, (long)getpid(),
+                   count++);
     return mine;
 }
 

@@ -141,8 +141,9 @@ bool spawn_start(struct spawn *s, const char *command)
     static int count;
     count++;
     (void)snprintf(s->mark, sizeof s->mark, "WSC_TEST_MARK=%ld.%d", (long)getpid(), count);
-    (void)snprintf(s->out_path, sizeof s->out_path, "%s/%d.out", test_tmpdir(), count);
-    (void)snprintf(s->err_path, sizeof s->err_path, "%s/%d.err", test_tmpdir(), count);
+    const char *own = strchr(s->mark, '=') + 1;
+    (void)snprintf(s->out_path, sizeof s->out_path, "%s/%s.out", test_tmpdir(), own);
+    (void)snprintf(s->err_path, sizeof s->err_path, "%s/%s.err", test_tmpdir(), own);
     (void)fflush(NULL);
     s->pid = fork();
     if (s->pid == 0) become(s, command);

@@ -163,6 +163,9 @@ static void damage_many(const char *path, enum outcome (*reader)(const char *pat
         (void)fprintf(stderr, "%s, damage %d: %d\n", path, (int)i, outcome);
         CU_FAIL("damage was not found");
     }
+    if (getenv("WSC_FAULTS"))
+        printf("%s: %d damaged files: %d refused, %d read as written, %d otherwise\n",
+               strrchr(path, '/') + 1, N_FILES, count[REFUSED], count[SAME], count[DIFFERENT]);
     CU_ASSERT(count[REFUSED] > N_FILES / 2);
     T_EQ(count[DIFFERENT], 0);
 }
