@@ -37,6 +37,11 @@ count_ranks() { # PROGRAM OPTION...
     "$program" ranks "$@"
 }
 
+# The value of "NAME": in the last line of a file of JSON objects that has one.
+last_value() { # NAME FILE
+    sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\1/p" "$2" | tail -n 1
+}
+
 smaller() {
     if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
 }
@@ -83,14 +88,17 @@ watch_launcher() { # PID
 
 # Run a command, and pass SIGTERM, SIGUSR1 and SIGINT on to it as SIGUSR1, which mpirun forwards to
 # all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
-# Leaves the command's exit status in $status, and in $asked whether a signal came.
+# Leaves the command's exit status in $status, and in $asked the signal that came.
 run_and_forward() { # COMMAND...
     asked=
     "$@" &
     child=$!
     watch_launcher "$child" &
     watcher=$!
-    trap 'forward USR1' TERM USR1 INT
+    for name in TERM USR1 INT; do
+        # shellcheck disable=SC2064 # the name as it is now
+        trap "forward $name" "$name"
+    done
     wait "$child"
     status=$?
     # A trapped signal ends `wait` early, with a status above 128.
@@ -107,8 +115,8 @@ forward() { # SIGNAL
     if [ -n "$asked" ]; then
         kill -TERM "$child" 2>/dev/null
     else
-        asked=yes
-        kill -s "$1" "$child" 2>/dev/null
+        asked=$1
+        kill -USR1 "$child" 2>/dev/null
     fi
 }
 
@@ -124,4 +132,26 @@ run_with_restarts() { # TIMES COMMAND...
         restarts=$((restarts + 1))
         echo "$0: wsc ended with status $status; restart $restarts of $times" >&2
     done
+}
+
+# The run of a Slurm job, on as many ranks as it has tasks, at most one per role.  The job goes back
+# into the queue when SIGUSR1 asked it to stop (SIGTERM is a job that was cancelled), and after
+# failures that restarts in its place did not mend, until it has been queued again WSC_MAX_REQUEUES
+# times.  Leaves the run's status in $status; ends the script where the job comes back.
+run_in_slurm_job() { # HOME OPTION...
+    program=$(find_wsc "$1") || exit 2
+    shift
+    roles=$(count_ranks "$program" "$@") || exit
+    id=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-$$}}-${SLURM_ARRAY_TASK_ID:-0}
+    run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet \
+        -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" --mca mpi_yield_when_idle 1 \
+        "$program" run --run_id "$id" "$@"
+    [ -n "${SLURM_JOB_ID:-}" ] && comes_back "$status" || return 0
+    scontrol requeue "$SLURM_JOB_ID" && exit 0
+}
+
+comes_back() { # STATUS
+    case $asked in TERM | INT) return 1 ;; esac
+    [ "$1" -ne 5 ] || return 0
+    worth_a_restart "$1" && [ "${SLURM_RESTART_COUNT:-0}" -lt "${WSC_MAX_REQUEUES:-10}" ]
 }
