@@ -37,9 +37,69 @@ count_ranks() { # PROGRAM OPTION...
     "$program" ranks "$@"
 }
 
+whole_number() { # OPTION TEXT SMALLEST
+    case $2 in
+    '' | *[!0-9]* | 0?*) ;;
+    *) [ "$2" -lt "$3" ] || return 0 ;;
+    esac
+    echo "$0: $1: expected a whole number, at least $3, got \"$2\"" >&2
+    exit 2
+}
+
+# -n RANKS and --max-restarts K in front of the options of `wsc run`: into $ranks and $max_restarts;
+# $taken says how many words they were.
+take_launch_options() { # OPTION...
+    ranks=
+    max_restarts=0
+    taken=0
+    while :; do
+        case ${1:-} in
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        -n)
+            ranks=${2:-}
+            whole_number -n "$ranks" 1
+            ;;
+        --max-restarts)
+            max_restarts=${2:-}
+            whole_number --max-restarts "$max_restarts" 0
+            ;;
+        *) return ;;
+        esac
+        shift 2
+        taken=$((taken + 2))
+    done
+}
+
+# Shared memory and mpirun's own files in a folder that goes even when mpirun was killed: $shared.
+# Its name in their environment is how the processes of this job on this host are known.
+own_folder() {
+    shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null) || return 0
+    trap clean_up EXIT
+    export OMPI_MCA_btl_vader_backing_directory="$shared" OMPI_MCA_orte_tmpdir_base="$shared"
+}
+
+# What mpirun leaves when it is killed or crashes itself: shared memory, and ranks that were stopped.
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+    for process in /proc/[0-9]*; do
+        if grep -qs "OMPI_MCA_btl_vader_backing_directory=$shared" "$process/environ"; then
+            kill -KILL "${process#/proc/}" 2>/dev/null
+        fi
+    done
+    rm -rf "$shared"
+}
+
 # The value of "NAME": in the last line of a file of JSON objects that has one.
 last_value() { # NAME FILE
     sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\1/p" "$2" | tail -n 1
+}
+
+# mpirun's words that give the program's variables to ranks on other hosts too.
+forwarded_variables() {
+    env | sed -n 's/^\(WSC_[A-Z_]*\|OMP_[A-Z_]*\)=.*/-x \1/p'
 }
 
 smaller() {
@@ -55,27 +115,25 @@ worth_a_restart() { # STATUS
     esac
 }
 
-has_live_child() { # PID
+# A rank that has ended has no environment any more; other children are not ranks.
+has_live_rank() { # PID
     # shellcheck disable=SC2013 # words, not lines
     for process in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
-        read -r line <"/proc/$process/stat" || continue
-        case ${line##*) } in
-        Z*) ;;
-        *) return 0 ;;
-        esac
-    done 2>/dev/null
+        grep -qs OMPI_COMM_WORLD_RANK= "/proc/$process/environ" && return 0
+    done
     return 1
 }
 
-# mpirun can lock itself up over ranks that died while the job started: when it has had children
-# and for 15 s none of them lives, it is ended.
+# mpirun, and its daemon on other hosts, can lock themselves up over ranks that died while the job
+# started, and wait for hosts that are gone: when they have had ranks and for 15 s none of them
+# lives, they are ended.
 watch_launcher() { # PID
     seen=
     alone=0
     while [ "$alone" -lt 15 ]; do
         sleep 1
         kill -0 "$1" 2>/dev/null || return
-        if has_live_child "$1"; then
+        if has_live_rank "$1"; then
             seen=yes
             alone=0
         elif [ -n "$seen" ]; then

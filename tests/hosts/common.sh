@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2317,SC2119,SC2120 # functions are called by name
 # What the tests of schedulers and several hosts share; they source it from the top of the tree.
 # A case is a function; it has passed when it returned 0.  Every process that belongs to a test
 # carries WSC_HOSTS_TEST=<folder> in its environment, by which the end finds what is still there.
 
 passed=0
 failed=0
-wsc=${WSC:-$PWD/build/wsc}
+wsc=${WSC:-$PWD/build/wsc} # a full path
 steps=60
 
 skip() { # REASON

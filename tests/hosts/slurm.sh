@@ -4,6 +4,7 @@
 # slurmd) in a folder of its own, gone at the end.  Prints `slurm: N passed, N failed`, or
 # `skipped: ...` where the programs are missing.
 # usage: tests/hosts/slurm.sh [CASE...]
+# shellcheck disable=SC2317 # functions are called by name
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/hosts/common.sh
