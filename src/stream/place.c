@@ -4,6 +4,7 @@
  * shards.  On one host this is the order of the ranks. */
 #include <wsc/stream.h>
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 /* The ranks of a job that get a role. */
@@ -54,6 +55,7 @@ static void place_wafers(const struct stream_topology *t, struct ranks *ranks, i
 /* Shards and nodes share the light ranks evenly: the rank of place @p p of @p n. */
 static int rank_of_place(const struct ranks *ranks, int p, int n)
 {
+    WSC_CHECK(ranks->light, "no ranks");
     return ranks->light[(int64_t)p * ranks->n_light / n];
 }
 
@@ -75,6 +77,8 @@ static enum wsc_err place_others(const struct stream_topology *t, const struct r
 {
     const int n = t->n_shards + t->n_nodes;
     bool *taken;
+    WSC_CHECK(ranks->n_light > 0, "%d ranks for %d wafers leave none for shards", ranks->n,
+              t->n_wafers);
     TRY_NEW(taken, WSC_MEM_STREAM, n);
     for (int i = t->n_nodes - 1; i >= 0; i--) {
         const int wafer = stream_role_of_wafer(t, t->node[i].first_wafer);
