@@ -115,6 +115,9 @@ check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 test-faults: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_FAULTS=50 $(BUILD)/tests/unit damage
 	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program faults
+## test-hosts: under a real Slurm, and over several hosts (namespaces); says what it has to skip
+test-hosts: $(BUILD)/bin/wsc
+	$(Q)sh tests/hosts/run.sh $(CURDIR)/$(BUILD)/bin/wsc
 ## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
 fuzz:
 	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60) $(FUZZ_TARGETS)
@@ -173,7 +176,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all test check check-unit check-mpi check-program test-faults fuzz asan cov golden-update lint format compdb run deps \
+.PHONY: all test check check-unit check-mpi check-program test-faults test-hosts fuzz asan cov golden-update lint format compdb run deps \
         bench benches docs install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

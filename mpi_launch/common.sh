@@ -37,6 +37,71 @@ count_ranks() { # PROGRAM OPTION...
     "$program" ranks "$@"
 }
 
+whole_number() { # OPTION TEXT SMALLEST
+    case $2 in
+    '' | *[!0-9]* | 0?*) ;;
+    *) [ "$2" -lt "$3" ] || return 0 ;;
+    esac
+    echo "$0: $1: expected a whole number, at least $3, got \"$2\"" >&2
+    exit 2
+}
+
+# -n RANKS and --max-restarts K in front of the options of `wsc run`: into $ranks and $max_restarts;
+# $taken says how many words they were.
+take_launch_options() { # OPTION...
+    ranks=
+    max_restarts=0
+    taken=0
+    while :; do
+        case ${1:-} in
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        -n)
+            ranks=${2:-}
+            whole_number -n "$ranks" 1
+            ;;
+        --max-restarts)
+            max_restarts=${2:-}
+            whole_number --max-restarts "$max_restarts" 0
+            ;;
+        *) return ;;
+        esac
+        shift 2
+        taken=$((taken + 2))
+    done
+}
+
+# Shared memory and mpirun's own files in a folder that goes even when mpirun was killed: $shared.
+# Its name in their environment is how the processes of this job on this host are known.
+own_folder() {
+    shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null) || return 0
+    trap clean_up EXIT
+    export OMPI_MCA_btl_vader_backing_directory="$shared" OMPI_MCA_orte_tmpdir_base="$shared"
+}
+
+# What mpirun leaves when it is killed or crashes itself: shared memory, and ranks that were stopped.
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+    for process in /proc/[0-9]*; do
+        if grep -qs "OMPI_MCA_btl_vader_backing_directory=$shared" "$process/environ"; then
+            kill -KILL "${process#/proc/}" 2>/dev/null
+        fi
+    done
+    rm -rf "$shared"
+}
+
+# The value of "NAME": in the last line of a file of JSON objects that has one.
+last_value() { # NAME FILE
+    sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\1/p" "$2" | tail -n 1
+}
+
+# mpirun's words that give the program's variables to ranks on other hosts too.
+forwarded_variables() {
+    env | sed -n 's/^\(WSC_[A-Z_]*\|OMP_[A-Z_]*\)=.*/-x \1/p'
+}
+
 smaller() {
     if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
 }
@@ -50,27 +115,25 @@ worth_a_restart() { # STATUS
     esac
 }
 
-has_live_child() { # PID
+# A rank that has ended has no environment any more; other children are not ranks.
+has_live_rank() { # PID
     # shellcheck disable=SC2013 # words, not lines
     for process in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
-        read -r line <"/proc/$process/stat" || continue
-        case ${line##*) } in
-        Z*) ;;
-        *) return 0 ;;
-        esac
-    done 2>/dev/null
+        grep -qs OMPI_COMM_WORLD_RANK= "/proc/$process/environ" && return 0
+    done
     return 1
 }
 
-# mpirun can lock itself up over ranks that died while the job started: when it has had children
-# and for 15 s none of them lives, it is ended.
+# mpirun, and its daemon on other hosts, can lock themselves up over ranks that died while the job
+# started, and wait for hosts that are gone: when they have had ranks and for 15 s none of them
+# lives, they are ended.
 watch_launcher() { # PID
     seen=
     alone=0
     while [ "$alone" -lt 15 ]; do
         sleep 1
         kill -0 "$1" 2>/dev/null || return
-        if has_live_child "$1"; then
+        if has_live_rank "$1"; then
             seen=yes
             alone=0
         elif [ -n "$seen" ]; then
@@ -83,14 +146,17 @@ watch_launcher() { # PID
 
 # Run a command, and pass SIGTERM, SIGUSR1 and SIGINT on to it as SIGUSR1, which mpirun forwards to
 # all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
-# Leaves the command's exit status in $status, and in $asked whether a signal came.
+# Leaves the command's exit status in $status, and in $asked the signal that came.
 run_and_forward() { # COMMAND...
     asked=
     "$@" &
     child=$!
     watch_launcher "$child" &
     watcher=$!
-    trap 'forward USR1' TERM USR1 INT
+    for name in TERM USR1 INT; do
+        # shellcheck disable=SC2064 # the name as it is now
+        trap "forward $name" "$name"
+    done
     wait "$child"
     status=$?
     # A trapped signal ends `wait` early, with a status above 128.
@@ -107,8 +173,8 @@ forward() { # SIGNAL
     if [ -n "$asked" ]; then
         kill -TERM "$child" 2>/dev/null
     else
-        asked=yes
-        kill -s "$1" "$child" 2>/dev/null
+        asked=$1
+        kill -USR1 "$child" 2>/dev/null
     fi
 }
 
@@ -124,4 +190,26 @@ run_with_restarts() { # TIMES COMMAND...
         restarts=$((restarts + 1))
         echo "$0: wsc ended with status $status; restart $restarts of $times" >&2
     done
+}
+
+# The run of a Slurm job, on as many ranks as it has tasks, at most one per role.  The job goes back
+# into the queue when SIGUSR1 asked it to stop (SIGTERM is a job that was cancelled), and after
+# failures that restarts in its place did not mend, until it has been queued again WSC_MAX_REQUEUES
+# times.  Leaves the run's status in $status; ends the script where the job comes back.
+run_in_slurm_job() { # HOME OPTION...
+    program=$(find_wsc "$1") || exit 2
+    shift
+    roles=$(count_ranks "$program" "$@") || exit
+    id=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-$$}}-${SLURM_ARRAY_TASK_ID:-0}
+    run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet \
+        -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" --mca mpi_yield_when_idle 1 \
+        "$program" run --run_id "$id" "$@"
+    [ -n "${SLURM_JOB_ID:-}" ] && comes_back "$status" || return 0
+    scontrol requeue "$SLURM_JOB_ID" && exit 0
+}
+
+comes_back() { # STATUS
+    case $asked in TERM | INT) return 1 ;; esac
+    [ "$1" -ne 5 ] || return 0
+    worth_a_restart "$1" && [ "${SLURM_RESTART_COUNT:-0}" -lt "${WSC_MAX_REQUEUES:-10}" ]
 }

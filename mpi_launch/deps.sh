@@ -3,7 +3,11 @@
 # Checks for what the build, the tests and the main job need.  On Debian and Ubuntu it installs
 # what is missing (as root or through sudo without a password); elsewhere it names the packages
 # and ends with status 1.  Does nothing, quickly, when all is there.
+# usage: deps.sh [hosts]      hosts: also what `make test-hosts` needs
 set -u
+
+PATH=$PATH:/usr/sbin:/sbin
+purpose=${1:-}
 
 jargon=/usr/share/doc/jargon-text/jargon.txt.gz
 missing= # what was not found, for people
@@ -40,9 +44,18 @@ cunit libcunit1-dev
 EOF
 }
 
+check_hosts() {
+    { have munged && have slurmctld && have slurmd && have sbatch; } ||
+        need slurm munge slurmctld slurmd slurm-client
+    { have sshd && have ssh; } || need sshd openssh-server openssh-client
+    have ip || need ip iproute2
+    have nsenter || need nsenter util-linux
+}
+
 check() {
     missing=
     wanted=
+    [ "$purpose" != hosts ] || check_hosts
     { have gcc && have make; } || need compiler build-essential
     have pkg-config || need pkg-config pkg-config
     have mpirun || need mpirun openmpi-bin
@@ -55,6 +68,8 @@ check() {
 }
 
 explain() {
+    [ "$purpose" != hosts ] ||
+        echo 'deps: tests of schedulers and several hosts need Slurm, munge, sshd, iproute2' >&2
     cat >&2 <<EOF
 deps: missing:$missing
   apt:   apt-get install build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libyaml-dev libdnnl-dev libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev libdeflate-dev libcunit1-dev gnuplot-nox jargon-text
@@ -65,11 +80,9 @@ EOF
 }
 
 as_root() {
-    if [ "$(id -u)" -eq 0 ]; then
-        DEBIAN_FRONTEND=noninteractive "$@"
-    else
-        sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
-    fi
+    set -- env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 "$@" # which starts no services
+    [ "$(id -u)" -eq 0 ] || set -- sudo -n "$@"
+    "$@"
 }
 
 # Small images leave documentation out when they install; the text is documentation.

@@ -22,50 +22,11 @@ examples:
 EOF
 }
 
-whole_number() { # OPTION TEXT SMALLEST
-    case $2 in
-    '' | *[!0-9]* | 0?*) ;;
-    *) [ "$2" -lt "$3" ] || return 0 ;;
-    esac
-    echo "$0: $1: expected a whole number, at least $3, got \"$2\"" >&2
-    exit 2
-}
-
 home=$(cd "$(dirname "$0")/.." && pwd)
 . "$home/mpi_launch/common.sh"
 
-# What mpirun leaves when it is killed or crashes itself: shared memory, and ranks that were stopped.
-# The folder's name in their environment is how they are known.
-# shellcheck disable=SC2317 # called by the trap
-clean_up() {
-    for process in /proc/[0-9]*; do
-        if grep -qs "btl_vader_backing_directory=$shared" "$process/environ"; then
-            kill -KILL "${process#/proc/}" 2>/dev/null
-        fi
-    done
-    rm -rf "$shared"
-}
-
-ranks=
-max_restarts=0
-while :; do
-    case ${1:-} in
-    -h | --help)
-        usage
-        exit 0
-        ;;
-    -n)
-        ranks=${2:-}
-        whole_number -n "$ranks" 1
-        ;;
-    --max-restarts)
-        max_restarts=${2:-}
-        whole_number --max-restarts "$max_restarts" 0
-        ;;
-    *) break ;;
-    esac
-    shift 2
-done
+take_launch_options "$@"
+shift "$taken"
 
 program=$(find_wsc "$home") || exit 2
 # What is wrong with the options, `wsc run` says better than `wsc ranks`.
@@ -79,11 +40,7 @@ if [ "$ranks" -gt 1 ]; then
     set -- -n "$ranks" "$@"
     [ "$ranks" -le "$(nproc)" ] || set -- --oversubscribe "$@"
     [ "$(id -u)" -ne 0 ] || set -- --allow-run-as-root "$@"
-    # Shared memory and mpirun's own files in a folder that goes even when mpirun was killed.
-    if shared=$(mktemp -d "${WSC_SHM:-/dev/shm}/wsc.XXXXXX" 2>/dev/null); then
-        trap clean_up EXIT
-        set -- --mca btl_vader_backing_directory "$shared" --mca orte_tmpdir_base "$shared" "$@"
-    fi
+    own_folder
     set -- mpirun --quiet --bind-to none --mca mpi_yield_when_idle 1 "$@"
 fi
 run_with_restarts "$max_restarts" "$@"

@@ -33,11 +33,6 @@ elapsed() {
     echo $(($(date +%s) - began))
 }
 
-# The value of "NAME": in the last line of a file of JSON objects that has one.
-last_value() { # NAME FILE
-    sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\\1/p" "$2" | tail -n 1
-}
-
 # Log lines of the run, as one line that is drawn again; elsewhere a line from time to time.
 show_training() { # LAST_STEP
     while IFS= read -r line; do

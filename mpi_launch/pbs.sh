@@ -25,7 +25,8 @@ set -- ${WSC_ARGS:?set WSC_ARGS to the options of wsc run}
 program=$(find_wsc "$home") || exit 2
 roles=$(count_ranks "$program" "$@") || exit
 slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
-run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet --hostfile "$PBS_NODEFILE" \
-    -n "$(smaller "$roles" "$slots")" --mca mpi_yield_when_idle 1 \
+# shellcheck disable=SC2046 # a list of words
+run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet $(forwarded_variables) \
+    --hostfile "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" --mca mpi_yield_when_idle 1 \
     "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
 exit "$status"

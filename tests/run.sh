@@ -5,7 +5,7 @@ make=${1:-make}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-for part in check-unit check-mpi check-program; do
+for part in check-unit check-mpi check-program test-hosts; do
     echo "== $part"
     $make $part >"$log.part" 2>&1 || status=1
     cat "$log.part"

@@ -28,6 +28,10 @@ enum wsc_err comm_create(struct comm **out, bool use_mpi) WSC_CHECKED;
 void comm_destroy(struct comm **comm);
 int comm_rank(const struct comm *comm);
 int comm_size(const struct comm *comm);
+/** The host of each rank, (size): hosts are numbered by their first rank.  Borrowed. */
+const int *comm_host_of_rank(const struct comm *comm);
+/** Name of the host of rank @p rank; borrowed. */
+const char *comm_host_name(const struct comm *comm, int rank);
 /** Host transport: largest piece of a payload in one MPI message, and pieces posted at once. */
 void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_flight);
 /** End every rank of the job with exit status @p status, at once. */

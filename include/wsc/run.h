@@ -103,6 +103,6 @@ struct run_job {
 enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report) WSC_CHECKED;
 /** `--validate_only` and `--compile_only`: parameters, plan and capacity, as text or JSON. */
 enum wsc_err run_describe(const struct run_job *job, bool with_plan) WSC_CHECKED;
-/** `--print_placement`: which role lives on which of @p n_ranks ranks, on stdout. */
-enum wsc_err run_print_placement(const struct run_job *job, int n_ranks) WSC_CHECKED;
+/** `--print_placement`: which role lives on which rank of @p comm and on which host, on stdout. */
+enum wsc_err run_print_placement(const struct run_job *job, const struct comm *comm) WSC_CHECKED;
 #endif

@@ -65,9 +65,15 @@ int64_t stream_rate_below(const struct hw *hw, const struct stream_topology *t, 
                           int child);
 /** Rate at which node @p node adds, bytes/s. */
 int64_t stream_rate_of_node(const struct hw *hw, int node);
-/** Choose a rank for each role: one role per rank when there are enough; otherwise wafers in
- *  contiguous blocks, SwarmX nodes beside their first wafer, shards spread; shard 0 on rank 0. */
-void stream_place(const struct stream_topology *t, int n_ranks, int *rank_of_role);
+/** Choose a rank for each role: one role per rank when there are enough, otherwise wafers in
+ *  contiguous blocks.  Ranks are filled host by host: a SwarmX node shares the host of its first
+ *  wafer, as far as that has ranks for it, and each host has shards.  Shard 0 is on rank 0.
+ *
+ *  @param host_of_rank  (n_ranks), hosts numbered by their first rank; NULL: all on one
+ *  @param[out] rank_of_role  (t->n_roles)
+ */
+enum wsc_err stream_place(const struct stream_topology *t, int n_ranks, const int *host_of_rank,
+                          int *rank_of_role) WSC_CHECKED;
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 

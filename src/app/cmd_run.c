@@ -47,7 +47,7 @@ static const char help[] =
     "  --dump_params           print the params as they are understood, as YAML\n"
     "  --json                  results as JSON on stdout\n"
     "  --dump_gradients FILE   mean gradient of every tensor after the first step (HDF5)\n"
-    "  --print_placement       which role lives on which rank\n"
+    "  --print_placement       which role lives on which rank and host\n"
     "  --trace FILE            Chrome trace of a step of the virtual timeline, with the op "
     "profile\n"
     "                          and the critical path; runconfig.op_profiler_config picks steps\n"
@@ -377,7 +377,7 @@ static enum wsc_err execute(struct comm *comm, struct run_options *o)
     const struct conf_params *p = o->job.params;
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
-        return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm_size(comm));
+        return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm);
     if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
     bool report;
     enum wsc_err rc = run_job(comm, &o->job, &report);

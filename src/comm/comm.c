@@ -38,13 +38,10 @@ enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int 
 }
 
 /* More ranks than processors on this host: idle ranks then sleep instead of spinning. */
-static enum wsc_err detect_oversubscription(struct comm *comm)
+static enum wsc_err look_around(struct comm *comm)
 {
-    MPI_Comm host;
-    int n_here = 1;
-    TRY_MPI(MPI_Comm_split_type(comm->world, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
-    TRY_MPI(MPI_Comm_size(host, &n_here));
-    TRY_MPI(MPI_Comm_free(&host));
+    int n_here;
+    TRY(comm_hosts_learn(comm, &n_here));
     comm->oversubscribed = n_here > sysconf(_SC_NPROCESSORS_ONLN);
     return WSC_OK;
 }
@@ -60,7 +57,7 @@ static enum wsc_err start_mpi(struct comm *comm)
     TRY_MPI(MPI_Comm_set_errhandler(comm->world, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(comm->world, &comm->rank));
     TRY_MPI(MPI_Comm_size(comm->world, &comm->size));
-    return detect_oversubscription(comm);
+    return look_around(comm);
 }
 
 /* Seconds from the environment variable @p name: a whole number, or @p otherwise. */
@@ -116,7 +113,7 @@ enum wsc_err comm_create(struct comm **out, bool use_mpi)
     comm->subgroup = MPI_COMM_NULL;
     comm->stall_limit_s = seconds_from("WSC_STALL_SECONDS", DEFAULT_STALL_S);
     comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
-    if (use_mpi) TRY(start_watched(comm));
+    TRY(use_mpi ? start_watched(comm) : look_around(comm));
     inject_from_environment(comm);
     if (use_mpi) wsc_check_set_abort(abort_job);
     return WSC_OK;
@@ -166,6 +163,8 @@ void comm_destroy(struct comm **comm)
     if (c->use_mpi) end_mpi(c);
     wsc_free(c->fiber);
     wsc_free(c->rank_of_role);
+    wsc_free(c->host_of_rank);
+    wsc_free(c->host_name);
     wsc_free(c->request);
     wsc_free(c->request_of);
     wsc_free(c->completed);

@@ -7,6 +7,8 @@
 #include <mpi.h>
 #include <ucontext.h>
 
+enum { COMM_HOST_BYTES = 64 };
+
 struct comm_buf {
     struct comm *comm; /* borrowed: where a released buffer waits for its next use */
     int64_t bytes, capacity;
@@ -88,9 +90,11 @@ struct comm {
     MPI_Comm world, subgroup;
     int64_t chunk_bytes, chunks_in_flight;
     int n_roles;
-    int *rank_of_role;       /* owned, n_roles */
-    int n_links;             /* opened anywhere: the next tag */
-    struct comm_link *links; /* owned list of those with a local end */
+    int *rank_of_role;                  /* owned, n_roles */
+    int *host_of_rank;                  /* owned, size */
+    char (*host_name)[COMM_HOST_BYTES]; /* owned, size */
+    int n_links;                        /* opened anywhere: the next tag */
+    struct comm_link *links;            /* owned list of those with a local end */
     struct comm_node *free_nodes;
     struct comm_buf *free_bufs;
     int64_t free_buf_bytes;
@@ -116,6 +120,9 @@ struct comm {
     int64_t n_sent;
     struct comm_watch *watch; /* owned, or NULL */
 };
+
+/* hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
+enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
 
 /* fiber.c */
 enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
@@ -148,7 +155,7 @@ bool comm_remote_sending(const struct comm *comm);
 void comm_remote_cancel(struct comm *comm);
 
 /* watch.c: heartbeats between the ranks of a job; all but start and end take NULL */
-/* Collective; @p limit_s <= 0 or one rank: none. */
+/* Collective; @p limit_s of rank 0 counts, <= 0 or one rank: none. */
 enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
 void comm_watch_end(struct comm *comm);
 /* Ends the process when MPI takes longer than @p limit_s to start; NULL: no limit. */

@@ -27,7 +27,6 @@
 
 enum {
     TEXT_BYTES = 160,
-    HOST_BYTES = 64,
     MOST_ADDRESSES = 8,
     BEATS_PER_LIMIT = 8,
     CONNECT_MS = 3000,
@@ -36,7 +35,7 @@ enum {
 
 /* Where rank 0 listens; the token keeps strangers out. */
 struct invitation {
-    char host[HOST_BYTES];
+    char host[COMM_HOST_BYTES];
     uint64_t token[2];
     struct in_addr address[MOST_ADDRESSES];
     int n_addresses;
@@ -49,7 +48,7 @@ struct beat {
     uint64_t token[2];
     int32_t rank, leaves, waits;
     uint64_t moves;
-    char host[HOST_BYTES], text[TEXT_BYTES];
+    char host[COMM_HOST_BYTES], text[TEXT_BYTES];
 };
 
 /* What is known of the other end of a connection. */
@@ -75,7 +74,7 @@ struct comm_watch {
     atomic_bool stop, waits;
     atomic_ullong moves;
     pthread_mutex_t lock; /* of text */
-    char host[HOST_BYTES], text[TEXT_BYTES];
+    char host[COMM_HOST_BYTES], text[TEXT_BYTES];
     unsigned long long seen_moves; /* of all ranks, when something last moved */
     double moved_s;
 };
@@ -159,7 +158,7 @@ static bool is_ours(const struct comm_watch *w, const struct beat *b)
 
 static void take_beat(struct comm_watch *w, struct peer *p, struct beat *b)
 {
-    b->host[HOST_BYTES - 1] = b->text[TEXT_BYTES - 1] = '\0';
+    b->host[COMM_HOST_BYTES - 1] = b->text[TEXT_BYTES - 1] = '\0';
     if (!is_ours(w, b) || (p->rank >= 0 && b->rank != p->rank)) return;
     p->rank = b->rank;
     p->newest = *b;
@@ -438,7 +437,10 @@ static enum wsc_err join(struct comm *comm, struct comm_watch *w)
 enum wsc_err comm_watch_start(struct comm *comm, double limit_s)
 {
     struct comm_watch *w = NULL;
-    if (comm->size == 1 || limit_s <= 0) return WSC_OK;
+    if (comm->size == 1) return WSC_OK;
+    /* Other hosts may have another environment: rank 0's counts. */
+    TRY_MPI(MPI_Bcast(&limit_s, 1, MPI_DOUBLE, 0, comm->world));
+    if (limit_s <= 0) return WSC_OK;
     enum wsc_err rc = make(comm, limit_s, &w);
     comm->watch = w;
     TRY(rc);

@@ -124,10 +124,11 @@ enum wsc_err run_describe(const struct run_job *job, bool with_plan)
     return rc;
 }
 
-static void print_roles(const struct stream_topology *t, int n_ranks, const int *rank_of_role)
+static void print_roles(const struct stream_topology *t, const struct comm *comm,
+                        const int *rank_of_role)
 {
-    for (int rank = 0; rank < n_ranks; rank++) {
-        (void)printf("rank %d:", rank);
+    for (int rank = 0; rank < comm_size(comm); rank++) {
+        (void)printf("rank %d on %s:", rank, comm_host_name(comm, rank));
         for (int role = 0; role < t->n_roles; role++) {
             char name[48];
             if (rank_of_role[role] != rank) continue;
@@ -138,7 +139,7 @@ static void print_roles(const struct stream_topology *t, int n_ranks, const int 
     }
 }
 
-enum wsc_err run_print_placement(const struct run_job *job, int n_ranks)
+enum wsc_err run_print_placement(const struct run_job *job, const struct comm *comm)
 {
     struct stream_topology *t = NULL;
     int *rank_of_role;
@@ -146,11 +147,10 @@ enum wsc_err run_print_placement(const struct run_job *job, int n_ranks)
                                (int)job->params->runconfig.num_csx,
                                (int)job->cluster->swarmx.fanout));
     rank_of_role = wsc_alloc(WSC_MEM_RUN, (size_t)t->n_roles, sizeof *rank_of_role);
-    if (rank_of_role) {
-        stream_place(t, n_ranks, rank_of_role);
-        print_roles(t, n_ranks, rank_of_role);
-    }
+    enum wsc_err rc = WSC_NOMEM;
+    if (rank_of_role) rc = stream_place(t, comm_size(comm), comm_host_of_rank(comm), rank_of_role);
+    if (!rc) print_roles(t, comm, rank_of_role);
     wsc_free(rank_of_role);
     stream_topology_destroy(&t);
-    return rank_of_role ? WSC_OK : WSC_NOMEM;
+    return rc;
 }

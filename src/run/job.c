@@ -136,6 +136,7 @@ static enum wsc_err set_up(struct run_state *s, bool *report)
     WSC_CHECK(s->cluster, "set up without a cluster");
     s->in_group = has_local_shard(s->cluster);
     s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
+    TRY(run_check_shared(s, report));
     run_log_start(s);
     TRY(comm_agree(s->comm, s->job->values ? run_restore(s) : WSC_OK, report));
     TRY(comm_agree(s->comm, open_metrics(s), report));

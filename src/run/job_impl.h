@@ -83,6 +83,10 @@ enum wsc_err run_restore(struct run_state *s);
 enum wsc_err run_save(struct run_state *s);
 enum wsc_err run_dump_gradients(struct run_state *s);
 
+/* shared.c: is model_dir the same folder on all hosts with shards?  Collective; *@p report as of
+ * comm_agree() */
+enum wsc_err run_check_shared(const struct run_state *s, bool *report);
+
 /* check.c: what the params ask for and this program cannot do */
 enum wsc_err run_check(const struct run_job *job);
 #endif

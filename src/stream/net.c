@@ -99,8 +99,9 @@ enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const
     int *rank_of_role;
     TRY_NEW(net->ports, WSC_MEM_STREAM, take_topology->n_roles);
     TRY_NEW(rank_of_role, WSC_MEM_STREAM, take_topology->n_roles);
-    stream_place(take_topology, comm_size(comm), rank_of_role);
-    enum wsc_err rc = comm_place(comm, take_topology->n_roles, rank_of_role);
+    enum wsc_err rc =
+        stream_place(take_topology, comm_size(comm), comm_host_of_rank(comm), rank_of_role);
+    if (!rc) rc = comm_place(comm, take_topology->n_roles, rank_of_role);
     wsc_free(rank_of_role);
     TRY(rc);
     comm_set_chunks(comm, hw->cluster->stream.chunk_bytes, hw->cluster->stream.chunks_in_flight);

@@ -134,33 +134,3 @@ int64_t stream_rate_below(const struct hw *hw, const struct stream_topology *t, 
     const int64_t lost_below = lost_planes(hw, child);
     return hw_rate_without_planes(hw, rate, lost_below > lost ? lost_below : lost);
 }
-
-/* Ranks enough for a rank per wafer: the others share what is left, in order. */
-static void place_wide(const struct stream_topology *t, int n_ranks, int *rank_of_role)
-{
-    int others = t->n_shards + t->n_nodes, left = n_ranks - t->n_wafers;
-    for (int r = 0; r < others; r++)
-        rank_of_role[r] = left >= others ? r : (int)((int64_t)r * left / others);
-    for (int w = 0; w < t->n_wafers; w++)
-        rank_of_role[stream_role_of_wafer(t, w)] = (left >= others ? others : left) + w;
-}
-
-/* Fewer: wafers in contiguous blocks, a node beside its first wafer, shards spread. */
-static void place_narrow(const struct stream_topology *t, int n_ranks, int *rank_of_role)
-{
-    for (int w = 0; w < t->n_wafers; w++)
-        rank_of_role[stream_role_of_wafer(t, w)] = (int)((int64_t)w * n_ranks / t->n_wafers);
-    for (int i = 0; i < t->n_nodes; i++)
-        rank_of_role[stream_role_of_node(t, i)] =
-            rank_of_role[stream_role_of_wafer(t, t->node[i].first_wafer)];
-    for (int m = 0; m < t->n_shards; m++)
-        rank_of_role[m] = (int)((int64_t)m * n_ranks / t->n_shards);
-}
-
-void stream_place(const struct stream_topology *t, int n_ranks, int *rank_of_role)
-{
-    if (n_ranks > t->n_wafers)
-        place_wide(t, n_ranks, rank_of_role);
-    else
-        place_narrow(t, n_ranks, rank_of_role);
-}

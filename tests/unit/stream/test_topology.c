@@ -151,25 +151,40 @@ static bool wafers_are_in_blocks(const struct stream_topology *t, const int *ran
     return true;
 }
 
-static bool placement_is_right(const struct stream_topology *t, int n_ranks)
+/* Hosts of ranks 0 .. n - 1: in blocks, as mpirun fills slots, or in turn, as with --map-by node.
+ */
+static void spread_ranks(int n_ranks, int n_hosts, bool in_turn, int *host_of)
 {
-    int rank_of[MOST_ROLES], n_on[MOST_ROLES] = {0};
+    const int n = n_hosts < n_ranks ? n_hosts : n_ranks;
+    for (int r = 0; r < n_ranks; r++)
+        host_of[r] = in_turn ? r % n : r * n / n_ranks;
+}
+
+static bool placement_is_right(const struct stream_topology *t, int n_ranks, int n_hosts,
+                               bool in_turn)
+{
+    int rank_of[MOST_ROLES], host_of[MOST_ROLES], n_on[MOST_ROLES] = {0};
     memset(rank_of, -1, sizeof rank_of);
-    stream_place(t, n_ranks, rank_of);
+    spread_ranks(n_ranks, n_hosts, in_turn, host_of);
+    T_OK(stream_place(t, n_ranks, n_hosts > 1 ? host_of : NULL, rank_of));
     for (int r = 0; r < t->n_roles; r++) {
         if (rank_of[r] < 0 || rank_of[r] >= n_ranks) return false;
         n_on[rank_of[r]]++;
     }
     for (int rank = 0; rank < n_ranks && n_ranks <= t->n_roles; rank++)
         if (!n_on[rank]) return false;
-    return rank_of[stream_role_of_shard(t, 0)] == 0 && wafers_are_in_blocks(t, rank_of);
+    return rank_of[stream_role_of_shard(t, 0)] == 0 &&
+           (in_turn || wafers_are_in_blocks(t, rank_of));
 }
 
 static bool placements_are_right(const struct stream_topology *t)
 {
     if (t->n_wafers > 24 && t->n_wafers % 17) return true; /* all ranks of some clusters */
     for (int n_ranks = 1; n_ranks <= t->n_roles; n_ranks++)
-        if (!placement_is_right(t, n_ranks)) return false;
+        for (int n_hosts = 1; n_hosts <= 3; n_hosts++)
+            if (!placement_is_right(t, n_ranks, n_hosts, false) ||
+                !placement_is_right(t, n_ranks, n_hosts, true))
+                return false;
     return true;
 }
 
@@ -183,9 +198,49 @@ TEST(stream_place, all_roles_have_a_rank_of_their_own_when_there_are_enough)
     struct stream_topology *t = NULL;
     int rank_of[MOST_ROLES], used[MOST_ROLES] = {0}, n_alone = 0;
     T_OK(stream_topology_create(&t, 12, 16, 4));
-    stream_place(t, t->n_roles, rank_of);
+    T_OK(stream_place(t, t->n_roles, NULL, rank_of));
     for (int r = 0; r < t->n_roles; r++)
         n_alone += used[rank_of[r]]++ == 0;
     T_EQ(n_alone, t->n_roles);
     stream_topology_destroy(&t);
+}
+
+/* Nodes whose host is not that of their first wafer. */
+static int nodes_apart(const struct stream_topology *t, const int *host_of, const int *rank_of)
+{
+    int n = 0;
+    for (int i = 0; i < t->n_nodes; i++) {
+        const int wafer = stream_role_of_wafer(t, t->node[i].first_wafer);
+        n += host_of[rank_of[stream_role_of_node(t, i)]] != host_of[rank_of[wafer]];
+    }
+    return n;
+}
+
+/* 12 shards, 5 nodes, 16 wafers on 4 hosts. */
+static void check_hosts(int n_ranks, bool in_turn)
+{
+    enum { HOSTS = 4, WAFERS = 16 };
+    struct stream_topology *t = NULL;
+    int rank_of[MOST_ROLES], host_of[MOST_ROLES], wafers[HOSTS] = {0}, shards[HOSTS] = {0};
+    T_OK(stream_topology_create(&t, 12, WAFERS, 4));
+    spread_ranks(n_ranks, HOSTS, in_turn, host_of);
+    T_OK(stream_place(t, n_ranks, host_of, rank_of));
+    T_EQ(nodes_apart(t, host_of, rank_of), 0);
+    for (int w = 0; w < WAFERS; w++)
+        wafers[host_of[rank_of[stream_role_of_wafer(t, w)]]]++;
+    for (int m = 0; m < t->n_shards; m++)
+        shards[host_of[rank_of[m]]]++;
+    for (int h = 0; h < HOSTS; h++)
+        CU_ASSERT(wafers[h] >= WAFERS / HOSTS - 1 && wafers[h] <= WAFERS / HOSTS + 1 &&
+                  shards[h] >= 2 && shards[h] <= 4);
+    stream_topology_destroy(&t);
+}
+
+TEST(stream_place, nodes_are_beside_their_wafers_and_every_host_has_shards)
+{
+    static const int n_ranks[] = {4, 8, 16, 24, 33};
+    for (int i = 0; i < (int)(sizeof n_ranks / sizeof *n_ranks); i++) {
+        check_hosts(n_ranks[i], false);
+        check_hosts(n_ranks[i], true);
+    }
 }

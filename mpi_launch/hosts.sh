@@ -1,0 +1,150 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Launches `wsc run` on the machines of a hosts file, without a scheduler.
+# shellcheck disable=SC2317 # functions are called by name
+set -u
+
+usage() {
+    cat <<'EOT'
+usage: mpi_launch/hosts.sh HOSTFILE [-n RANKS] [--max-restarts K] [options of wsc run]
+
+  HOSTFILE           one machine per line, NAME or NAME slots=N (the most ranks it may take; default:
+                     its cores); # begins a comment.  mpi_launch/hosts.example is one.
+  -n RANKS           MPI ranks (default: one per role, at most the sum of the slots); the results
+                     are the same for every number
+  --max-restarts K   start a run that died again, at most K times (default 0), on the machines that
+                     still answer; it goes on from its newest good checkpoint, with the same results
+                     as if nothing had happened
+
+Start it on one of the machines.  It reaches the others by ssh, which must not ask for a password;
+program, data and --model_dir lie under the same paths on all, model_dir on a shared file system.
+Ranks are spread in proportion to the slots.  Each machine that does not answer is left out.
+
+SIGTERM, SIGUSR1 and SIGINT let the run write a checkpoint and end with status 5; a second one ends
+it at once.  Ends with the exit status of wsc.  The program is $WSC, build/wsc or wsc on the PATH.
+
+examples:
+  mpi_launch/hosts.sh hosts --params configs/params/gpt3_111m.yaml --num_csx 16
+  mpi_launch/hosts.sh hosts --max-restarts 5 --params configs/params/tiny.yaml --num_csx 2
+EOT
+}
+
+home=$(cd "$(dirname "$0")/.." && pwd)
+. "$home/mpi_launch/common.sh"
+
+ssh_options='-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10'
+
+# "NAME SLOTS" or "NAME" for each machine of the file.
+read_hosts() { # FILE
+    awk -v script="$0" '
+        { sub(/#.*/, "") }
+        NF && !(NF == 1 || (NF == 2 && $2 ~ /^slots=[1-9][0-9]*$/)) {
+            printf "%s: %s:%d: expected NAME or NAME slots=N\n", script, FILENAME, FNR
+            bad = 1
+            exit
+        }
+        NF { sub(/slots=/, "", $2); print $1, $2; n++ }
+        END {
+            if (!bad && !n) printf "%s: %s: no machine in it\n", script, FILENAME
+            exit bad || !n
+        }' "$1"
+}
+
+is_here() { # NAME
+    case " localhost 127.0.0.1 $(hostname) $(hostname -s) $(hostname -I 2>/dev/null) " in
+    *" $1 "*) return 0 ;;
+    esac
+    return 1
+}
+
+# "NAME SLOTS" of a machine that answers and has the program.
+probe() { # NAME [SLOTS]
+    if is_here "$1"; then
+        cores=$(nproc)
+    else
+        # shellcheck disable=SC2029,SC2086 # the path is meant as it is here; a list of options
+        cores=$(ssh $ssh_options "$1" "test -x '$program' || exit 3; nproc" </dev/null 2>/dev/null)
+    fi
+    case $? in
+    0) echo "$1 ${2:-$cores}" ;;
+    3) echo "$0: $1 has no program $program; left out" >&2 ;;
+    *) echo "$0: $1 does not answer; left out" >&2 ;;
+    esac
+}
+
+# All at the same time; one that is gone takes ten seconds.
+probe_hosts() {
+    line=0
+    while read -r name slots; do
+        line=$((line + 1))
+        # shellcheck disable=SC2086 # no second word where the file has none
+        probe "$name" $slots >"$work/host.$line" &
+    done <"$work/hosts"
+    wait
+    for file in $(seq "$line"); do
+        cat "$work/host.$file"
+    done
+}
+
+# A hosts file with a slot for each rank, ranks in proportion to slots.
+share_ranks() { # MOST_RANKS
+    awk -v most="$1" '
+        { name[NR] = $1; total += $2; below[NR] = total }
+        END {
+            ranks = total < most ? total : most
+            for (i = 1; i <= NR; i++) {
+                here = int(ranks * below[i] / total) - int(ranks * below[i - 1] / total)
+                if (here) print name[i] " slots=" here
+            }
+        }' "$work/alive"
+}
+
+# Becomes mpirun, so that it is the process that is watched and signalled.
+start() { # OPTION...
+    probe_hosts >"$work/alive"
+    [ -s "$work/alive" ] || {
+        echo "$0: no machine of $hostfile answers" >&2
+        exit 1
+    }
+    share_ranks "$ranks" >"$work/ranks"
+    # shellcheck disable=SC2046 # a list of words
+    exec mpirun --quiet $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
+        --mca mpi_yield_when_idle 1 --mca plm_rsh_no_tree_spawn 1 \
+        --mca plm_rsh_args "$ssh_options" \
+        --mca orte_launch_agent "$home/mpi_launch/agent.sh $shared" "$program" run "$@"
+}
+
+case ${1:-} in
+'' | -h | --help)
+    usage
+    [ -n "${1:-}" ] && exit 0
+    exit 2
+    ;;
+esac
+hostfile=$1
+shift
+take_launch_options "$@"
+shift "$taken"
+
+program=$(find_wsc "$home") || exit 2
+case $program in /*) ;; *) program=$PWD/$program ;; esac
+if [ ! -r "$hostfile" ]; then
+    echo "$0: $hostfile: cannot be read" >&2
+    exit 2
+fi
+own_folder
+[ -n "${shared:-}" ] || {
+    echo "$0: no folder for shared memory in ${WSC_SHM:-/dev/shm}" >&2
+    exit 1
+}
+work=$shared/launch
+mkdir "$work"
+read_hosts "$hostfile" >"$work/hosts" || {
+    cat "$work/hosts" >&2
+    exit 2
+}
+[ -n "$ranks" ] || ranks=$(count_ranks "$program" "$@") || exit
+[ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+[ "$max_restarts" -eq 0 ] || set -- --run_id "hosts-$(hostname)-$$-$(date +%s)" "$@"
+run_with_restarts "$max_restarts" start "$@"
+exit "$status"

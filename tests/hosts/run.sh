@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Both suites of this folder at once, since they mostly wait; each says what came out.
+# usage: tests/hosts/run.sh PROGRAM
+export WSC="$1"
+log=$(mktemp)
+trap 'kill "$slurm" 2>/dev/null; wait; rm -f "$log"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+sh tests/hosts/slurm.sh >"$log" 2>&1 &
+slurm=$!
+status=0
+sh tests/hosts/netns.sh || status=1
+wait "$slurm" || status=1
+cat "$log"
+exit "$status"
