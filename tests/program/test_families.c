@@ -336,6 +336,7 @@ static void check_texts(const struct family *f)
     struct texts t;
     read_texts(&t, f->name);
     bool ok = t.n > 0;
+    if (!ok) (void)fprintf(stderr, "%s: no texts in " GENERATED "\n", f->name);
     for (int i = 0; ok && i < (on_ranks_too(f) ? 3 : 2); i++) {
         struct spawn_result r;
         continue_texts(f, &t, &ways[i], &r);
