@@ -64,6 +64,16 @@ enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
 int64_t kernels_stage_cycles(const struct hw *hw, const struct model *model,
                              const struct kernels_plan *plan, int stage, bool backward,
                              int64_t n_sequences);
+/** What a step of generation does with each of its texts: @c n_new tokens behind @c n_cached ones,
+ *  whose keys and values lie on the wafer.  n_new 0: no generation, whole sequences. */
+struct kernels_tokens {
+    int64_t n_new, n_cached;
+};
+/** Cycles of the forward of one stage in such a step, for @p n_texts texts on a wafer; the head
+ *  computes one token of each.  Texts of different lengths take as long as the longest. */
+int64_t kernels_generate_cycles(const struct hw *hw, const struct model *model,
+                                const struct kernels_plan *plan, int stage,
+                                const struct kernels_tokens *tokens, int64_t n_texts);
 /** Cycles from the start of a backward stage to its first finished gradient row; at most the
  *  stage's cycles. */
 int64_t kernels_first_gradient_cycles(const struct hw *hw, const struct model *model,
@@ -103,6 +113,21 @@ void kernels_host_destroy(struct kernels_host **k);
  *  order. */
 void kernels_host_begin(struct kernels_host *k, const struct kernels_share *share,
                         const struct data_batch *batch);
+/** Positions [first, end) of a text; none when equal. */
+struct kernels_positions {
+    int64_t first, end;
+};
+/** Start a step of generation instead: sample i of @p batch is a text whose positions [0, first[i])
+ *  earlier steps have been through, so that their keys and values are in the cache; the forwards
+ *  compute positions [first, end) alone, and the head the last of them, whose logits are kept.
+ *  Logits have the same bits however a text was cut into steps, whatever else is in the batch; they
+ *  are those of kernels_host_begin and _want_logits but for the last bits, because a product of few
+ *  rows is another one to the library (num_gemm_rows).  WSC_NOMEM: no room for the cache. */
+enum wsc_err kernels_host_begin_cached(struct kernels_host *k, const struct data_batch *batch,
+                                       const struct kernels_positions *positions) WSC_CHECKED;
+/** Bytes of the keys and values of @p n_tokens of one text, in all layers, in the model's format.
+ */
+int64_t kernels_cache_bytes(const struct model *model, int64_t n_tokens);
 /** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. */
 void kernels_host_forward(struct kernels_host *k, int stage, const void *weights);
 /** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
@@ -127,7 +152,8 @@ const struct kernels_leaf_loss *kernels_host_losses(const struct kernels_host *k
 enum wsc_err kernels_host_want_logits(struct kernels_host *k,
                                       const int64_t *position_of_sample) WSC_CHECKED;
 /** Logits (V) of the chosen position of the share's sample @p i, scaled, after the last forward
- *  stage.  Borrowed until the next begin. */
+ *  stage; of a step of generation those of the sample's last position, or what was there when it
+ * had none.  Borrowed until the next begin. */
 const float *kernels_host_logits(const struct kernels_host *k, int64_t i);
 /** Bytes that activations of @p n_samples occupy on the host. */
 int64_t kernels_host_act_bytes(const struct model *model, int64_t n_samples, bool training);
@@ -212,6 +238,9 @@ enum wsc_err kernels_values_create(struct kernels_values **out, enum kernels_num
 void kernels_values_destroy(struct kernels_values **k);
 void kernels_values_begin(struct kernels_values *k, const struct kernels_share *share,
                           const struct data_batch *batch);
+/** As kernels_host_begin_cached; the mesh has no cache and computes whole texts. */
+enum wsc_err kernels_values_begin_cached(struct kernels_values *k, const struct data_batch *batch,
+                                         const struct kernels_positions *positions) WSC_CHECKED;
 enum wsc_err kernels_values_forward(struct kernels_values *k, int stage, const void *weights,
                                     struct kernels_counted *counted) WSC_CHECKED;
 enum wsc_err kernels_values_backward(struct kernels_values *k, int stage, const void *weights,

@@ -63,6 +63,12 @@ void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_
 /** The same with operands of any 16-bit format. */
 void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
                  const uint16_t *b, float *c);
+/** The same (@p format of the operands, trans_a false) where an element's bits depend on its row of
+ * A and its column of B alone, not on m, n or the place: what few rows give equals what the same
+ * rows give among many.  The library promises that for equal shapes only.  Slower with many rows.
+ */
+void num_gemm_rows(enum num_format format, const struct num_product *p, const void *a,
+                   const void *b, float *c);
 /** Short reference of them all (fp32 operands): the specification and the oracle of the tests. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);
 

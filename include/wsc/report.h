@@ -101,6 +101,13 @@ struct report_kernel {
 };
 /** The table on stdout. */
 enum wsc_err report_kernels_print(const struct report_kernel *kernel, int n) WSC_CHECKED;
+/** What --mode generate has beside that. */
+struct report_generation {
+    int64_t prompts, prompt_tokens, new_tokens;
+    int64_t first_token_ps; /**< from the start to the first new tokens: the prompts' forward */
+    int64_t token_ps;       /**< mean of the steps after it; 0 when there was one */
+    int64_t cache_bytes_per_wafer;
+};
 struct report_performance {
     int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
     int64_t virtual_time_ps;
@@ -115,8 +122,11 @@ struct report_performance {
     uint64_t cluster_hash;
     const struct report_kernel *kernel; /**< borrowed */
     int n_kernels;
-    const char *numerics; /**< host, none, mesh */
-    const char *command;  /**< the command line, for provenance; NULL leaves it out */
+    const struct report_generation *generation; /**< borrowed; NULL: a run that trained.  Then
+                                                     tokens are new ones, rate, global_rate and mfu
+                                                     are left out */
+    const char *numerics;                       /**< host, none, mesh */
+    const char *command; /**< the command line, for provenance; NULL leaves it out */
 };
 /** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps. */
 enum wsc_err report_performance_write(const char *dir,

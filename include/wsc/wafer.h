@@ -19,6 +19,7 @@ struct wafer;
 /** Cycles of a stage that were worked out before, and for what. */
 struct wafer_price {
     int64_t n_samples; /**< 0: none yet */
+    struct kernels_tokens tokens;
     int lanes;
     int64_t micro_batch;
     enum kernels_keep keep;
@@ -31,6 +32,7 @@ struct wafer_task {
     int stage;
     bool backward;
     int64_t n_samples;
+    struct kernels_tokens tokens; /**< of each sample, in generation */
     struct wafer_price *price; /**< of this stage and direction, kept up to date; NULL: no memory */
     const struct kernels_counted *counted; /**< by the mesh, which keeps all activations; NULL:
                                                 closed forms hold */

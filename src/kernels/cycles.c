@@ -72,9 +72,10 @@ static void set_heads(struct layout *l)
 }
 
 /** Keys that a query sees on average, as a share of the causal ones. */
-static double seen(const struct model *m)
+static double seen(const struct layout *l)
 {
-    const double T = (double)m->T, W = fmin((double)m->window + 1, T);
+    const struct model *m = l->model;
+    const double T = l->tokens, W = fmin((double)m->window + 1, T);
     if (!m->window || !m->causal) return 1;
     const double within = (W * (W + 1) / 2 + (T - W) * W) / (T * (T + 1) / 2);
     return m->window_every_other ? (1 + within) / 2 : within;
@@ -85,15 +86,25 @@ static void set_sequences(struct layout *l)
 {
     const struct model *m = l->model;
     l->q = ceil(l->t / l->seqs);
-    l->seq_rows = fmin(l->rows, ceil((double)m->T / l->q));
-    l->q_mean = m->causal ? (l->q + 1) / 2 * seen(m) : l->q;
+    l->seq_rows = fmin(l->rows, ceil(l->tokens / l->q));
+    l->q_mean = m->causal ? (l->q + 1) / 2 * seen(l) : l->q;
     l->room = l->t * (KERNELS_SUM_VECTORS + kernels_cycles_room(l) * l->value);
 }
 
 void kernels_cycles_deal(struct layout *l, int64_t n_sequences)
 {
     l->seqs = (double)n_sequences;
-    l->t = l->head_t = l->seqs * ceil((double)l->model->T / l->rows);
+    l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
+    set_sequences(l);
+}
+
+/** Over the rows of a lane; @p head of a sequence's @p tokens go through the head. */
+static void spread_tokens(struct layout *l, double tokens, double head)
+{
+    l->tokens = tokens;
+    l->t = ceil(l->texts * tokens / l->rows);
+    l->head_t = ceil(l->texts * head / l->rows);
+    l->seqs = ceil(l->t / tokens);
     set_sequences(l);
 }
 
@@ -109,11 +120,16 @@ void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct m
     l->hidden = kernels_cycles_side(l, model->C);
     l->filter = kernels_cycles_side(l, model->F);
     set_heads(l);
-    const double sequences = ceil((double)n_sequences / lanes);
-    l->t = ceil(sequences * (double)model->T / l->rows);
-    l->head_t = ceil(sequences * (double)model->head_tokens / l->rows);
-    l->seqs = ceil(l->t / (double)model->T);
-    set_sequences(l);
+    l->texts = ceil((double)n_sequences / lanes);
+    spread_tokens(l, (double)model->T, (double)model->head_tokens);
+}
+
+void kernels_cycles_layout_tokens(struct layout *l, const struct hw *hw, const struct model *model,
+                                  int lanes, int64_t n_texts, const struct kernels_tokens *tokens)
+{
+    kernels_cycles_layout(l, hw, model, lanes, n_texts);
+    l->cached = (double)tokens->n_cached;
+    spread_tokens(l, (double)tokens->n_new, 1);
 }
 
 void kernels_cycles_layout_of(struct layout *l, const struct hw *hw, const struct model *model,
@@ -296,7 +312,8 @@ struct kernels_cycles kernels_cycles_forward(const struct layout *l, enum model_
         break;
     case MODEL_PART_ATTN:
         c.products = kernels_cycles_product(l, &l->heads, l->hidden.n);
-        c.attention = kernels_cycles_attention(l);
+        c.attention =
+            l->cached > 0 ? kernels_cycles_cached_attention(l) : kernels_cycles_attention(l);
         c.elementwise = after_half(l, m->o_bias);
         break;
     case MODEL_PART_FFN0:
@@ -493,6 +510,18 @@ int64_t kernels_stage_cycles(const struct hw *hw, const struct model *model,
 {
     struct kernels_cycles c =
         kernels_stage_breakdown(hw, model, plan, stage, backward, n_sequences);
+    return to_int(kernels_cycles_total(&c));
+}
+
+int64_t kernels_generate_cycles(const struct hw *hw, const struct model *model,
+                                const struct kernels_plan *plan, int stage,
+                                const struct kernels_tokens *tokens, int64_t n_texts)
+{
+    struct layout l;
+    const struct model_stage *s = stage_of(model, stage);
+    if (n_texts <= 0) return 0;
+    kernels_cycles_layout_tokens(&l, hw, model, plan->lanes, n_texts, tokens);
+    struct kernels_cycles c = kernels_cycles_stage(&l, s, plan->keep, false);
     return to_int(kernels_cycles_total(&c));
 }
 

@@ -9,7 +9,7 @@
 /** Key steps of a PE: every key of each sequence it holds tokens of. */
 static double keys(const struct layout *l)
 {
-    return l->seqs * (double)l->model->T;
+    return l->seqs * l->tokens;
 }
 
 /** Per key one AXPY for each feature of the PE. */
@@ -43,7 +43,7 @@ static double contract_keys(const struct layout *l)
 /** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
 static double contract_queries(const struct layout *l)
 {
-    const struct side sent = {(double)l->model->T, ceil((double)l->model->T / l->head_cols)};
+    const struct side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
     const double held = l->heads.k / l->heads_per_pe;
     const double one = kernels_cycles_outer(l, l->q, held, &sent, l->head_cols);
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
@@ -52,7 +52,7 @@ static double contract_queries(const struct layout *l)
 /** Rows of scores on a PE. */
 static double score_rows(const struct layout *l)
 {
-    return l->seqs * ceil((double)l->model->T / l->head_cols) * l->heads_per_pe;
+    return l->seqs * ceil(l->tokens / l->head_cols) * l->heads_per_pe;
 }
 
 /** Two sums over the keys for each query, over the columns of a head. */

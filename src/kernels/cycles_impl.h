@@ -18,6 +18,9 @@ struct layout {
     const struct model *model;
     double cols, rows; /**< PEs of one lane; hidden features lie on x, tokens on y */
     double lanes;
+    double tokens; /**< of a sequence */
+    double cached; /**< tokens of a sequence before those, whose keys and values are kept */
+    double texts;  /**< sequences of a lane, over whose rows their cached keys spread */
     double t;      /**< tokens of a PE */
     double head_t; /**< tokens of a PE that go through the head */
     double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
@@ -45,6 +48,9 @@ struct layout {
 void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
                            int lanes, int64_t n_sequences);
 
+/** The same for a step of generation. */
+void kernels_cycles_layout_tokens(struct layout *l, const struct hw *hw, const struct model *model,
+                                  int lanes, int64_t n_texts, const struct kernels_tokens *tokens);
 /** The same for a share of the micro-batches of @p plan: the room is that of a whole one. */
 void kernels_cycles_layout_of(struct layout *l, const struct hw *hw, const struct model *model,
                               const struct kernels_plan *plan, int64_t n_sequences);
@@ -138,6 +144,8 @@ double kernels_cycles_loss(const struct layout *l, double logits);
 double kernels_cycles_loss_gradient(const struct layout *l, double logits);
 
 double kernels_cycles_attention(const struct layout *l);
+/** The same of new tokens towards cached keys and values (cycles_cached.c). */
+double kernels_cycles_cached_attention(const struct layout *l);
 /** @p again: the scores are computed again. */
 double kernels_cycles_attention_gradient(const struct layout *l, bool again);
 

@@ -110,6 +110,7 @@ void kernels_host_destroy(struct kernels_host **handle)
     wsc_free(k->loss);
     wsc_free(k->wanted);
     wsc_free(k->wanted_logits);
+    wsc_free(k->cache);
     wsc_free(k);
     *handle = NULL;
 }
@@ -162,6 +163,7 @@ void kernels_host_begin(struct kernels_host *k, const struct kernels_share *shar
     WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
     k->share = *share;
     k->batch = batch;
+    k->cached = false;
     k->dropout_seed =
         wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0), (uint64_t)share->step);
     cut_share(k);
@@ -252,14 +254,42 @@ const struct kernels_leaf_loss *kernels_host_losses(const struct kernels_host *k
     return k->loss;
 }
 
+static enum wsc_err allocate_logits(struct kernels_host *k)
+{
+    if (k->wanted_logits) return WSC_OK;
+    k->wanted_logits = wsc_alloc(WSC_MEM_KERNELS, (size_t)k->max_samples,
+                                 (size_t)k->model->V * sizeof *k->wanted_logits);
+    if (k->wanted_logits) return WSC_OK;
+    return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate logits");
+}
+
+enum wsc_err kernels_host_begin_cached(struct kernels_host *k, const struct data_batch *batch,
+                                       const struct kernels_positions *positions)
+{
+    const int64_t n = batch->n, T = k->model->T;
+    const struct kernels_share share = {
+        .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
+    WSC_CHECK(!k->training && k->model->causal, "a cache of keys for training or of an encoder");
+    TRY(kernels_host_cache_create(k));
+    TRY(allocate_logits(k));
+    kernels_host_begin(k, &share, batch);
+    k->cached = k->any_wanted = true;
+    k->n_blocks = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct kernels_positions *p = &positions[i];
+        WSC_CHECK(p->first >= 0 && p->first <= p->end && p->end <= T,
+                  "positions %lld to %lld of %lld", (long long)p->first, (long long)p->end,
+                  (long long)T);
+        k->leaf[i] = (struct host_span){.row = i * T + p->first, .n = p->end - p->first};
+        k->wanted[i] = p->end > p->first ? p->end - 1 : -1;
+        cut_leaf(k, &k->leaf[i]);
+    }
+    return WSC_OK;
+}
+
 enum wsc_err kernels_host_want_logits(struct kernels_host *k, const int64_t *position_of_sample)
 {
-    if (!k->wanted_logits) {
-        float *logits = wsc_alloc(WSC_MEM_KERNELS, (size_t)k->max_samples,
-                                  (size_t)k->model->V * sizeof *logits);
-        if (!logits) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate logits");
-        k->wanted_logits = logits;
-    }
+    TRY(allocate_logits(k));
     for (int64_t i = 0; i < k->n_samples; i++) {
         int64_t t = position_of_sample[i];
         WSC_CHECK(t >= 0 && t < k->model->T, "logits of position %lld", (long long)t);

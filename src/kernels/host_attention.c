@@ -11,20 +11,36 @@ struct head {
     struct kernels_host *k;
     int thread;
     int64_t d, T, h, row;      /**< row: first one of the sample */
+    int64_t first, end;        /**< positions of the queries */
     int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
-    int64_t ld;                /**< of q, k and v together */
+    int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
     float scale, cap, slope;
-    bool plain;                  /**< scores are only scaled */
-    const void *q, *key, *value; /**< (T, d) with row stride ld */
-    const void *ctx, *dctx;      /**< (T, d) with the queries' row stride */
-    float *softmax;              /**< maximum and 1/sum per row */
-    bool adds;                   /**< gradients of keys and values are added to what is there */
+    bool plain;              /**< scores are only scaled */
+    const void *q;           /**< (T, d) with row stride ld */
+    const void *key, *value; /**< (T, d) with row stride ld_kv */
+    const void *ctx, *dctx;  /**< (T, d) with the queries' row stride */
+    float *softmax;          /**< maximum and 1/sum per row */
+    bool adds;               /**< gradients of keys and values are added to what is there */
 };
 /* A block of queries and the keys that it sees. */
 struct queries {
     int64_t first, n, first_key, n_keys;
 };
+
+/* Queries of the new positions, keys and values of all. */
+static void look_into_cache(struct head *head, int64_t sample)
+{
+    const struct kernels_host *k = head->k;
+    const struct host_span *leaf = &k->leaf[sample];
+    const int64_t kv = model_kv_features(k->model);
+    const void *row = host_cached_row(k, k->stage.layer, head->row);
+    head->first = leaf->row - head->row;
+    head->end = head->first + leaf->n;
+    head->ld_kv = 2 * kv;
+    head->key = host_const_at(k, row, head->kv_column);
+    head->value = host_const_at(k, row, kv + head->kv_column);
+}
 
 static struct head head_of(struct kernels_host *k, int64_t sample, int64_t h, int thread)
 {
@@ -42,7 +58,9 @@ static struct head head_of(struct kernels_host *k, int64_t sample, int64_t h, in
         .row = row,
         .column = column,
         .kv_column = kv_column,
+        .end = m->T,
         .ld = ld,
+        .ld_kv = ld,
         .window = model_window(m, l),
         .sinks = m->sink_tokens,
         .scale = (float)(m->qk_scale / (m->qk_scale_by_layer ? (double)(l + 1) : 1.0)),
@@ -53,6 +71,7 @@ static struct head head_of(struct kernels_host *k, int64_t sample, int64_t h, in
         .value = host_const_at(k, qkv, q + kv + kv_column),
         .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
+    if (k->cached) look_into_cache(&head, sample);
     head.plain = !head.window && !(head.cap > 0) && head.slope == 0;
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
@@ -63,10 +82,14 @@ static int64_t ld_ctx(const struct head *head)
     return model_q_features(head->k->model);
 }
 
+/* Those from @p first to the end of its block.  Blocks have fixed places, so that a query sees its
+ * keys from the same one on whichever queries come with it. */
 static struct queries queries_from(const struct head *head, int64_t first)
 {
-    int64_t left = head->T - first, n = left < HOST_QUERY_ROWS ? left : HOST_QUERY_ROWS;
-    int64_t key = head->window && !head->sinks ? first - head->window : 0;
+    const int64_t block = first / HOST_QUERY_ROWS * HOST_QUERY_ROWS,
+                  block_end = block + HOST_QUERY_ROWS;
+    const int64_t n = (head->end < block_end ? head->end : block_end) - first;
+    int64_t key = head->window && !head->sinks ? block - head->window : 0;
     if (key < 0) key = 0;
     return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = first + n - key};
 }
@@ -80,10 +103,10 @@ static void scores(const struct head *head, const struct queries *q, const void 
                             .n = q->n_keys,
                             .k = head->d,
                             .lda = ld_a,
-                            .ldb = head->ld,
+                            .ldb = head->ld_kv,
                             .ldc = host_padded(head->T)};
     host_product(head->k, &p, host_const_at(head->k, a, q->first * ld_a),
-                 host_const_at(head->k, b, q->first_key * head->ld), out);
+                 host_const_at(head->k, b, q->first_key * head->ld_kv), out);
 }
 
 /* Queries times keys, rounded to the operands' format where the softmax is taken in 16 bits. */
@@ -107,9 +130,10 @@ static void mix(const struct head *head, const struct queries *q, const void *we
                             .n = head->d,
                             .k = q->n_keys,
                             .lda = host_padded(head->T),
-                            .ldb = head->ld,
+                            .ldb = head->ld_kv,
                             .ldc = head->d};
-    host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first_key * head->ld), out);
+    host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first_key * head->ld_kv),
+                 out);
 }
 
 /* A row of scores as operands of the next product: in place for fp32. */
@@ -197,9 +221,10 @@ static void attend(void *ctx, int64_t item, int thread)
 {
     struct kernels_host *k = ctx;
     struct head head = head_of(k, item / k->model->H, item % k->model->H, thread);
-    for (int64_t first = 0; first < head.T; first += HOST_QUERY_ROWS) {
+    for (int64_t first = head.first; first < head.end;) {
         struct queries q = queries_from(&head, first);
         attend_queries(&head, &q);
+        first += q.n;
     }
 }
 

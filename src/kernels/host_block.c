@@ -150,6 +150,7 @@ static void qkv_rows(struct kernels_host *k, const struct host_span *b, int thre
         kernels_host_store_linear(k, b, wide, p.features, p.turned ? NULL : bias,
                                   host_at(k, qkv, p.column), width);
     }
+    if (k->cached) kernels_host_cache_rows(k, b);
 }
 
 void kernels_host_qkv_forward(struct kernels_host *k)

@@ -129,8 +129,20 @@ static struct kernels_leaf_loss leaf_loss(const struct kernels_host *k, const st
     return sum;
 }
 
+/* The last position of a text alone. */
+static void last_row(void *ctx, int64_t i, int thread)
+{
+    struct kernels_host *k = ctx;
+    const struct host_span row = {.row = i * k->model->T + k->wanted[i], .n = 1};
+    if (k->wanted[i] >= 0) head_rows(k, &row, thread);
+}
+
 void kernels_host_head_forward(struct kernels_host *k)
 {
+    if (k->cached) {
+        num_parallel(k->n_samples, last_row, k);
+        return;
+    }
     kernels_host_each_block(k, head_rows);
     for (int64_t i = 0; i < k->n_leaves; i++) {
         k->loss[i] = leaf_loss(k, &k->leaf[i]);

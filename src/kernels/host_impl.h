@@ -138,6 +138,8 @@ struct kernels_host {
     float *wanted_logits;           /**< owned, (max_samples, V), made on first use */
     bool any_wanted;
     uint64_t dropout_seed; /**< of this step */
+    bool cached;           /**< generation: leaves are the new positions of a sample, one each */
+    void *cache; /**< owned, operands (L, max_rows, key and value features), made on first use */
     struct host_stage stage;
     int64_t vocab_at; /**< first column of the block of logits at hand */
 };
@@ -228,6 +230,13 @@ void kernels_host_store_linear(const struct kernels_host *k, const struct host_s
                                int64_t cols, const float *bias, void *out, int64_t ld_out);
 /** HOST_DRES of a block as operands. */
 const void *kernels_host_dres_operands(const struct kernels_host *k, const struct host_span *b);
+
+/* ---- host_cache.c: keys and values of generated texts */
+
+/** Room for them; nothing when it is there already. */
+enum wsc_err kernels_host_cache_create(struct kernels_host *k) WSC_CHECKED;
+/** Put those of a block's rows in, from HOST_QKV. */
+void kernels_host_cache_rows(struct kernels_host *k, const struct host_span *b);
 
 /* ---- host_branch.c: what attention and FFN add to the residual stream */
 
@@ -434,11 +443,18 @@ static inline const float *host_widened(const struct kernels_host *k, const void
     num_widen(k->model->format, scratch, operands, n);
     return scratch;
 }
+/** Row @p row of the cached keys of layer @p layer, the values behind them. */
+static inline void *host_cached_row(const struct kernels_host *k, int64_t layer, int64_t row)
+{
+    return host_at(k, k->cache, (layer * k->max_rows + row) * 2 * model_kv_features(k->model));
+}
 /** The product in the model's format. */
 static inline void host_product(const struct kernels_host *k, const struct num_product *p,
                                 const void *a, const void *b, float *c)
 {
-    if (k->fp32)
+    if (k->cached)
+        num_gemm_rows(k->model->format, p, a, b, c);
+    else if (k->fp32)
         num_gemm(p, a, b, c);
     else
         num_gemm_16(k->model->format, p, a, b, c);

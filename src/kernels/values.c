@@ -48,6 +48,29 @@ void kernels_values_begin(struct kernels_values *k, const struct kernels_share *
         kernels_host_begin(k->host, share, batch);
 }
 
+static enum wsc_err begin_whole(struct kernels_mesh *mesh, const struct data_batch *batch,
+                                const struct kernels_positions *positions)
+{
+    const int64_t n = batch->n;
+    const struct kernels_share share = {
+        .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
+    int64_t *last;
+    TRY_NEW(last, WSC_MEM_KERNELS, n);
+    for (int64_t i = 0; i < n; i++)
+        last[i] = positions[i].end - 1;
+    kernels_mesh_begin(mesh, &share, batch);
+    enum wsc_err rc = kernels_mesh_want_logits(mesh, last);
+    wsc_free(last);
+    return rc;
+}
+
+enum wsc_err kernels_values_begin_cached(struct kernels_values *k, const struct data_batch *batch,
+                                         const struct kernels_positions *positions)
+{
+    return k->mesh ? begin_whole(k->mesh, batch, positions)
+                   : kernels_host_begin_cached(k->host, batch, positions);
+}
+
 enum wsc_err kernels_values_forward(struct kernels_values *k, int stage, const void *weights,
                                     struct kernels_counted *counted)
 {

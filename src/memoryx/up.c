@@ -108,8 +108,7 @@ static enum wsc_err tell(struct memoryx *mx, int64_t step)
 {
     const struct stream_pass *p = mx->pass;
     const struct memoryx_hooks *hooks = &mx->config.hooks;
-    if (mx->shard == 0 && hooks->on_batch && p->mode != STREAM_GENERATE)
-        TRY(hooks->on_batch(hooks->ctx, &mx->batch));
+    if (mx->shard == 0 && hooks->on_batch) TRY(hooks->on_batch(hooks->ctx, &mx->batch));
     if (step + 1 == p->first_step + p->n_steps) return WSC_OK;
     const struct comm_msg ready = {.kind = STREAM_MSG_READY, .step = step + 1};
     return comm_signal(mx->ports->ready, &ready);
@@ -137,5 +136,6 @@ enum wsc_err memoryx_run_up(void *arg)
         if (p->mode == STREAM_TRAIN) TRY(memoryx_update(mx, step));
         TRY(tell(mx, step));
     }
-    return p->mode == STREAM_GENERATE ? take_texts(mx, p->first_step + p->n_steps) : WSC_OK;
+    const bool writes = p->mode == STREAM_GENERATE && p->values;
+    return writes ? take_texts(mx, p->first_step + p->n_steps) : WSC_OK;
 }

@@ -123,8 +123,8 @@ static struct built *built_of(const struct num_product *s)
     return p;
 }
 
-static float *widen(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
-                    int64_t ld)
+float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
+                   int64_t ld)
 {
     float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * cols), sizeof *y);
     WSC_CHECK(y, "no memory to widen a %s operand of %lld x %lld", num_format_name(format),
@@ -139,8 +139,8 @@ void num_gemm_widened(enum num_format format, const struct num_product *p, const
 {
     int64_t a_rows = p->trans_a ? p->k : p->m, a_cols = p->trans_a ? p->m : p->k;
     int64_t b_rows = p->trans_b ? p->n : p->k, b_cols = p->trans_b ? p->k : p->n;
-    float *wide_a = widen(format, a, a_rows, a_cols, p->lda);
-    float *wide_b = widen(format, b, b_rows, b_cols, p->ldb);
+    float *wide_a = num_widened(format, a, a_rows, a_cols, p->lda);
+    float *wide_b = num_widened(format, b, b_rows, b_cols, p->ldb);
     struct num_product dense = *p;
     dense.lda = a_cols;
     dense.ldb = b_cols;

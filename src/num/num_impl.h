@@ -10,6 +10,9 @@ void num_pin_library(void);
  *  has no product of 16-bit operands. */
 void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,
                       const uint16_t *b, float *c);
+/** A 16-bit operand (rows, cols at ld) as dense fp32; the caller frees it. */
+float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
+                   int64_t ld);
 /** Settle k = 0 and empty results, check the strides; false when nothing is left to do. */
 bool num_product_prepare(const struct num_product *p, float *c);
 #endif

@@ -42,6 +42,27 @@ static void add_kernels(struct report_json *j, const struct report_performance *
     report_json_close_list(j);
 }
 
+static void add_generation(struct report_json *j, const struct report_generation *g)
+{
+    report_json_open(j, "generation");
+    report_json_int(j, "prompts", g->prompts);
+    report_json_int(j, "prompt_tokens", g->prompt_tokens);
+    report_json_int(j, "new_tokens", g->new_tokens);
+    report_json_int(j, "first_token_ps", g->first_token_ps);
+    report_json_int(j, "token_ps", g->token_ps);
+    report_json_int(j, "cache_bytes_per_wafer", g->cache_bytes_per_wafer);
+    report_json_close(j);
+}
+
+/* Samples are sequences of training. */
+static void add_samples(struct report_json *j, const struct report_performance *p)
+{
+    report_json_real(j, "rate", p->rate);
+    report_json_real(j, "global_rate", p->global_rate);
+    report_json_real(j, "samples_per_sec", p->global_rate);
+    report_json_int(j, "total_samples", p->steps * p->global_batch_size);
+}
+
 static void add_performance(struct report_json *j, const struct report_performance *p)
 {
     report_json_open(j, NULL);
@@ -55,14 +76,14 @@ static void add_performance(struct report_json *j, const struct report_performan
     report_json_int(j, "steps", p->steps);
     report_json_str(j, "numerics", p->numerics);
     report_json_int(j, "virtual_time_ps", p->virtual_time_ps);
-    report_json_real(j, "rate", p->rate);
-    report_json_real(j, "global_rate", p->global_rate);
-    report_json_real(j, "samples_per_sec", p->global_rate);
-    report_json_int(j, "total_samples", p->steps * p->global_batch_size);
+    if (p->generation)
+        add_generation(j, p->generation);
+    else
+        add_samples(j, p);
     report_json_real(j, "total_time", (double)p->virtual_time_ps * 1e-12);
     report_json_real(j, "samples_per_s", p->samples_per_s);
     report_json_real(j, "tokens_per_s", p->tokens_per_s);
-    report_json_real(j, "mfu", p->mfu);
+    if (!p->generation) report_json_real(j, "mfu", p->mfu);
     report_json_real(j, "joules_per_token", p->joules_per_token);
     report_json_real(j, "host_seconds", p->host_seconds);
     report_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);

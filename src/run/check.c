@@ -60,7 +60,6 @@ static enum wsc_err check_modes(const struct run_job *job)
     if ((mode == CONF_EVAL || mode == CONF_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (mode != CONF_GENERATE) return WSC_OK;
-    if (!job->values) return WSC_RAISE(WSC_USAGE, "--mode generate needs values: --numerics host");
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");

@@ -6,6 +6,7 @@
 #include <wsc/mem.h>
 #include <wsc/units.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,9 +102,11 @@ static enum wsc_err print_text(const struct data_tokenizer *t, const int32_t *id
 
 enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 {
-    const struct run_state *s = ctx;
+    struct run_state *s = ctx;
+    s->generated.new_tokens = -s->generated.prompt_tokens;
     for (int64_t at = 0; at < n_words;) {
         const int64_t n = words[at++];
+        s->generated.new_tokens += n;
         if (s->job->prompts_are_ids)
             TRY(print_ids(words + at, n));
         else
@@ -115,6 +118,56 @@ enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
+
+void run_on_generated(struct run_state *s, const struct memoryx_batch *b)
+{
+    struct run_generated *g = &s->generated;
+    if (!g->steps++) g->first_ps = b->time_ps;
+    g->total_ps += b->time_ps;
+    g->breakdown.compute_ps += b->compute_ps;
+    g->breakdown.weights_wait_ps += b->weights_wait_ps;
+    g->breakdown.reduce_wait_ps += b->reduce_wait_ps;
+    g->breakdown.boundary_ps += b->boundary_ps;
+    g->breakdown.input_wait_ps += b->input_wait_ps;
+}
+
+/* Texts of the wafer that has most of them, and the longest text at the end. */
+static void count_texts(const struct run_state *s, const struct prompts *p, int64_t *n_texts,
+                        int64_t *n_tokens)
+{
+    const int64_t T = s->cluster->model->T, n_wafers = s->cluster->net->topology->n_wafers;
+    *n_texts = (p->n + n_wafers - 1) / n_wafers;
+    *n_tokens = 0;
+    for (int i = 0; i < p->n; i++) {
+        int64_t most = T;
+        if (s->job->max_new_tokens < T - p->n_tokens[i])
+            most = p->n_tokens[i] + s->job->max_new_tokens;
+        if (most > *n_tokens) *n_tokens = most;
+    }
+}
+
+/* Keys and values of all texts of a wafer lie on it, beside what one text needs while it is
+ * computed.  The programs of the mesh keep none. */
+static enum wsc_err check_cache(struct run_state *s, const struct prompts *p)
+{
+    const struct kernels_plan *plan = &s->eval_plan;
+    int64_t n_texts, n_tokens;
+    count_texts(s, p, &n_texts, &n_tokens);
+    const double bytes = (double)kernels_cache_bytes(s->cluster->model, n_tokens) * (double)n_texts;
+    const double room = (double)plan->act_bytes_available - (double)plan->work_bytes_per_sequence;
+    if (s->job->numerics == KERNELS_MESH) return WSC_OK;
+    s->generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);
+    if (bytes <= room) return WSC_OK;
+    char need_text[32], have_text[32];
+    report_si_unit(need_text, sizeof need_text, bytes, "B");
+    report_si_unit(have_text, sizeof have_text, fmax(room, 0), "B");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CAPACITY,
+                  "--max_new_tokens: keys and values of %lld texts of %lld tokens need %s on a "
+                  "wafer, %s are free",
+                  (long long)n_texts, (long long)n_tokens, need_text, have_text),
+        "fewer tokens, fewer prompts, or a larger --num_csx");
+}
 
 static enum wsc_err generate_from(struct run_state *s, const struct prompts *p)
 {
@@ -129,12 +182,18 @@ static enum wsc_err generate_from(struct run_state *s, const struct prompts *p)
                                           .seed = run_seed(job->params)};
     struct conf_input input = {.batch_size = p->n, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {
-        .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = true};
+        .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = job->values};
     TRY(run_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
     pass.batch.n_micro = 1;
+    TRY(check_cache(s, p));
     const struct wafer_work work = {
         .plan = &s->eval_plan, .numerics = job->numerics, .prompts = &prompts};
-    return run_pass(s->cluster, &pass, &work);
+    s->generated.n_prompts = p->n;
+    for (int i = 0; i < p->n; i++)
+        s->generated.prompt_tokens += p->n_tokens[i];
+    s->generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
+    TRY(run_pass(s->cluster, &pass, &work));
+    return comm_rank(s->comm) == 0 ? run_write_generated(s) : WSC_OK;
 }
 
 static enum wsc_err generate(struct run_state *s, struct prompts *p)

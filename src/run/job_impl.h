@@ -11,6 +11,14 @@ struct run_eval_sums {
     struct report_rate rate;
 };
 
+/* What a run of --mode generate has done. */
+struct run_generated {
+    int64_t n_prompts, prompt_tokens, new_tokens, steps;
+    int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
+    int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
+    struct report_breakdown breakdown;
+};
+
 struct run_state {
     struct comm *comm;           /* borrowed */
     const struct run_job *job;   /* borrowed */
@@ -47,6 +55,7 @@ struct run_state {
     double last_loss;
     int64_t wafer_rss_bytes, memoryx_rss_bytes;
     struct run_eval_sums eval;
+    struct run_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
     struct report_kernel kernel[KERNELS_MESH_ROWS];
 };
@@ -54,6 +63,7 @@ struct run_state {
 /* log.c: hooks of shard 0, and what they print */
 enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch);
 enum wsc_err run_write_performance(struct run_state *s);
+enum wsc_err run_write_generated(struct run_state *s);
 void run_log_start(const struct run_state *s);
 enum wsc_err run_log_eval_end(struct run_state *s);
 
@@ -67,7 +77,8 @@ enum wsc_err run_events_eval(struct run_state *s, double loss, double accuracy,
 
 /* generate.c */
 enum wsc_err run_generate(struct run_state *s) WSC_CHECKED;
-/* Hook of shard 0: the texts, on stdout. */
+/* Hooks of shard 0: a step of it; the texts, on stdout. */
+void run_on_generated(struct run_state *s, const struct memoryx_batch *b);
 enum wsc_err run_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 
 /* stop.c: what asks a training run to stop; all but run_stop_end collective over the job */

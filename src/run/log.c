@@ -118,6 +118,10 @@ enum wsc_err run_log_eval_end(struct run_state *s)
 enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch)
 {
     struct run_state *s = ctx;
+    if (s->job->params->runconfig.mode == CONF_GENERATE) {
+        run_on_generated(s, batch);
+        return WSC_OK;
+    }
     if (s->in_eval) {
         on_eval_batch(s, batch);
         return WSC_OK;
@@ -152,47 +156,52 @@ void run_log_start(const struct run_state *s)
                     (long long)s->train_batch.n_leaves, t->n_wafers);
 }
 
-static struct report_performance performance(const struct run_state *s)
+/* What every kind of run has: who ran, where, from what. */
+static struct report_performance whereabouts(const struct run_state *s)
 {
     const struct run_cluster *c = s->cluster;
     const struct run_job *job = s->job;
+    return (struct report_performance){.num_csx = c->net->topology->n_wafers,
+                                       .ranks = comm_size(s->comm),
+                                       .roles = c->net->topology->n_roles,
+                                       .params = c->model->n_params,
+                                       .host_seconds = wsc_clock_s() - s->host_start_s,
+                                       .wafer_peak_rss_bytes = s->wafer_rss_bytes,
+                                       .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
+                                       .model_name = job->params->file,
+                                       .params_file = job->params->file,
+                                       .cluster_file = job->cluster->file,
+                                       .cluster_name = job->cluster->name,
+                                       .cluster_hash = job->cluster->hash,
+                                       .kernel = s->kernel,
+                                       .n_kernels = s->n_kernels,
+                                       .numerics = kind_of(s),
+                                       .command = job->command};
+}
+
+static struct report_performance performance(const struct run_state *s)
+{
+    const struct run_cluster *c = s->cluster;
     const int64_t steps = s->step - s->first_step, n_csx = c->net->topology->n_wafers;
     const int64_t samples = steps * s->train_batch.batch_size;
     const struct run_rates r = run_rates_of(&c->hw, c->model, n_csx, samples, s->total_time_ps);
-    const double host_s = wsc_clock_s() - s->host_start_s;
-    return (struct report_performance){
-        .num_csx = n_csx,
-        .ranks = comm_size(s->comm),
-        .roles = c->net->topology->n_roles,
-        .params = c->model->n_params,
-        .global_batch_size = s->train_batch.batch_size,
-        .micro_batch_size = s->train_plan.micro_batch,
-        .steps = steps,
-        .virtual_time_ps = s->total_time_ps,
-        .rate = s->rate.rate,
-        .global_rate = s->rate.global_rate,
-        .samples_per_s = r.samples_per_s,
-        .tokens_per_s = r.tokens_per_s,
-        .mfu = r.mfu,
-        .joules_per_token = r.joules_per_token,
-        .host_seconds = host_s,
-        .host_tokens_per_s = host_s > 0 ? (double)(samples * c->model->T) / host_s : 0,
-        .breakdown = s->total,
-        .wafer_peak_rss_bytes = s->wafer_rss_bytes,
-        .wafer_activation_bytes =
-            s->job->numerics == KERNELS_HOST
-                ? kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true)
-                : 0,
-        .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
-        .model_name = job->params->file,
-        .params_file = job->params->file,
-        .cluster_file = job->cluster->file,
-        .cluster_name = job->cluster->name,
-        .cluster_hash = job->cluster->hash,
-        .kernel = s->kernel,
-        .n_kernels = s->n_kernels,
-        .numerics = kind_of(s),
-        .command = job->command};
+    struct report_performance p = whereabouts(s);
+    p.global_batch_size = s->train_batch.batch_size;
+    p.micro_batch_size = s->train_plan.micro_batch;
+    p.steps = steps;
+    p.virtual_time_ps = s->total_time_ps;
+    p.rate = s->rate.rate;
+    p.global_rate = s->rate.global_rate;
+    p.samples_per_s = r.samples_per_s;
+    p.tokens_per_s = r.tokens_per_s;
+    p.mfu = r.mfu;
+    p.joules_per_token = r.joules_per_token;
+    if (p.host_seconds > 0) p.host_tokens_per_s = (double)(samples * c->model->T) / p.host_seconds;
+    p.breakdown = s->total;
+    if (s->job->numerics == KERNELS_HOST)
+        p.wafer_activation_bytes =
+            kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
+    return p;
 }
 
 enum wsc_err run_write_performance(struct run_state *s)
@@ -200,5 +209,39 @@ enum wsc_err run_write_performance(struct run_state *s)
     const struct report_performance p = performance(s);
     TRY(report_performance_write(s->job->params->runconfig.model_dir, &p));
     if (s->n_kernels && !s->job->json) TRY(report_kernels_print(s->kernel, s->n_kernels));
+    return s->job->json ? report_performance_print(&p) : WSC_OK;
+}
+
+/* Rates over all new tokens, from the first step on. */
+enum wsc_err run_write_generated(struct run_state *s)
+{
+    const struct run_generated *g = &s->generated;
+    const struct run_cluster *c = s->cluster;
+    const double seconds = (double)g->total_ps * 1e-12;
+    const struct report_generation generation = {
+        .prompts = g->n_prompts,
+        .prompt_tokens = g->prompt_tokens,
+        .new_tokens = g->new_tokens,
+        .first_token_ps = g->first_ps,
+        .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
+        .cache_bytes_per_wafer = g->cache_bytes};
+    struct report_performance p = whereabouts(s);
+    p.generation = &generation;
+    p.global_batch_size = g->n_prompts;
+    p.micro_batch_size = s->eval_plan.micro_batch;
+    p.steps = g->steps;
+    p.virtual_time_ps = g->total_ps;
+    p.breakdown = g->breakdown;
+    if (seconds > 0) {
+        p.samples_per_s = (double)g->n_prompts / seconds;
+        p.tokens_per_s = (double)g->new_tokens / seconds;
+        p.joules_per_token = hw_cluster_power_w(&c->hw, p.num_csx) / p.tokens_per_s;
+    }
+    if (p.host_seconds > 0) p.host_tokens_per_s = (double)g->new_tokens / p.host_seconds;
+    WSC_INFO("Generated %lld token(s) behind %lld prompt(s) at %.1f tokens/sec: the first after "
+             "%.6g ms, then one every %.6g ms.",
+             (long long)g->new_tokens, (long long)g->n_prompts, p.tokens_per_s,
+             (double)g->first_ps * 1e-9, (double)generation.token_ps * 1e-9);
+    TRY(report_performance_write(s->job->params->runconfig.model_dir, &p));
     return s->job->json ? report_performance_print(&p) : WSC_OK;
 }

@@ -209,7 +209,8 @@ static enum wsc_err run_up(void *arg)
     const struct stream_pass *p = sx->pass;
     for (int64_t step = p->first_step; step < p->first_step + p->n_steps; step++)
         TRY(reduce_batch(sx, step));
-    return p->mode == STREAM_GENERATE ? pass_tokens(sx, p->first_step + p->n_steps) : WSC_OK;
+    const bool writes = p->mode == STREAM_GENERATE && p->values;
+    return writes ? pass_tokens(sx, p->first_step + p->n_steps) : WSC_OK;
 }
 
 enum wsc_err swarmx_spawn(struct swarmx *swarmx, const struct stream_pass *pass)

@@ -13,20 +13,21 @@ struct writer {
     struct wafer *w;
     int first, n;
     int64_t T;
-    int64_t length_max; /* of any text at the end */
-    int32_t *text;      /* owned (n, length_max) */
-    int64_t *length;    /* owned (n) */
-    int64_t *position;  /* owned (n): of the last token inside the window */
-    bool *ended;        /* owned (n): by the end-of-text token */
-    float *scratch;     /* owned (V) */
+    int64_t length_max;           /* of any text at the end */
+    int32_t *text;                /* owned (n, length_max) */
+    int64_t *length;              /* owned (n) */
+    bool *ended;                  /* owned (n): by the end-of-text token */
+    struct kernels_positions *at; /* owned (n): of the step */
+    int64_t n_live;               /* texts with new positions in it */
+    float *scratch;               /* owned (V) */
 };
 
 static void writer_fini(struct writer *g)
 {
     wsc_free(g->text);
     wsc_free(g->length);
-    wsc_free(g->position);
     wsc_free(g->ended);
+    wsc_free(g->at);
     wsc_free(g->scratch);
 }
 
@@ -43,8 +44,8 @@ static enum wsc_err writer_init(struct writer *g, struct wafer *w)
     }
     TRY_NEW(g->text, WSC_MEM_WAFER, g->n * g->length_max);
     TRY_NEW(g->length, WSC_MEM_WAFER, g->n);
-    TRY_NEW(g->position, WSC_MEM_WAFER, g->n);
     TRY_NEW(g->ended, WSC_MEM_WAFER, g->n);
+    TRY_NEW(g->at, WSC_MEM_WAFER, g->n);
     TRY_NEW(g->scratch, WSC_MEM_WAFER, w->net->model->V);
     for (int i = 0; i < g->n; i++) {
         g->length[i] = p->n_tokens[g->first + i];
@@ -54,7 +55,28 @@ static enum wsc_err writer_init(struct writer *g, struct wafer *w)
     return WSC_OK;
 }
 
-/* The newest tokens that fit the model's context, one text per row; causality hides the padding. */
+/* What the step computes: the newest tokens that fit the model's context, behind those that the
+ * step before went through.  Where a text outgrows the context all its positions move, and nothing
+ * of them is known. */
+static struct kernels_tokens choose_positions(struct writer *g)
+{
+    struct kernels_tokens longest = {0};
+    g->n_live = 0;
+    for (int i = 0; i < g->n; i++) {
+        const int64_t shown = g->length[i] < g->T ? g->length[i] : g->T;
+        const int64_t known = g->length[i] > g->T ? 0 : g->at[i].end;
+        g->at[i] = (struct kernels_positions){g->ended[i] ? shown : known, shown};
+        if (g->ended[i]) continue;
+        g->n_live++;
+        if (shown - known > longest.n_new) longest.n_new = shown - known;
+        if (known > longest.n_cached) longest.n_cached = known;
+    }
+    /* Beside a text that starts anew. */
+    if (longest.n_cached > g->T - longest.n_new) longest.n_cached = g->T - longest.n_new;
+    return longest;
+}
+
+/* One text per row; causality hides the padding. */
 static void fill_batch(struct writer *g)
 {
     struct data_batch *b = g->w->batch;
@@ -63,10 +85,9 @@ static void fill_batch(struct writer *g)
     memset(b->labels, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
     memset(b->mask, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
     for (int i = 0; i < g->n; i++) {
-        int64_t shown = g->length[i] < g->T ? g->length[i] : g->T;
+        int64_t shown = g->at[i].end;
         memcpy(b->input_ids + i * g->T, g->text + i * g->length_max + g->length[i] - shown,
                (size_t)shown * sizeof(int32_t));
-        g->position[i] = shown - 1;
     }
 }
 
@@ -131,6 +152,7 @@ static void add_token(struct writer *g, int i)
 {
     if (g->ended[i]) return;
     const int64_t at = g->length[i]++;
+    if (!g->w->values) return;
     const int64_t token = draw(g, kernels_values_logits(g->w->values, i), g->first + i, at);
     g->text[i * g->length_max + at] = (int32_t)token;
     g->ended[i] = token == g->w->work.prompts->eos_id;
@@ -142,13 +164,14 @@ static enum wsc_err write_token(struct writer *g, int64_t step)
     const struct model *model = w->net->model;
     const struct kernels_share share = {
         .end_leaf = g->n, .n_leaves = g->n, .leaf_samples = 1, .batch_size = g->n};
-    if (g->n) {
+    const struct kernels_tokens tokens = choose_positions(g);
+    if (g->n && w->values) {
         fill_batch(g);
-        kernels_values_begin(w->values, &share, w->batch);
-        TRY(kernels_values_want_logits(w->values, g->position));
+        TRY(kernels_values_begin_cached(w->values, w->batch, g->at));
     }
     for (int k = 0; k < model->n_stages; k++) {
-        const struct wafer_visit v = {.step = step, .index = k, .stage = k, .n_samples = g->n};
+        const struct wafer_visit v = {
+            .step = step, .index = k, .stage = k, .n_samples = g->n_live, .tokens = tokens};
         TRY(wafer_visit_stage(w, &share, &v));
     }
     for (int i = 0; i < g->n; i++)
@@ -180,10 +203,10 @@ static enum wsc_err send_texts(struct writer *g, int64_t step)
 static enum wsc_err write_all(struct writer *g)
 {
     const struct stream_pass *p = g->w->pass;
-    TRY(wafer_reserve(g->w, g->n, false));
+    if (p->values) TRY(wafer_reserve(g->w, g->n, false));
     for (int64_t step = p->first_step; step < p->first_step + p->n_steps; step++)
         TRY(write_token(g, step));
-    return send_texts(g, p->first_step + p->n_steps);
+    return p->values ? send_texts(g, p->first_step + p->n_steps) : WSC_OK;
 }
 
 enum wsc_err wafer_generate(struct wafer *w)

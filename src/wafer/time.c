@@ -36,9 +36,12 @@ static double straggler_of(const struct conf_what_if *w, const struct wafer_task
     return w->straggler;
 }
 
-static bool is_known(const struct wafer_price *p, const struct kernels_plan *plan, int64_t n)
+static bool is_known(const struct wafer_price *p, const struct kernels_plan *plan,
+                     const struct wafer_task *task)
 {
-    return n > 0 && p->n_samples == n && p->lanes == plan->lanes &&
+    const int64_t n = task->n_samples;
+    return n > 0 && p->n_samples == n && p->tokens.n_new == task->tokens.n_new &&
+           p->tokens.n_cached == task->tokens.n_cached && p->lanes == plan->lanes &&
            p->micro_batch == plan->micro_batch && p->keep == plan->keep;
 }
 
@@ -47,10 +50,15 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
                                    const struct kernels_plan *plan, const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
-    if (task->price && is_known(task->price, plan, n)) return *task->price;
-    struct wafer_price p = {
-        .n_samples = n, .lanes = plan->lanes, .micro_batch = plan->micro_batch, .keep = plan->keep};
-    p.cycles = kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
+    if (task->price && is_known(task->price, plan, task)) return *task->price;
+    struct wafer_price p = {.n_samples = n,
+                            .tokens = task->tokens,
+                            .lanes = plan->lanes,
+                            .micro_batch = plan->micro_batch,
+                            .keep = plan->keep};
+    p.cycles = task->tokens.n_new
+                   ? kernels_generate_cycles(hw, model, plan, task->stage, &task->tokens, n)
+                   : kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
     if (task->backward)
         p.first_gradient = kernels_first_gradient_cycles(hw, model, plan, task->stage, n);
     if (task->price) *task->price = p;
@@ -141,6 +149,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weight
                                     .stage = v->stage,
                                     .backward = v->backward,
                                     .n_samples = v->n_samples,
+                                    .tokens = v->tokens,
                                     .price = &w->price[2 * v->stage + v->backward],
                                     .counted = counted->known ? counted : NULL};
     const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);

@@ -31,6 +31,7 @@ struct wafer_visit {
     int stage;
     bool backward;
     int64_t n_samples;
+    struct kernels_tokens tokens; /* of each of them, in generation */
     int64_t n_fed; /* samples of the step that must have come in, those of this micro-batch too */
 };
 

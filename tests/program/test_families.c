@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every family against PyTorch, and with itself on other numbers of systems and ranks.
- * tests/fixtures/make_family_fixtures.py made the references and describes their layout. */
+ * tests/fixtures/make_family_fixtures.py and make_generated.py made the references and describe
+ * their layout. */
 #include "../support/test.h"
 #include "job.h"
 #include "spawn.h"
@@ -235,6 +236,122 @@ TEST(families, gradients_are_those_of_pytorch)
     each_case(check_gradients);
 }
 
+/* ---- ways of running --------------------------------------------------------------------------
+ */
+
+/* What stands before the program, and its options. */
+struct way {
+    const char *before, *options;
+};
+
+/* Ranks take longest to start; these families have every feature among them. */
+static bool on_ranks_too(const struct family *f)
+{
+    static const char *const names[] = {"gpt_neox", "bloom", "gemma2", "mixtral", "moe_shared"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (!strcmp(f->name, names[i])) return true;
+    return false;
+}
+
+/* ---- generated texts ------------------------------------------------------------------------- */
+
+#define GENERATED "tests/data/generated.txt"
+enum { MOST_IDS = 600, TEXTS = 3 };
+
+/* The texts of a family, and the command that continues their beginnings. */
+struct texts {
+    int n, most_new;
+    char ids[TEXTS][MOST_IDS];
+    char prompts[400];
+};
+
+/* The first @p n ids of a list, without the comma behind them. */
+static int ids_length(const char *ids, int n)
+{
+    const char *at = ids;
+    for (int i = 0; i < n && *at; i++)
+        at += strcspn(at, ",") + (i < n - 1);
+    return (int)(at - ids);
+}
+
+static void take_text(struct texts *t, const char *ids, int n_given)
+{
+    const size_t used = strlen(t->prompts);
+    int n_ids = 1;
+    for (const char *at = ids; *at; at++)
+        n_ids += *at == ',';
+    if (n_ids - n_given > t->most_new) t->most_new = n_ids - n_given;
+    (void)snprintf(t->ids[t->n++], MOST_IDS, "%s", ids);
+    (void)snprintf(t->prompts + used, sizeof t->prompts - used, " --prompt_ids %.*s",
+                   ids_length(ids, n_given), ids);
+}
+
+/* A line is the name of a case, the number of ids that are given, all ids. */
+static void read_texts(struct texts *t, const char *name)
+{
+    char line[MOST_IDS + 80];
+    const size_t n = strlen(name);
+    FILE *in = fopen(GENERATED, "r");
+    *t = (struct texts){0};
+    while (in && fgets(line, sizeof line, in)) {
+        char *ids = line;
+        if (strncmp(line, name, n) != 0 || line[n] != ' ' || t->n == TEXTS) continue;
+        const long n_given = strtol(line + n, &ids, 10);
+        ids[strcspn(ids, "\n")] = '\0';
+        take_text(t, ids + 1, (int)n_given);
+    }
+    if (in) (void)fclose(in);
+}
+
+/* What the program writes behind the beginnings. */
+static void continue_texts(const struct family *f, const struct texts *t, const struct way *way,
+                           struct spawn_result *r)
+{
+    spawn_run(r,
+              "%s \"$WSC\" run --params %s/params.yaml --checkpoint_path %s/weights.mdl "
+              "--mode generate --temperature 0 --max_new_tokens %d --model_dir %s/generated%s %s "
+              "| grep -v INFO:",
+              way->before, f->dir, f->dir, t->most_new, f->dir, t->prompts, way->options);
+}
+
+/* Every text begins as the reference does, which may end earlier. */
+static bool are_texts(const struct texts *t, const char *lines)
+{
+    bool ok = true;
+    for (int i = 0; i < t->n; i++) {
+        const size_t n = strlen(t->ids[i]);
+        ok = ok && !strncmp(lines, t->ids[i], n) && (lines[n] == '\n' || lines[n] == ',');
+        lines += strcspn(lines, "\n");
+        lines += *lines == '\n';
+    }
+    return ok && !*lines;
+}
+
+static void check_texts(const struct family *f)
+{
+    static const struct way ways[] = {
+        {"", "--num_csx 1"},
+        {"OMP_NUM_THREADS=2", "--num_csx 2 --set cluster.stream.granularity=matrix"},
+        {"mpirun --quiet -n 3", "--num_csx 3 --set cluster.memoryx.shards=2"}};
+    struct texts t;
+    read_texts(&t, f->name);
+    bool ok = t.n > 0;
+    if (!ok) (void)fprintf(stderr, "%s: no texts in " GENERATED "\n", f->name);
+    for (int i = 0; ok && i < (on_ranks_too(f) ? 3 : 2); i++) {
+        struct spawn_result r;
+        continue_texts(f, &t, &ways[i], &r);
+        ok = are_texts(&t, r.out);
+        if (!ok) (void)fprintf(stderr, "in: %s %s\n%s%s", f->name, ways[i].options, r.out, r.err);
+        spawn_free(&r);
+    }
+    CU_ASSERT(ok);
+}
+
+TEST(families, generated_texts_are_those_of_pytorch)
+{
+    each_case(check_texts);
+}
+
 /* ---- with itself ----------------------------------------------------------------------------- */
 
 static bool train(const struct family *f, const char *before, const char *options,
@@ -252,11 +369,6 @@ static bool train(const struct family *f, const char *before, const char *option
     "--set model.attention_dropout_rate=0.1 --set model.embedding_dropout_rate=0.1 "
 #define BF16 "--set model.mixed_precision=true --set model.fp16_type=bfloat16 "
 
-/* What stands before the program, and its options. */
-struct way {
-    const char *before, *options;
-};
-
 /* The same values for every way of running. */
 static bool same_everywhere(const struct family *f, const char *options, const struct way *way,
                             struct job_metrics *first)
@@ -271,15 +383,6 @@ static bool same_everywhere(const struct family *f, const char *options, const s
         if (!ok) (void)fprintf(stderr, "in: %s %s\n", way->before, all);
     }
     return ok;
-}
-
-/* Ranks take longest to start; these families have every feature among them. */
-static bool on_ranks_too(const struct family *f)
-{
-    static const char *const names[] = {"gpt_neox", "bloom", "gemma2", "mixtral", "moe_shared"};
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-        if (!strcmp(f->name, names[i])) return true;
-    return false;
 }
 
 static void check_bits(const struct family *f)

@@ -23,10 +23,11 @@ static char *generate(const char *options)
 {
     struct spawn_result r;
     spawn_run(&r,
-              "%s --set model.vocab_size=300 --mode generate --model_dir %s --max_new_tokens 30 %s "
+              "%s --set model.vocab_size=300 --mode generate --model_dir %s %s %s "
               "--checkpoint_path %s/checkpoint_20.mdl %s | grep -v INFO:",
-              job_tiny(), job_path("out"), strstr(options, "--tokenizer") ? "" : "--tokenizer byte",
-              trained(), options);
+              job_tiny(), job_path("out"),
+              strstr(options, "--max_new_tokens") ? "" : "--max_new_tokens 30",
+              strstr(options, "--tokenizer") ? "" : "--tokenizer byte", trained(), options);
     T_EQ(r.status, 0);
     char *text = r.out;
     r.out = NULL;
@@ -139,4 +140,79 @@ TEST(generate, wrong_prompts_are_told)
         CU_ASSERT(strstr(r.err, row[i].why) != NULL);
         spawn_free(&r);
     }
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+/* "32,99,..." of the first line. */
+static void ids_of(const char *options, char ids[900])
+{
+    char *text = generate(options);
+    (void)snprintf(ids, 900, "%.*s", (int)strcspn(text, "\n"), text);
+    free(text);
+}
+
+/* The model's context is 64 tokens: behind it a text goes on from its newest ones. */
+TEST(generate, a_text_may_be_cut_anywhere)
+{
+    char all[900], part[900], options[1200];
+    ids_of("--prompt_ids 116,104,101 --temperature 0 --max_new_tokens 100", all);
+    for (int first = 1; first < 90; first += 22) {
+        (void)snprintf(options, sizeof options,
+                       "--prompt_ids 116,104,101 --temperature 0 --max_new_tokens %d", first);
+        ids_of(options, part);
+        CU_ASSERT(!strncmp(all, part, strlen(part)));
+        (void)snprintf(options, sizeof options,
+                       "--prompt_ids %s --temperature 0 --max_new_tokens %d", part, 100 - first);
+        ids_of(options, part);
+        T_STR(part, all);
+    }
+}
+
+static void take_time(const char *command, char time[60])
+{
+    char key[40] = "\"virtual_time_ps\": ";
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --set model.vocab_size=300 --mode generate --prompt_ids 1,2,3 --prompt_ids 4,5 "
+              "--prompt_ids 6 --max_new_tokens 70 --json --model_dir %s",
+              command, job_path("time"));
+    const char *at = strstr(r.out, key);
+    T_EQ(r.status, 0);
+    (void)snprintf(time, 60, "%.*s", at ? (int)strcspn(at, ",") : 0, at ? at : "");
+    CU_ASSERT(at != NULL);
+    spawn_free(&r);
+}
+
+TEST(generate, time_is_the_same_with_and_without_values)
+{
+    char host[60], none[60], ranks[60], command[900];
+    for (int num_csx = 1; num_csx <= 3; num_csx += 2) {
+        (void)snprintf(command, sizeof command, "%s --num_csx %d --numerics host", job_tiny(),
+                       num_csx);
+        take_time(command, host);
+        (void)snprintf(command, sizeof command, "%s --num_csx %d --numerics none", job_tiny(),
+                       num_csx);
+        take_time(command, none);
+        (void)snprintf(command, sizeof command, "mpirun --quiet -n 4 %s --num_csx %d", job_tiny(),
+                       num_csx);
+        take_time(command, ranks);
+        T_STR(none, host);
+        T_STR(ranks, host);
+    }
+}
+
+TEST(generate, keys_and_values_must_fit_the_wafer)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" run --params configs/params/gpt3_13b.yaml --numerics none --num_csx 1 "
+              "--mode generate $(for i in $(seq 60); do echo --prompt_ids 1; done) "
+              "--max_new_tokens 3000 --model_dir %s",
+              job_path("cache"));
+    T_EQ(r.status, 3);
+    CU_ASSERT(strstr(r.err, "--max_new_tokens: keys and values of 60 texts of 2048 tokens need") !=
+              NULL);
+    CU_ASSERT(strstr(r.err, "--num_csx") != NULL);
+    spawn_free(&r);
 }

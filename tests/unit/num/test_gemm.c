@@ -15,6 +15,7 @@ enum { MAX_ELEMS = 64 * 1024, GUARD = 16 };
 struct trial {
     struct num_product shape;
     bool bf16;
+    bool rows; /* num_gemm_rows */
     int shift;
 };
 
@@ -61,7 +62,11 @@ static void multiply(struct buffers *x, const struct trial *t)
 {
     const struct num_product *s = &t->shape;
     int d = t->shift;
-    if (t->bf16)
+    if (t->rows)
+        num_gemm_rows(t->bf16 ? NUM_BF16 : NUM_FP32, s,
+                      t->bf16 ? (const void *)(x->a16 + d) : x->a + d,
+                      t->bf16 ? (const void *)(x->b16 + d) : x->b + d, x->c + d);
+    else if (t->bf16)
         num_gemm_bf16(s, x->a16 + d, x->b16 + d, x->c + d);
     else
         num_gemm(s, x->a + d, x->b + d, x->c + d);
@@ -102,7 +107,8 @@ static void check_against_reference(struct buffers *x, const struct trial *t)
     T_EQ(bad, 0);
 }
 
-static void check_variants(bool is_bf16)
+/* The variants with a bit of @p without are left out. */
+static void check_variants(bool is_bf16, bool rows, int without)
 {
     static const int64_t size[][3] = {{1, 1, 1},   {3, 5, 7},    {16, 16, 16}, {17, 33, 65},
                                       {64, 31, 9}, {1, 100, 40}, {40, 1, 100}, {96, 48, 130},
@@ -112,8 +118,9 @@ static void check_variants(bool is_bf16)
         for (int variant = 0; variant < 16; variant++) {
             struct trial t = {.shape = shape_of(variant, size[i][0], size[i][1], size[i][2]),
                               .bf16 = is_bf16,
+                              .rows = rows,
                               .shift = variant % 3};
-            check_against_reference(x, &t);
+            if (!(variant & without)) check_against_reference(x, &t);
         }
     }
     wsc_free(x);
@@ -121,12 +128,63 @@ static void check_variants(bool is_bf16)
 
 TEST(num_gemm, fp32_matches_the_reference)
 {
-    check_variants(false);
+    check_variants(false, false, 0);
 }
 
 TEST(num_gemm, bf16_matches_the_reference)
 {
-    check_variants(true);
+    check_variants(true, false, 0);
+}
+
+TEST(num_gemm, products_of_rows_match_the_reference)
+{
+    check_variants(false, true, 1);
+    check_variants(true, true, 1);
+}
+
+/* Row @p first and those behind it, @p n of m, give the bits that they have among all. */
+static void check_some_rows(struct buffers *x, const struct num_product *all, int64_t first,
+                            int64_t n)
+{
+    struct num_product some = *all;
+    some.m = n;
+    num_gemm_rows(NUM_FP32, &some, x->a + first * all->lda, x->b, x->expected);
+    for (int64_t i = 0; i < n; i++)
+        CU_ASSERT(same_bits(x->expected + i * all->ldc, x->c + (first + i) * all->ldc,
+                            (size_t)all->n * sizeof *x->c));
+}
+
+TEST(num_gemm, a_product_of_rows_does_not_depend_on_their_number)
+{
+    struct buffers *x = new_buffers();
+    for (int variant = 0; variant < 4; variant += 2) {
+        for (int64_t k = 1; k <= 100; k += 33) {
+            const struct trial t = {.shape = shape_of(variant, 61, 45, k), .rows = true};
+            fill(x, &t);
+            multiply(x, &t);
+            for (int64_t n = 1; n <= 20; n++)
+                check_some_rows(x, &t.shape, (n * 7) % (61 - n), n);
+        }
+    }
+    wsc_free(x);
+}
+
+/* What keys behind a query's own have for weights. */
+TEST(num_gemm, rows_with_zeros_behind_them_keep_their_bits)
+{
+    struct buffers *x = new_buffers();
+    const struct trial shorter = {.shape = {.m = 5, .n = 9, .k = 40, .lda = 64, .ldb = 9, .ldc = 9},
+                                  .rows = true};
+    struct trial longer = shorter;
+    longer.shape.k = 64;
+    fill(x, &shorter);
+    for (int i = 0; i < 5; i++)
+        memset(x->a + (ptrdiff_t)i * 64 + 40, 0, 24 * sizeof *x->a);
+    multiply(x, &shorter);
+    memcpy(x->expected, x->c, 45 * sizeof *x->c);
+    multiply(x, &longer);
+    CU_ASSERT(same_bits(x->c, x->expected, 45 * sizeof *x->c));
+    wsc_free(x);
 }
 
 TEST(num_gemm, integers_are_exact)

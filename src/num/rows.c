@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "num_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+enum { N_LANES = 16, TILE = 4 };
+
+/* The lanes' sum along a fixed tree. */
+static float sum_lanes(float lane[N_LANES])
+{
+    for (int width = N_LANES / 2; width > 0; width /= 2) {
+        for (int j = 0; j < width; j++)
+            lane[j] += lane[j + width];
+    }
+    return lane[0];
+}
+
+/* The rest of a row behind its whole vectors, then the sum. */
+static float finish(float lane[N_LANES], const float *x, const float *y, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        lane[j] += x[j] * y[j];
+    return sum_lanes(lane);
+}
+
+/* out[i] = row i of the TILE rows of @p many times @p one: together for the processor's sake, each
+ * in the order that it would have alone. */
+static void dot_tile(const float *restrict one, const float *restrict many, int64_t ld, int64_t k,
+                     float out[TILE])
+{
+    float s0[N_LANES] = {0}, s1[N_LANES] = {0}, s2[N_LANES] = {0}, s3[N_LANES] = {0};
+    const float *restrict m1 = many + ld, *restrict m2 = m1 + ld, *restrict m3 = m2 + ld;
+    int64_t q = 0;
+    for (; q + N_LANES <= k; q += N_LANES) {
+        for (int j = 0; j < N_LANES; j++) {
+            s0[j] += one[q + j] * many[q + j];
+            s1[j] += one[q + j] * m1[q + j];
+            s2[j] += one[q + j] * m2[q + j];
+            s3[j] += one[q + j] * m3[q + j];
+        }
+    }
+    out[0] = finish(s0, one + q, many + q, k - q);
+    out[1] = finish(s1, one + q, m1 + q, k - q);
+    out[2] = finish(s2, one + q, m2 + q, k - q);
+    out[3] = finish(s3, one + q, m3 + q, k - q);
+}
+
+static float dot_one(const float *restrict x, const float *restrict y, int64_t k)
+{
+    float lane[N_LANES] = {0};
+    int64_t q = 0;
+    for (; q + N_LANES <= k; q += N_LANES) {
+        for (int j = 0; j < N_LANES; j++)
+            lane[j] += x[q + j] * y[q + j];
+    }
+    for (int64_t rest = q; rest < k; rest++)
+        lane[rest - q] += x[rest] * y[rest];
+    return sum_lanes(lane);
+}
+
+/* A product as dot products of rows of one matrix with TILE rows at a time of the other. */
+struct dots {
+    const float *one, *many;
+    int64_t k, n_one, n_many, ld_one, ld_many;
+    float *c;
+    int64_t step_one, step_many; /* elements of C from one row of each to the next */
+    float beta;
+};
+
+static void dot_rows(const struct dots *d, int64_t o, int64_t i)
+{
+    const int64_t n = d->n_many - i < TILE ? d->n_many - i : TILE;
+    const float *one = d->one + o * d->ld_one, *many = d->many + i * d->ld_many;
+    float *c = d->c + o * d->step_one + i * d->step_many, out[TILE];
+    if (n == TILE) dot_tile(one, many, d->ld_many, d->k, out);
+    for (int64_t t = 0; t < n; t++) {
+        if (n < TILE) out[t] = dot_one(one, many + t * d->ld_many, d->k);
+        c[t * d->step_many] = d->beta == 0 ? out[t] : c[t * d->step_many] + out[t];
+    }
+}
+
+/* Blocks of rows that stay in the cache while the others pass. */
+static void dot_all(const struct dots *d)
+{
+    enum { BLOCK = 32 };
+    for (int64_t first = 0; first < d->n_one; first += BLOCK) {
+        const int64_t end = first + BLOCK < d->n_one ? first + BLOCK : d->n_one;
+        for (int64_t i = 0; i < d->n_many; i += TILE) {
+            for (int64_t o = first; o < end; o++)
+                dot_rows(d, o, i);
+        }
+    }
+}
+
+/* C = A B^T + beta C; with few rows of A those of B go together. */
+static void rows_by_rows(const struct num_product *p, const float *a, const float *b, float *c)
+{
+    struct dots d = {.one = b,
+                     .many = a,
+                     .k = p->k,
+                     .n_one = p->n,
+                     .n_many = p->m,
+                     .ld_one = p->ldb,
+                     .ld_many = p->lda,
+                     .c = c,
+                     .step_one = 1,
+                     .step_many = p->ldc,
+                     .beta = p->beta};
+    if (p->m < TILE)
+        d = (struct dots){.one = a,
+                          .many = b,
+                          .k = p->k,
+                          .n_one = p->m,
+                          .n_many = p->n,
+                          .ld_one = p->lda,
+                          .ld_many = p->ldb,
+                          .c = c,
+                          .step_one = p->ldc,
+                          .step_many = 1,
+                          .beta = p->beta};
+    dot_all(&d);
+}
+
+/* C = A B + beta C: row by row of B, in their order. */
+static void rows_by_columns(const struct num_product *p, const float *a, const float *b, float *c)
+{
+    for (int64_t i = 0; i < p->m; i++) {
+        float *restrict to = c + i * p->ldc;
+        if (p->beta == 0) memset(to, 0, (size_t)p->n * sizeof *to);
+        for (int64_t q = 0; q < p->k; q++) {
+            const float *restrict from = b + q * p->ldb, weight = a[i * p->lda + q];
+            for (int64_t j = 0; j < p->n; j++)
+                to[j] += weight * from[j];
+        }
+    }
+}
+
+void num_gemm_rows(enum num_format format, const struct num_product *p, const void *a,
+                   const void *b, float *c)
+{
+    struct num_product q = *p;
+    float *wide_a = NULL, *wide_b = NULL;
+    WSC_CHECK(!p->trans_a, "rows of a transposed matrix");
+    if (!num_product_prepare(p, c)) return;
+    if (format != NUM_FP32) {
+        a = wide_a = num_widened(format, a, p->m, p->k, p->lda);
+        b = wide_b =
+            num_widened(format, b, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb);
+        q.lda = p->k;
+        q.ldb = p->trans_b ? p->k : p->n;
+    }
+    if (p->trans_b)
+        rows_by_rows(&q, a, b, c);
+    else
+        rows_by_columns(&q, a, b, c);
+    wsc_free(wide_a);
+    wsc_free(wide_b);
+}
