@@ -2,7 +2,7 @@
 VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
 CC      := mpicc
-PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate
+PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
 MODULES := base conf vtime num hw model store report comm mesh data convert stream kernels memoryx swarmx wafer run timeline scaling app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)

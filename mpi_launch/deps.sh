@@ -40,6 +40,7 @@ libxxhash libxxhash-dev
 zlib zlib1g-dev
 libzstd libzstd-dev
 libdeflate libdeflate-dev
+liblz4 liblz4-dev
 cunit libcunit1-dev
 EOF
 }
@@ -72,9 +73,9 @@ explain() {
         echo 'deps: tests of schedulers and several hosts need Slurm, munge, sshd, iproute2' >&2
     cat >&2 <<EOF
 deps: missing:$missing
-  apt:   apt-get install build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libyaml-dev libdnnl-dev libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev libdeflate-dev libcunit1-dev gnuplot-nox jargon-text
-  dnf:   dnf install gcc make pkgconf-pkg-config openmpi-devel hdf5-openmpi-devel libyaml-devel onednn-devel jansson-devel xxhash-devel zlib-devel libzstd-devel libdeflate-devel CUnit-devel gnuplot
-  spack: spack install openmpi hdf5+mpi libyaml onednn jansson xxhash zlib zstd libdeflate cunit gnuplot pkgconf
+  apt:   apt-get install build-essential pkg-config openmpi-bin libopenmpi-dev libhdf5-openmpi-dev libyaml-dev libdnnl-dev libjansson-dev libxxhash-dev zlib1g-dev libzstd-dev libdeflate-dev liblz4-dev libcunit1-dev gnuplot-nox jargon-text
+  dnf:   dnf install gcc make pkgconf-pkg-config openmpi-devel hdf5-openmpi-devel libyaml-devel onednn-devel jansson-devel xxhash-devel zlib-devel libzstd-devel libdeflate-devel lz4-devel CUnit-devel gnuplot
+  spack: spack install openmpi hdf5+mpi libyaml onednn jansson xxhash zlib zstd libdeflate lz4 cunit gnuplot pkgconf
 EOF
     exit 1
 }

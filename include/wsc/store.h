@@ -66,16 +66,21 @@ struct store_group {
 };
 
 /** A checkpoint: datasets at the root named by the dotted key, contiguous, little-endian; root
- *  attributes `__version__` (0.5, the Model Zoo's layout), `__wsc_version__` (ours), `__digest__`
- *  and, last, `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its elements, which
- * does not depend on who wrote which part; the digest covers all names, shapes and sums. */
+ *  attributes `__version__` (0.5, the layout of cstorch 2.4 to 2.10), `__wsc_version__` (ours),
+ *  `__digest__` and, last, `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its
+ *  elements, which does not depend on who wrote which part; the digest covers all names, shapes
+ *  and sums.
+ *
+ *  Files of cstorch 1.7 to 2.10 are read: chunks compressed with LZ4, bfloat16 in 16-bit integers,
+ *  quoted names, numbers, second names and tensors of one value that have no dataset of their own.
+ *  Python objects in them are passed over, external links are not followed. */
 struct store_file;
 /** Create `<path>.tmp`, replacing one that a crash left.  Collective over @p group; all ranks
  *  succeed or all fail. */
 enum wsc_err store_create(struct store_file **out, const char *path,
                           const struct store_group *group) WSC_CHECKED;
-/** Open for reading.  A file that says it is ours must be complete and of a version we know; a
- *  plain HDF5 file with tensors at its root is accepted.  Not collective. */
+/** Open for reading.  A file that says it is ours or cstorch's must be complete and of a version we
+ *  know; a plain HDF5 file with tensors at its root is accepted.  Not collective. */
 enum wsc_err store_open(struct store_file **out, const char *path) WSC_CHECKED;
 /** Check that every element was written exactly once, mark complete, flush to disk, rename to the
  *  final name (group rank 0), sync the folder.  Collective, all succeed or all fail; a rank whose
@@ -90,7 +95,7 @@ void store_close(struct store_file **file);
 enum wsc_err store_check(const char *path) WSC_CHECKED;
 
 enum store_type { STORE_F32, STORE_F64, STORE_I64 };
-/** Add a dataset of rank 1 or 2.  Collective: every rank of the group defines the same datasets in
+/** Add a dataset of rank 0 to 2.  Collective: every rank of the group defines the same datasets in
  *  the same order. */
 enum wsc_err store_define(struct store_file *f, const char *name, enum store_type type, int n_dims,
                           const int64_t *shape) WSC_CHECKED;
@@ -111,6 +116,15 @@ enum wsc_err store_read_box(struct store_file *f, const char *name, const struct
                             float *out) WSC_CHECKED;
 /** A second name @p alias for the dataset @p name (tied tensors).  Collective. */
 enum wsc_err store_link(struct store_file *f, const char *name, const char *alias) WSC_CHECKED;
+/** What cstorch shall read as the number @p key, with a dataset of that name or without; known to
+ *  all ranks.  Every rank of the group calls it. */
+enum wsc_err store_set_number(struct store_file *f, const char *key, enum store_type type,
+                              double value) WSC_CHECKED;
+/** Write the tree of keys (`__spec__`) and what each value is (`<key>.__metadata__`), which make
+ *  the file a state dict for cstorch; after all definitions.  Names below "wsc." stay out of it, a
+ *  model's tensors are in it under the second level that store_define_tensor() gives them.
+ *  Collective. */
+enum wsc_err store_describe(struct store_file *f) WSC_CHECKED;
 /** Text attribute of the root.  Collective when writing; reading gives an owned string. */
 enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value) WSC_CHECKED;
 enum wsc_err store_get_text(struct store_file *f, const char *name, char **value) WSC_CHECKED;
@@ -120,9 +134,16 @@ bool store_has_text(const struct store_file *f, const char *name);
 /** Shape of a dataset; fails when it does not exist.  @p shape holds 2; a scalar has n_dims 0. */
 enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_dims,
                          int64_t *shape) WSC_CHECKED;
-/** Visit every root dataset, in name order; @p type is the stored type, e.g. "float32". */
-typedef enum wsc_err (*store_visit_fn)(void *ctx, const char *name, const char *type, int n_dims,
-                                       const int64_t *shape);
+/** Something in a file, see store_visit(); borrowed. */
+struct store_item {
+    const char *name;
+    const char *type; /**< the stored one, e.g. "float32" */
+    int n_dims;
+    const int64_t *shape;
+    const char *same_as; /**< the name of which this one is another; NULL */
+};
+/** Visit all that the file holds, in name order. */
+typedef enum wsc_err (*store_visit_fn)(void *ctx, const struct store_item *item);
 enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx) WSC_CHECKED;
 
 /* ---- tensors of a model ---------------------------------------------------------------------- */
@@ -134,17 +155,19 @@ struct store_tensor {
     const int64_t *shape;
 };
 enum { STORE_NAME_BYTES = 192 };
-/** Add the tensor as STORE_F32 under both names.  Collective. */
+/** Add the tensor as STORE_F32 under both names, and under both below the "model." level that a
+ *  state dict adds.  Collective. */
 enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
-/** Under which name the file holds it: the first, the second, or either below the "model." level
- *  that a flattened state dict adds; false when under none. */
+/** Under which name the file holds it: the first, the second, that of release 2.0, or one of them
+ *  below the "model." level that a flattened state dict adds; false when under none. */
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES]);
 /** Fails unless dataset @p name has the tensor's shape; the error has both. */
 enum wsc_err store_check_shape(const struct store_file *f, const char *name,
                                const struct store_tensor *t) WSC_CHECKED;
-/** Datasets named "model...." that are none of the @p n tensors: the first of them, owned by the
- *  file, and their number.  State of other parts of a trainer may stand beside. */
+/** Datasets named "model...." that are none of the @p n tensors and no buffers that can be computed
+ *  (slopes of ALiBi, counts of metrics): the first of them, owned by the file, and their number.
+ *  State of other parts of a trainer may stand beside. */
 enum wsc_err store_count_unknown(const struct store_file *f, const struct store_tensor *t, int n,
                                  const char **first, int *n_unknown) WSC_CHECKED;
 

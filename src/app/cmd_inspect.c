@@ -39,20 +39,30 @@ struct totals {
     int64_t n_datasets, n_elems;
 };
 
-static enum wsc_err add_dataset(void *ctx, const char *name, const char *type, int n_dims,
-                                const int64_t *shape)
+/* A second name below the level that a state dict adds says nothing new. */
+static bool is_repeated(const struct store_item *item)
+{
+    static const char level[] = "model.model.";
+    return item->same_as && !strncmp(item->name, level, sizeof level - 1) &&
+           strncmp(item->same_as, level, sizeof level - 1) != 0;
+}
+
+static enum wsc_err add_dataset(void *ctx, const struct store_item *item)
 {
     struct totals *t = ctx;
     int64_t n = 1;
     char shape_text[96] = "scalar";
-    for (int d = 0, used = 0; d < n_dims; d++) {
-        n *= shape[d];
+    if (is_repeated(item)) return WSC_OK;
+    for (int d = 0, used = 0; d < item->n_dims; d++) {
+        n *= item->shape[d];
         used += snprintf(shape_text + used, sizeof shape_text - (size_t)used, "%s%lld",
-                         d ? " x " : "", (long long)shape[d]);
+                         d ? " x " : "", (long long)item->shape[d]);
     }
-    report_table_cell(t->table, "%s", name);
-    report_table_cell(t->table, "%s", type);
-    report_table_cell(t->table, "%s", shape_text);
+    report_table_cell(t->table, "%s", item->name);
+    report_table_cell(t->table, "%s", item->type);
+    report_table_cell(t->table, "%s%s%s", item->same_as ? "= " : "",
+                      item->same_as ? item->same_as : "", item->same_as ? "" : shape_text);
+    if (item->same_as) return WSC_OK;
     t->n_datasets++;
     t->n_elems += n;
     return WSC_OK;

@@ -223,6 +223,7 @@ static enum wsc_err write_checkpoint(struct import *im)
     struct store_file *store = NULL;
     TRY(store_create(&store, im->result->checkpoint, NULL));
     enum wsc_err rc = define(im, store);
+    if (!rc) rc = store_describe(store);
     if (!rc) rc = note_dtypes(im, store);
     if (!rc) rc = fill(im, store);
     if (!rc) return store_commit(&store);

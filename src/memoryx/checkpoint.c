@@ -74,9 +74,9 @@ static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-static void state_name(char *name, int tensor, const char *what)
+static void state_name(char *name, int64_t label, const char *what)
 {
-    (void)snprintf(name, NAME_BYTES, "optimizer.state.%d.%s", tensor, what);
+    (void)snprintf(name, NAME_BYTES, "optimizer.state.%lld.%s", (long long)label, what);
 }
 
 static struct store_tensor tensor_of(const struct model_tensor *t)
@@ -145,13 +145,20 @@ static int n_counters(const struct memoryx *mx)
                                                                          : N_COUNTERS - N_SCALER;
 }
 
-static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
+static enum wsc_err define_counter(struct store_file *file, const struct counter *c)
 {
     const int64_t one = 1;
+    const enum store_type type = c->real ? STORE_F64 : STORE_I64;
+    TRY(store_define(file, c->name, type, 1, &one));
+    return store_set_number(file, c->name, type, c->real ? *c->real : (double)*c->whole);
+}
+
+static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
+{
     struct counter list[N_COUNTERS];
     list_counters(mx, list);
     for (int i = 0; i < n_counters(mx); i++)
-        TRY(store_define(file, list[i].name, list[i].real ? STORE_F64 : STORE_I64, 1, &one));
+        TRY(define_counter(file, &list[i]));
     return WSC_OK;
 }
 
@@ -207,6 +214,7 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
     for (int i = 0; i < model->n_tensors; i++)
         TRY(define_states(memoryx, i, file));
     TRY(define_counters(memoryx, file));
+    TRY(memoryx_define_groups(memoryx, file));
     return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
 }
 
@@ -219,6 +227,7 @@ enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file)
         TRY(save_states(memoryx, i, file));
     }
     TRY(save_counters(memoryx, file));
+    TRY(memoryx_save_powers(memoryx, file));
     return save_times(memoryx, file);
 }
 
@@ -258,7 +267,7 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
     return store_read(file, name, STORE_F32, s->first, s->n, s->w);
 }
 
-static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i)
+static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i, int64_t label)
 {
     const struct memoryx_slice *slice = &mx->slice[i];
     char name[NAME_BYTES];
@@ -268,7 +277,7 @@ static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int
         if (!s.name) continue;
         const struct store_tensor shape = {name, "", s.n_dims, s.shape};
         const bool sliced = s.extent == MEMORYX_ELEMENTS;
-        state_name(name, i, s.name);
+        state_name(name, label, s.name);
         if (!store_has(file, name))
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", name),
                                 "--set runconfig.load_checkpoint_states=model takes the weights "
@@ -278,6 +287,18 @@ static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int
                        sliced ? slice->n : s.shape[0], slice->state[k]));
     }
     return WSC_OK;
+}
+
+static enum wsc_err load_optimizer(struct memoryx *mx, struct store_file *file)
+{
+    const struct model *model = mx->net->model;
+    int64_t *label;
+    TRY_NEW(label, WSC_MEM_MEMORYX, model->n_tensors);
+    enum wsc_err rc = memoryx_read_labels(file, model, label);
+    for (int i = 0; i < model->n_tensors && !rc; i++)
+        rc = load_states(mx, file, i, label[i]);
+    wsc_free(label);
+    return rc;
 }
 
 /* Only names of tensors matter: state of other parts of a trainer may stand beside. */
@@ -301,11 +322,11 @@ static enum wsc_err check_known(const struct model *model, struct store_file *fi
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what)
 {
-    if (what->strict) TRY(check_known(memoryx->net->model, file));
-    for (int i = 0; i < memoryx->net->model->n_tensors; i++) {
+    const struct model *model = memoryx->net->model;
+    if (what->strict) TRY(check_known(model, file));
+    for (int i = 0; i < model->n_tensors; i++)
         TRY(load_weights(memoryx, file, i, what->strict));
-        if (what->optimizer) TRY(load_states(memoryx, file, i));
-    }
+    if (what->optimizer) TRY(load_optimizer(memoryx, file));
     TRY(load_counters(memoryx, file, what));
     return what->optimizer ? load_times(memoryx, file) : WSC_OK;
 }

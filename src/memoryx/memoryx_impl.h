@@ -141,6 +141,15 @@ void memoryx_clipped(const struct memoryx_rule *r, const struct memoryx_block *b
 double memoryx_nadam_momentum(const struct conf_optimizer *o, double t);
 double memoryx_adafactor_beta2(const struct conf_optimizer *o, double t);
 
+/* groups.c: how PyTorch numbers parameters */
+
+/* Groups of parameters and powers of beta; then the latter's values. */
+enum wsc_err memoryx_define_groups(const struct memoryx *mx, struct store_file *file) WSC_CHECKED;
+enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *file) WSC_CHECKED;
+/* label[i]: the number of tensor i in the names of states in @p file. */
+enum wsc_err memoryx_read_labels(struct store_file *file, const struct model *model,
+                                 int64_t *label) WSC_CHECKED;
+
 /* tensorwise.c: the rest of the update of Lamb and Adafactor */
 
 /* @p rule NULL: nothing is computed, the exchange takes its time.  *at as in memoryx_exchange. */

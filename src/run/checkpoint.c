@@ -33,10 +33,29 @@ enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
 /* Text attribute: which run wrote the file, see run_job.run_id. */
 #define RUN_ID "wsc.run_id"
 
+static void list_counters(const struct run_state *s, int64_t value[N_COUNTERS])
+{
+    const int64_t now[N_COUNTERS] = {s->step, s->samples, s->job->params->train_input.shuffle_seed,
+                                     s->last_step};
+    memcpy(value, now, sizeof now);
+}
+
+static enum wsc_err define_counters(const struct run_state *s, struct store_file *file)
+{
+    const int64_t one = 1;
+    int64_t value[N_COUNTERS];
+    list_counters(s, value);
+    for (int i = 0; i < N_COUNTERS; i++) {
+        TRY(store_define(file, counter_name[i], STORE_I64, 1, &one));
+        TRY(store_set_number(file, counter_name[i], STORE_I64, (double)value[i]));
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err write_counters(const struct run_state *s, struct store_file *file)
 {
-    const int64_t value[N_COUNTERS] = {s->step, s->samples,
-                                       s->job->params->train_input.shuffle_seed, s->last_step};
+    int64_t value[N_COUNTERS];
+    list_counters(s, value);
     for (int i = 0; i < N_COUNTERS && s->group.rank == 0; i++)
         TRY(store_write(file, counter_name[i], 0, 1, &value[i]));
     return WSC_OK;
@@ -52,11 +71,10 @@ static enum wsc_err write_shards(const struct run_state *s, struct store_file *f
 static enum wsc_err write_checkpoint(struct run_state *s, const char *path)
 {
     struct store_file *file = NULL;
-    const int64_t one = 1;
     TRY(store_create(&file, path, &s->group));
     enum wsc_err rc = memoryx_define(any_shard(s), file);
-    for (int i = 0; i < N_COUNTERS && !rc; i++)
-        rc = store_define(file, counter_name[i], STORE_I64, 1, &one);
+    if (!rc) rc = define_counters(s, file);
+    if (!rc) rc = store_describe(file);
     if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
     if (rc) {
         store_close(&file);

@@ -104,6 +104,7 @@ static void release(struct store_file **file)
     struct store_file *f = *file;
     for (int i = 0; i < f->n_entries; i++) {
         wsc_free(f->entry[i]->name);
+        wsc_free(f->entry[i]->link);
         wsc_free(f->entry[i]);
     }
     wsc_free(f->entry);
@@ -140,7 +141,7 @@ enum wsc_err store_reserve(struct store_file *f, int64_t extra)
 
 static enum wsc_err create_hdf5(struct store_file *f)
 {
-    static const double zoo_version = 0.5; /* layout of the Model Zoo's releases 2.4 to 2.10 */
+    static const double layout = STORE_LAYOUT;
     static const int64_t our_version = STORE_VERSION;
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS), fcpl = H5Pcreate(H5P_FILE_CREATE);
     (void)H5Pset_file_locking(fapl, false, true);
@@ -155,7 +156,7 @@ static enum wsc_err create_hdf5(struct store_file *f)
     }
     (void)H5Pclose(fcpl);
     (void)H5Pclose(fapl);
-    if (!rc) rc = store_h5_set(f->file, f->tmp, "__version__", H5T_NATIVE_DOUBLE, &zoo_version);
+    if (!rc) rc = store_h5_set(f->file, f->tmp, STORE_ATTR_LAYOUT, H5T_NATIVE_DOUBLE, &layout);
     if (!rc) rc = store_h5_set(f->file, f->tmp, STORE_ATTR_OURS, H5T_NATIVE_INT64, &our_version);
     if (!rc) rc = store_reserve(f, 0);
     return rc;
@@ -185,7 +186,7 @@ static enum wsc_err check_totals(const struct store_file *f, const struct total 
 {
     for (int i = 0; i < f->n_entries; i++) {
         const struct store_entry *e = f->entry[i];
-        if (e->alias_of || total[i].written == (uint64_t)e->info.n) continue;
+        if (e->alias_of || e->is_constant || total[i].written == (uint64_t)e->info.n) continue;
         return WSC_RAISE(WSC_IO, "%s: %llu elements of dataset %s were written, expected %lld",
                          f->path, (unsigned long long)total[i].written, e->name,
                          (long long)e->info.n);
@@ -199,7 +200,9 @@ static uint64_t digest_of(const struct store_file *f)
     uint64_t digest = 0;
     for (int i = 0; i < f->n_entries; i++) {
         const struct store_entry *e = f->entry[i];
-        const uint64_t sum = e->alias_of ? e->alias_of->sum : e->sum;
+        const uint64_t sum = e->alias_of      ? e->alias_of->sum
+                             : e->is_constant ? store_sum(&e->value, sizeof e->value, 0, 1)
+                                              : e->sum;
         uint64_t one = wsc_hash64(e->name, strlen(e->name), sum);
         one = wsc_hash64(e->info.shape, (size_t)e->info.n_dims * sizeof *e->info.shape, one);
         digest += one;
@@ -216,6 +219,7 @@ static enum wsc_err write_sums(struct store_file *f, struct total *total)
     TRY(check_totals(f, total));
     for (int i = 0; i < f->n_entries; i++) {
         struct store_entry *e = f->entry[i];
+        if (e->is_constant) continue;
         e->sum = total[i].sum;
         const int64_t sum = (int64_t)e->sum;
         if (e->alias_of) continue;
@@ -223,16 +227,6 @@ static enum wsc_err write_sums(struct store_file *f, struct total *total)
     }
     const int64_t digest = (int64_t)digest_of(f);
     return store_h5_set(f->file, f->tmp, STORE_ATTR_ALL, H5T_NATIVE_INT64, &digest);
-}
-
-/* The type by which h5py stores a bool. */
-static hid_t bool_type(void)
-{
-    static const int8_t no = 0, yes = 1;
-    hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
-    (void)H5Tenum_insert(type, "FALSE", &no);
-    (void)H5Tenum_insert(type, "TRUE", &yes);
-    return type;
 }
 
 static enum wsc_err flush(struct store_file *f)
@@ -244,13 +238,9 @@ static enum wsc_err flush(struct store_file *f)
 
 static enum wsc_err write_mark(struct store_file *f)
 {
-    static const int8_t yes = 1;
     TRY(flush(f));
-    hid_t type = bool_type();
-    enum wsc_err rc = store_h5_set(f->file, f->tmp, STORE_ATTR_MARK, type, &yes);
-    (void)H5Tclose(type);
-    if (!rc) rc = flush(f); /* here a failure can still be handled, in closing it cannot */
-    return rc;
+    TRY(store_h5_put_true(f->file, f->tmp, STORE_ATTR_MARK));
+    return flush(f); /* here a failure can still be handled, in closing it cannot */
 }
 
 static enum wsc_err complete(struct store_file *f, struct total *total)
@@ -289,48 +279,43 @@ enum wsc_err store_commit(struct store_file **file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static enum wsc_err incomplete(const struct store_file *f)
+{
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is incomplete", f->path),
+                        "the run that wrote it was interrupted: use an older checkpoint");
+}
+
+/* cstorch marks a complete file since version 0.5 of its layout. */
+static enum wsc_err check_layout(const struct store_file *f)
+{
+    double layout = 0;
+    bool present = false;
+    TRY(store_h5_get_f64(f->file, f->path, STORE_ATTR_LAYOUT, &layout, &present));
+    if (!present) return WSC_OK;
+    if (!(layout < STORE_LAYOUT + 0.01))
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+                                      "%s: has version %g of cstorch's layout, "
+                                      "known are those up to %g",
+                                      f->path, layout, STORE_LAYOUT),
+                            "save it with release 2.10 or older");
+    if (layout > STORE_LAYOUT - 0.01 && store_has_text(f, STORE_ATTR_CSTORCH) &&
+        H5Aexists(f->file, STORE_ATTR_MARK) <= 0)
+        return incomplete(f);
+    return WSC_OK;
+}
+
 static enum wsc_err check_complete(const struct store_file *f)
 {
     int64_t version = 0;
     bool ours = false;
+    TRY(check_layout(f));
     TRY(store_h5_get_i64(f->file, f->path, STORE_ATTR_OURS, &version, &ours));
     if (!ours) return WSC_OK;
     if (version != STORE_VERSION)
         return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: has layout version %lld, expected %d",
                                       f->path, (long long)version, STORE_VERSION),
                             "it was written by another version of this program");
-    if (H5Aexists(f->file, STORE_ATTR_MARK) <= 0)
-        return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is incomplete", f->path),
-                            "the run that wrote it was interrupted: use an older checkpoint");
-    return WSC_OK;
-}
-
-struct listing {
-    struct store_file *f;
-    enum wsc_err rc;
-};
-
-static herr_t list_link(hid_t root, const char *name, const H5L_info_t *link, void *ctx)
-{
-    struct listing *l = ctx;
-    struct store_entry *e = NULL;
-    (void)root, (void)link;
-    l->rc = store_add(l->f, name, &e);
-    if (!l->rc) l->rc = store_entry_open(l->f, e);
-    if (e && e->dset >= 0) {
-        (void)H5Dclose(e->dset);
-        e->dset = H5I_INVALID_HID;
-    }
-    return l->rc ? -1 : 0;
-}
-
-static enum wsc_err list_datasets(struct store_file *f)
-{
-    struct listing l = {f, WSC_OK};
-    if (H5Literate(f->file, H5_INDEX_NAME, H5_ITER_INC, NULL, list_link, &l) >= 0) return WSC_OK;
-    if (!l.rc) return H5_RAISE(WSC_FORMAT, "%s: its contents cannot be listed", f->path);
-    (void)H5Eclear2(H5E_DEFAULT);
-    return l.rc;
+    return H5Aexists(f->file, STORE_ATTR_MARK) > 0 ? WSC_OK : incomplete(f);
 }
 
 enum wsc_err store_open(struct store_file **out, const char *path)
@@ -340,7 +325,7 @@ enum wsc_err store_open(struct store_file **out, const char *path)
     if (!f) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "open file");
     enum wsc_err rc = store_h5_open(&f->file, path);
     if (!rc) rc = check_complete(f);
-    if (!rc) rc = list_datasets(f);
+    if (!rc) rc = store_list(f);
     if (rc) store_close(&f);
     *out = f;
     return rc;
@@ -350,6 +335,7 @@ static enum wsc_err check_sum(struct store_file *f, struct store_entry *e)
 {
     int64_t expected = 0;
     bool present = false;
+    if (e->is_constant || e->alias_of) return WSC_OK;
     TRY(store_entry_open(f, e));
     TRY(store_h5_get_i64(e->dset, f->path, STORE_ATTR_SUM, &expected, &present));
     TRY(store_entry_sum(f, e, &e->sum));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store_impl.h"
 
+#include <wsc/mem.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -70,6 +72,7 @@ enum wsc_err store_h5_open(hid_t *file, const char *path)
 {
     struct stat info;
     store_h5_silence();
+    store_lz4_register();
     if (stat(path, &info))
         return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     if (!S_ISREG(info.st_mode)) return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
@@ -179,6 +182,26 @@ static enum wsc_err inspect_type(const struct subject *s)
     return WSC_OK;
 }
 
+/* cstorch stores bfloat16 as 16-bit integers: up to release 2.3 with a flag, later with the name of
+ * the type. */
+static enum wsc_err inspect_bfloat16(const struct subject *s)
+{
+    double flag = 0;
+    bool present = false;
+    char *dtype = NULL;
+    if (s->info->kind != H5T_INTEGER || strcmp(strchr(s->info->type, 't') + 1, "16") != 0)
+        return WSC_OK;
+    TRY(store_h5_get_f64(s->dset, s->path, "is_bfloat16", &flag, &present));
+    if (H5Aexists(s->dset, "dtypes") > 0)
+        TRY(store_h5_get_text(s->dset, s->path, "dtypes", &dtype));
+    s->info->bfloat16 = flag != 0 || (dtype && !strcmp(dtype, "torch.bfloat16"));
+    wsc_free(dtype);
+    if (!s->info->bfloat16) return WSC_OK;
+    s->info->kind = H5T_FLOAT;
+    (void)snprintf(s->info->type, sizeof s->info->type, "bfloat16");
+    return WSC_OK;
+}
+
 static enum wsc_err inspect_shape(const struct subject *s)
 {
     hsize_t dims[H5S_MAX_RANK];
@@ -212,11 +235,12 @@ static enum wsc_err inspect_filters(const struct subject *s, hid_t plist)
         char name[64] = "";
         H5Z_filter_t id =
             H5Pget_filter2(plist, (unsigned)i, &flags, &n_values, NULL, sizeof name, name, &config);
-        if (id == H5Z_FILTER_DEFLATE || id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32)
+        if (id == H5Z_FILTER_DEFLATE || id == H5Z_FILTER_SHUFFLE || id == H5Z_FILTER_FLETCHER32 ||
+            id == STORE_LZ4_FILTER)
             continue;
-        /* 32004 is the registered number of LZ4, which the vendor's own checkpoints use. */
-        (void)WSC_RAISE(WSC_FORMAT, "%s: %s is stored with HDF5 filter %d%s, expected gzip or none",
-                        s->path, s->name, (int)id, id == 32004 ? " (LZ4)" : "");
+        (void)WSC_RAISE(WSC_FORMAT,
+                        "%s: %s is stored with HDF5 filter %d (%s), expected gzip, LZ4 or none",
+                        s->path, s->name, (int)id, name);
         return wsc_err_hint(WSC_FORMAT, "rewrite the file with `h5repack -f NONE` or h5py");
     }
     return WSC_OK;
@@ -293,6 +317,7 @@ enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
     struct subject s = {path, name, dset, info};
     *info = (struct store_info){0};
     TRY(inspect_type(&s));
+    TRY(inspect_bfloat16(&s));
     TRY(inspect_shape(&s));
     TRY(inspect_storage(&s));
     return WSC_OK;
@@ -320,15 +345,63 @@ enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, 
     return rc;
 }
 
+/* HDF5 converts between numbers, but not from the enumeration that h5py makes of a bool. */
+static herr_t read_number(hid_t attr, hid_t type, double *value)
+{
+    const H5T_class_t kind = H5Tget_class(type);
+    int8_t flag = 0;
+    if (kind == H5T_INTEGER || kind == H5T_FLOAT) return H5Aread(attr, H5T_NATIVE_DOUBLE, value);
+    if (kind != H5T_ENUM || H5Tget_size(type) != sizeof flag) return -1;
+    if (H5Aread(attr, type, &flag) < 0) return -1;
+    *value = flag;
+    return 0;
+}
+
+enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
+                              bool *present)
+{
+    htri_t there = H5Aexists(object, name);
+    *present = there > 0;
+    if (there < 0) return H5_RAISE(WSC_FORMAT, "%s: its attributes are unreadable", path);
+    if (!there) return WSC_OK;
+    hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
+    hid_t type = attr < 0 ? attr : H5Aget_type(attr), space = attr < 0 ? attr : H5Aget_space(attr);
+    const bool scalar = type >= 0 && space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
+    enum wsc_err rc = WSC_OK;
+    if (!scalar || read_number(attr, type, value) < 0)
+        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not a number", path, name);
+    if (type >= 0) (void)H5Tclose(type);
+    if (space >= 0) (void)H5Sclose(space);
+    if (attr >= 0) (void)H5Aclose(attr);
+    return rc;
+}
+
+enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_attr *a)
+{
+    hid_t space = a->n_dims ? H5Screate_simple(a->n_dims, a->shape, NULL) : H5Screate(H5S_SCALAR);
+    hid_t attr = H5Acreate2(object, a->name, a->type, space, H5P_DEFAULT, H5P_DEFAULT);
+    herr_t bad = attr < 0 ? -1 : H5Awrite(attr, a->type, a->value);
+    enum wsc_err rc = WSC_OK;
+    if (bad < 0) rc = H5_RAISE(WSC_IO, "%s: attribute %s cannot be written", path, a->name);
+    if (attr >= 0) (void)H5Aclose(attr);
+    (void)H5Sclose(space);
+    return rc;
+}
+
 enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
                           const void *value)
 {
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attr = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t bad = attr < 0 ? -1 : H5Awrite(attr, type, value);
-    enum wsc_err rc = WSC_OK;
-    if (bad < 0) rc = H5_RAISE(WSC_IO, "%s: attribute %s cannot be written", path, name);
-    if (attr >= 0) (void)H5Aclose(attr);
-    (void)H5Sclose(space);
+    const struct store_attr a = {name, type, 0, {0}, value};
+    return store_h5_put(object, path, &a);
+}
+
+enum wsc_err store_h5_put_true(hid_t object, const char *path, const char *name)
+{
+    static const int8_t no = 0, yes = 1;
+    hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
+    (void)H5Tenum_insert(type, "FALSE", &no);
+    (void)H5Tenum_insert(type, "TRUE", &yes);
+    enum wsc_err rc = store_h5_set(object, path, name, type, &yes);
+    (void)H5Tclose(type);
     return rc;
 }

@@ -10,17 +10,55 @@
 
 static const char level[] = "model.";
 
+/* Ends of names up to release 2.0. */
+static const struct {
+    const char *now, *then;
+} older[] = {{".position_embeddings.embed.weight", ".position_embeddings.weight"}};
+enum { N_OLDER = sizeof older / sizeof *older };
+
+/* Buffers of a model that are computed, not learned: slopes of ALiBi, the table of fixed positions,
+ * counts of the metrics. */
+static const char *const buffer[] = {".position_embed_helper.slopes", ".relative_pe_helper.slopes",
+                                     ".position_embeddings.fpe", "model.accuracy_metric.",
+                                     "model.perplexity_metric."};
+enum { N_BUFFERS = sizeof buffer / sizeof *buffer };
+
 enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t)
 {
+    const char *const base[2] = {t->name, t->alias};
+    char below[STORE_NAME_BYTES];
     TRY(store_define(f, t->name, STORE_F32, t->n_dims, t->shape));
-    return t->alias[0] ? store_link(f, t->name, t->alias) : WSC_OK;
+    for (int i = 0; i < 2 && base[i][0]; i++) {
+        (void)snprintf(below, sizeof below, "%s%s", level, base[i]);
+        if (i) TRY(store_link(f, t->name, base[i]));
+        TRY(store_link(f, t->name, below));
+    }
+    return WSC_OK;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && !strcmp(text + n - m, end);
+}
+
+/* "" when the tensor always had its name. */
+static void older_name(const struct store_tensor *t, char name[STORE_NAME_BYTES])
+{
+    name[0] = '\0';
+    for (int i = 0; i < N_OLDER; i++)
+        if (ends_with(t->name, older[i].now))
+            (void)snprintf(name, STORE_NAME_BYTES, "%.*s%s",
+                           (int)(strlen(t->name) - strlen(older[i].now)), t->name, older[i].then);
 }
 
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES])
 {
-    const char *const base[2] = {t->name, t->alias};
-    for (int i = 0; i < 4; i++) {
+    char before[STORE_NAME_BYTES];
+    const char *const base[3] = {t->name, t->alias, before};
+    older_name(t, before);
+    for (int i = 0; i < 6; i++) {
         if (!base[i / 2][0]) continue;
         (void)snprintf(name, STORE_NAME_BYTES, "%s%s", i % 2 ? level : "", base[i / 2]);
         if (store_has(f, name)) return true;
@@ -48,10 +86,27 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static bool is_buffer(const char *name)
+{
+    for (int i = 0; i < N_BUFFERS; i++)
+        if (strstr(name, buffer[i])) return true;
+    return false;
+}
+
+static bool was_known(const struct store_tensor *t, int n, const char *name)
+{
+    char before[STORE_NAME_BYTES];
+    for (int i = 0; i < n; i++) {
+        older_name(&t[i], before);
+        if (before[0] && ends_with(name, before)) return true;
+    }
+    return false;
+}
+
 static bool is_known(const char *const *known, size_t n, const char *name)
 {
     const char *below = name + sizeof level - 1;
-    return bsearch(&name, known, n, sizeof *known, by_text) ||
+    return is_buffer(name) || bsearch(&name, known, n, sizeof *known, by_text) ||
            bsearch(&below, known, n, sizeof *known, by_text);
 }
 
@@ -70,7 +125,9 @@ enum wsc_err store_count_unknown(const struct store_file *f, const struct store_
     if (n_known) qsort(known, n_known, sizeof *known, by_text);
     for (int i = 0; i < f->n_entries; i++) {
         const char *name = f->entry[i]->name;
-        if (strncmp(name, level, sizeof level - 1) != 0 || is_known(known, n_known, name)) continue;
+        if (strncmp(name, level, sizeof level - 1) != 0 || is_known(known, n_known, name) ||
+            was_known(t, n, name))
+            continue;
         if (!*first) *first = name;
         ++*n_unknown;
     }

@@ -15,6 +15,7 @@ struct store_samples {
     bool corpus;
     int64_t n, T;
     int rows;
+    struct store_info info;
 };
 
 static const char data_name[] = "data";
@@ -86,17 +87,17 @@ static hid_t cache_for(const struct store_info *info)
 /* Inspect first, since that decides how to open. */
 static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
 {
-    struct store_info info;
+    struct store_info *const info = &s->info;
     htri_t there = H5Lexists(s->file, data_name, H5P_DEFAULT);
     if (there <= 0)
         return wsc_err_hint(H5_RAISE(WSC_FORMAT, "%s: has no dataset `data`", s->path),
                             "a GPT sample file holds `data` of shape (n, 3, T)");
     TRY(store_h5_dataset(&s->dset, s->file, s->path, data_name, H5P_DEFAULT));
-    TRY(store_h5_inspect(s->path, data_name, s->dset, &info));
-    TRY(set_layout(s, &info, corpus_T));
+    TRY(store_h5_inspect(s->path, data_name, s->dset, info));
+    TRY(set_layout(s, info, corpus_T));
     TRY(check_count(s));
     (void)H5Dclose(s->dset);
-    hid_t dapl = cache_for(&info);
+    hid_t dapl = cache_for(info);
     enum wsc_err rc = store_h5_dataset(&s->dset, s->file, s->path, data_name, dapl);
     (void)H5Pclose(dapl);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "open with cache");
@@ -167,6 +168,7 @@ static void spread_corpus(int32_t *out, const int32_t *tokens, int64_t T)
 
 static enum wsc_err read_selected(struct store_samples *s, int64_t i, void *out)
 {
+    store_lz4_expect(&s->info);
     if (H5Dread(s->dset, H5T_NATIVE_INT32, s->mem_space, s->file_space, H5P_DEFAULT, out) < 0)
         return H5_RAISE(WSC_IO, "%s: sample %lld cannot be read", s->path, (long long)i);
     return WSC_OK;

@@ -17,6 +17,16 @@ enum { STORE_MAX_DIMS = 3 };
 #define STORE_ATTR_ALL   "__digest__"
 #define STORE_TMP_SUFFIX ".tmp"
 
+/** What cstorch notes at the root: the layout's version, its own release, and behind a key what
+ *  the value of that key is. */
+#define STORE_ATTR_LAYOUT     "__version__"
+#define STORE_ATTR_CSTORCH    "__cstorch_version__"
+#define STORE_META_SUFFIX     ".__metadata__"
+#define STORE_LAYOUT          0.5 /* of releases 2.4 to 2.10 */
+#define STORE_CSTORCH_RELEASE "2.10.0"
+/** Registered number of LZ4, by which cstorch stores what has a rank. */
+enum { STORE_LZ4_FILTER = 32004 };
+
 /* h5.c */
 
 /** Raise @p code with the given sentence and HDF5's innermost reason.  At once after the call that
@@ -49,7 +59,8 @@ struct store_info {
     int64_t shape[STORE_MAX_DIMS];
     int64_t n;          /**< elements */
     H5T_class_t kind;   /**< H5T_INTEGER or H5T_FLOAT */
-    char type[16];      /**< "float32", "uint16" */
+    char type[16];      /**< "float32", "uint16", "bfloat16" */
+    bool bfloat16;      /**< stored as 16-bit integers and marked as such; kind is H5T_FLOAT */
     size_t chunk_bytes; /**< 0 when not chunked */
     int64_t chunk_rows; /**< extent of a chunk along the first dimension */
 };
@@ -68,6 +79,38 @@ enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, 
 enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
                           const void *value) WSC_CHECKED;
 
+/** Attribute of @p object that is a number of any type: *present tells whether there is one. */
+enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
+                              bool *present) WSC_CHECKED;
+/** Attribute of rank @p n_dims (0: scalar) from @p value in memory type @p type. */
+struct store_attr {
+    const char *name;
+    hid_t type;
+    int n_dims;
+    hsize_t shape[2];
+    const void *value;
+};
+enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_attr *a) WSC_CHECKED;
+/** A bool, of the type by which h5py stores it. */
+enum wsc_err store_h5_put_true(hid_t object, const char *path, const char *name) WSC_CHECKED;
+
+/* lz4.c */
+
+/** Let HDF5 read filter STORE_LZ4_FILTER. */
+void store_lz4_register(void);
+/** Before every read of a dataset: what its chunks must expand to. */
+void store_lz4_expect(const struct store_info *info);
+
+/* text.c */
+
+/** Text attribute of @p object, of one element; owned by the caller. */
+enum wsc_err store_h5_get_text(hid_t object, const char *path, const char *name,
+                               char **value) WSC_CHECKED;
+/** Text attribute of any length, as h5py writes and reads a str; @p in_list: the only one of a
+ *  list. */
+enum wsc_err store_h5_put_text(hid_t object, const char *path, const char *name, const char *value,
+                               bool in_list) WSC_CHECKED;
+
 /* group.c */
 
 /** Wait for all, and fail on all when one failed. */
@@ -84,14 +127,21 @@ enum wsc_err store_touch(const char *path) WSC_CHECKED;
 
 /* file.c */
 
-/** A dataset of an open checkpoint. */
+/** A dataset of an open checkpoint, or a value without one. */
 struct store_entry {
     char *name;
+    char *link;       /**< its name in the file where that is another; else NULL */
+    haddr_t address;  /**< of the object, when read */
+    bool is_constant; /**< no dataset: every element is `value` */
+    bool is_number;   /**< `value` is what cstorch reads under this name */
+    double value;
     enum store_type type; /**< when being written */
     struct store_info info;
     hid_t dset;                   /**< opened when first used, or -1 */
     struct store_entry *alias_of; /**< NULL unless a second name, without data of its own */
     int64_t written;              /**< elements this rank wrote */
+    int64_t fresh_from;           /**< written: from this element on its place was never part of
+                                       the file before, so it is 0 */
     uint64_t sum;                 /**< of the elements this rank wrote, in the end of all */
 };
 
@@ -112,6 +162,17 @@ enum wsc_err store_add(struct store_file *f, const char *name,
 
 /** Reserve disk space (first rank) for what the file has, @p extra and a margin. */
 enum wsc_err store_reserve(struct store_file *f, int64_t extra) WSC_CHECKED;
+
+/** The name in the file. */
+static inline const char *store_link_name(const struct store_entry *e)
+{
+    return e->link ? e->link : e->name;
+}
+
+/* listing.c */
+
+/** Add all that an opened file holds. */
+enum wsc_err store_list(struct store_file *f) WSC_CHECKED;
 
 /* tensors.c */
 

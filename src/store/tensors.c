@@ -108,9 +108,43 @@ struct transfer {
     hid_t dset, memory;
     const struct store_info *info;
     size_t size;
+    bool widen;      /* reading: 16-bit values come as numbers of `size` bytes */
     void *in;        /* reading: where to */
     const void *out; /* writing: where from; NULL when reading */
 };
+
+/* Upper halves of 32-bit floats, read behind where the results will stand: number i ends before
+ * half i + 1 begins. */
+static void widen(char *at, const struct transfer *t, int64_t n)
+{
+    const char *half = at + (size_t)n * (t->size - 2);
+    for (int64_t i = 0; i < n; i++, half += 2, at += t->size) {
+        uint16_t upper;
+        float value;
+        memcpy(&upper, half, sizeof upper);
+        const uint32_t bits = (uint32_t)upper << 16;
+        memcpy(&value, &bits, sizeof value);
+        const double wide = (double)value;
+        if (t->size == sizeof value)
+            memcpy(at, &value, sizeof value);
+        else
+            memcpy(at, &wide, sizeof wide);
+    }
+}
+
+static herr_t read_box(const struct transfer *t, hid_t mem, hid_t space, const struct box *b,
+                       char *at)
+{
+    store_lz4_expect(t->info);
+    if (!t->widen) return H5Dread(t->dset, t->memory, mem, space, H5P_DEFAULT, at);
+    hid_t type = H5Dget_type(t->dset), native = H5Tget_native_type(type, H5T_DIR_ASCEND);
+    herr_t bad =
+        H5Dread(t->dset, native, mem, space, H5P_DEFAULT, at + (size_t)b->n * (t->size - 2));
+    (void)H5Tclose(native);
+    (void)H5Tclose(type);
+    if (bad >= 0) widen(at, t, b->n);
+    return bad;
+}
 
 static enum wsc_err move_box(const struct transfer *t, const struct box *b, int64_t offset)
 {
@@ -121,7 +155,7 @@ static enum wsc_err move_box(const struct transfer *t, const struct box *b, int6
     if (bad >= 0 && t->out)
         bad = H5Dwrite(t->dset, t->memory, mem, space, H5P_DEFAULT, (const char *)t->out + at);
     else if (bad >= 0)
-        bad = H5Dread(t->dset, t->memory, mem, space, H5P_DEFAULT, (char *)t->in + at);
+        bad = read_box(t, mem, space, b, (char *)t->in + at);
     if (bad < 0)
         rc = H5_RAISE(WSC_IO, "%s: dataset %s cannot be %s", t->path, t->name,
                       t->out ? "written" : "read");
@@ -155,6 +189,12 @@ static void check_range(const struct store_file *f, const struct store_entry *e,
               (long long)n, (long long)e->info.n);
 }
 
+static bool is_zero(const void *data, size_t n_bytes)
+{
+    const char *x = data;
+    return !*x && !memcmp(x, x + 1, n_bytes - 1);
+}
+
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data)
 {
@@ -163,8 +203,10 @@ enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, 
     WSC_CHECK(f->tmp && !e->alias_of, "%s: %s cannot be written", f->path, name);
     check_range(f, e, first, n);
     struct type_row row = type_row(e->type);
-    struct transfer t = {f->tmp, name, e->dset, row.memory, &e->info, row.size, NULL, data};
-    enum wsc_err rc = n ? move_range(&t, first, n) : WSC_OK;
+    struct transfer t = {f->tmp, name, e->dset, row.memory, &e->info, row.size, false, NULL, data};
+    /* Zeros stay a hole: moments of a first step, masked weights. */
+    const bool hole = n && first >= e->fresh_from && is_zero(data, (size_t)n * row.size);
+    enum wsc_err rc = n && !hole ? move_range(&t, first, n) : WSC_OK;
     if (rc) {
         f->failed = rc;
         return wsc_err_frame(rc, __FILE__, __LINE__, "write elements");
@@ -177,7 +219,7 @@ enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, 
 enum wsc_err store_entry_open(struct store_file *f, struct store_entry *e)
 {
     if (e->dset >= 0) return WSC_OK;
-    TRY(store_h5_dataset(&e->dset, f->file, f->path, e->name, H5P_DEFAULT));
+    TRY(store_h5_dataset(&e->dset, f->file, f->path, store_link_name(e), H5P_DEFAULT));
     TRY(store_h5_inspect(f->path, e->name, e->dset, &e->info));
     if (e->info.n_dims > 2 || !e->info.n)
         return WSC_RAISE(WSC_FORMAT,
@@ -185,6 +227,15 @@ enum wsc_err store_entry_open(struct store_file *f, struct store_entry *e)
                          "and at least one element",
                          f->path, e->name, e->info.n_dims, (long long)e->info.n);
     return WSC_OK;
+}
+
+static void fill(enum store_type type, double value, int64_t n, void *data)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (type == STORE_F32) ((float *)data)[i] = (float)value;
+        if (type == STORE_F64) ((double *)data)[i] = value;
+        if (type == STORE_I64) ((int64_t *)data)[i] = (int64_t)value;
+    }
 }
 
 enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
@@ -198,8 +249,14 @@ enum wsc_err store_read(struct store_file *f, const char *name, enum store_type 
     if (e->info.kind != row.kind)
         return WSC_RAISE(WSC_FORMAT, "%s: %s holds %s, expected %s", f->path, name, e->info.type,
                          row.name);
+    if (e->is_constant) {
+        fill(type, e->value, n, data);
+        return WSC_OK;
+    }
     TRY(store_entry_open(f, e));
-    struct transfer t = {f->path, name, e->dset, row.memory, &e->info, row.size, data, NULL};
+    const bool halves = e->info.bfloat16;
+    struct transfer t = {f->path,  name,   e->dset, row.memory, &e->info,
+                         row.size, halves, data,    NULL};
     if (n) TRY(move_range(&t, first, n));
     return WSC_OK;
 }
@@ -220,8 +277,14 @@ enum wsc_err store_read_box(struct store_file *f, const char *name, const struct
     if (e->info.kind != row.kind)
         return WSC_RAISE(WSC_FORMAT, "%s: %s holds %s, expected %s", f->path, name, e->info.type,
                          row.name);
+    if (e->is_constant) {
+        fill(STORE_F32, e->value, box->rows * box->columns, out);
+        return WSC_OK;
+    }
     TRY(store_entry_open(f, e));
-    const struct transfer t = {f->path, name, e->dset, row.memory, &e->info, row.size, out, NULL};
+    const bool halves = e->info.bfloat16;
+    const struct transfer t = {f->path,  name,   e->dset, row.memory, &e->info,
+                               row.size, halves, out,     NULL};
     const struct box b = {{(hsize_t)box->row, (hsize_t)box->column},
                           {(hsize_t)box->rows, (hsize_t)box->columns},
                           box->rows * box->columns};
@@ -232,7 +295,8 @@ enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e, uint64
 {
     static const int64_t piece = (int64_t)1 << 18;
     hid_t type = H5Dget_type(e->dset);
-    struct transfer t = {f->path, e->name, e->dset, type, &e->info, H5Tget_size(type), NULL, NULL};
+    const size_t size = H5Tget_size(type);
+    struct transfer t = {f->path, e->name, e->dset, type, &e->info, size, false, NULL, NULL};
     enum wsc_err rc = WSC_OK;
     *sum = 0;
     t.in = wsc_alloc_raw(WSC_MEM_STORE, (size_t)piece, t.size);
@@ -262,10 +326,29 @@ static hid_t create_dataset(struct store_file *f, const struct store_entry *e, h
     return H5Dcreate2(f->file, e->name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
 }
 
+/* Where the file ends; the MPI driver does not know. */
+static haddr_t end_of_file(const struct store_file *f)
+{
+    hsize_t bytes;
+    if (H5Fget_filesize(f->file, &bytes) >= 0) return bytes;
+    (void)H5Eclear2(H5E_DEFAULT);
+    return HADDR_UNDEF;
+}
+
+/* Elements at @p offset of a file that ended at @p end before. */
+static int64_t fresh_from(const struct store_entry *e, haddr_t offset, haddr_t end)
+{
+    if (offset == HADDR_UNDEF || end == HADDR_UNDEF) return INT64_MAX;
+    const haddr_t size = type_row(e->type).size;
+    return end > offset ? (int64_t)((end - offset + size - 1) / size) : 0;
+}
+
 static enum wsc_err define_entry(struct store_file *f, struct store_entry *e)
 {
+    const haddr_t end = end_of_file(f);
     hsize_t dims[2] = {(hsize_t)e->info.shape[0], (hsize_t)e->info.shape[1]};
-    hid_t space = H5Screate_simple(e->info.n_dims, dims, NULL);
+    hid_t space =
+        e->info.n_dims ? H5Screate_simple(e->info.n_dims, dims, NULL) : H5Screate(H5S_SCALAR);
     hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
     enum wsc_err rc = WSC_OK;
     e->dset = create_dataset(f, e, space, plist);
@@ -274,6 +357,7 @@ static enum wsc_err define_entry(struct store_file *f, struct store_entry *e)
     (void)H5Sclose(space);
     haddr_t offset = rc ? HADDR_UNDEF : H5Dget_offset(e->dset);
     if (offset != HADDR_UNDEF) f->end = (int64_t)offset + e->info.n * 8;
+    e->fresh_from = fresh_from(e, offset, end);
     return rc ? rc : store_reserve(f, 0);
 }
 
@@ -283,7 +367,7 @@ enum wsc_err store_define(struct store_file *f, const char *name, enum store_typ
     struct store_entry *e = NULL;
     struct type_row row = type_row(type);
     struct store_info info = {.n_dims = n_dims, .n = 1, .kind = row.kind};
-    WSC_CHECK(f->tmp && (n_dims == 1 || n_dims == 2), "%s: %s: rank %d", f->path, name, n_dims);
+    WSC_CHECK(f->tmp && n_dims >= 0 && n_dims <= 2, "%s: %s: rank %d", f->path, name, n_dims);
     for (int d = 0; d < n_dims; d++) {
         info.shape[d] = shape[d];
         WSC_CHECK(shape[d] > 0 && !__builtin_mul_overflow(info.n, shape[d], &info.n) &&
@@ -329,7 +413,9 @@ enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx)
 {
     for (int i = 0; i < f->n_entries; i++) {
         const struct store_entry *e = f->entry[i];
-        TRY(visit(ctx, e->name, e->info.type, e->info.n_dims, e->info.shape));
+        const struct store_item item = {e->name, e->info.type, e->info.n_dims, e->info.shape,
+                                        e->alias_of ? e->alias_of->name : NULL};
+        TRY(visit(ctx, &item));
     }
     return WSC_OK;
 }

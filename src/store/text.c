@@ -30,47 +30,56 @@ bool store_has_text(const struct store_file *f, const char *name)
 }
 
 /* Fixed-length text into a block of its size and a NUL. */
-static enum wsc_err read_fixed(const struct store_file *f, hid_t attr, hid_t type, char **value)
+static enum wsc_err read_fixed(const char *path, hid_t attr, hid_t type, char **value)
 {
     size_t bytes = H5Tget_size(type);
     if (bytes > max_text_bytes)
-        return WSC_RAISE(WSC_FORMAT, "%s: a text of %zu bytes is too long", f->path, bytes);
+        return WSC_RAISE(WSC_FORMAT, "%s: a text of %zu bytes is too long", path, bytes);
     char *text = wsc_alloc(WSC_MEM_STORE, bytes + 1, 1);
     if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
     if (H5Aread(attr, type, text) < 0) {
         wsc_free(text);
-        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", f->path);
+        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", path);
     }
     *value = text;
     return WSC_OK;
 }
 
 /* Text of any length, as h5py writes it: HDF5 hands out a block of its own. */
-static enum wsc_err read_variable(const struct store_file *f, hid_t attr, hid_t type, char **value)
+static enum wsc_err read_variable(const char *path, hid_t attr, hid_t type, char **value)
 {
     char *text = NULL;
     if (H5Aread(attr, type, (void *)&text) < 0)
-        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", f->path);
+        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", path);
     *value = wsc_strdup(WSC_MEM_STORE, text ? text : "");
     (void)H5free_memory(text);
     return *value ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
 }
 
-static enum wsc_err read_text(const struct store_file *f, hid_t attr, const char *name,
-                              char **value)
+static enum wsc_err read_text(hid_t attr, const char *path, const char *name, char **value)
 {
     enum wsc_err rc;
     hid_t type = H5Aget_type(attr), space = H5Aget_space(attr);
     bool text = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_STRING &&
                 H5Sget_simple_extent_npoints(space) == 1;
     if (!text)
-        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not a text", f->path, name);
+        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not a text", path, name);
     else if (H5Tis_variable_str(type) > 0)
-        rc = read_variable(f, attr, type, value);
+        rc = read_variable(path, attr, type, value);
     else
-        rc = read_fixed(f, attr, type, value);
+        rc = read_fixed(path, attr, type, value);
     if (space >= 0) (void)H5Sclose(space);
     if (type >= 0) (void)H5Tclose(type);
+    return rc;
+}
+
+enum wsc_err store_h5_get_text(hid_t object, const char *path, const char *name, char **value)
+{
+    *value = NULL;
+    hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
+    if (attr < 0) return H5_RAISE(WSC_FORMAT, "%s: attribute %s is unreadable", path, name);
+    enum wsc_err rc = read_text(attr, path, name, value);
+    (void)H5Aclose(attr);
     return rc;
 }
 
@@ -79,9 +88,17 @@ enum wsc_err store_get_text(struct store_file *f, const char *name, char **value
     *value = NULL;
     if (!store_has_text(f, name))
         return WSC_RAISE(WSC_FORMAT, "%s: has no attribute %s", f->path, name);
-    hid_t attr = H5Aopen(f->file, name, H5P_DEFAULT);
-    if (attr < 0) return H5_RAISE(WSC_FORMAT, "%s: attribute %s is unreadable", f->path, name);
-    enum wsc_err rc = read_text(f, attr, name, value);
-    (void)H5Aclose(attr);
+    return store_h5_get_text(f->file, f->path, name, value);
+}
+
+enum wsc_err store_h5_put_text(hid_t object, const char *path, const char *name, const char *value,
+                               bool in_list)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    (void)H5Tset_size(type, H5T_VARIABLE);
+    (void)H5Tset_cset(type, H5T_CSET_UTF8);
+    const struct store_attr a = {name, type, in_list, {1}, (const void *)&value};
+    enum wsc_err rc = store_h5_put(object, path, &a);
+    (void)H5Tclose(type);
     return rc;
 }

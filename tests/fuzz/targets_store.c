@@ -26,15 +26,13 @@ void fuzz_samples(const uint8_t *bytes, size_t n)
     fuzz_check_memory(WSC_MEM_STORE);
 }
 
-static enum wsc_err read_some(void *ctx, const char *name, const char *type, int n_dims,
-                              const int64_t *shape)
+static enum wsc_err read_some(void *ctx, const struct store_item *item)
 {
     float x[4];
-    (void)type;
     int64_t n = 1;
-    for (int d = 0; d < n_dims && d < 2; d++)
-        n *= shape[d] < 4 ? shape[d] : 4;
-    if (n > 0 && store_read(ctx, name, STORE_F32, 0, n < 4 ? n : 4, x)) fuzz_check_message();
+    for (int d = 0; d < item->n_dims && d < 2; d++)
+        n *= item->shape[d] < 4 ? item->shape[d] : 4;
+    if (n > 0 && store_read(ctx, item->name, STORE_F32, 0, n < 4 ? n : 4, x)) fuzz_check_message();
     return WSC_OK;
 }
 

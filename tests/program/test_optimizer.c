@@ -29,15 +29,14 @@ struct tensor {
 static struct tensor tensor[MAX_TENSORS];
 static int n_tensors;
 
-static enum wsc_err add_tensor(void *ctx, const char *name, const char *type, int n_dims,
-                               const int64_t *shape)
+static enum wsc_err add_tensor(void *ctx, const struct store_item *item)
 {
-    (void)ctx, (void)type;
-    if (strncmp(name, "model.", 6) != 0 || n_tensors == MAX_TENSORS) return WSC_OK;
+    (void)ctx;
+    if (strncmp(item->name, "model.", 6) != 0 || n_tensors == MAX_TENSORS) return WSC_OK;
     struct tensor *t = &tensor[n_tensors++];
-    (void)snprintf(t->name, sizeof t->name, "%s", name);
-    t->n = shape[0] * (n_dims > 1 ? shape[1] : 1);
-    t->decays = !strstr(name, "bias") && !strstr(name, "norm");
+    (void)snprintf(t->name, sizeof t->name, "%s", item->name);
+    t->n = item->shape[0] * (item->n_dims > 1 ? item->shape[1] : 1);
+    t->decays = !strstr(item->name, "bias") && !strstr(item->name, "norm");
     TRY_NEW(t->w, WSC_MEM_TEST, t->n);
     TRY_NEW(t->m, WSC_MEM_TEST, t->n);
     TRY_NEW(t->v, WSC_MEM_TEST, t->n);

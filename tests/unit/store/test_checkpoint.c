@@ -111,13 +111,13 @@ TEST(checkpoint, same_contents_give_the_same_bytes)
     CU_ASSERT(na == nb && na > 500 && na < sizeof a && !memcmp(a, b, na));
 }
 
-static enum wsc_err collect(void *ctx, const char *name, const char *type, int n_dims,
-                            const int64_t *shape)
+static enum wsc_err collect(void *ctx, const struct store_item *x)
 {
     char *all = ctx;
     size_t used = strlen(all);
-    (void)snprintf(all + used, 512 - used, "%s %s %d %lld;", name, type, n_dims,
-                   (long long)(n_dims ? shape[n_dims - 1] : 1));
+    (void)snprintf(all + used, 512 - used, "%s %s %d %lld%s%s;", x->name, x->type, x->n_dims,
+                   (long long)(x->n_dims ? x->shape[x->n_dims - 1] : 1), x->same_as ? " = " : "",
+                   x->same_as ? x->same_as : "");
     return WSC_OK;
 }
 
@@ -128,7 +128,7 @@ TEST(checkpoint, visits_in_name_order)
     T_OK(write_small(path_of("visit.mdl"), 1));
     T_OK(store_open(&f, path_of("visit.mdl")));
     T_OK(store_visit(f, collect, all));
-    T_STR(all, "global_step int64 1 1;model.alias float32 2 7;model.w float32 2 7;"
+    T_STR(all, "global_step int64 1 1;model.alias float32 2 7;model.w float32 2 7 = model.alias;"
                "opt.m float64 1 3;");
     store_close(&f);
 }
@@ -164,6 +164,37 @@ TEST(checkpoint, plain_file_of_h5py_is_accepted)
     CU_ASSERT_EQUAL(store_read(f, "steps", STORE_F32, 0, 5, x), WSC_FORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "steps holds int32, expected float32"));
     CU_ASSERT_EQUAL(store_read(f, "nothing", STORE_F32, 0, 5, x), WSC_FORMAT);
+    store_close(&f);
+}
+
+/* They are left out of the file: what is read in their place must be zeros all the same. */
+TEST(checkpoint, blocks_of_zeros_read_as_zeros)
+{
+    enum { N = 3000, BLOCK = 500 };
+    static float x[N], y[N];
+    struct store_file *f = NULL;
+    const char *path = path_of("zeros.mdl");
+    const int64_t shape = N;
+    for (int i = BLOCK; i < 2 * BLOCK; i++)
+        x[i] = (float)i;
+    x[N - 1] = 1;
+    x[2 * BLOCK] = -0.0F;
+    T_OK(store_create(&f, path, NULL));
+    T_OK(store_define(f, "a", STORE_F32, 1, &shape));
+    T_OK(store_define(f, "b", STORE_F32, 1, &shape));
+    enum wsc_err rc = WSC_OK;
+    for (int i = 0; i < N && !rc; i += BLOCK) {
+        rc = store_write(f, "b", i, BLOCK, x + i);
+        if (!rc) rc = store_write(f, "a", N - BLOCK - i, BLOCK, x + N - BLOCK - i);
+    }
+    T_OK(rc);
+    T_OK(store_commit(&f));
+    T_OK(store_check(path));
+    T_OK(store_open(&f, path));
+    T_OK(store_read(f, "a", STORE_F32, 0, N, y));
+    CU_ASSERT(same_bits(x, y, sizeof x));
+    T_OK(store_read(f, "b", STORE_F32, 0, N, y));
+    CU_ASSERT(same_bits(x, y, sizeof x));
     store_close(&f);
 }
 
@@ -278,6 +309,7 @@ static void fill_disk(int when)
     float *x = wsc_alloc(WSC_MEM_TEST, N, sizeof *x);
     char tmp[256];
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
+    x[N - 1] = 1; /* zeros alone are not written */
     (void)snprintf(tmp, sizeof tmp, "%s", path_of("full.mdl.tmp"));
     T_OK(store_create(&f, path_of("full.mdl"), NULL));
     T_OK(store_define(f, "w", STORE_F32, 1, (const int64_t[]){N}));
