@@ -504,7 +504,7 @@ static void put_rows(const struct data_source *s, struct data_batch *batch, int6
 {
     int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels, batch->attention_span,
                             batch->position_ids};
-    for (int r = 0; r < s->n_rows; r++) {
+    for (int r = 0; r < s->n_rows && row[r]; r++) {
         int32_t *out = row[r] + k * batch->T;
         for (int64_t t = 0; t < s->sinks; t++)
             out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */

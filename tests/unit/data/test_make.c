@@ -105,22 +105,28 @@ static enum wsc_err make(const char *out, const char *const *input, int n, int64
     return make_it(&m, made);
 }
 
-static int32_t at(const int32_t *row, int64_t sample, int64_t t)
-{
-    enum { T = 5 };
-    return row[sample * T + t];
-}
-
 /* Rows by hand: "abc" and "de" fit one sample of 5, "fghijklmnopq" is folded. */
 TEST(make, packs_whole_texts)
 {
     enum { T = 5, N = 4, EOS = 256, PAD = 9 };
     static const char lines[] = "{\"text\": \"abc\"}\n{\"text\": \"\"}\n{\"text\": \"de\"}\n"
                                 "{\"text\": \"fghijklmnopq\"}\n{\"text\": \"rst\"}\n";
-    static const char *const inputs[N] = {"abcde", "fghij", "klmno", "pqrst"};
-    static const char *const labels[N] = {"bc.e.", "ghijk", "lmnop", "q.st."};
-    static const char *const spans[N] = {"21010", "43210", "43210", "10210"};
-    static const char *const positions[N] = {"01201", "01234", "01234", "01012"};
+    static const char inputs[] = "abcde"
+                                 "fghij"
+                                 "klmno"
+                                 "pqrst";
+    static const char labels[] = "bc.e."
+                                 "ghijk"
+                                 "lmnop"
+                                 "q.st.";
+    static const char spans[] = "21010"
+                                "43210"
+                                "43210"
+                                "10210";
+    static const char positions[] = "01201"
+                                    "01234"
+                                    "01234"
+                                    "01012";
     struct data_made made = {0};
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
@@ -142,14 +148,12 @@ TEST(make, packs_whole_texts)
     T_OK(data_source_open(&s, &from, T, EOS + 1));
     T_OK(data_batch_create(&b, N, T));
     T_OK(data_source_read(s, 0, N, b));
-    for (int64_t i = 0; i < N; i++) {
-        for (int64_t t = 0; t < T; t++) {
-            T_EQ(at(b->input_ids, i, t), inputs[i][t]);
-            T_EQ(at(b->labels, i, t), labels[i][t] == '.' ? EOS : labels[i][t]);
-            T_EQ(at(b->mask, i, t), 1);
-            T_EQ(at(b->attention_span, i, t), spans[i][t] - '0');
-            T_EQ(at(b->position_ids, i, t), positions[i][t] - '0');
-        }
+    for (int64_t k = 0; k < (int64_t)N * T; k++) {
+        T_EQ(b->input_ids[k], inputs[k]);
+        T_EQ(b->labels[k], labels[k] == '.' ? EOS : labels[k]);
+        T_EQ(b->mask[k], 1);
+        T_EQ(b->attention_span[k], spans[k] - '0');
+        T_EQ(b->position_ids[k], positions[k] - '0');
     }
     data_batch_destroy(&b);
     data_source_close(&s);
