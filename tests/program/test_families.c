@@ -348,6 +348,7 @@ static void check_texts(const struct family *f)
         {"OMP_NUM_THREADS=2", "--num_csx 2 --set cluster.stream.granularity=matrix"},
         {"mpirun --quiet -n 3", "--num_csx 3 --set cluster.memoryx.shards=2"}};
     struct texts t;
+    if (!strncmp(f->name, "vsl_", 4)) return; /* what is particular there are the data */
     read_texts(&t, f->name);
     bool ok = t.n > 0;
     if (!ok) (void)fprintf(stderr, "%s: no texts in " GENERATED "\n", f->name);
