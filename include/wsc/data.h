@@ -111,6 +111,7 @@ struct data_make {
     int64_t pad_id;      /**< input and label of the places behind the text, mask 0 */
     const char *out_dir; /**< gets train/, val/ and test/ with .h5 files and data_params.json */
     int64_t T;           /**< max_seq_length */
+    bool use_vsl;        /**< whole texts in a sample, which do not see each other; needs an EOS */
     double
         share[DATA_N_PARTS]; /**< of the samples, for val/ and test/; that of train is the rest */
     bool shuffle;            /**< permute the samples by data_permute() before they are dealt out */
@@ -140,8 +141,11 @@ struct data_made {
  *
  *  Documents are tokenized one after the other into one sequence of N tokens, which is cut into
  *  ceil((N - 1) / T) samples of T + 1 that overlap by one: sample i has input [iT, iT + T), labels
- *  one further, mask 1.  Only the last may be padded.  Shares are exact: round(share x samples),
- *  at least one where the share is not 0; unless shuffled, parts are contiguous: train, val, test.
+ *  one further, mask 1.  Only the last may be padded.  With use_vsl a sample takes as many whole
+ *  documents as fit, in their order; a document of n tokens is n - 1 inputs and the labels behind
+ *  them, and one of more than T is folded, T inputs at a time.  Shares are exact: round(share x
+ * samples), at least one where the share is not 0; unless shuffled, parts are contiguous: train,
+ * val, test.
  *
  *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.
  *  A run that was killed goes on where it was when it is started again with the same request, and

@@ -34,17 +34,18 @@ int store_samples_rows(const struct store_samples *s);
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
 
 /** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
- * attribute n_examples.  The same samples give the same bytes. */
+ *  attribute n_examples.  The same samples give the same bytes. */
 struct store_samples_writer;
 enum store_int { STORE_INT32, STORE_UINT16 };
 struct store_samples_shape {
     int64_t n, T;
     enum store_int type;
+    bool vsl; /**< 5 rows instead of 3: also attention_span, position_ids */
 };
 /** Begin `<path>.tmp`. */
 enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path,
                                   const struct store_samples_shape *shape) WSC_CHECKED;
-/** The next @p k samples, (k, 3, T); values that fit the type. */
+/** The next @p k samples, (k, rows, T); values that fit the type. */
 enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data,
                                   int64_t k) WSC_CHECKED;
 /** Sync and rename to the final name; fails unless n samples came.  The file is closed, and on

@@ -27,6 +27,8 @@ static const char help[] =
     "  --bos_id ID            put before each document, or none (none)\n"
     "  --pad_id ID            behind the text in the last sample (the EOS, else 0)\n"
     "  --max_seq_length T     tokens per sample (256)\n"
+    "  --use_vsl              whole documents in a sample, which do not see each other: also\n"
+    "                         attention_span and position_ids; needs an EOS\n"
     "  --split F              share of the samples held out in val/ (0.05)\n"
     "  --test_split F         share of the samples held out in test/ (0)\n"
     "  --shuffle              permute the samples before they are dealt out\n"
@@ -51,6 +53,7 @@ enum {
     OPT_SPLIT,
     OPT_TEST_SPLIT,
     OPT_SHUFFLE,
+    OPT_VSL,
     OPT_SEED,
     OPT_DTYPE,
     OPT_PER_FILE,
@@ -68,6 +71,7 @@ static const struct option long_option[] = {
     {"split", required_argument, NULL, OPT_SPLIT},
     {"test_split", required_argument, NULL, OPT_TEST_SPLIT},
     {"shuffle", no_argument, NULL, OPT_SHUFFLE},
+    {"use_vsl", no_argument, NULL, OPT_VSL},
     {"seed", required_argument, NULL, OPT_SEED},
     {"dtype", required_argument, NULL, OPT_DTYPE},
     {"samples_per_file", required_argument, NULL, OPT_PER_FILE},
@@ -140,6 +144,9 @@ static enum wsc_err take_option(struct options *o, int option, const char *value
         return WSC_OK;
     case OPT_SHUFFLE:
         o->make.shuffle = true;
+        return WSC_OK;
+    case OPT_VSL:
+        o->make.use_vsl = true;
         return WSC_OK;
     case OPT_DTYPE:
         return take_dtype(o, value);

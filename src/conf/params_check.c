@@ -44,7 +44,8 @@ static void check_text(struct conf_parse *p, const char *path, const char *text,
 }
 
 /* What the loader of the Model Zoo does otherwise, or this release does not. */
-static void check_data(struct conf_parse *p, const struct conf_input *in, const char *section)
+static void check_data(struct conf_parse *p, const struct conf_input *in, const char *section,
+                       const struct conf_model *m)
 {
     char path[CONF_MAX_PATH], near[CONF_MAX_PATH];
     (void)snprintf(path, sizeof path, "%s.data_dir", section);
@@ -54,9 +55,13 @@ static void check_data(struct conf_parse *p, const struct conf_input *in, const 
                         "required key is missing; hint: or mixture, a list of maps with data_dir "
                         "and weight");
     (void)snprintf(path, sizeof path, "%s.use_vsl", section);
-    if (in->use_vsl)
+    if (in->use_vsl && in->sink_tokens)
         conf_diag_error(p->diag, where(p, path, NULL), path,
-                        "attention inside spans of a sample is not supported by this release");
+                        "not with data_transforms: the texts of a sample have no common tokens");
+    if (in->use_vsl && m->attention_sink_tokens)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not with model.attention_sink_tokens: the texts of a sample have no "
+                        "common tokens");
     (void)snprintf(path, sizeof path, "%s.drop_last", section);
     if (!in->drop_last)
         conf_diag_warn(p->diag, where(p, path, NULL), path,
@@ -84,7 +89,7 @@ static void check_input(struct conf_parse *p, const struct conf_input *in, bool 
         conf_diag_error(p->diag, where(p, processor, NULL), processor,
                         "%s makes pairs for model.dpo, which is missing", in->data_processor);
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
-    check_data(p, in, training ? "train_input" : "eval_input");
+    check_data(p, in, training ? "train_input" : "eval_input", &params->model);
     check_text(p, processor, in->data_processor, processors);
     if (b < 1 || n < 1) return;
     if (b % n)

@@ -47,7 +47,7 @@
     {FIELD(in.num_samples), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),                   \
      DOC("samples of an epoch; null: each once")},                                                 \
     {FIELD(in.use_vsl), BOOL, DEFAULT("false"),                                                    \
-     DOC("several texts in a sample, which do not see each other; not in this release")},          \
+     DOC("samples hold several texts, which do not see each other")},          \
     {FIELD(in.batch_size), INT, REQUIRED, RANGE(1, MAX_SAMPLES),                                   \
      DOC("global batch in sequences, shared by the systems")},                                     \
     {FIELD(in.micro_batch_size), SPECIAL(micro_batch), DEFAULT("auto"),                            \

@@ -270,12 +270,26 @@ static enum wsc_err add_mark(struct data_corpus *c, int64_t id)
     return id == DATA_NO_ID ? WSC_OK : add_tokens(c, &token, 1);
 }
 
+/* Where texts are told apart by the EOS, none may have one inside. */
+static enum wsc_err check_end_mark(const struct data_corpus *c, int64_t n_ids)
+{
+    bool found = false;
+    for (int64_t i = 0; i < n_ids; i++)
+        found = found || c->ids[i] == c->make->eos_id;
+    if (!found) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "use_vsl: %s: text has the EOS, id %lld, too",
+                                  c->feed.docs.inputs->file[c->feed.docs.at].path,
+                                  (long long)c->make->eos_id),
+                        "--eos_id %lld", (long long)data_tokenizer_vocab_size(c->make->tokenizer));
+}
+
 static enum wsc_err tokenize(struct data_corpus *c, int64_t *used)
 {
     const struct data_text text = {c->feed.text, c->feed.n, c->feed.ended};
     int64_t n_ids = 0, n = 0;
     TRY(make_room(c));
     TRY(data_tokenizer_encode(c->make->tokenizer, &text, c->ids, &n_ids, &n));
+    if (c->make->use_vsl) TRY(check_end_mark(c, n_ids));
     if (!*used && n) TRY(add_mark(c, c->make->bos_id));
     TRY(add_tokens(c, c->ids, n_ids));
     data_feed_drop(&c->feed, n);

@@ -19,8 +19,8 @@ static bool is_dot(const char *name)
  * of its folder of work. */
 static bool is_our_name(const char *name)
 {
-    static const char *const fixed[] = {"data_params.json", "data_params.json.tmp", "tokens",
-                                        "state", "state.tmp"};
+    static const char *const fixed[] = {
+        "data_params.json", "data_params.json.tmp", "tokens", "samples", "state", "state.tmp"};
     static const char prefix[] = "data-";
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!strcmp(name, fixed[i])) return true;

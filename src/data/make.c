@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The second half of making a dataset: samples from the corpus of tokens, dealt out to the parts,
  * into files. */
-#include "corpus.h"
+#include "samples.h"
 
 #include <wsc/mem.h>
 
@@ -22,14 +22,14 @@ struct job {
     struct data_made *made;
     struct data_inputs inputs;
     struct data_corpus *corpus;
+    struct data_samples *samples;
     char *work; /* folder of the corpus */
     bool out_is_new, resumed;
     int64_t n_samples, n_written;
     struct token {
         int32_t n_bytes, n_chars;
     } * token;     /* by id */
-    int32_t *ids;  /* T + 1: of one sample */
-    int32_t *rows; /* batch x (3, T) */
+    int32_t *rows; /* batch x (R, T) */
     int64_t batch; /* samples that rows holds */
     struct data_part part[DATA_N_PARTS];
     char *dir[DATA_N_PARTS], *tmp[DATA_N_PARTS];
@@ -67,6 +67,18 @@ static enum wsc_err check_shares(const struct data_make *make)
     return WSC_RAISE(WSC_USAGE, "the shares of val and test are %g together, nothing is left", sum);
 }
 
+static enum wsc_err check_spans(const struct data_make *make)
+{
+    if (!make->use_vsl) return WSC_OK;
+    if (make->eos_id == DATA_NO_ID)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "use_vsl needs an EOS, by which texts are told "
+                                                 "apart"),
+                            "--eos_id %lld", (long long)data_tokenizer_vocab_size(make->tokenizer));
+    if (make->type != STORE_UINT16 || make->T <= 1 << 16) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "uint16 holds positions up to 65535"),
+                        "--dtype int32");
+}
+
 static enum wsc_err check_make(const struct data_make *make)
 {
     if (make->n_inputs < 1) return WSC_RAISE(WSC_USAGE, "no input: give at least one text file");
@@ -80,6 +92,7 @@ static enum wsc_err check_make(const struct data_make *make)
     if (make->samples_per_file < 1)
         return WSC_RAISE(WSC_USAGE, "samples per file is %lld, expected at least 1",
                          (long long)make->samples_per_file);
+    TRY(check_spans(make));
     if (!make->out_dir || !*make->out_dir) return WSC_RAISE(WSC_USAGE, "no output folder");
     if (make->type == STORE_UINT16 && data_make_vocab_size(make) > 1 << 16)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE,
@@ -91,7 +104,6 @@ static enum wsc_err check_make(const struct data_make *make)
 
 /* ---- how many samples go where --------------------------------------------------------------- */
 
-/* Every token but the first is a label once; a part with one label is still a sample. */
 static enum wsc_err count_samples(struct job *j)
 {
     const struct data_make *m = j->make;
@@ -100,7 +112,8 @@ static enum wsc_err count_samples(struct job *j)
     if (n_tokens < 2)
         return WSC_RAISE(WSC_USAGE, "%s: the input has %lld tokens, expected at least 2",
                          m->input[0], (long long)n_tokens);
-    j->n_samples = left = (n_tokens - 1 + m->T - 1) / m->T;
+    TRY(data_samples_open(&j->samples, j->corpus, m, j->work));
+    j->n_samples = left = data_samples_n(j->samples);
     for (int p = DATA_VAL; p < DATA_N_PARTS; p++)
         n_parts += m->share[p] > 0;
     if (j->n_samples < n_parts)
@@ -140,12 +153,11 @@ static void measure_tokens(struct job *j)
 static enum wsc_err make_buffers(struct job *j)
 {
     int64_t T = j->make->T, V = j->made->vocab_size;
+    const size_t sample = (size_t)data_samples_rows(j->samples) * (size_t)T;
     j->batch = BATCH_BYTES / (12 * T) + 1;
-    j->ids = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T + 1, sizeof *j->ids);
-    j->rows = wsc_alloc_raw(WSC_MEM_DATA, (size_t)(j->batch * T), 3 * sizeof *j->rows);
+    j->rows = wsc_alloc_raw(WSC_MEM_DATA, (size_t)j->batch, sample * sizeof *j->rows);
     j->token = wsc_alloc(WSC_MEM_DATA, (size_t)V, sizeof *j->token);
-    if (!j->ids || !j->rows || !j->token)
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers");
+    if (!j->rows || !j->token) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers");
     for (int p = 0; p < DATA_N_PARTS; p++)
         TRY_NEW(j->part[p].label_count, WSC_MEM_DATA, V);
     measure_tokens(j);
@@ -154,33 +166,39 @@ static enum wsc_err make_buffers(struct job *j)
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static void count_label(struct job *j, struct data_part *part, int32_t id)
+static void add_text(const struct job *j, struct data_part *part, int32_t id, int64_t times)
 {
-    part->n_bytes += j->token[id].n_bytes;
-    part->n_chars += j->token[id].n_chars;
+    part->n_bytes += j->token[id].n_bytes * times;
+    part->n_chars += j->token[id].n_chars * times;
 }
 
-/* Rows of the sample at place @p at of the order; what has no label is padding. */
-static enum wsc_err read_sample(struct job *j, int64_t at, int32_t *row, struct data_part *part)
+/* Text is counted by labels, and where texts do not follow each other by inputs: each token once.
+ */
+static void count_places(struct job *j, struct data_part *part, const int32_t *rows, int64_t n)
+{
+    const int32_t *label = rows + 2 * j->make->T;
+    for (int64_t t = 0; t < n; t++)
+        part->label_count[label[t]]++;
+    for (int64_t t = 0; j->make->use_vsl && t < n; t++)
+        add_text(j, part, rows[t], 1);
+    part->n_tokens += j->make->T;
+    part->n_masked += j->make->T - n;
+}
+
+static void count_labels(const struct job *j, struct data_part *part)
+{
+    for (int64_t id = 0; !j->make->use_vsl && id < j->made->vocab_size; id++)
+        add_text(j, part, (int32_t)id, part->label_count[id]);
+}
+
+/* Rows of the sample at place @p at of the order. */
+static enum wsc_err read_sample(struct job *j, int64_t at, int32_t *rows, struct data_part *part)
 {
     const struct data_make *m = j->make;
-    int64_t T = m->T, i = at;
-    if (m->shuffle) i = data_permute(at, j->n_samples, (uint64_t)m->seed, 0);
-    int64_t valid = j->made->n_tokens - 1 - i * T;
-    if (valid > T) valid = T;
-    TRY(data_corpus_read(j->corpus, i * T, valid + 1, j->ids));
-    if (!i) count_label(j, part, j->ids[0]); /* the only token that is never a label */
-    for (int64_t t = 0; t < T; t++) {
-        bool inside = t < valid;
-        row[t] = inside ? j->ids[t] : (int32_t)m->pad_id;
-        row[T + t] = inside;
-        row[2 * T + t] = inside ? j->ids[t + 1] : (int32_t)m->pad_id;
-        if (!inside) continue;
-        count_label(j, part, j->ids[t + 1]);
-        part->label_count[j->ids[t + 1]]++;
-    }
-    part->n_tokens += T;
-    part->n_masked += T - valid;
+    int64_t i = m->shuffle ? data_permute(at, j->n_samples, (uint64_t)m->seed, 0) : at, n = 0;
+    TRY(data_samples_read(j->samples, i, rows, &n));
+    if (!i && !m->use_vsl) add_text(j, part, rows[0], 1); /* the only token that is never a label */
+    count_places(j, part, rows, n);
     return WSC_OK;
 }
 
@@ -188,10 +206,11 @@ static enum wsc_err read_sample(struct job *j, int64_t at, int32_t *row, struct 
 static enum wsc_err take_samples(struct job *j, struct data_part *part, int64_t first, int64_t n,
                                  struct store_samples_writer *w)
 {
+    const int64_t size = data_samples_rows(j->samples) * j->make->T;
     for (int64_t done = 0; done < n;) {
         int64_t k = n - done < j->batch ? n - done : j->batch;
         for (int64_t i = 0; i < k; i++)
-            TRY(read_sample(j, first + done + i, j->rows + i * 3 * j->make->T, part));
+            TRY(read_sample(j, first + done + i, j->rows + i * size, part));
         if (w) TRY(store_samples_append(w, j->rows, k));
         done += k;
         j->n_written += k;
@@ -205,7 +224,8 @@ static enum wsc_err write_file(struct job *j, struct data_part *part, const char
                                int64_t first, int64_t n)
 {
     struct store_samples_writer *w = NULL;
-    const struct store_samples_shape shape = {.n = n, .T = j->make->T, .type = j->make->type};
+    const struct store_samples_shape shape = {
+        .n = n, .T = j->make->T, .type = j->make->type, .vsl = j->make->use_vsl};
     if (j->resumed && access(path, F_OK) == 0) return take_samples(j, part, first, n, NULL);
     enum wsc_err rc = store_samples_create(&w, path, &shape);
     if (!rc) rc = take_samples(j, part, first, n, w);
@@ -230,6 +250,7 @@ static enum wsc_err write_part(struct job *j, int p)
         wsc_free(path);
         if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "write samples");
     }
+    count_labels(j, part);
     return data_params_write(j->tmp[p], j->make, j->made, part);
 }
 
@@ -321,11 +342,11 @@ static void release(struct job *j)
         wsc_free(j->dir[p]);
         wsc_free(j->part[p].label_count);
     }
+    data_samples_close(&j->samples);
     data_corpus_close(&j->corpus);
     data_inputs_fini(&j->inputs);
     wsc_free(j->work);
     wsc_free(j->token);
-    wsc_free(j->ids);
     wsc_free(j->rows);
     wsc_free(j);
 }

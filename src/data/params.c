@@ -112,9 +112,10 @@ static void put_params(FILE *f, const void *what)
     (void)fputs("{\n  " DATA_CREATED_BY ",\n", f);
     put_setup(f, s->make);
     put_processing(f, s->make);
-    (void)fputs("  \"dataset\": {\n    \"pack_sequences\": true,\n    \"use_vsl\": false\n  },\n",
-                f);
-    (void)fputs("  \"features\": [\"input_ids\", \"attention_mask\", \"labels\"],\n", f);
+    (void)fprintf(f, "  \"dataset\": {\n    \"pack_sequences\": true,\n    \"use_vsl\": %s\n  },\n",
+                  s->make->use_vsl ? "true" : "false");
+    (void)fprintf(f, "  \"features\": [\"input_ids\", \"attention_mask\", \"labels\"%s],\n",
+                  s->make->use_vsl ? ", \"attention_span\", \"position_ids\"" : "");
     put_count(f, "n_examples", s->part->n_samples);
     put_count(f, "vocab_size", s->made->vocab_size);
     put_id(f, "bos_id", s->make->bos_id);

@@ -70,7 +70,14 @@ enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T
     return WSC_OK;
 }
 
-/* Room for the rows that only VSL files have. */
+/* The rows that only VSL files have; a batch that was filled from others must not keep them. */
+static void drop_spans(struct data_batch *b)
+{
+    wsc_free(b->attention_span);
+    wsc_free(b->position_ids);
+    b->attention_span = b->position_ids = NULL;
+}
+
 static enum wsc_err add_spans(struct data_batch *b)
 {
     size_t row = (size_t)b->T * sizeof(int32_t);
@@ -87,8 +94,7 @@ void data_batch_destroy(struct data_batch **batch)
     wsc_free((*batch)->input_ids);
     wsc_free((*batch)->labels);
     wsc_free((*batch)->mask);
-    wsc_free((*batch)->attention_span);
-    wsc_free((*batch)->position_ids);
+    drop_spans(*batch);
     wsc_free(*batch);
     *batch = NULL;
 }
@@ -193,10 +199,10 @@ static enum wsc_err check_rows(const struct data_source *s, const struct file *f
                                       "%s: its samples have 5 rows (VSL: attention_span and "
                                       "position_ids), but use_vsl is false",
                                       f->path),
-                            "make the dataset without use_vsl");
+                            "set use_vsl: true in the input section");
     return wsc_err_hint(
         WSC_RAISE(WSC_FORMAT, "%s: its samples have %d rows, but use_vsl is true", f->path, rows),
-        "VSL files have input_ids, attention_mask, labels, attention_span, position_ids");
+        "make the dataset with wsc data --use_vsl");
 }
 
 static enum wsc_err wrong_length(const struct data_source *s, const struct file *f, int64_t T)
@@ -498,7 +504,7 @@ static void put_rows(const struct data_source *s, struct data_batch *batch, int6
 {
     int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels, batch->attention_span,
                             batch->position_ids};
-    for (int r = 0; r < s->n_rows; r++) {
+    for (int r = 0; r < s->n_rows && row[r]; r++) {
         int32_t *out = row[r] + k * batch->T;
         for (int64_t t = 0; t < s->sinks; t++)
             out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */
@@ -521,7 +527,10 @@ enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
 {
     WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->sinks + s->T,
               "samples %lld, +%lld", (long long)first, (long long)n);
-    if (s->n_rows == 5) TRY(add_spans(batch));
+    if (s->n_rows == 5)
+        TRY(add_spans(batch));
+    else
+        drop_spans(batch);
     TRY(check_end(s, first + n));
     batch->n = n;
     for (int64_t k = 0; k < n; k++) {

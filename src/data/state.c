@@ -55,8 +55,9 @@ enum wsc_err data_state_identity(const struct data_make *m, const struct data_in
                               m->eos_id, m->pad_id,
                               m->T,      m->shuffle,
                               m->seed,   m->samples_per_file,
-                              m->type,   (int64_t)data_tokenizer_identity(m->tokenizer)};
-    *identity = 1; /* version of what is made */
+                              m->type,   (int64_t)data_tokenizer_identity(m->tokenizer),
+                              m->use_vsl};
+    *identity = 2; /* version of what is made */
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         add_number(identity, number[i]);
     *identity = wsc_hash64(m->share, sizeof m->share, *identity);

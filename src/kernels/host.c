@@ -150,6 +150,8 @@ static void check_tokens(const struct kernels_host *k)
     for (int64_t i = 0; i < k->n_rows; i++) {
         WSC_CHECK(b->input_ids[i] >= 0 && b->input_ids[i] < k->model->V, "token %d of %lld",
                   (int)b->input_ids[i], (long long)k->model->V);
+        WSC_CHECK(host_position(k, i) >= 0 && host_position(k, i) < k->model->T, "position %lld",
+                  (long long)host_position(k, i));
         WSC_CHECK(!b->mask[i] || (b->labels[i] >= 0 && b->labels[i] < k->model->V),
                   "label %d of %lld", (int)b->labels[i], (long long)k->model->V);
     }

@@ -15,6 +15,7 @@ struct head {
     int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
+    const int32_t *span; /**< (T) places behind a key whose queries see it; NULL: all */
     float scale, cap, slope;
     bool plain;              /**< scores are only scaled */
     const void *q;           /**< (T, d) with row stride ld */
@@ -72,7 +73,8 @@ static struct head head_of(struct kernels_host *k, int64_t sample, int64_t h, in
         .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
     if (k->cached) look_into_cache(&head, sample);
-    head.plain = !head.window && !(head.cap > 0) && head.slope == 0;
+    if (k->batch->attention_span) head.span = k->batch->attention_span + row;
+    head.plain = !head.window && !head.span && !(head.cap > 0) && head.slope == 0;
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
 }
@@ -162,14 +164,16 @@ static void shape_row(const struct head *head, const struct queries *q, float *r
     }
 }
 
-/* Keys before the window, but for the sinks, get the value that hides them. */
+/* Keys before the window, but for the sinks, and keys of other texts get the value that hides
+ * them. */
 static void hide_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                      float hidden)
 {
-    if (!head->window) return;
-    const int64_t end = t - head->window - q->first_key;
+    const int64_t end = head->window ? t - head->window - q->first_key : 0;
     for (int64_t j = head->sinks; j < end; j++)
         row[j] = hidden;
+    for (int64_t key = q->first_key; head->span && key < t; key++)
+        if (t - key > head->span[key]) row[key - q->first_key] = hidden;
 }
 
 static void drop_row(const struct head *head, const struct queries *q, float *row, int64_t t,

@@ -19,7 +19,7 @@ static const float *table_row(const struct kernels_host *k, enum model_tensor_ki
 /* The row of token @p row before norm, scale and dropout. */
 static void embedding_row(const struct kernels_host *k, int64_t row, float *x, int thread)
 {
-    int64_t C = k->model->C, t = row % k->model->T;
+    int64_t C = k->model->C, t = host_position(k, row);
     float *scratch = host_thread(k, thread, HOST_ROW2);
     memcpy(x, table_row(k, MODEL_WTE, k->batch->input_ids[row], scratch), (size_t)C * sizeof *x);
     if (k->stage.weight[MODEL_WPE]) num_add(x, table_row(k, MODEL_WPE, t, scratch), C);
@@ -66,12 +66,12 @@ static void token_leaf(const struct kernels_host *k, const struct host_grad *g,
 static void position_leaf(const struct kernels_host *k, const struct host_grad *g,
                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
-    int64_t C = g->cols, T = k->model->T;
-    int64_t end = r0 + n < T ? r0 + n : T;
+    int64_t C = g->cols;
     memset(dst, 0, (size_t)(n * C) * sizeof *dst);
-    if (end <= r0) return;
-    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i += T)
-        num_add(dst, (const float *)g->dy + (i + r0) * C, (end - r0) * C);
+    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
+        int64_t row = host_position(k, i) - r0;
+        if (row >= 0 && row < n) num_add(dst + row * C, (const float *)g->dy + i * C, C);
+    }
 }
 
 /* Gradient of the rows of the tables, in HOST_DRES; with a norm that of its output in HOST_DXN and

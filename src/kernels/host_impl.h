@@ -345,6 +345,12 @@ void kernels_host_ffn1_backward(struct kernels_host *k);
 void kernels_host_head_forward(struct kernels_host *k);
 void kernels_host_head_backward(struct kernels_host *k);
 
+/** Position of row @p row of the share in its text. */
+static inline int64_t host_position(const struct kernels_host *k, int64_t row)
+{
+    return k->batch->position_ids ? k->batch->position_ids[row] : row % k->model->T;
+}
+
 /* ---- places in buffers */
 
 static inline int64_t host_padded(int64_t n)

@@ -86,7 +86,7 @@ void kernels_host_rotate(const struct kernels_host *k, const struct host_span *b
     const struct model *m = k->model;
     for (int64_t i = 0; i < b->n; i++) {
         const float *turn =
-            (const float *)k->buffer[HOST_TABLE] + (b->row + i) % m->T * m->rotary_dim;
+            (const float *)k->buffer[HOST_TABLE] + host_position(k, b->row + i) * m->rotary_dim;
         for (int64_t first = 0; first < cols; first += m->head_dim)
             rotate_head(rows + i * cols + first, turn, m->rotary_dim, back ? -1.0F : 1.0F);
     }

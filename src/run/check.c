@@ -41,6 +41,11 @@ static enum wsc_err check_dpo(const struct conf_params *p)
 /* What the mesh programs cannot do. */
 static enum wsc_err check_mesh(const struct conf_params *p)
 {
+    if (p->train_input.use_vsl || p->eval_input.use_vsl)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: use_vsl: --numerics mesh computes samples of one text",
+                                      p->file),
+                            "--numerics host");
     if (!p->model.mixed_precision) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "%s: model.mixed_precision: --numerics mesh computes in fp32",

@@ -13,6 +13,7 @@ struct store_samples_writer {
     char *path, *tmp;
     hid_t file, dset;
     int64_t n, T, done;
+    int rows;
     enum store_int type;
     struct libdeflate_compressor *deflate;
     unsigned char *planes, *packed; /* a chunk: shuffled, compressed */
@@ -24,7 +25,8 @@ static const size_t int_bytes[] = {4, 2};
 
 static hid_t create_dataset(const struct store_samples_writer *w)
 {
-    hsize_t dims[3] = {(hsize_t)w->n, 3, (hsize_t)w->T}, chunk[3] = {1, 3, (hsize_t)w->T};
+    const hsize_t rows = (hsize_t)w->rows;
+    hsize_t dims[3] = {(hsize_t)w->n, rows, (hsize_t)w->T}, chunk[3] = {1, rows, (hsize_t)w->T};
     hid_t space = H5Screate_simple(3, dims, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
     (void)H5Pset_chunk(plist, 3, chunk);
     (void)H5Pset_shuffle(plist);
@@ -65,7 +67,7 @@ static enum wsc_err begin(struct store_samples_writer *w)
 static enum wsc_err make_buffers(struct store_samples_writer *w)
 {
     w->deflate = libdeflate_alloc_compressor(GZIP_LEVEL);
-    w->n_planes = 3 * (size_t)w->T * int_bytes[w->type];
+    w->n_planes = (size_t)(w->rows * w->T) * int_bytes[w->type];
     w->n_packed = libdeflate_zlib_compress_bound(w->deflate, w->n_planes) + 4;
     w->planes = wsc_alloc_raw(WSC_MEM_STORE, w->n_planes, 1);
     w->packed = wsc_alloc_raw(WSC_MEM_STORE, w->n_packed, 1);
@@ -86,6 +88,7 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
     w->file = w->dset = H5I_INVALID_HID;
     w->n = shape->n;
     w->T = shape->T;
+    w->rows = shape->vsl ? 5 : 3;
     w->type = shape->type;
     w->path = wsc_strdup(WSC_MEM_STORE, path);
     w->tmp = wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, path);
@@ -101,7 +104,7 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
  * so on. */
 static void shuffle(struct store_samples_writer *w, const int32_t *data)
 {
-    size_t n = 3 * (size_t)w->T;
+    size_t n = (size_t)(w->rows * w->T);
     for (size_t b = 0; b < int_bytes[w->type]; b++) {
         unsigned char *plane = w->planes + b * n;
         for (size_t i = 0; i < n; i++)
@@ -112,7 +115,7 @@ static void shuffle(struct store_samples_writer *w, const int32_t *data)
 static void check_narrow(const struct store_samples_writer *w, const int32_t *data)
 {
     uint32_t bits = 0;
-    for (int64_t i = 0; i < 3 * w->T; i++)
+    for (int64_t i = 0; i < w->rows * w->T; i++)
         bits |= (uint32_t)data[i];
     WSC_CHECK(bits <= UINT16_MAX, "values that are no uint16");
 }
@@ -161,7 +164,7 @@ enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t 
     if (!k) return WSC_OK;
     TRY(store_h5_reserve(w->file, w->tmp, 0, k * ((int64_t)w->n_packed + 256) + STORE_MARGIN));
     for (int64_t i = 0; i < k; i++)
-        TRY(write_chunk(w, data + 3 * w->T * i));
+        TRY(write_chunk(w, data + w->rows * w->T * i));
     return WSC_OK;
 }
 

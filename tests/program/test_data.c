@@ -89,6 +89,7 @@ TEST(data, killed_and_started_again_makes_the_same_files)
 {
     killed_is_like_straight(BPE);
     killed_is_like_straight("--shuffle --seed 3 --dtype uint16 --eos_id 300");
+    killed_is_like_straight("--shuffle --eos_id 256 --use_vsl");
 }
 
 TEST(data, a_damaged_or_foreign_state_is_not_used)

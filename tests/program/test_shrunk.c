@@ -7,13 +7,15 @@
 #include "job.h"
 #include "spawn.h"
 
+#include <wsc/rng.h>
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = 5, T = 64, SINKS = 4, SETS_BYTES = 2048 };
+enum { STEPS = 5, T = 64, SINKS = 4, SETS_BYTES = 2048, EOS = 256 };
 
 /* ---- published sizes ------------------------------------------------------------------------- */
 
@@ -158,12 +160,35 @@ static void shrink_attention(struct sets *s, const char *json)
         set(s, "model.attention_sliding_window_length=%d", T / 4);
 }
 
+/* Short texts, several in a sample: words out of a few, in lines of JSON. */
+static const char *packed_data(void)
+{
+    static char dir[160];
+    char text[176];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("packed"));
+    (void)snprintf(text, sizeof text, "%s.jsonl", dir);
+    FILE *f = fopen(text, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (uint64_t i = 0; f && i < 400; i++) {
+        (void)fputs("{\"text\": \"", f);
+        for (uint64_t n = wsc_rng_u64(2, WSC_RNG_TEST, i) % 30 + 1; n; n--)
+            (void)fputs(n * i % 7 < 3 ? "on " : "red ", f);
+        (void)fputs("\"}\n", f);
+    }
+    CU_ASSERT_FATAL(f && !fclose(f));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" data --input %s --out %s --max_seq_length %d --use_vsl "
+                             "--eos_id %d",
+                             text, dir, T, EOS));
+    return dir;
+}
+
 static void shrink(struct sets *s, const char *json, bool sinks)
 {
     shrink_attention(s, json);
     set(s, "model.num_hidden_layers=2");
     set(s, "model.filter_size=128");
-    set(s, "model.vocab_size=256");
+    set(s, "model.vocab_size=%d", EOS + 1);
     set(s, "model.max_position_embeddings=%d", sinks ? T + SINKS : T);
     if (field(json, "num_experts")) set(s, "model.moe.num_experts=4");
     if (sinks) set(s, "model.attention_sink_tokens=%d", SINKS);
@@ -199,28 +224,54 @@ static bool learns(const struct job_metrics *m)
            strcmp(m->step[0].hash, m->step[STEPS - 1].hash) != 0;
 }
 
-static void check_trains(const char *path, const char *json, bool sinks)
+static void check_trains(const char *path, const struct sets *s)
 {
-    struct sets s = {.n = 0};
     struct job_metrics one, two;
-    shrink(&s, json, sinks);
-    const bool ok = train(path, &s, 1, &one) && learns(&one) && train(path, &s, 2, &two) &&
+    const bool ok = train(path, s, 1, &one) && learns(&one) && train(path, s, 2, &two) &&
                     job_same_values(&one, &two);
-    if (!ok) (void)fprintf(stderr, "in: %s%s\n", path, s.text);
+    if (!ok) (void)fprintf(stderr, "in: %s%s\n", path, s->text);
     CU_ASSERT(ok);
+}
+
+/* False when --validate_only has an error. */
+static bool describe(const char *path, struct sets *s, bool sinks)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" run --params '%s' --validate_only --json", path);
+    const bool ok = r.status == 0;
+    if (ok) shrink(s, r.out, sinks);
+    spawn_free(&r);
+    return ok;
 }
 
 TEST(shrunk, a_file_of_every_family_trains)
 {
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        struct spawn_result r;
+        struct sets s = {.n = 0};
         char path[200];
         (void)snprintf(path, sizeof path, "%s.yaml", job_path("published"));
         write_params(&published[i], path);
-        spawn_run(&r, "\"$WSC\" run --params %s --validate_only --json", path);
-        T_EQ(r.status, 0);
-        check_trains(path, r.out, published[i].input && strstr(published[i].input, "sink"));
-        spawn_free(&r);
+        CU_ASSERT(describe(path, &s, published[i].input && strstr(published[i].input, "sink")));
+        check_trains(path, &s);
+    }
+}
+
+/* Packed texts; one set of sink tokens before all of them has no meaning. */
+TEST(shrunk, every_family_trains_on_packed_texts)
+{
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        struct sets s = {.n = 0};
+        char path[200];
+        const bool sinks = published[i].input && strstr(published[i].input, "sink");
+        (void)snprintf(path, sizeof path, "%s.yaml", job_path("packed"));
+        write_params(&published[i], path);
+        describe(path, &s, sinks);
+        set(&s, "train_input.data_dir=%s/train", packed_data());
+        set(&s, "train_input.use_vsl=true");
+        if (sinks) set(&s, "train_input.data_transforms=null");
+        if (sinks) set(&s, "model.attention_sink_tokens=0");
+        if (sinks) set(&s, "model.max_position_embeddings=%d", T);
+        check_trains(path, &s);
     }
 }
 
@@ -238,12 +289,10 @@ static bool says(const char *path, const char *word)
 /* False for what has no values: encoders, and training by preferences. */
 static bool try_file(const char *path)
 {
-    struct spawn_result r;
-    spawn_run(&r, "\"$WSC\" run --params '%s' --validate_only --json", path);
-    const bool has_values = r.status == 0 && !says(path, "dpo");
-    if (has_values) check_trains(path, r.out, says(path, "num_sink_tokens"));
-    spawn_free(&r);
-    return has_values;
+    struct sets s = {.n = 0};
+    if (says(path, "dpo") || !describe(path, &s, says(path, "num_sink_tokens"))) return false;
+    check_trains(path, &s);
+    return true;
 }
 
 TEST(shrunk, files_of_a_folder_train)

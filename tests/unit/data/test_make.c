@@ -105,6 +105,66 @@ static enum wsc_err make(const char *out, const char *const *input, int n, int64
     return make_it(&m, made);
 }
 
+/* Rows by hand: "abc" and "de" fit one sample of 5, "fghijklmnopq" is folded. */
+TEST(make, packs_whole_texts)
+{
+    enum { T = 5, N = 4, EOS = 256, PAD = 9 };
+    static const char lines[] = "{\"text\": \"abc\"}\n{\"text\": \"\"}\n{\"text\": \"de\"}\n"
+                                "{\"text\": \"fghijklmnopq\"}\n{\"text\": \"rst\"}\n";
+    static const char inputs[] = "abcde"
+                                 "fghij"
+                                 "klmno"
+                                 "pqrst";
+    static const char labels[] = "bc.e."
+                                 "ghijk"
+                                 "lmnop"
+                                 "q.st.";
+    static const char spans[] = "21010"
+                                "43210"
+                                "43210"
+                                "10210";
+    static const char positions[] = "01201"
+                                    "01234"
+                                    "01234"
+                                    "01012";
+    struct data_made made = {0};
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    char in[256], dir[256];
+    (void)snprintf(in, sizeof in, "%s", path_of("texts.jsonl"));
+    (void)snprintf(dir, sizeof dir, "%s", path_of("texts/train"));
+    put_text(in, lines, sizeof lines - 1);
+    const char *const input[1] = {in};
+    struct data_make m = request(path_of("texts"), input, 1, T);
+    m.use_vsl = true;
+    m.eos_id = EOS;
+    m.pad_id = PAD;
+    T_OK(make_it(&m, &made));
+    T_EQ(made.n_samples[DATA_TRAIN], N);
+    T_EQ(made.n_documents, 5);
+    T_EQ(made.n_empty, 1);
+    struct conf_input from = {.data_dir = {dir}, .n_data_dirs = 1, .use_vsl = true};
+    from.max_sequence_length = CONF_NULL;
+    T_OK(data_source_open(&s, &from, T, EOS + 1));
+    T_OK(data_batch_create(&b, N, T));
+    T_OK(data_source_read(s, 0, N, b));
+    for (int64_t k = 0; k < (int64_t)N * T; k++) {
+        T_EQ(b->input_ids[k], inputs[k]);
+        T_EQ(b->labels[k], labels[k] == '.' ? EOS : labels[k]);
+        T_EQ(b->mask[k], 1);
+        T_EQ(b->attention_span[k], spans[k] - '0');
+        T_EQ(b->position_ids[k], positions[k] - '0');
+    }
+    data_batch_destroy(&b);
+    data_source_close(&s);
+    m.eos_id = DATA_NO_ID;
+    CU_ASSERT_EQUAL(make_it(&m, &made), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "use_vsl needs an EOS"));
+    m.eos_id = 'h';
+    CU_ASSERT_EQUAL(make_it(&m, &made), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "text has the EOS, id 104, too"));
+}
+
 TEST(make, joins_cuts_splits_and_pads)
 {
     enum { BYTES = 1003, T = 48 };

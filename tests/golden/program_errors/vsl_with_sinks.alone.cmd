@@ -1,0 +1,1 @@
+run --params configs/params/tiny.yaml --model_dir "$TMP/m" --set train_input.data_dir="$DATA/train" --set train_input.use_vsl=true --set train_input.data_transforms='[{name: add_sink_tokens, num_sink_tokens: 4, sink_token_id: 0}]'
