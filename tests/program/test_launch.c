@@ -12,7 +12,8 @@
 
 /* A folder with stand-ins: `mpirun` writes its words to `mpirun.words`, one per line, its hosts
  * file to `mpirun.hosts`, and ends with $MPIRUN_STATUS; `scontrol` writes its words; `ssh` is a
- * machine with eight cores, unless its name begins with "dead". */
+ * machine with eight cores, unless its name begins with "dead"; `sbatch` and `qsub` run the script
+ * at once, as the first task, on two machines of 16 slots. */
 static const char *stand_ins(void)
 {
     static char dir[160];
@@ -20,6 +21,13 @@ static const char *stand_ins(void)
         {"mpirun", "while [ $# -gt 0 ]; do printf '%s\\n' \"$1\"; [ \"$1\" != --hostfile ] || "
                    "cat \"$2\" >$0.hosts; shift; done >$0.words; exit ${MPIRUN_STATUS:-0}"},
         {"scontrol", "echo \"$*\" >$0.words"},
+        {"sbatch", "while :; do case $1 in --array=*) task=${1#--array=} ;; -n) n=$2; shift ;; "
+                   "-*) ;; *) break ;; esac; shift; done; SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=$n "
+                   "SLURM_ARRAY_TASK_ID=${task%%-*} exec sh \"$@\""},
+        {"qsub",
+         "while :; do case $1 in -l) ;; -v) export \"$2\" ;; *) break ;; esac; shift 2; done; "
+         "yes node01 | head -n 32 >$0.nodes; "
+         "PBS_O_WORKDIR=$PWD PBS_NODEFILE=$0.nodes exec sh \"$@\""},
         {"ssh", "for w; do case $w in dead*) exit 255 ;; esac; done; echo 8"}};
     if (dir[0]) return dir;
     (void)snprintf(dir, sizeof dir, "%s", job_path("stand_ins"));
@@ -127,11 +135,11 @@ TEST(launch, slurm_starts_a_rank_per_task_and_no_more_than_roles)
 TEST(launch, slurm_jobs_come_back_when_that_may_help)
 {
     static const struct {
-        int status;
         const char *count;
+        int status;
         bool comes_back;
-    } end[] = {{5, "0", true},   {5, "50", true}, {1, "0", true},  {137, "9", true},
-               {1, "10", false}, {2, "0", false}, {3, "0", false}, {4, "0", false}};
+    } end[] = {{"0", 5, true},   {"50", 5, true}, {"0", 1, true},  {"9", 137, true},
+               {"10", 1, false}, {"0", 2, false}, {"0", 3, false}, {"0", 4, false}};
     for (int i = 0; i < (int)(sizeof end / sizeof *end); i++) {
         char environment[256], said[256];
         (void)snprintf(environment, sizeof environment,
@@ -234,4 +242,23 @@ TEST(launch, wrong_hosts_files_are_refused_with_their_line)
     T_EQ(launch("LC_ALL=C", command, &said), 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "answers"));
     free(said);
+}
+
+/* ---- documentation --------------------------------------------------------------------------- */
+
+/* The lines of docs/RUNNING.md for schedulers and several machines, typed in a tree of links. */
+TEST(launch, commands_of_the_documentation_start_a_run)
+{
+    const char *tree = job_path("tree");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir %s && ln -s \"$PWD\"/build \"$PWD\"/configs "
+                 "\"$PWD\"/mpi_launch %s && sed -n '/^```sh/,/^```/p' docs/RUNNING.md | "
+                 "grep -E '^(sbatch|qsub|mpi_launch/hosts.sh) ' >%s/lines",
+                 tree, tree, tree));
+    CU_ASSERT(spawn_ok("test $(wc -l <%s/lines) -ge 5", tree));
+    CU_ASSERT(
+        spawn_ok("PATH=%s:$PATH; cd %s && while read -r line; do rm -f %s/*.words; "
+                 "eval \"$line\" </dev/null 2>said && grep -qx -e --params %s/mpirun.words || "
+                 "{ echo \"$line\"; cat said; exit 1; }; done <lines",
+                 stand_ins(), tree, stand_ins(), stand_ins()));
 }
