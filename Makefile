@@ -141,7 +141,7 @@ lint: $(lib)
 	$(Q)sh tests/lint/rules.sh $(lib)
 	$(Q)clang-format --dry-run --Werror $(sources)
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
-	$(Q)shellcheck -x $(shell find mpi_launch tests benchmarks .ci -name '*.sh') .ci/run mpi_launch/deps.sh
+	$(Q)shellcheck -x $(shell find mpi_launch tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
 ## format: rewrite the sources with clang-format
 format:
 	$(Q)clang-format -i $(sources)

@@ -115,25 +115,27 @@ worth_a_restart() { # STATUS
     esac
 }
 
-# A rank that has ended has no environment any more; other children are not ranks.
-has_live_rank() { # PID
+# With WORD in its environment; a process that has ended has none.
+has_live_child() { # PID WORD
     # shellcheck disable=SC2013 # words, not lines
     for process in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
-        grep -qs OMPI_COMM_WORLD_RANK= "/proc/$process/environ" && return 0
+        grep -qs "$2" "/proc/$process/environ" && return 0
     done
     return 1
 }
 
 # mpirun, and its daemon on other hosts, can lock themselves up over ranks that died while the job
-# started, and wait for hosts that are gone: when they have had ranks and for 15 s none of them
-# lives, they are ended.
+# started, and wait for hosts that are gone: when they have had ranks, or without ranks here
+# connections to other hosts, and for 15 s none of them lives, they are ended.
 watch_launcher() { # PID
     seen=
+    word=
     alone=0
     while [ "$alone" -lt 15 ]; do
         sleep 1
         kill -0 "$1" 2>/dev/null || return
-        if has_live_rank "$1"; then
+        has_live_child "$1" OMPI_COMM_WORLD_RANK= && word=OMPI_COMM_WORLD_RANK=
+        if has_live_child "$1" "$word"; then
             seen=yes
             alone=0
         elif [ -n "$seen" ]; then

@@ -32,7 +32,13 @@ EOT
 home=$(cd "$(dirname "$0")/.." && pwd)
 . "$home/mpi_launch/common.sh"
 
-ssh_options='-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=10'
+# A connection is as patient as the heartbeats: a fifth of them five times.
+case ${WSC_HEARTBEAT_SECONDS:-} in
+'' | *[!0-9]*) patience=60 ;;
+*) patience=$WSC_HEARTBEAT_SECONDS ;;
+esac
+ssh_options="-o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveCountMax=5"
+ssh_options="$ssh_options -o ServerAliveInterval=$(((patience + 4) / 5))"
 
 # "NAME SLOTS" or "NAME" for each machine of the file.
 read_hosts() { # FILE

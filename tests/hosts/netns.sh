@@ -198,6 +198,18 @@ the_other_hosts_go_on_after_a_cut() {
         grep -q '"ranks": 3,' "$dir/goes_on/performance.json"
 }
 
+# The machine that starts the run has no rank itself.
+a_cut_is_noticed_from_a_host_without_ranks() {
+    printf 'node2 slots=2\nnode3 slots=3\n' >"$dir/others"
+    # shellcheck disable=SC2046 # a list of options
+    WSC_HEARTBEAT_SECONDS=3 on node1 mpi_launch/hosts.sh "$dir/others" --max-restarts 3 \
+        $(small_run "$dir/without") >"$dir/without.log" 2>&1 &
+    job=$!
+    cut_off "$dir/without" && wait "$job" && same_as_reference "$dir/without" &&
+        wait_until 30 nothing_is_left && mend &&
+        grep 'node2 does not answer; left out' "$dir/without.log"
+}
+
 kill_rank_on() { # HOST
     # shellcheck disable=SC2016 # the variable is of the other shell
     on "$1" sh -c 'for p in /proc/[0-9]*; do
@@ -247,9 +259,10 @@ wrong_hosts_files_are_refused() {
 if [ -z "${WSC_HOSTS_OWN_NET:-}" ]; then
     suite=netns
     need_programs mpirun ip ssh ssh-keygen sshd unshare nsenter
-    unshare --net --uts --mount --pid --fork ip link add br0 type bridge 2>/dev/null ||
-        skip 'no right to make namespaces and bridges (root has it)'
-    WSC_HOSTS_OWN_NET=1 exec unshare --net --mount "$0" "$@"
+    unshare --net --uts --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /dev/shm &&
+        ip link add br0 type bridge && ip link add port type veth peer name end' 2>/dev/null ||
+        skip 'no right to make namespaces, bridges and mounts (root has it)'
+    WSC_HOSTS_OWN_NET=1 exec unshare --net --mount sh "$0" "$@"
 fi
 begin netns
 make_data && make_reference || exit 1
@@ -259,7 +272,8 @@ bring_up || {
 }
 for case in three_hosts_equal_one folded_and_turned_ranks_equal_one_host \
     placement_names_hosts_and_keeps_nodes_beside_wafers a_host_that_is_cut_off_ends_the_job \
-    the_other_hosts_go_on_after_a_cut a_killed_rank_is_restarted_on_all_hosts \
+    the_other_hosts_go_on_after_a_cut a_cut_is_noticed_from_a_host_without_ranks \
+    a_killed_rank_is_restarted_on_all_hosts \
     a_signal_stops_all_hosts_and_a_second_start_goes_on a_folder_that_is_not_shared_is_refused \
     wrong_hosts_files_are_refused; do
     [ $# -eq 0 ] || echo " $* " | grep -q " $case " || continue

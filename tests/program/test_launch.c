@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The launch scripts ask for the right ranks on the right hosts, and know when a job has to come
+ * back.  Schedulers, ssh and mpirun are stand-ins here that write down how they were called;
+ * tests/hosts has the real ones. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A folder with stand-ins: `mpirun` writes its words to `mpirun.words`, one per line, its hosts
+ * file to `mpirun.hosts`, and ends with $MPIRUN_STATUS; `scontrol` writes its words; `ssh` is a
+ * machine with eight cores, unless its name begins with "dead"; `sbatch` and `qsub` run the script
+ * at once, as the first task, on two machines of 16 slots. */
+static const char *stand_ins(void)
+{
+    static char dir[160];
+    static const char *const script[][2] = {
+        {"mpirun", "while [ $# -gt 0 ]; do printf '%s\\n' \"$1\"; [ \"$1\" != --hostfile ] || "
+                   "cat \"$2\" >$0.hosts; shift; done >$0.words; exit ${MPIRUN_STATUS:-0}"},
+        {"scontrol", "echo \"$*\" >$0.words"},
+        {"sbatch", "while :; do case $1 in --array=*) task=${1#--array=} ;; -n) n=$2; shift ;; "
+                   "-*) ;; *) break ;; esac; shift; done; SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=$n "
+                   "SLURM_ARRAY_TASK_ID=${task%%-*} exec sh \"$@\""},
+        {"qsub",
+         "while :; do case $1 in -l) ;; -v) export \"$2\" ;; *) break ;; esac; shift 2; done; "
+         "yes node01 | head -n 32 >$0.nodes; "
+         "PBS_O_WORKDIR=$PWD PBS_NODEFILE=$0.nodes exec sh \"$@\""},
+        {"ssh", "for w; do case $w in dead*) exit 255 ;; esac; done; echo 8"}};
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("stand_ins"));
+    CU_ASSERT_FATAL(spawn_ok("mkdir %s", dir));
+    for (int i = 0; i < (int)(sizeof script / sizeof *script); i++) {
+        char path[200];
+        (void)snprintf(path, sizeof path, "%s/%s", dir, script[i][0]);
+        FILE *f = fopen(path, "w");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        (void)fprintf(f, "#!/bin/sh\n%s\n", script[i][1]);
+        (void)fclose(f);
+        CU_ASSERT_FATAL(spawn_ok("chmod +x %s", path));
+    }
+    return dir;
+}
+
+/* What a stand-in wrote: lines joined by blanks; empty when it was not called. */
+static void written(const char *name, char *text, size_t size)
+{
+    struct spawn_result r;
+    spawn_run(&r, "cat %s/%s 2>/dev/null | tr '\\n' ' '", stand_ins(), name);
+    (void)snprintf(text, size, " %s", r.out);
+    spawn_free(&r);
+}
+
+/* Run a script among the stand-ins; returns its status. */
+static int launch(const char *environment, const char *command, char **said)
+{
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok("rm -f %s/*.words %s/*.hosts", stand_ins(), stand_ins()));
+    spawn_run(&r, "PATH=%s:$PATH; export %s; %s", stand_ins(), environment, command);
+    const int status = r.status;
+    T_EQ(r.n_left, 0);
+    if (said) {
+        *said = r.err;
+        r.err = NULL;
+    }
+    spawn_free(&r);
+    return status;
+}
+
+static bool was_called_with(const char *name, const char *words)
+{
+    char text[4096];
+    written(name, text, sizeof text);
+    const bool found = strstr(text, words) != NULL;
+    if (!found) (void)fprintf(stderr, "no \"%s\" in \"%s\"\n", words, text);
+    return found;
+}
+
+TEST(launch, every_script_is_a_shell_script)
+{
+    CU_ASSERT(
+        spawn_ok("for f in mpi_launch/*.sh mpi_launch/*.sbatch; do sh -n $f || exit 1; done"));
+}
+
+/* What the scripts ask their scheduler for is what four systems need. */
+TEST(launch, default_requests_are_the_roles_of_four_systems)
+{
+    CU_ASSERT(spawn_ok("n=$(\"$WSC\" ranks --num_csx 4) && "
+                       "grep -qx \"#SBATCH --ntasks=$n\" mpi_launch/slurm.sbatch && "
+                       "grep -qx \"#SBATCH --ntasks=$n\" mpi_launch/slurm_sweep.sbatch && "
+                       "grep -qx \"#PBS -l select=1:ncpus=$n:mpiprocs=$n\" mpi_launch/pbs.sh"));
+}
+
+/* ---- PBS ------------------------------------------------------------------------------------- */
+
+#define TINY "--params configs/params/tiny.yaml --num_csx 4"
+
+TEST(launch, pbs_starts_a_rank_per_slot_and_no_more_than_roles)
+{
+    static const struct {
+        const char *args;
+        int slots, ranks;
+    } job[] = {{TINY, 32, 17}, {TINY, 5, 5}, {TINY " --set cluster.memoryx.shards=2", 32, 7}};
+    for (int i = 0; i < (int)(sizeof job / sizeof *job); i++) {
+        char environment[512], words[256];
+        (void)snprintf(environment, sizeof environment,
+                       "PBS_O_WORKDIR=$PWD PBS_JOBID=77 PBS_NODEFILE=%s/nodes WSC_ARGS='%s'; "
+                       "yes node01 | head -n %d >%s/nodes",
+                       stand_ins(), job[i].args, job[i].slots, stand_ins());
+        T_EQ(launch(environment, "sh mpi_launch/pbs.sh", NULL), 0);
+        (void)snprintf(words, sizeof words, " --hostfile %s/nodes -n %d ", stand_ins(),
+                       job[i].ranks);
+        CU_ASSERT(was_called_with("mpirun.words", words));
+        (void)snprintf(words, sizeof words, " run --run_id pbs-77 %s ", job[i].args);
+        CU_ASSERT(was_called_with("mpirun.words", words));
+    }
+}
+
+/* ---- Slurm ----------------------------------------------------------------------------------- */
+
+TEST(launch, slurm_starts_a_rank_per_task_and_no_more_than_roles)
+{
+    T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=4", "sh mpi_launch/slurm.sbatch " TINY, NULL),
+         0);
+    CU_ASSERT(was_called_with("mpirun.words", " -n 4 "));
+    T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=99", "sh mpi_launch/slurm.sbatch " TINY, NULL),
+         0);
+    CU_ASSERT(was_called_with("mpirun.words", " -n 17 "));
+}
+
+/* Asked to stop (5) and failures go back into the queue; what cannot change, and the eleventh
+ * failure, do not. */
+TEST(launch, slurm_jobs_come_back_when_that_may_help)
+{
+    static const struct {
+        const char *count;
+        int status;
+        bool comes_back;
+    } end[] = {{"0", 5, true},   {"50", 5, true}, {"0", 1, true},  {"9", 137, true},
+               {"10", 1, false}, {"0", 2, false}, {"0", 3, false}, {"0", 4, false}};
+    for (int i = 0; i < (int)(sizeof end / sizeof *end); i++) {
+        char environment[256], said[256];
+        (void)snprintf(environment, sizeof environment,
+                       "SLURM_SUBMIT_DIR=$PWD SLURM_JOB_ID=9 SLURM_RESTART_COUNT=%s "
+                       "MPIRUN_STATUS=%d WSC_MAX_RESTARTS=0",
+                       end[i].count, end[i].status);
+        T_EQ(launch(environment, "sh mpi_launch/slurm.sbatch " TINY, NULL),
+             end[i].comes_back ? 0 : end[i].status);
+        written("scontrol.words", said, sizeof said);
+        T_STR(said, end[i].comes_back ? " requeue 9 " : " ");
+    }
+}
+
+TEST(launch, a_sweep_gives_each_task_its_value)
+{
+    char command[512];
+    const char *out = job_path("sweep");
+    (void)snprintf(command, sizeof command, "sh mpi_launch/slurm_sweep.sbatch num_csx=1,2,8 %s %s",
+                   out, TINY);
+    T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=3", command, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", " --num_csx 8 "));
+    (void)snprintf(command, sizeof command,
+                   "sh mpi_launch/slurm_sweep.sbatch cluster.swarmx.link_latency=1us,1ms %s %s",
+                   out, TINY);
+    T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=1", command, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", " --set cluster.swarmx.link_latency=1us "));
+}
+
+TEST(launch, a_sweep_without_a_value_for_its_task_is_refused)
+{
+    static const struct {
+        const char *task, *words, *says;
+    } wrong[] = {{"4", "num_csx=1,2,4 out", "task 4 has no value in num_csx=1,2,4"},
+                 {"1", "1,2,4 out", "\"1,2,4\": expected KEY=VALUE,..."},
+                 {"", "num_csx=1,2,4 out", "not a task of an array"},
+                 {"1", "num_csx=1,2,4 --params my.yaml", "no folder for the results"}};
+    for (int i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++) {
+        char environment[128], command[256], *said;
+        (void)snprintf(environment, sizeof environment,
+                       "SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=%s", wrong[i].task);
+        (void)snprintf(command, sizeof command, "sh mpi_launch/slurm_sweep.sbatch %s",
+                       wrong[i].words);
+        T_EQ(launch(environment, command, &said), 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(said, wrong[i].says));
+        free(said);
+    }
+}
+
+/* ---- a hosts file ---------------------------------------------------------------------------- */
+
+/* node01 and node02 say how many ranks they take, node03 has eight cores: 4 + 2 + 8. */
+TEST(launch, ranks_are_shared_among_the_hosts_that_answer)
+{
+    static const struct {
+        const char *options, *hosts;
+    } job[] = {{TINY, " node01 slots=4 node02 slots=2 node03 slots=8 "},
+               {"-n 7 " TINY, " node01 slots=2 node02 slots=1 node03 slots=4 "},
+               {"-n 1 " TINY, " node03 slots=1 "}};
+    CU_ASSERT(spawn_ok("printf '# four\\nnode01 slots=4\\nnode02 slots=2 # few\\n\\n"
+                       "dead01 slots=9\\nnode03\\n' >%s/four",
+                       stand_ins()));
+    for (int i = 0; i < (int)(sizeof job / sizeof *job); i++) {
+        char command[512], hosts[512], *said;
+        (void)snprintf(command, sizeof command, "mpi_launch/hosts.sh %s/four %s", stand_ins(),
+                       job[i].options);
+        T_EQ(launch("WSC_STALL_SECONDS=900", command, &said), 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(said, "dead01 does not answer; left out"));
+        written("mpirun.hosts", hosts, sizeof hosts);
+        T_STR(hosts, job[i].hosts);
+        CU_ASSERT(was_called_with("mpirun.words", " -x WSC_STALL_SECONDS "));
+        free(said);
+    }
+}
+
+TEST(launch, the_example_of_a_hosts_file_is_one)
+{
+    T_EQ(launch("LC_ALL=C", "mpi_launch/hosts.sh mpi_launch/hosts.example " TINY, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.hosts", " node01 slots=8 node02 slots=9 "));
+}
+
+TEST(launch, wrong_hosts_files_are_refused_with_their_line)
+{
+    static const char *const wrong[][2] = {
+        {"node01\\nnode02 slots=two\\n", "/wrong:2: expected NAME or NAME slots=N"},
+        {"node01 slots=0\\n", "/wrong:1: expected NAME or NAME slots=N"},
+        {"node01 4\\n", "/wrong:1: expected NAME or NAME slots=N"},
+        {"# nobody\\n", "/wrong: no machine in it"}};
+    char command[256], *said;
+    (void)snprintf(command, sizeof command, "mpi_launch/hosts.sh %s/wrong " TINY, stand_ins());
+    for (int i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++) {
+        CU_ASSERT(spawn_ok("printf '%s' >%s/wrong", wrong[i][0], stand_ins()));
+        T_EQ(launch("LC_ALL=C", command, &said), 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(said, wrong[i][1]));
+        free(said);
+    }
+    T_EQ(launch("LC_ALL=C", "mpi_launch/hosts.sh /nowhere/hosts " TINY, &said), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "/nowhere/hosts: cannot be read"));
+    free(said);
+    CU_ASSERT(spawn_ok("echo dead02 >%s/wrong", stand_ins()));
+    T_EQ(launch("LC_ALL=C", command, &said), 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "answers"));
+    free(said);
+}
+
+/* ---- documentation --------------------------------------------------------------------------- */
+
+/* The lines of docs/RUNNING.md for schedulers and several machines, typed in a tree of links. */
+TEST(launch, commands_of_the_documentation_start_a_run)
+{
+    const char *tree = job_path("tree");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir %s && ln -s \"$PWD\"/build \"$PWD\"/configs "
+                 "\"$PWD\"/mpi_launch %s && sed -n '/^```sh/,/^```/p' docs/RUNNING.md | "
+                 "grep -E '^(sbatch|qsub|mpi_launch/hosts.sh) ' >%s/lines",
+                 tree, tree, tree));
+    CU_ASSERT(spawn_ok("test $(wc -l <%s/lines) -ge 5", tree));
+    CU_ASSERT(
+        spawn_ok("PATH=%s:$PATH; cd %s && while read -r line; do rm -f %s/*.words; "
+                 "eval \"$line\" </dev/null 2>said && grep -qx -e --params %s/mpirun.words || "
+                 "{ echo \"$line\"; cat said; exit 1; }; done <lines",
+                 stand_ins(), tree, stand_ins(), stand_ins()));
+}
