@@ -86,6 +86,7 @@ bool comm_is_local(const struct comm *comm, int role);
 /** Everything about a link but its ends. */
 struct comm_link_spec {
     int64_t rate_bytes_per_s, latency_ps;
+    struct vtime_loss loss;
     int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
     const char *name; /**< for who-waits-for-whom; borrowed, static */
 };
@@ -93,11 +94,15 @@ struct comm_link_spec {
  *  count is the tag); *@p out is NULL where neither end is local.  Owned by comm. */
 enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
                             const struct comm_link_spec *spec) WSC_CHECKED;
+/** Give the link rate, latency and loss of @p spec from the next message on; NULL @p link, of
+ *  another rank, allowed. */
+void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec);
 /** The virtual side of the sending end: rate, occupation, counters. */
 const struct vtime_link *comm_link_time(const struct comm_link *link);
 
 /** Send; msg->span says when first and last byte are ready, msg->bytes what the emulated link
- *  carries.  Takes the payload's reference.  May block the fiber (max_waiting). */
+ *  carries.  What a lossy link loses is drawn from the message's kind, step and index.  Takes the
+ * payload's reference.  May block the fiber (max_waiting). */
 enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
 /** The same for a message of no size (a credit): it neither waits for nor occupies the link. */
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;

@@ -413,6 +413,36 @@ struct conf_params {
     char *file; /**< name for messages; owned */
 };
 
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+enum conf_fault_kind {
+    CONF_FAULT_STRAGGLER,   /**< a system computes slower */
+    CONF_FAULT_JITTER,      /**< a system's compute time varies from step to step */
+    CONF_FAULT_LOST_WAFER,  /**< a system is gone; the others share its part of the batch */
+    CONF_FAULT_SLOW_LINK,   /**< a link has a part of its rate */
+    CONF_FAULT_LOSSY_LINK,  /**< a link loses packets */
+    CONF_FAULT_LOST_PLANES, /**< planes of all links of a SwarmX node */
+    CONF_FAULT_LOST_NODE,   /**< a SwarmX node is gone; the tree is formed anew */
+    CONF_FAULT_LOST_SHARD,  /**< a MemoryX shard loses its memory */
+    CONF_N_FAULT_KINDS
+};
+/** Where faults happen.  The link of a wafer or SwarmX node is the one towards MemoryX. */
+enum conf_place { CONF_PLACE_WAFER, CONF_PLACE_NODE, CONF_PLACE_SHARD, CONF_N_PLACES };
+enum { CONF_FAULT_TEXT_BYTES = 128 };
+/** One entry of `faults:` or `--fault`. */
+struct conf_fault {
+    enum conf_fault_kind kind;
+    enum conf_place place;
+    int64_t where; /**< which wafer, node or shard; CONF_NULL: every one */
+    int64_t from;  /**< the first step that it touches, from 1 */
+    int64_t steps; /**< how many; 0: to the end */
+    double rate;   /**< probability that it begins in a step, for each place; 0: at @c from */
+    double amount; /**< factor, deviation, share of packets, planes; 0 where there is none */
+    char text[CONF_FAULT_TEXT_BYTES]; /**< as `--fault` takes it */
+};
+/** "wafer", "node", "shard". */
+const char *conf_place_name(enum conf_place place);
+
 /* ---- cluster --------------------------------------------------------------------------------- */
 
 enum conf_granularity { CONF_STREAM_BLOCK, CONF_STREAM_MATRIX };
@@ -483,18 +513,22 @@ struct conf_cluster {
     struct conf_effects {
         bool boundary, reduce, latency, jitter, input;
     } effects;
-    /** Things that go wrong; 1 and 0 are a machine without faults. */
-    struct conf_what_if {
-        double straggler; /**< factor on the compute time of one wafer */
-        int64_t straggler_wafer;
-        int64_t straggler_first_step, straggler_steps; /**< from 1; 0 steps: to the end */
-        int64_t lost_wafer_step; /**< finished steps after which one wafer is gone; 0: none */
-        int64_t lost_wafer;
-        double slow_link; /**< divisor of the rate of one wafer's link, both directions */
-        int64_t slow_link_wafer;
-        int64_t lost_planes; /**< of all links of one SwarmX node */
-        int64_t lost_planes_node;
-    } what_if;
+    /** What it takes to go on after a fault; a step of a sound machine needs none of it. */
+    struct conf_recovery {
+        int64_t detection_ps;             /**< a part fails to the job knows */
+        int64_t redistribution_ps;        /**< a lost system's share goes to the others */
+        int64_t reroute_ps;               /**< a SwarmX tree gets along without a node */
+        int64_t restore_rate_bytes_per_s; /**< a checkpoint into one shard */
+    } recovery;
+    /** Links that lose packets: go-back-N, see <wsc/vtime.h>. */
+    struct conf_retransmit {
+        int64_t packet_bytes;
+        int64_t timeout_ps; /**< when no later packet tells that one is missing */
+    } retransmit;
+    struct conf_fault_list {
+        struct conf_fault *item; /**< owned, in the order of file and command line */
+        int n;
+    } faults;
     uint64_t hash;              /**< of all values: which machine a number belongs to */
     struct conf_source *source; /**< owned; where each constant comes from, table order */
     int n_sources;
@@ -514,7 +548,8 @@ struct conf_source {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/** `--set path=value`, in the order given; paths under `cluster.` belong to the cluster file. */
+/** `--set path=value`, in the order given; paths under `cluster.` belong to the cluster file.
+ *  `cluster.faults+=KIND:KEY=VALUE,...` is one more fault. */
 struct conf_set {
     const char *text; /**< borrowed */
 };

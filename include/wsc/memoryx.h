@@ -58,6 +58,9 @@ void memoryx_init_weights(struct memoryx *memoryx);
 enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass) WSC_CHECKED;
 /** Time at which the newest batch ended. */
 struct vtime memoryx_now(const struct memoryx *memoryx);
+/** Between passes: the next batch begins at @p until.  What is on its way arrives when it does;
+ *  @p restored: nothing is, as the state comes from a checkpoint. */
+void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 

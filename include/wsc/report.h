@@ -108,6 +108,16 @@ struct report_generation {
     int64_t token_ps;       /**< mean of the steps after it; 0 when there was one */
     int64_t cache_bytes_per_wafer;
 };
+/** What a fault of the emulated machine cost a training: its virtual time with all faults, and
+ *  without this one. */
+struct report_fault {
+    const char *fault; /**< as `--fault` takes it, or "all of them"; borrowed */
+    int64_t n_events;  /**< how often it began */
+    int64_t with_ps, without_ps;
+    int64_t repeated_tokens; /**< that were trained on again because of it */
+};
+/** The table on stdout. */
+enum wsc_err report_faults_print(const struct report_fault *fault, int n) WSC_CHECKED;
 struct report_performance {
     int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
     int64_t virtual_time_ps;
@@ -125,8 +135,11 @@ struct report_performance {
     const struct report_generation *generation; /**< borrowed; NULL: a run that trained.  Then
                                                      tokens are new ones, rate, global_rate and mfu
                                                      are left out */
-    const char *numerics;                       /**< host, none, mesh */
-    const char *command; /**< the command line, for provenance; NULL leaves it out */
+    int64_t recovery_ps;                        /**< of virtual_time_ps, recovery from faults */
+    const struct report_fault *fault;           /**< borrowed; none in a sound machine */
+    int n_faults;
+    const char *numerics; /**< host, none, mesh */
+    const char *command;  /**< the command line, for provenance; NULL leaves it out */
 };
 /** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps. */
 enum wsc_err report_performance_write(const char *dir,
@@ -146,7 +159,7 @@ struct report_scale_row {
 };
 /** The rows of a sweep on one variant of the machine. */
 struct report_variant {
-    char name[64];                /**< "all", "without jitter", "1 us" */
+    char name[160];               /**< "all", "without jitter", "1 us" */
     double value;                 /**< of the constant that was varied, base units; 0 otherwise */
     struct report_scale_row *row; /**< owned; n_models x n_counts, models first */
 };
@@ -191,6 +204,8 @@ struct report_scaling {
     /** Each may be absent. */
     const struct report_variant *effect; /**< the first one is the sweep itself */
     int n_effects;
+    const struct report_variant *fault; /**< the sweep itself, then without each fault */
+    int n_faults;
     const struct report_variant *varied;
     int n_varied;
     const char *varied_key;
@@ -202,8 +217,8 @@ struct report_scaling {
     int n_anatomies;
 };
 /** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and of what
- *  is there: effects.csv, sweep.csv with a picture, sensitivity.csv with tornado.svg and .png,
- *  training.csv. */
+ *  is there: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv with tornado.svg
+ * and .png, training.csv. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** The table on stdout: one block per model, a row per node count, human units, and below it where
  *  the loss at the largest count comes from. */

@@ -16,7 +16,9 @@ enum wsc_rng_use {
     WSC_RNG_SAMPLE,   /**< generated tokens; index within: prompt */
     WSC_RNG_JITTER,   /**< virtual-time noise; index within: role */
     WSC_RNG_TEST,     /**< test inputs */
-    WSC_RNG_DROPOUT   /**< what is dropped in training; index within: sample, layer, place */
+    WSC_RNG_DROPOUT,  /**< what is dropped in training; index within: sample, layer, place */
+    WSC_RNG_FAULT,    /**< when faults begin; index within: fault and place */
+    WSC_RNG_LOSS      /**< lost packets; index within: link */
 };
 
 /** The stream number of @p use with its own @p index. */

@@ -29,10 +29,12 @@ struct run_cluster {
     struct hw hw;                     /**< of it */
     const struct conf_params *params; /**< borrowed */
     struct model *model;              /**< owned */
-    struct stream_net *net;           /**< owned */
-    struct memoryx **memoryx;         /**< owned, n_shards; NULL where not local */
-    struct swarmx **swarmx;           /**< owned, n_nodes; NULL where not local */
-    struct wafer **wafer;             /**< owned, n_wafers; NULL where not local */
+    struct stream_topology *machine;  /**< owned; before anything is lost */
+    struct stream_net *net;           /**< owned; its topology is of what is left */
+    struct hw_faults *faults;         /**< owned */
+    struct memoryx **memoryx;         /**< owned, one per shard; NULL where not local */
+    struct swarmx **swarmx;           /**< owned, one per node of the machine, the same */
+    struct wafer **wafer;             /**< owned, one per wafer of the machine, the same */
     bool values;
 };
 /** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
@@ -52,15 +54,44 @@ void run_cluster_destroy(struct run_cluster **cluster);
 enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
                             bool training, struct kernels_plan *plan,
                             struct stream_batch *batch) WSC_CHECKED;
-/** The same when wafer @p lost, counted from 1 (0: none), gets nothing and the others share its
- *  part. */
-enum wsc_err run_plan_batch_without(const struct run_cluster *c, int lost,
-                                    const struct conf_input *input, bool training,
-                                    struct kernels_plan *plan,
-                                    struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
 enum wsc_err run_pass(struct run_cluster *c, const struct stream_pass *pass,
                       const struct wafer_work *work) WSC_CHECKED;
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/** Find out what the faults of the cluster file come to in a training of @p last_step steps; errors
+ *  as hw_faults_create() has them, and a tree that cannot be formed anew.  @p without: leave out
+ *  this fault of the list, -1: none.  Until this is called there are none. */
+enum wsc_err run_faults_plan(struct run_cluster *c, int64_t last_step, int without) WSC_CHECKED;
+/** What a step that begins finds. */
+struct run_change {
+    bool replan;         /**< other wafers than before: plans of batches are to be made anew */
+    bool memory_lost;    /**< a shard's: go back to the newest checkpoint */
+    int64_t recovery_ps; /**< passes before the step begins; nothing else happens then */
+};
+/** Between passes: bring the machine to the state of step @p step (finished steps before).  When it
+ *  recovers, the shards wait; after a loss of memory that is left to run_faults_restored(). */
+enum wsc_err run_faults_enter(struct run_cluster *c, int64_t step,
+                              struct run_change *change) WSC_CHECKED;
+/** The shards have the state of a checkpoint again: the next batch begins @p recovery_ps after
+ *  @p lost, the time when memory was lost. */
+void run_faults_restored(struct run_cluster *c, struct vtime lost, int64_t recovery_ps);
+/** The step of the newest checkpoint when @p step steps are finished, of a run that began at
+ *  @p first_step; -1: there is none. */
+int64_t run_checkpoint_before(const struct conf_runconfig *rc, int64_t first_step, int64_t step);
+
+/** A training without values, from its first step on: the time that it takes. */
+struct run_rehearsal {
+    int64_t first_step, last_step; /**< what to walk */
+    int without;                   /**< as in run_faults_plan() */
+    int64_t time_ps;               /**< result: from the start to the end of the last step */
+    int64_t recovery_ps;           /**< of it, recovery from faults */
+    int64_t repeated_steps;        /**< result: done again after a loss of memory */
+};
+/** In this process alone. */
+enum wsc_err run_rehearse(const struct conf_params *params, const struct conf_cluster *cluster,
+                          struct run_rehearsal *r) WSC_CHECKED;
 
 /* ---- results --------------------------------------------------------------------------------- */
 

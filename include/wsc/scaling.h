@@ -42,6 +42,9 @@ enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_
  *  with n_models x n_counts rows.  scaling_variants_free() it. */
 enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct report_variant **variants,
                              int *n) WSC_CHECKED;
+/** The sweep, and the sweep without each one of the machine's faults. */
+enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct report_variant **variants,
+                            int *n) WSC_CHECKED;
 void scaling_variants_free(struct report_variant **variants, int n);
 
 enum { SCALING_MAX_VALUES = 64 };

@@ -28,20 +28,34 @@ enum stream_kind { STREAM_MEMORYX, STREAM_SWARMX, STREAM_WAFER };
 
 /** One SwarmX node. */
 struct stream_node {
-    int parent;                  /**< SwarmX node, or -1: the root, whose parents are the shards */
+    int place;  /**< which one of the machine; index and place differ after losses */
+    int parent; /**< SwarmX node, or -1: the root, whose parents are the shards */
     int first_child, n_children; /**< SwarmX nodes, or wafers when leaf */
     bool leaf;
     int first_wafer, end_wafer; /**< all wafers below */
 };
-/** Roles are numbered: shards 0 .. M-1, then SwarmX nodes (root first), then wafers. */
+/** Roles are numbered: shards 0 .. M-1, then SwarmX nodes (root first), then wafers; all those that
+ *  the machine has, lost or not.  Nodes and wafers here are those that are left, in their order. */
 struct stream_topology {
     int n_shards, n_nodes, n_wafers, n_roles, fanout;
-    struct stream_node *node; /**< owned, n_nodes, level by level from the root */
+    int n_node_places, n_wafer_places; /**< of the machine */
+    struct stream_node *node;          /**< owned, n_nodes, level by level from the root */
+    int *wafer_place;                  /**< owned, n_wafers: which ones of the machine */
 };
 /** The tree of @p n_wafers: ceil(log_fanout N) levels, ceil(children / fanout) nodes in each,
  *  children spread evenly; no node for one wafer. */
 enum wsc_err stream_topology_create(struct stream_topology **out, int n_shards, int n_wafers,
                                     int fanout) WSC_CHECKED;
+/** The same machine without the wafers and nodes for which @p lost_wafer (n_wafers) and
+ *  @p lost_node (of the whole machine) are true; NULL: none.  How the tree is formed anew: the
+ *  other nodes of a level share its children evenly, in their order, so that one may get more than
+ *  the fan-out; the first node of the highest level that has any stands in for a lost root; a
+ *  level without nodes is left out.  Then lost wafers leave, and nodes with nothing below.
+ *  Errors: no node is left, or one would get more than STREAM_MAX_FANOUT children. */
+enum wsc_err stream_topology_create_without(struct stream_topology **out,
+                                            const struct stream_topology *machine,
+                                            const bool *lost_wafer,
+                                            const bool *lost_node) WSC_CHECKED;
 void stream_topology_destroy(struct stream_topology **t);
 static inline int stream_role_of_shard(const struct stream_topology *t, int m)
 {
@@ -50,21 +64,27 @@ static inline int stream_role_of_shard(const struct stream_topology *t, int m)
 }
 static inline int stream_role_of_node(const struct stream_topology *t, int i)
 {
-    return t->n_shards + i;
+    return t->n_shards + t->node[i].place;
 }
 static inline int stream_role_of_wafer(const struct stream_topology *t, int w)
 {
-    return t->n_shards + t->n_nodes + w;
+    return t->n_shards + t->n_node_places + t->wafer_place[w];
 }
+/** @p index: its number in the machine. */
 enum stream_kind stream_kind_of_role(const struct stream_topology *t, int role, int *index);
 /** "wafer 3", "SwarmX node 0", "MemoryX shard 11". */
 void stream_role_name(const struct stream_topology *t, int role, char *text, int size);
-/** Rate of the link from node @p parent (-1: a shard) to its child @p child (a node, or a wafer
- * when the parent is a leaf; of a shard the root, or the only wafer), faults included, bytes/s. */
-int64_t stream_rate_below(const struct hw *hw, const struct stream_topology *t, int parent,
-                          int child);
+/** Rate and loss of the link from node @p parent (-1: a shard) to its child @p child (a node, or a
+ *  wafer when the parent is a leaf; of a shard the root, or the only wafer), faults included.  A
+ *  node with more children than the fan-out shares the rate of as many links among them. */
+struct stream_cable {
+    int64_t rate_bytes_per_s;
+    double loss; /**< probability for a packet */
+};
+struct stream_cable stream_cable_below(const struct hw *hw, const struct stream_topology *t,
+                                       int parent, int child);
 /** Rate at which node @p node adds, bytes/s. */
-int64_t stream_rate_of_node(const struct hw *hw, int node);
+int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t, int node);
 /** Choose a rank for each role: one role per rank when there are enough, otherwise wafers in
  *  contiguous blocks.  Ranks are filled host by host: a SwarmX node shares the host of its first
  *  wafer, as far as that has ranks for it, and each host has shards.  Shard 0 is on rank 0.
@@ -83,8 +103,7 @@ struct stream_batch {
     int64_t leaf_samples;
     int64_t n_leaves; /**< ceil(batch_size / leaf_samples) */
     int64_t n_micro;  /**< micro-batches */
-    int n_wafers;     /**< of the machine, the lost one included */
-    int lost;         /**< wafer without a share, counted from 1; 0: none */
+    int n_wafers;     /**< those that are left */
 };
 /** Range [*first, *end) of global leaves of wafers [w_first, w_end) in micro-batch @p micro. */
 void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
@@ -186,14 +205,22 @@ struct stream_net {
     struct comm *comm;                /**< borrowed */
     const struct hw *hw;              /**< borrowed */
     const struct model *model;        /**< borrowed */
-    struct stream_topology *topology; /**< owned */
+    struct stream_topology *topology; /**< owned; without what is lost */
     struct stream_ports *ports;       /**< owned, n_roles; filled for local roles only */
+    uint64_t seed;                    /**< of lost packets */
 };
-/** Place the roles on the ranks of @p comm and open the links.  Collective. */
+/** Place the roles on the ranks of @p comm and open the links.  @p seed draws what lossy links
+ *  lose.  Collective. */
 enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const struct hw *hw,
-                               const struct model *model,
-                               struct stream_topology *take_topology) WSC_CHECKED;
+                               const struct model *model, struct stream_topology *take_topology,
+                               uint64_t seed) WSC_CHECKED;
 void stream_net_destroy(struct stream_net **net);
+/** Between passes: join the roles anew, along @p take_topology of the same machine; links between
+ *  shards stay.  Collective. */
+enum wsc_err stream_net_form(struct stream_net *net,
+                             struct stream_topology *take_topology) WSC_CHECKED;
+/** Between passes: give the links the rates and losses of the faults of the present step. */
+void stream_net_tune(struct stream_net *net);
 /** Bytes that all links of the local roles have carried, by direction, as counted by the sending
  *  ends. */
 void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up);

@@ -9,9 +9,11 @@
 #include <wsc/stream.h>
 
 struct swarmx;
-/** @param node  index in net->topology->node; net is borrowed */
-enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int node) WSC_CHECKED;
+/** @param place  which node of the machine; net is borrowed */
+enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int place) WSC_CHECKED;
 void swarmx_destroy(struct swarmx **swarmx);
-/** Make the node's programs for @p pass (borrowed until comm_run returns) ready to run. */
-enum wsc_err swarmx_spawn(struct swarmx *swarmx, const struct stream_pass *pass) WSC_CHECKED;
+/** Make the node's programs for @p pass (borrowed until comm_run returns) ready to run; @p index:
+ *  its place in net->topology->node. */
+enum wsc_err swarmx_spawn(struct swarmx *swarmx, int index,
+                          const struct stream_pass *pass) WSC_CHECKED;
 #endif

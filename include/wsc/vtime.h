@@ -5,6 +5,7 @@
  */
 #ifndef WSC_VTIME_H
 #define WSC_VTIME_H
+#include <stdbool.h>
 #include <stdint.h>
 
 struct vtime {
@@ -44,13 +45,23 @@ static inline struct vtime_span vtime_span_add(struct vtime_span s, int64_t ps)
  *  limit and takes no time. */
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
+/** How a link loses packets, and how long what is lost takes to come again. */
+struct vtime_loss {
+    double rate;           /**< probability for each packet, each time it is sent; 0: none */
+    int64_t packet_bytes;  /**< a message is cut into ceil(bytes / packet) of them, at least one */
+    int64_t timeout_ps;    /**< until the last packet of a message is sent again */
+    uint64_t seed, stream; /**< what draws, see <wsc/rng.h> */
+};
+
 /** One direction of a link. */
 struct vtime_link {
     int64_t rate_bytes_per_s; /**< 0: no limit */
     int64_t latency_ps;
+    struct vtime_loss loss;
     struct vtime free;  /**< when the sending end can take the next message */
     int64_t bytes;      /**< carried so far */
     int64_t n_messages; /**< carried so far */
+    int64_t n_lost;     /**< packets that were lost and sent again */
     int64_t busy_ps;    /**< time in which a message occupied the sending end */
 };
 
@@ -61,6 +72,19 @@ struct vtime_link {
  *      free  = last - latency
  *  so a slow producer stretches the message and a busy link delays it. */
 struct vtime_span vtime_link_send(struct vtime_link *link, struct vtime_span ready, int64_t bytes);
+/** The same over a link that loses packets.  Go-back-N, as network cards for RDMA over Ethernet do
+ *  it (InfiniBand specification, volume 1, 9.7; Mittal et al., SIGCOMM 2018, section 2): when
+ * packet i is lost, the receiver drops what follows and tells the sender on seeing packet i + 1;
+ * the sender goes on from i, so that each loss costs 2 (packet / rate + latency) of the link's
+ * time.  Nothing follows the last packet: its loss costs packet / rate + time-out. A packet that is
+ * sent again may be lost again.  Second losses within one round trip, and losses of
+ * acknowledgements, are left out: they are of the order of the square of the rate. How often the
+ * first packet, those between and the last are lost is drawn from the seed, the stream and @p
+ * message, which names the message among those of the link: geometric and negative binomial
+ * distributions, the latter by a normal one when its mean is above 64. A link without loss does
+ * what vtime_link_send() does. */
+struct vtime_span vtime_link_send_over(struct vtime_link *link, struct vtime_span ready,
+                                       int64_t bytes, uint64_t message);
 /** A message of no size that waits for nobody and delays nobody: credits. */
 struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready);
 #endif

@@ -26,7 +26,7 @@ struct wafer_price {
     int64_t cycles, first_gradient;
 };
 struct wafer_task {
-    int wafer;
+    int wafer; /**< which one of the machine */
     int64_t step;
     uint64_t seed; /**< of the jitter */
     int stage;
@@ -68,8 +68,8 @@ struct wafer_prompts {
     uint64_t seed;
 };
 
-/** @param index  which wafer; net is borrowed */
-enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int index) WSC_CHECKED;
+/** @param place  which wafer of the machine; net is borrowed */
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int place) WSC_CHECKED;
 void wafer_destroy(struct wafer **wafer);
 
 /** What a pass needs beyond its shape; all borrowed until comm_run returns. */
@@ -80,8 +80,9 @@ struct wafer_work {
     const struct wafer_prompts *prompts; /**< GENERATE only */
     uint64_t seed;                       /**< of the jitter */
 };
-/** Make the wafer's program for @p pass ready to run. */
-enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,
+/** Make the wafer's program for @p pass ready to run; @p index: its number among those of
+ *  net->topology. */
+enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pass *pass,
                          const struct wafer_work *work) WSC_CHECKED;
 /** Cycles by kernel (KERNELS_MESH_ROWS rows) since values were last set up; NULL unless the values
  *  come from the mesh.  Borrowed. */

@@ -80,8 +80,12 @@ enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, con
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct conf_cluster *cluster, char **text) WSC_CHECKED;
 
-/* A machine that loses a wafer at some step has no steady state: an error that names @p who. */
-enum wsc_err app_refuse_lost_wafer(const struct conf_cluster *cluster, const char *who) WSC_CHECKED;
+/* `--fault text`. */
+enum wsc_err app_add_fault(struct app_config *c, const char *text) WSC_CHECKED;
+/* Faults that come or go leave no step that is like all others: an error that says @p who looks at
+ * one.  @p lossy: links may lose packets. */
+enum wsc_err app_refuse_passing_faults(const struct conf_cluster *cluster, const char *who,
+                                       bool lossy) WSC_CHECKED;
 
 /* ---- files that come with the program -------------------------------------------------------- */
 

@@ -376,7 +376,7 @@ static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
     const struct app_config config = {0}; /* the built-in machine */
     const struct mesh_kernel *k;
     struct conf_cluster cluster;
-    const struct hw machine = {&cluster};
+    const struct hw machine = {.cluster = &cluster};
     TRY(find_kernel(name, &k));
     TRY(check_kernel(o, k));
     fill_defaults(&o->c, name);

@@ -41,6 +41,10 @@ static const char help[] =
     "  --set PATH=VALUE        override any key, e.g. model.num_hidden_layers=2,\n"
     "                          trainer.init.model.num_hidden_layers=2,\n"
     "                          cluster.swarmx.link_latency=5us; may be repeated\n"
+    "  --fault KIND:KEY=VALUE,...\n"
+    "                          something that goes wrong, e.g. "
+    "straggler:wafer=3,factor=2,from=10;\n"
+    "                          may be repeated (docs/FAULTS.md)\n"
     "  --seed K                seed of the initial weights\n"
     "  --validate_only         check the params, print what they mean\n"
     "  --compile_only          print the plan of the emulated machine and its speed as well\n"
@@ -85,6 +89,7 @@ enum {
     OPT_CLUSTER,
     OPT_NUMERICS,
     OPT_SET,
+    OPT_FAULT,
     OPT_SEED,
     OPT_VALIDATE,
     OPT_COMPILE,
@@ -119,6 +124,7 @@ static const struct option long_option[] = {
     {"cluster", required_argument, NULL, OPT_CLUSTER},
     {"numerics", required_argument, NULL, OPT_NUMERICS},
     {"set", required_argument, NULL, OPT_SET},
+    {"fault", required_argument, NULL, OPT_FAULT},
     {"seed", required_argument, NULL, OPT_SEED},
     {"validate_only", no_argument, NULL, OPT_VALIDATE},
     {"compile_only", no_argument, NULL, OPT_COMPILE},
@@ -225,6 +231,8 @@ static enum wsc_err take_option(struct run_options *o, int option, const char *v
         return WSC_OK;
     case OPT_SET:
         return app_add_set(&o->config, value);
+    case OPT_FAULT:
+        return app_add_fault(&o->config, value);
     case OPT_NUMERICS:
         return parse_numerics(value, &o->job);
     case OPT_RUN_ID:
@@ -324,7 +332,7 @@ static enum wsc_err profile(const struct run_options *o)
     char path[4096];
     const char *trace = o->trace;
     if (!choose_steps(o, &job)) return WSC_OK;
-    TRY(app_refuse_lost_wafer(o->job.cluster, "--trace, --goal and op_profiler_config"));
+    TRY(app_refuse_passing_faults(o->job.cluster, "a profile looks at a step", false));
     (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
     if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
     TRY(app_anatomy_make(&a, &job, p->file, trace, o->goal));

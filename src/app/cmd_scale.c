@@ -39,7 +39,11 @@ static const char help[] =
     "  --batch_per_csx B   weak scaling: sequences per system (batch_size / num_csx of the file)\n"
     "  --cluster FILE      the emulated machine; built-in: CS-2\n"
     "  --points FILE       published measurements to draw (model,num_csx,tokens_per_s,source)\n"
-    "  --set PATH=VALUE    override any key of all models or of the cluster\n\n"
+    "  --set PATH=VALUE    override any key of all models or of the cluster\n"
+    "  --fault KIND:KEY=VALUE,...\n"
+    "                      something that is wrong all the time, e.g. "
+    "lost_planes:node=0,planes=6;\n"
+    "                      may be repeated (docs/FAULTS.md)\n\n"
     "what the curve depends on (tables, CSV, pictures, sections of report.html):\n"
     "  --effects           what bends it: each mechanism switched off in turn\n"
     "  --sensitivity       each uncertain constant at the ends of its range: tornado plot, band\n"
@@ -71,6 +75,7 @@ enum {
     OPT_CLUSTER,
     OPT_POINTS,
     OPT_SET,
+    OPT_FAULT,
     OPT_EFFECTS,
     OPT_SENSITIVITY,
     OPT_SWEEP,
@@ -88,6 +93,7 @@ static const struct option long_option[] = {{"params", required_argument, NULL, 
                                             {"cluster", required_argument, NULL, OPT_CLUSTER},
                                             {"points", required_argument, NULL, OPT_POINTS},
                                             {"set", required_argument, NULL, OPT_SET},
+                                            {"fault", required_argument, NULL, OPT_FAULT},
                                             {"effects", no_argument, NULL, OPT_EFFECTS},
                                             {"sensitivity", no_argument, NULL, OPT_SENSITIVITY},
                                             {"sweep", required_argument, NULL, OPT_SWEEP},
@@ -157,6 +163,8 @@ static enum wsc_err take_option(struct scale_options *o, int option, const char 
         return WSC_OK;
     case OPT_SET:
         return app_add_set(&o->config, value);
+    case OPT_FAULT:
+        return app_add_fault(&o->config, value);
     default:
         return take_study(o, option, value);
     }
@@ -238,7 +246,7 @@ static void show_progress(void *ctx, int done, int total, const char *what)
 struct study {
     struct report_scale_row *row;
     struct report_point *point;
-    struct report_variant *effect, *varied;
+    struct report_variant *effect, *fault, *varied;
     struct report_sensitivity *sensitivity;
     struct report_training *training;
     struct app_anatomy anatomy;
@@ -249,6 +257,7 @@ static void study_fini(struct study *s)
 {
     struct report_scaling *r = &s->report;
     scaling_variants_free(&s->effect, r->n_effects);
+    scaling_variants_free(&s->fault, r->n_faults);
     scaling_variants_free(&s->varied, r->n_varied);
     for (int i = 0; i < r->n_sensitivities; i++)
         scaling_sensitivity_free(&s->sensitivity[i]);
@@ -308,6 +317,10 @@ static enum wsc_err find_variants(struct scale_options *o, struct study *s)
         TRY(scaling_effects(&o->sweep, &s->effect, &r->n_effects));
         r->effect = s->effect;
     }
+    if (o->sweep.cluster->faults.n) {
+        TRY(scaling_faults(&o->sweep, &s->fault, &r->n_faults));
+        r->fault = s->fault;
+    }
     if (!o->sweep_text) return WSC_OK;
     TRY(scaling_vary(&o->sweep, &o->values, &s->varied, &r->n_varied));
     r->varied = s->varied;
@@ -330,6 +343,7 @@ static void tell_files(const struct scale_options *o)
 {
     (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", o->out);
     if (o->effects) (void)printf("      %s/effects.csv\n", o->out);
+    if (o->sweep.cluster->faults.n) (void)printf("      %s/faults.csv\n", o->out);
     if (o->sweep_text) (void)printf("      %s/sweep.csv, sweep.svg, sweep.png\n", o->out);
     if (o->sensitivity)
         (void)printf("      %s/sensitivity.csv, band.csv, tornado.svg, tornado.png\n", o->out);
@@ -381,7 +395,7 @@ static enum wsc_err scale(struct scale_options *o)
     char *text = NULL;
     TRY(load_models(o));
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, &text);
-    if (!rc) rc = app_refuse_lost_wafer(&cluster, "wsc scale and its options");
+    if (!rc) rc = app_refuse_passing_faults(&cluster, "wsc scale looks at a step", !o->anatomy);
     if (!rc) rc = sweep_and_write(o, &cluster, text);
     conf_cluster_fini(&cluster);
     wsc_free(text);

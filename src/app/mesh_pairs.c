@@ -112,7 +112,7 @@ enum wsc_err app_validate_mesh(const struct app_mesh_pairs *what, const struct a
     struct pairs all = {0};
     struct conf_cluster cluster;
     enum wsc_err rc = app_load_cluster(NULL, config, &cluster, NULL);
-    const struct hw hw = {&cluster};
+    const struct hw hw = {.cluster = &cluster};
     if (!rc) rc = run(what, &hw, &all);
     report_table_free(&all.table);
     wsc_free(all.pair);

@@ -110,14 +110,24 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     return rc;
 }
 
-enum wsc_err app_refuse_lost_wafer(const struct conf_cluster *cluster, const char *who)
+enum wsc_err app_add_fault(struct app_config *c, const char *text)
 {
-    if (!cluster->what_if.lost_wafer_step) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "cluster.what_if.lost_wafer_step: %s do not know wafers that are "
-                                  "lost on the way",
-                                  who),
-                        "--set cluster.what_if.lost_wafer_step=0, or a smaller --num_csx");
+    return app_add_override(c, "cluster.faults+", text);
+}
+
+enum wsc_err app_refuse_passing_faults(const struct conf_cluster *cluster, const char *who,
+                                       bool lossy)
+{
+    for (int i = 0; i < cluster->faults.n; i++) {
+        const struct conf_fault *f = &cluster->faults.item[i];
+        const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
+        if (f->kind == CONF_FAULT_LOSSY_LINK ? always && lossy
+                                             : always && f->kind != CONF_FAULT_LOST_SHARD)
+            continue;
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: %s like all others", f->text, who),
+                            "wsc run --numerics none tells what it costs");
+    }
+    return WSC_OK;
 }
 
 enum wsc_err app_bad_option(const char *command, char **argv, int option)

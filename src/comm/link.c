@@ -2,6 +2,7 @@
 #include "comm_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/hash.h>
 
 struct comm_node *comm_node_take(struct comm *comm)
 {
@@ -40,6 +41,14 @@ struct comm_node *comm_queue_pop(struct comm_queue *q)
     return node;
 }
 
+void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec)
+{
+    if (!link) return;
+    link->time.rate_bytes_per_s = spec->rate_bytes_per_s;
+    link->time.latency_ps = spec->latency_ps;
+    link->time.loss = spec->loss;
+}
+
 enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
                             const struct comm_link_spec *spec)
 {
@@ -59,8 +68,7 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->dst_local = dst_local;
     link->name = spec->name;
     link->max_waiting = spec->max_waiting;
-    link->time.rate_bytes_per_s = spec->rate_bytes_per_s;
-    link->time.latency_ps = spec->latency_ps;
+    comm_link_change(link, spec);
     link->next = comm->links;
     comm->links = link;
     *out = link;
@@ -128,10 +136,18 @@ static enum wsc_err deliver(struct comm_link *link, const struct comm_msg *msg,
     return WSC_OK;
 }
 
+/* The same for a step that is done again, on any rank. */
+static uint64_t number_of(const struct comm_msg *msg)
+{
+    const int64_t name[] = {msg->kind, msg->step, msg->index};
+    return wsc_hash64(name, sizeof name, 0);
+}
+
 enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
 {
     if (msg->payload) wait_for_room(link);
-    return deliver(link, msg, vtime_link_send(&link->time, msg->span, msg->bytes));
+    const uint64_t number = link->time.loss.rate > 0 ? number_of(msg) : 0;
+    return deliver(link, msg, vtime_link_send_over(&link->time, msg->span, msg->bytes, number));
 }
 
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)

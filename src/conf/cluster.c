@@ -10,10 +10,10 @@
 static const struct conf_choice kinds[CONF_MAX_CHOICES] = {
     {"documented", 0}, {"derived", 1}, {"assumed", 2}, {"calibrated", 3}};
 
-/* schema_version and the name are no constants of the machine. */
+/* schema_version, the name and faults are no constants of the machine. */
 static bool is_constant(const struct conf_key *key)
 {
-    return key->status == CONF_USED && key->type != CONF_T_STRING;
+    return key->status == CONF_USED && key->type != CONF_T_STRING && key->type != CONF_T_SPECIAL;
 }
 
 static int n_constants(const struct conf_table *table)
@@ -131,6 +131,10 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
         if (!conf_set_split(d, set, path, &text)) continue;
         const char *mine = conf_set_cluster_path(path);
         if (!mine) continue;
+        if (!strcmp(mine, CONF_FAULTS_ADD)) {
+            conf_faults_add(doc, d, text, set);
+            continue;
+        }
         int row = conf_keys_find(conf_cluster_table(), mine);
         if (row < 0) {
             conf_keys_unknown(conf_cluster_table(), d, (struct conf_pos){.line = -set}, mine);
@@ -153,11 +157,6 @@ static void check(struct conf_parse *p, const struct conf_cluster *c)
     if (node && c->wafer.sram_reserved_bytes_per_pe >= c->wafer.sram_bytes_per_pe &&
         c->wafer.sram_bytes_per_pe > 0)
         conf_diag_error(p->diag, node->pos, reserved, "must be less than wafer.sram_per_pe");
-    const char *lost = "what_if.lost_planes";
-    node = p->given[conf_keys_find(p->table, lost)];
-    if (node && c->what_if.lost_planes >= c->swarmx.planes)
-        conf_diag_error(p->diag, node->pos, lost, "must be less than swarmx.planes, %lld",
-                        (long long)c->swarmx.planes);
 }
 
 static void hash_values(struct conf_cluster *c, struct conf_diag *d)
@@ -178,6 +177,8 @@ static void hash_values(struct conf_cluster *c, struct conf_diag *d)
         else
             conf_text_add(&text, "%lld\n", (long long)*(const int64_t *)field);
     }
+    for (int i = 0; i < c->faults.n; i++)
+        conf_text_add(&text, "fault=%s\n", c->faults.item[i].text);
     if (text.failed)
         d->no_memory = true;
     else
@@ -225,6 +226,7 @@ void conf_cluster_fini(struct conf_cluster *cluster)
         wsc_free(cluster->source[i].source);
     }
     wsc_free(cluster->source);
+    wsc_free(cluster->faults.item);
     wsc_free(cluster->name);
     wsc_free(cluster->base);
     wsc_free(cluster->file);

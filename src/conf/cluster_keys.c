@@ -6,20 +6,18 @@
 /* What older files lack: a neutral value stands in. */
 #define OPTIONAL(p, f, value)                                                                      \
     .path = (p), .offset = offsetof(struct conf_cluster, f), .fallback = (value)
-#define INT         .type = CONF_T_INT
-#define BOOL        .type = CONF_T_BOOL
-#define DOUBLE      .type = CONF_T_DOUBLE
-#define QUANTITY(u) .type = CONF_T_QUANTITY, .unit = WSC_UNIT_##u
-#define RANGE(a, b) .min = (a), .max = (b)
-#define DOC(t)      .doc = (t)
-#define MAX_RATE    1e18 /* bytes/s, FLOP/s beyond any machine, and far from overflow */
-#define MAX_LATENCY 1e15 /* ps: 1000 s */
-#define MAX_BYTES   1e18
-#define MAX_CYCLES  1e6
-#define MAX_POWER   1e9 /* W */
-#define MAX_FACTOR  1e6
-#define MAX_INDEX   4095
-#define MAX_STEP    1e15
+#define INT          .type = CONF_T_INT
+#define BOOL         .type = CONF_T_BOOL
+#define DOUBLE       .type = CONF_T_DOUBLE
+#define QUANTITY(u)  .type = CONF_T_QUANTITY, .unit = WSC_UNIT_##u
+#define RANGE(a, b)  .min = (a), .max = (b)
+#define DOC(t)       .doc = (t)
+#define MAX_RATE     1e18 /* bytes/s, FLOP/s beyond any machine, and far from overflow */
+#define MAX_LATENCY  1e15 /* ps: 1000 s */
+#define MAX_BYTES    1e18
+#define MAX_CYCLES   1e6
+#define MAX_POWER    1e9  /* W */
+#define MAX_RECOVERY 1e17 /* ps: a day and more */
 
 /* clang-format off */
 static const struct conf_key keys[] = {
@@ -140,27 +138,20 @@ static const struct conf_key keys[] = {
     {OPTIONAL("effects.input", effects.input, "true"), BOOL,
      DOC("off: samples are always there")},
 
-    {OPTIONAL("what_if.straggler", what_if.straggler, "1"), DOUBLE, RANGE(1, MAX_FACTOR),
-     DOC("compute of one system takes this many times as long")},
-    {OPTIONAL("what_if.straggler_wafer", what_if.straggler_wafer, "0"), INT, RANGE(0, MAX_INDEX),
-     DOC("which one")},
-    {OPTIONAL("what_if.straggler_first_step", what_if.straggler_first_step, "1"), INT,
-     RANGE(1, MAX_STEP), DOC("from this step on")},
-    {OPTIONAL("what_if.straggler_steps", what_if.straggler_steps, "0"), INT, RANGE(0, MAX_STEP),
-     DOC("for so many steps; 0: to the end")},
-    {OPTIONAL("what_if.lost_wafer_step", what_if.lost_wafer_step, "0"), INT, RANGE(0, MAX_STEP),
-     DOC("from the end of this step on one system is gone and the others share its part of the "
-         "batch; 0: none; `wsc run` only")},
-    {OPTIONAL("what_if.lost_wafer", what_if.lost_wafer, "0"), INT, RANGE(0, MAX_INDEX),
-     DOC("which one")},
-    {OPTIONAL("what_if.slow_link", what_if.slow_link, "1"), DOUBLE, RANGE(1, MAX_FACTOR),
-     DOC("the link of one system has this fraction of its rate: 4 is a quarter")},
-    {OPTIONAL("what_if.slow_link_wafer", what_if.slow_link_wafer, "0"), INT, RANGE(0, MAX_INDEX),
-     DOC("which one")},
-    {OPTIONAL("what_if.lost_planes", what_if.lost_planes, "0"), INT, RANGE(0, 63),
-     DOC("planes that one SwarmX node has lost, on all of its links")},
-    {OPTIONAL("what_if.lost_planes_node", what_if.lost_planes_node, "0"), INT,
-     RANGE(0, MAX_INDEX), DOC("which one; 0 is the root")},
+    {OPTIONAL("recovery.detection", recovery.detection_ps, "40 s"), QUANTITY(TIME),
+     RANGE(0, MAX_RECOVERY), DOC("a part fails to the job knows")},
+    {OPTIONAL("recovery.redistribution", recovery.redistribution_ps, "60 s"), QUANTITY(TIME),
+     RANGE(0, MAX_RECOVERY), DOC("the share of a lost system goes to the others")},
+    {OPTIONAL("recovery.reroute", recovery.reroute_ps, "1 s"), QUANTITY(TIME),
+     RANGE(0, MAX_RECOVERY), DOC("the SwarmX tree is formed anew without a node")},
+    {OPTIONAL("recovery.restore_rate", recovery.restore_rate_bytes_per_s, "2 GB/s"),
+     QUANTITY(RATE), RANGE(1, MAX_RATE), DOC("a checkpoint into one MemoryX shard")},
+    {OPTIONAL("retransmit.packet", retransmit.packet_bytes, "4 KiB"), QUANTITY(BYTES),
+     RANGE(1, 1 << 30), DOC("what a lossy link loses at a time")},
+    {OPTIONAL("retransmit.timeout", retransmit.timeout_ps, "67.1 ms"), QUANTITY(TIME),
+     RANGE(0, MAX_LATENCY), DOC("until the last packet of a message is sent again")},
+    {OPTIONAL("faults", faults, NULL), .type = CONF_T_SPECIAL, .read = conf_read_faults,
+     .form = "list of faults", DOC("what goes wrong: FAULTS.md; `--fault` adds one")},
 };
 /* clang-format on */
 

@@ -351,6 +351,17 @@ bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], cons
 /** The path inside the cluster file when @p path starts with `cluster.`, else NULL. */
 const char *conf_set_cluster_path(const char *path);
 
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/** Path of a set that adds a fault, inside the cluster file. */
+#define CONF_FAULTS_ADD "faults+"
+/** Add `KIND:KEY=VALUE,...`, the text of set number @p set, to the list `faults`. */
+void conf_faults_add(struct conf_doc *doc, struct conf_diag *d, const char *text, int set);
+void conf_read_faults(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *list);
+/** The kinds and their keys as a table in Markdown. */
+void conf_faults_write(struct conf_text *out);
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /** A growing text. */

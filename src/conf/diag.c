@@ -89,9 +89,14 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
         return snprintf(out, size, "%s:%d:%d: %s%s", file, pos.line, pos.column, name, colon);
     if (pos.line == 0) return snprintf(out, size, "%s: %s%s", file, name, colon);
     const char *text = d->sets[-pos.line - 1].text;
-    char path[CONF_QUOTE_BYTES];
+    char path[CONF_QUOTE_BYTES], shown[CONF_QUOTE_BYTES];
     (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
     const char *cluster = conf_set_cluster_path(path);
+    if (cluster && !strcmp(cluster, CONF_FAULTS_ADD)) {
+        const char *dot = key ? strrchr(key, '.') : NULL;
+        return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
+                        dot ? dot + 1 : "", dot ? ": " : "");
+    }
     const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
     if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
     return snprintf(out, size, "--set %s: %s%s", path, name, colon);

@@ -160,5 +160,12 @@ enum wsc_err conf_markdown(char **text)
                         "Quantities carry their unit: `150 GB/s`. "
                         "`--set cluster.path=value` changes one.\n\n");
     write_table(&out, conf_cluster_table());
+    conf_text_add(&out, "\n### Faults\n\n"
+                        "Entries of `faults`, maps with a `kind`; `--fault "
+                        "kind:key=value,...` of `wsc run` and `wsc scale` adds one. "
+                        "`from` is the first step that it touches, counted from 1, `steps` how "
+                        "many (0: to the end), `rate` the probability that it begins in a step, "
+                        "in each place ([FAULTS.md](FAULTS.md)).\n\n");
+    conf_faults_write(&out);
     return conf_text_take(&out, text);
 }

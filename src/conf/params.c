@@ -48,7 +48,8 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
         if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
         const char *cluster = conf_set_cluster_path(path);
         if (cluster) {
-            if (conf_keys_find(conf_cluster_table(), cluster) < 0)
+            if (strcmp(cluster, CONF_FAULTS_ADD) != 0 &&
+                conf_keys_find(conf_cluster_table(), cluster) < 0)
                 conf_keys_unknown(conf_cluster_table(), d, pos, cluster);
             continue;
         }

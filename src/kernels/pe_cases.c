@@ -596,7 +596,7 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
 {
     const struct hw *hw = s->machine;
     struct conf_cluster cluster = *hw->cluster;
-    const struct hw machine = {&cluster};
+    const struct hw machine = {.cluster = &cluster};
     struct pe_case c = {.shape = s, .result = r};
     *r = (struct mesh_result){.algo = s->algo ? s->algo : "", .form = -1};
     cluster.wafer.pe_cols = s->w;

@@ -147,3 +147,12 @@ struct vtime memoryx_now(const struct memoryx *memoryx)
 {
     return memoryx->times.step_end;
 }
+
+void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored)
+{
+    struct memoryx_times *t = &memoryx->times;
+    t->step_end = t->reduced = until;
+    t->updating = restored ? until : vtime_max(t->updating, until);
+    for (int s = 0; s < memoryx->net->model->n_stages; s++)
+        t->ready[s] = restored ? until : vtime_max(t->ready[s], until);
+}

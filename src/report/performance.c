@@ -42,6 +42,26 @@ static void add_kernels(struct report_json *j, const struct report_performance *
     report_json_close_list(j);
 }
 
+/* "faults": the virtual time of the training with all of them, and without this one. */
+static void add_faults(struct report_json *j, const struct report_performance *p)
+{
+    if (!p->n_faults) return;
+    report_json_int(j, "recovery_ps", p->recovery_ps);
+    report_json_open_list(j, "faults");
+    for (int i = 0; i < p->n_faults; i++) {
+        const struct report_fault *f = &p->fault[i];
+        report_json_open(j, NULL);
+        report_json_str(j, "fault", f->fault);
+        report_json_int(j, "events", f->n_events);
+        report_json_int(j, "time_ps", f->with_ps);
+        report_json_int(j, "time_without_ps", f->without_ps);
+        report_json_int(j, "cost_ps", f->with_ps - f->without_ps);
+        report_json_int(j, "repeated_tokens", f->repeated_tokens);
+        report_json_close(j);
+    }
+    report_json_close_list(j);
+}
+
 static void add_generation(struct report_json *j, const struct report_generation *g)
 {
     report_json_open(j, "generation");
@@ -94,6 +114,7 @@ static void add_performance(struct report_json *j, const struct report_performan
     report_json_int(j, "memoryx_peak_rss_bytes", p->memoryx_peak_rss_bytes);
     report_json_close(j);
     add_kernels(j, p);
+    add_faults(j, p);
     add_provenance(j, p);
     report_json_close(j);
 }

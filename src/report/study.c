@@ -354,6 +354,8 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
 {
     if (s->n_effects)
         TRY(write_variants(dir, "effects.csv", "machine", s->effect, s->n_effects, s->n_rows));
+    if (s->n_faults)
+        TRY(write_variants(dir, "faults.csv", "machine", s->fault, s->n_faults, s->n_rows));
     if (s->n_varied) {
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
         TRY(draw_sweep(dir, s));
@@ -370,6 +372,7 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
 enum wsc_err report_study_print(const struct report_scaling *s)
 {
     if (s->n_effects) TRY(print_variants(s, s->effect, s->n_effects, "mechanisms"));
+    if (s->n_faults) TRY(print_variants(s, s->fault, s->n_faults, "faults"));
     if (s->n_varied) TRY(print_variants(s, s->varied, s->n_varied, s->varied_key));
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));

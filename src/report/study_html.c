@@ -241,6 +241,12 @@ enum wsc_err report_study_html(struct report_text *t, const char *dir,
                            "switched off at a time.</p>\n");
         add_variants(t, s, s->effect, s->n_effects);
     }
+    if (s->n_faults) {
+        report_text_add(t,
+                        "<h2>What the faults cost</h2>\n<p>The same sweep without one fault at a "
+                        "time.</p>\n");
+        add_variants(t, s, s->fault, s->n_faults);
+    }
     if (s->n_varied) {
         report_text_add(t, "<h2>Sweep of <code>%s</code></h2>\n", s->varied_key);
         TRY(report_html_picture(t, dir, "sweep.svg",

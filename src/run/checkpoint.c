@@ -28,7 +28,7 @@ static enum wsc_err agree(struct run_state *s, enum wsc_err rc)
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 static const char *const counter_name[] = {"global_step", "dataloader.samples_streamed",
-                                           "dataloader.seed", "wsc.last_step"};
+                                           "dataloader.seed", "wsc.last_step", "wsc.reached_step"};
 enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
 /* Text attribute: which run wrote the file, see run_job.run_id. */
 #define RUN_ID "wsc.run_id"
@@ -36,7 +36,7 @@ enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
 static void list_counters(const struct run_state *s, int64_t value[N_COUNTERS])
 {
     const int64_t now[N_COUNTERS] = {s->step, s->samples, s->job->params->train_input.shuffle_seed,
-                                     s->last_step};
+                                     s->last_step, hw_faults_reached(s->cluster->faults)};
     memcpy(value, now, sizeof now);
 }
 
@@ -145,30 +145,34 @@ static enum wsc_err read_counter(struct store_file *file, const char *name, int6
     return store_has(file, name) ? store_read(file, name, STORE_I64, 0, 1, value) : WSC_OK;
 }
 
-/* Weights alone, unless the file also holds the state of a run and it is asked for. */
-static enum wsc_err load_file(struct run_state *s, struct store_file *file)
+/* Weights alone, unless the file also holds the state of a run and @p states, NULL for all of it,
+ * asks for that. */
+static enum wsc_err load_file(struct run_state *s, struct store_file *file, const char *states)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
     const bool is_run = store_has(file, "global_step");
-    struct memoryx_load what = {
-        .optimizer = is_run && asks_for(rc->load_checkpoint_states, "optimizer"),
-        .schedule = is_run && asks_for(rc->load_checkpoint_states, "lr_scheduler"),
-        .scaler = is_run && asks_for(rc->load_checkpoint_states, "grad_scaler"),
-        .strict = !rc->disable_strict_checkpoint_loading};
+    struct memoryx_load what = {.optimizer = is_run && asks_for(states, "optimizer"),
+                                .schedule = is_run && asks_for(states, "lr_scheduler"),
+                                .scaler = is_run && asks_for(states, "grad_scaler"),
+                                .strict = !rc->disable_strict_checkpoint_loading};
     if (is_run) TRY(read_counter(file, "global_step", &what.step));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
-    if (is_run && asks_for(rc->load_checkpoint_states, "global_step")) s->step = what.step;
-    if (is_run && asks_for(rc->load_checkpoint_states, "dataloader"))
+    if (is_run && asks_for(states, "global_step")) {
+        s->step = what.step;
+        s->reached_step = what.step - 1;
+        TRY(read_counter(file, "wsc.reached_step", &s->reached_step));
+    }
+    if (is_run && asks_for(states, "dataloader"))
         TRY(read_counter(file, "dataloader.samples_streamed", &s->samples));
     return WSC_OK;
 }
 
-static enum wsc_err load_path(struct run_state *s, const char *path, bool same)
+static enum wsc_err load_path(struct run_state *s, const char *path, const char *states, bool same)
 {
     struct store_file *file = NULL;
     TRY(store_open(&file, path));
-    enum wsc_err rc = load_file(s, file);
+    enum wsc_err rc = load_file(s, file, states);
     if (!rc && same) rc = read_counter(file, "wsc.last_step", &s->planned_last_step);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
@@ -252,16 +256,35 @@ static enum wsc_err choose_path(struct run_state *s, char **path, bool *same)
 
 enum wsc_err run_restore(struct run_state *s)
 {
+    const char *states = s->job->params->runconfig.load_checkpoint_states;
     char *path = NULL;
     bool same;
     enum wsc_err rc = choose_path(s, &path, &same);
     for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
-    if (!rc && path) rc = agree(s, load_path(s, path, same));
+    if (!rc && path) rc = agree(s, load_path(s, path, states, same));
     if (!rc && !path)
         WSC_INFO("No checkpoint was provided. Using randomly initialized model parameters.");
     if (!rc && path) WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
     if (path && (same || !s->job->params->runconfig.checkpoint_path)) s->saved_step = s->step;
-    wsc_free(path);
+    s->start_path = path;
     return rc;
+}
+
+enum wsc_err run_restore_again(struct run_state *s, int64_t step)
+{
+    const struct conf_runconfig *rc = &s->job->params->runconfig;
+    const bool own = step > s->first_step || !s->first_step;
+    s->samples = s->first_samples + (step - s->first_step) * s->train_batch.batch_size;
+    s->step = step;
+    if (!s->job->values) return WSC_OK;
+    char *path =
+        own ? wsc_asprintf(WSC_MEM_RUN, "%s/checkpoint_%lld.mdl", rc->model_dir, (long long)step)
+            : wsc_strdup(WSC_MEM_RUN, s->start_path);
+    enum wsc_err err = path ? store_check(path) : WSC_NOMEM;
+    if (!err) err = load_path(s, path, own ? NULL : rc->load_checkpoint_states, false);
+    err = agree(s, err);
+    if (!err) WSC_INFO("Restored %s, global step %lld", path, (long long)step);
+    wsc_free(path);
+    return err;
 }

@@ -64,31 +64,6 @@ static enum wsc_err check_capacity(const struct model *model, const struct conf_
     return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
 }
 
-/* A fault must have a place. */
-static enum wsc_err check_faults(const struct stream_topology *t,
-                                 const struct conf_cluster *cluster)
-{
-    const struct conf_what_if *w = &cluster->what_if;
-    WSC_CHECK(t, "no topology");
-    const struct {
-        const char *key, *what;
-        bool present;
-        int64_t index, n;
-    } fault[] = {
-        {"straggler_wafer", "wafer", w->straggler > 1, w->straggler_wafer, t->n_wafers},
-        {"lost_wafer", "wafer", w->lost_wafer_step > 0, w->lost_wafer, t->n_wafers},
-        {"slow_link_wafer", "wafer", w->slow_link > 1, w->slow_link_wafer, t->n_wafers},
-        {"lost_planes_node", "SwarmX node", w->lost_planes > 0, w->lost_planes_node, t->n_nodes}};
-    for (size_t i = 0; i < sizeof fault / sizeof *fault; i++)
-        if (fault[i].present && fault[i].index >= fault[i].n)
-            return WSC_RAISE(WSC_CONFIG, "cluster.what_if.%s: no %s %lld, %d systems have %lld",
-                             fault[i].key, fault[i].what, (long long)fault[i].index, t->n_wafers,
-                             (long long)fault[i].n);
-    if (w->lost_wafer_step > 0 && t->n_wafers == 1)
-        return WSC_RAISE(WSC_CONFIG, "cluster.what_if.lost_wafer: the only system cannot be lost");
-    return WSC_OK;
-}
-
 /* Values of the shards on this rank must fit this host: refuse before asking for the memory. */
 static enum wsc_err check_host_memory(const struct run_cluster *c)
 {
@@ -114,7 +89,7 @@ static enum wsc_err check_host_memory(const struct run_cluster *c)
 
 static enum wsc_err create_roles(struct run_cluster *c, const struct memoryx_config *config)
 {
-    const struct stream_topology *t = c->net->topology;
+    const struct stream_topology *t = c->machine;
     TRY_NEW(c->memoryx, WSC_MEM_RUN, t->n_shards);
     TRY_NEW(c->swarmx, WSC_MEM_RUN, t->n_nodes + 1);
     TRY_NEW(c->wafer, WSC_MEM_RUN, t->n_wafers);
@@ -135,7 +110,7 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
                                 const struct memoryx_hooks *hooks)
 {
     struct run_cluster *c;
-    struct stream_topology *topology = NULL;
+    struct stream_topology *whole = NULL;
     TRY_NEW(c, WSC_MEM_RUN, 1);
     *out = c;
     c->comm = comm;
@@ -146,18 +121,18 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
     TRY(model_create(&c->model, params, cluster->stream.granularity));
     TRY(check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
-    TRY(make_topology(&topology, params, cluster, params->runconfig.num_csx));
-    enum wsc_err rc = check_faults(topology, cluster);
-    if (rc) stream_topology_destroy(&topology);
-    TRY(rc);
-    TRY(stream_net_create(&c->net, comm, &c->hw, c->model, topology));
+    TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
+    TRY(run_faults_plan(c, 0, -1));
+    TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
+    TRY(stream_net_create(&c->net, comm, &c->hw, c->model, whole, run_seed(params)));
     if (values) TRY(check_host_memory(c));
     const struct memoryx_config config = {params, values, run_seed(params), *hooks};
     return create_roles(c, &config);
 }
 
-static void destroy_roles(struct run_cluster *c, const struct stream_topology *t)
+static void destroy_roles(struct run_cluster *c)
 {
+    const struct stream_topology *t = c->machine;
     for (int i = 0; c->memoryx && i < t->n_shards; i++)
         memoryx_destroy(&c->memoryx[i]);
     for (int i = 0; c->swarmx && i < t->n_nodes; i++)
@@ -174,8 +149,10 @@ void run_cluster_destroy(struct run_cluster **cluster)
     struct run_cluster *c = *cluster;
     *cluster = NULL;
     if (!c) return;
-    if (c->net) destroy_roles(c, c->net->topology);
+    if (c->machine) destroy_roles(c);
     stream_net_destroy(&c->net);
+    stream_topology_destroy(&c->machine);
+    hw_faults_destroy(&c->faults);
     model_destroy(&c->model);
     wsc_free(c);
 }
@@ -183,24 +160,16 @@ void run_cluster_destroy(struct run_cluster **cluster)
 enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
                             bool training, struct kernels_plan *plan, struct stream_batch *batch)
 {
-    return run_plan_batch_without(c, 0, input, training, plan, batch);
-}
-
-enum wsc_err run_plan_batch_without(const struct run_cluster *c, int lost,
-                                    const struct conf_input *input, bool training,
-                                    struct kernels_plan *plan, struct stream_batch *batch)
-{
     const int64_t leaf = c->params->reduction_leaf;
     *batch = (struct stream_batch){.batch_size = input->batch_size,
                                    .leaf_samples = leaf,
                                    .n_leaves = (input->batch_size + leaf - 1) / leaf,
                                    .n_micro = 1,
-                                   .n_wafers = c->net->topology->n_wafers,
-                                   .lost = lost};
+                                   .n_wafers = c->net->topology->n_wafers};
     int64_t share = stream_max_samples(batch);
     TRY(kernels_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
-    const int64_t n = batch->n_wafers - (lost > 0), most_leaves = (batch->n_leaves + n - 1) / n;
+    const int64_t n = batch->n_wafers, most_leaves = (batch->n_leaves + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
     return WSC_OK;
 }
@@ -211,10 +180,14 @@ enum wsc_err run_pass(struct run_cluster *c, const struct stream_pass *pass,
     const struct stream_topology *t = c->net->topology;
     for (int i = 0; i < t->n_shards; i++)
         if (c->memoryx[i]) TRY(memoryx_spawn(c->memoryx[i], pass));
-    for (int i = 0; i < t->n_nodes; i++)
-        if (c->swarmx[i]) TRY(swarmx_spawn(c->swarmx[i], pass));
-    for (int i = 0; i < t->n_wafers; i++)
-        if (c->wafer[i]) TRY(wafer_spawn(c->wafer[i], pass, work));
+    for (int i = 0; i < t->n_nodes; i++) {
+        struct swarmx *node = c->swarmx[t->node[i].place];
+        if (node) TRY(swarmx_spawn(node, i, pass));
+    }
+    for (int i = 0; i < t->n_wafers; i++) {
+        struct wafer *wafer = c->wafer[t->wafer_place[i]];
+        if (wafer) TRY(wafer_spawn(wafer, i, pass, work));
+    }
     return comm_run(c->comm);
 }
 

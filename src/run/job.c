@@ -27,7 +27,7 @@ static bool evaluates(const struct run_state *s)
 
 static bool has_local_wafer(const struct run_cluster *c)
 {
-    for (int i = 0; i < c->net->topology->n_wafers; i++)
+    for (int i = 0; i < c->machine->n_wafer_places; i++)
         if (c->wafer[i]) return true;
     return false;
 }
@@ -77,19 +77,16 @@ static enum wsc_err plan_mesh(struct run_state *s, struct kernels_plan *plan,
     return WSC_OK;
 }
 
-/* Plan for all wafers, or without one, counted from 1. */
-static enum wsc_err plan(struct run_state *s, int lost)
+/* For the wafers that are there. */
+static enum wsc_err plan(struct run_state *s)
 {
     const struct conf_params *p = s->job->params;
-    s->lost = lost;
     if (trains(s)) {
-        TRY(run_plan_batch_without(s->cluster, lost, &p->train_input, true, &s->train_plan,
-                                   &s->train_batch));
+        TRY(run_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
         TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
     }
     if (evaluates(s)) {
-        TRY(run_plan_batch_without(s->cluster, lost, &p->eval_input, false, &s->eval_plan,
-                                   &s->eval_batch));
+        TRY(run_plan_batch(s->cluster, &p->eval_input, false, &s->eval_plan, &s->eval_batch));
         TRY(plan_mesh(s, &s->eval_plan, &s->eval_batch, false));
     }
     return WSC_OK;
@@ -101,7 +98,7 @@ static enum wsc_err set_up_local(struct run_state *s)
     const struct memoryx_hooks hooks = {run_on_batch, run_on_texts, s};
     TRY(run_check(job));
     TRY(run_cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
-    TRY(plan(s, 0));
+    TRY(plan(s));
     TRY(open_outputs(s));
     return open_data(s);
 }
@@ -130,6 +127,34 @@ static enum wsc_err open_metrics(struct run_state *s)
     return run_events_open(s, trains(s), evaluates(s));
 }
 
+/* A shard can lose its memory only when there is a checkpoint to restore it from. */
+static enum wsc_err check_restores(const struct run_state *s)
+{
+    int n;
+    const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
+    for (int i = 0; i < n; i++) {
+        const int64_t step = event[i].first_step;
+        if (event[i].fault->kind != CONF_FAULT_LOST_SHARD || step < s->first_step) continue;
+        if (run_checkpoint_before(&s->job->params->runconfig, s->first_step, step) >= 0) continue;
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "fault %s: no checkpoint is written before step %lld",
+                                      event[i].fault->text, (long long)step + 1),
+                            "runconfig.checkpoint_steps, or runconfig.save_initial_checkpoint");
+    }
+    return WSC_OK;
+}
+
+/* A run that trains meets its faults; any other one those of the first step. */
+static enum wsc_err plan_faults(struct run_state *s)
+{
+    struct run_change change;
+    TRY(run_faults_plan(s->cluster, trains(s) ? s->last_step : 1, -1));
+    hw_faults_go_on(s->cluster->faults, s->reached_step);
+    if (trains(s)) return check_restores(s);
+    TRY(run_faults_enter(s->cluster, 0, &change));
+    return change.replan ? plan(s) : WSC_OK;
+}
+
 static enum wsc_err set_up(struct run_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
@@ -143,6 +168,7 @@ static enum wsc_err set_up(struct run_state *s, bool *report)
     choose_last_step(s);
     s->first_step = s->step;
     s->first_samples = s->samples;
+    TRY(comm_agree(s->comm, plan_faults(s), report));
     s->host_start_s = s->host_logged_s = wsc_clock_s();
     s->host_logged_step = s->step;
     return WSC_OK;
@@ -194,8 +220,8 @@ static int64_t next_stop(const struct run_state *s)
     int64_t stop = s->last_step;
     int64_t save = next_multiple(s->step, s->job->values ? rc->checkpoint_steps : 0);
     int64_t eval = next_multiple(s->step, evaluates(s) ? rc->eval_frequency : 0);
-    const int64_t loss = s->job->cluster->what_if.lost_wafer_step;
-    if (loss > s->step && loss < stop) stop = loss;
+    const int64_t change = hw_faults_next(s->cluster->faults);
+    if (change < stop) stop = change;
     if (save < stop) stop = save;
     if (eval < stop) stop = eval;
     if (s->job->dump_gradients && s->step == s->first_step) stop = s->step + 1;
@@ -263,7 +289,7 @@ static void collect_kernels(struct run_state *s)
     if (s->job->numerics != KERNELS_MESH) return;
     for (int row = 0; row < KERNELS_MESH_ROWS; row++) {
         struct report_kernel here = {0};
-        for (int i = 0; i < c->net->topology->n_wafers; i++) {
+        for (int i = 0; i < c->machine->n_wafer_places; i++) {
             const struct kernels_mesh_row *rows =
                 c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
             if (!rows || rows[row].cycles < here.cycles) continue;
@@ -292,16 +318,42 @@ static void begin_loop(struct run_state *s)
              (long long)s->step, (long long)s->loop_end);
 }
 
-/* When its step has come a wafer is gone: from here on the others do its part.  The weights live in
- * MemoryX, so nothing is lost with it but its share of the speed. */
-static enum wsc_err lose_wafer(struct run_state *s)
+static void tell_faults(const struct run_state *s)
 {
-    const struct conf_what_if *w = &s->job->cluster->what_if;
-    if (!w->lost_wafer_step || s->step < w->lost_wafer_step || s->lost) return WSC_OK;
-    WSC_WARNING("wafer %lld is lost after step %lld: %d systems share the batch of %lld",
-                (long long)w->lost_wafer, (long long)s->step, s->train_batch.n_wafers - 1,
-                (long long)s->train_batch.batch_size);
-    return plan(s, (int)w->lost_wafer + 1);
+    const struct hw_event *event;
+    for (int i = 0; (event = hw_faults_new(s->cluster->faults, i)); i++) {
+        const struct conf_fault *f = event->fault;
+        const bool everywhere = f->where == CONF_NULL && !(f->rate > 0);
+        if (everywhere && event->place) continue; /* told once */
+        WSC_WARNING("step %lld: fault %s at %s %d%s", (long long)event->first_step + 1, f->text,
+                    conf_place_name(f->place), event->place, everywhere ? " and all others" : "");
+    }
+}
+
+/* The weights live in MemoryX: a lost wafer takes nothing with it but its share of the speed.  A
+ * lost shard takes the steps since the newest checkpoint, when *@p again is set. */
+static enum wsc_err meet_faults(struct run_state *s, bool *again)
+{
+    struct run_change change;
+    TRY(run_faults_enter(s->cluster, s->step, &change));
+    tell_faults(s);
+    *again = change.memory_lost;
+    s->recovery_ps += change.recovery_ps;
+    report_rate_update(&s->rate, 0, change.recovery_ps);
+    if (change.replan) {
+        TRY(plan(s));
+        WSC_WARNING("%d systems share the batch of %lld", s->train_batch.n_wafers,
+                    (long long)s->train_batch.batch_size);
+    }
+    if (!*again) return WSC_OK;
+    const struct run_cluster *c = s->cluster;
+    const int64_t lost = comm_max(s->comm, c->memoryx[0] ? memoryx_now(c->memoryx[0]).ps : 0);
+    const int64_t before = s->step;
+    TRY(run_restore_again(
+        s, run_checkpoint_before(&s->job->params->runconfig, s->first_step, s->step)));
+    run_faults_restored(s->cluster, (struct vtime){lost}, change.recovery_ps);
+    s->repeated_steps += before - s->step;
+    return WSC_OK;
 }
 
 static enum wsc_err train(struct run_state *s)
@@ -315,7 +367,9 @@ static enum wsc_err train(struct run_state *s)
     s->loop_end = s->step;
     while (s->step < s->last_step) {
         if (s->step == s->loop_end) begin_loop(s);
-        TRY(lose_wafer(s));
+        bool again = false;
+        TRY(meet_faults(s, &again));
+        if (again) continue;
         TRY(train_to(s, next_stop(s)));
         if (s->stop_signal && s->step < s->last_step) return run_stop_here(s);
         TRY(after_training(s));
@@ -364,6 +418,8 @@ static void tear_down(struct run_state *s)
     wsc_log_close();
     store_release(s->claim);
     run_cluster_destroy(&s->cluster);
+    wsc_free(s->start_path);
+    wsc_free(s->fault);
 }
 
 /* An error in the middle of a run is this rank's alone; the others wait for its messages. */
@@ -383,8 +439,12 @@ static void end_job(const struct run_state *s, enum wsc_err rc)
 
 enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
 {
-    struct run_state s = {
-        .comm = comm, .job = job, .saved_step = -1, .planned_last_step = -1, .claim = -1};
+    struct run_state s = {.comm = comm,
+                          .job = job,
+                          .saved_step = -1,
+                          .planned_last_step = -1,
+                          .claim = -1,
+                          .reached_step = -1};
     *report = true;
     enum wsc_err rc = set_up(&s, report);
     if (!rc) {

@@ -28,7 +28,6 @@ struct run_state {
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
     struct kernels_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
-    int lost;                         /* wafer without a share, counted from 1; 0: none */
     bool in_eval;                     /* the pass in progress evaluates */
     struct data_tokenizer *tokenizer; /* owned; while it generates */
 
@@ -37,6 +36,10 @@ struct run_state {
     int64_t samples;                   /* of the stream, so far */
     int64_t first_step, first_samples; /* at the start of this run */
     int64_t saved_step;                /* of the newest checkpoint; -1 none */
+    char *start_path;                  /* owned: the checkpoint that this run began with, or NULL */
+    int64_t reached_step;              /* as hw_faults_reached(), of the run before */
+    int64_t recovery_ps;               /* virtual time of recovery from faults */
+    int64_t repeated_steps;            /* done again after memory was lost */
     int64_t steps_per_look;            /* between looks at what signals ask for */
     double looked_s;                   /* the last look, host clock */
     int stop_signal;                   /* that asked to stop; 0: go on */
@@ -53,6 +56,8 @@ struct run_state {
     double host_start_s, host_logged_s;
     int64_t host_logged_step;
     double last_loss;
+    struct report_fault *fault; /* owned: what the faults cost */
+    int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes;
     struct run_eval_sums eval;
     struct run_generated generated;
@@ -91,12 +96,16 @@ enum wsc_err run_stop_here(struct run_state *s) WSC_CHECKED;
 
 /* checkpoint.c; all collective over the job */
 enum wsc_err run_restore(struct run_state *s);
+/* The newest checkpoint of this run once more, in the middle of it. */
+enum wsc_err run_restore_again(struct run_state *s, int64_t step);
 enum wsc_err run_save(struct run_state *s);
 enum wsc_err run_dump_gradients(struct run_state *s);
 
 /* shared.c: is model_dir the same folder on all hosts with shards?  Collective; *@p report as of
  * comm_agree() */
 enum wsc_err run_check_shared(const struct run_state *s, bool *report);
+/* costs.c: walk the run again, without values, to see what each fault cost; this process alone */
+enum wsc_err run_find_costs(struct run_state *s) WSC_CHECKED;
 
 /* check.c: what the params ask for and this program cannot do */
 enum wsc_err run_check(const struct run_job *job);

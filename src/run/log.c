@@ -20,8 +20,7 @@ static struct report_step step_report(struct run_state *s, const struct memoryx_
 {
     const struct run_cluster *c = s->cluster;
     const int64_t n = s->train_batch.batch_size;
-    const struct run_rates r =
-        run_rates_of(&c->hw, c->model, c->net->topology->n_wafers, n, b->time_ps);
+    const struct run_rates r = run_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps);
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
@@ -134,7 +133,7 @@ enum wsc_err run_on_batch(void *ctx, const struct memoryx_batch *batch)
 void run_log_start(const struct run_state *s)
 {
     const struct run_cluster *c = s->cluster;
-    const struct stream_topology *t = c->net->topology;
+    const struct stream_topology *t = c->machine;
     const int64_t b = s->train_batch.batch_size;
     char params[32];
     report_si(params, sizeof params, (double)c->model->n_params);
@@ -161,9 +160,9 @@ static struct report_performance whereabouts(const struct run_state *s)
 {
     const struct run_cluster *c = s->cluster;
     const struct run_job *job = s->job;
-    return (struct report_performance){.num_csx = c->net->topology->n_wafers,
+    return (struct report_performance){.num_csx = c->machine->n_wafers,
                                        .ranks = comm_size(s->comm),
-                                       .roles = c->net->topology->n_roles,
+                                       .roles = c->machine->n_roles,
                                        .params = c->model->n_params,
                                        .host_seconds = wsc_clock_s() - s->host_start_s,
                                        .wafer_peak_rss_bytes = s->wafer_rss_bytes,
@@ -182,14 +181,15 @@ static struct report_performance whereabouts(const struct run_state *s)
 static struct report_performance performance(const struct run_state *s)
 {
     const struct run_cluster *c = s->cluster;
-    const int64_t steps = s->step - s->first_step, n_csx = c->net->topology->n_wafers;
+    const int64_t steps = s->step - s->first_step, n_csx = c->machine->n_wafers;
     const int64_t samples = steps * s->train_batch.batch_size;
-    const struct run_rates r = run_rates_of(&c->hw, c->model, n_csx, samples, s->total_time_ps);
+    const int64_t time_ps = s->total_time_ps + s->recovery_ps;
+    const struct run_rates r = run_rates_of(&c->hw, c->model, n_csx, samples, time_ps);
     struct report_performance p = whereabouts(s);
     p.global_batch_size = s->train_batch.batch_size;
     p.micro_batch_size = s->train_plan.micro_batch;
     p.steps = steps;
-    p.virtual_time_ps = s->total_time_ps;
+    p.virtual_time_ps = time_ps;
     p.rate = s->rate.rate;
     p.global_rate = s->rate.global_rate;
     p.samples_per_s = r.samples_per_s;
@@ -198,6 +198,9 @@ static struct report_performance performance(const struct run_state *s)
     p.joules_per_token = r.joules_per_token;
     if (p.host_seconds > 0) p.host_tokens_per_s = (double)(samples * c->model->T) / p.host_seconds;
     p.breakdown = s->total;
+    p.recovery_ps = s->recovery_ps;
+    p.fault = s->fault;
+    p.n_faults = s->n_faults;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes =
             kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
@@ -206,9 +209,11 @@ static struct report_performance performance(const struct run_state *s)
 
 enum wsc_err run_write_performance(struct run_state *s)
 {
+    TRY(run_find_costs(s));
     const struct report_performance p = performance(s);
     TRY(report_performance_write(s->job->params->runconfig.model_dir, &p));
     if (s->n_kernels && !s->job->json) TRY(report_kernels_print(s->kernel, s->n_kernels));
+    if (s->n_faults && !s->job->json) TRY(report_faults_print(s->fault, s->n_faults));
     return s->job->json ? report_performance_print(&p) : WSC_OK;
 }
 

@@ -7,9 +7,10 @@
 #include <stddef.h>
 
 /* The first step streams into empty links, the second has the first one's boundary before it; from
- * the third on, steps are alike.  With jitter they differ: then the mean of a few pairs of steps.
+ * the third on, steps are alike.  With jitter or lost packets they differ: then the mean of a few
+ * pairs of steps.
  */
-enum { WARM_UP = 2, ALIKE = 1, WITH_JITTER = 8 };
+enum { WARM_UP = 2, ALIKE = 1, VARIED = 8 };
 
 /* Sums over the measured steps. */
 struct measured {
@@ -62,6 +63,17 @@ static void fill_row(const struct run_cluster *c, const struct stream_pass *pass
                                      .joules_per_token = r.joules_per_token};
 }
 
+/* Jitter and lost packets differ from step to step. */
+static bool varies_by_step(const struct conf_cluster *c)
+{
+    bool varies = c->effects.jitter && c->jitter > 0;
+    for (int i = 0; i < c->faults.n && !varies; i++) {
+        const enum conf_fault_kind kind = c->faults.item[i].kind;
+        varies = kind == CONF_FAULT_JITTER || kind == CONF_FAULT_LOSSY_LINK;
+    }
+    return varies;
+}
+
 static enum wsc_err simulate(struct comm *comm, const struct conf_params *params,
                              const struct conf_cluster *cluster, struct report_scale_row *row)
 {
@@ -69,12 +81,15 @@ static enum wsc_err simulate(struct comm *comm, const struct conf_params *params
     struct measured measured = {0};
     const struct memoryx_hooks hooks = {add_step, NULL, &measured};
     struct kernels_plan plan;
-    const bool jitter = cluster->effects.jitter && cluster->jitter > 0;
+    const bool varies = varies_by_step(cluster);
     struct stream_pass pass = {.mode = STREAM_TRAIN,
-                               .n_steps = WARM_UP + (jitter ? WITH_JITTER : ALIKE)};
+                               .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};
     const struct wafer_work work = {.plan = &plan, .seed = run_seed(params)};
+    struct run_change change;
     enum wsc_err rc;
     TRY_GOTO(run_cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
+    TRY_GOTO(run_faults_plan(c, pass.n_steps, -1), cleanup);
+    TRY_GOTO(run_faults_enter(c, 0, &change), cleanup);
     TRY_GOTO(run_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
     TRY_GOTO(run_pass(c, &pass, &work), cleanup);
     fill_row(c, &pass, &measured, row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a curve depends on: mechanisms switched off, one constant at many values, every constant
- * within its uncertainty. */
+/* What a curve depends on: mechanisms switched off, faults, one constant at many values, every
+ * constant within its uncertainty. */
 #include <wsc/scaling.h>
 
 #include <wsc/check.h>
@@ -69,6 +69,37 @@ enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct report_va
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < *n && !rc; i++)
         rc = run_effect(sweep, i, &(*variants)[i]);
+    if (rc) scaling_variants_free(variants, *n);
+    return rc;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* @p item: room for all faults; variant 0 has them all. */
+static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct conf_fault *item,
+                                struct report_variant *v)
+{
+    struct conf_cluster cluster = *sweep->cluster; /* a shallow copy with a list of its own */
+    const struct conf_fault_list *all = &sweep->cluster->faults;
+    cluster.faults = (struct conf_fault_list){.item = item};
+    for (int k = 0; k < all->n; k++)
+        if (k != i - 1) item[cluster.faults.n++] = all->item[k];
+    (void)snprintf(v->name, sizeof v->name, "%s%s", i ? "without " : "with all faults",
+                   i ? all->item[i - 1].text : "");
+    return run_variant(sweep, &cluster, v);
+}
+
+enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct report_variant **variants,
+                            int *n)
+{
+    struct conf_fault *item;
+    *n = sweep->cluster->faults.n + 1;
+    TRY_NEW(item, WSC_MEM_SCALING, *n);
+    *variants = wsc_alloc(WSC_MEM_SCALING, (size_t)*n, sizeof **variants);
+    enum wsc_err rc = *variants ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "faults");
+    for (int i = 0; i < *n && !rc; i++)
+        rc = run_without(sweep, i, item, &(*variants)[i]);
+    wsc_free(item);
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }

@@ -3,75 +3,131 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/rng.h>
 
 /* Payloads of gradients that may wait at one link; weights are bounded by credits. */
 enum { GRADS_WAITING = 1 };
 
-/* Three links between a parent and a child, with the rate and latency of the cable. */
-static enum wsc_err join(struct stream_net *net, int parent, int child,
-                         const struct comm_link_spec *cable)
+/* ---- what joins two roles -------------------------------------------------------------------- */
+
+/* A cable: three links between a parent and a child. */
+struct joint {
+    int parent, child; /* roles */
+    int n_down, n_up;  /* its number among those of the parent, and of the child */
+    int64_t latency_ps;
+    struct stream_cable cable;
+};
+enum link_of_joint { WEIGHTS, CREDIT, DATA, N_LINKS };
+
+/* The rate and latency of the cable; upwards only where the reduction takes time. */
+static struct comm_link_spec spec_of(const struct stream_net *net, const struct joint *j,
+                                     enum link_of_joint link)
 {
-    struct stream_side *down = &net->ports[parent].down, *up = &net->ports[child].up;
-    struct comm_link *weights, *credit, *data;
-    struct comm_link_spec spec = *cable;
-    const bool reduce = net->hw->cluster->effects.reduce;
-    spec.name = "weights";
-    TRY(comm_link_open(net->comm, &weights, parent, child, &spec));
-    spec.name = "credit";
-    TRY(comm_link_open(net->comm, &credit, child, parent, &spec));
-    spec.name = "gradients";
-    spec.max_waiting = GRADS_WAITING;
-    if (!reduce) spec.rate_bytes_per_s = spec.latency_ps = 0;
-    TRY(comm_link_open(net->comm, &data, child, parent, &spec));
-    down->weights[down->n] = up->weights[up->n] = weights;
-    down->credit[down->n] = up->credit[up->n] = credit;
-    down->data[down->n] = up->data[up->n] = data;
-    down->n++;
-    up->n++;
+    static const char *const name[N_LINKS] = {"weights", "credit", "gradients"};
+    const struct conf_retransmit *r = &net->hw->cluster->retransmit;
+    const uint64_t which = ((uint64_t)j->child << 8 | (uint64_t)j->n_up) * N_LINKS + link;
+    if (link == DATA && !net->hw->cluster->effects.reduce)
+        return (struct comm_link_spec){.max_waiting = GRADS_WAITING, .name = name[link]};
+    return (struct comm_link_spec){.rate_bytes_per_s = j->cable.rate_bytes_per_s,
+                                   .latency_ps = j->latency_ps,
+                                   .max_waiting = link == DATA ? GRADS_WAITING : 0,
+                                   .name = name[link],
+                                   .loss = {j->cable.loss, r->packet_bytes, r->timeout_ps,
+                                            net->seed, wsc_rng_stream(WSC_RNG_LOSS, which)}};
+}
+
+static enum wsc_err open_joint(struct stream_net *net, const struct joint *j)
+{
+    struct stream_side *down = &net->ports[j->parent].down, *up = &net->ports[j->child].up;
+    struct comm_link *link[N_LINKS];
+    for (int i = 0; i < N_LINKS; i++) {
+        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_joint)i);
+        const bool downwards = i == WEIGHTS;
+        TRY(comm_link_open(net->comm, &link[i], downwards ? j->parent : j->child,
+                           downwards ? j->child : j->parent, &spec));
+    }
+    down->weights[j->n_down] = up->weights[j->n_up] = link[WEIGHTS];
+    down->credit[j->n_down] = up->credit[j->n_up] = link[CREDIT];
+    down->data[j->n_down] = up->data[j->n_up] = link[DATA];
+    down->n = j->n_down + 1;
+    up->n = j->n_up + 1;
     return WSC_OK;
 }
 
-static enum wsc_err join_shards(struct stream_net *net)
+static enum wsc_err tune_joint(struct stream_net *net, const struct joint *j)
 {
-    const struct stream_topology *t = net->topology;
-    const struct conf_memoryx *mx = &net->hw->cluster->memoryx;
-    int top = t->n_nodes ? stream_role_of_node(t, 0) : stream_role_of_wafer(t, 0);
-    const struct comm_link_spec cable = {stream_rate_below(net->hw, t, -1, 0), mx->link_latency_ps,
-                                         0, NULL};
-    for (int m = 0; m < t->n_shards; m++)
-        TRY(join(net, stream_role_of_shard(t, m), top, &cable));
-    return WSC_OK;
-}
-
-static enum wsc_err join_children(struct stream_net *net, int i)
-{
-    const struct conf_swarmx *sx = &net->hw->cluster->swarmx;
-    const struct stream_topology *t = net->topology;
-    const struct stream_node *node = &t->node[i];
-    for (int c = node->first_child; c < node->first_child + node->n_children; c++) {
-        int child = node->leaf ? stream_role_of_wafer(t, c) : stream_role_of_node(t, c);
-        const struct comm_link_spec cable = {stream_rate_below(net->hw, t, i, c),
-                                             sx->link_latency_ps, 0, NULL};
-        TRY(join(net, stream_role_of_node(t, i), child, &cable));
+    const struct stream_side *down = &net->ports[j->parent].down;
+    struct comm_link *const link[N_LINKS] = {down->weights[j->n_down], down->credit[j->n_down],
+                                             down->data[j->n_down]};
+    for (int i = 0; i < N_LINKS; i++) {
+        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_joint)i);
+        comm_link_change(link[i], &spec);
     }
     return WSC_OK;
 }
 
-static enum wsc_err join_tree(struct stream_net *net)
+typedef enum wsc_err (*joint_fn)(struct stream_net *net, const struct joint *j);
+
+static enum wsc_err visit_children(struct stream_net *net, int i, joint_fn visit)
 {
     const struct stream_topology *t = net->topology;
-    for (int i = 0; i < t->n_nodes; i++)
-        TRY(join_children(net, i));
+    const struct stream_node *node = &t->node[i];
+    for (int k = 0; k < node->n_children; k++) {
+        const int c = node->first_child + k;
+        const struct joint j = {.parent = stream_role_of_node(t, i),
+                                .child = node->leaf ? stream_role_of_wafer(t, c)
+                                                    : stream_role_of_node(t, c),
+                                .n_down = k,
+                                .latency_ps = net->hw->cluster->swarmx.link_latency_ps,
+                                .cable = stream_cable_below(net->hw, t, i, c)};
+        TRY(visit(net, &j));
+    }
     return WSC_OK;
 }
+
+/* Every cable, in the same order on every rank. */
+static enum wsc_err visit_joints(struct stream_net *net, joint_fn visit)
+{
+    const struct stream_topology *t = net->topology;
+    const int top = t->n_nodes ? stream_role_of_node(t, 0) : stream_role_of_wafer(t, 0);
+    for (int m = 0; m < t->n_shards; m++) {
+        const struct joint j = {.parent = stream_role_of_shard(t, m),
+                                .child = top,
+                                .n_up = m,
+                                .latency_ps = net->hw->cluster->memoryx.link_latency_ps,
+                                .cable = stream_cable_below(net->hw, t, -1, 0)};
+        TRY(visit(net, &j));
+    }
+    for (int i = 0; i < t->n_nodes; i++)
+        TRY(visit_children(net, i, visit));
+    return WSC_OK;
+}
+
+enum wsc_err stream_net_form(struct stream_net *net, struct stream_topology *take_topology)
+{
+    for (int r = 0; r < take_topology->n_roles; r++)
+        net->ports[r].up.n = net->ports[r].down.n = 0;
+    stream_topology_destroy(&net->topology);
+    net->topology = take_topology;
+    return visit_joints(net, open_joint);
+}
+
+void stream_net_tune(struct stream_net *net)
+{
+    WSC_CHECK(visit_joints(net, tune_joint) == WSC_OK, "links cannot be tuned");
+}
+
+/* ---- the net --------------------------------------------------------------------------------- */
 
 static enum wsc_err join_peers(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
     const struct conf_memoryx *mx = &net->hw->cluster->memoryx;
-    const struct comm_link_spec cable = {mx->link_rate_bytes_per_s, mx->link_latency_ps, 0,
-                                         "norms"};
-    const struct comm_link_spec inside = {mx->link_rate_bytes_per_s, 0, 0, "updated weights"};
+    const struct comm_link_spec cable = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
+                                         .latency_ps = mx->link_latency_ps,
+                                         .name = "norms"};
+    const struct comm_link_spec inside = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
+                                          .name = "updated weights"};
     for (int m = 0; m < t->n_shards; m++)
         TRY(comm_link_open(net->comm, &net->ports[m].ready, m, m, &inside));
     for (int m = 1; m < t->n_shards; m++) {
@@ -87,7 +143,8 @@ static enum wsc_err join_peers(struct stream_net *net)
 }
 
 enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const struct hw *hw,
-                               const struct model *model, struct stream_topology *take_topology)
+                               const struct model *model, struct stream_topology *take_topology,
+                               uint64_t seed)
 {
     struct stream_net *net = wsc_alloc(WSC_MEM_STREAM, 1, sizeof *net);
     *out = net;
@@ -95,7 +152,7 @@ enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const
         stream_topology_destroy(&take_topology);
         return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "create net");
     }
-    *net = (struct stream_net){comm, hw, model, take_topology, NULL};
+    *net = (struct stream_net){comm, hw, model, take_topology, NULL, seed};
     int *rank_of_role;
     TRY_NEW(net->ports, WSC_MEM_STREAM, take_topology->n_roles);
     TRY_NEW(rank_of_role, WSC_MEM_STREAM, take_topology->n_roles);
@@ -105,8 +162,7 @@ enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const
     wsc_free(rank_of_role);
     TRY(rc);
     comm_set_chunks(comm, hw->cluster->stream.chunk_bytes, hw->cluster->stream.chunks_in_flight);
-    TRY(join_shards(net));
-    TRY(join_tree(net));
+    TRY(visit_joints(net, open_joint));
     return join_peers(net);
 }
 

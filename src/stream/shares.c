@@ -18,25 +18,19 @@ static int64_t wafers_leaves(int64_t n, int64_t rest, int64_t more, int64_t less
     return n < rest ? n * more : rest * more + (n - rest) * less;
 }
 
-/* Wafers that have a share among the first @p w. */
-static int64_t with_share(const struct stream_batch *b, int w)
-{
-    return b->lost && w >= b->lost ? w - 1 : w;
-}
-
 void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                    int64_t *first, int64_t *end)
 {
     /* Wafers below `rest` get one leaf more; each wafer cuts its own share into micro-batches, so
      * that totals stay even whatever their number. */
-    const int64_t n = with_share(b, b->n_wafers), share = b->n_leaves / n, rest = b->n_leaves % n;
+    const int64_t n = b->n_wafers, share = b->n_leaves / n, rest = b->n_leaves % n;
     const int64_t start_more = part_start(share + 1, micro, b->n_micro);
     const int64_t start_less = part_start(share, micro, b->n_micro);
     const int64_t n_more = part_start(share + 1, micro + 1, b->n_micro) - start_more;
     const int64_t n_less = part_start(share, micro + 1, b->n_micro) - start_less;
     const int64_t micro_first = rest * start_more + (n - rest) * start_less;
-    *first = micro_first + wafers_leaves(with_share(b, w_first), rest, n_more, n_less);
-    *end = micro_first + wafers_leaves(with_share(b, w_end), rest, n_more, n_less);
+    *first = micro_first + wafers_leaves(w_first, rest, n_more, n_less);
+    *end = micro_first + wafers_leaves(w_end, rest, n_more, n_less);
 }
 
 int64_t stream_samples(const struct stream_batch *b, int64_t first_leaf, int64_t end_leaf)
@@ -50,9 +44,8 @@ int64_t stream_samples(const struct stream_batch *b, int64_t first_leaf, int64_t
 int64_t stream_max_samples(const struct stream_batch *b)
 {
     /* Micro-batch 0 is among the largest, and the first wafer's share of it too. */
-    const int w = b->lost == 1;
     int64_t first, end;
-    stream_leaves(b, 0, w, w + 1, &first, &end);
+    stream_leaves(b, 0, 0, 1, &first, &end);
     return stream_samples(b, first, end);
 }
 

@@ -10,21 +10,20 @@ struct swarmx {
     struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */
     const struct stream_node *node;   /* borrowed */
-    int index;
-    const struct stream_pass *pass; /* borrowed, of the run in progress */
+    int place;                        /* which one of the machine */
+    int index;                        /* in the tree of the run in progress */
+    const struct stream_pass *pass;   /* borrowed, of the run in progress */
     struct stream_sums sums;
     struct stream_losses losses;
 };
 
-enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int node)
+enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int place)
 {
     struct swarmx *sx;
     TRY_NEW(sx, WSC_MEM_SWARMX, 1);
     *out = sx;
     sx->net = net;
-    sx->index = node;
-    sx->node = &net->topology->node[node];
-    sx->ports = &net->ports[stream_role_of_node(net->topology, node)];
+    sx->place = place;
     return WSC_OK;
 }
 
@@ -84,7 +83,8 @@ static struct vtime_span reduce_span(const struct swarmx *sx, struct vtime_span 
     const struct conf_swarmx *c = &sx->net->hw->cluster->swarmx;
     if (!sx->net->hw->cluster->effects.reduce) return children;
     struct vtime_span out = vtime_span_add(children, c->add_latency_ps);
-    int64_t line_ps = vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->index));
+    int64_t line_ps =
+        vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->net->topology, sx->index));
     out.last = vtime_max(out.last, vtime_add(out.first, line_ps));
     return out;
 }
@@ -213,14 +213,17 @@ static enum wsc_err run_up(void *arg)
     return writes ? pass_tokens(sx, p->first_step + p->n_steps) : WSC_OK;
 }
 
-enum wsc_err swarmx_spawn(struct swarmx *swarmx, const struct stream_pass *pass)
+enum wsc_err swarmx_spawn(struct swarmx *swarmx, int index, const struct stream_pass *pass)
 {
-    struct comm *comm = swarmx->net->comm;
-    int role = stream_role_of_node(swarmx->net->topology, swarmx->index);
+    struct stream_net *net = swarmx->net;
+    const int role = stream_role_of_node(net->topology, index);
     char name[48];
+    swarmx->index = index;
+    swarmx->node = &net->topology->node[index];
+    swarmx->ports = &net->ports[role];
     swarmx->pass = pass;
-    (void)snprintf(name, sizeof name, "SwarmX node %d (down)", swarmx->index);
-    TRY(comm_spawn(comm, role, run_down, swarmx, 0, name));
-    (void)snprintf(name, sizeof name, "SwarmX node %d (up)", swarmx->index);
-    return comm_spawn(comm, role, run_up, swarmx, 0, name);
+    (void)snprintf(name, sizeof name, "SwarmX node %d (down)", swarmx->place);
+    TRY(comm_spawn(net->comm, role, run_down, swarmx, 0, name));
+    (void)snprintf(name, sizeof name, "SwarmX node %d (up)", swarmx->place);
+    return comm_spawn(net->comm, role, run_up, swarmx, 0, name);
 }

@@ -274,7 +274,7 @@ static void run_stage(struct timeline *t, int wafer, int32_t transfer)
     const struct run_cluster *c = t->cluster;
     const struct model_transfer what = timeline_transfer(t, transfer);
     const int n = model_n_transfers(c->model, true);
-    const struct wafer_task task = {.wafer = wafer,
+    const struct wafer_task task = {.wafer = tree(t)->wafer_place[wafer],
                                     .step = t->step,
                                     .seed = t->seed,
                                     .stage = what.stage,
@@ -328,7 +328,8 @@ static void add_children(struct timeline *t, int node, int32_t transfer, int64_t
         t->scratch[c] = below[c].up_last;
     ready[1] = latest(t, label, t->scratch, n);
     if (!machine(t)->effects.reduce) return;
-    const int64_t line_ps = vtime_duration_ps(bytes, stream_rate_of_node(&t->cluster->hw, node));
+    const int64_t line_ps =
+        vtime_duration_ps(bytes, stream_rate_of_node(&t->cluster->hw, tree(t), node));
     const int64_t latency = machine(t)->swarmx.add_latency_ps;
     ready[0] = later(t, label, ready[0], PART_ADD, latency);
     ready[1] =

@@ -41,9 +41,10 @@ static void compare(const struct timeline *t, int i)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void open_joint(struct timeline *t, int32_t parent, int32_t child, int64_t rate,
+static void open_joint(struct timeline *t, int32_t parent, int32_t child, struct stream_cable cable,
                        int64_t latency_ps)
 {
+    const int64_t rate = cable.rate_bytes_per_s;
     struct joint *j = &t->joint[t->n_joints++];
     const bool reduce = t->cluster->hw.cluster->effects.reduce;
     *j = (struct joint){.parent = parent, .child = child, .rate = rate, .latency_ps = latency_ps};
@@ -58,7 +59,7 @@ static void open_joints(struct timeline *t)
     const struct hw *hw = &t->cluster->hw;
     const int top = tree->n_nodes ? stream_role_of_node(tree, 0) : stream_role_of_wafer(tree, 0);
     for (int m = 0; m < tree->n_shards; m++)
-        open_joint(t, m, top, stream_rate_below(hw, tree, -1, 0),
+        open_joint(t, m, top, stream_cable_below(hw, tree, -1, 0),
                    hw->cluster->memoryx.link_latency_ps);
     for (int leaf = 0; leaf < 2; leaf++)
         for (int i = 0; i < tree->n_nodes; i++) {
@@ -66,7 +67,7 @@ static void open_joints(struct timeline *t)
             for (int c = n->first_child; n->leaf == leaf && c < n->first_child + n->n_children; c++)
                 open_joint(t, stream_role_of_node(tree, i),
                            leaf ? stream_role_of_wafer(tree, c) : stream_role_of_node(tree, c),
-                           stream_rate_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
+                           stream_cable_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
         }
 }
 
@@ -140,8 +141,11 @@ static enum wsc_err set_up(struct timeline *t, const struct conf_params *params,
                            const struct timeline_job *job)
 {
     const struct memoryx_hooks hooks = {keep_batch, NULL, t};
+    struct run_change change;
     TRY(comm_create(&t->comm, false));
     TRY(run_cluster_create(&t->cluster, t->comm, params, job->cluster, false, &hooks));
+    TRY(run_faults_plan(t->cluster, job->first_step + job->n_steps, -1));
+    TRY(run_faults_enter(t->cluster, 0, &change));
     TRY(run_plan_batch(t->cluster, &params->train_input, true, &t->plan, &t->batch));
     TRY(stream_window_create(&t->window, t->cluster->model, true, t->batch.n_micro,
                              job->cluster->stream.prefetch_window_bytes));

@@ -27,15 +27,6 @@ static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
     return straggler > 1 ? (int64_t)((double)jittered * straggler) : jittered;
 }
 
-/* Factor of a straggler in the steps in which it is one. */
-static double straggler_of(const struct conf_what_if *w, const struct wafer_task *task)
-{
-    const int64_t first = w->straggler_first_step - 1;
-    if (task->wafer != w->straggler_wafer || task->step < first) return 1;
-    if (w->straggler_steps && task->step >= first + w->straggler_steps) return 1;
-    return w->straggler;
-}
-
 static bool is_known(const struct wafer_price *p, const struct kernels_plan *plan,
                      const struct wafer_task *task)
 {
@@ -75,8 +66,8 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                              .first_gradient = task->counted->first_gradient}
                       : price_of(hw, model, plan, task);
     const int64_t spilled = task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
-    const int64_t millionths = jitter_millionths(c->jitter, task);
-    const double straggler = straggler_of(&c->what_if, task);
+    const int64_t millionths = jitter_millionths(hw_jitter(hw, task->wafer), task);
+    const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,
                               .compute_ps =
                                   stretch(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
@@ -143,7 +134,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weight
                                   const struct wafer_visit *v,
                                   const struct kernels_counted *counted)
 {
-    const struct wafer_task task = {.wafer = w->index,
+    const struct wafer_task task = {.wafer = w->place,
                                     .step = v->step,
                                     .seed = w->work.seed,
                                     .stage = v->stage,

@@ -7,14 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int index)
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int place)
 {
     struct wafer *w;
     TRY_NEW(w, WSC_MEM_WAFER, 1);
     *out = w;
     w->net = net;
-    w->index = index;
-    w->ports = &net->ports[stream_role_of_wafer(net->topology, index)];
+    w->place = place;
     TRY_NEW(w->price, WSC_MEM_WAFER, 2 * (int64_t)net->model->n_stages);
     return WSC_OK;
 }
@@ -156,7 +155,7 @@ enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
                            .span = vtime_at(c->now),
                            .bytes = STREAM_SIGNAL_BYTES};
     msg.field[STREAM_F_END] = c->now.ps;
-    msg.field[STREAM_F_WAFER] = w->index;
+    msg.field[STREAM_F_WAFER] = w->place;
     msg.field[STREAM_F_COMPUTE] = c->compute_ps;
     msg.field[STREAM_F_WEIGHTS] = c->weights_wait_ps;
     msg.field[STREAM_F_REDUCE] = c->reduce_wait_ps;
@@ -219,15 +218,18 @@ static enum wsc_err run(void *arg)
     return WSC_OK;
 }
 
-enum wsc_err wafer_spawn(struct wafer *wafer, const struct stream_pass *pass,
+enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pass *pass,
                          const struct wafer_work *work)
 {
     /* Products generate code on their first call and want a deep stack; sizes alone do not. */
     enum { STACK_WITH_VALUES = 8 << 20 };
+    const int role = stream_role_of_wafer(wafer->net->topology, index);
     char name[48];
+    wafer->index = index;
+    wafer->ports = &wafer->net->ports[role];
     wafer->pass = pass;
     wafer->work = *work;
-    (void)snprintf(name, sizeof name, "wafer %d", wafer->index);
-    return comm_spawn(wafer->net->comm, stream_role_of_wafer(wafer->net->topology, wafer->index),
-                      run, wafer, pass->values ? STACK_WITH_VALUES : 0, name);
+    (void)snprintf(name, sizeof name, "wafer %d", wafer->place);
+    return comm_spawn(wafer->net->comm, role, run, wafer, pass->values ? STACK_WITH_VALUES : 0,
+                      name);
 }

@@ -13,7 +13,8 @@ struct wafer_clock {
 struct wafer {
     struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */
-    int index;
+    int place;                        /* which one of the machine */
+    int index;                        /* among those that are left, in the run in progress */
     struct wafer_clock clock;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct wafer_work work;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct comm_link_spec spec = {1000000000, 7, 0, "payload"};
+static const struct comm_link_spec spec = {
+    .rate_bytes_per_s = 1000000000, .latency_ps = 7, .name = "payload"};
 
 enum { MAX_RANKS = 16, CHUNK = 1000 };
 /* Around the chunk, many chunks with a rest, nothing, one byte, no payload at all. */

@@ -80,13 +80,13 @@ static void draw_faults(struct random_case *c, uint64_t i)
         if (!random_case_int(i, 70 + k, 0, 4))
             random_case_add(c, "cluster.effects.%s=off", effect[k]);
     const long long wafer = random_case_int(i, 80, 0, c->num_csx - 1);
-    random_case_add(c, "cluster.what_if.straggler=1.%lld", (long long)random_case_int(i, 81, 0, 9));
-    random_case_add(c, "cluster.what_if.straggler_wafer=%lld", wafer);
-    random_case_add(c, "cluster.what_if.slow_link=%lld", (long long)random_case_int(i, 82, 1, 5));
-    random_case_add(c, "cluster.what_if.slow_link_wafer=%lld", wafer);
+    random_case_add(c, "cluster.faults+=straggler:wafer=%lld,factor=1.%lld", wafer,
+                    (long long)random_case_int(i, 81, 0, 9));
+    random_case_add(c, "cluster.faults+=slow_link:wafer=%lld,factor=%lld", wafer,
+                    (long long)random_case_int(i, 82, 1, 5));
     if (c->num_csx > 1)
-        random_case_add(c, "cluster.what_if.lost_planes=%lld",
-                        (long long)random_case_int(i, 83, 0, 11));
+        random_case_add(c, "cluster.faults+=lost_planes:node=0,planes=%lld",
+                        (long long)random_case_int(i, 83, 1, 11));
 }
 
 void random_case_draw(struct random_case *c, uint64_t i, bool faults)

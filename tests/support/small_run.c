@@ -105,13 +105,22 @@ static enum wsc_err pass(struct run_cluster *cluster, const struct small_config 
                          struct data_source *source, struct small_result *out)
 {
     struct kernels_plan plan;
-    struct stream_pass p = {.mode = STREAM_TRAIN, .n_steps = n_steps, .values = source != NULL};
+    struct stream_pass p = {.mode = STREAM_TRAIN, .values = source != NULL};
     const struct wafer_work work = {
         .plan = &plan, .numerics = source ? KERNELS_HOST : KERNELS_NONE, .source = source};
-    TRY(run_plan_batch(cluster, &c->params.train_input, true, &plan, &p.batch));
-    for (int m = 0; source && m < cluster->net->topology->n_shards; m++)
+    struct run_change change;
+    for (int m = 0; source && m < cluster->machine->n_shards; m++)
         if (cluster->memoryx[m]) memoryx_init_weights(cluster->memoryx[m]);
-    TRY(run_pass(cluster, &p, &work));
+    TRY(run_faults_plan(cluster, n_steps, -1));
+    for (; p.first_step < n_steps; p.first_step += p.n_steps) {
+        TRY(run_faults_enter(cluster, p.first_step, &change));
+        if (change.memory_lost) return WSC_RAISE(WSC_USAGE, "a small run has no checkpoints");
+        TRY(run_plan_batch(cluster, &c->params.train_input, true, &plan, &p.batch));
+        const int64_t next = hw_faults_next(cluster->faults);
+        p.n_steps = (next < n_steps ? next : n_steps) - p.first_step;
+        p.first_sample = p.first_step * p.batch.batch_size;
+        TRY(run_pass(cluster, &p, &work));
+    }
     stream_net_bytes(cluster->net, &out->bytes_down, &out->bytes_up);
     out->n_micro = p.batch.n_micro;
     return WSC_OK;

@@ -1,1 +1,1 @@
-scale --params configs/params/tiny.yaml --out "$TMP/o" --num_csx 2 --set cluster.what_if.straggler=2 --set cluster.what_if.straggler_wafer=2
+scale --params configs/params/tiny.yaml --out "$TMP/o" --num_csx 2 --fault straggler:wafer=2,factor=2

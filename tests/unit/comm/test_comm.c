@@ -16,7 +16,8 @@ struct relay {
     bool starts;
 };
 
-static const struct comm_link_spec spec = {1000000000, 10, 0, "token"};
+static const struct comm_link_spec spec = {
+    .rate_bytes_per_s = 1000000000, .latency_ps = 10, .name = "token"};
 
 static enum wsc_err relay_run(void *arg)
 {
@@ -144,7 +145,8 @@ static enum wsc_err consume(void *arg)
 TEST(comm, payloads_waiting_are_bounded)
 {
     struct bounded b = {0};
-    const struct comm_link_spec narrow = {1000000000, 10, 2, "data"};
+    const struct comm_link_spec narrow = {
+        .rate_bytes_per_s = 1000000000, .latency_ps = 10, .max_waiting = 2, .name = "data"};
     T_OK(comm_create(&b.comm, false));
     T_OK(comm_place(b.comm, 2, (int[]){0, 0}));
     T_OK(comm_link_open(b.comm, &b.link, 0, 1, &narrow));

@@ -19,7 +19,7 @@ static inline void rig_open(struct rig *r, struct model_case c, enum conf_granul
 {
     struct conf_params p = model_case_params(c);
     r->cluster = model_case_cs2();
-    r->hw = (struct hw){&r->cluster};
+    r->hw = (struct hw){.cluster = &r->cluster};
     T_OK(model_create(&r->model, &p, granularity));
 }
 

@@ -33,7 +33,7 @@ TEST(cycles, the_forms_are_what_the_mesh_counts)
 {
     struct errors e = {.n = 0};
     const struct conf_cluster cluster = model_case_cs2();
-    const struct hw hw = {&cluster};
+    const struct hw hw = {.cluster = &cluster};
     T_OK(kernels_mesh_pairs(&hw, 20, 220, take, &e));
     T_EQ(e.n, 220);
     qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
@@ -89,7 +89,7 @@ static void rig_open_encoder(struct rig *r, struct model_case c, enum conf_objec
     p.model.objective = objective;
     p.model.max_predictions_per_seq = 4;
     r->cluster = model_case_cs2();
-    r->hw = (struct hw){&r->cluster};
+    r->hw = (struct hw){.cluster = &r->cluster};
     T_OK(model_create(&r->model, &p, CONF_STREAM_BLOCK));
 }
 

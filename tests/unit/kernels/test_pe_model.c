@@ -39,7 +39,7 @@ static void mesh_step(const struct fixture *f, const struct fixture_run *run,
 {
     const struct model *m = &f->model;
     struct conf_cluster cluster = model_case_cs2();
-    const struct hw hw = {&cluster};
+    const struct hw hw = {.cluster = &cluster};
     int64_t first = run->first_leaf * run->leaf_samples, end = run->end_leaf * run->leaf_samples;
     int64_t one, to_gradient;
     if (end > f->batch.n) end = f->batch.n;
@@ -207,7 +207,7 @@ TEST(pe_model, gradients_do_not_depend_on_the_share)
 TEST(pe_model, memory_that_does_not_fit_is_told_with_the_tensor)
 {
     struct conf_cluster cluster = model_case_cs2();
-    const struct hw hw = {&cluster};
+    const struct hw hw = {.cluster = &cluster};
     struct kernels_mesh *k;
     struct fixture f;
     fixture_create(&f, &(struct fixture_shape){

@@ -244,3 +244,77 @@ TEST(stream_place, nodes_are_beside_their_wafers_and_every_host_has_shards)
         check_hosts(n_ranks[i], true);
     }
 }
+
+/* ---- lost nodes and wafers ------------------------------------------------------------------- */
+
+/* Every wafer that is left is below one leaf, in order, and no part that is lost is in the tree. */
+static void check_left(const struct stream_topology *t, const bool *lost_wafer,
+                       const bool *lost_node)
+{
+    int next = 0;
+    for (int i = 0; i < t->n_nodes; i++) {
+        const struct stream_node *node = &t->node[i];
+        CU_ASSERT(!lost_node[node->place] && node->n_children > 0);
+        for (int c = 0; c < node->n_children && node->leaf; c++)
+            T_EQ(node->first_child + c, next++);
+        for (int c = 0; c < node->n_children && !node->leaf; c++)
+            T_EQ(t->node[node->first_child + c].parent, i);
+    }
+    T_EQ(next, t->n_wafers);
+    T_EQ(t->node[0].first_wafer, 0);
+    T_EQ(t->node[0].end_wafer, t->n_wafers);
+    for (int w = 0; w < t->n_wafers; w++)
+        CU_ASSERT(!lost_wafer[t->wafer_place[w]] &&
+                  (!w || t->wafer_place[w] > t->wafer_place[w - 1]));
+}
+
+/* Parts of the machine are lost one after the other until one node and one wafer are left. */
+TEST(stream_topology, a_tree_formed_anew_has_every_leaf)
+{
+    static const int wafers[] = {2, 5, 8, 16, 33, 64};
+    for (int k = 0; k < 6; k++) {
+        struct stream_topology *whole = NULL;
+        bool lost_wafer[64] = {0}, lost_node[64] = {0};
+        T_OK(stream_topology_create(&whole, SHARDS, wafers[k], 4));
+        for (int i = 0; i < whole->n_wafers - 1; i++) {
+            struct stream_topology *t = NULL;
+            lost_wafer[i * 7 % whole->n_wafers] = true;
+            if (i < whole->n_nodes - 1) lost_node[i] = true; /* each root in turn */
+            T_OK(stream_topology_create_without(&t, whole, lost_wafer, lost_node));
+            check_left(t, lost_wafer, lost_node);
+            T_EQ(t->n_roles, whole->n_roles);
+            stream_topology_destroy(&t);
+        }
+        stream_topology_destroy(&whole);
+    }
+}
+
+TEST(stream_topology, siblings_and_the_next_level_stand_in)
+{
+    struct stream_topology *whole = NULL, *t = NULL;
+    bool lost[21] = {0};
+    T_OK(stream_topology_create(&whole, SHARDS, 64, 4));
+    lost[0] = true; /* the root: the first of its children takes its place */
+    T_OK(stream_topology_create_without(&t, whole, NULL, lost));
+    T_EQ(t->n_nodes, 20);
+    T_EQ(t->node[0].place, 1);
+    T_EQ(t->node[0].n_children, 3);
+    stream_topology_destroy(&t);
+    lost[0] = false;
+    lost[5] = true; /* a leaf: fifteen share 64 wafers */
+    T_OK(stream_topology_create_without(&t, whole, NULL, lost));
+    T_EQ(t->node[0].place, 0);
+    T_EQ(t->node[t->n_nodes - 1].n_children, 5);
+    stream_topology_destroy(&t);
+    for (int i = 0; i < 20; i++)
+        lost[i] = true;
+    lost[5] = true;
+    T_OK(stream_topology_create_without(&t, whole, NULL, lost)); /* one node serves all */
+    T_EQ(t->n_nodes, 1);
+    T_EQ(t->node[0].n_children, 64);
+    CU_ASSERT(t->node[0].leaf);
+    stream_topology_destroy(&t);
+    lost[20] = true;
+    T_EQ(stream_topology_create_without(&t, whole, NULL, lost), WSC_CONFIG);
+    stream_topology_destroy(&whole);
+}

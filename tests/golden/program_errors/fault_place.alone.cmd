@@ -1,0 +1,1 @@
+run --params configs/params/tiny.yaml --numerics none --model_dir "$TMP/o" --fault straggler:factor=2

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Faults of the emulated machine: values stay those of a sound one, virtual time is the same on any
+ * ranks and across restarts, and what a fault cost is the difference of two runs. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THIRTY "--max_steps 30 --num_csx 8 --set runconfig.checkpoint_steps=10 "
+#define LOST   "--fault lost_wafer:wafer=3,from=11 "
+/* One of everything, at a step or drawn. */
+#define MANY                                                                                       \
+    "--fault straggler:rate=0.05,factor=2,steps=3 --fault lost_wafer:wafer=6,from=5 "              \
+    "--fault lost_shard:shard=2,from=16 --fault slow_link:node=1,factor=4,from=3,steps=10 "        \
+    "--fault lossy_link:wafer=2,loss=0.01 --fault lossy_link:node=0,loss=0.001,from=5,steps=9 "    \
+    "--fault lost_planes:rate=0.1,planes=3,steps=2 --fault lost_node:node=2,from=13 "              \
+    "--fault jitter:deviation=0.02,from=12,steps=5 "
+
+static bool run_in(const char *dir, int n_ranks, const char *options)
+{
+    if (n_ranks > 1)
+        return spawn_ok("mpirun --quiet -n %d %s --model_dir %s %s", n_ranks, job_tiny(), dir,
+                        options);
+    return spawn_ok("%s --model_dir %s %s", job_tiny(), dir, options);
+}
+
+static bool emulate(const char *options, int n_ranks, struct job_metrics *m)
+{
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("emulated"));
+    return run_in(dir, n_ranks, options) && job_read(dir, m);
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* The run goes on; losses are those of one that has seven systems from the eleventh step on. */
+TEST(emulated_faults, a_lost_wafer)
+{
+    struct job_metrics lost = {0}, folded = {0}, alone = {0}, seven = {0};
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("seven"));
+    CU_ASSERT_FATAL(run_in(dir, 1, THIRTY "--num_steps 10"));
+    CU_ASSERT_FATAL(run_in(dir, 1, THIRTY "--num_csx 7") && job_read(dir, &seven));
+    CU_ASSERT_FATAL(emulate(THIRTY LOST, 1, &lost));
+    CU_ASSERT_FATAL(emulate(THIRTY LOST, 4, &folded));
+    CU_ASSERT_FATAL(emulate(THIRTY LOST, 23, &alone)); /* a rank for each role */
+    T_EQ(lost.n, 30);
+    CU_ASSERT(job_same_values(&lost, &seven));
+    CU_ASSERT(job_same_values(&lost, &folded) && job_same_times(&lost, &folded));
+    CU_ASSERT(job_same_values(&lost, &alone) && job_same_times(&lost, &alone));
+}
+
+/* Steps 11 to 15 are done twice, and give what they gave. */
+TEST(emulated_faults, a_lost_shard_repeats_steps)
+{
+    struct job_metrics sound = {0}, lost = {0}, folded = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY, 1, &sound));
+    CU_ASSERT_FATAL(emulate(THIRTY "--fault lost_shard:shard=1,from=16", 1, &lost));
+    CU_ASSERT_FATAL(emulate(THIRTY "--fault lost_shard:shard=1,from=16", 5, &folded));
+    T_EQ(lost.n, 35);
+    CU_ASSERT(job_same_values(&lost, &folded) && job_same_times(&lost, &folded));
+    for (int i = 0; i < 35; i++) {
+        const struct job_step *a = &lost.step[i], *b = &sound.step[i < 15 ? i : i - 5];
+        T_EQ(a->step, b->step);
+        T_STR(a->loss, b->loss);
+        T_STR(a->hash, b->hash);
+    }
+}
+
+TEST(emulated_faults, values_are_those_of_a_sound_machine)
+{
+    struct job_metrics sound = {0}, many = {0}, folded = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY, 1, &sound));
+    CU_ASSERT_FATAL(emulate(THIRTY MANY, 1, &many) && emulate(THIRTY MANY, 7, &folded));
+    CU_ASSERT(job_same_values(&many, &folded) && job_same_times(&many, &folded));
+    T_STR(many.step[many.n - 1].hash, sound.step[sound.n - 1].hash);
+    T_STR(many.step[many.n - 1].loss, sound.step[sound.n - 1].loss);
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+TEST(emulated_faults, time_does_not_depend_on_values)
+{
+    struct job_metrics host = {0}, none = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY MANY, 1, &host));
+    CU_ASSERT_FATAL(emulate(THIRTY MANY "--numerics none", 3, &none));
+    CU_ASSERT(job_same_times(&host, &none));
+}
+
+/* From the checkpoint that the loss of a shard goes back to, and from one after it. */
+TEST(emulated_faults, a_resumed_run_is_a_straight_one)
+{
+    static const int at[] = {10, 20};
+    struct job_metrics straight = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY MANY, 1, &straight));
+    for (int i = 0; i < 2; i++) {
+        struct job_metrics resumed = {0};
+        char dir[160], first[1024];
+        (void)snprintf(dir, sizeof dir, "%s", job_path("resumed"));
+        (void)snprintf(first, sizeof first, "%s--num_steps %d", THIRTY MANY, at[i]);
+        CU_ASSERT_FATAL(run_in(dir, 1, first) && run_in(dir, 2, THIRTY MANY));
+        CU_ASSERT_FATAL(job_read(dir, &resumed));
+        const struct job_step *a = &straight.step[straight.n - 1];
+        const struct job_step *b = &resumed.step[resumed.n - 1];
+        T_EQ(a->virtual_time_ps, b->virtual_time_ps);
+        T_EQ(a->step_time_ps, b->step_time_ps);
+        T_STR(a->hash, b->hash);
+    }
+}
+
+/* Seven have 120 samples each where eight had 105, of a model that computes more than it waits. */
+TEST(emulated_faults, a_lost_wafer_costs_time)
+{
+#define LARGER                                                                                     \
+    THIRTY "--numerics none --set train_input.batch_size=840 --set model.hidden_size=1024 "        \
+           "--set model.num_heads=16 --set model.filter_size=4096 "                                \
+           "--set model.max_position_embeddings=1024 --set cluster.jitter=0 "
+    struct job_metrics eight = {0}, lost = {0}, folded = {0};
+    CU_ASSERT_FATAL(emulate(LARGER, 1, &eight));
+    CU_ASSERT_FATAL(emulate(LARGER LOST, 1, &lost) && emulate(LARGER LOST, 5, &folded));
+    CU_ASSERT(job_same_times(&lost, &folded));
+    for (int i = 0; i < 10; i++)
+        T_EQ(lost.step[i].step_time_ps, eight.step[i].step_time_ps);
+    for (int i = 10; i < 30; i++)
+        CU_ASSERT(lost.step[i].step_time_ps > eight.step[i].step_time_ps * 105 / 100);
+    /* Forty seconds until it is known, sixty until the others have its share. */
+    const long long recovery =
+        lost.step[10].virtual_time_ps - lost.step[10].step_time_ps - lost.step[9].virtual_time_ps;
+    T_EQ(recovery, 100000000000000LL);
+}
+
+TEST(emulated_faults, a_straggler_for_some_steps)
+{
+    struct job_metrics even = {0}, slow = {0};
+    CU_ASSERT_FATAL(emulate(THIRTY "--numerics none", 1, &even));
+    CU_ASSERT_FATAL(emulate(
+        THIRTY "--numerics none --fault straggler:wafer=1,factor=3,from=6,steps=4", 1, &slow));
+    for (int i = 0; i < 30; i++) {
+        const bool is_slow = i >= 5 && i < 9;
+        const long long a = even.step[i].step_time_ps, b = slow.step[i].step_time_ps;
+        CU_ASSERT(is_slow ? b > a + a / 100 : b < a + a / 1000 && b > a - a / 1000);
+    }
+}
+
+/* ---- cost ------------------------------------------------------------------------------------ */
+
+/* The n-th number named @p key, from 0, in DIR/performance.json; -1 when it is not there. */
+static long long performance(const char *dir, const char *key, int n)
+{
+    char path[200], line[400], quoted[48];
+    long long value = -1;
+    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
+    (void)snprintf(quoted, sizeof quoted, "\"%s\": ", key);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f) && n >= 0) {
+        const char *at = strstr(line, quoted);
+        if (at && !n--) value = strtoll(at + strlen(quoted), NULL, 10);
+    }
+    if (f) (void)fclose(f);
+    return value;
+}
+
+/* What a run says of a fault is what a run without the fault takes less. */
+TEST(emulated_faults, the_cost_is_the_difference_of_two_runs)
+{
+    static const char *const fault[] = {"--fault lost_shard:shard=1,from=16 ",
+                                        "--fault straggler:wafer=2,factor=3,from=4,steps=8 ",
+                                        "--fault lossy_link:wafer=2,loss=0.01 "};
+    char dir[160], options[1024];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("cost"));
+    (void)snprintf(options, sizeof options, THIRTY "--numerics none %s%s%s", fault[0], fault[1],
+                   fault[2]);
+    CU_ASSERT_FATAL(run_in(dir, 3, options));
+    const long long all = performance(dir, "virtual_time_ps", 0);
+    T_EQ(performance(dir, "repeated_tokens", 0), 5LL * 8 * 64);
+    for (int i = 0; i < 3; i++) {
+        char other[160];
+        (void)snprintf(other, sizeof other, "%s", job_path("without"));
+        (void)snprintf(options, sizeof options, THIRTY "--numerics none %s%s", fault[(i + 1) % 3],
+                       fault[(i + 2) % 3]);
+        CU_ASSERT_FATAL(run_in(other, 1, options));
+        const long long without = performance(other, "virtual_time_ps", 0);
+        T_EQ(performance(dir, "time_ps", i), all);
+        T_EQ(performance(dir, "time_without_ps", i), without);
+        T_EQ(performance(dir, "cost_ps", i), all - without);
+        CU_ASSERT(all > without);
+    }
+}
