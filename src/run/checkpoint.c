@@ -19,9 +19,9 @@ static struct memoryx *any_shard(const struct run_state *s)
 /* Every rank arrives, whether its part failed or not, and all go the same way. */
 static enum wsc_err agree(struct run_state *s, enum wsc_err rc)
 {
-    bool mine;
-    enum wsc_err all = comm_agree(s->comm, rc, &mine);
-    if (all && !mine) return WSC_RAISE(all, "another rank failed");
+    enum wsc_err all = comm_agree(s->comm, rc, &s->speaks);
+    s->all_failed = all != WSC_OK;
+    if (all && !s->speaks) return WSC_RAISE(all, "another rank failed");
     return all;
 }
 

@@ -155,6 +155,14 @@ static enum wsc_err plan_faults(struct run_state *s)
     return change.replan ? plan(s) : WSC_OK;
 }
 
+static enum wsc_err restore(struct run_state *s, bool *report)
+{
+    enum wsc_err rc = s->job->values ? run_restore(s) : WSC_OK;
+    if (!s->all_failed) return comm_agree(s->comm, rc, report);
+    *report = s->speaks;
+    return rc;
+}
+
 static enum wsc_err set_up(struct run_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
@@ -163,7 +171,7 @@ static enum wsc_err set_up(struct run_state *s, bool *report)
     s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
     TRY(run_check_shared(s, report));
     run_log_start(s);
-    TRY(comm_agree(s->comm, s->job->values ? run_restore(s) : WSC_OK, report));
+    TRY(restore(s, report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     choose_last_step(s);
     s->first_step = s->step;
@@ -450,8 +458,12 @@ enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
     if (!rc) {
         *report = true; /* from here on an error is this rank's own */
         rc = work(&s);
-        if (rc == WSC_INTERRUPTED) *report = comm_rank(comm) == 0; /* all ranks agree on that */
-        if (rc && rc != WSC_INTERRUPTED) end_job(&s, rc);
+        if (rc == WSC_INTERRUPTED)
+            *report = comm_rank(comm) == 0; /* all ranks agree on that */
+        else if (s.all_failed)
+            *report = s.speaks;
+        else if (rc)
+            end_job(&s, rc);
     }
     tear_down(&s);
     return rc;
