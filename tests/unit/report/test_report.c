@@ -250,7 +250,8 @@ TEST(report_performance, a_file_that_cannot_be_made_is_told)
 {
     case_write(case_path("plain"), "x");
     CU_ASSERT_EQUAL(report_performance_write(case_path("plain/below"), &performance), WSC_IO);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "performance.json: cannot be written: Not a directory"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "performance.json: cannot be written: Not a directory"));
 }
 
 /* ---- log lines --------------------------------------------------------------------------------
