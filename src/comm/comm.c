@@ -206,7 +206,11 @@ static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
         *bytes = wsc_alloc(WSC_MEM_COMM, (size_t)n + 1, 1);
         if (!*bytes) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "share bytes");
     }
-    TRY_MPI(MPI_Bcast(*bytes, (int)n, MPI_BYTE, 0, comm->world));
+    for (int64_t at = 0; at < n; at += comm->chunk_bytes) {
+        const int64_t left = n - at;
+        const int count = (int)(left < comm->chunk_bytes ? left : comm->chunk_bytes);
+        TRY_MPI(MPI_Bcast(*bytes + at, count, MPI_BYTE, 0, comm->world));
+    }
     return WSC_OK;
 }
 
