@@ -168,6 +168,7 @@ void comm_destroy(struct comm **comm)
     wsc_free(c->request);
     wsc_free(c->request_of);
     wsc_free(c->completed);
+    wsc_free(c->status);
     wsc_free(c);
 }
 

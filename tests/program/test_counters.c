@@ -170,5 +170,12 @@ TEST(counters, what_does_not_fit_is_refused)
 TEST(counters, the_clock_of_a_checkpoint_at_the_end_of_time)
 {
     const struct counter clock = {"wsc.virtual_time_ps", INT64_MAX - 1000};
+    char doctored[200];
     check_refused(&clock, 1, 3, "step 4: the virtual time is beyond 106 days");
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    doctor(first_checkpoint(), doctored, &clock, 1);
+    /* The way out that the message names. */
+    CU_ASSERT(spawn_ok("%s %s --num_steps 2 --model_dir %s --checkpoint_path %s "
+                       "--set runconfig.load_checkpoint_states=model",
+                       job_tiny(), JOB, job_path("anew"), doctored));
 }
