@@ -15,7 +15,7 @@
 
 /* ---- a checkpoint with other counters -------------------------------------------------------- */
 
-enum { ELEMENT_BYTES = 8, MOST_DATASETS = 200 };
+enum { ELEMENT_BYTES = 8, MOST_DATASETS = 400 };
 
 struct counter {
     const char *name;
@@ -30,18 +30,23 @@ struct copy {
     int64_t elems[MOST_DATASETS];
 };
 
-static enum wsc_err define(void *ctx, const char *name, const char *type, int n_dims,
-                           const int64_t *shape)
+static enum store_type type_of(const char *stored)
+{
+    if (!strncmp(stored, "float", 5)) return strcmp(stored, "float64") != 0 ? STORE_F32 : STORE_F64;
+    return STORE_I64;
+}
+
+static enum wsc_err define(void *ctx, const struct store_item *item)
 {
     struct copy *c = ctx;
     const int i = c->n++;
     if (c->n > MOST_DATASETS) abort();
-    (void)snprintf(c->name[i], STORE_NAME_BYTES, "%s", name);
-    c->type[i] = !strcmp(type, "int64") ? STORE_I64 : STORE_F32;
+    (void)snprintf(c->name[i], STORE_NAME_BYTES, "%s", item->name);
+    c->type[i] = type_of(item->type);
     c->elems[i] = 1;
-    for (int d = 0; d < n_dims; d++)
-        c->elems[i] *= shape[d];
-    return store_define(c->to, name, c->type[i], n_dims, shape);
+    for (int d = 0; d < item->n_dims; d++)
+        c->elems[i] *= item->shape[d];
+    return store_define(c->to, item->name, c->type[i], item->n_dims, item->shape);
 }
 
 static enum wsc_err copy_values(const struct copy *c, int i)
