@@ -21,8 +21,8 @@ struct hw {
  *  jitter.  A shallow copy; the original owns what it points to.  (The switches of the boundary, of
  *  the reduction and of the input are looked at where these happen.) */
 void hw_apply_effects(struct conf_cluster *out, const struct conf_cluster *cluster);
-/** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers; @p cycles >= 0, less than
- *  106 days, clock at most 1 THz. */
+/** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers; @p cycles >= 0, clock at
+ *  most 1 THz.  INT64_MAX when they are more than 106 days. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** Time from the edge of the wafer to its farthest PE: one hop per column and row. */
 int64_t hw_drain_ps(const struct hw *hw);

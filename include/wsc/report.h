@@ -141,7 +141,8 @@ struct report_performance {
     const char *numerics; /**< host, none, mesh */
     const char *command;  /**< the command line, for provenance; NULL leaves it out */
 };
-/** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps. */
+/** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps.  The folder is
+ *  there: one that was removed during the run is an error and not made anew. */
 enum wsc_err report_performance_write(const char *dir,
                                       const struct report_performance *p) WSC_CHECKED;
 /** The same object on stdout. */

@@ -155,7 +155,9 @@ struct store_tensor {
     int n_dims;
     const int64_t *shape;
 };
-enum { STORE_NAME_BYTES = 192 };
+enum { STORE_NAME_BYTES = 192, STORE_STEP_DIGITS = 18 };
+/** The largest step of a checkpoint: STORE_STEP_DIGITS digits of its file's name. */
+#define STORE_LAST_STEP INT64_C(999999999999999999)
 /** Add the tensor as STORE_F32 under both names, and under both below the "model." level that a
  *  state dict adds.  Collective. */
 enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;

@@ -1,7 +1,8 @@
 /** Virtual time: integer picoseconds of the emulated machine, and the links that carry it. Layer 1.
  *
  *  Integers, so that adding is exact in any order; a struct, so that the compiler rejects
- *  `time + seconds`.  Nothing here reads a host clock.  int64 picoseconds reach 106 days.
+ *  `time + seconds`.  Nothing here reads a host clock.  int64 picoseconds reach 106 days; what is
+ *  later stays at VTIME_END and never wraps, and a run that gets there ends with an error.
  */
 #ifndef WSC_VTIME_H
 #define WSC_VTIME_H
@@ -12,6 +13,9 @@ struct vtime {
     int64_t ps;
 };
 
+/** The end of time, 2^63 - 1 ps. */
+#define VTIME_END INT64_MAX
+
 /** When the first and the last byte of something are there. */
 struct vtime_span {
     struct vtime first, last;
@@ -21,9 +25,12 @@ static inline struct vtime vtime_max(struct vtime a, struct vtime b)
 {
     return a.ps > b.ps ? a : b;
 }
+/** @p ps later, @p ps >= 0; VTIME_END when that is later still. */
 static inline struct vtime vtime_add(struct vtime a, int64_t ps)
 {
-    return (struct vtime){a.ps + ps};
+    struct vtime sum;
+    if (__builtin_add_overflow(a.ps, ps, &sum.ps)) sum.ps = VTIME_END;
+    return sum;
 }
 /** Both ends at @p t. */
 static inline struct vtime_span vtime_at(struct vtime t)
@@ -42,7 +49,7 @@ static inline struct vtime_span vtime_span_add(struct vtime_span s, int64_t ps)
 }
 
 /** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 is no
- *  limit and takes no time. */
+ *  limit and takes no time.  VTIME_END when it takes longer. */
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
 /** How a link loses packets, and how long what is lost takes to come again. */

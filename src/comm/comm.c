@@ -168,6 +168,7 @@ void comm_destroy(struct comm **comm)
     wsc_free(c->request);
     wsc_free(c->request_of);
     wsc_free(c->completed);
+    wsc_free(c->status);
     wsc_free(c);
 }
 
@@ -206,7 +207,11 @@ static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
         *bytes = wsc_alloc(WSC_MEM_COMM, (size_t)n + 1, 1);
         if (!*bytes) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "share bytes");
     }
-    TRY_MPI(MPI_Bcast(*bytes, (int)n, MPI_BYTE, 0, comm->world));
+    for (int64_t at = 0; at < n; at += comm->chunk_bytes) {
+        const int64_t left = n - at;
+        const int count = (int)(left < comm->chunk_bytes ? left : comm->chunk_bytes);
+        TRY_MPI(MPI_Bcast(*bytes + at, count, MPI_BYTE, 0, comm->world));
+    }
     return WSC_OK;
 }
 

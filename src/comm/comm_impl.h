@@ -113,6 +113,7 @@ struct comm {
     MPI_Request *request;            /* owned */
     struct comm_request *request_of; /* owned */
     int *completed;                  /* owned, scratch of MPI_Testsome */
+    MPI_Status *status;              /* the same */
     bool oversubscribed;
     double stall_limit_s;
     /* Of those that this rank sends, from 1; 0: none.  For tests. */

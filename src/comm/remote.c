@@ -24,6 +24,9 @@ static enum wsc_err grow_requests(struct comm *comm)
         wsc_realloc(WSC_MEM_COMM, comm->completed, (size_t)capacity, sizeof *completed);
     if (!completed) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
     comm->completed = completed;
+    MPI_Status *status = wsc_realloc(WSC_MEM_COMM, comm->status, (size_t)capacity, sizeof *status);
+    if (!status) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
+    comm->status = status;
     comm->request_capacity = capacity;
     return WSC_OK;
 }
@@ -215,13 +218,31 @@ static void drop_finished(struct comm *comm)
     comm->n_requests = kept;
 }
 
+/* Which message failed, and with whom; @p mpi_rc and @p n are of MPI_Testsome. */
+static enum wsc_err raise_failed(const struct comm *comm, int mpi_rc, int n)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0, i = 0;
+    if (mpi_rc != MPI_ERR_IN_STATUS)
+        return comm_raise_mpi(mpi_rc, "MPI_Testsome", __FILE__, __LINE__);
+    while (i < n - 1 && comm->status[i].MPI_ERROR == MPI_SUCCESS)
+        i++;
+    const struct comm_request *r = &comm->request_of[comm->completed[i]];
+    const bool sends = r->kind == REQUEST_SEND_HEADER || r->kind == REQUEST_SEND_CHUNK;
+    (void)MPI_Error_string(comm->status[i].MPI_ERROR, text, &length);
+    return WSC_RAISE(WSC_MPI, "rank %d: %s %s rank %d: %s", comm->rank, r->link->name,
+                     sends ? "to" : "from", comm->rank_of_role[sends ? r->link->dst : r->link->src],
+                     text);
+}
+
 enum wsc_err comm_remote_poll(struct comm *comm, bool *moved)
 {
     *moved = false;
     if (!comm->n_requests) return WSC_OK;
     int n = 0;
-    TRY_MPI(
-        MPI_Testsome(comm->n_requests, comm->request, &n, comm->completed, MPI_STATUSES_IGNORE));
+    const int mpi_rc =
+        MPI_Testsome(comm->n_requests, comm->request, &n, comm->completed, comm->status);
+    if (mpi_rc != MPI_SUCCESS) return raise_failed(comm, mpi_rc, n);
     if (n == MPI_UNDEFINED || n <= 0) return WSC_OK;
     /* Handlers append requests; the indices of this round stay valid until drop_finished(). */
     for (int i = 0; i < n; i++) {

@@ -64,7 +64,13 @@ static enum wsc_err take_times(struct memoryx *mx, int64_t step)
     WSC_CHECK(parts == batch->time_ps, "parts of step %lld: %lld ps of %lld ps", (long long)step,
               (long long)parts, (long long)batch->time_ps);
     mx->times.step_end = batch->end;
-    return WSC_OK;
+    if (batch->end.ps < VTIME_END || mx->shard) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CAPACITY,
+                                  "step %lld: the virtual time is beyond 106 days, which is what "
+                                  "its 64 bits of picoseconds hold",
+                                  (long long)step + 1),
+                        "fewer steps, or weights alone as a new start: --checkpoint_path with "
+                        "runconfig.load_checkpoint_states=model");
 }
 
 static enum wsc_err finish_loss(struct memoryx *mx, int64_t step)

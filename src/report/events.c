@@ -96,8 +96,7 @@ static enum wsc_err write_record(struct report_events *e, const struct report_te
     report_text_bytes(&record, event->bytes, event->n);
     report_text_bytes(&record, (const char *)&of_event, sizeof of_event);
     enum wsc_err rc = report_text_check(&record);
-    if (!rc && write(e->fd, record.bytes, record.n) != (ssize_t)record.n)
-        rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", e->path, strerror(errno));
+    if (!rc) rc = report_append(e->fd, e->path, &record);
     report_text_free(&record);
     return rc;
 }

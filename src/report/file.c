@@ -77,6 +77,21 @@ static bool write_and_sync(FILE *file, const char *text)
     return good;
 }
 
+enum wsc_err report_append(int fd, const char *path, const struct report_text *t)
+{
+    struct stat before;
+    if (fstat(fd, &before))
+        return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    ssize_t n;
+    do {
+        n = write(fd, t->bytes, t->n);
+    } while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)t->n) return WSC_OK;
+    const char *why = strerror(n < 0 ? errno : ENOSPC);
+    const bool torn = n > 0 && ftruncate(fd, before.st_size);
+    return WSC_RAISE(WSC_IO, "%s: cannot be written%s: %s", path, torn ? " whole" : "", why);
+}
+
 enum wsc_err report_can_write(const char *path)
 {
     struct stat info;

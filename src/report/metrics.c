@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LINE_SIZE = 65536 };
@@ -91,28 +90,10 @@ failed:
     return rc;
 }
 
-/* All of the text or, when the disk fills up in the middle, none of it. */
-static WSC_CHECKED enum wsc_err write_whole(const struct report_metrics *m,
-                                            const struct report_text *t)
-{
-    struct stat before;
-    if (fstat(m->fd, &before))
-        return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", m->path, strerror(errno));
-    ssize_t n;
-    do {
-        n = write(m->fd, t->bytes, t->n);
-    } while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)t->n) return WSC_OK;
-    const char *why = n < 0 ? strerror(errno) : "the disk is full";
-    bool torn = n > 0 && ftruncate(m->fd, before.st_size);
-    return WSC_RAISE(WSC_IO, "%s: a line cannot be written%s: %s", m->path, torn ? " whole" : "",
-                     why);
-}
-
 static WSC_CHECKED enum wsc_err finish_line(struct report_metrics *m, struct report_json *j)
 {
     enum wsc_err rc = report_json_check(j, m->path);
-    if (!rc) rc = write_whole(m, &j->text);
+    if (!rc) rc = report_append(m->fd, m->path, &j->text);
     report_text_free(&j->text);
     return rc;
 }

@@ -127,7 +127,6 @@ enum wsc_err report_performance_write(const char *dir, const struct report_perfo
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     add_performance(&j, p);
     TRY_GOTO(report_json_check(&j, path), cleanup);
-    TRY_GOTO(report_mkdir(dir), cleanup);
     TRY_GOTO(report_write_text(path, j.text.bytes), cleanup);
 cleanup:
     report_text_free(&j.text);

@@ -32,8 +32,12 @@ void report_text_gnuplot(struct report_text *t, const char *s);
 enum wsc_err report_text_file(struct report_text *t, const char *path, size_t limit) WSC_CHECKED;
 enum wsc_err report_text_check(const struct report_text *t) WSC_CHECKED;
 /** Makes the file `<dir>/<name>` of it, whole or not at all, and frees the text either way. */
-enum wsc_err report_text_write(struct report_text *t, const char *dir, const char *name) WSC_CHECKED;
+enum wsc_err report_text_write(struct report_text *t, const char *dir,
+                               const char *name) WSC_CHECKED;
 void report_text_free(struct report_text *t);
+/** Append all of @p t to the open file @p fd or, when the disk fills up in the middle, nothing;
+ *  @p path is for the message. */
+enum wsc_err report_append(int fd, const char *path, const struct report_text *t) WSC_CHECKED;
 /** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none. */
 int report_utf8_length(const char *s);
 

@@ -19,9 +19,9 @@ static struct memoryx *any_shard(const struct run_state *s)
 /* Every rank arrives, whether its part failed or not, and all go the same way. */
 static enum wsc_err agree(struct run_state *s, enum wsc_err rc)
 {
-    bool mine;
-    enum wsc_err all = comm_agree(s->comm, rc, &mine);
-    if (all && !mine) return WSC_RAISE(all, "another rank failed");
+    enum wsc_err all = comm_agree(s->comm, rc, &s->speaks);
+    s->all_failed = all != WSC_OK;
+    if (all && !s->speaks) return WSC_RAISE(all, "another rank failed");
     return all;
 }
 
@@ -145,6 +145,14 @@ static enum wsc_err read_counter(struct store_file *file, const char *name, int6
     return store_has(file, name) ? store_read(file, name, STORE_I64, 0, 1, value) : WSC_OK;
 }
 
+/* No run of ours counts so far, and a file name has no more digits. */
+static enum wsc_err check_counters(int64_t step, int64_t samples)
+{
+    if (step >= 0 && step <= STORE_LAST_STEP && samples >= 0) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "checkpoint: global step %lld after %lld samples", (long long)step,
+                     (long long)samples);
+}
+
 /* Weights alone, unless the file also holds the state of a run and @p states, NULL for all of it,
  * asks for that. */
 static enum wsc_err load_file(struct run_state *s, struct store_file *file, const char *states)
@@ -155,7 +163,10 @@ static enum wsc_err load_file(struct run_state *s, struct store_file *file, cons
                                 .schedule = is_run && asks_for(states, "lr_scheduler"),
                                 .scaler = is_run && asks_for(states, "grad_scaler"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
+    int64_t samples = s->samples;
     if (is_run) TRY(read_counter(file, "global_step", &what.step));
+    if (is_run) TRY(read_counter(file, "dataloader.samples_streamed", &samples));
+    TRY(check_counters(what.step, samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
     if (is_run && asks_for(states, "global_step")) {
@@ -163,8 +174,7 @@ static enum wsc_err load_file(struct run_state *s, struct store_file *file, cons
         s->reached_step = what.step - 1;
         TRY(read_counter(file, "wsc.reached_step", &s->reached_step));
     }
-    if (is_run && asks_for(states, "dataloader"))
-        TRY(read_counter(file, "dataloader.samples_streamed", &s->samples));
+    if (is_run && asks_for(states, "dataloader")) s->samples = samples;
     return WSC_OK;
 }
 
@@ -174,6 +184,7 @@ static enum wsc_err load_path(struct run_state *s, const char *path, const char 
     TRY(store_open(&file, path));
     enum wsc_err rc = load_file(s, file, states);
     if (!rc && same) rc = read_counter(file, "wsc.last_step", &s->planned_last_step);
+    if (s->planned_last_step > STORE_LAST_STEP) s->planned_last_step = STORE_LAST_STEP;
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }

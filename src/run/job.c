@@ -114,9 +114,27 @@ static void choose_last_step(struct run_state *s)
         s->last_step = s->planned_last_step;
         return;
     }
-    int64_t last = rc->num_steps != CONF_NULL ? s->step + rc->num_steps : INT64_MAX;
+    int64_t last = STORE_LAST_STEP;
+    if (rc->num_steps != CONF_NULL && rc->num_steps < last - s->step)
+        last = s->step + rc->num_steps;
     if (rc->max_steps != CONF_NULL && rc->max_steps < last) last = rc->max_steps;
     if (last > s->last_step) s->last_step = last;
+}
+
+/* Samples and tokens are counted too, and there are more of them than steps. */
+static enum wsc_err check_counts(const struct run_state *s)
+{
+    const int64_t n_steps = s->last_step - s->step;
+    int64_t n;
+    bool over = __builtin_mul_overflow(n_steps, s->train_batch.batch_size, &n);
+    over |= __builtin_add_overflow(n, s->samples, &n);
+    over |= __builtin_mul_overflow(n, s->cluster->model->T, &n);
+    if (!over) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "runconfig: %lld steps after %lld samples have more tokens than "
+                                  "64 bits count",
+                                  (long long)n_steps, (long long)s->samples),
+                        "--num_steps ...");
 }
 
 static enum wsc_err open_metrics(struct run_state *s)
@@ -155,6 +173,14 @@ static enum wsc_err plan_faults(struct run_state *s)
     return change.replan ? plan(s) : WSC_OK;
 }
 
+static enum wsc_err restore(struct run_state *s, bool *report)
+{
+    enum wsc_err rc = s->job->values ? run_restore(s) : WSC_OK;
+    if (!s->all_failed) return comm_agree(s->comm, rc, report);
+    *report = s->speaks;
+    return rc;
+}
+
 static enum wsc_err set_up(struct run_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
@@ -163,9 +189,10 @@ static enum wsc_err set_up(struct run_state *s, bool *report)
     s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
     TRY(run_check_shared(s, report));
     run_log_start(s);
-    TRY(comm_agree(s->comm, s->job->values ? run_restore(s) : WSC_OK, report));
-    TRY(comm_agree(s->comm, open_metrics(s), report));
+    TRY(restore(s, report));
     choose_last_step(s);
+    TRY(comm_agree(s->comm, check_counts(s), report));
+    TRY(comm_agree(s->comm, open_metrics(s), report));
     s->first_step = s->step;
     s->first_samples = s->samples;
     TRY(comm_agree(s->comm, plan_faults(s), report));
@@ -450,8 +477,12 @@ enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
     if (!rc) {
         *report = true; /* from here on an error is this rank's own */
         rc = work(&s);
-        if (rc == WSC_INTERRUPTED) *report = comm_rank(comm) == 0; /* all ranks agree on that */
-        if (rc && rc != WSC_INTERRUPTED) end_job(&s, rc);
+        if (rc == WSC_INTERRUPTED)
+            *report = comm_rank(comm) == 0; /* all ranks agree on that */
+        else if (s.all_failed)
+            *report = s.speaks;
+        else if (rc)
+            end_job(&s, rc);
     }
     tear_down(&s);
     return rc;

@@ -44,6 +44,7 @@ struct run_state {
     double looked_s;                   /* the last look, host clock */
     int stop_signal;                   /* that asked to stop; 0: go on */
     int claim;                         /* of model_dir, rank 0 only */
+    bool all_failed, speaks;           /* every rank knows of the failure, and this one tells it */
 
     /* rank 0 only: what on_batch keeps */
     struct report_metrics *metrics;                   /* owned */

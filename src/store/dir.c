@@ -91,7 +91,7 @@ static bool parse_name(const char *name, const char *suffix, struct step_file *f
     if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
     const char *digits = name + sizeof prefix - 1;
     size_t n = strspn(digits, "0123456789");
-    if (!n || n > 18 || (n > 1 && *digits == '0')) return false;
+    if (!n || n > STORE_STEP_DIGITS || (n > 1 && *digits == '0')) return false;
     const char *rest = digits + n;
     const size_t stamp = is_stamp(rest) ? sizeof file->stamp - 1 : 0;
     if (strcmp(rest + stamp, suffix) != 0) return false;

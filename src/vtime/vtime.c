@@ -7,8 +7,8 @@ int64_t vtime_duration_ps(int64_t amount, int64_t per_s)
 {
     __extension__ typedef __int128 wide;
     if (!per_s) return 0;
-    wide ps = (wide)amount * PS_PER_S;
-    return (int64_t)((ps + per_s - 1) / per_s);
+    const wide ps = ((wide)amount * PS_PER_S + per_s - 1) / per_s;
+    return ps < VTIME_END ? (int64_t)ps : VTIME_END;
 }
 
 struct vtime_span vtime_link_send(struct vtime_link *link, struct vtime_span ready, int64_t bytes)

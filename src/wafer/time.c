@@ -23,8 +23,11 @@ static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
 {
     __extension__ typedef __int128 wide;
     const int64_t million = 1000000;
-    const int64_t jittered = (int64_t)((wide)ps * (million + millionths) / million);
-    return straggler > 1 ? (int64_t)((double)jittered * straggler) : jittered;
+    const wide exact = (wide)ps * (million + millionths) / million;
+    const int64_t jittered = exact < VTIME_END ? (int64_t)exact : VTIME_END;
+    const double longer = (double)jittered * straggler;
+    if (straggler > 1 && longer >= 0x1p63) return VTIME_END;
+    return straggler > 1 ? (int64_t)longer : jittered;
 }
 
 static bool is_known(const struct wafer_price *p, const struct kernels_plan *plan,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct comm_link_spec spec = {
     .rate_bytes_per_s = 1000000000, .latency_ps = 7, .name = "payload"};
@@ -142,6 +143,76 @@ TEST(comm_mpi, a_bound_on_waiting_payloads_changes_nothing_that_arrives)
     check_talks(2, 3, 1);
 }
 
+/* ---- more than 2 GiB ---------------------------------------------------------------------------
+ */
+
+enum { LARGE_LINK_ROLES = 2 };
+static const int64_t large_bytes = (INT64_C(11) << 30) / 5 + 3; /* 2.2 GiB and a rest */
+
+struct large {
+    struct comm *comm;
+    struct comm_link *link;
+    bool right;
+};
+
+static unsigned char large_byte(int64_t i)
+{
+    return (unsigned char)(i ^ i >> 8 ^ i >> 16 ^ i >> 24 ^ i >> 32);
+}
+
+static enum wsc_err say_much(void *arg)
+{
+    struct large *l = arg;
+    struct comm_msg msg = {.kind = 5, .bytes = large_bytes};
+    TRY(comm_buf_create(l->comm, &msg.payload, large_bytes));
+    unsigned char *at = comm_buf_data(msg.payload);
+    for (int64_t i = 0; i < large_bytes; i++)
+        at[i] = large_byte(i);
+    return comm_send(l->link, &msg);
+}
+
+static enum wsc_err hear_much(void *arg)
+{
+    struct large *l = arg;
+    struct comm_msg msg;
+    TRY(comm_recv(l->link, &msg));
+    l->right = msg.bytes == large_bytes && comm_buf_bytes(msg.payload) == large_bytes;
+    const unsigned char *at = comm_buf_data(msg.payload);
+    for (int64_t i = 0; i < large_bytes && l->right; i++)
+        l->right = at[i] == large_byte(i);
+    comm_buf_unref(&msg.payload);
+    return WSC_OK;
+}
+
+/* From the first rank to the last, with pieces of @p chunk_bytes. */
+static bool sends_much(int64_t chunk_bytes)
+{
+    struct large l = {0};
+    if (comm_create(&l.comm, true)) return false;
+    comm_set_chunks(l.comm, chunk_bytes, 4);
+    const int last = comm_size(l.comm) - 1, rank_of[LARGE_LINK_ROLES] = {0, last};
+    enum wsc_err rc = comm_place(l.comm, LARGE_LINK_ROLES, rank_of);
+    if (!rc) rc = comm_link_open(l.comm, &l.link, 0, 1, &spec);
+    if (!rc && comm_rank(l.comm) == 0) rc = comm_spawn(l.comm, 0, say_much, &l, 0, "speaker");
+    if (!rc && comm_rank(l.comm) == last) rc = comm_spawn(l.comm, 1, hear_much, &l, 0, "hearer");
+    if (!rc) rc = comm_run(l.comm);
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    const bool right = l.right || comm_rank(l.comm) != last;
+    comm_destroy(&l.comm);
+    return !rc && right;
+}
+
+/* Takes 5 GB of memory: only with WSC_LARGE in the environment.  The same paths with a few bytes
+ * and small pieces are above. */
+TEST(comm_mpi, a_message_of_more_than_2_gib)
+{
+    if (!getenv("WSC_LARGE")) return;
+    (void)alarm(300);
+    CU_ASSERT_FATAL(test_agree(sends_much(4 << 20)));
+    CU_ASSERT_FATAL(test_agree(sends_much(INT64_C(1) << 40)));
+    CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
+}
+
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 static bool shares(struct comm *comm, int64_t n)
@@ -167,6 +238,9 @@ TEST(comm_mpi, rank_0_shares_its_bytes)
     static const int64_t length[] = {0, 1, 70001, -1};
     struct comm *comm = NULL;
     CU_ASSERT_FATAL(test_agree(comm_create(&comm, true) == WSC_OK));
+    for (int i = 0; i < 4; i++)
+        CU_ASSERT(test_agree(shares(comm, length[i])));
+    comm_set_chunks(comm, CHUNK, 1);
     for (int i = 0; i < 4; i++)
         CU_ASSERT(test_agree(shares(comm, length[i])));
     comm_destroy(&comm);

@@ -29,7 +29,7 @@ static const struct raised raised[] = {
     [WSC_IO] = {"touch $TMP/file && $RUN --model_dir $TMP/file/m", "is not a folder"},
     [WSC_FORMAT] = {"echo text >$TMP/a.mdl && $RUN --checkpoint_path $TMP/a.mdl",
                     "is not an HDF5 file"},
-    [WSC_MPI] = {"WSC_INJECT=long:1:50 $RANKS $RUN", "MPI_Testsome"},
+    [WSC_MPI] = {"WSC_INJECT=long:1:50 $RANKS $RUN", "MPI_ERR_TRUNCATE"},
     [WSC_DEADLOCK] = {"WSC_INJECT=mute:0:40 $RUN", "no role can move any more: "},
     [WSC_CAPACITY] = {"$RUN --set cluster.memoryx.capacity=1MB", "the cluster has 1.00 MB"},
     [WSC_NUMERIC] = {"$RUN --set optimizer.learning_rate=1e30", "NaN loss detected"},

@@ -44,6 +44,35 @@ TEST(faults, asked_to_stop)
 
 /* ---- hangs ----------------------------------------------------------------------------------- */
 
+/* Well, refused, failed on one rank, failed on all, given up, killed: mpirun without our script. */
+TEST(faults, nothing_is_left_after_any_end)
+{
+    static const char *const end[][2] = {
+        {"", ""},
+        {"", "--set model.hidden_size=-1"},
+        {"", "--set optimizer.learning_rate=1e30"},
+        {"", "--checkpoint_path /none"},
+        {"WSC_INJECT=garble:1:50 ", ""},
+        {"WSC_INJECT=long:1:50 ", ""},
+        {FAULT_PATIENT "WSC_INJECT=mute:1:50 ", ""},
+        {"timeout --foreground 3 ", "--max_steps 1000000"},
+    };
+    for (int i = 0; i < (int)(sizeof end / sizeof *end); i++) {
+        struct spawn_result r;
+        const char *dir = job_path("left");
+        spawn_run(&r,
+                  "mkdir %s && export TMPDIR=%s OMPI_MCA_btl_vader_backing_directory=%s && %s"
+                  "mpirun --quiet -n 3 \"$WSC\" run %s --num_csx 2 --model_dir %s %s",
+                  dir, dir, dir, end[i][0], strstr(job_tiny(), "--params"), job_path("ended"),
+                  end[i][1]);
+        if ((r.status == 0) != (i == 0)) (void)fprintf(stderr, "%d: %d: %s\n", i, r.status, r.err);
+        CU_ASSERT((r.status == 0) == (i == 0));
+        T_EQ(r.n_left, 0);
+        spawn_free(&r);
+        CU_ASSERT(spawn_ok("test -z \"$(find %s ! -type d)\"", dir));
+    }
+}
+
 /* A launcher that has lost its ranks and does not notice: here a shell without wits. */
 TEST(faults, a_launcher_that_hangs_is_ended)
 {

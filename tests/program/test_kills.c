@@ -153,7 +153,8 @@ static void kill_rank(const struct plan *p, struct side_result *r)
     struct own o;
     int newest = 0;
     if (!own_start(&o, "", k->n_ranks, 100, FAULT_RUN)) side_fail(r, "no run");
-    pid_t pid = wait_for_rank(&o, victim(k, p->first), 0);
+    const int rank = victim(k, p->first);
+    pid_t pid = wait_for_rank(&o, rank, 0);
     while (pid && r->n_done < p->n && !r->failed) {
         wait_for_moment(&o, (uint64_t)p->row, p->first + r->n_done);
         const int step = newest_checkpoint(o.dir);
@@ -161,7 +162,7 @@ static void kill_rank(const struct plan *p, struct side_result *r)
         const double since_s = wsc_clock_s();
         if (step > newest) newest = step;
         r->n_done++;
-        pid = wait_for_rank(&o, victim(k, p->first + r->n_done), pid);
+        pid = wait_for_rank(&o, rank, pid);
         if (newest_checkpoint(o.dir) < newest) r->n_lost++;
         note_time(r, since_s);
     }

@@ -234,6 +234,7 @@ static void print_performance(void)
 
 TEST(report_performance, file_and_stdout_parse_back)
 {
+    T_OK(report_mkdir(case_path("perf")));
     T_OK(report_performance_write(case_path("perf"), &performance));
     json_t *file = json_loads(case_read(case_path("perf/performance.json")), 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -249,7 +250,8 @@ TEST(report_performance, a_file_that_cannot_be_made_is_told)
 {
     case_write(case_path("plain"), "x");
     CU_ASSERT_EQUAL(report_performance_write(case_path("plain/below"), &performance), WSC_IO);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "plain: exists and is not a folder"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(wsc_err_message(), "performance.json: cannot be written: Not a directory"));
 }
 
 /* ---- log lines --------------------------------------------------------------------------------

@@ -13,6 +13,21 @@ TEST(vtime, duration_rounds_up_and_does_not_overflow)
     T_EQ(vtime_duration_ps(4000000000000LL, 150000000000LL), 26666666666667);
 }
 
+TEST(vtime, the_end_of_time_is_not_passed)
+{
+    const struct vtime late = {VTIME_END - 5};
+    T_EQ(vtime_add(late, 5).ps, VTIME_END);
+    T_EQ(vtime_add(late, 6).ps, VTIME_END);
+    T_EQ(vtime_add(late, VTIME_END).ps, VTIME_END);
+    T_EQ(vtime_duration_ps(VTIME_END, 1), VTIME_END);
+    T_EQ(vtime_duration_ps(9223372, 1), 9223372000000000000);
+    T_EQ(vtime_duration_ps(9223373, 1), VTIME_END);
+    struct vtime_link link = {.rate_bytes_per_s = 1000, .latency_ps = 5};
+    struct vtime_span got = vtime_link_send(&link, vtime_at(late), 1);
+    T_EQ(got.last.ps, VTIME_END);
+    T_EQ(vtime_link_send(&link, got, 1).last.ps, VTIME_END);
+}
+
 /* One row per message on one link of 1000 bytes/s (1 byte = 1e9 ps) and latency 5 ps. */
 TEST(vtime, link_scenarios)
 {

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Counters beyond 31 and 53 bits: a checkpoint that says it is from there, and what is written
+ * after it.  Values do not depend on where the step stands, once the rate of learning does not. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a checkpoint with other counters -------------------------------------------------------- */
+
+enum { ELEMENT_BYTES = 8, MOST_DATASETS = 400 };
+
+struct counter {
+    const char *name;
+    int64_t value;
+};
+struct copy {
+    struct store_file *from, *to;
+    const struct counter *counter;
+    int n_counters, n;
+    char name[MOST_DATASETS][STORE_NAME_BYTES];
+    enum store_type type[MOST_DATASETS];
+    int64_t elems[MOST_DATASETS];
+};
+
+static enum store_type type_of(const char *stored)
+{
+    if (!strncmp(stored, "float", 5)) return strcmp(stored, "float64") != 0 ? STORE_F32 : STORE_F64;
+    return STORE_I64;
+}
+
+static enum wsc_err define(void *ctx, const struct store_item *item)
+{
+    struct copy *c = ctx;
+    const int i = c->n++;
+    if (c->n > MOST_DATASETS) abort();
+    (void)snprintf(c->name[i], STORE_NAME_BYTES, "%s", item->name);
+    c->type[i] = type_of(item->type);
+    c->elems[i] = 1;
+    for (int d = 0; d < item->n_dims; d++)
+        c->elems[i] *= item->shape[d];
+    return store_define(c->to, item->name, c->type[i], item->n_dims, item->shape);
+}
+
+static enum wsc_err copy_values(const struct copy *c, int i)
+{
+    void *values = wsc_alloc(WSC_MEM_TEST, (size_t)c->elems[i], ELEMENT_BYTES);
+    if (!values) abort();
+    enum wsc_err rc = store_read(c->from, c->name[i], c->type[i], 0, c->elems[i], values);
+    for (int k = 0; k < c->n_counters; k++)
+        if (!strcmp(c->counter[k].name, c->name[i]))
+            memcpy(values, &c->counter[k].value, sizeof(int64_t));
+    if (!rc) rc = store_write(c->to, c->name[i], 0, c->elems[i], values);
+    wsc_free(values);
+    return rc;
+}
+
+static void doctor(const char *from, const char *to, const struct counter *counter, int n)
+{
+    static struct copy c;
+    c = (struct copy){.counter = counter, .n_counters = n};
+    T_OK(store_open(&c.from, from));
+    T_OK(store_create(&c.to, to, NULL));
+    T_OK(store_visit(c.from, define, &c));
+    for (int i = 0; i < c.n; i++)
+        T_OK(copy_values(&c, i));
+    T_OK(store_commit(&c.to));
+    store_close(&c.from);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+#define JOB                                                                                        \
+    "--num_csx 2 --set runconfig.max_steps=null --set optimizer.learning_rate=0.001 "              \
+    "--set runconfig.checkpoint_steps=3 "                                                          \
+    "--set runconfig.max_checkpoints=2"
+
+static const char *first_checkpoint(void)
+{
+    static char path[200];
+    if (path[0]) return path;
+    const char *dir = job_path("first");
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 3 --model_dir %s", job_tiny(), JOB, dir));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_3.mdl", dir);
+    return path;
+}
+
+static void go_on(const char *checkpoint, const char *dir, const char *options)
+{
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 5 --model_dir %s %s%s", job_tiny(), JOB, dir,
+                             checkpoint ? "--checkpoint_path " : "",
+                             checkpoint ? checkpoint : options));
+}
+
+static bool has_line(const char *dir, long long step, const char *key, long long value)
+{
+    return spawn_ok("grep '\"step\": %lld,' %s/metrics.jsonl | grep -q '\"%s\": %lld,'", step, dir,
+                    key, value);
+}
+
+/* From step @p step on, the same as from step 3, five steps further, with all counters exact. */
+static void count_from(int64_t step)
+{
+    const int64_t batch = 8, T = 64, samples = step * batch;
+    const struct counter counter[] = {{"global_step", step},
+                                      {"dataloader.samples_streamed", samples},
+                                      {"schedulers.0.last_epoch", step}};
+    char doctored[200], dir[160], name[64];
+    struct job_metrics m;
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("counted"));
+    doctor(first_checkpoint(), doctored, counter, 3);
+    go_on(doctored, dir, "");
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    T_EQ(m.n, 5);
+    T_EQ(m.step[0].step, step + 1);
+    T_EQ(m.step[4].step, step + 5);
+    CU_ASSERT(has_line(dir, step + 5, "tokens", (samples + 5 * batch) * T));
+    (void)snprintf(name, sizeof name, "checkpoint_%" PRId64 ".mdl", step + 5);
+    CU_ASSERT(spawn_ok("test -s %s/%s && \"$WSC\" inspect %s/%s | grep -q 'global step %" PRId64
+                       "'",
+                       dir, name, dir, name, step + 5));
+    CU_ASSERT(spawn_ok("grep -q 'Step=%" PRId64 ", ' %s/run.log", step + 5, dir));
+    /* Its own newest checkpoint is found again, and on three ranks. */
+    CU_ASSERT(
+        spawn_ok("mpirun --quiet -n 3 %s %s --num_steps 1 --model_dir %s", job_tiny(), JOB, dir));
+    CU_ASSERT(has_line(dir, step + 6, "tokens", (samples + 6 * batch) * T));
+}
+
+TEST(counters, beyond_31_bits)
+{
+    count_from((INT64_C(1) << 31) - 2);
+}
+
+TEST(counters, beyond_53_bits)
+{
+    count_from((INT64_C(1) << 53) - 2);
+}
+
+static void check_refused(const struct counter *counter, int n, int status, const char *said)
+{
+    struct spawn_result r;
+    char doctored[200];
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    doctor(first_checkpoint(), doctored, counter, n);
+    spawn_run(&r, "%s %s --num_steps 5 --model_dir %s --checkpoint_path %s", job_tiny(), JOB,
+              job_path("refused"), doctored);
+    T_EQ(r.status, status);
+    const bool told = strstr(r.err, said) != NULL;
+    if (!told) (void)fprintf(stderr, "%s\n", r.err);
+    CU_ASSERT(told);
+    spawn_free(&r);
+}
+
+TEST(counters, what_does_not_fit_is_refused)
+{
+    const struct counter negative = {"global_step", -1};
+    const struct counter samples = {"dataloader.samples_streamed", INT64_MIN};
+    const struct counter digits = {"global_step", STORE_LAST_STEP + 1};
+    const struct counter tokens = {"dataloader.samples_streamed", INT64_MAX / 64 - 39};
+    check_refused(&negative, 1, 1, "checkpoint: global step -1 after ");
+    check_refused(&samples, 1, 1, "after -9223372036854775808 samples");
+    check_refused(&digits, 1, 1, "checkpoint: global step 1000000000000000000 after ");
+    check_refused(&tokens, 1, 2, "more tokens than 64 bits count");
+}
+
+/* The clock of a run goes on from its checkpoint, and ends the run where it ends. */
+TEST(counters, the_clock_of_a_checkpoint_at_the_end_of_time)
+{
+    const struct counter clock = {"wsc.virtual_time_ps", INT64_MAX - 1000};
+    char doctored[200];
+    check_refused(&clock, 1, 3, "step 4: the virtual time is beyond 106 days");
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    doctor(first_checkpoint(), doctored, &clock, 1);
+    /* The way out that the message names. */
+    CU_ASSERT(spawn_ok("%s %s --num_steps 2 --model_dir %s --checkpoint_path %s "
+                       "--set runconfig.load_checkpoint_states=model",
+                       job_tiny(), JOB, job_path("anew"), doctored));
+}
