@@ -49,7 +49,7 @@ static struct report_breakdown mean_parts(const struct measured *m)
 static void fill_row(const struct run_cluster *c, const struct stream_pass *pass,
                      const struct measured *m, struct report_scale_row *row)
 {
-    const int64_t n = c->net->topology->n_wafers;
+    const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
     const struct run_rates r = run_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
     *row = (struct report_scale_row){.params = c->model->n_params,

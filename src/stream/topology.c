@@ -46,15 +46,15 @@ static enum wsc_err levels_create(struct levels *l, const struct stream_topology
 {
     int n_at[MAX_LEVELS] = {0}, first = 0;
     *l = (struct levels){.n = count_levels(machine->n_wafer_places, machine->fanout, n_at)};
-    TRY_NEW(l->memory, WSC_MEM_STREAM, 2 * (int64_t)machine->n_node_places + 1);
-    WSC_CHECK(l->memory, "no memory");
-    int *free = l->memory;
+    int *free;
+    TRY_NEW(free, WSC_MEM_STREAM, 2 * (int64_t)machine->n_node_places + 1);
+    l->memory = free;
     for (int k = l->n - 1; k >= 0; k--) {
-        struct level *at = &l->level[k];
-        *at = (struct level){.place = free, .n_below = free + n_at[k]};
-        free += 2 * (ptrdiff_t)n_at[k];
+        int *place = free, n = 0;
         for (int i = first; i < first + n_at[k]; i++)
-            if (!lost_node || !lost_node[i]) at->place[at->n++] = i;
+            if (!lost_node || !lost_node[i]) place[n++] = i;
+        l->level[k] = (struct level){n, place, place + n_at[k]};
+        free += 2 * (ptrdiff_t)n_at[k];
         first += n_at[k];
     }
     return WSC_OK;

@@ -121,6 +121,48 @@ TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
     tear_down();
 }
 
+/* The sweep without a fault is the sweep of a machine that never had it. */
+TEST(scaling_study, faults_are_left_out_in_turn)
+{
+    struct report_variant *v;
+    struct report_scale_row *row;
+    int n;
+    const struct scaling_sweep sweep =
+        set_up((const char *const[]){"cluster.faults+=straggler:wafer=0,factor=2",
+                                     "cluster.faults+=slow_link:wafer=0,factor=50", NULL});
+    T_OK(scaling_faults(&sweep, &v, &n));
+    T_EQ(n, 3);
+    T_STR(v[0].name, "with all faults");
+    T_STR(v[2].name, "without slow_link:wafer=0,factor=50");
+    T_OK(scaling_run(&sweep, &row));
+    T_EQ(v[0].row[1].step_time_ps, row[1].step_time_ps);
+    wsc_free(row);
+    config.cluster.faults.n = 1; /* the straggler alone */
+    T_OK(scaling_run(&sweep, &row));
+    T_EQ(v[2].row[1].step_time_ps, row[1].step_time_ps);
+    CU_ASSERT(v[2].row[1].step_time_ps < v[0].row[1].step_time_ps);
+    CU_ASSERT(v[1].row[1].step_time_ps < v[0].row[1].step_time_ps);
+    wsc_free(row);
+    scaling_variants_free(&v, n);
+    tear_down();
+}
+
+/* A point is of the systems that were asked for, whatever is left of them. */
+TEST(scaling_study, a_lost_system_stays_in_the_count)
+{
+    struct report_scale_row sound, lost;
+    const struct scaling_sweep sweep =
+        set_up((const char *const[]){"cluster.faults+=lost_wafer:wafer=1", NULL});
+    T_OK(scaling_point(sweep.model, sweep.cluster, 4, 1200, &lost));
+    config.cluster.faults.n = 0;
+    T_OK(scaling_point(sweep.model, sweep.cluster, 4, 1200, &sound));
+    T_EQ(lost.num_csx, 4);
+    T_EQ(lost.micro_batch, 400); /* three share what four did */
+    T_EQ(sound.micro_batch, 300);
+    config.cluster.faults.n = 1;
+    tear_down();
+}
+
 TEST(scaling_study, a_sweep_has_a_curve_for_each_value)
 {
     struct scaling_values values;
