@@ -23,8 +23,9 @@ enum { CONF_MAX_DIRS = 64, CONF_MAX_SHARDS = 64, CONF_MAX_RANGES = 16 };
 enum { CONF_MAX_SCHEDULES = 40, CONF_MAX_SCHEDULE_VALUES = 400 };
 
 /** Integer keys that may also be `null` or "auto". */
-#define CONF_NULL (-2147483647LL)
-#define CONF_AUTO (-2147483646LL)
+#define CONF_NULL    (-2147483647LL)
+#define CONF_AUTO    (-2147483646LL)
+#define CONF_EXPLORE (-2147483645LL)
 
 /* ---- params ---------------------------------------------------------------------------------- */
 
@@ -46,10 +47,12 @@ struct conf_input {
     double weight[CONF_MAX_DIRS];                  /**< of each data set, not normalised */
     struct conf_subset data_subset[CONF_MAX_DIRS]; /**< of each data set */
     int64_t num_samples;                           /**< of an epoch; CONF_NULL or 0: all once */
-    bool use_vsl;             /**< files with attention_span and position_ids */
-    int64_t batch_size;       /**< global, sequences */
-    int64_t micro_batch_size; /**< sequences per system, CONF_AUTO or CONF_NULL (no split) */
-    int64_t sink_tokens;      /**< put before every sample (data_transforms); 0: none */
+    bool use_vsl;                     /**< files with attention_span and position_ids */
+    int64_t batch_size;               /**< global, sequences */
+    int64_t micro_batch_size;         /**< sequences per system, CONF_AUTO, CONF_NULL (no split) or
+                                           CONF_EXPLORE: try every size and stop */
+    int64_t explore_min, explore_max; /**< of the sizes to try; CONF_NULL: no bound */
+    int64_t sink_tokens;              /**< put before every sample (data_transforms); 0: none */
     int64_t sink_token_id;
     bool micro_batch_given; /**< the file says it; the default otherwise */
     bool shuffle;

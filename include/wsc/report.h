@@ -383,6 +383,11 @@ struct report_params {
 enum wsc_err report_params_print(const struct report_params *params) WSC_CHECKED;
 /** The speed of @p row, for people, on stdout. */
 enum wsc_err report_speed_print(const struct report_scale_row *row) WSC_CHECKED;
+/** Speeds of @p n micro-batches of which @p best is the fastest, for people or as one JSON object:
+ *  `micro_batch_size`, `explored`. */
+enum wsc_err report_explored_print(const struct report_scale_row *row, int n, int best) WSC_CHECKED;
+enum wsc_err report_explored_print_json(const struct report_scale_row *row, int n,
+                                        int best) WSC_CHECKED;
 /** The same as one JSON object on a line of stdout; docs/FILES.md names its fields. */
 enum wsc_err report_params_print_json(const struct report_params *params) WSC_CHECKED;
 

@@ -36,6 +36,13 @@ enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_
                            int64_t num_csx, int64_t global_batch,
                            struct report_scale_row *row) WSC_CHECKED;
 
+/** The speed at each micro-batch that divides the share of a system and lies in the bounds of
+ *  train_input.micro_batch_size: CONF_EXPLORE.  *@p rows, owned by the caller, has *@p n; *@p best
+ *  is the fastest, the smaller of equals.  Sizes that do not fit are left out; error when none is
+ *  left. */
+enum wsc_err scaling_explore(const struct scaling_model *model, const struct conf_cluster *cluster,
+                             struct report_scale_row **rows, int *n, int *best) WSC_CHECKED;
+
 /* ---- what the curve depends on --------------------------------------------------------------- */
 
 /** The sweep with every mechanism, with each one switched off, and with none: one variant each,

@@ -347,11 +347,16 @@ static bool trains(const struct conf_params *p)
     return p->runconfig.mode == CONF_TRAIN || p->runconfig.mode == CONF_TRAIN_AND_EVAL;
 }
 
+static bool explores(const struct conf_params *p)
+{
+    return trains(p) && p->train_input.present && p->train_input.micro_batch_size == CONF_EXPLORE;
+}
+
 /* True when nothing runs. */
 static bool describes(const struct run_options *o, const struct conf_params *p)
 {
     return o->dump_params || o->validate_only || o->compile_only || p->runconfig.validate_only ||
-           p->runconfig.compile_only;
+           p->runconfig.compile_only || explores(p);
 }
 
 static enum wsc_err dump_params(const struct conf_params *p)
@@ -380,12 +385,28 @@ static enum wsc_err describe(struct run_options *o)
     return rc;
 }
 
+/* micro_batch_size: explore. */
+static enum wsc_err explore(struct run_options *o)
+{
+    const struct conf_params *p = o->job.params;
+    const struct scaling_model model = {.name = p->file, .params = p};
+    struct report_scale_row *rows = NULL;
+    int n, best;
+    TRY(scaling_explore(&model, o->job.cluster, &rows, &n, &best));
+    enum wsc_err rc = o->job.json ? report_explored_print_json(rows, n, best)
+                                  : report_explored_print(rows, n, best);
+    wsc_free(rows);
+    return rc;
+}
+
 static enum wsc_err execute(struct comm *comm, struct run_options *o)
 {
     const struct conf_params *p = o->job.params;
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
         return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm);
+    const bool tries = explores(p) && !o->validate_only && !p->runconfig.validate_only;
+    if (tries) return comm_rank(comm) ? WSC_OK : explore(o);
     if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
     bool report;
     enum wsc_err rc = run_job(comm, &o->job, &report);

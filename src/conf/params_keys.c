@@ -50,9 +50,10 @@
      DOC("samples hold several texts, which do not see each other")},          \
     {FIELD(in.batch_size), INT, REQUIRED, RANGE(1, MAX_SAMPLES),                                   \
      DOC("global batch in sequences, shared by the systems")},                                     \
-    {FIELD(in.micro_batch_size), SPECIAL(micro_batch), DEFAULT("auto"),                            \
-     .form = "whole number, auto or null",                                                         \
-     DOC("sequences that one system computes at a time; null: its whole share")},                  \
+    {AT(#in ".micro_batch_size", in), SPECIAL(micro_batch), DEFAULT("auto"),                       \
+     .form = "whole number, auto, null, explore or {explore: {min, max}}",                         \
+     DOC("sequences that one system computes at a time; null: its whole share; explore: of "       \
+         "training, print the speed of every size and stop")},                                     \
     {FIELD(in.shuffle), BOOL, DEFAULT("false"), DOC("permute the samples in every epoch")},        \
     {FIELD(in.shuffle_seed), INT, NULLABLE, DEFAULT("0"), RANGE(-DBL_MAX, DBL_MAX),                \
      DOC("seed of that permutation")},                                                             \

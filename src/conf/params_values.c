@@ -10,33 +10,82 @@
 
 /* ---- micro_batch_size ---- */
 
+/* {explore: {min: 1, max: 8}}; either bound may be missing. */
+static void read_explore(struct conf_parse *p, const char *path, const struct conf_node *node,
+                         struct conf_input *in)
+{
+    const struct conf_part parts[] = {{"min", NULL, &in->explore_min, NULL},
+                                      {"max", NULL, &in->explore_max, NULL}};
+    const char *const known[] = {"explore"};
+    const struct conf_node *bounds = conf_node_find(node, "explore");
+    char full[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    (void)snprintf(full, sizeof full, "%.180s.explore", path);
+    for (int i = 0; i < node->n; i++)
+        if (strcmp(node->entry[i].key, known[0]) != 0)
+            conf_part_unknown(p, path, &node->entry[i], known, 1);
+    if (!bounds || bounds->kind != CONF_NODE_MAP) {
+        conf_diag_error(p->diag, node->pos, full, "expected {min: N, max: N}, got %s",
+                        conf_node_describe(bounds ? bounds : node, shown));
+        return;
+    }
+    in->micro_batch_size = CONF_EXPLORE;
+    if (!conf_read_parts(p, full, bounds, parts, 2)) return;
+    const int64_t least = in->explore_min == CONF_NULL ? 1 : in->explore_min;
+    if (least < 1 || (in->explore_max != CONF_NULL && in->explore_max < least))
+        conf_diag_error(p->diag, bounds->pos, full, "must have 1 <= min <= max");
+}
+
 void conf_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
-                           const struct conf_node *node, void *field)
+                           const struct conf_node *node, void *input)
 {
     static const struct conf_choice words[CONF_MAX_CHOICES] = {
-        {"auto", 0}, {"null", 1}, {"a whole number", 2}};
-    int64_t *out = field, value;
+        {"auto", 0}, {"null", 1}, {"explore", 2}, {"a whole number", 3}};
+    static const int64_t meaning[] = {CONF_AUTO, CONF_NULL, CONF_EXPLORE};
+    struct conf_input *in = input;
+    int64_t value;
     int word = conf_choice_find(words, node);
-    if (word == 0 || word == 1) {
-        *out = word ? CONF_NULL : CONF_AUTO;
+    in->explore_min = in->explore_max = CONF_NULL;
+    if (word >= 0 && word < 3) {
+        in->micro_batch_size = meaning[word];
+    } else if (node->kind == CONF_NODE_MAP) {
+        read_explore(p, key->path, node, in);
     } else if (node->kind != CONF_NODE_SCALAR || wsc_units_int(node->text, &value) != WSC_OK) {
         conf_key_unsupported(p, key->path, node, words);
     } else if (value < 1) {
         conf_diag_error(p->diag, node->pos, key->path, "must be at least 1, got %lld",
                         (long long)value);
     } else {
-        *out = value;
+        in->micro_batch_size = value;
     }
 }
 
-void conf_write_micro_batch(struct conf_text *out, const void *field, int indent)
+static void write_bound(struct conf_text *out, const char *name, int64_t value)
 {
-    int64_t value = *(const int64_t *)field;
-    (void)indent;
-    if (value == CONF_NULL || value == CONF_AUTO)
-        conf_text_add(out, " %s", value == CONF_NULL ? "null" : "auto");
+    if (value == CONF_NULL)
+        conf_text_add(out, "%s: null", name);
     else
+        conf_text_add(out, "%s: %lld", name, (long long)value);
+}
+
+void conf_write_micro_batch(struct conf_text *out, const void *input, int indent)
+{
+    const struct conf_input *in = input;
+    const int64_t value = in->micro_batch_size;
+    const bool bounded = in->explore_min != CONF_NULL || in->explore_max != CONF_NULL;
+    (void)indent;
+    if (value == CONF_EXPLORE && bounded) {
+        conf_text_add(out, " {explore: {");
+        write_bound(out, "min", in->explore_min);
+        write_bound(out, ", max", in->explore_max);
+        conf_text_add(out, "}}");
+    } else if (value == CONF_NULL || value == CONF_AUTO || value == CONF_EXPLORE) {
+        conf_text_add(out, " %s",
+                      value == CONF_NULL   ? "null"
+                      : value == CONF_AUTO ? "auto"
+                                           : "explore");
+    } else {
         conf_text_add(out, " %lld", (long long)value);
+    }
 }
 
 /* ---- maps with their own keys ---- */

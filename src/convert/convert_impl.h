@@ -124,6 +124,7 @@ struct convert_side {
     const struct convert_family *family;
     const struct conf_params *params;
     const struct model *model;
+    bool fold; /**< to Hugging Face: the model's factors become part of its tensors */
 };
 /** A configuration key on both sides: one value, as it stands or through `word`.  Without `cs` the
  *  folder must have `fixed`, without `hf` the params must (with `any`: may have anything).  A key
@@ -163,12 +164,17 @@ struct convert_pair {
     char hf[CONVERT_NAME_BYTES];
     int layout;
     int n_parts;
-    int tensor[CONVERT_MAX_PARTS]; /**< of model->tensor */
+    int tensor[CONVERT_MAX_PARTS];   /**< of model->tensor */
+    float factor[CONVERT_MAX_PARTS]; /**< of the values on their way to Hugging Face */
     int64_t lines[CONVERT_MAX_PARTS], n_lines;
     int64_t width; /**< input features; 1 for vectors */
     int n_dims;
     int64_t groups, head_dim, rotary_dim;
 };
+/** Does the model multiply embeddings, scores or logits by what no key of a folder says?  And must
+ *  its tied embedding become two tensors for that? */
+bool convert_has_factors(const struct model *model);
+bool convert_unties(const struct model *model);
 /** All pairs of a model, in the order of the family's table. */
 struct convert_map {
     struct convert_pair *pair; /**< owned */

@@ -4,6 +4,7 @@
 
 #include <wsc/mem.h>
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,38 @@ static struct named *find(const struct finder *f, const char *name)
     return bsearch(&key, f->named, (size_t)f->n, sizeof key, by_name);
 }
 
+/* ---- factors of muP -------------------------------------------------------------------------- */
+
+/* What a folder's model multiplies scores by is 1 / sqrt(width of a head). */
+static double key_factor(const struct model *m)
+{
+    const double factor = m->qk_scale * sqrt((double)m->head_dim);
+    return fabs(factor - 1) > 1e-12 ? factor : 1;
+}
+
+bool convert_unties(const struct model *model)
+{
+    return model->tied && (model->embeddings_scale != 1 || model->logits_scale != 1);
+}
+
+bool convert_has_factors(const struct model *model)
+{
+    return model->embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
+}
+
+/* Embeddings are multiplied behind their norm where there is one: then the norm takes the factor.
+ */
+static double factor_of(const struct model *m, enum model_tensor_kind kind)
+{
+    const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE,
+               norm = kind == MODEL_NORME_W || kind == MODEL_NORME_B,
+               key = kind == MODEL_K_W || kind == MODEL_K_B,
+               head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B;
+    if (m->embed_norm ? norm : embedding) return m->embeddings_scale;
+    if (key) return key_factor(m);
+    return head ? m->logits_scale : 1;
+}
+
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 struct builder {
@@ -108,6 +141,7 @@ static void fill_pair(const struct builder *b, struct convert_pair *p, const str
         const struct model_tensor *t = &model->tensor[p->tensor[i]];
         p->n_dims = t->n_dims;
         p->width = t->n_dims > 1 ? t->shape[1] : 1;
+        p->factor[i] = b->cs->fold ? (float)factor_of(model, t->kind) : 1;
         p->lines[i] = t->shape[0];
         p->n_lines += t->shape[0];
     }

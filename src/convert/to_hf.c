@@ -5,7 +5,6 @@
 #include <wsc/mem.h>
 #include <wsc/report.h>
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,10 +45,6 @@ static enum wsc_err check_plain(const struct export *ex)
         bool has;
         const char *key;
     } feature[] = {
-        {m->embeddings_scale != 1, "embeddings_scale (muP)"},
-        {m->logits_scale != 1, "output_logits_scale (muP)"},
-        {fabs(m->qk_scale * sqrt((double)m->head_dim) - 1) > 1e-12,
-         "another scale of scores (muP)"},
         {m->attention_softcap != 0, "attention_logit_softcapping"},
         {m->logits_softcap != 0, "final_logit_softcapping"},
         {m->sink_tokens != 0, "attention_sink_tokens"},
@@ -74,12 +69,24 @@ static enum wsc_err read_dtypes(struct export *ex)
     return rc;
 }
 
+/* A tied embedding with factors becomes two tensors: one takes that of the embeddings, the other
+ * that of the logits. */
+static enum wsc_err make_model(struct export *ex)
+{
+    TRY(model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK));
+    ex->cs.fold = convert_has_factors(ex->model);
+    if (!convert_unties(ex->model)) return WSC_OK;
+    ex->params.model.share_embedding_weights = false;
+    model_destroy(&ex->model);
+    return model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK);
+}
+
 static enum wsc_err open_input(struct export *ex)
 {
     TRY(convert_family_named(ex->job->family, &ex->cs.family));
     ex->result->family = ex->cs.family->name;
     TRY(read_params(ex));
-    TRY(model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK));
+    TRY(make_model(ex));
     TRY(check_plain(ex));
     ex->cs.params = &ex->params;
     ex->cs.model = ex->model;

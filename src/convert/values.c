@@ -100,6 +100,7 @@ enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pa
 /* A stretch of lines that are consecutive rows of one of our tensors. */
 struct stretch {
     int64_t row, n;
+    float factor;
     char name[STORE_NAME_BYTES];
 };
 
@@ -116,6 +117,13 @@ static void stretch_of_lines(const struct convert_mover *m, const struct convert
     const struct model_tensor *t = &model->tensor[p->tensor[part]];
     const struct store_tensor tensor = convert_tensor_of(t);
     (void)store_find_tensor(m->store, &tensor, s->name);
+    s->factor = p->factor[part];
+}
+
+static void multiply(float *x, int64_t n, float factor)
+{
+    for (int64_t i = 0; i < n && factor != 1; i++)
+        x[i] *= factor;
 }
 
 /* Lines [line, line + n) as rows of the block. */
@@ -127,6 +135,7 @@ static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pa
         stretch_of_lines(m, p, model, line + done, n - done, &s);
         TRY(store_read(m->store, s.name, STORE_F32, s.row * p->width, s.n * p->width,
                        m->block + done * p->width));
+        multiply(m->block + done * p->width, s.n * p->width, s.factor);
     }
     return WSC_OK;
 }
@@ -140,6 +149,7 @@ static enum wsc_err gather_columns(struct convert_mover *m, const struct convert
         stretch_of_lines(m, p, model, line, p->n_lines - line, &s);
         const struct store_box box = {s.row, s.n, first, n};
         TRY(store_read_box(m->store, s.name, &box, m->turned));
+        multiply(m->turned, s.n * n, s.factor);
         turn(m->block + line, p->n_lines, m->turned, s.n, n);
     }
     return WSC_OK;

@@ -245,7 +245,7 @@ enum wsc_err kernels_plan_wafer(struct kernels_plan *plan, const struct hw *hw,
     *plan = (struct kernels_plan){0};
     if (micro_batch == CONF_NULL)
         task.micro_batch = task.share;
-    else if (micro_batch != CONF_AUTO)
+    else if (micro_batch != CONF_AUTO && micro_batch != CONF_EXPLORE)
         task.micro_batch = micro_batch < task.share ? micro_batch : task.share;
     if (task.micro_batch < 0 || micro_batch == 0)
         return WSC_RAISE(WSC_CONFIG, "micro_batch_size: %lld is not a positive number",

@@ -104,6 +104,8 @@ static void print_batch(const char *name, const struct conf_input *in)
     (void)printf("%lld sequences, micro-batch ", (long long)in->batch_size);
     if (in->micro_batch_size == CONF_AUTO)
         (void)printf("auto\n");
+    else if (in->micro_batch_size == CONF_EXPLORE)
+        (void)printf("explore\n");
     else if (in->micro_batch_size == CONF_NULL)
         (void)printf("off: a system's whole share\n");
     else
@@ -195,6 +197,27 @@ enum wsc_err report_speed_print(const struct report_scale_row *row)
     return rc;
 }
 
+enum wsc_err report_explored_print(const struct report_scale_row *row, int n, int best)
+{
+    struct report_table *table;
+    TRY(report_table_new(
+        &table, "rlrrr",
+        (const char *const[]){"micro_batch_size", "step time", "samples/s", "tokens/s", "MFU"}));
+    for (int i = 0; i < n; i++) {
+        char step[48];
+        report_step_time(step, sizeof step, row[i].step_time_ps);
+        report_table_cell(table, "%lld", (long long)row[i].micro_batch);
+        report_table_cell(table, "%s", step);
+        report_table_cell(table, "%.4g", row[i].samples_per_s);
+        report_table_cell(table, "%.6g", row[i].tokens_per_s);
+        report_table_cell(table, "%.1f %%", 100 * row[i].mfu);
+    }
+    enum wsc_err rc = report_table_print(table, stdout, 2);
+    report_table_free(&table);
+    (void)printf("\nfastest: micro_batch_size %lld\n", (long long)row[best].micro_batch);
+    return rc;
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_optional(struct report_json *j, const char *key, int64_t value)
@@ -248,14 +271,17 @@ static void json_batch(struct report_json *j, const struct conf_params *p)
     json_optional(j, "batch_size", in->present ? in->batch_size : CONF_NULL);
     json_optional(j, "eval_batch_size",
                   p->eval_input.present ? p->eval_input.batch_size : CONF_NULL);
-    if (micro == CONF_AUTO && in->micro_batch_given)
+    if (micro == CONF_EXPLORE)
+        report_json_str(j, "micro_batch_size", "explore");
+    else if (micro == CONF_AUTO && in->micro_batch_given)
         report_json_str(j, "micro_batch_size", "auto");
     else
         json_optional(j, "micro_batch_size", micro == CONF_AUTO ? CONF_NULL : micro);
     report_json_str(j, "tiling",
-                    micro == CONF_AUTO   ? "auto"
-                    : micro == CONF_NULL ? "off"
-                                         : "fixed");
+                    micro == CONF_AUTO      ? "auto"
+                    : micro == CONF_EXPLORE ? "explore"
+                    : micro == CONF_NULL    ? "off"
+                                            : "fixed");
 }
 
 static void json_schedule(struct report_json *j, const char *key,
@@ -365,10 +391,10 @@ static enum wsc_err json_training(struct report_json *j, const struct conf_param
     return WSC_OK;
 }
 
-static void json_speed(struct report_json *j, const struct report_scale_row *row)
+static void json_speed(struct report_json *j, const char *key, const struct report_scale_row *row)
 {
     if (!row) return;
-    report_json_open(j, "speed");
+    report_json_open(j, key);
     report_json_int(j, "num_csx", row->num_csx);
     report_json_int(j, "micro_batch_size", row->micro_batch);
     report_json_int(j, "step_time_ps", row->step_time_ps);
@@ -391,13 +417,29 @@ static void json_rest(struct report_json *j, const struct report_params *r)
     report_json_close_list(j);
 }
 
+enum wsc_err report_explored_print_json(const struct report_scale_row *row, int n, int best)
+{
+    struct report_json j = {0};
+    report_json_open(&j, NULL);
+    report_json_int(&j, "micro_batch_size", row[best].micro_batch);
+    report_json_open_list(&j, "explored");
+    for (int i = 0; i < n; i++)
+        json_speed(&j, NULL, &row[i]);
+    report_json_close_list(&j);
+    report_json_close(&j);
+    enum wsc_err rc = report_json_check(&j, "explore");
+    if (!rc) (void)fputs(j.text.bytes, stdout);
+    report_text_free(&j.text);
+    return rc;
+}
+
 enum wsc_err report_params_print_json(const struct report_params *r)
 {
     struct report_json j = {0};
     report_json_open(&j, NULL);
     json_model(&j, r);
     enum wsc_err rc = json_training(&j, r->conf);
-    json_speed(&j, r->speed);
+    json_speed(&j, "speed", r->speed);
     json_rest(&j, r);
     report_json_close(&j);
     if (!rc) rc = report_json_check(&j, r->conf->file);

@@ -115,7 +115,7 @@ static enum wsc_err make_model(const char *yaml, const struct convert_family *fa
     struct model *model = NULL;
     enum wsc_err rc = conf_params_parse(&params, "params.yaml", yaml, strlen(yaml), NULL, 0);
     if (!rc) rc = model_create(&model, &params, CONF_STREAM_BLOCK);
-    const struct convert_side cs = {family, &params, model};
+    const struct convert_side cs = {family, &params, model, false};
     if (!rc && is_small(model)) rc = make_map(&cs);
     model_destroy(&model);
     conf_params_fini(&params);

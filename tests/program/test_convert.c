@@ -4,7 +4,9 @@
 #include "job.h"
 #include "spawn.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,6 +52,39 @@ TEST(convert, a_trained_model_goes_there_and_back_into_a_run)
     eval_loss(path, NULL, job_path("eval"), after);
     CU_ASSERT(before[0] && !strcmp(before, after));
     if (strcmp(before, after) != 0) (void)fprintf(stderr, "%s, %s\n", before, after);
+}
+
+static double loss_of(const char *line)
+{
+    return *line ? strtod(line + sizeof "Avg Eval Loss: " - 1, NULL) : NAN;
+}
+
+/* Folders know no factors of muP: with them in the tensors the model is the same. */
+static void check_folded(const char *factors)
+{
+    char run[160], hf[160], cs[160], path[400], before[80], after[80];
+    (void)snprintf(run, sizeof run, "%s", job_path("run"));
+    (void)snprintf(hf, sizeof hf, "%s", job_path("hf"));
+    (void)snprintf(cs, sizeof cs, "%s", job_path("cs"));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 6 --model_dir %s %s", job_tiny(), run, factors));
+    CU_ASSERT(spawn_ok("\"$WSC\" convert --from cs --to hf --model gpt2 --out %s "
+                       "--params configs/params/tiny.yaml --input %s/checkpoint_6.mdl %s",
+                       hf, run, factors));
+    CU_ASSERT(spawn_ok("\"$WSC\" convert --from hf --to cs --input %s --out %s", hf, cs));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_6.mdl %s", run, factors);
+    eval_loss("configs/params/tiny.yaml", path, job_path("eval"), before);
+    (void)snprintf(path, sizeof path, "%s/params.yaml", cs);
+    eval_loss(path, NULL, job_path("eval"), after);
+    T_NEAR(loss_of(before), loss_of(after), 2e-5); /* five digits are printed */
+}
+
+TEST(convert, factors_of_mup_become_part_of_the_tensors)
+{
+    check_folded("--set model.embeddings_scale=3 --set model.output_logits_scale=0.4 "
+                 "--set model.scale_qk_dot_by_d=true");
+    check_folded("--set model.embeddings_scale=3 --set model.embedding_layer_norm=false "
+                 "--set model.share_embedding_weights=false --set model.attention_logits_alpha=2");
+    check_folded("--set model.mup_base_hidden_size=16 --set model.mup_base_filter_size=64");
 }
 
 /* Eight tokens behind three, on one and on two systems. */
