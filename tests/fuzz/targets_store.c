@@ -19,7 +19,9 @@ static bool read_samples(struct store_samples *s)
 bool fuzz_samples(const uint8_t *bytes, size_t n)
 {
     struct store_samples *s = NULL;
-    const enum wsc_err rc = store_samples_open(&s, fuzz_put("data.h5", bytes, n), 16);
+    const char *path = fuzz_put("data.h5", bytes, n);
+    enum wsc_err rc = store_probe(path);
+    if (!rc) rc = store_samples_open(&s, path, 16);
     const bool taken = fuzz_taken(rc) && read_samples(s);
     store_samples_close(&s);
     fuzz_check_memory(WSC_MEM_STORE);
