@@ -14,7 +14,7 @@ bool fuzz_params(const uint8_t *bytes, size_t n)
     enum wsc_err rc = conf_params_parse(&p, "params.yaml", text, n, NULL, 0);
     if (!rc) rc = model_create(&m, &p, CONF_STREAM_BLOCK);
     const bool taken = fuzz_taken(rc);
-    fuzz_check(!taken || (m->n_params > 0 && m->n_stages > 0 && m->T > 0 && m->V > 0),
+    fuzz_check(!m || (m->n_params > 0 && m->n_stages > 0 && m->T > 0 && m->V > 0),
                "a model of no size");
     model_destroy(&m);
     conf_params_fini(&p);
