@@ -13,8 +13,8 @@ Q   := $(if $(V),,@)
 say  = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 obj  = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-# libFuzzer is clang's.
-CLANG := $(filter fuzz,$(VARIANT))
+# libFuzzer is clang's, and so is an OpenMP that ThreadSanitizer can look into.
+CLANG := $(filter fuzz tsan,$(VARIANT))
 ifneq ($(CLANG),)
   export OMPI_CC := clang
 endif
@@ -30,8 +30,10 @@ OPT.debug   := -Og -DWSC_DEBUG
 OPT.asan    := -O1 -DWSC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT.cov     := -O0 --coverage
 OPT.fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+OPT.tsan    := -O1 -fsanitize=thread -DTEST_SECONDS=600
+OPT.analyze := -O1 -fanalyzer
 ifeq ($(OPT.$(VARIANT)),)
-  $(error VARIANT=$(VARIANT): choose release, debug, asan, cov or fuzz)
+  $(error VARIANT=$(VARIANT): choose release, debug, asan, tsan, analyze, cov or fuzz)
 endif
 CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
@@ -58,6 +60,10 @@ $(call obj,$(wildcard src/num/*.c src/mesh/*.c src/kernels/host*.c src/memoryx/o
 MPIRUN   = mpirun --timeout 300
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
+# Archer tells ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
+archer   = $(dir $(shell clang -print-resource-dir 2>/dev/null))../libarcher.so
+SAN.tsan = OMP_TOOL_LIBRARIES=$(archer) TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
+THREADED := num_ kernels_host dropout mesh_threads mesh_watch memoryx_optimizers stream_sums run_invariants
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
@@ -127,6 +133,16 @@ build/fuzz/fuzz: $(call obj,$(fuzz.c))
 ## asan: unit and MPI tests under AddressSanitizer, LeakSanitizer and UBSan
 asan:
 	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
+## tsan: what runs on several threads under ThreadSanitizer (clang, libomp-dev)
+tsan:
+	$(Q)test -r $(archer) || { echo 'tsan: no $(archer): install libomp-dev' >&2; exit 1; }
+	$(Q)for t in $(THREADED); do $(MAKE) VARIANT=tsan check-unit T=$$t || exit 1; done
+## valgrind: a dataset, a folded run and one on two ranks
+valgrind: build/wsc
+	$(Q)sh tests/valgrind.sh $(BUILD)/bin/wsc
+## analyze: gcc -fanalyzer over the sources
+analyze:
+	$(Q)$(MAKE) VARIANT=analyze WERROR=1 build/analyze/bin/wsc
 ## cov: lines that the unit tests run, by folder (gcov)
 cov:
 	$(Q)find build/cov -name '*.gcda' -delete 2>/dev/null; $(MAKE) VARIANT=cov check-unit && sh tests/cov.sh build/cov
@@ -135,12 +151,14 @@ golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_GOLDEN_UPDATE=1 $(BUILD)/tests/unit golden; \
 	WSC_GOLDEN_UPDATE=1 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program golden; git diff --stat tests/golden
 
-## lint: layers, banned functions, symbols, format, clang-tidy, shell scripts
+## lint: layers, banned functions, symbols, format, clang-tidy, cppcheck, shell scripts
 lint: $(lib)
 	$(Q)sh tests/lint/layers.sh
 	$(Q)sh tests/lint/rules.sh $(lib)
 	$(Q)clang-format --dry-run --Werror $(sources)
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
+	$(Q)mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \
+	  --std=c11 -j $(JOBS) --cppcheck-build-dir=build/cppcheck -D_GNU_SOURCE -Iinclude --suppress=missingIncludeSystem src
 	$(Q)shellcheck -x $(shell find mpi_launch tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
 ## format: rewrite the sources with clang-format
 format:
@@ -176,7 +194,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all test check check-unit check-mpi check-program test-faults test-hosts fuzz asan cov golden-update lint format compdb run deps \
+.PHONY: all test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps \
         bench benches docs install clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

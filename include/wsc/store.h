@@ -14,6 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** Let another process look at all of HDF5 file @p path but its values: a file over which HDF5
+ *  falls, or in which it runs for two minutes, is an error here instead of the end.  For files
+ *  that are opened for the first time; store_open() does it itself.  Not collective. */
+enum wsc_err store_probe(const char *path) WSC_CHECKED;
+
 /* ---- sample files (Model Zoo GPT HDF5) ------------------------------------------------------- */
 
 /** A file open for reading: dataset `data` (n, 3, T), or (n, 5, T) for variable-length sequences

@@ -100,6 +100,7 @@ static enum wsc_err inspect_hdf5(const char *path)
 {
     struct store_file *file = NULL;
     struct store_samples *samples = NULL;
+    TRY(store_probe(path));
     if (!store_samples_open(&samples, path, 0)) return inspect_samples(path, samples);
     TRY(store_open(&file, path));
     enum wsc_err rc = inspect_tensors(file, path);

@@ -219,6 +219,7 @@ static enum wsc_err wrong_length(const struct data_source *s, const struct file 
 
 static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
 {
+    TRY(store_probe(f->path));
     TRY(use_file(s, f));
     TRY(check_rows(s, f));
     int64_t T = store_samples_T(f->open);

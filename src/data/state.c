@@ -91,7 +91,8 @@ static size_t print(const struct data_state *state, char text[TEXT_BYTES])
 static void put_state(FILE *f, const void *state)
 {
     char text[TEXT_BYTES];
-    (void)fwrite(text, 1, print(state, text), f);
+    const size_t n = print(state, text);
+    (void)fwrite(text, 1, n, f);
 }
 
 enum wsc_err data_state_write(const struct data_state *state, const char *folder)

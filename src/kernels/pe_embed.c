@@ -89,7 +89,7 @@ static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int row
 static bool is_shared(const struct embed *e, int y, int taken)
 {
     const struct entry *token = next_entry(e, y, taken), *next = next_entry(e, y, taken + 1);
-    return next && next->row == token->row;
+    return token && next && next->row == token->row;
 }
 
 /* A row that one token wants goes straight to it. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mesh_impl.h"
 
+#include <wsc/check.h>
+
 #include <string.h>
 
 enum { ALL_SIDES = MESH_RAMP | MESH_EAST | MESH_WEST | MESH_NORTH | MESH_SOUTH };
@@ -215,6 +217,7 @@ static void make_channel(struct mesh *m, int64_t i, int colour)
     const struct mesh_cell *cell = &m->cell[i * MESH_COLOURS + colour];
     struct mesh_position at = {cell->rx, cell->tx};
     uint8_t queue = m->binding[i].in_of[colour];
+    WSC_CHECK(ch, "router %lld has no colour %d", (long long)i, colour);
     if (cell->extra) at = m->extra[cell->extra - 1].pos[m->extra[cell->extra - 1].at];
     atomic_init(&ch->gate, mesh_gate(0, at.rx, at.rx, 0));
     atomic_init(&ch->tail, 0);

@@ -98,7 +98,7 @@ void *mesh_pool_take(struct mesh_pool *p, int size)
 {
     void *block = p->free[size];
     if (block) {
-        memcpy(&p->free[size], block, sizeof block);
+        memcpy(&p->free[size], block, sizeof(void *));
         return block;
     }
     if ((!p->current || p->used + spacing(size) > p->current->buffer.bytes) && !next_slab(p))
@@ -110,7 +110,7 @@ void *mesh_pool_take(struct mesh_pool *p, int size)
 
 void mesh_pool_give(struct mesh_pool *p, int size, void *block)
 {
-    memcpy(block, &p->free[size], sizeof block);
+    memcpy(block, &p->free[size], sizeof(void *));
     p->free[size] = block;
 }
 

@@ -176,9 +176,10 @@ void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct m
 {
     struct mesh_watch *w = m->watch;
     int32_t to = ch->to[d - 1];
-    struct watch_origin out, *o = to >= 0 ? next_of(m, now, &m->channel[to]) : &out;
+    struct watch_origin out, *o = &out;
+    if (to >= 0) o = next_of(m, now, &m->channel[to]);
     w->router[router].counts.used[d]++;
-    if (!w->follows) return;
+    if (!w->follows || !o) return;
     *o = *first_of(m, ch);
     mesh_trace_wavelet(m, now, router, WATCH_ROW_LINK + d, ch->colour,
                        ch->entry[watch_channel_head(ch)], o);

@@ -137,7 +137,7 @@ static const double TELLS = 1e-3;
 static WSC_CHECKED enum wsc_err set_errors(const struct fit_problem *p, struct fit_result *r)
 {
     double jacobian[FIT_MAX_PARAMETERS][FIT_MAX_POINTS] = {{0}};
-    double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS], squares = 0;
+    double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS] = {{0}}, squares = 0;
     const int free = p->n_points - p->n_parameters;
     for (int i = 0; i < p->n_points; i++)
         squares += r->residual[i] * r->residual[i];
@@ -145,7 +145,7 @@ static WSC_CHECKED enum wsc_err set_errors(const struct fit_problem *p, struct f
     for (int k = 0; k < p->n_parameters; k++)
         TRY(slope(p, r, k, jacobian[k]));
     normal_matrix(p, (const double(*)[FIT_MAX_POINTS])jacobian, a);
-    bool told[FIT_MAX_PARAMETERS];
+    bool told[FIT_MAX_PARAMETERS] = {false};
     for (int i = 0; i < p->n_parameters; i++) {
         told[i] = sqrt(a[i][i]) > TELLS;
         for (int j = 0; j < p->n_parameters && !told[i]; j++)

@@ -323,7 +323,8 @@ enum wsc_err store_open(struct store_file **out, const char *path)
     struct store_file *f = make(path);
     *out = NULL;
     if (!f) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "open file");
-    enum wsc_err rc = store_h5_open(&f->file, path);
+    enum wsc_err rc = store_probe(path);
+    if (!rc) rc = store_h5_open(&f->file, path);
     if (!rc) rc = check_complete(f);
     if (!rc) rc = store_list(f);
     if (rc) store_close(&f);

@@ -111,6 +111,14 @@ enum wsc_err store_h5_get_text(hid_t object, const char *path, const char *name,
 enum wsc_err store_h5_put_text(hid_t object, const char *path, const char *name, const char *value,
                                bool in_list) WSC_CHECKED;
 
+/** Far above any configuration text; a hostile attribute cannot ask for more. */
+enum { STORE_MAX_TEXT_BYTES = 64 << 20 };
+
+/* variable.c */
+
+/** The text of variable length that @p attr of file @p path is, owned by the caller. */
+enum wsc_err store_h5_variable_text(const char *path, hid_t attr, char **value) WSC_CHECKED;
+
 /* group.c */
 
 /** Wait for all, and fail on all when one failed. */

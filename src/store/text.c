@@ -6,9 +6,6 @@
 
 #include <string.h>
 
-/* Far above any configuration text; a hostile attribute cannot ask for more. */
-static const size_t max_text_bytes = (size_t)64 << 20;
-
 enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value)
 {
     WSC_CHECK(f->tmp, "%s is open for reading", f->path);
@@ -33,7 +30,7 @@ bool store_has_text(const struct store_file *f, const char *name)
 static enum wsc_err read_fixed(const char *path, hid_t attr, hid_t type, char **value)
 {
     size_t bytes = H5Tget_size(type);
-    if (bytes > max_text_bytes)
+    if (bytes > STORE_MAX_TEXT_BYTES)
         return WSC_RAISE(WSC_FORMAT, "%s: a text of %zu bytes is too long", path, bytes);
     char *text = wsc_alloc(WSC_MEM_STORE, bytes + 1, 1);
     if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
@@ -45,17 +42,6 @@ static enum wsc_err read_fixed(const char *path, hid_t attr, hid_t type, char **
     return WSC_OK;
 }
 
-/* Text of any length, as h5py writes it: HDF5 hands out a block of its own. */
-static enum wsc_err read_variable(const char *path, hid_t attr, hid_t type, char **value)
-{
-    char *text = NULL;
-    if (H5Aread(attr, type, (void *)&text) < 0)
-        return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", path);
-    *value = wsc_strdup(WSC_MEM_STORE, text ? text : "");
-    (void)H5free_memory(text);
-    return *value ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
-}
-
 static enum wsc_err read_text(hid_t attr, const char *path, const char *name, char **value)
 {
     enum wsc_err rc;
@@ -65,7 +51,7 @@ static enum wsc_err read_text(hid_t attr, const char *path, const char *name, ch
     if (!text)
         rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not a text", path, name);
     else if (H5Tis_variable_str(type) > 0)
-        rc = read_variable(path, attr, type, value);
+        rc = store_h5_variable_text(path, attr, value);
     else
         rc = read_fixed(path, attr, type, value);
     if (space >= 0) (void)H5Sclose(space);

@@ -1,10 +1,11 @@
 /** Readers of files from outside, each fed with bytes that anybody may have written.
  *
- *  A target may refuse what it gets.  It must not crash, hang, leak, take memory out of proportion,
- *  or accept what contradicts itself; then it aborts.
+ *  A target may refuse what it gets, then it returns false.  It must not crash, hang, leak, take
+ *  memory out of proportion, or accept what contradicts itself; then it aborts.
  */
 #ifndef WSC_FUZZ_H
 #define WSC_FUZZ_H
+#include <wsc/err.h>
 #include <wsc/mem.h>
 
 #include <stdbool.h>
@@ -31,13 +32,13 @@
     XX(reference, "published figures, points to draw")                                             \
     XX(metrics, "metrics.jsonl of an earlier run")
 
-#define XX(name, what) void fuzz_##name(const uint8_t *bytes, size_t n);
+#define XX(name, what) bool fuzz_##name(const uint8_t *bytes, size_t n);
 FUZZ_TARGET_MAP(XX)
 #undef XX
 
 struct fuzz_target {
     const char *name, *what;
-    void (*run)(const uint8_t *bytes, size_t n);
+    bool (*run)(const uint8_t *bytes, size_t n);
 };
 /** Ends with a target without a name. */
 extern const struct fuzz_target fuzz_target[];
@@ -46,8 +47,8 @@ extern const struct fuzz_target fuzz_target[];
 
 /** Say what and abort unless @p ok. */
 void fuzz_check(bool ok, const char *what);
-/** A refusal has a text. */
-void fuzz_check_message(void);
+/** Was it taken?  A refusal has a text. */
+bool fuzz_taken(enum wsc_err rc);
 /** Nothing of @p tag is left. */
 void fuzz_check_memory(enum wsc_mem_tag tag);
 /** The bytes with a NUL behind them, as conf_read_file() gives them; for wsc_free(). */
@@ -57,6 +58,6 @@ enum { FUZZ_PATH_BYTES = 64 };
 int fuzz_as_file(const uint8_t *bytes, size_t n, char path[FUZZ_PATH_BYTES]);
 /** A folder of this process that is removed at its end. */
 const char *fuzz_folder(void);
-/** Write `<folder>/<name>`. */
-void fuzz_put(const char *name, const uint8_t *bytes, size_t n);
+/** Write `<folder>/<name>`; its path, borrowed until the next call. */
+const char *fuzz_put(const char *name, const uint8_t *bytes, size_t n);
 #endif

@@ -29,6 +29,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
-    target->run(bytes, n);
+    (void)target->run(bytes, n);
     return 0;
 }

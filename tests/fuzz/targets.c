@@ -24,9 +24,10 @@ void fuzz_check(bool ok, const char *what)
     abort();
 }
 
-void fuzz_check_message(void)
+bool fuzz_taken(enum wsc_err rc)
 {
-    fuzz_check(wsc_err_message()[0] != '\0', "an error without a message");
+    if (rc) fuzz_check(wsc_err_message()[0] != '\0', "an error without a message");
+    return rc == WSC_OK;
 }
 
 void fuzz_check_memory(enum wsc_mem_tag tag)
@@ -74,11 +75,12 @@ const char *fuzz_folder(void)
     return folder;
 }
 
-void fuzz_put(const char *name, const uint8_t *bytes, size_t n)
+const char *fuzz_put(const char *name, const uint8_t *bytes, size_t n)
 {
-    char path[FUZZ_PATH_BYTES + 64];
+    static char path[FUZZ_PATH_BYTES + 64];
     (void)snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
     FILE *f = fopen(path, "wb");
     fuzz_check(f != NULL, "no file");
     fuzz_check(fwrite(bytes, 1, n, f) == n && !fclose(f), "no room for a file");
+    return path;
 }

@@ -6,41 +6,39 @@
 #include <wsc/units.h>
 
 /* What is accepted also becomes a model, or is refused there: sizes multiply. */
-void fuzz_params(const uint8_t *bytes, size_t n)
+bool fuzz_params(const uint8_t *bytes, size_t n)
 {
     struct conf_params p;
     struct model *m = NULL;
     char *text = fuzz_as_text(bytes, n);
     enum wsc_err rc = conf_params_parse(&p, "params.yaml", text, n, NULL, 0);
     if (!rc) rc = model_create(&m, &p, CONF_STREAM_BLOCK);
-    if (rc)
-        fuzz_check_message();
-    else
-        fuzz_check(m->n_params > 0 && m->n_stages > 0 && m->T > 0 && m->V > 0,
-                   "a model of no size");
+    const bool taken = fuzz_taken(rc);
+    fuzz_check(!m || (m->n_params > 0 && m->n_stages > 0 && m->T > 0 && m->V > 0),
+               "a model of no size");
     model_destroy(&m);
     conf_params_fini(&p);
     wsc_free(text);
     fuzz_check_memory(WSC_MEM_CONF);
     fuzz_check_memory(WSC_MEM_MODEL);
+    return taken;
 }
 
-void fuzz_cluster(const uint8_t *bytes, size_t n)
+bool fuzz_cluster(const uint8_t *bytes, size_t n)
 {
     struct conf_cluster c;
     char *text = fuzz_as_text(bytes, n);
-    if (conf_cluster_parse(&c, "cluster.yaml", text, n, NULL, 0) != WSC_OK)
-        fuzz_check_message();
-    else
-        fuzz_check(c.wafer.pe_rows > 0 && c.memoryx.shards > 0 && c.swarmx.fanout > 1,
-                   "a machine of no size");
+    const bool taken = fuzz_taken(conf_cluster_parse(&c, "cluster.yaml", text, n, NULL, 0));
+    fuzz_check(!taken || (c.wafer.pe_rows > 0 && c.memoryx.shards > 0 && c.swarmx.fanout > 1),
+               "a machine of no size");
     conf_cluster_fini(&c);
     wsc_free(text);
     fuzz_check_memory(WSC_MEM_CONF);
+    return taken;
 }
 
 /* `--set path=value` for both kinds of file. */
-void fuzz_set(const uint8_t *bytes, size_t n)
+bool fuzz_set(const uint8_t *bytes, size_t n)
 {
     static const char least[] = "train_input: {data_dir: d, batch_size: 4}\n"
                                 "model: {vocab_size: 256, hidden_size: 8, num_hidden_layers: 1, "
@@ -51,37 +49,40 @@ void fuzz_set(const uint8_t *bytes, size_t n)
     struct conf_cluster c;
     char *text = fuzz_as_text(bytes, n);
     const struct conf_set set = {text};
-    if (conf_params_parse(&p, "params.yaml", least, sizeof least - 1, &set, 1))
-        fuzz_check_message();
-    if (conf_cluster_parse(&c, NULL, NULL, 0, &set, 1)) fuzz_check_message();
+    bool taken = fuzz_taken(conf_params_parse(&p, "params.yaml", least, sizeof least - 1, &set, 1));
+    taken |= fuzz_taken(conf_cluster_parse(&c, NULL, NULL, 0, &set, 1));
     conf_params_fini(&p);
     conf_cluster_fini(&c);
     wsc_free(text);
     fuzz_check_memory(WSC_MEM_CONF);
+    return taken;
 }
 
 /* What is read is written so that it reads back as the same. */
-static void check_quantity(enum wsc_unit unit, const char *text)
+static bool check_quantity(enum wsc_unit unit, const char *text)
 {
     int64_t value, again;
     char written[64];
-    if (wsc_units_quantity(unit, text, &value)) return;
+    if (!fuzz_taken(wsc_units_quantity(unit, text, &value))) return false;
     fuzz_check(value >= 0 || unit == WSC_UNIT_NONE, "a negative quantity");
     wsc_units_format(unit, value, written, sizeof written);
     fuzz_check(!wsc_units_quantity(unit, written, &again) && again == value,
                "a quantity that does not read back");
+    return true;
 }
 
-void fuzz_units(const uint8_t *bytes, size_t n)
+bool fuzz_units(const uint8_t *bytes, size_t n)
 {
     char *text = fuzz_as_text(bytes, n);
+    bool taken = false;
     double real;
     int64_t whole;
     for (int unit = WSC_UNIT_NONE; unit <= WSC_UNIT_PARAMS_RATE; unit++)
-        check_quantity((enum wsc_unit)unit, text);
+        taken |= check_quantity((enum wsc_unit)unit, text);
     if (!wsc_units_double(text, &real)) fuzz_check(real - real == 0, "a number that is not finite");
     if (!wsc_units_int(text, &whole))
         fuzz_check(!wsc_units_double(text, &real), "an int, no number");
     (void)wsc_units_distance(text, "150 GB/s");
     wsc_free(text);
+    return taken;
 }

@@ -34,18 +34,17 @@ static void check_tensors(const struct convert_files *files, int64_t n_bytes)
     fuzz_check(bytes <= n_bytes, "more data than the files hold");
 }
 
-void fuzz_safetensors(const uint8_t *bytes, size_t n)
+bool fuzz_safetensors(const uint8_t *bytes, size_t n)
 {
     struct convert_files *files = NULL;
     char path[FUZZ_PATH_BYTES];
     const int fd = fuzz_as_file(bytes, n, path);
-    if (convert_files_open(&files, path))
-        fuzz_check_message();
-    else
-        check_tensors(files, (int64_t)n);
+    const bool taken = fuzz_taken(convert_files_open(&files, path));
+    if (taken) check_tensors(files, (int64_t)n);
     convert_files_close(&files);
     (void)close(fd);
     fuzz_check_memory(WSC_MEM_CONVERT);
+    return taken;
 }
 
 /* ---- model.safetensors.index.json ------------------------------------------------------------ */
@@ -56,7 +55,7 @@ static void put_shard(const char *name, const char *header)
     uint8_t bytes[8 + 256 + 16] = {0};
     const int length = snprintf((char *)bytes + 8, 256, "%s", header);
     bytes[0] = (uint8_t)length;
-    fuzz_put(name, bytes, 8 + (size_t)length + 16);
+    (void)fuzz_put(name, bytes, 8 + (size_t)length + 16);
 }
 
 static void put_shards(void)
@@ -70,15 +69,13 @@ static void put_shards(void)
 }
 
 /* The index of a folder with two shards: no other file is opened. */
-void fuzz_hf_index(const uint8_t *bytes, size_t n)
+bool fuzz_hf_index(const uint8_t *bytes, size_t n)
 {
     struct convert_files *files = NULL;
     put_shards();
-    fuzz_put("model.safetensors.index.json", bytes, n);
-    if (convert_files_open(&files, fuzz_folder()))
-        fuzz_check_message();
-    else
-        check_tensors(files, 32);
+    (void)fuzz_put("model.safetensors.index.json", bytes, n);
+    const bool taken = fuzz_taken(convert_files_open(&files, fuzz_folder()));
+    if (taken) check_tensors(files, 32);
     const size_t folder = strlen(fuzz_folder());
     for (int i = 0; files && i < files->n_files; i++) {
         const char *path = files->file[i].path;
@@ -88,6 +85,7 @@ void fuzz_hf_index(const uint8_t *bytes, size_t n)
     }
     convert_files_close(&files);
     fuzz_check_memory(WSC_MEM_CONVERT);
+    return taken;
 }
 
 /* ---- config.json ----------------------------------------------------------------------------- */
@@ -122,7 +120,7 @@ static enum wsc_err make_model(const char *yaml, const struct convert_family *fa
     return rc;
 }
 
-void fuzz_hf_config(const uint8_t *bytes, size_t n)
+bool fuzz_hf_config(const uint8_t *bytes, size_t n)
 {
     json_t *config = NULL;
     char *yaml = NULL;
@@ -131,10 +129,11 @@ void fuzz_hf_config(const uint8_t *bytes, size_t n)
     if (!rc) rc = convert_family_of("config.json", config, &family);
     if (!rc) rc = convert_config_to_yaml(family, "config.json", config, "model.mdl", &yaml);
     if (!rc) rc = make_model(yaml, family);
-    if (rc) fuzz_check_message();
+    const bool taken = fuzz_taken(rc);
     wsc_free(yaml);
     json_decref(config);
     fuzz_check_memory(WSC_MEM_CONVERT);
     fuzz_check_memory(WSC_MEM_CONF);
     fuzz_check_memory(WSC_MEM_MODEL);
+    return taken;
 }

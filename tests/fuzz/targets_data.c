@@ -68,42 +68,44 @@ static enum wsc_err read_documents(struct data_feed *feed, struct texts *t, cons
     return WSC_OK;
 }
 
-static void run_format(const struct data_format *format, const uint8_t *bytes, size_t n)
+static bool run_format(const struct data_format *format, const uint8_t *bytes, size_t n)
 {
     char path[FUZZ_PATH_BYTES];
     const int fd = fuzz_as_file(bytes, n, path);
     struct data_input file = {.path = path, .format = format, .bytes = (int64_t)n};
     const struct data_inputs inputs = {.file = &file, .n = 1, .bytes = (int64_t)n};
     const bool packed = n > 1 && ((bytes[0] == 0x1F && bytes[1] == 0x8B) || bytes[0] == 0x28);
+    bool taken = false;
     for (int errors = DATA_ERRORS_STRICT; errors <= DATA_ERRORS_KEEP; errors++) {
         struct texts t = {.utf8 = true, .same = true};
         struct data_feed feed;
         enum wsc_err rc = data_feed_open(&feed, &inputs, "text", (enum data_errors)errors);
         if (!rc) rc = read_documents(&feed, &t, bytes, n);
         data_feed_close(&feed);
-        if (rc) fuzz_check_message();
+        taken |= fuzz_taken(rc);
         fuzz_check(rc || t.utf8 || errors == DATA_ERRORS_KEEP, "text that is not UTF-8");
         if (format == &data_format_text && !packed && errors != DATA_ERRORS_REPLACE && !rc)
             fuzz_check(t.same && (!t.whole || t.n == (int64_t)n), "another text than the file's");
         fuzz_check_memory(WSC_MEM_DATA);
     }
     (void)close(fd);
+    return taken;
 }
 
-void fuzz_text(const uint8_t *bytes, size_t n)
+bool fuzz_text(const uint8_t *bytes, size_t n)
 {
-    run_format(&data_format_text, bytes, n);
+    return run_format(&data_format_text, bytes, n);
 }
 
-void fuzz_jsonl(const uint8_t *bytes, size_t n)
+bool fuzz_jsonl(const uint8_t *bytes, size_t n)
 {
-    run_format(&data_format_jsonl, bytes, n);
+    return run_format(&data_format_jsonl, bytes, n);
 }
 
-void fuzz_csv(const uint8_t *bytes, size_t n)
+bool fuzz_csv(const uint8_t *bytes, size_t n)
 {
-    run_format(&data_format_csv, bytes, n);
-    run_format(&data_format_tsv, bytes, n);
+    const bool taken = run_format(&data_format_csv, bytes, n);
+    return run_format(&data_format_tsv, bytes, n) || taken;
 }
 
 /* ---- tokenizers ------------------------------------------------------------------------------ */
@@ -166,7 +168,7 @@ static size_t section(const uint8_t *bytes, size_t n, size_t *next)
     return end ? (size_t)(end - bytes) + 1 : n;
 }
 
-void fuzz_bpe(const uint8_t *bytes, size_t n)
+bool fuzz_bpe(const uint8_t *bytes, size_t n)
 {
     char vocab_path[FUZZ_PATH_BYTES], merges_path[FUZZ_PATH_BYTES];
     size_t merges, text;
@@ -175,14 +177,13 @@ void fuzz_bpe(const uint8_t *bytes, size_t n)
     const size_t n_merges = section(bytes + merges, n - merges, &text);
     const int vocab_file = fuzz_as_file(bytes, n_vocab, vocab_path);
     const int merges_file = fuzz_as_file(bytes + merges, n_merges, merges_path);
-    if (data_bpe_load(&b, vocab_path, merges_path))
-        fuzz_check_message();
-    else
-        run_encode(b, bytes + merges + text, n - merges - text, 7);
+    const bool taken = fuzz_taken(data_bpe_load(&b, vocab_path, merges_path));
+    if (taken) run_encode(b, bytes + merges + text, n - merges - text, 7);
     data_bpe_destroy(&b);
     (void)close(vocab_file);
     (void)close(merges_file);
     fuzz_check_memory(WSC_MEM_DATA);
+    return taken;
 }
 
 /* Of both tokens one. */
@@ -215,38 +216,40 @@ static enum wsc_err small_bpe(struct data_bpe **b)
 }
 
 /* The first byte says how long the pieces are. */
-void fuzz_encode(const uint8_t *bytes, size_t n)
+bool fuzz_encode(const uint8_t *bytes, size_t n)
 {
     struct data_bpe *b = NULL;
-    if (!n) return;
+    if (!n) return false;
     fuzz_check(!small_bpe(&b), "no tokenizer");
     run_encode(b, bytes + 1, n - 1, bytes[0] + 1);
     data_bpe_destroy(&b);
     fuzz_check_memory(WSC_MEM_DATA);
+    return true;
 }
 
 /* ---- how far an interrupted run was ---------------------------------------------------------- */
 
-static void read_state(const uint8_t *bytes, size_t n)
+static bool read_state(const uint8_t *bytes, size_t n)
 {
     struct data_state state = {0};
     bool good = false;
-    fuzz_put("state", bytes, n);
-    if (data_state_read(&state, fuzz_folder(), &good)) fuzz_check_message();
+    (void)fuzz_put("state", bytes, n);
+    if (!fuzz_taken(data_state_read(&state, fuzz_folder(), &good))) return false;
     fuzz_check(!good || (state.n_tokens >= 0 && state.n_documents >= 0 && state.n_bytes >= 0 &&
                          state.place.file >= 0 && state.place.offset >= 0),
                "a state with negative counts");
     fuzz_check_memory(WSC_MEM_DATA);
+    return good;
 }
 
 /* As they are, and with the line that says what they hash to. */
-void fuzz_state(const uint8_t *bytes, size_t n)
+bool fuzz_state(const uint8_t *bytes, size_t n)
 {
     uint8_t signed_bytes[4096 + 64];
-    read_state(bytes, n);
-    if (n > 4096) return;
+    const bool taken = read_state(bytes, n);
+    if (n > 4096) return taken;
     memcpy(signed_bytes, bytes, n);
     const int m =
         snprintf((char *)signed_bytes + n, 64, "check %016" PRIx64 "\n", wsc_hash64(bytes, n, 0));
-    read_state(signed_bytes, n + (size_t)m);
+    return read_state(signed_bytes, n + (size_t)m) || taken;
 }

@@ -38,6 +38,9 @@ bool test_str(const char *a, const char *b, const char *what, const char *file, 
 /** True on every rank or on none (MPI tests): a rank that failed alone would leave the others in
  *  the next collective. */
 bool test_agree(bool ok);
+/** Unit tests: the time that a case may take begins anew, for cases of many small parts that wait
+ *  for other processes. */
+void test_more_time(void);
 /** A fresh folder for this process, removed at exit; borrowed. */
 const char *test_tmpdir(void);
 /** Deterministic values in (-1, 1): element i of stream @p seed. */

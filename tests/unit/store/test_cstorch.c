@@ -304,6 +304,7 @@ static void turn_bytes(const char *path, off_t first)
     const off_t n = lseek(fd, 0, SEEK_END);
     for (off_t at = first; at < n; at += 211) {
         unsigned char byte = 0, turned;
+        test_more_time(); /* each look is a process */
         CU_ASSERT(pread(fd, &byte, 1, at) == 1);
         turned = byte ^ 0x41;
         CU_ASSERT(pwrite(fd, &turned, 1, at) == 1);
