@@ -474,7 +474,8 @@ enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
                           .saved_step = -1,
                           .planned_last_step = -1,
                           .claim = -1,
-                          .reached_step = -1};
+                          .reached_step = -1,
+                          .noise_scale = NAN};
     *report = true;
     enum wsc_err rc = set_up(&s, report);
     if (!rc) {

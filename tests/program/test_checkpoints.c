@@ -171,3 +171,19 @@ TEST(checkpoints, samples_are_skipped_where_a_run_goes_on)
     T_STR(same.step[0].loss, m.step[0].loss);
     T_STR(same.step[3].hash, m.step[3].hash);
 }
+
+/* As if the run had died behind step 4. */
+TEST(checkpoints, a_restart_does_not_skip_again)
+{
+    struct job_metrics straight, m;
+    const char *dir = job_path("restart");
+    char command[800];
+    (void)snprintf(command, sizeof command,
+                   "%s --num_steps 8 --set runconfig.checkpoint_steps=4 --run_id nightly "
+                   "--set runconfig.skip_samples=16 --model_dir %s",
+                   job_tiny(), dir);
+    CU_ASSERT_FATAL(spawn_ok("%s", command) && job_read(dir, &straight));
+    CU_ASSERT_FATAL(spawn_ok("rm %s/checkpoint_8.mdl && %s", dir, command) && job_read(dir, &m));
+    T_EQ(m.n, 8);
+    CU_ASSERT(job_same_values(&m, &straight));
+}
