@@ -31,7 +31,8 @@ static const char *samples(int first, int n)
     char path[240];
     for (int i = 0; i < n; i++)
         for (int t = 0; t < T; t++) {
-            const uint64_t at = (uint64_t)((first + i) * T + t);
+            const int64_t row = first + i;
+            const uint64_t at = (uint64_t)(row * T + t);
             const uint64_t word = wsc_rng_u64(3, wsc_rng_stream(WSC_RNG_TEST, 9), at);
             data[i][0][t] = (int32_t)(word % 256);
             data[i][1][t] = word % 5 != 0;

@@ -25,7 +25,7 @@ static void draw(double g[LEAVES][DIMS], int64_t step, int samples)
 {
     for (int i = 0; i < LEAVES; i++)
         for (int d = 0; d < DIMS; d++) {
-            const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)(i * DIMS + d));
+            const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)i * DIMS + (uint64_t)d);
             const double z = wsc_rng_normal(31, stream, (uint64_t)step);
             g[i][d] = mean_of(d) + deviation_of(d) * z / sqrt(samples);
         }
