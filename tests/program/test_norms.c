@@ -56,7 +56,9 @@ static herr_t visit_one(hid_t file, const char *name, const H5L_info_t *info, vo
 {
     struct visit *v = arg;
     (void)info;
-    if (!strstr(name, v->part) || !strncmp(name, "loss", 4)) return 0;
+    /* "model.model..." is a second name of a tensor. */
+    if (!strstr(name, v->part) || !strncmp(name, "loss", 4) || !strncmp(name, "model.model.", 12))
+        return 0;
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
     const hssize_t n = H5Sget_simple_extent_npoints(space);
     double *x = wsc_alloc(WSC_MEM_TEST, (size_t)n, sizeof *x);
