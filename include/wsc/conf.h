@@ -308,7 +308,7 @@ struct conf_optimizer {
     double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
                                        rule of fp16_type */
     int64_t steps_per_increase; /**< dynamic scaling: good steps before the scale doubles */
-    bool log_summaries;
+    bool log_summaries, gradient_noise_scale;
     struct conf_lr_scale adjust_learning_rate;
 };
 #define CONF_LOSS_SCALE_DYNAMIC (-1.0)
@@ -325,6 +325,7 @@ struct conf_runconfig {
     int64_t eval_frequency, eval_steps;  /**< CONF_NULL when absent */
     int64_t checkpoint_steps;            /**< 0 = never */
     int64_t max_checkpoints;             /**< keep the newest N; CONF_NULL = all */
+    int64_t skip_samples;                /**< of the stream, before the first step of the run */
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
     bool disable_strict_checkpoint_loading;
     char *load_checkpoint_states; /**< comma list or NULL = all; owned */

@@ -138,6 +138,12 @@ void kernels_host_backward(struct kernels_host *k, int stage, const void *weight
 /** All gradients from now on are @p scale times those of the summed loss (loss scaling); 1 until
  *  said otherwise. */
 void kernels_host_scale_gradients(struct kernels_host *k, double scale);
+/** From the next micro-batch on sum the squares of each leaf's gradient as well. */
+enum wsc_err kernels_host_measure_leaves(struct kernels_host *k) WSC_CHECKED;
+/** After the last backward stage: one sum per leaf of the share, of the gradient that
+ *  kernels_host_backward adds up, over all parameters; the two parts of a tied tensor count as
+ * their sum.  Borrowed until the next begin. */
+const double *kernels_host_leaf_squares(const struct kernels_host *k);
 /** Results of one leaf after the last forward stage. */
 struct kernels_leaf_loss {
     double loss_sum;   /**< nats, over masked tokens */
@@ -248,6 +254,9 @@ enum wsc_err kernels_values_backward(struct kernels_values *k, int stage, const 
 /** On the mesh @p scale is 1: fp32 needs no other. */
 void kernels_values_scale_gradients(struct kernels_values *k, double scale);
 const struct kernels_leaf_loss *kernels_values_losses(const struct kernels_values *k);
+/** Host only: the programs of the mesh add up leaves as they go. */
+enum wsc_err kernels_values_measure_leaves(struct kernels_values *k) WSC_CHECKED;
+const double *kernels_values_leaf_squares(const struct kernels_values *k);
 enum wsc_err kernels_values_want_logits(struct kernels_values *k,
                                         const int64_t *position_of_sample) WSC_CHECKED;
 const float *kernels_values_logits(const struct kernels_values *k, int64_t i);

@@ -17,6 +17,17 @@
 
 struct memoryx;
 
+/** Gradient noise scale (McCandlish et al. 2018, appendix A.1), from the gradients of the leaves of
+ * a batch and from their mean. */
+struct memoryx_noise {
+    bool known;          /**< more than one leaf, and the step was not skipped */
+    double leaf_square;  /**< mean over leaves of |gradient of the leaf's share of the loss|^2 */
+    double batch_square; /**< |mean gradient|^2 */
+    double variance, gradient; /**< running means of the estimates of tr(Sigma), of a sample, and of
+                                    |G|^2 */
+    double scale; /**< B_simple = variance / gradient, samples; NAN while the second is not positive
+                   */
+};
 /** What the end of a batch tells; shard 0 hands it to memoryx_hooks.on_batch. */
 struct memoryx_batch {
     int64_t step; /**< finished steps, this one included; or the batch's index */
@@ -24,9 +35,14 @@ struct memoryx_batch {
     double loss;             /**< mean over masked tokens, or by the loss_scaling rule */
     struct stream_loss sums; /**< over the batch */
     double grad_norm;        /**< of the mean gradient, before clipping; 0 when evaluating */
+    /** With optimizer.log_summaries, else NULL: the same of each layer's part, and the norm of all
+     *  weights that the batch was computed with.  Borrowed until the hook returns. */
+    const double *layer_grad_norm;
+    double params_norm;
     double learning_rate;
     double loss_scale; /**< of this step; 1 without loss scaling */
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
+    struct memoryx_noise noise;
     bool has_hash;
     uint64_t weights_hash; /**< of all parameters, after the update */
     struct vtime end;      /**< of the batch on the slowest wafer */
@@ -101,6 +117,11 @@ int memoryx_rounds(const struct conf_optimizer *optimizer, const struct model *m
                    int64_t bytes[MEMORYX_MAX_ROUNDS]);
 /** True when nothing is updated before the norm over all parameters is known. */
 bool memoryx_update_waits(const struct conf_params *params, const struct model *model);
+/** Take a step of a batch of @p n_leaves leaves of @p leaf_samples samples on average into running
+ *  means, of which @p steps are finished; sets @p noise but for the two squares, which are given.
+ */
+void memoryx_noise_step(struct memoryx_noise *noise, double n_leaves, double leaf_samples,
+                        int64_t steps);
 /** True when the loss scale follows the gradients: dynamic, and a format that needs one. */
 bool memoryx_scales_dynamically(const struct conf_params *params, const struct model *model);
 #endif

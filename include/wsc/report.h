@@ -30,6 +30,14 @@ struct report_step {
     int64_t virtual_time_ps, step_time_ps;
     double samples_per_s, tokens_per_s;           /**< of the emulated machine, this step */
     double host_samples_per_s, host_tokens_per_s; /**< of this program on this host */
+    const double *layer_grad_norm; /**< borrowed (n_layers): of the gradient's parts; NULL: not
+                                      asked for, nor params_norm */
+    int64_t n_layers;
+    double params_norm;
+    bool has_noise;            /**< the four below */
+    double pegsqnorm, gsqnorm; /**< mean of |g|^2 of a leaf; |g|^2 of the batch */
+    double noise_variance;     /**< tr(Sigma), running mean */
+    double noise_scale;        /**< B_simple, samples; NAN: not known yet, written as null */
     bool has_hash;
     uint64_t weights_hash;
     struct report_breakdown breakdown;
@@ -72,6 +80,8 @@ struct report_pace report_pace_of(const struct report_rate *r, int64_t batch_siz
 /** `| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, GlobalRate=...
  *  samples/sec, LoopTimeRemaining=0:06:42, TimeRemaining>0:06:42`; without values no Loss. */
 void report_log_train(const struct report_step *s, const struct report_pace *pace);
+/** `| Step=50, GradientNoiseScale=123.456 samples`; nothing when it was not measured. */
+void report_log_noise(const struct report_step *s);
 /** `| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=..., Rate=..., GlobalRate=...`. */
 void report_log_eval(int64_t step, int64_t batch, double loss, const struct report_rate *r);
 /** `Avg Eval Loss: v`, `Evaluation metrics:`, `  - eval/accuracy = v`,
@@ -132,6 +142,7 @@ struct report_performance {
     uint64_t cluster_hash;
     const struct report_kernel *kernel; /**< borrowed */
     int n_kernels;
+    const double *noise_scale;                  /**< borrowed; NULL: not measured */
     const struct report_generation *generation; /**< borrowed; NULL: a run that trained.  Then
                                                      tokens are new ones, rate, global_rate and mfu
                                                      are left out */

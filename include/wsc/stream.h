@@ -140,7 +140,8 @@ struct stream_pass {
     int64_t n_steps;      /**< batches, or generated tokens */
     int64_t first_sample; /**< of the sample stream, where first_step begins */
     struct stream_batch batch;
-    bool values; /**< payloads travel; false: sizes only */
+    bool values;  /**< payloads travel; false: sizes only */
+    bool squares; /**< TRAIN with values: times carry sums of squares of the leaves' gradients */
 };
 
 enum stream_msg_kind {
@@ -301,4 +302,14 @@ struct stream_scalars {
 };
 void stream_scalars_append(struct stream_scalars *s, const struct num_nodes *nodes, int64_t n_items,
                            const double *sums);
+/** Numbers of all micro-batches of a step, as STREAM_MSG_TIMES may carry them: for each micro-batch
+ *  a list by the maximal nodes of wafers' leaves, one behind the other.  Make one list of the lists
+ *  @p part[i] (NULL allowed when the wafers have no leaves) of wafers [first[i], first[i + 1]), i =
+ *  0 .. n-1; @p out has room for stream_scalars_count() of all of them. */
+void stream_scalars_join(const struct stream_batch *b, int n, const int *first_wafer,
+                         const double *const *part, double *out);
+/** Numbers of such a list for wafers [w_first, w_end). */
+int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_end);
+/** The sum over all leaves of the batch, of a list of all wafers. */
+double stream_scalars_total(const struct stream_batch *b, const double *list);
 #endif

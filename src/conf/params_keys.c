@@ -354,6 +354,8 @@ static const struct conf_key keys[] = {
      DOC("dynamic scaling: good steps before the factor doubles")},
     {FIELD(optimizer.log_summaries), BOOL, DEFAULT("false"),
      DOC("norms and the loss scale to TensorBoard")},
+    {FIELD(optimizer.gradient_noise_scale), BOOL, DEFAULT("false"),
+     DOC("noise scale of the gradient, from the gradients of the leaves")},
 #define SCALE(group, text)                                                                         \
     {FIELD(optimizer.adjust_learning_rate.group), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,       \
      DOC("factor of the rate of " text)}
@@ -398,6 +400,8 @@ static const struct conf_key keys[] = {
      DOC("accept missing and additional tensors")},
     {FIELD(runconfig.load_checkpoint_states), STRING, NULLABLE, DEFAULT("null"),
      DOC("what to load, with commas between: model, optimizer, ...; null: all")},
+    {FIELD(runconfig.skip_samples), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
+     DOC("samples of the stream to leave out where the run begins or goes on")},
     {FIELD(runconfig.log_steps), INT, NULLABLE, DEFAULT("1"), RANGE(1, MAX_STEPS),
      DOC("steps between log lines")},
     {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),

@@ -489,6 +489,27 @@ static void set_milestones(const struct reading *r, const struct conf_node *list
     node->n_milestones = node->n_children - 1;
 }
 
+/* Milestones that are given must be where the parts before them end, as far as those say how long
+ * they are. */
+static void check_milestones(const struct reading *r, const struct conf_node *milestones,
+                             const struct conf_schedule_node *node)
+{
+    const struct conf_schedule *s = r->schedule;
+    double end = 0;
+    for (int i = 0; i < node->n_milestones; i++) {
+        const struct conf_schedule_node *child = &s->node[node->first_child + i];
+        const double given = s->value[node->first_milestone + i];
+        if (child->n_children || child->total_iters == CONF_NULL) return;
+        end += (double)child->total_iters;
+        if (given == end) continue;
+        conf_diag_error(r->p->diag, milestones->entry[i].value->pos, r->path,
+                        "milestone %.0f, but total_iters of the schedulers before add up to %.0f; "
+                        "hint: leave milestones out",
+                        given, end);
+        return;
+    }
+}
+
 /* @p list are the children of node @p at; @p milestones NULL follows from their lengths. */
 static void read_children(const struct reading *r, const struct conf_node *list,
                           const struct conf_node *milestones, int at)
@@ -518,6 +539,8 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         read_milestones(r, milestones, r->path, &s->node[at]);
         if (s->node[at].n_milestones != n - 1)
             wrong(r, milestones, "a sequence has one milestone fewer than schedulers");
+        else if (r->p->diag->n_errors == before)
+            check_milestones(r, milestones, &s->node[at]);
     }
 }
 

@@ -111,6 +111,7 @@ void kernels_host_destroy(struct kernels_host **handle)
     wsc_free(k->wanted);
     wsc_free(k->wanted_logits);
     wsc_free(k->cache);
+    kernels_host_squares_destroy(k);
     wsc_free(k);
     *handle = NULL;
 }
@@ -174,6 +175,7 @@ void kernels_host_begin(struct kernels_host *k, const struct kernels_share *shar
               (long long)batch->T, (long long)k->n_samples, (long long)k->model->T);
     check_tokens(k);
     num_nodes_of_range(&k->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
+    if (k->squares) kernels_host_squares_begin(k);
     for (int64_t i = 0; i < k->n_samples; i++)
         k->wanted[i] = -1;
     k->any_wanted = false;

@@ -100,6 +100,7 @@ void kernels_host_embed_backward(struct kernels_host *k)
         grad[i].cols = C;
         grad[i].dy = k->buffer[HOST_DRES];
     }
+    if (k->model->tied) grad[0].tied = HOST_TIED_EMBED;
     kernels_host_each_block(k, embed_rows_backward);
     if (k->model->embed_norm)
         kernels_host_norm_grads(k, grad + 2, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),

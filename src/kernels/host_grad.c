@@ -12,6 +12,7 @@ struct block_sum {
     const struct kernels_host *k;
     const struct host_grad *grad;
     int64_t r0, n;  /**< rows of the block */
+    int64_t item;   /**< its number among those at hand */
     float *scratch; /**< one partial sum per level */
 };
 
@@ -20,7 +21,9 @@ static void sum_node(const struct block_sum *s, int level, int64_t index, float 
 {
     const struct kernels_host *k = s->k;
     if (level == 0) {
-        s->grad->leaf(k, s->grad, &k->leaf[index - k->share.first_leaf], s->r0, s->n, dst);
+        const int64_t leaf = index - k->share.first_leaf;
+        s->grad->leaf(k, s->grad, &k->leaf[leaf], s->r0, s->n, dst);
+        if (k->squares) kernels_host_squares_take(k, s->grad, leaf, s->r0, s->n, dst, s->item);
         return;
     }
     sum_node(s, level - 1, 2 * index, dst);
@@ -51,6 +54,7 @@ static void sum_block(void *ctx, int64_t item, int thread)
     struct block_sum s = {.k = k,
                           .grad = g,
                           .r0 = r0,
+                          .item = item,
                           .n = g->rows - r0 < rows ? g->rows - r0 : rows,
                           .scratch = host_thread(k, thread, HOST_TREE)};
     float *first = k->stage.grads + k->stage.offset[g->kind] +
@@ -69,7 +73,9 @@ void kernels_host_sum_grads(struct kernels_host *k, const struct host_grad *grad
         int64_t n_blocks = k->stage.offset[g->kind] < 0 ? 0 : (g->rows + rows - 1) / rows;
         w.first_item[i + 1] = w.first_item[i] + n_blocks;
     }
+    if (k->squares) kernels_host_squares_expect(k, w.first_item[n]);
     num_parallel(w.first_item[n], sum_block, &w);
+    if (k->squares) kernels_host_squares_add(k, w.first_item[n]);
 }
 
 static void linear_leaf(const struct kernels_host *k, const struct host_grad *g,

@@ -220,6 +220,7 @@ void kernels_host_head_backward(struct kernels_host *k)
             kernels_host_linear_grad(head_weight(k), cols, C, dlogits, cols, k->buffer[HOST_XN]);
         grad[1] = kernels_host_bias_grad(MODEL_LM_HEAD_B, cols, dlogits, cols);
         grad[0].first_row = grad[1].first_row = first;
+        if (k->model->tied) grad[0].tied = HOST_TIED_HEAD;
         kernels_host_sum_grads(k, grad, 2);
     }
     kernels_host_each_block(k, norm_rows_backward);

@@ -140,6 +140,7 @@ struct kernels_host {
     uint64_t dropout_seed; /**< of this step */
     bool cached;           /**< generation: leaves are the new positions of a sample, one each */
     void *cache; /**< owned, operands (L, max_rows, key and value features), made on first use */
+    struct host_leaf_squares *squares; /**< owned; NULL unless leaves are measured */
     struct host_stage stage;
     int64_t vocab_at; /**< first column of the block of logits at hand */
 };
@@ -168,6 +169,8 @@ enum wsc_err kernels_host_create_limited(struct kernels_host **out, const struct
 
 /* ---- host_grad.c */
 
+/** The head's part of a tied table comes first, the embedding's second. */
+enum host_tied { HOST_UNTIED, HOST_TIED_HEAD, HOST_TIED_EMBED };
 /** A gradient (rows, cols), or some rows of it, as the sum over leaves of what `leaf` computes. */
 struct host_grad {
     enum model_tensor_kind kind;
@@ -176,7 +179,8 @@ struct host_grad {
     const void *dy; /**< operands (N, rows) with row stride ld_dy, or fp32 (see leaf) */
     const void *x;  /**< operands (N, cols) */
     int64_t ld_dy, ld_x;
-    const float *stats; /**< of a norm */
+    const float *stats;  /**< of a norm */
+    enum host_tied tied; /**< part of a tied table */
     /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */
     void (*leaf)(const struct kernels_host *k, const struct host_grad *g,
                  const struct host_span *leaf, int64_t r0, int64_t n, float *dst);
@@ -200,6 +204,20 @@ struct host_grad kernels_host_expert_bias_grad(enum model_tensor_kind kind, int6
 void kernels_host_norm_grads(const struct kernels_host *k, struct host_grad out[2],
                              enum model_tensor_kind weight, const float *dy, const float *x,
                              const float *stats);
+
+/* ---- host_squares.c: how large the gradient of each leaf is */
+
+void kernels_host_squares_begin(struct kernels_host *k);
+void kernels_host_squares_destroy(struct kernels_host *k);
+/** Room for @p n_items blocks of the gradients at hand. */
+void kernels_host_squares_expect(const struct kernels_host *k, int64_t n_items);
+/** Take rows [r0, r0 + n) of a gradient of leaf @p leaf (of the share), in @p rows, as block
+ *  @p item. */
+void kernels_host_squares_take(const struct kernels_host *k, const struct host_grad *g,
+                               int64_t leaf, int64_t r0, int64_t n, const float *rows,
+                               int64_t item);
+/** Add what the blocks gave to their leaves, block by block. */
+void kernels_host_squares_add(const struct kernels_host *k, int64_t n_items);
 
 /* ---- host_rows.c: operations on rows of operands and norms */
 

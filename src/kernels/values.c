@@ -102,6 +102,17 @@ const struct kernels_leaf_loss *kernels_values_losses(const struct kernels_value
     return k->mesh ? kernels_mesh_losses(k->mesh) : kernels_host_losses(k->host);
 }
 
+enum wsc_err kernels_values_measure_leaves(struct kernels_values *k)
+{
+    WSC_CHECK(k->host, "leaves are measured on the mesh");
+    return kernels_host_measure_leaves(k->host);
+}
+
+const double *kernels_values_leaf_squares(const struct kernels_values *k)
+{
+    return kernels_host_leaf_squares(k->host);
+}
+
 enum wsc_err kernels_values_want_logits(struct kernels_values *k, const int64_t *position_of_sample)
 {
     return k->mesh ? kernels_mesh_want_logits(k->mesh, position_of_sample)

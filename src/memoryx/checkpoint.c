@@ -117,32 +117,41 @@ static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_fi
 
 /* ---- counters: the first shard's, all have the same ------------------------------------------ */
 
-/* One number of a checkpoint; exactly one of the pointers. */
+/* One number of a checkpoint; exactly one of the pointers.  What it is a part of. */
+enum counted { COUNTED_OPTIMIZER, COUNTED_SCHEDULE, COUNTED_SCALER, COUNTED_NOISE };
 struct counter {
+    enum counted part;
     const char *name;
     int64_t *whole;
     double *real;
 };
-enum { N_SCALER = 4, N_COUNTERS = 2 + N_SCALER };
+enum { N_COUNTERS = 9 };
 
-/* The counts of updates, then the loss scale. */
-static void list_counters(struct memoryx *mx, struct counter list[N_COUNTERS])
+static bool counts(const struct memoryx *mx, enum counted part)
+{
+    if (part == COUNTED_SCALER)
+        return memoryx_scales_dynamically(mx->config.params, mx->net->model);
+    return part != COUNTED_NOISE || mx->config.params->optimizer.gradient_noise_scale;
+}
+
+/* Those that a run with these params has; returns how many. */
+static int list_counters(struct memoryx *mx, struct counter list[N_COUNTERS])
 {
     struct memoryx_scaler *s = &mx->scaler;
     const struct counter all[N_COUNTERS] = {
-        {"wsc.optimizer_updates", &mx->updates, NULL},
-        {"schedulers.0.last_epoch", &mx->schedule, NULL},
-        {"grad_scaler.loss_scale", NULL, &s->scale},
-        {"grad_scaler.steps_since_rescale", &s->good_steps, NULL},
-        {"grad_scaler.overflows_since_rescale", &s->overflows, NULL},
-        {"grad_scaler.num_skipped_steps", &s->skipped, NULL}};
-    memcpy(list, all, sizeof all);
-}
-
-static int n_counters(const struct memoryx *mx)
-{
-    return memoryx_scales_dynamically(mx->config.params, mx->net->model) ? N_COUNTERS
-                                                                         : N_COUNTERS - N_SCALER;
+        {COUNTED_OPTIMIZER, "wsc.optimizer_updates", &mx->updates, NULL},
+        {COUNTED_SCHEDULE, "schedulers.0.last_epoch", &mx->schedule, NULL},
+        {COUNTED_SCALER, "grad_scaler.loss_scale", NULL, &s->scale},
+        {COUNTED_SCALER, "grad_scaler.steps_since_rescale", &s->good_steps, NULL},
+        {COUNTED_SCALER, "grad_scaler.overflows_since_rescale", &s->overflows, NULL},
+        {COUNTED_SCALER, "grad_scaler.num_skipped_steps", &s->skipped, NULL},
+        {COUNTED_NOISE, "wsc.noise_scale.steps", &mx->noise_steps, NULL},
+        {COUNTED_NOISE, "wsc.noise_scale.variance", NULL, &mx->noise.variance},
+        {COUNTED_NOISE, "wsc.noise_scale.gradient", NULL, &mx->noise.gradient}};
+    int n = 0;
+    for (int i = 0; i < N_COUNTERS; i++)
+        if (counts(mx, all[i].part)) list[n++] = all[i];
+    return n;
 }
 
 static enum wsc_err define_counter(struct store_file *file, const struct counter *c)
@@ -156,8 +165,8 @@ static enum wsc_err define_counter(struct store_file *file, const struct counter
 static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
 {
     struct counter list[N_COUNTERS];
-    list_counters(mx, list);
-    for (int i = 0; i < n_counters(mx); i++)
+    const int n = list_counters(mx, list);
+    for (int i = 0; i < n; i++)
         TRY(define_counter(file, &list[i]));
     return WSC_OK;
 }
@@ -165,8 +174,8 @@ static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
 static enum wsc_err save_counters(struct memoryx *mx, struct store_file *file)
 {
     struct counter list[N_COUNTERS];
-    list_counters(mx, list);
-    for (int i = 0; i < n_counters(mx) && mx->shard == 0; i++) {
+    const int n = list_counters(mx, list);
+    for (int i = 0; i < n && mx->shard == 0; i++) {
         const void *value = list[i].real ? (const void *)list[i].real : list[i].whole;
         TRY(store_write(file, list[i].name, 0, 1, value));
     }
@@ -185,18 +194,16 @@ static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
                                   const struct memoryx_load *what)
 {
     struct counter list[N_COUNTERS];
-    list_counters(mx, list);
-    if (what->optimizer) {
-        mx->updates = what->step;
-        TRY(load_counter(file, &list[0]));
-    }
-    if (what->schedule) {
-        mx->schedule = what->step;
-        TRY(load_counter(file, &list[1]));
-    }
-    for (int i = N_COUNTERS - N_SCALER; i < n_counters(mx) && what->scaler; i++)
-        TRY(load_counter(file, &list[i]));
-    if (mx->updates >= 0 && mx->schedule >= 0 && mx->scaler.scale > 0 &&
+    const int n = list_counters(mx, list);
+    const bool wanted[] = {[COUNTED_OPTIMIZER] = what->optimizer,
+                           [COUNTED_SCHEDULE] = what->schedule,
+                           [COUNTED_SCALER] = what->scaler,
+                           [COUNTED_NOISE] = what->optimizer};
+    if (what->optimizer) mx->updates = what->step;
+    if (what->schedule) mx->schedule = what->step;
+    for (int i = 0; i < n; i++)
+        if (wanted[list[i].part]) TRY(load_counter(file, &list[i]));
+    if (mx->updates >= 0 && mx->schedule >= 0 && mx->noise_steps >= 0 && mx->scaler.scale > 0 &&
         mx->scaler.scale < INFINITY)
         return WSC_OK;
     return WSC_RAISE(WSC_FORMAT, "checkpoint: negative counters, or a loss scale of %g",

@@ -4,6 +4,7 @@
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
+#include <math.h>
 #include <stdio.h>
 
 static enum wsc_err states_create(struct memoryx *mx, int i)
@@ -48,6 +49,9 @@ enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int sh
     TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, net->model->n_stages);
     TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, net->model->n_stages);
     TRY_NEW(mx->sums, WSC_MEM_MEMORYX, net->model->n_stages);
+    if (shard == 0 && config->params->optimizer.log_summaries)
+        TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, net->model->L);
+    mx->noise.scale = NAN;
     memoryx_scale_start(mx);
     return slices_create(mx);
 }
@@ -69,6 +73,7 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx->slice);
     wsc_free(mx->sums);
     wsc_free(mx->arrived);
+    wsc_free(mx->layer_norm);
     wsc_free(mx->times.ready);
     wsc_free(mx);
 }

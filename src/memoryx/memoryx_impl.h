@@ -48,6 +48,10 @@ struct memoryx {
     struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */
     struct stream_losses losses;
     struct memoryx_batch batch; /* in the making */
+    double *layer_norm;         /* owned (L), shard 0 with log_summaries; else NULL */
+    double leaf_squares;        /* its gradients', as they are added up */
+    struct memoryx_noise noise; /* running means over noise_steps steps */
+    int64_t noise_steps;
     /* Gradients of the batch in the making.  They become times.reduced and times.ready only when
      * the sending half has sent everything, so that it never sees half of them. */
     struct vtime *arrived; /* owned (n_stages) */
@@ -62,8 +66,12 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step);
 /* Add the finished sum of a stage's gradient (this shard's slices in view order) to the tensors. */
 void memoryx_take_gradient(struct memoryx *mx, int stage, const float *sum);
 /* peers.c: what all shards have to agree on; each shard gives its part and gets the whole */
+/* norms.c: the gradient's norm, with log_summaries on shard 0 the others of the batch too */
 enum wsc_err memoryx_share_norm(struct memoryx *mx, int64_t step, double *norm, struct vtime *at);
 enum wsc_err memoryx_share_hash(struct memoryx *mx, int64_t step, uint64_t *hash);
+/* Shard 0: collect a message of every other shard. */
+enum wsc_err memoryx_gather(struct memoryx *mx, int32_t kind, int64_t step, int index,
+                            struct comm_msg *msg);
 /* One round of an exchange: to shard 0, which combines, and back. */
 struct memoryx_round {
     int64_t step;
@@ -86,6 +94,9 @@ enum wsc_err memoryx_scale_after(struct memoryx *mx, int64_t step);
 double memoryx_loss_factor(const struct memoryx *mx, int64_t n_tokens);
 /* The factor that the gradients of this step carry. */
 double memoryx_gradient_scale(const struct memoryx *mx);
+
+/* noise_scale.c: once the norm is known, before the loss scale moves */
+void memoryx_noise_after(struct memoryx *mx);
 
 /* sums.c: sums over whole tensors that do not depend on who holds which part */
 

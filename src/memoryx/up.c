@@ -64,6 +64,9 @@ static enum wsc_err take_times(struct memoryx *mx, int64_t step)
     WSC_CHECK(parts == batch->time_ps, "parts of step %lld: %lld ps of %lld ps", (long long)step,
               (long long)parts, (long long)batch->time_ps);
     mx->times.step_end = batch->end;
+    if (mx->pass->squares)
+        mx->leaf_squares = stream_scalars_total(&mx->pass->batch, comm_buf_data(msg.payload));
+    comm_buf_unref(&msg.payload);
     if (batch->end.ps < VTIME_END || mx->shard) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CAPACITY,
                                   "step %lld: the virtual time is beyond 106 days, which is what "

@@ -249,6 +249,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         mx->times.reduced = vtime_max(mx->times.reduced, mx->arrived[s]);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);
+    memoryx_noise_after(mx);
     TRY(memoryx_scale_after(mx, step));
     if (!mx->batch.skipped) TRY(check_norm(mx, step));
     TRY(update_values(mx, step, mx->pass->values && !mx->batch.skipped, &known));

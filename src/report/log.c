@@ -56,6 +56,16 @@ void report_log_train(const struct report_step *s, const struct report_pace *p)
              loop, total);
 }
 
+void report_log_noise(const struct report_step *s)
+{
+    if (!s->has_noise) return;
+    if (isnan(s->noise_scale))
+        WSC_INFO("| Step=%lld, GradientNoiseScale: not known yet", (long long)s->step);
+    else
+        WSC_INFO("| Step=%lld, GradientNoiseScale=%.6g samples", (long long)s->step,
+                 s->noise_scale);
+}
+
 void report_log_eval(int64_t step, int64_t batch, double loss, const struct report_rate *r)
 {
     char now[REPORT_REAL_SIZE], global[REPORT_REAL_SIZE];

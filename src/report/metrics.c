@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -106,6 +107,15 @@ static void write_value(struct report_json *j, const char *key, bool has_value, 
         report_json_null(j, key);
 }
 
+static void add_noise(struct report_json *j, const struct report_step *step)
+{
+    if (!step->has_noise) return;
+    report_json_real(j, "pegsqnorm", step->pegsqnorm);
+    report_json_real(j, "gsqnorm", step->gsqnorm);
+    report_json_real(j, "noise_variance", step->noise_variance);
+    write_value(j, "noise_scale", !isnan(step->noise_scale), step->noise_scale);
+}
+
 enum wsc_err report_metrics_step(struct report_metrics *m, const struct report_step *step)
 {
     struct report_json j = {0};
@@ -123,6 +133,8 @@ enum wsc_err report_metrics_step(struct report_metrics *m, const struct report_s
     report_json_real(&j, "tokens_per_s", step->tokens_per_s);
     report_json_real(&j, "host_samples_per_s", step->host_samples_per_s);
     report_json_real(&j, "host_tokens_per_s", step->host_tokens_per_s);
+    if (step->layer_grad_norm) report_json_real(&j, "params_norm", step->params_norm);
+    add_noise(&j, step);
     if (step->has_hash) report_json_hash(&j, "weights_hash", step->weights_hash);
     report_json_breakdown(&j, &step->breakdown);
     report_json_close(&j);

@@ -4,6 +4,7 @@
 #include <wsc/mem.h>
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 static void add_provenance(struct report_json *j, const struct report_performance *p)
@@ -105,6 +106,9 @@ static void add_performance(struct report_json *j, const struct report_performan
     report_json_real(j, "tokens_per_s", p->tokens_per_s);
     if (!p->generation) report_json_real(j, "mfu", p->mfu);
     report_json_real(j, "joules_per_token", p->joules_per_token);
+    if (p->noise_scale && isnan(*p->noise_scale)) report_json_null(j, "gradient_noise_scale");
+    if (p->noise_scale && !isnan(*p->noise_scale))
+        report_json_real(j, "gradient_noise_scale", *p->noise_scale);
     report_json_real(j, "host_seconds", p->host_seconds);
     report_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
     report_json_breakdown(j, &p->breakdown);

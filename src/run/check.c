@@ -46,6 +46,12 @@ static enum wsc_err check_mesh(const struct conf_params *p)
                                       "%s: use_vsl: --numerics mesh computes samples of one text",
                                       p->file),
                             "--numerics host");
+    if (p->optimizer.gradient_noise_scale)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: optimizer.gradient_noise_scale: --numerics mesh has no "
+                                      "gradients of single leaves",
+                                      p->file),
+                            "--set optimizer.gradient_noise_scale=false");
     if (!p->model.mixed_precision) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "%s: model.mixed_precision: --numerics mesh computes in fp32",

@@ -38,24 +38,48 @@ void run_events_close(struct run_state *s)
     report_events_close(&s->eval_events);
 }
 
+static enum wsc_err layer_norms(struct report_events *events, const struct report_step *step)
+{
+    struct report_scalar *scalar;
+    enum { TAG_BYTES = 48 };
+    const int64_t L = step->n_layers;
+    TRY_NEW(scalar, WSC_MEM_RUN, L);
+    char *tags = wsc_alloc(WSC_MEM_RUN, (size_t)L, TAG_BYTES);
+    for (int64_t l = 0; tags && l < L; l++) {
+        char *tag = tags + l * TAG_BYTES;
+        (void)snprintf(tag, TAG_BYTES, "per_layer_grad_norm/layer_%lld", (long long)l);
+        scalar[l] = (struct report_scalar){tag, step->layer_grad_norm[l]};
+    }
+    enum wsc_err rc = tags ? report_events_scalars(events, step->step, scalar, (int)L)
+                           : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "tags of layers");
+    wsc_free(tags);
+    wsc_free(scalar);
+    return rc;
+}
+
 enum wsc_err run_events_train(struct run_state *s, const struct report_step *step,
                               const struct report_pace *pace)
 {
-    const bool norms = step->has_values && s->job->params->optimizer.log_summaries;
+    const bool norms = step->has_values && step->layer_grad_norm;
     const double none = NAN, batch = (double)s->train_batch.batch_size;
     const struct report_scalar scalar[] = {
         {"loss", step->has_values ? step->loss : none},
         {"loss_scale", step->has_values ? step->loss_scale : none},
         {"lr/0", step->has_values ? step->lr : none},
         {"model_wise_grad_norm", norms ? step->grad_norm : none},
+        {"model_wise_params_norm", norms ? step->params_norm : none},
+        {"pegsqnorm/model", step->has_noise ? step->pegsqnorm : none},
+        {"gsqnorm/model", step->has_noise ? step->gsqnorm : none},
+        {"gradient_noise_scale", step->has_noise ? step->noise_scale : none},
         {"local_samples_per_sec", pace->rate},
         {"avg_samples_per_sec", pace->global_rate},
         {"avg_steps_per_sec", pace->global_rate / batch},
         {"loop_time_remaining", pace->loop_s},
         {"time_remaining", pace->total_s},
     };
-    return report_events_scalars(s->train_events, step->step, scalar,
-                                 (int)(sizeof scalar / sizeof *scalar));
+    TRY(report_events_scalars(s->train_events, step->step, scalar,
+                              (int)(sizeof scalar / sizeof *scalar)));
+    return norms ? layer_norms(s->train_events, step) : WSC_OK;
 }
 
 enum wsc_err run_events_eval(struct run_state *s, double loss, double accuracy, double perplexity)

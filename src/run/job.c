@@ -191,6 +191,7 @@ static enum wsc_err set_up(struct run_state *s, bool *report)
     run_log_start(s);
     TRY(restore(s, report));
     choose_last_step(s);
+    if (trains(s) && s->planned_last_step < 0) s->samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->first_step = s->step;
@@ -257,12 +258,14 @@ static int64_t next_stop(const struct run_state *s)
 
 static enum wsc_err train_steps(struct run_state *s, int64_t n_steps)
 {
+    const struct conf_optimizer *optimizer = &s->job->params->optimizer;
     const struct stream_pass pass = {.mode = STREAM_TRAIN,
                                      .first_step = s->step,
                                      .n_steps = n_steps,
                                      .first_sample = s->samples,
                                      .batch = s->train_batch,
-                                     .values = s->job->values};
+                                     .values = s->job->values,
+                                     .squares = s->job->values && optimizer->gradient_noise_scale};
     const struct wafer_work work = {.plan = &s->train_plan,
                                     .numerics = s->job->numerics,
                                     .source = s->train_source,
@@ -471,7 +474,8 @@ enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report)
                           .saved_step = -1,
                           .planned_last_step = -1,
                           .claim = -1,
-                          .reached_step = -1};
+                          .reached_step = -1,
+                          .noise_scale = NAN};
     *report = true;
     enum wsc_err rc = set_up(&s, report);
     if (!rc) {

@@ -56,7 +56,7 @@ struct run_state {
     int64_t total_time_ps;
     double host_start_s, host_logged_s;
     int64_t host_logged_step;
-    double last_loss;
+    double last_loss, noise_scale;
     struct report_fault *fault; /* owned: what the faults cost */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes;

@@ -39,6 +39,14 @@ static struct report_step step_report(struct run_state *s, const struct memoryx_
                                 .tokens_per_s = r.tokens_per_s,
                                 .host_samples_per_s = host_rate,
                                 .host_tokens_per_s = host_rate * (double)c->model->T,
+                                .layer_grad_norm = b->layer_grad_norm,
+                                .n_layers = c->model->L,
+                                .params_norm = b->params_norm,
+                                .has_noise = b->noise.known,
+                                .pegsqnorm = b->noise.leaf_square,
+                                .gsqnorm = b->noise.batch_square,
+                                .noise_variance = b->noise.variance,
+                                .noise_scale = b->noise.scale,
                                 .has_hash = b->has_hash,
                                 .weights_hash = b->weights_hash,
                                 .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps,
@@ -54,6 +62,7 @@ static void account(struct run_state *s, const struct memoryx_batch *b)
     s->total.input_wait_ps += b->input_wait_ps;
     s->total_time_ps += b->time_ps;
     s->last_loss = b->loss;
+    s->noise_scale = b->noise.scale;
     report_rate_update(&s->rate, s->train_batch.batch_size, b->time_ps);
 }
 
@@ -80,6 +89,7 @@ static enum wsc_err on_train_batch(struct run_state *s, const struct memoryx_bat
         report_pace_of(&s->rate, s->train_batch.batch_size, s->loop_end - b->step,
                        s->last_step - b->step, s->eval_events != NULL);
     report_log_train(&step, &pace);
+    report_log_noise(&step);
     TRY(report_metrics_step(s->metrics, &step));
     return run_events_train(s, &step, &pace);
 }
@@ -201,6 +211,8 @@ static struct report_performance performance(const struct run_state *s)
     p.recovery_ps = s->recovery_ps;
     p.fault = s->fault;
     p.n_faults = s->n_faults;
+    if (s->job->params->optimizer.gradient_noise_scale && s->job->values)
+        p.noise_scale = &s->noise_scale;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes =
             kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);

@@ -121,3 +121,53 @@ void stream_scalars_append(struct stream_scalars *s, const struct num_nodes *nod
     for (int i = 0; i < merge.result.n; i++)
         s->sum[i] = all[merge.slot[i]];
 }
+
+/* Nodes of wafers [w_first, w_end) in micro-batch @p micro. */
+static void nodes_of(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                     struct num_nodes *nodes)
+{
+    int64_t first, end;
+    stream_leaves(b, micro, w_first, w_end, &first, &end);
+    num_nodes_of_range(nodes, first, end, b->n_leaves);
+}
+
+int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_end)
+{
+    int64_t n = 0;
+    for (int64_t micro = 0; micro < b->n_micro; micro++) {
+        struct num_nodes nodes;
+        nodes_of(b, micro, w_first, w_end, &nodes);
+        n += nodes.n;
+    }
+    return n;
+}
+
+void stream_scalars_join(const struct stream_batch *b, int n, const int *first_wafer,
+                         const double *const *part, double *out)
+{
+    int64_t used[STREAM_MAX_FANOUT] = {0};
+    for (int64_t micro = 0; micro < b->n_micro; micro++) {
+        struct stream_scalars all = {0};
+        for (int i = 0; i < n; i++) {
+            struct num_nodes nodes;
+            nodes_of(b, micro, first_wafer[i], first_wafer[i + 1], &nodes);
+            if (nodes.n) stream_scalars_append(&all, &nodes, b->n_leaves, part[i] + used[i]);
+            used[i] += nodes.n;
+        }
+        memcpy(out, all.sum, (size_t)all.nodes.n * sizeof *out);
+        out += all.nodes.n;
+    }
+}
+
+double stream_scalars_total(const struct stream_batch *b, const double *list)
+{
+    struct stream_scalars all = {0};
+    for (int64_t micro = 0; micro < b->n_micro; micro++) {
+        struct num_nodes nodes;
+        nodes_of(b, micro, 0, b->n_wafers, &nodes);
+        stream_scalars_append(&all, &nodes, b->n_leaves, list);
+        list += nodes.n;
+    }
+    WSC_CHECK(all.nodes.n == 1, "%d sums left of %lld leaves", all.nodes.n, (long long)b->n_leaves);
+    return all.sum[0];
+}

@@ -149,17 +149,43 @@ static enum wsc_err pass_credit(struct swarmx *sx, int64_t step, int index)
     return stream_send_credit(sx->ports, step, index, at);
 }
 
+/* Squares of the leaves' gradients that the children's times carry, as one list. */
+static enum wsc_err join_squares(struct swarmx *sx, struct comm_buf *const *part,
+                                 struct comm_buf **out)
+{
+    const struct stream_batch *b = &sx->pass->batch;
+    const double *list[STREAM_MAX_FANOUT];
+    int first_wafer[STREAM_MAX_FANOUT + 1], end = 0;
+    const int n = sx->ports->down.n;
+    if (!sx->pass->squares) return WSC_OK;
+    for (int c = 0; c < n; c++) {
+        child_wafers(sx, c, &first_wafer[c], &end);
+        list[c] = comm_buf_data(part[c]);
+    }
+    first_wafer[n] = end;
+    TRY(comm_buf_create(sx->net->comm, out,
+                        stream_scalars_count(b, first_wafer[0], end) * (int64_t)sizeof(double)));
+    stream_scalars_join(b, n, first_wafer, list, comm_buf_data(*out));
+    return WSC_OK;
+}
+
 /* The child that ended last speaks for all. */
 static enum wsc_err pass_times(struct swarmx *sx, int64_t step)
 {
     struct comm_msg out = {0};
+    struct comm_buf *part[STREAM_MAX_FANOUT] = {0};
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct comm_msg msg;
         TRY(stream_recv_data(sx->ports->down.data[c], STREAM_MSG_TIMES, step, 0, &msg));
+        part[c] = msg.payload;
         struct vtime_span span = c ? vtime_span_max(out.span, msg.span) : msg.span;
         if (!c || msg.field[STREAM_F_END] > out.field[STREAM_F_END]) out = msg;
         out.span = span;
     }
+    out.payload = NULL;
+    TRY(join_squares(sx, part, &out.payload));
+    for (int c = 0; c < sx->ports->down.n; c++)
+        comm_buf_unref(&part[c]);
     out.span = reduce_span(sx, out.span, out.bytes);
     return stream_send_up(sx->net, sx->ports, &out, 0, 0);
 }

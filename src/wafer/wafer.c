@@ -24,6 +24,7 @@ void wafer_destroy(struct wafer **wafer)
     kernels_values_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
     wsc_free((*wafer)->price);
+    wsc_free((*wafer)->squares);
     wsc_free(*wafer);
     *wafer = NULL;
 }
@@ -147,6 +148,30 @@ static enum wsc_err send_losses(struct wafer *w, const struct kernels_share *sha
     return stream_send_up(w->net, w->ports, &msg, 0, 0);
 }
 
+/* The same for the squares of the leaves' gradients, behind those of earlier micro-batches. */
+static void add_squares(struct wafer *w, const struct kernels_share *share)
+{
+    const double *leaf = kernels_values_leaf_squares(w->values);
+    struct stream_scalars sums = {0};
+    for (int64_t i = share->first_leaf; i < share->end_leaf; i++) {
+        struct num_nodes one;
+        num_nodes_of_range(&one, i, i + 1, share->n_leaves);
+        stream_scalars_append(&sums, &one, share->n_leaves, leaf++);
+    }
+    memcpy(w->squares + w->n_squares, sums.sum, (size_t)sums.nodes.n * sizeof *w->squares);
+    w->n_squares += sums.nodes.n;
+}
+
+static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
+{
+    const int64_t bytes = w->n_squares * (int64_t)sizeof *w->squares;
+    if (!w->pass->squares) return WSC_OK;
+    TRY(comm_buf_create(w->net->comm, payload, bytes));
+    memcpy(comm_buf_data(*payload), w->squares, (size_t)bytes);
+    w->n_squares = 0;
+    return WSC_OK;
+}
+
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
@@ -161,6 +186,7 @@ enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
     msg.field[STREAM_F_REDUCE] = c->reduce_wait_ps;
     msg.field[STREAM_F_BOUNDARY] = c->boundary_ps;
     msg.field[STREAM_F_INPUT] = c->input_wait_ps;
+    TRY(take_squares(w, &msg.payload));
     return stream_send_up(w->net, w->ports, &msg, 0, 0);
 }
 
@@ -200,7 +226,18 @@ static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro, int6
         TRY(wafer_visit_stage(w, &share, &v));
         if (k == model->n_stages - 1) TRY(send_losses(w, &share, step, v.index));
     }
+    if (w->pass->squares && n_samples) add_squares(w, &share);
     return WSC_OK;
+}
+
+static enum wsc_err prepare_squares(struct wafer *w)
+{
+    const int64_t n = stream_scalars_count(&w->pass->batch, w->index, w->index + 1);
+    wsc_free(w->squares);
+    w->squares = NULL;
+    w->n_squares = 0;
+    TRY_NEW(w->squares, WSC_MEM_WAFER, n + 1);
+    return kernels_values_measure_leaves(w->values);
 }
 
 static enum wsc_err run(void *arg)
@@ -209,6 +246,7 @@ static enum wsc_err run(void *arg)
     const struct stream_pass *p = w->pass;
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
+    if (p->squares) TRY(prepare_squares(w));
     for (int64_t step = p->first_step; step < p->first_step + p->n_steps; step++) {
         int64_t n_fed = 0;
         for (int64_t micro = 0; micro < p->batch.n_micro; micro++)

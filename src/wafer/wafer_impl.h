@@ -21,7 +21,9 @@ struct wafer {
     struct wafer_price *price;     /* owned, of each stage forward and backward */
     struct kernels_values *values; /* owned; NULL without values */
     struct data_batch *batch;      /* owned; NULL without values */
-    int64_t capacity_samples;      /* of values and batch */
+    double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join */
+    int64_t n_squares; /* so far */
+    int64_t capacity_samples; /* of values and batch */
     bool capacity_training;
 };
 

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the keys of checkpoints and of evaluation promise. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool exists(const char *dir, int step)
+{
+    char path[300];
+    struct stat info;
+    (void)snprintf(path, sizeof path, "%s/checkpoint_%d.mdl", dir, step);
+    return !stat(path, &info);
+}
+
+/* Eight steps with a checkpoint every other one, and what they gave. */
+static const char *trained(struct job_metrics *m)
+{
+    static char dir[160];
+    if (!dir[0]) {
+        (void)snprintf(dir, sizeof dir, "%s", job_path("trained"));
+        CU_ASSERT_FATAL(spawn_ok("%s --num_steps 8 --set runconfig.checkpoint_steps=2 "
+                                 "--set runconfig.save_initial_checkpoint=true --model_dir %s",
+                                 job_tiny(), dir));
+    }
+    CU_ASSERT_FATAL(job_read(dir, m));
+    return dir;
+}
+
+/* Four more steps in a folder of their own. */
+static void go_on(int step, const char *options, struct job_metrics *m)
+{
+    struct job_metrics straight;
+    const char *from = trained(&straight), *dir = job_path("go_on");
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 4 --checkpoint_path %s/checkpoint_%d.mdl "
+                             "--model_dir %s %s",
+                             job_tiny(), from, step, dir, options));
+    CU_ASSERT_FATAL(job_read(dir, m) && m->n == 4);
+}
+
+TEST(checkpoints, the_initial_one_is_where_the_run_began)
+{
+    struct job_metrics straight, again;
+    CU_ASSERT(exists(trained(&straight), 0));
+    go_on(0, "", &again);
+    for (int i = 0; i < 4; i++) {
+        T_STR(again.step[i].hash, straight.step[i].hash);
+        T_STR(again.step[i].loss, straight.step[i].loss);
+    }
+}
+
+TEST(checkpoints, without_the_key_there_is_no_initial_one)
+{
+    const char *dir = job_path("none");
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 2 --set runconfig.checkpoint_steps=2 --model_dir %s",
+                             job_tiny(), dir));
+    CU_ASSERT(!exists(dir, 0) && exists(dir, 2));
+}
+
+TEST(checkpoints, the_newest_are_kept)
+{
+    const char *dir = job_path("kept");
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 10 --set runconfig.checkpoint_steps=2 --set "
+                             "runconfig.max_checkpoints=2 --model_dir %s",
+                             job_tiny(), dir));
+    for (int step = 2; step <= 10; step += 2)
+        T_EQ(exists(dir, step), step >= 8);
+}
+
+#define STATES "--set runconfig.load_checkpoint_states="
+
+TEST(checkpoints, all_states_go_on_where_the_run_was)
+{
+    struct job_metrics straight, m;
+    (void)trained(&straight);
+    go_on(4, "", &m);
+    for (int i = 0; i < 4; i++)
+        T_STR(m.step[i].hash, straight.step[4 + i].hash);
+    T_EQ(m.step[0].step, 5);
+    go_on(4, STATES "model,optimizer,dataloader,grad_scaler,lr_scheduler,global_step", &m);
+    for (int i = 0; i < 4; i++)
+        T_STR(m.step[i].hash, straight.step[4 + i].hash);
+}
+
+/* The weights of step 4 with all else new: the first step has the straight run's first batch. */
+TEST(checkpoints, weights_alone_begin_anew)
+{
+    struct job_metrics straight, m, data;
+    (void)trained(&straight);
+    go_on(4, STATES "model", &m);
+    T_EQ(m.step[0].step, 1);
+    T_STR(m.step[0].lr, straight.step[0].lr);
+    CU_ASSERT(strcmp(m.step[0].loss, straight.step[0].loss) != 0);
+    CU_ASSERT(strcmp(m.step[0].loss, straight.step[4].loss) != 0);
+    /* With where the data were, the first loss is that of the fifth step. */
+    go_on(4, STATES "model,dataloader", &data);
+    T_STR(data.step[0].loss, straight.step[4].loss);
+    T_STR(data.step[0].lr, straight.step[0].lr);
+}
+
+TEST(checkpoints, schedules_and_moments_are_states_of_their_own)
+{
+    struct job_metrics straight, m;
+    (void)trained(&straight);
+    go_on(4, STATES "model,dataloader,lr_scheduler", &m);
+    T_STR(m.step[0].lr, straight.step[4].lr);
+    CU_ASSERT(strcmp(m.step[0].hash, straight.step[4].hash) != 0); /* new moments */
+    go_on(4, STATES "model,dataloader,lr_scheduler,optimizer", &m);
+    T_STR(m.step[0].hash, straight.step[4].hash);
+    T_EQ(m.step[0].step, 1);
+}
+
+/* A model of another depth: @p why without the key, a run with it. */
+static void check_strict(int layers, const char *why)
+{
+    struct job_metrics straight;
+    struct spawn_result r;
+    char command[900];
+    (void)snprintf(command, sizeof command,
+                   "%s --num_steps 1 --checkpoint_path %s/checkpoint_8.mdl "
+                   "--set model.num_hidden_layers=%d " STATES "model --model_dir %s",
+                   job_tiny(), trained(&straight), layers, job_path("depth"));
+    spawn_run(&r, "%s", command);
+    CU_ASSERT(r.status != 0 && strstr(r.err, why) != NULL);
+    CU_ASSERT(strstr(r.err, "runconfig.disable_strict_checkpoint_loading=true") != NULL);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("%s --set runconfig.disable_strict_checkpoint_loading=true", command));
+}
+
+TEST(checkpoints, strict_loading_wants_every_tensor_and_no_other)
+{
+    check_strict(3, "layers.2.");
+    check_strict(1, "the params have no tensor named");
+}
+
+TEST(checkpoints, eval_steps_bound_an_evaluation)
+{
+    struct job_metrics straight;
+    struct spawn_result r;
+    const char *dir = job_path("eval");
+    spawn_run(&r,
+              "%s --mode eval --checkpoint_path %s/checkpoint_8.mdl --set runconfig.eval_steps=3 "
+              "--model_dir %s && cat %s/metrics.jsonl",
+              job_tiny(), trained(&straight), dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.out, "\"samples\": 24}") != NULL); /* 3 batches of 8 */
+    spawn_free(&r);
+}
+
+/* Eight samples of the stream are one step of the tiny job. */
+TEST(checkpoints, samples_are_skipped_where_a_run_goes_on)
+{
+    struct job_metrics straight, m;
+    (void)trained(&straight);
+    go_on(0, "--set runconfig.skip_samples=0", &m);
+    T_STR(m.step[0].loss, straight.step[0].loss);
+    go_on(4, "--set runconfig.skip_samples=8", &m);
+    T_EQ(m.step[0].step, 5);
+    T_STR(m.step[0].lr, straight.step[4].lr);
+    CU_ASSERT(strcmp(m.step[0].loss, straight.step[4].loss) != 0);
+    /* The weights of step 4 with the data of step 6: as if the stream began two steps further. */
+    struct job_metrics same;
+    go_on(4,
+          STATES "model,optimizer,grad_scaler,lr_scheduler,global_step "
+                 "--set runconfig.skip_samples=40",
+          &same);
+    T_STR(same.step[0].loss, m.step[0].loss);
+    T_STR(same.step[3].hash, m.step[3].hash);
+}
+
+/* As if the run had died behind step 4. */
+TEST(checkpoints, a_restart_does_not_skip_again)
+{
+    struct job_metrics straight, m;
+    const char *dir = job_path("restart");
+    char command[800];
+    (void)snprintf(command, sizeof command,
+                   "%s --num_steps 8 --set runconfig.checkpoint_steps=4 --run_id nightly "
+                   "--set runconfig.skip_samples=16 --model_dir %s",
+                   job_tiny(), dir);
+    CU_ASSERT_FATAL(spawn_ok("%s", command) && job_read(dir, &straight));
+    CU_ASSERT_FATAL(spawn_ok("rm %s/checkpoint_8.mdl && %s", dir, command) && job_read(dir, &m));
+    T_EQ(m.n, 8);
+    CU_ASSERT(job_same_values(&m, &straight));
+}
