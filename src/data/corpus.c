@@ -24,7 +24,8 @@ struct data_corpus {
     int width; /* bytes of a token in the file */
     unsigned char *block;
     int64_t block_used;
-    int32_t *ids; /* of a piece of text */
+    int64_t view, view_bytes; /* of the finished corpus, what the block holds */
+    int32_t *ids;             /* of a piece of text */
     int64_t room;
     int64_t since; /* bytes of text since the last state */
 };
@@ -59,26 +60,38 @@ static enum wsc_err write_block(struct data_corpus *c)
     return WSC_OK;
 }
 
-static void put_token(unsigned char *at, int width, int32_t id)
+/* Little-endian, and one loop for each width: these see every token. */
+static void put_tokens(unsigned char *at, int width, const int32_t *ids, int64_t n)
 {
-    for (int b = 0; b < width; b++)
-        at[b] = (unsigned char)((uint32_t)id >> 8 * b);
+    for (int64_t i = 0; width == 1 && i < n; i++)
+        at[i] = (unsigned char)ids[i];
+    for (int64_t i = 0; width == 2 && i < n; i++) {
+        at[2 * i] = (unsigned char)ids[i];
+        at[2 * i + 1] = (unsigned char)(ids[i] >> 8);
+    }
+    for (int64_t i = 0; width == 4 && i < 4 * n; i++)
+        at[i] = (unsigned char)((uint32_t)ids[i / 4] >> 8 * (i % 4));
 }
 
-static int32_t get_token(const unsigned char *at, int width)
+static void get_tokens(const unsigned char *at, int width, int32_t *ids, int64_t n)
 {
-    uint32_t id = 0;
-    for (int b = 0; b < width; b++)
-        id |= (uint32_t)at[b] << 8 * b;
-    return (int32_t)id;
+    for (int64_t i = 0; width == 1 && i < n; i++)
+        ids[i] = at[i];
+    for (int64_t i = 0; width == 2 && i < n; i++)
+        ids[i] = at[2 * i] | at[2 * i + 1] << 8;
+    for (int64_t i = 0; width == 4 && i < n; i++, at += 4)
+        ids[i] =
+            (int32_t)(at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
 }
 
 static enum wsc_err add_tokens(struct data_corpus *c, const int32_t *ids, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++) {
-        put_token(c->block + c->block_used, c->width, ids[i]);
-        c->block_used += c->width;
-        c->state.n_tokens++;
+    for (int64_t done = 0, k; done < n; done += k) {
+        const int64_t room = (DATA_STATE_BLOCK - c->block_used) / c->width;
+        k = n - done < room ? n - done : room;
+        put_tokens(c->block + c->block_used, c->width, ids + done, k);
+        c->block_used += k * c->width;
+        c->state.n_tokens += k;
         if (c->block_used < DATA_STATE_BLOCK) continue;
         TRY(write_block(c));
         c->state.chain = data_state_chain(c->state.chain, c->block, c->block_used);
@@ -99,18 +112,31 @@ static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_
     return WSC_OK;
 }
 
+/* Have bytes from @p start on in c->block, which is free when the corpus is done.  Who goes on
+ * where the last read was gets more than the @p wanted. */
+static enum wsc_err look_at(struct data_corpus *c, int64_t start, int64_t wanted)
+{
+    const int64_t end = c->view + c->view_bytes, left = c->state.n_tokens * c->width - start;
+    if (start >= c->view && start + wanted <= end) return WSC_OK;
+    int64_t n = start >= c->view && start <= end ? DATA_STATE_BLOCK : wanted;
+    if (n > left) n = left;
+    c->view_bytes = 0;
+    TRY(read_bytes(c, c->block, start, n));
+    c->view = start;
+    c->view_bytes = n;
+    return WSC_OK;
+}
+
 enum wsc_err data_corpus_read(struct data_corpus *c, int64_t first, int64_t n, int32_t *ids)
 {
-    unsigned char piece[1 << 14] = {0};
-    int64_t most = (int64_t)sizeof piece / c->width;
+    const int64_t most = DATA_STATE_BLOCK / c->width;
     WSC_CHECK(c->state.done && first >= 0 && n <= c->state.n_tokens - first, "tokens %lld, +%lld",
               (long long)first, (long long)n);
-    for (int64_t done = 0; done < n;) {
-        int64_t k = n - done < most ? n - done : most;
-        TRY(read_bytes(c, piece, (first + done) * c->width, k * c->width));
-        for (int64_t i = 0; i < k; i++)
-            ids[done + i] = get_token(piece + i * c->width, c->width);
-        done += k;
+    for (int64_t done = 0, k; done < n; done += k) {
+        const int64_t start = (first + done) * c->width;
+        k = n - done < most ? n - done : most;
+        TRY(look_at(c, start, k * c->width));
+        get_tokens(c->block + (start - c->view), c->width, ids + done, k);
     }
     return WSC_OK;
 }
