@@ -46,7 +46,6 @@ static const struct fault_row {
 
 static const char *const place_name[CONF_N_PLACES] = {"wafer", "node", "shard"};
 
-
 const char *conf_place_name(enum conf_place place)
 {
     return place_name[place];

@@ -78,10 +78,9 @@ TEST(faults, a_launcher_that_hangs_is_ended)
 {
     struct spawn_result r;
     const char *bin = job_path("bin");
-    CU_ASSERT_FATAL(spawn_ok(
-        "mkdir %s && printf '#!/bin/sh\\nsleep 3 &\\nexec sleep 50\\n' "
-        ">%s/mpirun && chmod +x %s/mpirun",
-        bin, bin, bin));
+    CU_ASSERT_FATAL(spawn_ok("mkdir %s && printf '#!/bin/sh\\nsleep 3 &\\nexec sleep 50\\n' "
+                             ">%s/mpirun && chmod +x %s/mpirun",
+                             bin, bin, bin));
     spawn_run(&r, "PATH=%s:$PATH; %s", bin, fault_launched(job_path("launcher"), 3, 0, FAULT_RUN));
     T_EQ(r.status, 137);
     T_EQ(r.n_left, 0);
