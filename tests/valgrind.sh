@@ -9,7 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 # Neither PMIx nor oneDNN come with a list; ours names them by their libraries.
 mpi=$(dirname "$(command -v mpirun)")/../share/openmpi/openmpi-valgrind.supp
-check="valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite
+check="valgrind -q --child-silent-after-fork=yes --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite
     --show-leak-kinds=definite --suppressions=tests/lint/valgrind.supp"
 [ -r "$mpi" ] && check="$check --suppressions=$mpi"
 

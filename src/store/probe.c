@@ -76,12 +76,16 @@ static void prepare(void)
 
 /* ---- in this one ----------------------------------------------------------------------------- */
 
-static enum wsc_err wait_for(pid_t other, const char *path)
+/* It says so when it got to the end; how the process ends after that is of no interest. */
+static enum wsc_err wait_for(pid_t other, int from, const char *path)
 {
+    char through = 0;
     int status = 0;
-    while (waitpid(other, &status, 0) < 0)
-        if (errno != EINTR) return WSC_OK; /* somebody else has taken the status */
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return WSC_OK;
+    while (read(from, &through, 1) < 0 && errno == EINTR) {
+    }
+    while (waitpid(other, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (through) return WSC_OK;
     enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s: is damaged: HDF5 does not get through it (%s)",
                                 path, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "error");
     return wsc_err_hint(rc, "use an older checkpoint, or make the dataset again");
@@ -89,15 +93,21 @@ static enum wsc_err wait_for(pid_t other, const char *path)
 
 enum wsc_err store_probe(const char *path)
 {
+    int ends[2];
     char *copy = wsc_strdup(WSC_MEM_STORE, path);
     if (!copy) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
     store_h5_silence();
-    const pid_t other = fork();
+    const bool can_tell = !pipe2(ends, O_CLOEXEC);
+    const pid_t other = can_tell ? fork() : -1;
     if (other == 0) {
         prepare();
         look_at_file(copy);
-        _exit(0);
+        _exit(write(ends[1], "+", 1) == 1 ? 0 : 1);
     }
     wsc_free(copy);
-    return other < 0 ? WSC_OK : wait_for(other, path); /* no process: without this precaution */
+    if (can_tell) (void)close(ends[1]);
+    /* Without a process: without this precaution. */
+    enum wsc_err rc = other < 0 ? WSC_OK : wait_for(other, ends[0], path);
+    if (can_tell) (void)close(ends[0]);
+    return rc;
 }
