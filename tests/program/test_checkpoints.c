@@ -175,7 +175,7 @@ TEST(checkpoints, samples_are_skipped_where_a_run_goes_on)
 /* As if the run had died behind step 4. */
 TEST(checkpoints, a_restart_does_not_skip_again)
 {
-    struct job_metrics straight, m;
+    struct job_metrics straight = {.n = 0}, m = {.n = 0};
     const char *dir = job_path("restart");
     char command[800];
     (void)snprintf(command, sizeof command,

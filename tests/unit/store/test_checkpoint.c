@@ -178,7 +178,7 @@ TEST(checkpoint, blocks_of_zeros_read_as_zeros)
     for (int i = BLOCK; i < 2 * BLOCK; i++)
         x[i] = (float)i;
     x[N - 1] = 1;
-    x[2 * BLOCK] = -0.0F;
+    x[(size_t)2 * BLOCK] = -0.0F;
     T_OK(store_create(&f, path, NULL));
     T_OK(store_define(f, "a", STORE_F32, 1, &shape));
     T_OK(store_define(f, "b", STORE_F32, 1, &shape));
@@ -309,6 +309,7 @@ static void fill_disk(int when)
     float *x = wsc_alloc(WSC_MEM_TEST, N, sizeof *x);
     char tmp[256];
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
+    if (!x) return;
     x[N - 1] = 1; /* zeros alone are not written */
     (void)snprintf(tmp, sizeof tmp, "%s", path_of("full.mdl.tmp"));
     T_OK(store_create(&f, path_of("full.mdl"), NULL));

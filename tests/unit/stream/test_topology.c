@@ -268,25 +268,36 @@ static void check_left(const struct stream_topology *t, const bool *lost_wafer,
                   (!w || t->wafer_place[w] > t->wafer_place[w - 1]));
 }
 
+/* @p whole without some parts. */
+static void check_without(const struct stream_topology *whole, const bool *lost_wafer,
+                          const bool *lost_node)
+{
+    struct stream_topology *t = NULL;
+    T_OK(stream_topology_create_without(&t, whole, lost_wafer, lost_node));
+    check_left(t, lost_wafer, lost_node);
+    T_EQ(t->n_roles, whole->n_roles);
+    stream_topology_destroy(&t);
+}
+
 /* Parts of the machine are lost one after the other until one node and one wafer are left. */
+static void lose_one_after_the_other(int n_wafers)
+{
+    struct stream_topology *whole = NULL;
+    bool lost_wafer[64] = {0}, lost_node[64] = {0};
+    T_OK(stream_topology_create(&whole, SHARDS, n_wafers, 4));
+    for (int i = 0; i < n_wafers - 1; i++) {
+        lost_wafer[i * 7 % n_wafers] = true;
+        if (i < whole->n_nodes - 1) lost_node[i] = true; /* each root in turn */
+        check_without(whole, lost_wafer, lost_node);
+    }
+    stream_topology_destroy(&whole);
+}
+
 TEST(stream_topology, a_tree_formed_anew_has_every_leaf)
 {
     static const int wafers[] = {2, 5, 8, 16, 33, 64};
-    for (int k = 0; k < 6; k++) {
-        struct stream_topology *whole = NULL;
-        bool lost_wafer[64] = {0}, lost_node[64] = {0};
-        T_OK(stream_topology_create(&whole, SHARDS, wafers[k], 4));
-        for (int i = 0; i < whole->n_wafers - 1; i++) {
-            struct stream_topology *t = NULL;
-            lost_wafer[i * 7 % whole->n_wafers] = true;
-            if (i < whole->n_nodes - 1) lost_node[i] = true; /* each root in turn */
-            T_OK(stream_topology_create_without(&t, whole, lost_wafer, lost_node));
-            check_left(t, lost_wafer, lost_node);
-            T_EQ(t->n_roles, whole->n_roles);
-            stream_topology_destroy(&t);
-        }
-        stream_topology_destroy(&whole);
-    }
+    for (int k = 0; k < 6; k++)
+        lose_one_after_the_other(wafers[k]);
 }
 
 TEST(stream_topology, siblings_and_the_next_level_stand_in)

@@ -6,12 +6,12 @@
 #include <math.h>
 
 /* 4 KiB take 4096 ns, a round trip 20 us. */
-enum { PACKET = 4096 };
+static const int64_t packet = 4096;
 static struct vtime_link link_with(double rate, uint64_t seed)
 {
     return (struct vtime_link){.rate_bytes_per_s = 1000000000,
                                .latency_ps = 10000000,
-                               .loss = {rate, PACKET, 67100000000, seed, 5}};
+                               .loss = {rate, packet, 67100000000, seed, 5}};
 }
 
 TEST(vtime_loss, a_link_that_loses_nothing_is_any_link)
@@ -35,7 +35,7 @@ static int64_t lost_of(double rate, int64_t n_packets, int64_t n_messages, uint6
 {
     struct vtime_link link = link_with(rate, seed);
     for (int64_t i = 0; i < n_messages; i++)
-        (void)vtime_link_send_over(&link, vtime_at((struct vtime){0}), n_packets * PACKET,
+        (void)vtime_link_send_over(&link, vtime_at((struct vtime){0}), n_packets * packet,
                                    (uint64_t)i);
     return link.n_lost;
 }
@@ -72,7 +72,7 @@ TEST(vtime_loss, counts_are_negative_binomial)
     double chi = 0, left = 1;
     for (uint64_t i = 0; i < MESSAGES; i++) {
         struct vtime_link link = link_with(p, 11);
-        (void)vtime_link_send_over(&link, vtime_at((struct vtime){0}), 3 * PACKET, i);
+        (void)vtime_link_send_over(&link, vtime_at((struct vtime){0}), 3 * packet, i);
         seen[link.n_lost < CELLS - 1 ? link.n_lost : CELLS - 1]++;
     }
     for (int k = 0; k < CELLS; k++) {
@@ -88,13 +88,13 @@ TEST(vtime_loss, counts_are_negative_binomial)
  */
 TEST(vtime_loss, a_loss_costs_what_the_protocol_says)
 {
-    const int64_t round_ps = 2 * (4096000 + 10000000), last_ps = 4096000 + 67100000000;
+    const int64_t round_ps = INT64_C(2) * (4096000 + 10000000), last_ps = 4096000 + 67100000000;
     int n_one = 0, n_last = 0;
     for (uint64_t i = 0; i < 4000; i++) {
         struct vtime_link link = link_with(2e-3, 3), sound = link_with(0, 3);
         const struct vtime_span ready = vtime_at((struct vtime){500});
-        const struct vtime_span a = vtime_link_send_over(&link, ready, 100 * PACKET, i);
-        const struct vtime_span b = vtime_link_send(&sound, ready, 100 * PACKET);
+        const struct vtime_span a = vtime_link_send_over(&link, ready, 100 * packet, i);
+        const struct vtime_span b = vtime_link_send(&sound, ready, 100 * packet);
         const int64_t late = a.last.ps - b.last.ps;
         T_EQ(link.free.ps - sound.free.ps, late);
         T_EQ(link.busy_ps - sound.busy_ps, late);
@@ -113,12 +113,12 @@ TEST(vtime_loss, draws_belong_to_the_message)
     int64_t lost[50] = {0};
     for (uint64_t i = 0; i < 50; i++) {
         const int64_t before = there.n_lost;
-        (void)vtime_link_send_over(&there, vtime_at((struct vtime){0}), 9 * PACKET, i);
+        (void)vtime_link_send_over(&there, vtime_at((struct vtime){0}), 9 * packet, i);
         lost[i] = there.n_lost - before;
     }
     for (uint64_t i = 50; i-- > 0;) {
         const int64_t before = back.n_lost;
-        (void)vtime_link_send_over(&back, vtime_at((struct vtime){0}), 9 * PACKET, i);
+        (void)vtime_link_send_over(&back, vtime_at((struct vtime){0}), 9 * packet, i);
         T_EQ(back.n_lost - before, lost[i]);
     }
 }
