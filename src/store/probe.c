@@ -36,7 +36,7 @@ static void look_at_attributes(hid_t object, char *path)
 
 static herr_t look_at_link(hid_t root, const char *name, const H5L_info_t *link, void *path)
 {
-    struct store_info info;
+    struct store_info info = {.n = 0};
     hid_t dset = H5I_INVALID_HID;
     (void)link;
     if (store_h5_dataset(&dset, root, path, name, H5P_DEFAULT)) return 0;
