@@ -20,7 +20,7 @@ for target; do
     encode) leaks=1 most=400 ;;
     *) leaks=1 most=4096 ;;
     esac
-    WSC_FUZZ_TARGET=$target nice -n 19 "$program" "$work/corpus" "tests/fuzz/corpus/$target" \
+    ASAN_OPTIONS=detect_leaks=$leaks WSC_FUZZ_TARGET=$target nice -n 19 "$program" "$work/corpus" "tests/fuzz/corpus/$target" \
         -dict=tests/fuzz/keys.dict -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 \
         -malloc_limit_mb=512 -max_len="$most" -detect_leaks=$leaks -print_final_stats=1 \
         -artifact_prefix="$work/findings/" >"$work/log" 2>&1 || status=1
