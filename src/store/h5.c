@@ -52,6 +52,9 @@ enum wsc_err store_h5_raise(enum wsc_err code, const char *file, int line, const
 
 void store_h5_silence(void)
 {
+    /* Our files are closed one by one; at exit HDF5 would go through what a damaged one left half
+     * open, and fall. */
+    (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
