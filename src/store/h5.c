@@ -328,40 +328,29 @@ enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
-                              bool *present)
+/* Of an attribute's one element of type @p type. */
+typedef herr_t read_fn(hid_t attr, hid_t type, void *value);
+
+static herr_t read_integer(hid_t attr, hid_t type, void *value)
 {
-    htri_t there = H5Aexists(object, name);
-    *present = there > 0;
-    if (there < 0) return H5_RAISE(WSC_FORMAT, "%s: its attributes are unreadable", path);
-    if (!there) return WSC_OK;
-    hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
-    hid_t type = attr < 0 ? attr : H5Aget_type(attr), space = attr < 0 ? attr : H5Aget_space(attr);
-    bool scalar = type >= 0 && space >= 0 && H5Tget_class(type) == H5T_INTEGER &&
-                  H5Sget_simple_extent_npoints(space) == 1;
-    herr_t bad = scalar ? H5Aread(attr, H5T_NATIVE_INT64, value) : -1;
-    enum wsc_err rc = WSC_OK;
-    if (bad < 0) rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not an integer", path, name);
-    if (type >= 0) (void)H5Tclose(type);
-    if (space >= 0) (void)H5Sclose(space);
-    if (attr >= 0) (void)H5Aclose(attr);
-    return rc;
+    return H5Tget_class(type) == H5T_INTEGER ? H5Aread(attr, H5T_NATIVE_INT64, value) : -1;
 }
 
 /* HDF5 converts between numbers, but not from the enumeration that h5py makes of a bool. */
-static herr_t read_number(hid_t attr, hid_t type, double *value)
+static herr_t read_number(hid_t attr, hid_t type, void *value)
 {
     const H5T_class_t kind = H5Tget_class(type);
     int8_t flag = 0;
     if (kind == H5T_INTEGER || kind == H5T_FLOAT) return H5Aread(attr, H5T_NATIVE_DOUBLE, value);
     if (kind != H5T_ENUM || H5Tget_size(type) != sizeof flag) return -1;
     if (H5Aread(attr, type, &flag) < 0) return -1;
-    *value = flag;
+    *(double *)value = flag;
     return 0;
 }
 
-enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
-                              bool *present)
+/* @p kind: what it must be, for the message. */
+static enum wsc_err get_scalar(hid_t object, const char *path, const char *name, read_fn *read,
+                               const char *kind, void *value, bool *present)
 {
     htri_t there = H5Aexists(object, name);
     *present = there > 0;
@@ -371,12 +360,24 @@ enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, 
     hid_t type = attr < 0 ? attr : H5Aget_type(attr), space = attr < 0 ? attr : H5Aget_space(attr);
     const bool scalar = type >= 0 && space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
     enum wsc_err rc = WSC_OK;
-    if (!scalar || read_number(attr, type, value) < 0)
-        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not a number", path, name);
+    if (!scalar || read(attr, type, value) < 0)
+        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not %s", path, name, kind);
     if (type >= 0) (void)H5Tclose(type);
     if (space >= 0) (void)H5Sclose(space);
     if (attr >= 0) (void)H5Aclose(attr);
     return rc;
+}
+
+enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
+                              bool *present)
+{
+    return get_scalar(object, path, name, read_integer, "an integer", value, present);
+}
+
+enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
+                              bool *present)
+{
+    return get_scalar(object, path, name, read_number, "a number", value, present);
 }
 
 enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_attr *a)
