@@ -16,7 +16,7 @@ struct import {
     struct convert_files *files;
     struct convert_source config;
     char *yaml;
-    struct conf_params params;
+    struct zoo_params params;
     struct model *model;
     struct convert_side cs;
     struct convert_map map;
@@ -52,9 +52,9 @@ static bool is_bare(const struct import *im)
 /* The params are read as if config.json were their file, which is the one that the user has. */
 static enum wsc_err make_model(struct import *im)
 {
-    TRY(conf_params_parse(&im->params, im->config_path, im->yaml, strlen(im->yaml), im->job->set,
-                          im->job->n_sets));
-    return model_create(&im->model, &im->params, CONF_STREAM_BLOCK);
+    TRY(zoo_params_parse(&im->params, im->config_path, im->yaml, strlen(im->yaml), im->job->set,
+                         im->job->n_sets));
+    return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
 }
 
 static enum wsc_err open_input(struct import *im)
@@ -239,10 +239,10 @@ static enum wsc_err write_checkpoint(struct import *im)
 
 static enum wsc_err write_all(struct import *im)
 {
-    TRY(report_mkdir(im->job->out));
+    TRY(out_mkdir(im->job->out));
     TRY(write_checkpoint(im));
     im->result->n_files = 1;
-    return report_write_text(im->result->params, im->yaml);
+    return out_write_text(im->result->params, im->yaml);
 }
 
 static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
@@ -265,7 +265,7 @@ enum wsc_err convert_from_hf(const struct convert_job *job, struct convert_resul
     wsc_free(im.used);
     convert_map_fini(&im.map);
     model_destroy(&im.model);
-    conf_params_fini(&im.params);
+    zoo_params_fini(&im.params);
     wsc_free(im.yaml);
     convert_source_fini(&im.config);
     convert_files_close(&im.files);
