@@ -7,6 +7,7 @@
 #define WSC_RUN_H
 #include <wsc/comm.h>
 #include <wsc/conf.h>
+#include <wsc/cycles.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
@@ -52,7 +53,7 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
 void run_cluster_destroy(struct run_cluster **cluster);
 /** Plan a wafer's work for a global batch and cut the batch accordingly. */
 enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
-                            bool training, struct kernels_plan *plan,
+                            bool training, struct cycles_plan *plan,
                             struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
 enum wsc_err run_pass(struct run_cluster *c, const struct stream_pass *pass,

@@ -3,7 +3,7 @@
 #include "mesh_show.h"
 
 #include <wsc/hw.h>
-#include <wsc/kernels.h>
+#include <wsc/programs.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static const struct option long_option[] = {
     {NULL, 0, NULL, 0}};
 
 struct mesh_options {
-    struct mesh_case c;
+    struct programs_case c;
     struct app_show show;
     int64_t max_p, max_words;
     uint32_t given; /* set of numbers, by OPT_ - OPT_WORDS */
@@ -116,7 +116,7 @@ struct mesh_options {
     int n_points, n_outside;
 };
 
-static enum wsc_err parse_fabric(struct mesh_case *c, const char *text)
+static enum wsc_err parse_fabric(struct programs_case *c, const char *text)
 {
     enum { MAX_SIDE = 2048 };
     char width[16];
@@ -203,7 +203,7 @@ _Static_assert(sizeof range / sizeof *range == OPT_TRACE_EVENTS - OPT_WORDS + 1,
 static enum wsc_err parse_number(struct mesh_options *o, int option)
 {
     int64_t seed = 0, threads = 0;
-    struct mesh_case *c = &o->c;
+    struct programs_case *c = &o->c;
     int64_t *const to[] = {
         &c->words,  &c->m,       &c->n,        &c->k,     &c->length,    &c->calls,
         &c->tokens, &c->samples, &c->features, &c->heads, &c->head_dim,  &c->vocab,
@@ -229,15 +229,15 @@ static enum wsc_err parse(struct mesh_options *o, int argc, char **argv)
 }
 
 /* The fabric's kernels, then the transformer's. */
-static const struct mesh_kernel *kernel_at(int i)
+static const struct programs_kernel *kernel_at(int i)
 {
     int n = 0;
-    while (mesh_kernel_at(n))
+    while (programs_kernel_at(n))
         n++;
-    return i < n ? mesh_kernel_at(i) : kernels_mesh_kernel_at(i - n);
+    return i < n ? programs_kernel_at(i) : programs_transformer_at(i - n);
 }
 
-static enum wsc_err find_kernel(const char *name, const struct mesh_kernel **out)
+static enum wsc_err find_kernel(const char *name, const struct programs_kernel **out)
 {
     char names[512] = "";
     for (int i = 0; (*out = kernel_at(i)); i++) {
@@ -250,7 +250,7 @@ static enum wsc_err find_kernel(const char *name, const struct mesh_kernel **out
 
 static void print_list(void)
 {
-    const struct mesh_kernel *k;
+    const struct programs_kernel *k;
     for (int i = 0; (k = kernel_at(i)); i++) {
         (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
@@ -258,7 +258,8 @@ static void print_list(void)
     }
 }
 
-static void print_json(const char *name, const struct mesh_case *c, const struct mesh_result *r)
+static void print_json(const char *name, const struct programs_case *c,
+                       const struct programs_result *r)
 {
     const double router_cycles = (double)r->stats.cycles * c->w * c->h;
     (void)printf("{\"kernel\": \"%s\", \"algo\": \"%s\", \"arch\": \"%s\", \"fabric\": [%d, %d], "
@@ -275,7 +276,8 @@ static void print_json(const char *name, const struct mesh_case *c, const struct
     if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
 }
 
-static void print_text(const char *title, const struct mesh_case *c, const struct mesh_result *r)
+static void print_text(const char *title, const struct programs_case *c,
+                       const struct programs_result *r)
 {
     (void)printf("%s", title);
     if (r->form >= 0) (void)printf(", closed form %.0f", r->form);
@@ -287,7 +289,7 @@ static void print_text(const char *title, const struct mesh_case *c, const struc
                      1e-6 * (double)r->stats.cycles * c->w * c->h / r->host_seconds);
 }
 
-static void fill_defaults(struct mesh_case *c, const char *name)
+static void fill_defaults(struct programs_case *c, const char *name)
 {
     bool ring = c->algo && !strcmp(c->algo, "ring"), single = !strcmp(name, "fmacs");
     if (!c->w) {
@@ -321,7 +323,7 @@ static bool has_word(const char *list, const char *word)
 }
 
 /* Sizes and algorithms that this kernel does not have. */
-static enum wsc_err check_kernel(const struct mesh_options *o, const struct mesh_kernel *k)
+static enum wsc_err check_kernel(const struct mesh_options *o, const struct programs_kernel *k)
 {
     for (int i = 0; i <= OPT_GROUPS - OPT_WORDS; i++)
         if (o->given >> i & 1U && !has_word(k->options, range[i].name))
@@ -339,7 +341,7 @@ static enum wsc_err check_kernel(const struct mesh_options *o, const struct mesh
 }
 
 static enum wsc_err show_result(const struct mesh_options *o, const char *name,
-                                const struct mesh_result *r)
+                                const struct programs_result *r)
 {
     char title[160];
     (void)snprintf(title, sizeof title, "%s%s%s on %d x %d PEs (%s): %lld cycles", name,
@@ -354,13 +356,13 @@ static enum wsc_err show_result(const struct mesh_options *o, const char *name,
     return app_show_files(&o->show, o->c.w, o->c.h, title);
 }
 
-static enum wsc_err run_on(struct mesh_options *o, const struct mesh_kernel *k,
+static enum wsc_err run_on(struct mesh_options *o, const struct programs_kernel *k,
                            const struct hw *machine)
 {
     const double tolerance = 1e-4; /* sums of a few thousand fp32 terms */
     const char *name = k->name;
-    struct mesh_result r;
-    o->c.machine = machine;
+    struct programs_result r;
+    o->c.hw = machine;
     TRY(app_show_begin(&o->show, o->c.w, o->c.h));
     o->c.watch = o->show.watch;
     enum wsc_err rc = k->run(&o->c, &r);
@@ -374,7 +376,7 @@ static enum wsc_err run_on(struct mesh_options *o, const struct mesh_kernel *k,
 static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
 {
     const struct app_config config = {0}; /* the built-in machine */
-    const struct mesh_kernel *k;
+    const struct programs_kernel *k;
     struct conf_cluster cluster;
     const struct hw machine = {.cluster = &cluster};
     TRY(find_kernel(name, &k));
@@ -386,22 +388,22 @@ static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
     return rc;
 }
 
-static void point_text(const struct mesh_options *o, const struct mesh_point *p, double error)
+static void point_text(const struct mesh_options *o, const struct programs_point *p, double error)
 {
-    const bool scheduled = mesh_point_scheduled(p);
+    const bool scheduled = programs_point_scheduled(p);
     if (o->first)
         (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words", "cycles",
                      "reference", "error");
     (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%%", p->what, p->algo, p->p,
                  (long long)p->words, (long long)p->cycles, p->form, error);
     if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
-    if (!mesh_point_holds(p))
+    if (!programs_point_holds(p))
         (void)printf("  outside%s%s", p->reason && !scheduled ? ": " : "",
                      p->reason && !scheduled ? p->reason : "");
     (void)printf("\n");
 }
 
-static void point_json(const struct mesh_options *o, const struct mesh_point *p, double error)
+static void point_json(const struct mesh_options *o, const struct programs_point *p, double error)
 {
     (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
                  "\"words\": %lld, \"cycles\": %lld, \"reference\": %.3f, "
@@ -409,8 +411,8 @@ static void point_json(const struct mesh_options *o, const struct mesh_point *p,
                  "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
                  o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
                  (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
-                 mesh_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
-                 mesh_point_holds(p) ? "true" : "false");
+                 programs_point_scheduled(p) ? "schedule" : "reference",
+                 p->at_most ? "true" : "false", programs_point_holds(p) ? "true" : "false");
     if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
     if (p->schedule >= 0) (void)printf(", \"schedule\": %.3f", p->schedule);
     if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);
@@ -418,19 +420,19 @@ static void point_json(const struct mesh_options *o, const struct mesh_point *p,
 }
 
 /* Progress for who watches while the table goes elsewhere. */
-static void tell_progress(const struct mesh_options *o, const struct mesh_point *p)
+static void tell_progress(const struct mesh_options *o, const struct programs_point *p)
 {
     if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO)) return;
     (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo,
                   p->p);
 }
 
-static enum wsc_err print_point(void *ctx, const struct mesh_point *p)
+static enum wsc_err print_point(void *ctx, const struct programs_point *p)
 {
     struct mesh_options *o = ctx;
     double error = p->form > 0 ? 100 * ((double)p->cycles - p->form) / p->form : 0;
     o->n_points++;
-    o->n_outside += !mesh_point_holds(p);
+    o->n_outside += !programs_point_holds(p);
     (o->json ? point_json : point_text)(o, p, error);
     o->first = false;
     tell_progress(o, p);
@@ -441,9 +443,9 @@ static enum wsc_err run_points(struct mesh_options *o, bool survey)
 {
     o->first = true;
     if (survey)
-        TRY(mesh_survey((int)o->max_p, o->max_words, print_point, o));
+        TRY(programs_survey((int)o->max_p, o->max_words, print_point, o));
     else
-        TRY(mesh_calibration(print_point, o));
+        TRY(programs_calibration(print_point, o));
     if (o->json)
         (void)printf("%s]\n", o->first ? "[" : "");
     else

@@ -107,7 +107,7 @@ static enum wsc_err run(const struct app_mesh_pairs *what, const struct hw *hw, 
     TRY_NEW(all->pair, WSC_MEM_APP, what->n);
     TRY_NEW(all->error, WSC_MEM_APP, what->n);
     report_progress_start("validate --mesh", what->n);
-    enum wsc_err rc = kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->n, take_pair, all);
+    enum wsc_err rc = kernels_pairs(hw, (uint64_t)what->seed, (int)what->n, take_pair, all);
     report_progress_end();
     return rc ? rc : conclude(all);
 }

@@ -52,7 +52,7 @@ static enum wsc_err print_params(const struct run_job *job, const struct model *
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
-static enum wsc_err print_stages(const struct run_cluster *c, const struct kernels_plan *plan)
+static enum wsc_err print_stages(const struct run_cluster *c, const struct cycles_plan *plan)
 {
     struct report_table *table;
     TRY(report_table_new(&table, "lrrrr",
@@ -67,9 +67,9 @@ static enum wsc_err print_stages(const struct run_cluster *c, const struct kerne
         report_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         report_table_cell(table, "%s", bytes);
         for (int backward = 0; backward < 2; backward++)
-            report_table_cell(table, "%lld",
-                              (long long)kernels_stage_cycles(&c->hw, c->model, plan, s, backward,
-                                                              plan->micro_batch));
+            report_table_cell(
+                table, "%lld",
+                (long long)cycles_stage(&c->hw, c->model, plan, s, backward, plan->micro_batch));
     }
     enum wsc_err rc = report_table_print(table, stdout, 2);
     report_table_free(&table);
@@ -78,7 +78,7 @@ static enum wsc_err print_stages(const struct run_cluster *c, const struct kerne
 
 static enum wsc_err print_plan(const struct run_cluster *c)
 {
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct stream_batch batch;
     TRY(run_plan_batch(c, &c->params->train_input, true, &plan, &batch));
     char kept[32], have[32];

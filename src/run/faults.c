@@ -138,7 +138,7 @@ int64_t run_checkpoint_before(const struct conf_runconfig *rc, int64_t first_ste
 /* One on its way. */
 struct walk {
     struct run_cluster *cluster; /* owned */
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct stream_batch batch;
     int64_t step;
     struct run_rehearsal *result;

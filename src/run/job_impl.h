@@ -26,7 +26,7 @@ struct run_state {
     struct store_group group;    /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
-    struct kernels_plan train_plan, eval_plan;
+    struct cycles_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
     bool in_eval;                     /* the pass in progress evaluates */
     struct data_tokenizer *tokenizer; /* owned; while it generates */
@@ -63,7 +63,7 @@ struct run_state {
     struct run_eval_sums eval;
     struct run_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
-    struct report_kernel kernel[KERNELS_MESH_ROWS];
+    struct report_kernel kernel[PROGRAMS_ROWS];
 };
 
 /* log.c: hooks of shard 0, and what they print */
