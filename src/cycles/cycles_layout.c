@@ -16,7 +16,7 @@ struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n)
     return (struct cycles_side){(double)n, ceil((double)n / l->cols)};
 }
 
-static void set_rates(struct cycles_layout *l, const struct conf_wafer *w, enum num_format format)
+static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum num_format format)
 {
     bool mixed = format != NUM_FP32;
     l->mac = mixed ? w->simd_fmachs : w->simd_fmacs;
@@ -114,7 +114,7 @@ static void spread_tokens(struct cycles_layout *l, double tokens, double head)
 void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const struct model *model,
                         int lanes, int64_t n_sequences)
 {
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     WSC_CHECK(lanes >= 1 && lanes <= w->pe_cols && n_sequences >= 1, "%d lanes, %lld sequences",
               lanes, (long long)n_sequences);
     *l = (struct cycles_layout){.model = model, .lanes = lanes, .rows = (double)w->pe_rows};

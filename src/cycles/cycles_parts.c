@@ -28,13 +28,13 @@ double cycles_total(const struct cycles_breakdown *c)
 /** Rows of tables that a token's embedding comes from. */
 static double table_rows(const struct model *m)
 {
-    return (double)m->V + (m->position == CONF_POSITION_LEARNED ? (double)m->T : 0);
+    return (double)m->V + (m->position == ZOO_POSITION_LEARNED ? (double)m->T : 0);
 }
 
 static double embedding(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double tables = m->position == CONF_POSITION_LEARNED ? 2 : 1;
+    const double tables = m->position == ZOO_POSITION_LEARNED ? 2 : 1;
     double sum = cycles_gather(l, table_rows(m));
     if (l->seqs > 1) sum += (tables - 1) * l->t * cycles_op(l->setup, l->hidden.k, l->mac);
     return sum + (m->embed_norm ? cycles_norm(l) : 0);

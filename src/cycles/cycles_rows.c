@@ -35,12 +35,12 @@ double cycles_bias_gradient(const struct cycles_layout *l, double features, doub
 
 static bool is_rms(const struct cycles_layout *l)
 {
-    return l->model->norm == CONF_RMSNORM;
+    return l->model->norm == ZOO_RMSNORM;
 }
 
 static bool has_bias(const struct cycles_layout *l)
 {
-    return l->model->norm == CONF_LAYERNORM;
+    return l->model->norm == ZOO_LAYERNORM;
 }
 
 /** A sum over features for each token, times a number. */
@@ -100,7 +100,7 @@ double cycles_norm_gradient(const struct cycles_layout *l)
 /** The nonlinearity of @p features of the PE, or its derivative. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features)
 {
-    const bool plain = l->model->nonlinearity == CONF_RELU;
+    const bool plain = l->model->nonlinearity == ZOO_RELU;
     return cycles_map(l, features * l->t,
                       plain ? RELU_CYCLES : l->exp + l->divide + POLYNOMIAL_CYCLES);
 }

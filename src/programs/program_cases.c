@@ -201,7 +201,7 @@ static enum wsc_err norm(struct programs_trial *c, struct rows *r, bool rms)
     TRY(gain_and_bias(c, r, &s, !rms));
     struct programs_ref_norm ref = {
         .x = r->hx, .gain = r->gain, .bias = r->bias, .rows = rows_of(c), .n = r->f.n, .eps = 1e-5};
-    c->model.norm = rms ? CONF_RMSNORM : CONF_LAYERNORM;
+    c->model.norm = rms ? ZOO_RMSNORM : ZOO_LAYERNORM;
     c->result->form = cycles_norm(&c->layout);
     programs_norm_forward(g, &s, &n, c->shape->backward ? &r->tmp : &r->y, &r->tmp);
     if (!c->shape->backward) {
@@ -592,7 +592,7 @@ static void fill_model(struct programs_trial *c)
                               .V = s->vocab,
                               .T = s->tokens,
                               .head_dim = s->head_dim,
-                              .nonlinearity = CONF_GELU,
+                              .nonlinearity = ZOO_GELU,
                               .format = NUM_FP32};
 }
 
@@ -602,7 +602,7 @@ static enum wsc_err run_once(const struct programs_case *s, struct programs_resu
                              int *longest)
 {
     const struct hw *hw = s->hw;
-    struct conf_cluster cluster = *hw->cluster;
+    struct hw_machine cluster = *hw->cluster;
     const struct hw machine = {.cluster = &cluster};
     struct programs_trial c = {.shape = s, .result = r};
     *r = (struct programs_result){.algo = s->algo ? s->algo : "", .form = -1};

@@ -391,10 +391,9 @@ static enum wsc_err attend_backward(struct programs_model *k)
 
 static enum programs_nonlinearity nonlinearity_of(const struct model *m)
 {
-    static const enum programs_nonlinearity of[] = {[CONF_GELU] = PROGRAMS_GELU,
-                                                    [CONF_GELU_NEW] = PROGRAMS_GELU_NEW,
-                                                    [CONF_RELU] = PROGRAMS_RELU};
-    WSC_CHECK(m->nonlinearity <= CONF_RELU, "nonlinearity %d", (int)m->nonlinearity);
+    static const enum programs_nonlinearity of[] = {
+        [ZOO_GELU] = PROGRAMS_GELU, [ZOO_GELU_NEW] = PROGRAMS_GELU_NEW, [ZOO_RELU] = PROGRAMS_RELU};
+    WSC_CHECK(m->nonlinearity <= ZOO_RELU, "nonlinearity %d", (int)m->nonlinearity);
     return of[m->nonlinearity];
 }
 

@@ -34,7 +34,7 @@ static int by_size(const void *a, const void *b)
 TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
 {
     struct errors e = {.n = 0};
-    const struct conf_cluster cluster = model_case_cs2();
+    const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     T_OK(kernels_pairs(&hw, 20, 220, take, &e));
     T_EQ(e.n, 220);
