@@ -15,7 +15,7 @@ void app_anatomy_fini(struct app_anatomy *a)
 static enum wsc_err collect(struct app_anatomy *a, const struct timeline *t)
 {
     struct out_breakdown parts;
-    struct report_anatomy *r = &a->report;
+    struct timeline_step *r = &a->report;
     TRY(timeline_path(t, &a->path, &r->n_path));
     TRY(timeline_links(t, &a->link, &r->n_links));
     TRY(timeline_profile(t, &a->module, &r->n_modules));

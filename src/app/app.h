@@ -41,10 +41,10 @@ void app_report_error(void);
 /* ---- a step, taken apart --------------------------------------------------------------------- */
 
 struct app_anatomy {
-    struct report_anatomy report;
-    struct report_stretch *path; /* owned, as the next two */
-    struct report_link *link;
-    struct report_module *module;
+    struct timeline_step report;
+    struct timeline_segment *path; /* owned, as the next two */
+    struct timeline_link *link;
+    struct timeline_module *module;
 };
 /* Take the step of @p job apart; write a trace and a GOAL schedule where paths are given. */
 enum wsc_err app_anatomy_make(struct app_anatomy *a, struct timeline_job *job, const char *model,
@@ -95,7 +95,7 @@ enum app_folder { APP_REFERENCE, APP_PARAMS, APP_CLUSTER, APP_N_FOLDERS };
 /* Its full name in the source tree or where it was installed; false when it is not there. */
 bool app_find_folder(enum app_folder folder, char *path, size_t size);
 /* All *.csv of @p dir, by name; *rows is owned by the caller. */
-enum wsc_err app_read_references(const char *dir, struct report_reference **rows,
+enum wsc_err app_read_references(const char *dir, struct validation_figure **rows,
                                  int *n) WSC_CHECKED;
 
 /* What `wsc validate` and `wsc calibrate` compare: options first, then app_comparison_open(). */
@@ -105,8 +105,8 @@ struct app_comparison {
     char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
     struct hw_machine cluster; /* of config.cluster_path */
     bool has_cluster;
-    struct report_reference *rows; /* owned */
-    struct scaling_comparison comparison;
+    struct validation_figure *rows; /* owned */
+    struct validation_comparison comparison;
 };
 /* Options of both, rows of getopt_long, and what one of them does. */
 enum app_comparison_option {

@@ -42,7 +42,7 @@ struct options {
     struct app_comparison c;
     const char *out;
     char fit[256];
-    const char *path[REPORT_MAX_CALIBRATED]; /* into fit */
+    const char *path[VALIDATION_MAX_CALIBRATED]; /* into fit */
     int n_paths;
     bool overwrite, help;
 };
@@ -55,8 +55,8 @@ static enum wsc_err take_fit(struct options *o, const char *list)
     memcpy(o->fit, list, strlen(list) + 1);
     o->n_paths = 0;
     for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ",")) {
-        if (o->n_paths == REPORT_MAX_CALIBRATED)
-            return WSC_RAISE(WSC_USAGE, "--fit: more than %d constants", REPORT_MAX_CALIBRATED);
+        if (o->n_paths == VALIDATION_MAX_CALIBRATED)
+            return WSC_RAISE(WSC_USAGE, "--fit: more than %d constants", VALIDATION_MAX_CALIBRATED);
         o->path[o->n_paths++] = item;
     }
     return WSC_OK;
@@ -140,12 +140,12 @@ static enum wsc_err name_base(const struct options *o, char *base, size_t size)
     return WSC_OK;
 }
 
-static enum wsc_err calibrate(struct options *o, struct scaling_calibration *fit)
+static enum wsc_err calibrate(struct options *o, struct validation_calibration *fit)
 {
     char base[2 * PATH_MAX];
     TRY(app_comparison_open(&o->c));
     TRY(name_base(o, base, sizeof base));
-    TRY(scaling_calibrate(&o->c.comparison, o->path, o->n_paths, fit));
+    TRY(validation_calibrate(&o->c.comparison, o->path, o->n_paths, fit));
     TRY(report_calibration_print(&fit->report));
     TRY(report_calibration_write(o->out, base, &fit->report));
     (void)printf("\nWrote %s, based on %s\n", o->out, base);
@@ -154,13 +154,13 @@ static enum wsc_err calibrate(struct options *o, struct scaling_calibration *fit
 
 enum wsc_err app_calibrate(int argc, char **argv)
 {
-    struct scaling_calibration fit = {.point = NULL};
+    struct validation_calibration fit = {.point = NULL};
     struct options *o;
     TRY_NEW(o, WSC_MEM_APP, 1);
     enum wsc_err rc = parse(o, argc, argv);
     if (!rc && o->help) (void)fputs(help, stdout);
     if (!rc && !o->help) rc = calibrate(o, &fit);
-    scaling_calibration_fini(&fit);
+    validation_calibration_fini(&fit);
     app_comparison_fini(&o->c);
     wsc_free(o);
     return rc;

@@ -111,12 +111,12 @@ static enum wsc_err parse(struct options *o, int argc, char **argv)
 }
 
 /* Exit status 1, and a line that says why. */
-static enum wsc_err check_tolerances(const struct report_validation *v)
+static enum wsc_err check_tolerances(const struct validation_table *v)
 {
     int outside = 0;
     const char *first = NULL;
     for (int i = 0; i < v->n_rows; i++) {
-        if (report_prediction_holds(&v->row[i])) continue;
+        if (validation_prediction_holds(&v->row[i])) continue;
         if (!outside++) first = v->row[i].ref->id;
     }
     if (!outside) return WSC_OK;
@@ -124,11 +124,11 @@ static enum wsc_err check_tolerances(const struct report_validation *v)
                      outside, v->n_rows, first);
 }
 
-static enum wsc_err compare(struct options *o, struct scaling_validation *v)
+static enum wsc_err compare(struct options *o, struct validation_result *v)
 {
     TRY(app_comparison_open(&o->c));
     out_progress_start("validate", o->c.comparison.n_refs);
-    enum wsc_err rc = scaling_validate(&o->c.comparison, v);
+    enum wsc_err rc = validation_run(&o->c.comparison, v);
     out_progress_end();
     if (rc) return rc;
     v->report.command = app_command_line();
@@ -141,14 +141,14 @@ static enum wsc_err compare(struct options *o, struct scaling_validation *v)
 
 enum wsc_err app_validate(int argc, char **argv)
 {
-    struct scaling_validation v = {0};
+    struct validation_result v = {0};
     struct options *o;
     TRY_NEW(o, WSC_MEM_APP, 1);
     o->pairs = (struct app_mesh_pairs){.n = 264, .seed = 1};
     enum wsc_err rc = parse(o, argc, argv);
     if (!rc && o->help) (void)fputs(help, stdout);
     if (!rc && !o->help) rc = o->mesh ? app_validate_mesh(&o->pairs, &o->c.config) : compare(o, &v);
-    scaling_validation_fini(&v);
+    validation_result_fini(&v);
     app_comparison_fini(&o->c);
     wsc_free(o);
     return rc;

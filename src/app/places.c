@@ -45,7 +45,7 @@ static int is_csv(const struct dirent *e)
     return n > 4 && !strcmp(e->d_name + n - 4, ".csv");
 }
 
-enum wsc_err app_read_references(const char *dir, struct report_reference **rows, int *n)
+enum wsc_err app_read_references(const char *dir, struct validation_figure **rows, int *n)
 {
     struct dirent **file = NULL;
     enum wsc_err rc = WSC_OK;
@@ -55,7 +55,7 @@ enum wsc_err app_read_references(const char *dir, struct report_reference **rows
     for (int i = 0; i < n_files; i++) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof path, "%s/%s", dir, file[i]->d_name);
-        if (!rc) rc = report_references_read(path, rows, n);
+        if (!rc) rc = validation_figures_read(path, rows, n);
         free(file[i]);
     }
     free(file);
@@ -103,7 +103,7 @@ enum wsc_err app_comparison_take(struct app_comparison *c, int option, const cha
 enum wsc_err app_comparison_open(struct app_comparison *c)
 {
     char reference[PATH_MAX];
-    struct report_reference *rows;
+    struct validation_figure *rows;
     int n;
     TRY(need_folder(c->reference, APP_REFERENCE, "reference", reference));
     TRY(need_folder(c->params, APP_PARAMS, "params", c->params_dir));
@@ -114,14 +114,14 @@ enum wsc_err app_comparison_open(struct app_comparison *c)
     }
     TRY(app_read_references(reference, &rows, &n));
     c->rows = rows;
-    c->comparison = (struct scaling_comparison){.ref = rows,
-                                                .n_refs = n,
-                                                .params_dir = c->params_dir,
-                                                .cluster_dir = c->cluster_dir,
-                                                .cluster = c->has_cluster ? &c->cluster : NULL,
-                                                .sets = c->config.set,
-                                                .n_sets = c->config.n_sets,
-                                                .progress = show_progress};
+    c->comparison = (struct validation_comparison){.ref = rows,
+                                                   .n_refs = n,
+                                                   .params_dir = c->params_dir,
+                                                   .cluster_dir = c->cluster_dir,
+                                                   .cluster = c->has_cluster ? &c->cluster : NULL,
+                                                   .sets = c->config.set,
+                                                   .n_sets = c->config.n_sets,
+                                                   .progress = show_progress};
     return WSC_OK;
 }
 
