@@ -47,6 +47,7 @@ void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec)
     link->time.rate_bytes_per_s = spec->rate_bytes_per_s;
     link->time.latency_ps = spec->latency_ps;
     link->time.loss = spec->loss;
+    link->time.part = spec->part;
 }
 
 enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
@@ -64,6 +65,8 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->id = id;
     link->src = src;
     link->dst = dst;
+    link->time.src = src;
+    link->time.dst = dst;
     link->src_local = src_local;
     link->dst_local = dst_local;
     link->name = spec->name;
@@ -147,7 +150,9 @@ enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
 {
     if (msg->payload) wait_for_room(link);
     const uint64_t number = link->time.loss.rate > 0 ? number_of(msg) : 0;
-    return deliver(link, msg, vtime_link_send_over(&link->time, msg->span, msg->bytes, number));
+    return deliver(link, msg,
+                   vtime_link_send_over(comm_recorder(link->comm), &link->time, msg->span,
+                                        msg->bytes, number));
 }
 
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
@@ -168,6 +173,7 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
     }
     struct comm_node *node = comm_queue_pop(&link->arrived);
     *msg = node->msg;
+    msg->span = vtime_link_arrive(comm_recorder(comm), &link->time, msg->span);
     comm_node_give(comm, node);
     comm->n_messages++;
     if (msg->payload && link->src_local) comm_link_taken(link);

@@ -90,8 +90,7 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
     node->wire = (struct wire_header){.kind = m->kind,
                                       .index = m->index,
                                       .step = m->step,
-                                      .first_ps = m->span.first.ps,
-                                      .last_ps = m->span.last.ps,
+                                      .span = m->span,
                                       .bytes = m->bytes,
                                       .payload_bytes = m->payload ? m->payload->bytes : -1};
     memcpy(node->wire.field, m->field, sizeof m->field);
@@ -176,7 +175,7 @@ static enum wsc_err received_header(struct comm_link *link)
     node->msg = (struct comm_msg){.kind = w->kind,
                                   .index = w->index,
                                   .step = w->step,
-                                  .span = {{w->first_ps}, {w->last_ps}},
+                                  .span = w->span,
                                   .bytes = w->bytes};
     memcpy(node->msg.field, w->field, sizeof w->field);
     if (w->payload_bytes < 0) return received_all(link);

@@ -39,13 +39,15 @@ struct wafer_visit {
 };
 
 /* time.c: the stage's place in virtual time.  begin: weights are arriving; end: the stage is done
- * but for its gradients; leave: its gradients have left at @p left. */
+ * but for its gradients; leave: its gradients have left; record: the stage from @p begin to now as
+ * a bar of the record of virtual time. */
 struct vtime wafer_clock_begin(struct wafer *w, const struct comm_msg *weights,
                                const struct wafer_visit *v);
 struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,
                                   const struct wafer_visit *v,
                                   const struct kernels_counted *counted);
-void wafer_clock_leave(struct wafer *w, struct vtime left);
+void wafer_clock_leave(struct wafer *w);
+void wafer_clock_record(struct wafer *w, struct vtime begin, const struct wafer_visit *v);
 
 /* generate.c */
 enum wsc_err wafer_generate(struct wafer *w);
