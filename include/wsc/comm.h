@@ -117,8 +117,6 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg) WSC_CHECKED
 enum wsc_err comm_record(struct comm *comm, bool on) WSC_CHECKED;
 /** Recorder of the program that runs; NULL when its time is not recorded. */
 struct vtime_recorder *comm_recorder(const struct comm *comm);
-/** Recorder of the program that runs and uses @p link; NULL when its time is not recorded. */
-struct vtime_recorder *comm_link_recorder(const struct comm_link *link);
 /** Programs of all roles, whether they run here or not. */
 int comm_n_programs(const struct comm *comm);
 /** Role to which a program belongs. */

@@ -268,8 +268,8 @@ enum wsc_err stream_send_weights(const struct stream_ports *ports,
 enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime at) WSC_CHECKED;
 /** Wait for that credit of every child; *@p at is the latest. */
-enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
-                                struct vtime *at) WSC_CHECKED;
+enum wsc_err stream_recv_credit(const struct stream_net *net, const struct stream_ports *ports,
+                                int64_t step, int index, struct vtime *at) WSC_CHECKED;
 /** Send @p msg (kind, index, step, span, bytes of the whole, fields, payload: a list of
  *  @p n_sums vectors for GRADS) to every parent; several shards get their parts. */
 enum wsc_err stream_send_up(struct stream_net *net, const struct stream_ports *ports,

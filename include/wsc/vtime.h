@@ -119,15 +119,15 @@ struct vtime_bar {
 
 /** Events of one sequential program in the order in which it made them. */
 struct vtime_recorder {
-    int32_t id;       /**< of the program: unique in the machine, whoever runs it */
-    int32_t transfer; /**< label of the events that come */
-    int64_t n_before; /**< events that were taken away: the number of event[0] */
+    int32_t id;                /**< of the program: unique in the machine, whoever runs it */
+    int32_t transfer;          /**< label of the events that come */
+    int64_t n_before;          /**< events that were taken away: the number of event[0] */
     struct vtime_event *event; /**< owned */
     struct vtime_edge *edge;   /**< owned */
     struct vtime_bar *bar;     /**< owned */
     int64_t n_events, n_edges, n_bars;
     int64_t events_size, edges_size, bars_size; /**< room */
-    enum wsc_err rc; /**< the first failure; nothing is kept after it */
+    enum wsc_err rc;                            /**< the first failure; nothing is kept after it */
 };
 /** Start to record program @p id; the recorder is the caller's. */
 void vtime_recorder_init(struct vtime_recorder *r, int32_t id);
@@ -153,7 +153,8 @@ static inline int64_t vtime_event_number(int64_t id)
     return (id & ((INT64_C(1) << 40) - 1)) - 1;
 }
 
-/** Events that follow are about transfer @p transfer; NULL @p r allowed. */
+/** Events that follow are about transfer @p transfer, until a message with another label is
+ *  received; NULL @p r allowed. */
 static inline void vtime_label(struct vtime_recorder *r, int transfer)
 {
     if (r) r->transfer = transfer;
@@ -183,14 +184,21 @@ static inline struct vtime vtime_after(struct vtime_recorder *r, struct vtime t,
                                        enum vtime_part part)
 {
     const struct vtime_edge in = {t, delay_ps, part};
-    return vtime_latest(r, &in, 1);
+    return r ? vtime_record(r, &in, 1) : vtime_add(t, delay_ps);
+}
+/** The later of @p a and @p delay_ps after @p b, as an event that waits for both. */
+static inline struct vtime vtime_join_after(struct vtime_recorder *r, struct vtime a,
+                                            struct vtime b, int64_t delay_ps, enum vtime_part part)
+{
+    const struct vtime_edge in[] = {{a, 0, VTIME_WAIT}, {b, delay_ps, part}};
+    if (r) return vtime_record(r, in, 2);
+    return vtime_max((struct vtime){.ps = a.ps}, vtime_add(b, delay_ps));
 }
 /** The later of two times, as an event that waits for both; @p b at the origin of time, where
  *  nothing has happened, is not waited for. */
 static inline struct vtime vtime_join(struct vtime_recorder *r, struct vtime a, struct vtime b)
 {
-    const struct vtime_edge in[] = {{a, 0, VTIME_WAIT}, {b, 0, VTIME_WAIT}};
-    return b.ps || b.event ? vtime_latest(r, in, 2) : a;
+    return b.ps || b.event ? vtime_join_after(r, a, b, 0, VTIME_WAIT) : a;
 }
 /** The latest of @p n >= 1 times, as an event that waits for all of them. */
 static inline struct vtime vtime_latest_of(struct vtime_recorder *r, const struct vtime *t, int n)
@@ -247,17 +255,17 @@ struct vtime_link {
     int64_t busy_ps;      /**< time in which a message occupied the sending end */
 };
 
-/** Send @p bytes whose first and last byte are ready at @p ready:
- *      start = max(ready.first, free)
+/** Send @p bytes whose first and last byte are ready at @p span:
+ *      start = max(span.first, free)
  *      first = start + latency
- *      last  = max(ready.last, start + bytes / rate) + latency
+ *      last  = max(span.last, start + bytes / rate) + latency
  *      free  = last - latency
  *  so a slow producer stretches the message and a busy link delays it.
- *  @param r  of the sending program, or NULL
- *  @return   when the bytes arrive; the events are those at which they left, and
- *            vtime_link_arrive() makes those of the arrival */
-struct vtime_span vtime_link_send(struct vtime_recorder *r, struct vtime_link *link,
-                                  struct vtime_span ready, int64_t bytes);
+ *  @param r             of the sending program, or NULL
+ *  @param[in,out] span  becomes when the bytes arrive; its events are those at which they left,
+ *                       and vtime_link_arrive() makes those of the arrival */
+void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
+                     int64_t bytes);
 /** vtime_link_send() over a link that may lose packets.  Go-back-N, as network cards for RDMA over
  *  Ethernet do it (InfiniBand specification, volume 1, 9.7; Mittal et al., SIGCOMM 2018, section
  *  2): when packet i is lost, the receiver drops what follows and reports it on seeing packet i +
@@ -268,13 +276,13 @@ struct vtime_span vtime_link_send(struct vtime_recorder *r, struct vtime_link *l
  *  first packet, those between and the last are lost is sampled from the seed, the stream and
  *  @p message, which names the message among those of the link: geometric and negative binomial
  *  distributions, the latter by a normal one when its mean is above 64. */
-struct vtime_span vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
-                                       struct vtime_span ready, int64_t bytes, uint64_t message);
+void vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
+                          struct vtime_span *span, int64_t bytes, uint64_t message);
 /** A message of no size that waits for nobody and delays nobody, such as a credit; returns when it
  *  arrives, with the event of @p ready. */
 struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready);
-/** The arrival of what a send returned, as events of the receiving program: its latency passes.
- *  The times stay as they are.  @p r of the receiving program, or NULL. */
-struct vtime_span vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
-                                    struct vtime_span sent);
+/** Make the arrival of what was sent events of the receiving program @p r: the latency passes after
+ *  the events of @p span, whose times stay as they are. */
+void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
+                       struct vtime_span *span);
 #endif

@@ -21,6 +21,7 @@ struct comm_buf {
 struct wire_header {
     int32_t kind, index;
     int64_t step;
+    int32_t transfer;
     struct vtime_span span;
     int64_t bytes;
     int64_t field[COMM_MSG_FIELDS];
@@ -30,6 +31,7 @@ struct wire_header {
 /* A message in a queue: on its way out over MPI, or arrived. */
 struct comm_node {
     struct comm_msg msg;
+    int32_t transfer; /* label of the sender's events, see vtime_label() */
     struct wire_header wire;
     struct comm_node *next;
 };
@@ -140,6 +142,10 @@ void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
 void comm_fiber_free_stacks(struct comm *comm);
 
 /* comm_record.c */
+static inline struct vtime_recorder *comm_running_recorder(const struct comm *comm)
+{
+    return comm->running ? comm->running->recorder : NULL;
+}
 /* Recorder of the program of @p role that is spawned next; NULL when nothing is recorded. */
 struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role);
 void comm_record_fini(struct comm *comm);

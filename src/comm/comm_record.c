@@ -51,12 +51,7 @@ int comm_role_of_program(int program)
 
 struct vtime_recorder *comm_recorder(const struct comm *comm)
 {
-    return comm->running ? comm->running->recorder : NULL;
-}
-
-struct vtime_recorder *comm_link_recorder(const struct comm_link *link)
-{
-    return comm_recorder(link->comm);
+    return comm_running_recorder(comm);
 }
 
 /* ---- gathering ------------------------------------------------------------------------------- */

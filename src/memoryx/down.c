@@ -77,12 +77,12 @@ static enum wsc_err send_batch(struct memoryx *mx, int64_t step)
     int64_t credits = 0;
     for (int64_t i = 0; i < window->n_transfers; i++) {
         for (; credits <= window->need[i]; credits++)
-            TRY(stream_recv_credit(mx->ports, step, (int)credits, &granted));
+            TRY(stream_recv_credit(mx->net, mx->ports, step, (int)credits, &granted));
         int stage = model_transfer_at(model, (int)(i % n)).stage;
         TRY(send_stage(mx, step, (int)i, stage, granted));
     }
     for (; credits < window->n_transfers; credits++)
-        TRY(stream_recv_credit(mx->ports, step, (int)credits, &granted));
+        TRY(stream_recv_credit(mx->net, mx->ports, step, (int)credits, &granted));
     return WSC_OK;
 }
 

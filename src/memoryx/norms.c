@@ -95,7 +95,8 @@ static enum wsc_err lead_norm(struct memoryx *mx, int64_t step, double *norm, st
 {
     struct comm_msg msg[CONF_MAX_SHARDS];
     struct comm_buf *part[CONF_MAX_SHARDS] = {0};
-    struct vtime known[CONF_MAX_SHARDS] = {mx->times.reduced};
+    struct vtime known[CONF_MAX_SHARDS];
+    known[0] = mx->times.reduced;
     TRY(memoryx_gather(mx, STREAM_MSG_NORM, step, 0, msg));
     for (int i = 0; i < mx->ports->n_peers; i++) {
         known[i + 1] = msg[i].span.last;

@@ -16,7 +16,8 @@ static enum wsc_err lead_exchange(struct memoryx *mx, const struct memoryx_round
 {
     struct comm_msg msg[CONF_MAX_SHARDS];
     struct comm_buf *part[CONF_MAX_SHARDS] = {*own};
-    struct vtime known[CONF_MAX_SHARDS] = {*at};
+    struct vtime known[CONF_MAX_SHARDS];
+    known[0] = *at;
     TRY(memoryx_gather(mx, STREAM_MSG_SUMS, round->step, round->index, msg));
     for (int i = 0; i < mx->ports->n_peers; i++) {
         known[i + 1] = msg[i].span.last;

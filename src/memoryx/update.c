@@ -76,10 +76,9 @@ static void update_stage_at(struct memoryx *mx, int stage, struct vtime gradient
     const struct hw *hw = mx->net->hw;
     const int64_t ps = memoryx_update_ps(hw, mx->net->model, stage, mx->n_shards);
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
-    const struct vtime_edge in[] = {
-        {mx->times.updating, 0, VTIME_WAIT},
-        {gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE}};
-    mx->times.updating = vtime_after(r, vtime_latest(r, in, 2), ps, VTIME_UPDATE);
+    const struct vtime start = vtime_join_after(
+        r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
+    mx->times.updating = vtime_after(r, start, ps, VTIME_UPDATE);
     mx->times.ready[stage] = mx->times.updating;
 }
 

@@ -12,18 +12,9 @@ static void expect(const struct comm_msg *msg, int32_t kind, int64_t step, int i
               index);
 }
 
-/* What the events of a message are about in the record of virtual time. */
-static int transfer_of(int32_t kind, int index)
-{
-    const bool belongs = kind == STREAM_MSG_WEIGHTS || kind == STREAM_MSG_CREDIT ||
-                         kind == STREAM_MSG_LOSS || kind == STREAM_MSG_GRADS;
-    return belongs ? index : VTIME_NO_TRANSFER;
-}
-
 enum wsc_err stream_recv_data(struct comm_link *link, int32_t kind, int64_t step, int index,
                               struct comm_msg *msg)
 {
-    vtime_label(comm_link_recorder(link), transfer_of(kind, index));
     TRY(comm_recv(link, msg));
     expect(msg, kind, step, index);
     return WSC_OK;
@@ -50,7 +41,8 @@ enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_por
     TRY(stream_recv_data(up->weights[0], STREAM_MSG_WEIGHTS, step, index, msg));
     if (up->n == 1) return WSC_OK;
     struct comm_buf *whole = NULL;
-    struct vtime_span span[STREAM_MAX_FANOUT] = {msg->span};
+    struct vtime_span span[STREAM_MAX_FANOUT];
+    span[0] = msg->span;
     TRY(put_part(net, stage, 0, up->n, msg, &whole));
     for (int m = 1; m < up->n; m++) {
         struct comm_msg part;
@@ -88,8 +80,8 @@ enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, 
     return WSC_OK;
 }
 
-enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
-                                struct vtime *at)
+enum wsc_err stream_recv_credit(const struct stream_net *net, const struct stream_ports *ports,
+                                int64_t step, int index, struct vtime *at)
 {
     struct vtime granted[STREAM_MAX_FANOUT];
     for (int i = 0; i < ports->down.n; i++) {
@@ -97,7 +89,7 @@ enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, 
         TRY(stream_recv_data(ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
         granted[i] = msg.span.last;
     }
-    *at = vtime_latest_of(comm_link_recorder(ports->down.credit[0]), granted, ports->down.n);
+    *at = vtime_latest_of(comm_recorder(net->comm), granted, ports->down.n);
     return WSC_OK;
 }
 

@@ -150,7 +150,7 @@ static enum wsc_err reduce(struct swarmx *sx, int32_t kind, int64_t step, int in
 static enum wsc_err pass_credit(struct swarmx *sx, int64_t step, int index)
 {
     struct vtime at;
-    TRY(stream_recv_credit(sx->ports, step, index, &at));
+    TRY(stream_recv_credit(sx->net, sx->ports, step, index, &at));
     return stream_send_credit(sx->ports, step, index, at);
 }
 

@@ -15,53 +15,56 @@ int64_t vtime_duration_ps(int64_t amount, int64_t per_s)
 
 /* The bar of the newest message, from when it occupied the link until it left. */
 static void record_message(struct vtime_recorder *r, const struct vtime_link *link,
-                           struct vtime start, struct vtime left, int64_t bytes)
+                           struct vtime start, int64_t bytes)
 {
     const struct vtime_bar bar = {.kind = VTIME_BAR_SEND,
                                   .part = link->part,
                                   .src = link->src,
                                   .dst = link->dst,
                                   .begin = start,
-                                  .end = left,
+                                  .end = link->free,
                                   .amount = bytes,
                                   .rate_bytes_per_s = link->rate_bytes_per_s};
     vtime_record_bar(r, &bar);
 }
 
-static struct vtime_span send_with(struct vtime_recorder *r, struct vtime_link *link,
-                                   struct vtime_span ready, int64_t bytes,
-                                   const struct vtime_loss_cost *lost)
+/* The message arrives a latency after its first byte left at @p first, its last one at @p last. */
+static void set_arrival(struct vtime_span *span, const struct vtime_link *link, struct vtime first,
+                        struct vtime last)
+{
+    span->first = (struct vtime){vtime_add_ps(first.ps, link->latency_ps), first.event};
+    span->last = (struct vtime){vtime_add_ps(last.ps, link->latency_ps), last.event};
+}
+
+void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
+                     int64_t bytes)
 {
     const int64_t occupied_ps = vtime_duration_ps(bytes, link->rate_bytes_per_s);
-    const struct vtime_edge begin[] = {{ready.first, 0, VTIME_WAIT}, {link->free, 0, VTIME_WAIT}};
-    const struct vtime start = vtime_latest(r, begin, 2);
-    const struct vtime_edge end[] = {{ready.last, 0, VTIME_WAIT}, {start, occupied_ps, link->part}};
-    /* What is lost delays all that follows: the link, and the end of the message. */
-    const struct vtime left = vtime_after(r, vtime_latest(r, end, 2), lost->all_ps, VTIME_RESEND);
-    const struct vtime first = vtime_after(r, start, lost->first_ps, VTIME_RESEND);
+    const struct vtime start = vtime_join_after(r, span->first, link->free, 0, VTIME_WAIT);
+    const struct vtime left = vtime_join_after(r, span->last, start, occupied_ps, link->part);
     link->free = left;
     link->bytes += bytes;
     link->n_messages++;
-    link->n_lost += lost->n_lost;
     link->busy_ps += left.ps - start.ps;
-    if (r) record_message(r, link, start, left, bytes);
-    return (struct vtime_span){{vtime_add_ps(first.ps, link->latency_ps), first.event},
-                               {vtime_add_ps(left.ps, link->latency_ps), left.event}};
+    if (r) record_message(r, link, start, bytes);
+    set_arrival(span, link, start, left);
 }
 
-struct vtime_span vtime_link_send(struct vtime_recorder *r, struct vtime_link *link,
-                                  struct vtime_span ready, int64_t bytes)
+/* What is lost delays the first byte, the end of the message and all that follows on the link. */
+void vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
+                          struct vtime_span *span, int64_t bytes, uint64_t message)
 {
-    const struct vtime_loss_cost nothing = {0};
-    return send_with(r, link, ready, bytes, &nothing);
-}
-
-struct vtime_span vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
-                                       struct vtime_span ready, int64_t bytes, uint64_t message)
-{
-    if (!(link->loss.rate > 0)) return vtime_link_send(r, link, ready, bytes);
+    vtime_link_send(r, link, span, bytes);
+    if (!(link->loss.rate > 0)) return;
     const struct vtime_loss_cost lost = vtime_loss_cost_of(link, bytes, message);
-    return send_with(r, link, ready, bytes, &lost);
+    const struct vtime start = {span->first.ps - link->latency_ps, span->first.event};
+    const struct vtime first = vtime_after(r, start, lost.first_ps, VTIME_RESEND);
+    const struct vtime left = vtime_after(r, link->free, lost.all_ps, VTIME_RESEND);
+    link->free = left;
+    link->n_lost += lost.n_lost;
+    link->busy_ps += lost.all_ps;
+    if (r && r->n_bars) r->bar[r->n_bars - 1].end = left;
+    set_arrival(span, link, first, left);
 }
 
 struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready)
@@ -77,12 +80,11 @@ static struct vtime arrival_of(struct vtime_recorder *r, const struct vtime_link
     return sent.event ? vtime_after(r, left, link->latency_ps, VTIME_LATENCY) : sent;
 }
 
-struct vtime_span vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
-                                    struct vtime_span sent)
+void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
+                       struct vtime_span *span)
 {
-    if (!r) return sent;
-    const struct vtime first = arrival_of(r, link, sent.first);
-    if (sent.last.event == sent.first.event && sent.last.ps == sent.first.ps)
-        return vtime_at(first);
-    return (struct vtime_span){first, arrival_of(r, link, sent.last)};
+    const struct vtime_span sent = *span;
+    const bool one_event = sent.last.event == sent.first.event && sent.last.ps == sent.first.ps;
+    span->first = arrival_of(r, link, sent.first);
+    span->last = one_event ? span->first : arrival_of(r, link, sent.last);
 }

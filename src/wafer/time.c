@@ -108,7 +108,8 @@ static void spend_edge(struct wafer_clock *c, int64_t *part, const struct vtime_
 /* What was spent waiting for @p in was all the time that passed; the clock is at their event. */
 static void arrive_at(struct wafer *w, const struct vtime_edge *in, int n)
 {
-    const struct vtime latest = vtime_latest(comm_recorder(w->net->comm), in, n);
+    if (!w->recorder) return;
+    const struct vtime latest = vtime_record(w->recorder, in, n);
     WSC_CHECK(latest.ps == w->clock.now.ps, "%lld ps are booked as %lld ps", (long long)latest.ps,
               (long long)w->clock.now.ps);
     w->clock.now = latest;
@@ -139,8 +140,10 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct comm_msg *weights,
                                     weights->field[STREAM_F_STEP_EVENT]};
         *c = (struct wafer_clock){.now = start, .step_start = start};
     }
-    struct vtime_edge in[3] = {{c->now, 0, VTIME_WAIT}, {weights->span.first, 0, VTIME_WAIT}};
-    int n = 2;
+    struct vtime_edge in[3];
+    int n = 0;
+    in[n++] = (struct vtime_edge){c->now, 0, VTIME_WAIT};
+    in[n++] = (struct vtime_edge){weights->span.first, 0, VTIME_WAIT};
     wait_for_weights(c, weights);
     if (v->n_fed) {
         const int64_t fed_ps = wafer_input_ps(w->net->hw, w->net->model, v->n_fed);
@@ -166,7 +169,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weight
                                     .counted = counted->known ? counted : NULL};
     const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);
     struct wafer_clock *c = &w->clock;
-    struct vtime_recorder *r = comm_recorder(w->net->comm);
+    struct vtime_recorder *r = w->recorder;
     const struct vtime start = vtime_after(r, c->now, cost.latency_ps, VTIME_STAGE);
     /* Weights are never stored: the last of them, and what spills, must have passed. */
     const struct vtime_edge in[] = {{start, cost.compute_ps, VTIME_COMPUTE},
@@ -184,14 +187,15 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weight
 /* Gradients are not stored: a stage ends when they have left, on the links to all shards. */
 void wafer_clock_leave(struct wafer *w)
 {
-    struct vtime_edge in[STREAM_MAX_FANOUT + 1] = {{w->clock.now, 0, VTIME_WAIT}};
+    struct wafer_clock *c = &w->clock;
+    struct vtime left[STREAM_MAX_FANOUT + 1];
     const int n = w->ports->up.n;
+    left[n] = c->now;
     for (int i = 0; i < n; i++) {
-        const struct vtime left = comm_link_time(w->ports->up.data[i])->free;
-        in[i + 1] = (struct vtime_edge){left, 0, VTIME_WAIT};
-        spend(&w->clock, &w->clock.reduce_wait_ps, left.ps);
+        left[i] = comm_link_time(w->ports->up.data[i])->free;
+        spend(c, &c->reduce_wait_ps, left[i].ps);
     }
-    arrive_at(w, in, n + 1);
+    c->now = vtime_latest_of(w->recorder, left, n + 1);
 }
 
 void wafer_clock_record(struct wafer *w, struct vtime begin, const struct wafer_visit *v)
@@ -202,5 +206,5 @@ void wafer_clock_record(struct wafer *w, struct vtime begin, const struct wafer_
                                   .amount = v->n_samples,
                                   .n_new = v->tokens.n_new,
                                   .n_cached = v->tokens.n_cached};
-    vtime_record_bar(comm_recorder(w->net->comm), &bar);
+    vtime_record_bar(w->recorder, &bar);
 }

@@ -102,7 +102,7 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
     if (!rc) {
         struct vtime_span gradients = wafer_clock_end(w, &msg, v, &r.counted);
         if (v->backward) rc = send_gradients(w, v, &r, gradients);
-        wafer_clock_record(w, begin, v);
+        if (w->recorder) wafer_clock_record(w, begin, v);
     }
     comm_buf_unref(&r.grads);
     comm_buf_unref(&msg.payload);
@@ -174,7 +174,7 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
-    vtime_label(comm_recorder(w->net->comm), VTIME_NO_TRANSFER);
+    vtime_label(w->recorder, VTIME_NO_TRANSFER);
     struct comm_msg msg = {.kind = STREAM_MSG_TIMES,
                            .step = step,
                            .span = vtime_at(c->now),
@@ -245,6 +245,7 @@ static enum wsc_err run(void *arg)
 {
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
+    w->recorder = comm_recorder(w->net->comm);
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     if (p->squares) TRY(prepare_squares(w));
