@@ -83,7 +83,7 @@ static struct vtime_span reduce_span(const struct swarmx *sx, const struct vtime
 {
     struct vtime_recorder *r = comm_recorder(sx->net->comm);
     const struct vtime_span children = vtime_span_latest(r, child, sx->ports->down.n);
-    const struct conf_swarmx *c = &sx->net->hw->cluster->swarmx;
+    const struct hw_swarmx *c = &sx->net->hw->cluster->swarmx;
     if (!sx->net->hw->cluster->effects.reduce) return children;
     const int64_t line_ps =
         vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->net->topology, sx->index));
