@@ -44,6 +44,9 @@ uint64_t run_seed(const struct conf_params *params);
 /** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
 enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_cluster *cluster,
                          int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
+/** Check that the installation has as many systems as the params use. */
+enum wsc_err run_check_systems(const struct conf_params *params,
+                               const struct conf_cluster *cluster) WSC_CHECKED;
 /** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
 enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
                                 const struct conf_params *params,

@@ -40,8 +40,7 @@ enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_clu
     return rc;
 }
 
-static enum wsc_err check_systems(const struct conf_params *params,
-                                  const struct conf_cluster *cluster)
+enum wsc_err run_check_systems(const struct conf_params *params, const struct conf_cluster *cluster)
 {
     const int64_t n = params->runconfig.num_csx;
     if (!cluster->systems || n <= cluster->systems) return WSC_OK;
@@ -119,7 +118,7 @@ enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
     c->params = params;
     c->values = values;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
-    TRY(check_systems(params, cluster));
+    TRY(run_check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
     TRY(run_faults_plan(c, 0, -1));
