@@ -10,7 +10,9 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
+#include <wsc/run.h>
 #include <wsc/stop.h>
+#include <wsc/store.h>
 #include <wsc/units.h>
 
 #include <errno.h>
@@ -160,19 +162,28 @@ static enum wsc_err run_on_ranks(struct app_call *call, struct comm *comm)
     return call->command->run(call);
 }
 
+/* Ranks that agree on an error @p rc of the command line, and that have the same command line. */
+static enum wsc_err start_together(struct comm *comm, enum wsc_err rc, int argc, char **argv)
+{
+    bool mine;
+    rc = comm_agree(comm, rc, &mine);
+    if (!rc) rc = job_compare_commands(comm, argc, argv, &mine);
+    if (rc && !mine) app_set_reported();
+    return rc;
+}
+
 /* Even a wrong command line (@p rc) starts MPI, so that the ranks end together and one reports. */
-static enum wsc_err start_and_run(struct app_call *call, struct comm **comm, enum wsc_err rc)
+static enum wsc_err start(struct app_call *call, struct comm **comm, enum wsc_err rc, int argc,
+                          char **argv)
 {
     const struct app_command *command = call->command;
     const bool mpi = started_by_mpi(command);
     if (mpi || (!rc && command->ranks == APP_RANKS_ALL)) {
         enum wsc_err started = comm_create(comm, mpi);
-        if (!rc) rc = started;
-        if (rc && !started && comm_rank(*comm)) app_set_reported();
+        rc = started ? started : start_together(*comm, rc, argc, argv);
     }
-    if (rc) return rc;
-    if (command->ranks == APP_RANKS_ALL) num_init(0);
-    return *comm ? run_on_ranks(call, *comm) : command->run(call);
+    if (!rc && command->ranks == APP_RANKS_ALL) num_init(0);
+    return rc;
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -183,7 +194,12 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
     struct comm *comm = NULL;
     enum wsc_err rc = command->ranks == APP_RANKS_ALL ? wsc_stop_start() : WSC_OK;
     if (!rc) rc = app_parse(&call, command, app_options, argc, argv);
-    rc = !rc && call.help ? print_help(&call) : start_and_run(&call, &comm, rc);
+    if (!rc && call.help) {
+        rc = print_help(&call);
+    } else {
+        rc = start(&call, &comm, rc, argc, argv);
+        if (!rc) rc = comm ? run_on_ranks(&call, comm) : command->run(&call);
+    }
     if (!rc) rc = check_stdout();
     /* Before MPI ends: the first rank that exits with a failure takes the others with it. */
     if (rc) report_error();
@@ -239,6 +255,7 @@ static enum wsc_err dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (store_probe_served(argc, argv)) return 0;
     fill_standard_streams();
     wsc_mem_tune();
     (void)signal(SIGXFSZ, SIG_IGN); /* a quota is a failed write, not a death */
