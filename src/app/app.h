@@ -58,21 +58,21 @@ enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc) WSC_CHECKED;
 /** Read and parse the params.  Rank 0 reads, every rank parses the same bytes.  @p comm may be
  *  NULL: this process alone. */
 enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
-                             struct conf_params *params) WSC_CHECKED;
+                             struct zoo_params *params) WSC_CHECKED;
 /** First half of app_load_params(): the text, owned by the caller. */
 enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes,
                              size_t *n) WSC_CHECKED;
 /** Second half of app_load_params(), for trainer number @p phase of a list of trainers, from 1; 0
  *  leaves that to the sets. */
 enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
-                              size_t n, int phase, struct conf_params *params) WSC_CHECKED;
+                              size_t n, int phase, struct zoo_params *params) WSC_CHECKED;
 /** Read and parse the cluster file; no path takes the built-in CS-2.  *@p text (owned by the
  *  caller; @p text may be NULL) is the file. */
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
-                              struct conf_cluster *cluster, char **text) WSC_CHECKED;
+                              struct hw_machine *cluster, char **text) WSC_CHECKED;
 /** Refuse faults that come or go, because @p who looks at one step that stands for all; the error
  *  says so.  @p lossy: links may lose packets. */
-enum wsc_err app_refuse_passing_faults(const struct conf_cluster *cluster, const char *who,
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
                                        bool lossy) WSC_CHECKED;
 
 /* ---- files that come with the program -------------------------------------------------------- */
@@ -88,7 +88,7 @@ enum wsc_err app_read_references(const char *dir, struct report_reference **rows
 /** What `wsc validate` and `wsc calibrate` compare. */
 struct app_comparison {
     char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
-    struct conf_cluster cluster; /**< of config.cluster_path */
+    struct hw_machine cluster; /**< of config.cluster_path */
     bool has_cluster;
     struct report_reference *rows; /**< owned */
     struct scaling_comparison comparison;

@@ -15,16 +15,16 @@ struct display {
 static void show_progress(void *ctx, int64_t done, int64_t total)
 {
     struct display *d = ctx;
-    if (!d->started) report_progress_start("convert", total);
+    if (!d->started) out_progress_start("convert", total);
     d->started = true;
-    report_progress(done, "values");
+    out_progress(done, "values");
 }
 
 static enum wsc_err from_hf(const struct convert_job *job)
 {
     struct convert_result r;
     enum wsc_err rc = convert_from_hf(job, &r);
-    report_progress_end();
+    out_progress_end();
     TRY(rc);
     (void)printf("%s: %lld tensors, %lld parameters\nwrote %s and %s\n", r.family,
                  (long long)r.n_tensors, (long long)r.n_params, r.checkpoint, r.params);
@@ -35,7 +35,7 @@ static enum wsc_err to_hf(const struct convert_job *job)
 {
     struct convert_result r;
     enum wsc_err rc = convert_to_hf(job, &r);
-    report_progress_end();
+    out_progress_end();
     TRY(rc);
     (void)printf("%s: %lld tensors, %lld parameters\nwrote %s, %lld file%s\n", r.family,
                  (long long)r.n_tensors, (long long)r.n_params, job->out, (long long)r.n_files,

@@ -64,7 +64,7 @@ enum wsc_err app_run_data(struct app_call *call)
     o->make.progress_ctx = &display;
     fill_in(call, o, bpe);
     enum wsc_err rc = data_make_dataset(&o->make, &made);
-    report_progress_end();
+    out_progress_end();
     data_tokenizer_close(&tokenizer);
     TRY(rc);
     print_made(&o->make, &made);

@@ -168,14 +168,14 @@ static enum wsc_err run_kernel(struct app_call *call)
 {
     struct app_mesh *o = call->request;
     const struct mesh_kernel *k;
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     const struct hw machine = {.cluster = &cluster};
     TRY(find_kernel(o->what, &k));
     TRY(check_kernel(call, k));
     complete(&o->c, o);
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
     if (!rc) rc = run_on(o, k, &machine);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     return rc;
 }
 

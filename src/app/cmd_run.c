@@ -34,7 +34,7 @@ static void complete(struct app_run *o)
 static bool choose_steps(const struct app_run *o, struct timeline_job *job)
 {
     enum { STEADY = 2, MOST_STEPS = 16 };
-    const struct conf_runconfig *rc = &o->job.params->runconfig;
+    const struct zoo_runconfig *rc = &o->job.params->runconfig;
     const bool given = rc->profile_start_step != CONF_NULL;
     if (!given && !o->trace && !o->goal) return false;
     job->first_step = given ? rc->profile_start_step - 1 : STEADY;
@@ -51,7 +51,7 @@ static bool choose_steps(const struct app_run *o, struct timeline_job *job)
 /* Virtual time does not depend on ranks or values, so one process can walk the steps again. */
 static enum wsc_err profile(const struct app_run *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     struct timeline_job job = {.params = p,
                                .cluster = o->job.cluster,
                                .num_csx = p->runconfig.num_csx,
@@ -70,27 +70,27 @@ static enum wsc_err profile(const struct app_run *o)
     return rc;
 }
 
-static bool trains(const struct conf_params *p)
+static bool trains(const struct zoo_params *p)
 {
-    return p->runconfig.mode == CONF_TRAIN || p->runconfig.mode == CONF_TRAIN_AND_EVAL;
+    return p->runconfig.mode == ZOO_TRAIN || p->runconfig.mode == ZOO_TRAIN_AND_EVAL;
 }
 
-static bool explores(const struct conf_params *p)
+static bool explores(const struct zoo_params *p)
 {
     return trains(p) && p->train_input.present && p->train_input.micro_batch_size == CONF_EXPLORE;
 }
 
 /* True when nothing runs. */
-static bool describes(const struct app_run *o, const struct conf_params *p)
+static bool describes(const struct app_run *o, const struct zoo_params *p)
 {
     return o->dump_params || o->validate_only || o->compile_only || p->runconfig.validate_only ||
            p->runconfig.compile_only || explores(p);
 }
 
-static enum wsc_err dump_params(const struct conf_params *p)
+static enum wsc_err dump_params(const struct zoo_params *p)
 {
     char *yaml = NULL;
-    TRY(conf_params_dump(p, &yaml));
+    TRY(zoo_params_dump(p, &yaml));
     (void)fputs(yaml, stdout);
     wsc_free(yaml);
     return WSC_OK;
@@ -99,7 +99,7 @@ static enum wsc_err dump_params(const struct conf_params *p)
 /* `--compile_only` also prints how fast the emulated machine trains. */
 static enum wsc_err describe(struct app_run *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     const bool with_plan = o->compile_only || p->runconfig.compile_only;
     struct report_scale_row speed;
     const struct scaling_model model = {.name = p->file, .params = p};
@@ -108,7 +108,7 @@ static enum wsc_err describe(struct app_run *o)
                           &speed));
         o->job.speed = &speed;
     }
-    enum wsc_err rc = run_describe(&o->job, with_plan);
+    enum wsc_err rc = job_describe(&o->job, with_plan);
     o->job.speed = NULL;
     return rc;
 }
@@ -116,7 +116,7 @@ static enum wsc_err describe(struct app_run *o)
 /* micro_batch_size: explore. */
 static enum wsc_err explore(struct app_run *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     const struct scaling_model model = {.name = p->file, .params = p};
     struct report_scale_row *rows = NULL;
     int n, best;
@@ -129,24 +129,24 @@ static enum wsc_err explore(struct app_run *o)
 
 static enum wsc_err execute(struct comm *comm, struct app_run *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
-        return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm);
+        return comm_rank(comm) ? WSC_OK : job_print_placement(&o->job, comm);
     const bool tries = explores(p) && !o->validate_only && !p->runconfig.validate_only;
     if (tries) return comm_rank(comm) ? WSC_OK : explore(o);
     if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
     bool report;
-    enum wsc_err rc = run_job(comm, &o->job, &report);
+    enum wsc_err rc = job_run(comm, &o->job, &report);
     if (!report) app_set_reported();
     if (!rc && trains(p) && comm_rank(comm) == 0) rc = profile(o);
     return rc;
 }
 
-static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
+static enum wsc_err check_ranks(struct comm *comm, const struct job *job)
 {
     int64_t n_roles;
-    TRY(run_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
+    TRY(cluster_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
     if (comm_size(comm) <= n_roles) return WSC_OK;
     return wsc_err_hint(
         WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm), (long long)n_roles),
@@ -155,8 +155,8 @@ static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
 
 /* A phase resumes from the checkpoint that the one before it leaves in the same model_dir, or from
  * one that its own params name. */
-static enum wsc_err check_continues(const struct app_run *o, const struct conf_params *before,
-                                    const struct conf_params *p)
+static enum wsc_err check_continues(const struct app_run *o, const struct zoo_params *before,
+                                    const struct zoo_params *p)
 {
     const bool named = p->runconfig.checkpoint_path != NULL;
     const bool same = !strcmp(before->runconfig.model_dir, p->runconfig.model_dir) &&
@@ -182,18 +182,18 @@ struct modes {
     char text[256];
 };
 
-static void add_mode(struct modes *modes, const struct conf_params *p)
+static void add_mode(struct modes *modes, const struct zoo_params *p)
 {
-    static const char *const name[] = {[CONF_TRAIN] = "train",
-                                       [CONF_EVAL] = "eval",
-                                       [CONF_TRAIN_AND_EVAL] = "train_and_eval",
-                                       [CONF_GENERATE] = "generate"};
+    static const char *const name[] = {[ZOO_TRAIN] = "train",
+                                       [ZOO_EVAL] = "eval",
+                                       [ZOO_TRAIN_AND_EVAL] = "train_and_eval",
+                                       [ZOO_GENERATE] = "generate"};
     const size_t used = strlen(modes->text);
     (void)snprintf(modes->text + used, sizeof modes->text - used, "%s%s", used ? " " : "",
                    name[p->runconfig.mode]);
 }
 
-static enum wsc_err check_phase_option(const struct app_run *o, const struct conf_params *p)
+static enum wsc_err check_phase_option(const struct app_run *o, const struct zoo_params *p)
 {
     if (!o->phase || p->n_phases > 1) return WSC_OK;
     return WSC_RAISE(WSC_USAGE, "--phase: %s has one phase only", p->file);
@@ -203,7 +203,7 @@ static enum wsc_err check_phase_option(const struct app_run *o, const struct con
 static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
                                  const struct params_text *text, struct modes *modes, int *n)
 {
-    struct conf_params p[2] = {0};
+    struct zoo_params p[2] = {0};
     const bool runs = !o->validate_only && !o->compile_only && !o->dump_params;
     enum wsc_err rc =
         app_parse_params(comm, &o->config, text->bytes, text->n, (int)o->phase, &p[1]);
@@ -211,15 +211,15 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
     if (!rc) rc = app_reported_once(comm, check_phase_option(o, &p[1]));
     *n = rc || o->phase ? 1 : p[1].n_phases;
     for (int k = 2; k <= *n && !rc; k++) {
-        conf_params_fini(&p[0]);
+        zoo_params_fini(&p[0]);
         p[0] = p[1];
         rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &p[1]);
         if (rc) break;
         add_mode(modes, &p[1]);
         if (runs) rc = app_reported_once(comm, check_continues(o, &p[0], &p[1]));
     }
-    conf_params_fini(&p[0]);
-    conf_params_fini(&p[1]);
+    zoo_params_fini(&p[0]);
+    zoo_params_fini(&p[1]);
     return rc;
 }
 
@@ -227,8 +227,8 @@ static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
 static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct params_text *text,
                               int k)
 {
-    struct conf_params params = {0};
-    struct conf_cluster cluster = {0};
+    struct zoo_params params = {0};
+    struct hw_machine cluster = {0};
     enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
     for (int i = 0; i < params.n_warnings && !rc && !describes(o, &params); i++)
@@ -241,8 +241,8 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     if (!rc) rc = execute(comm, o);
     o->job.params = NULL;
     o->job.cluster = NULL;
-    conf_params_fini(&params);
-    conf_cluster_fini(&cluster);
+    zoo_params_fini(&params);
+    hw_machine_fini(&cluster);
     return rc;
 }
 

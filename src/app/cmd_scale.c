@@ -21,7 +21,7 @@ struct scale {
     struct app_scale *o;
     struct scaling_sweep sweep;
     int n_models;
-    struct conf_params params[MAX_MODELS];
+    struct zoo_params params[MAX_MODELS];
     char name[MAX_MODELS][NAME_BYTES];
     struct scaling_model model[MAX_MODELS];
 };
@@ -106,7 +106,7 @@ static enum wsc_err read_points(const struct scale *c, struct report_point **poi
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
-    report_progress(done, what);
+    out_progress(done, what);
 }
 
 /* A trace and a schedule are of the step that is taken apart. */
@@ -247,10 +247,10 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
                                  .command = app_command_line()}};
     TRY(read_points(c, &s.point, &s.report.n_points));
     s.report.point = s.point;
-    enum wsc_err rc = report_mkdir(c->o->out); /* a trace may go there */
-    report_progress_start("sweep", (int64_t)c->n_models * c->sweep.n_counts);
+    enum wsc_err rc = out_mkdir(c->o->out); /* a trace may go there */
+    out_progress_start("sweep", (int64_t)c->n_models * c->sweep.n_counts);
     if (!rc) rc = run_study(c, &s);
-    report_progress_end();
+    out_progress_end();
     if (!rc) rc = report_scaling_print(&s.report);
     if (!rc) rc = report_scaling_write(c->o->out, &s.report);
     if (!rc) print_files(c);
@@ -260,7 +260,7 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
 
 static enum wsc_err scale(struct app_call *call, struct scale *c)
 {
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     char *text = NULL;
     TRY(load_models(c));
     enum wsc_err rc = app_load_cluster(NULL, &c->o->config, &cluster, &text);
@@ -276,7 +276,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
                                       .cluster = &cluster,
                                       .progress = show_progress};
     if (!rc) rc = sweep_and_write(c, text);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     wsc_free(text);
     return rc;
 }
@@ -288,7 +288,7 @@ enum wsc_err app_run_scale(struct app_call *call)
     c->o = call->request;
     enum wsc_err rc = scale(call, c);
     for (int i = 0; i < c->n_models; i++)
-        conf_params_fini(&c->params[i]);
+        zoo_params_fini(&c->params[i]);
     wsc_free(c);
     return rc;
 }

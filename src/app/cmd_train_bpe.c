@@ -23,7 +23,7 @@ enum wsc_err app_run_train_bpe(struct app_call *call)
     r->progress = app_show_text_progress;
     r->progress_ctx = &display;
     enum wsc_err rc = data_train_bpe(r, &made);
-    report_progress_end();
+    out_progress_end();
     TRY(rc);
     (void)printf("%lld bytes, %lld different words, %lld merges, vocabulary %lld\n"
                  "wrote %s/vocab.json %s/merges.txt\n",

@@ -25,9 +25,9 @@ static enum wsc_err compare(struct app_validate *o, struct app_comparison *c,
                             struct scaling_validation *v)
 {
     TRY(app_comparison_open(c, &o->config, &o->figures));
-    report_progress_start("validate", c->comparison.n_refs);
+    out_progress_start("validate", c->comparison.n_refs);
     enum wsc_err rc = scaling_validate(&c->comparison, v);
-    report_progress_end();
+    out_progress_end();
     if (rc) return rc;
     v->report.command = app_command_line();
     TRY(report_validation_print(&v->report));

@@ -87,7 +87,7 @@ static enum wsc_err need_folder(const char *given, enum app_shipped folder, cons
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
-    report_progress(done, what);
+    out_progress(done, what);
 }
 
 enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_config *config,
@@ -118,6 +118,6 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
 
 void app_comparison_fini(struct app_comparison *c)
 {
-    conf_cluster_fini(&c->cluster);
+    hw_machine_fini(&c->cluster);
     wsc_free(c->rows);
 }

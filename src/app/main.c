@@ -107,7 +107,7 @@ static enum wsc_err print_text(enum wsc_err rc, char *text)
 static enum wsc_err print_keys(void)
 {
     char *text = NULL;
-    enum wsc_err rc = conf_markdown(&text);
+    enum wsc_err rc = report_config_reference(&text);
     return print_text(rc, text);
 }
 
@@ -247,7 +247,7 @@ static enum wsc_err dispatch(int argc, char **argv)
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
         print_overview(stdout);
     else if (!strcmp(argv[1], "--version"))
-        (void)printf("%s\n", report_version());
+        (void)printf("%s\n", out_version());
     else
         TRY(strcmp(argv[1], "--help-config") ? unknown_command(argv[1]) : print_keys());
     return check_stdout();

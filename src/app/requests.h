@@ -17,7 +17,7 @@
 /** `wsc run`. */
 struct app_run {
     struct app_config config;
-    struct run_job job;
+    struct job job;
     struct app_texts prompt, prompt_ids;
     int64_t phase; /**< of a list of trainers, from 1; 0: all */
     const char *trace, *goal;

@@ -36,10 +36,10 @@ void app_show_text_progress(void *display, const char *what, int64_t done, int64
     struct app_text_display *d = display;
     double now = wsc_clock_s();
     if (!d->what || strcmp(d->what, what) != 0) {
-        report_progress_start("data", total);
+        out_progress_start("data", total);
         *d = (struct app_text_display){what, now, now};
     }
-    report_progress(done, what);
+    out_progress(done, what);
     if (isatty(STDERR_FILENO) || now - d->printed_s < print_every_s || done <= 0) return;
     double per_s = (double)done / (now - d->start_s);
     d->printed_s = now;
