@@ -3,9 +3,9 @@
  * cluster) and prints what is in it. */
 #include "app.h"
 
+#include <wsc/job.h>
 #include <wsc/mem.h>
 #include <wsc/report.h>
-#include <wsc/run.h>
 #include <wsc/store.h>
 
 #include <errno.h>

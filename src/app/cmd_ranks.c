@@ -2,7 +2,7 @@
 /* `wsc ranks`: the number of roles of a job, for `mpirun -n`. */
 #include "app.h"
 
-#include <wsc/run.h>
+#include <wsc/job.h>
 
 #include <stdio.h>
 #include <string.h>

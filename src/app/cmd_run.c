@@ -4,9 +4,9 @@
  * a training it takes one step apart when a profile is asked for (step_breakdown.c). */
 #include "app.h"
 
+#include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/run.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <wsc/data.h>
 #include <wsc/mesh.h>
 #include <wsc/report.h>
-#include <wsc/run.h>
+#include <wsc/job.h>
 #include <wsc/scaling.h>
 
 /** `wsc run`. */
