@@ -84,7 +84,7 @@ enum app_shipped { APP_REFERENCE, APP_PARAMS, APP_CLUSTER, APP_N_SHIPPED };
  *  when it is not there. */
 bool app_find_folder(enum app_shipped folder, char *path, size_t size);
 /** Read all *.csv of @p dir, by name; *@p rows is owned by the caller. */
-enum wsc_err app_read_references(const char *dir, struct report_reference **rows,
+enum wsc_err app_read_references(const char *dir, struct validation_figure **rows,
                                  int *n) WSC_CHECKED;
 
 /** What `wsc validate` and `wsc calibrate` compare. */
@@ -92,8 +92,8 @@ struct app_comparison {
     char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
     struct hw_machine cluster; /**< of config.cluster_path */
     bool has_cluster;
-    struct report_reference *rows; /**< owned */
-    struct scaling_comparison comparison;
+    struct validation_figure *rows; /**< owned */
+    struct validation_comparison comparison;
 };
 /** Read the published figures and find models and machines.  app_comparison_fini() @p c also after
  *  an error. */
@@ -105,10 +105,10 @@ void app_comparison_fini(struct app_comparison *c);
 
 /** A step breakdown: profile, critical path, links. */
 struct app_breakdown {
-    struct report_anatomy report;
-    struct report_stretch *path;  /**< owned */
-    struct report_link *link;     /**< owned */
-    struct report_module *module; /**< owned */
+    struct timeline_step report;
+    struct timeline_segment *path;  /**< owned */
+    struct timeline_link *link;     /**< owned */
+    struct timeline_module *module; /**< owned */
 };
 /** Take the step of @p job apart; write a trace and a GOAL schedule where paths are given. */
 enum wsc_err app_breakdown_make(struct app_breakdown *b, struct timeline_job *job,

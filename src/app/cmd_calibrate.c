@@ -52,14 +52,14 @@ static enum wsc_err name_base(const struct app_calibrate *o, const struct app_co
 }
 
 static enum wsc_err calibrate(struct app_calibrate *o, struct app_comparison *c,
-                              struct scaling_calibration *fit)
+                              struct validation_calibration *fit)
 {
     char base[2 * PATH_MAX];
     if (!o->overwrite && !access(o->out, F_OK))
         return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: exists already", o->out), "--overwrite");
     TRY(app_comparison_open(c, &o->config, &o->figures));
     TRY(name_base(o, c, base, sizeof base));
-    TRY(scaling_calibrate(&c->comparison, o->path, o->n_paths, fit));
+    TRY(validation_calibrate(&c->comparison, o->path, o->n_paths, fit));
     TRY(report_calibration_print(&fit->report));
     TRY(report_calibration_write(o->out, base, &fit->report));
     (void)printf("\nWrote %s, based on %s\n", o->out, base);
@@ -68,11 +68,11 @@ static enum wsc_err calibrate(struct app_calibrate *o, struct app_comparison *c,
 
 enum wsc_err app_run_calibrate(struct app_call *call)
 {
-    struct scaling_calibration fit = {.point = NULL};
+    struct validation_calibration fit = {.point = NULL};
     struct app_comparison *c;
     TRY_NEW(c, WSC_MEM_APP, 1);
     enum wsc_err rc = calibrate(call->request, c, &fit);
-    scaling_calibration_fini(&fit);
+    validation_calibration_fini(&fit);
     app_comparison_fini(c);
     wsc_free(c);
     return rc;

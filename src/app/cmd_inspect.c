@@ -119,8 +119,11 @@ static enum wsc_err inspect_params(const char *path, bool json)
     struct hw_machine cluster = {0};
     enum wsc_err rc = app_load_params(NULL, &config, &params);
     if (!rc) rc = app_load_cluster(NULL, &config, &cluster, NULL);
-    const struct job job = {.params = &params, .cluster = &cluster, .json = json};
-    if (!rc) rc = job_describe(&job, false);
+    const struct job job = {.params = &params, .cluster = &cluster};
+    struct job_description description = {0};
+    if (!rc) rc = job_describe(&description, &job, false);
+    if (!rc) rc = report_job_print(&description, NULL, json);
+    job_description_fini(&description);
     zoo_params_fini(&params);
     hw_machine_fini(&cluster);
     return rc;

@@ -101,15 +101,16 @@ static enum wsc_err describe(struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     const bool with_plan = o->compile_only || p->runconfig.compile_only;
-    struct report_scale_row speed;
+    struct job_description description;
+    struct scaling_row speed;
+    const bool timed = with_plan && p->train_input.present;
     const struct scaling_model model = {.name = p->file, .params = p};
-    if (with_plan && p->train_input.present) {
+    if (timed)
         TRY(scaling_point(&model, o->job.cluster, p->runconfig.num_csx, p->train_input.batch_size,
                           &speed));
-        o->job.speed = &speed;
-    }
-    enum wsc_err rc = job_describe(&o->job, with_plan);
-    o->job.speed = NULL;
+    enum wsc_err rc = job_describe(&description, &o->job, with_plan);
+    if (!rc) rc = report_job_print(&description, timed ? &speed : NULL, o->job.json);
+    job_description_fini(&description);
     return rc;
 }
 
@@ -118,7 +119,7 @@ static enum wsc_err explore(struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     const struct scaling_model model = {.name = p->file, .params = p};
-    struct report_scale_row *rows = NULL;
+    struct scaling_row *rows = NULL;
     int n, best;
     TRY(scaling_explore(&model, o->job.cluster, &rows, &n, &best));
     enum wsc_err rc = o->job.json ? report_explored_print_json(rows, n, best)

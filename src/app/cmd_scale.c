@@ -76,7 +76,7 @@ static enum wsc_err load_models(struct scale *s)
 }
 
 /* Leave out points of models that are not swept. */
-static void keep_swept(const struct scale *c, struct report_point *point, int *n)
+static void keep_swept(const struct scale *c, struct validation_point *point, int *n)
 {
     int kept = 0;
     for (int i = 0; i < *n; i++) {
@@ -89,15 +89,15 @@ static void keep_swept(const struct scale *c, struct report_point *point, int *n
 }
 
 /* Published points: those of the user, or those that lie beside the program, if they do. */
-static enum wsc_err read_points(const struct scale *c, struct report_point **points, int *n)
+static enum wsc_err read_points(const struct scale *c, struct validation_point **points, int *n)
 {
     char dir[PATH_MAX];
-    struct report_reference *rows;
+    struct validation_figure *rows;
     int n_rows;
-    if (c->o->points) return report_points_read(c->o->points, points, n);
+    if (c->o->points) return validation_points_read(c->o->points, points, n);
     if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) return WSC_OK;
     TRY(app_read_references(dir, &rows, &n_rows));
-    enum wsc_err rc = report_points_of(rows, n_rows, points, n);
+    enum wsc_err rc = validation_points_of(rows, n_rows, points, n);
     if (!rc) keep_swept(c, *points, n);
     wsc_free(rows);
     return rc;
@@ -119,11 +119,11 @@ static bool shows_step(const struct app_scale *o)
 
 /* All that a report may hold; freed together. */
 struct study {
-    struct report_scale_row *row;
-    struct report_point *point;
-    struct report_variant *effect, *fault, *varied;
-    struct report_sensitivity *sensitivity;
-    struct report_training *training;
+    struct scaling_row *row;
+    struct validation_point *point;
+    struct scaling_variant *effect, *fault, *varied;
+    struct scaling_sensitivity *sensitivity;
+    struct scaling_training *training;
     struct app_breakdown anatomy;
     struct report_scaling report;
 };

@@ -8,12 +8,12 @@
 #include <stdio.h>
 
 /* Exit status 1, and a line that says why. */
-static enum wsc_err check_tolerances(const struct report_validation *v)
+static enum wsc_err check_tolerances(const struct validation_table *v)
 {
     int outside = 0;
     const char *first = NULL;
     for (int i = 0; i < v->n_rows; i++) {
-        if (report_prediction_holds(&v->row[i])) continue;
+        if (validation_prediction_holds(&v->row[i])) continue;
         if (!outside++) first = v->row[i].ref->id;
     }
     if (!outside) return WSC_OK;
@@ -22,11 +22,11 @@ static enum wsc_err check_tolerances(const struct report_validation *v)
 }
 
 static enum wsc_err compare(struct app_validate *o, struct app_comparison *c,
-                            struct scaling_validation *v)
+                            struct validation_result *v)
 {
     TRY(app_comparison_open(c, &o->config, &o->figures));
     out_progress_start("validate", c->comparison.n_refs);
-    enum wsc_err rc = scaling_validate(&c->comparison, v);
+    enum wsc_err rc = validation_run(&c->comparison, v);
     out_progress_end();
     if (rc) return rc;
     v->report.command = app_command_line();
@@ -40,12 +40,12 @@ static enum wsc_err compare(struct app_validate *o, struct app_comparison *c,
 enum wsc_err app_run_validate(struct app_call *call)
 {
     struct app_validate *o = call->request;
-    struct scaling_validation v = {0};
+    struct validation_result v = {0};
     struct app_comparison *c;
     if (o->mesh) return app_validate_mesh(o);
     TRY_NEW(c, WSC_MEM_APP, 1);
     enum wsc_err rc = compare(o, c, &v);
-    scaling_validation_fini(&v);
+    validation_result_fini(&v);
     app_comparison_fini(c);
     wsc_free(c);
     return rc;

@@ -46,7 +46,7 @@ static int is_csv(const struct dirent *e)
     return n > 4 && !strcmp(e->d_name + n - 4, ".csv");
 }
 
-enum wsc_err app_read_references(const char *dir, struct report_reference **rows, int *n)
+enum wsc_err app_read_references(const char *dir, struct validation_figure **rows, int *n)
 {
     struct dirent **file = NULL;
     enum wsc_err rc = WSC_OK;
@@ -56,7 +56,7 @@ enum wsc_err app_read_references(const char *dir, struct report_reference **rows
     for (int i = 0; i < n_files; i++) {
         char path[PATH_MAX];
         (void)snprintf(path, sizeof path, "%s/%s", dir, file[i]->d_name);
-        if (!rc) rc = report_references_read(path, rows, n);
+        if (!rc) rc = validation_figures_read(path, rows, n);
         free(file[i]);
     }
     free(file);
@@ -94,7 +94,7 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
                                  const struct app_figures *figures)
 {
     char reference[PATH_MAX];
-    struct report_reference *rows;
+    struct validation_figure *rows;
     int n;
     TRY(need_folder(figures->reference, APP_REFERENCE, "reference", reference));
     TRY(need_folder(figures->params, APP_PARAMS, "params", c->params_dir));
@@ -105,14 +105,14 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
     }
     TRY(app_read_references(reference, &rows, &n));
     c->rows = rows;
-    c->comparison = (struct scaling_comparison){.ref = rows,
-                                                .n_refs = n,
-                                                .params_dir = c->params_dir,
-                                                .cluster_dir = c->cluster_dir,
-                                                .cluster = c->has_cluster ? &c->cluster : NULL,
-                                                .sets = config->set,
-                                                .n_sets = config->n_sets,
-                                                .progress = show_progress};
+    c->comparison = (struct validation_comparison){.ref = rows,
+                                                   .n_refs = n,
+                                                   .params_dir = c->params_dir,
+                                                   .cluster_dir = c->cluster_dir,
+                                                   .cluster = c->has_cluster ? &c->cluster : NULL,
+                                                   .sets = config->set,
+                                                   .n_sets = config->n_sets,
+                                                   .progress = show_progress};
     return WSC_OK;
 }
 

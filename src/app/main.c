@@ -7,10 +7,10 @@
 #include "app.h"
 
 #include <wsc/check.h>
+#include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
-#include <wsc/job.h>
 #include <wsc/stop.h>
 #include <wsc/store.h>
 #include <wsc/units.h>

@@ -58,9 +58,9 @@ static enum wsc_err take_fit(void *request, const struct app_option *o, const ch
         for (int i = 0; i < r->n_paths; i++)
             if (!strcmp(r->path[i], item))
                 return WSC_RAISE(WSC_USAGE, "--%s: %s stands twice in the list", o->name, item);
-        if (r->n_paths == REPORT_MAX_CALIBRATED)
+        if (r->n_paths == VALIDATION_MAX_CALIBRATED)
             return WSC_RAISE(WSC_USAGE, "--%s: more than %d constants", o->name,
-                             REPORT_MAX_CALIBRATED);
+                             VALIDATION_MAX_CALIBRATED);
         r->path[r->n_paths++] = item;
     }
     return WSC_OK;

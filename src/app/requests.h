@@ -9,9 +9,9 @@
 
 #include <wsc/convert.h>
 #include <wsc/data.h>
+#include <wsc/job.h>
 #include <wsc/mesh.h>
 #include <wsc/report.h>
-#include <wsc/job.h>
 #include <wsc/scaling.h>
 
 /** `wsc run`. */
@@ -59,8 +59,8 @@ struct app_calibrate {
     struct app_figures figures;
     const char *out;
     bool overwrite;
-    char fit[256];                           /**< list of constants, cut at its commas */
-    const char *path[REPORT_MAX_CALIBRATED]; /**< into fit */
+    char fit[256];                               /**< list of constants, cut at its commas */
+    const char *path[VALIDATION_MAX_CALIBRATED]; /**< into fit */
     int n_paths;
 };
 

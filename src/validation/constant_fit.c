@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_impl.h"
+#include "validation_impl.h"
 
 #include <wsc/check.h>
 
@@ -9,7 +9,7 @@
 enum { MAX_EVALUATIONS = 400 };
 static const double FINEST = 1.0 / 512; /* last step, in first steps */
 
-double scaling_fit_huber(double r, double threshold)
+double validation_huber(double r, double threshold)
 {
     const double a = fabs(r);
     return a <= threshold ? r * r / 2 : threshold * (a - threshold / 2);
@@ -18,8 +18,8 @@ double scaling_fit_huber(double r, double threshold)
 /* ---- search ---------------------------------------------------------------------------------- */
 
 struct search {
-    const struct fit_problem *p;
-    struct fit_result *best;
+    const struct validation_problem *p;
+    struct validation_solution *best;
 };
 
 static double clamp(double x, double low, double high)
@@ -30,12 +30,12 @@ static double clamp(double x, double low, double high)
 /** Evaluate at @p x; keep it when it is better. */
 static WSC_CHECKED enum wsc_err try_point(struct search *s, const double *x, bool *better)
 {
-    const struct fit_problem *p = s->p;
-    double residual[FIT_MAX_POINTS] = {0}, sum = 0;
+    const struct validation_problem *p = s->p;
+    double residual[VALIDATION_MAX_POINTS] = {0}, sum = 0;
     TRY(p->residuals(p->ctx, x, residual));
     s->best->n_evaluations++;
     for (int i = 0; i < p->n_points; i++)
-        sum += scaling_fit_huber(residual[i], p->threshold);
+        sum += validation_huber(residual[i], p->threshold);
     *better = sum < s->best->objective;
     if (!*better) return WSC_OK;
     s->best->objective = sum;
@@ -47,11 +47,11 @@ static WSC_CHECKED enum wsc_err try_point(struct search *s, const double *x, boo
 /** One step up and one down along each axis, each from the best point so far. */
 static WSC_CHECKED enum wsc_err try_axes(struct search *s, double scale, bool *moved)
 {
-    const struct fit_problem *p = s->p;
+    const struct validation_problem *p = s->p;
     *moved = false;
     for (int k = 0; k < 2 * p->n_parameters; k++) {
         const int axis = k / 2;
-        double x[FIT_MAX_PARAMETERS] = {0};
+        double x[VALIDATION_MAX_PARAMETERS] = {0};
         bool better = false;
         memcpy(x, s->best->x, (size_t)p->n_parameters * sizeof *x);
         x[axis] =
@@ -68,7 +68,7 @@ static WSC_CHECKED enum wsc_err search(struct search *s)
     bool better = false, moved = false;
     for (int k = 0; k < s->p->n_parameters; k++)
         s->best->x[k] = clamp(s->p->start[k], s->p->low[k], s->p->high[k]);
-    double start[FIT_MAX_PARAMETERS] = {0};
+    double start[VALIDATION_MAX_PARAMETERS] = {0};
     memcpy(start, s->best->x, sizeof start);
     TRY(try_point(s, start, &better));
     for (double scale = 1; scale >= FINEST && s->best->n_evaluations < MAX_EVALUATIONS;) {
@@ -81,10 +81,10 @@ static WSC_CHECKED enum wsc_err search(struct search *s)
 /* ---- how sure -------------------------------------------------------------------------------- */
 
 /** d residual / d x[axis] over a quarter of the first step, inwards at a bound. */
-static WSC_CHECKED enum wsc_err slope(const struct fit_problem *p, struct fit_result *r, int axis,
-                                      double *out)
+static WSC_CHECKED enum wsc_err slope(const struct validation_problem *p,
+                                      struct validation_solution *r, int axis, double *out)
 {
-    double x[FIT_MAX_PARAMETERS], side[2][FIT_MAX_POINTS] = {{0}}, at[2];
+    double x[VALIDATION_MAX_PARAMETERS], side[2][VALIDATION_MAX_POINTS] = {{0}}, at[2];
     for (int k = 0; k < 2; k++) {
         memcpy(x, r->x, sizeof x);
         at[k] = clamp(r->x[axis] + (k ? 0.25 : -0.25) * p->step[axis], p->low[axis], p->high[axis]);
@@ -98,7 +98,7 @@ static WSC_CHECKED enum wsc_err slope(const struct fit_problem *p, struct fit_re
 }
 
 /** Invert the symmetric @p a of @p n by Gauss and Jordan; false when it is singular. */
-static bool invert(int n, double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS])
+static bool invert(int n, double a[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS])
 {
     const double tiny = 1e-12;
     for (int k = 0; k < n; k++) {
@@ -119,8 +119,9 @@ static bool invert(int n, double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS])
 }
 
 /** J'J, each parameter measured in its first step so that sizes compare. */
-static void normal_matrix(const struct fit_problem *p, const double (*jacobian)[FIT_MAX_POINTS],
-                          double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS])
+static void normal_matrix(const struct validation_problem *p,
+                          const double (*jacobian)[VALIDATION_MAX_POINTS],
+                          double a[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS])
 {
     for (int i = 0; i < p->n_parameters; i++)
         for (int j = 0; j < p->n_parameters; j++) {
@@ -134,18 +135,19 @@ static void normal_matrix(const struct fit_problem *p, const double (*jacobian)[
  *  points. */
 static const double TELLS = 1e-3;
 
-static WSC_CHECKED enum wsc_err set_errors(const struct fit_problem *p, struct fit_result *r)
+static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
+                                           struct validation_solution *r)
 {
-    double jacobian[FIT_MAX_PARAMETERS][FIT_MAX_POINTS] = {{0}};
-    double a[FIT_MAX_PARAMETERS][FIT_MAX_PARAMETERS] = {{0}}, squares = 0;
+    double jacobian[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_POINTS] = {{0}};
+    double a[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS] = {{0}}, squares = 0;
     const int free = p->n_points - p->n_parameters;
     for (int i = 0; i < p->n_points; i++)
         squares += r->residual[i] * r->residual[i];
     r->sigma = sqrt(squares / (free > 0 ? free : 1));
     for (int k = 0; k < p->n_parameters; k++)
         TRY(slope(p, r, k, jacobian[k]));
-    normal_matrix(p, (const double(*)[FIT_MAX_POINTS])jacobian, a);
-    bool told[FIT_MAX_PARAMETERS] = {false};
+    normal_matrix(p, (const double(*)[VALIDATION_MAX_POINTS])jacobian, a);
+    bool told[VALIDATION_MAX_PARAMETERS] = {false};
     for (int i = 0; i < p->n_parameters; i++) {
         told[i] = sqrt(a[i][i]) > TELLS;
         for (int j = 0; j < p->n_parameters && !told[i]; j++)
@@ -161,12 +163,13 @@ static WSC_CHECKED enum wsc_err set_errors(const struct fit_problem *p, struct f
     return WSC_OK;
 }
 
-enum wsc_err scaling_fit(const struct fit_problem *problem, struct fit_result *result)
+enum wsc_err validation_least_squares(const struct validation_problem *problem,
+                                      struct validation_solution *result)
 {
-    WSC_CHECK(problem->n_parameters >= 1 && problem->n_parameters <= FIT_MAX_PARAMETERS &&
-                  problem->n_points >= 1 && problem->n_points <= FIT_MAX_POINTS,
+    WSC_CHECK(problem->n_parameters >= 1 && problem->n_parameters <= VALIDATION_MAX_PARAMETERS &&
+                  problem->n_points >= 1 && problem->n_points <= VALIDATION_MAX_POINTS,
               "%d parameters, %d points", problem->n_parameters, problem->n_points);
-    *result = (struct fit_result){.objective = INFINITY};
+    *result = (struct validation_solution){.objective = INFINITY};
     struct search s = {problem, result};
     TRY(search(&s));
     if (!isfinite(result->objective))

@@ -53,14 +53,14 @@ static void line(const char *name)
     (void)printf("  %-14s", name);
 }
 
-static void print_attention(const struct report_params *r)
+static void print_attention(const struct job_description *r)
 {
-    const struct zoo_model *m = &r->conf->model;
+    const struct zoo_model *m = &r->params->model;
     const char *position = position_of(m);
     line("attention");
     (void)printf("%lld heads of %lld, %lld of keys and values; positions: %s",
-                 (long long)m->num_heads, (long long)r->head_dim, (long long)m->num_kv_groups,
-                 position ? position : "none");
+                 (long long)m->num_heads, (long long)r->model->head_dim,
+                 (long long)m->num_kv_groups, position ? position : "none");
     if (m->position_embedding_type == ZOO_POSITION_ROTARY)
         (void)printf(", %lld dimensions of a head", (long long)m->rotary_dim);
     if (m->attention_sliding_window_length != CONF_NULL)
@@ -80,9 +80,9 @@ static void print_feed_forward(const struct zoo_model *m)
     (void)printf("\n");
 }
 
-static void print_model(const struct report_params *r)
+static void print_model(const struct job_description *r)
 {
-    const struct zoo_model *m = &r->conf->model;
+    const struct zoo_model *m = &r->params->model;
     line("model");
     (void)printf("%lld %s blocks of width %lld, %s%s%s\n", (long long)m->num_hidden_layers,
                  m->parallel_block ? "parallel" : "sequential", (long long)m->hidden_size,
@@ -146,25 +146,25 @@ static enum wsc_err print_training(const struct zoo_params *p)
     return WSC_OK;
 }
 
-static enum wsc_err print_parts(const struct report_params *r)
+static enum wsc_err print_parts(const struct job_description *r)
 {
     struct out_table *table;
     TRY(out_table_new(&table, "lr", (const char *const[]){"module", "parameters"}));
-    for (int i = 0; i < r->n_parts; i++) {
-        if (!r->part[i].n_params) continue;
-        out_table_cell(table, "%s", r->part[i].name);
-        out_table_cell(table, "%lld", (long long)r->part[i].n_params);
+    for (int i = 0; i < JOB_MODULES; i++) {
+        if (!r->module[i].n_params) continue;
+        out_table_cell(table, "%s", r->module[i].name);
+        out_table_cell(table, "%lld", (long long)r->module[i].n_params);
     }
     out_table_cell(table, "total");
-    out_table_cell(table, "%lld", (long long)r->n_params);
+    out_table_cell(table, "%lld", (long long)r->model->n_params);
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
 }
 
-enum wsc_err report_params_print(const struct report_params *r)
+static enum wsc_err print_params(const struct job_description *r)
 {
-    const struct zoo_params *p = r->conf;
+    const struct zoo_params *p = r->params;
     char *yaml = NULL;
     TRY(zoo_params_dump(p, &yaml));
     if (p->n_phases > 1) (void)printf("# phase %d of %d\n", p->phase, p->n_phases);
@@ -178,7 +178,51 @@ enum wsc_err report_params_print(const struct report_params *r)
     return WSC_OK;
 }
 
-enum wsc_err report_speed_print(const struct report_scale_row *row)
+static enum wsc_err print_stages(const struct cluster *c, const struct kernels_plan *plan)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrrr",
+                      (const char *const[]){"stage", "parameters", "weights", "forward cycles",
+                                            "backward cycles"}));
+    for (int s = 0; s < c->model->n_stages; s++) {
+        char bytes[32];
+        /* Blocks are alike: the first one stands for all. */
+        if (c->model->stage[s].layer > 0) continue;
+        out_si_unit(bytes, sizeof bytes, (double)stream_weight_bytes(c->model, s), "B");
+        out_table_cell(table, "%s", c->model->stage[s].name);
+        out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
+        out_table_cell(table, "%s", bytes);
+        for (int backward = 0; backward < 2; backward++)
+            out_table_cell(table, "%lld",
+                           (long long)kernels_stage_cycles(&c->hw, c->model, plan, s, backward,
+                                                           plan->micro_batch));
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static enum wsc_err print_plan(const struct job_description *d)
+{
+    const struct cluster *c = d->cluster;
+    const struct kernels_plan *plan = &d->plan;
+    char kept[32], have[32];
+    out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
+    out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
+    (void)printf("\nplan on %d x %s\n"
+                 "  lanes                %d\n"
+                 "  micro-batch          %lld sequences per system, %lld per step\n"
+                 "  recomputation        %s\n"
+                 "  activations kept     %s per system; the SRAM has %s for them\n"
+                 "  of each sequence     %lld bytes go to the activation servers\n",
+                 c->net->topology->n_wafers, c->hw.cluster->name, plan->lanes,
+                 (long long)plan->micro_batch, (long long)d->batch.n_micro,
+                 plan->recompute ? "on" : "off", kept, have,
+                 (long long)plan->spill_bytes_per_sequence);
+    return print_stages(c, plan);
+}
+
+static enum wsc_err print_speed(const struct scaling_row *row)
 {
     struct out_table *table;
     char step[48];
@@ -196,7 +240,7 @@ enum wsc_err report_speed_print(const struct report_scale_row *row)
     return rc;
 }
 
-enum wsc_err report_explored_print(const struct report_scale_row *row, int n, int best)
+enum wsc_err report_explored_print(const struct scaling_row *row, int n, int best)
 {
     struct out_table *table;
     TRY(out_table_new(
@@ -235,17 +279,17 @@ static void json_text(struct out_json *j, const char *key, const char *value)
         out_json_null(j, key);
 }
 
-static void json_model(struct out_json *j, const struct report_params *r)
+static void json_model(struct out_json *j, const struct job_description *r)
 {
-    const struct zoo_model *m = &r->conf->model;
+    const struct zoo_model *m = &r->params->model;
     const bool rotary = m->position_embedding_type == ZOO_POSITION_ROTARY;
-    out_json_int(j, "params", r->n_params);
-    out_json_str(j, "name", r->family);
+    out_json_int(j, "params", r->model->n_params);
+    out_json_str(j, "name", r->family + (r->family[0] == ' '));
     out_json_int(j, "hidden_size", m->hidden_size);
     out_json_int(j, "num_hidden_layers", m->num_hidden_layers);
     out_json_int(j, "num_heads", m->num_heads);
     out_json_int(j, "num_kv_groups", m->num_kv_groups);
-    out_json_int(j, "head_dim", r->head_dim);
+    out_json_int(j, "head_dim", r->model->head_dim);
     out_json_int(j, "filter_size", m->filter_size);
     out_json_int(j, "vocab_size", m->vocab_size);
     out_json_int(j, "max_position_embeddings", m->max_position_embeddings);
@@ -390,7 +434,7 @@ static enum wsc_err json_training(struct out_json *j, const struct zoo_params *p
     return WSC_OK;
 }
 
-static void json_speed(struct out_json *j, const char *key, const struct report_scale_row *row)
+static void json_speed(struct out_json *j, const char *key, const struct scaling_row *row)
 {
     if (!row) return;
     out_json_open(j, key);
@@ -404,19 +448,19 @@ static void json_speed(struct out_json *j, const char *key, const struct report_
     out_json_close(j);
 }
 
-static void json_rest(struct out_json *j, const struct report_params *r)
+static void json_rest(struct out_json *j, const struct job_description *r)
 {
     out_json_open(j, "modules");
-    for (int i = 0; i < r->n_parts; i++)
-        out_json_int(j, r->part[i].name, r->part[i].n_params);
+    for (int i = 0; i < JOB_MODULES; i++)
+        out_json_int(j, r->module[i].name, r->module[i].n_params);
     out_json_close(j);
     out_json_open_list(j, "warnings");
-    for (int i = 0; i < r->conf->n_warnings; i++)
-        out_json_str(j, NULL, r->conf->warning[i].text);
+    for (int i = 0; i < r->params->n_warnings; i++)
+        out_json_str(j, NULL, r->params->warning[i].text);
     out_json_close_list(j);
 }
 
-enum wsc_err report_explored_print_json(const struct report_scale_row *row, int n, int best)
+enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, int best)
 {
     struct out_json j = {0};
     out_json_open(&j, NULL);
@@ -432,17 +476,27 @@ enum wsc_err report_explored_print_json(const struct report_scale_row *row, int 
     return rc;
 }
 
-enum wsc_err report_params_print_json(const struct report_params *r)
+static enum wsc_err print_json(const struct job_description *r, const struct scaling_row *speed)
 {
     struct out_json j = {0};
     out_json_open(&j, NULL);
     json_model(&j, r);
-    enum wsc_err rc = json_training(&j, r->conf);
-    json_speed(&j, "speed", r->speed);
+    enum wsc_err rc = json_training(&j, r->params);
+    json_speed(&j, "speed", speed);
     json_rest(&j, r);
     out_json_close(&j);
-    if (!rc) rc = out_json_check(&j, r->conf->file);
+    if (!rc) rc = out_json_check(&j, r->params->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
     out_text_free(&j.text);
     return rc;
+}
+
+enum wsc_err report_job_print(const struct job_description *d, const struct scaling_row *speed,
+                              bool json)
+{
+    if (json) return print_json(d, speed);
+    TRY(print_params(d));
+    if (!d->cluster) return WSC_OK;
+    TRY(print_plan(d));
+    return speed ? print_speed(speed) : WSC_OK;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static WSC_CHECKED enum wsc_err check_row(const struct report_scale_row *r)
+static WSC_CHECKED enum wsc_err check_row(const struct scaling_row *r)
 {
     const struct {
         const char *name;
@@ -46,10 +46,10 @@ static WSC_CHECKED enum wsc_err check_input(const struct report_scaling *s)
 }
 
 /* Stable, and quick for rows that come nearly in order, as they do. */
-static void sort_by_nodes(struct report_scale_row *row, int n)
+static void sort_by_nodes(struct scaling_row *row, int n)
 {
     for (int i = 1; i < n; i++) {
-        struct report_scale_row moving = row[i];
+        struct scaling_row moving = row[i];
         int at = i;
         for (; at > 0 && row[at - 1].num_csx > moving.num_csx; at--)
             row[at] = row[at - 1];
@@ -121,7 +121,7 @@ void report_view_fini(struct report_view *v)
     *v = (struct report_view){0};
 }
 
-const struct report_scale_row *report_view_find(const struct report_view *v, int m, int64_t num_csx)
+const struct scaling_row *report_view_find(const struct report_view *v, int m, int64_t num_csx)
 {
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         if (v->row[i].num_csx == num_csx) return &v->row[i];
@@ -175,8 +175,7 @@ struct loss {
     double total, part[REPORT_N_PARTS];
 };
 
-static struct loss loss_between(const struct report_scale_row *base,
-                                const struct report_scale_row *row)
+static struct loss loss_between(const struct scaling_row *base, const struct scaling_row *row)
 {
     struct loss loss = {0};
     double base_part[REPORT_N_PARTS], part[REPORT_N_PARTS];
@@ -215,8 +214,8 @@ static void add_causes(struct out_text *t, const struct loss *loss)
 
 void report_loss_words(struct out_text *t, const struct report_view *v, int m)
 {
-    const struct report_scale_row *base = &v->row[v->model[m].first];
-    const struct report_scale_row *last = &v->row[v->model[m].end - 1];
+    const struct scaling_row *base = &v->row[v->model[m].first];
+    const struct scaling_row *last = &v->row[v->model[m].end - 1];
     if (base->num_csx == last->num_csx) {
         out_text_add(t, "Only one node count was swept: there is nothing to compare with.");
         return;

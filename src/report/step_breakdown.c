@@ -9,7 +9,7 @@
 
 enum { MOST_MODULES = 10, MOST_GROUPS = 16, MOST_PARTS = 16, MOST_KINDS = 16 };
 
-static double percent(const struct report_anatomy *a, int64_t ps)
+static double percent(const struct timeline_step *a, int64_t ps)
 {
     return a->step_time_ps ? 100.0 * (double)ps / (double)a->step_time_ps : 0;
 }
@@ -17,7 +17,7 @@ static double percent(const struct report_anatomy *a, int64_t ps)
 /* ---- modules --------------------------------------------------------------------------------- */
 
 /* The Model Zoo prints its ten longest modules in a table of psql's style. */
-static enum wsc_err print_modules(const struct report_anatomy *a)
+static enum wsc_err print_modules(const struct timeline_step *a)
 {
     static const char *const head[] = {"MODULE NAME", "CSX TIME (in ms)", "% CSX TIME"};
     struct out_table *table;
@@ -35,11 +35,11 @@ static enum wsc_err print_modules(const struct report_anatomy *a)
 
 /* ---- the critical path ----------------------------------------------------------------------- */
 
-int report_path_parts(const struct report_anatomy *a, struct report_module *part, int most)
+int report_path_parts(const struct timeline_step *a, struct timeline_module *part, int most)
 {
     int n = 0;
     for (int i = 0; i < a->n_path; i++) {
-        const struct report_stretch *s = &a->path[i];
+        const struct timeline_segment *s = &a->path[i];
         int k = 0;
         while (k < n && strcmp(part[k].name, s->part) != 0)
             k++;
@@ -51,7 +51,7 @@ int report_path_parts(const struct report_anatomy *a, struct report_module *part
         part[k].ps += s->end_ps - s->begin_ps;
     }
     for (int i = 1; i < n; i++) {
-        const struct report_module moving = part[i];
+        const struct timeline_module moving = part[i];
         int at = i;
         for (; at > 0 && part[at - 1].ps < moving.ps; at--)
             part[at] = part[at - 1];
@@ -60,10 +60,10 @@ int report_path_parts(const struct report_anatomy *a, struct report_module *part
     return n;
 }
 
-static enum wsc_err print_parts(const struct report_anatomy *a)
+static enum wsc_err print_parts(const struct timeline_step *a)
 {
     static const char *const head[] = {"critical path", "time", "share"};
-    struct report_module part[MOST_PARTS];
+    struct timeline_module part[MOST_PARTS];
     struct out_table *table;
     char time[32];
     int64_t sum = 0;
@@ -99,7 +99,7 @@ static void without_numbers(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
-static void group_name(const struct report_stretch *s, char *name, size_t size)
+static void group_name(const struct timeline_segment *s, char *name, size_t size)
 {
     char who[48], what[64];
     without_numbers(s->who, who, sizeof who);
@@ -114,7 +114,7 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-enum wsc_err report_path_groups(const struct report_anatomy *a, struct report_group **out, int *n)
+enum wsc_err report_path_groups(const struct timeline_step *a, struct report_group **out, int *n)
 {
     struct report_group *group;
     TRY_NEW(group, WSC_MEM_REPORT, a->n_path);
@@ -135,7 +135,7 @@ enum wsc_err report_path_groups(const struct report_anatomy *a, struct report_gr
     return WSC_OK;
 }
 
-static enum wsc_err print_groups(const struct report_anatomy *a)
+static enum wsc_err print_groups(const struct timeline_step *a)
 {
     static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
                                        "share"};
@@ -161,17 +161,17 @@ static enum wsc_err print_groups(const struct report_anatomy *a)
 /* ---- links ----------------------------------------------------------------------------------- */
 
 /* "MemoryX shard 3" to "MemoryX shard": links of a kind are alike. */
-static void kind_of(const struct report_link *l, char *text, size_t size)
+static void kind_of(const struct timeline_link *l, char *text, size_t size)
 {
     const int from = (int)strcspn(l->from, "0123456789"), to = (int)strcspn(l->to, "0123456789");
     (void)snprintf(text, size, "%.*sto %.*s", from, l->from, to > 0 ? to - 1 : 0, l->to);
 }
 
-int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *kind, int most)
+int report_link_kinds(const struct timeline_step *a, struct report_link_kind *kind, int most)
 {
     int n = 0;
     for (int i = 0; i < a->n_links; i++) {
-        const struct report_link *l = &a->link[i];
+        const struct timeline_link *l = &a->link[i];
         char name[sizeof kind->name];
         int k = 0;
         kind_of(l, name, sizeof name);
@@ -190,7 +190,7 @@ int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *k
     return n;
 }
 
-static enum wsc_err print_links(const struct report_anatomy *a)
+static enum wsc_err print_links(const struct timeline_step *a)
 {
     static const char *const head[] = {"links", "number", "bytes each", "busy, least",
                                        "busy, most"};
@@ -212,7 +212,7 @@ static enum wsc_err print_links(const struct report_anatomy *a)
     return rc;
 }
 
-enum wsc_err report_anatomy_print(const struct report_anatomy *a)
+enum wsc_err report_anatomy_print(const struct timeline_step *a)
 {
     char time[32], events[32];
     out_step_time(time, sizeof time, a->step_time_ps);
@@ -230,12 +230,12 @@ enum wsc_err report_anatomy_print(const struct report_anatomy *a)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static enum wsc_err write_path(const char *dir, const struct report_anatomy *a)
+static enum wsc_err write_path(const char *dir, const struct timeline_step *a)
 {
     struct out_text t = {0};
     out_text_add(&t, "begin_ps,end_ps,part,who,what\n");
     for (int i = 0; i < a->n_path; i++) {
-        const struct report_stretch *s = &a->path[i];
+        const struct timeline_segment *s = &a->path[i];
         out_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps, s->part,
                      s->who);
         out_text_csv(&t, s->what);
@@ -244,12 +244,12 @@ static enum wsc_err write_path(const char *dir, const struct report_anatomy *a)
     return out_text_write(&t, dir, "critical_path.csv");
 }
 
-static enum wsc_err write_links(const char *dir, const struct report_anatomy *a)
+static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
 {
     struct out_text t = {0};
     out_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_share\n");
     for (int i = 0; i < a->n_links; i++) {
-        const struct report_link *l = &a->link[i];
+        const struct timeline_link *l = &a->link[i];
         out_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
                      (long long)l->rate_bytes_per_s, (long long)l->n_messages, (long long)l->bytes,
                      (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
@@ -257,7 +257,7 @@ static enum wsc_err write_links(const char *dir, const struct report_anatomy *a)
     return out_text_write(&t, dir, "links.csv");
 }
 
-static enum wsc_err write_modules(const char *dir, const struct report_anatomy *a)
+static enum wsc_err write_modules(const char *dir, const struct timeline_step *a)
 {
     struct out_text t = {0};
     out_text_add(&t, "module,time_ps,share\n");
@@ -267,7 +267,7 @@ static enum wsc_err write_modules(const char *dir, const struct report_anatomy *
     return out_text_write(&t, dir, "op_profile.csv");
 }
 
-enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a)
+enum wsc_err report_anatomy_write(const char *dir, const struct timeline_step *a)
 {
     TRY(out_mkdir(dir));
     TRY(write_path(dir, a));

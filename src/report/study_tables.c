@@ -10,7 +10,7 @@
 enum { MOST_BARS = 16, TORNADO_HEIGHT = 560, SWEEP_HEIGHT = 480, MOST_COLUMNS = 16 };
 
 /* Rows of one variant are models times counts, as those of the sweep itself. */
-static double rate_of(const struct report_variant *v, int i)
+static double rate_of(const struct scaling_variant *v, int i)
 {
     return v->row[i].tokens_per_s;
 }
@@ -29,7 +29,7 @@ static void add_real(struct out_text *t, double value)
 /* ---- mechanisms and one constant ------------------------------------------------------------- */
 
 static enum wsc_err write_variants(const char *dir, const char *name, const char *first,
-                                   const struct report_variant *v, int n, int n_rows)
+                                   const struct scaling_variant *v, int n, int n_rows)
 {
     struct out_text t = {0};
     out_text_add(&t, "%s,model,num_csx,tokens_per_s,step_time_ps,against_first\n", first);
@@ -57,7 +57,7 @@ static int end_of_model(const struct report_scaling *s, int first)
 }
 
 /* A model's rates in one variant, and how they differ from the first one. */
-static void add_variant_row(struct out_table *table, const struct report_variant *v, int k,
+static void add_variant_row(struct out_table *table, const struct scaling_variant *v, int k,
                             int first, int columns)
 {
     out_table_cell(table, "%s", v[k].name);
@@ -73,7 +73,7 @@ static void add_variant_row(struct out_table *table, const struct report_variant
 }
 
 /* The model of row @p first: a row per variant, a column per node count. */
-static enum wsc_err print_model(const struct report_scaling *s, const struct report_variant *v,
+static enum wsc_err print_model(const struct report_scaling *s, const struct scaling_variant *v,
                                 int n, const char *what, int first)
 {
     const int n_counts = end_of_model(s, first) - first;
@@ -95,7 +95,7 @@ static enum wsc_err print_model(const struct report_scaling *s, const struct rep
     return rc;
 }
 
-static enum wsc_err print_variants(const struct report_scaling *s, const struct report_variant *v,
+static enum wsc_err print_variants(const struct report_scaling *s, const struct scaling_variant *v,
                                    int n, const char *what)
 {
     for (int first = 0; first < s->n_rows; first = end_of_model(s, first))
@@ -124,7 +124,7 @@ static void add_sweep_range(struct out_text *t, const struct report_scaling *s)
 static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
 {
     struct out_text t = {0}, plot = {0};
-    const struct report_variant *v = s->varied;
+    const struct scaling_variant *v = s->varied;
     bool log = true;
     for (int k = 0; k < s->n_varied; k++)
         log = log && v[k].value > 0;
@@ -169,10 +169,10 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
     struct out_text t = {0};
     out_text_add(&t, "model,num_csx,constant,kind,value,low,high,at_low,at_high\n");
     for (int m = 0; m < s->n_sensitivities; m++) {
-        const struct report_sensitivity *one = &s->sensitivity[m];
+        const struct scaling_sensitivity *one = &s->sensitivity[m];
         for (int i = 0; i < one->n_counts; i++)
             for (int k = 0; k < one->n; k++) {
-                const struct report_constant *c = &one->constant[k];
+                const struct scaling_constant *c = &one->constant[k];
                 out_text_csv(&t, one->model);
                 out_text_add(&t, ",%lld,%s,%s,%s,%s,%s", (long long)one->num_csx[i], c->key,
                              c->kind, c->value, c->low, c->high);
@@ -184,7 +184,7 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
     TRY(out_text_write(&t, dir, "sensitivity.csv"));
     out_text_add(&t, "model,num_csx,tokens_per_s,low,high\n");
     for (int m = 0; m < s->n_sensitivities; m++) {
-        const struct report_sensitivity *one = &s->sensitivity[m];
+        const struct scaling_sensitivity *one = &s->sensitivity[m];
         for (int i = 0; i < one->n_counts; i++) {
             out_text_csv(&t, one->model);
             out_text_add(&t, ",%lld", (long long)one->num_csx[i]);
@@ -205,7 +205,7 @@ static void add_ratio(struct out_table *table, double ratio)
         out_table_cell(table, "%+.3f %%", 100 * (ratio - 1));
 }
 
-static enum wsc_err print_sensitivity(const struct report_sensitivity *s)
+static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
 {
     static const char *const head[] = {"constant", "kind",   "value",  "low",
                                        "high",     "at low", "at high"};
@@ -216,7 +216,7 @@ static enum wsc_err print_sensitivity(const struct report_sensitivity *s)
                  s->model, (long long)s->num_csx[last]);
     TRY(out_table_new(&table, "llrrrrr", head));
     for (int k = 0; k < s->n && k < MOST_BARS; k++) {
-        const struct report_constant *c = &s->constant[k];
+        const struct scaling_constant *c = &s->constant[k];
         out_table_cell(table, "%s", c->key);
         out_table_cell(table, "%s", c->kind);
         out_table_cell(table, "%s", c->value);
@@ -234,7 +234,7 @@ static enum wsc_err print_sensitivity(const struct report_sensitivity *s)
 }
 
 /* Bars that can be seen; at least one. */
-static int visible_bars(const struct report_sensitivity *s)
+static int visible_bars(const struct scaling_sensitivity *s)
 {
     const double hair = 1e-5;
     const int last = s->n_counts - 1;
@@ -247,7 +247,7 @@ static int visible_bars(const struct report_sensitivity *s)
 }
 
 /* Bars of the first model, longest on top: from the ratio at one end to that at the other. */
-static enum wsc_err draw_tornado(const char *dir, const struct report_sensitivity *s)
+static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivity *s)
 {
     struct out_text t = {0};
     const int last = s->n_counts - 1, n = visible_bars(s);
@@ -293,7 +293,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
     struct out_text t = {0};
     out_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss\n");
     for (int i = 0; i < s->n_trainings; i++) {
-        const struct report_training *r = &s->training[i];
+        const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
         out_text_add(&t, ",%lld,%lld", (long long)r->params, (long long)r->num_csx);
         add_real(&t, r->tokens);
@@ -313,7 +313,7 @@ static enum wsc_err print_training(const struct report_scaling *s)
     struct out_table *table;
     TRY(out_table_new(&table, "lrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
-        const struct report_training *r = &s->training[i];
+        const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
         out_params(tokens, sizeof tokens, (int64_t)r->tokens);
         out_duration(time, sizeof time, r->seconds);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Published figures as CSV: what is read, what is refused and how that is said. */
 #include "../../support/test.h"
-#include "report_case.h"
+#include "../report/report_case.h"
 
 #include <wsc/mem.h>
 
@@ -13,17 +13,17 @@
     "id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,msl,cluster,set,kind,"  \
     "tolerance,reason,conditions,source\n"
 
-static void read_text(const char *text, struct report_reference **rows, int *n)
+static void read_text(const char *text, struct validation_figure **rows, int *n)
 {
     *rows = NULL;
     *n = 0;
     case_write(case_path("reference.csv"), text);
-    T_OK(report_references_read(case_path("reference.csv"), rows, n));
+    T_OK(validation_figures_read(case_path("reference.csv"), rows, n));
 }
 
 TEST(reference, rows_are_read_as_written)
 {
-    struct report_reference *r;
+    struct validation_figure *r;
     int n;
     read_text("# a comment\n" HEAD
               "a,time,h,157,211043181,gpt,2,256,128,2048,cs2,x=1;y=2,calibration,10 %,why,"
@@ -33,27 +33,27 @@ TEST(reference, rows_are_read_as_written)
               &r, &n);
     T_EQ(n, 3);
     T_STR(r[0].id, "a");
-    T_EQ(r[0].quantity, REPORT_TIME);
+    T_EQ(r[0].quantity, VALIDATION_TIME);
     T_NEAR(r[0].value, 157, 0);
     T_NEAR(r[0].samples, 211043181, 0);
     T_EQ(r[0].num_csx, 2);
     T_EQ(r[0].micro_batch, 128);
     T_STR(r[0].set, "x=1;y=2");
     T_STR(r[0].conditions, "one, two");
-    T_EQ(r[0].kind, REPORT_CALIBRATION);
+    T_EQ(r[0].kind, VALIDATION_KIND_CALIBRATION);
     T_NEAR(r[0].low, 157 * 0.9, 1e-15);
     T_NEAR(r[0].high, 157 * 1.1, 1e-15);
     T_EQ(r[1].micro_batch, CONF_AUTO);
     T_NEAR(r[1].low, 14.5, 0);
     T_NEAR(r[1].high, 15.8, 0);
-    T_EQ(r[2].kind, REPORT_CONTEXT);
+    T_EQ(r[2].kind, VALIDATION_KIND_CONTEXT);
     T_EQ(r[2].num_csx, 0);
     wsc_free(r);
 }
 
 TEST(reference, columns_come_in_any_order)
 {
-    struct report_reference *r;
+    struct validation_figure *r;
     int n;
     read_text("source,reason,id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,"
               "msl,cluster,set,kind,tolerance,conditions\n"
@@ -68,7 +68,7 @@ TEST(reference, columns_come_in_any_order)
 /* 3600 samples: at 2 a second half an hour; tokens of sequences of 1024. */
 TEST(reference, figures_of_a_rate_by_hand)
 {
-    struct report_reference *r;
+    struct validation_figure *r;
     int n;
     read_text(HEAD "h,time,h,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
                    "s,time,s,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
@@ -80,15 +80,15 @@ TEST(reference, figures_of_a_rate_by_hand)
     static const double expect[] = {0.5, 1800, 1.8e6, 1800 / 86400.0, 2, 2048};
     T_EQ(n, 6);
     for (int i = 0; i < 6; i++)
-        T_NEAR(report_reference_of_rate(&r[i], 2), expect[i], 1e-12);
+        T_NEAR(validation_figure_of_rate(&r[i], 2), expect[i], 1e-12);
     wsc_free(r);
 }
 
 /* Points for a plot: rates and times that are compared and not overridden, one for each curve. */
 TEST(reference, points_are_rates_of_compared_rows)
 {
-    struct report_reference *r;
-    struct report_point *p;
+    struct validation_figure *r;
+    struct validation_point *p;
     int n, n_points;
     read_text(HEAD "a,time,s,10,100,g,1,1,auto,1024,c,,calibration,5 %,w,,s\n"
                    "b,rate,samples/s,11,,g,1,2,auto,1024,c,,validation,5 %,w,,s\n"
@@ -97,7 +97,7 @@ TEST(reference, points_are_rates_of_compared_rows)
                    "e,rate,samples/s,9,,g,1,1,auto,1024,c,,context,,w,,s\n"
                    "f,speedup,1,9,,g,16,1,auto,1024,c,,validation,5 %,w,,s\n",
               &r, &n);
-    T_OK(report_points_of(r, n, &p, &n_points));
+    T_OK(validation_points_of(r, n, &p, &n_points));
     T_EQ(n_points, 2);
     T_STR(p[0].model, "g");
     T_NEAR(p[0].tokens_per_s, 10 * 1024, 1e-15);
@@ -142,21 +142,21 @@ TEST(reference, errors_name_file_line_column_and_field)
          "id: longer than 47 bytes"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s", cases[i].row);
-        struct report_reference *rows = NULL;
+        struct validation_figure *rows = NULL;
         int n = 0;
         case_write(case_path("bad.csv"), text);
-        T_EQ(report_references_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
         T_EQ(n, 0);
         wsc_free(rows);
         wsc_free(text);
     }
-    struct report_reference *rows = NULL;
+    struct validation_figure *rows = NULL;
     int n = 0;
     char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s%s", good, good);
     case_write(case_path("bad.csv"), text);
-    T_EQ(report_references_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+    T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "bad.csv:3:1: id: a stands for an earlier"));
     T_EQ(n, 1);
     wsc_free(rows);
@@ -172,37 +172,37 @@ TEST(reference, errors_of_the_head_line)
                  {"id,quantity,unit,valu\n",
                   "bad.csv:1:18: \"valu\" is no column; hint: did you mean value?"},
                  {"id,quantity,id\n", "bad.csv:1:13: a second column id"}};
-    struct report_reference *rows = NULL;
+    struct validation_figure *rows = NULL;
     int n = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         case_write(case_path("bad.csv"), cases[i].text);
-        T_EQ(report_references_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
     }
-    T_EQ(report_references_read(case_path("none.csv"), &rows, &n), WSC_IO);
+    T_EQ(validation_figures_read(case_path("none.csv"), &rows, &n), WSC_IO);
     CU_ASSERT_PTR_NULL(rows);
 }
 
-static void check_shipped(const struct report_reference *row)
+static void check_shipped(const struct validation_figure *row)
 {
     char path[128];
     (void)snprintf(path, sizeof path, "configs/cluster/%s.yaml", row->cluster);
     CU_ASSERT(!access(path, R_OK));
-    if (row->kind == REPORT_CONTEXT) return;
+    if (row->kind == VALIDATION_KIND_CONTEXT) return;
     (void)snprintf(path, sizeof path, "configs/params/%s.yaml", row->model);
     CU_ASSERT(!access(path, R_OK));
     CU_ASSERT(row->low < row->high && strlen(row->source) > 8);
 }
 
-static void read_one(const char *file, struct report_reference **rows, int *n)
+static void read_one(const char *file, struct validation_figure **rows, int *n)
 {
     char path[96];
     (void)snprintf(path, sizeof path, "benchmarks/reference/%s.csv", file);
-    T_OK(report_references_read(path, rows, n));
+    T_OK(validation_figures_read(path, rows, n));
 }
 
-static void read_shipped(struct report_reference **rows, int *n)
+static void read_shipped(struct validation_figure **rows, int *n)
 {
     read_one("single_system", rows, n);
     read_one("scaling", rows, n);
@@ -212,14 +212,14 @@ static void read_shipped(struct report_reference **rows, int *n)
 /* The shipped figures: every compared row has a model and a machine in the tree. */
 TEST(reference, shipped_rows_have_their_files)
 {
-    struct report_reference *rows = NULL;
+    struct validation_figure *rows = NULL;
     int n = 0, n_of[3] = {0};
     read_shipped(&rows, &n);
     for (int i = 0; i < n; i++) {
         n_of[rows[i].kind]++;
         check_shipped(&rows[i]);
     }
-    T_EQ(n_of[REPORT_CALIBRATION], 10);
-    CU_ASSERT(n_of[REPORT_VALIDATION] >= 20 && n_of[REPORT_CONTEXT] >= 10);
+    T_EQ(n_of[VALIDATION_KIND_CALIBRATION], 10);
+    CU_ASSERT(n_of[VALIDATION_KIND_VALIDATION] >= 20 && n_of[VALIDATION_KIND_CONTEXT] >= 10);
     wsc_free(rows);
 }

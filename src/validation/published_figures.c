@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Published figures: the rows of benchmarks/reference. */
-#include "report_impl.h"
+#include "validation_impl.h"
 
 #include <wsc/mem.h>
 #include <wsc/units.h>
@@ -11,25 +11,25 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-enum { MAX_UNITS = 4, N_QUANTITIES = REPORT_OTHER + 1, N_KINDS = REPORT_CONTEXT + 1 };
+enum { MAX_UNITS = 4, N_QUANTITIES = VALIDATION_OTHER + 1, N_KINDS = VALIDATION_KIND_CONTEXT + 1 };
 
 static const struct quantity_row {
     const char *name;
     const char *unit[MAX_UNITS]; /* none: any */
-} quantities[N_QUANTITIES] = {[REPORT_TIME] = {"time", {"d", "h", "s", "ms"}},
-                              [REPORT_RATE] = {"rate", {"samples/s", "tokens/s"}},
-                              [REPORT_SPEEDUP] = {"speedup", {"1"}},
-                              [REPORT_EFFICIENCY] = {"efficiency", {"1"}},
-                              [REPORT_BOUNDARY] = {"boundary", {"s"}},
-                              [REPORT_OTHER] = {"other", {0}}};
+} quantities[N_QUANTITIES] = {[VALIDATION_TIME] = {"time", {"d", "h", "s", "ms"}},
+                              [VALIDATION_RATE] = {"rate", {"samples/s", "tokens/s"}},
+                              [VALIDATION_SPEEDUP] = {"speedup", {"1"}},
+                              [VALIDATION_EFFICIENCY] = {"efficiency", {"1"}},
+                              [VALIDATION_BOUNDARY] = {"boundary", {"s"}},
+                              [VALIDATION_OTHER] = {"other", {0}}};
 static const char *const kinds[N_KINDS] = {"calibration", "validation", "context"};
 
-const char *report_quantity_name(enum report_quantity quantity)
+const char *validation_quantity_name(enum validation_quantity quantity)
 {
     return quantities[quantity].name;
 }
 
-const char *report_reference_kind_name(enum report_reference_kind kind)
+const char *validation_kind_name(enum validation_kind kind)
 {
     return kinds[kind];
 }
@@ -57,7 +57,7 @@ enum column {
     N_COLUMNS
 };
 enum form { TEXT, REAL, COUNT, SPECIAL };
-#define AT(f) offsetof(struct report_reference, f), sizeof(((struct report_reference *)0)->f)
+#define AT(f) offsetof(struct validation_figure, f), sizeof(((struct validation_figure *)0)->f)
 static const struct column_row {
     const char *name;
     enum form form;
@@ -196,15 +196,15 @@ static const char *kind_name(int i)
 }
 
 static WSC_CHECKED enum wsc_err take_special(const struct reader *r, enum column c,
-                                             struct report_reference *row)
+                                             struct validation_figure *row)
 {
     int i = 0;
     if (c == QUANTITY) {
         TRY(take_name(r, c, quantity_name, N_QUANTITIES, &i));
-        row->quantity = (enum report_quantity)i;
+        row->quantity = (enum validation_quantity)i;
     } else if (c == KIND) {
         TRY(take_name(r, c, kind_name, N_KINDS, &i));
-        row->kind = (enum report_reference_kind)i;
+        row->kind = (enum validation_kind)i;
     } else if (!strcmp(field_of(r, c), "auto") || !*field_of(r, c)) {
         row->micro_batch = CONF_AUTO;
     } else {
@@ -214,7 +214,7 @@ static WSC_CHECKED enum wsc_err take_special(const struct reader *r, enum column
 }
 
 static WSC_CHECKED enum wsc_err take_field(const struct reader *r, enum column c,
-                                           struct report_reference *row)
+                                           struct validation_figure *row)
 {
     void *at = (char *)row + columns[c].offset;
     switch (columns[c].form) {
@@ -233,22 +233,22 @@ static WSC_CHECKED enum wsc_err take_field(const struct reader *r, enum column c
 /* ---- checks of a row ------------------------------------------------------------------------- */
 
 static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
-                                             const struct report_reference *row)
+                                             const struct validation_figure *row)
 {
-    const bool compared = row->kind != REPORT_CONTEXT;
+    const bool compared = row->kind != VALIDATION_KIND_CONTEXT;
     for (int c = 0; c < N_COLUMNS; c++) {
         bool needed = compared ? columns[c].needed_compare : columns[c].needed;
-        needed = needed || (c == SAMPLES && compared && row->quantity == REPORT_TIME);
+        needed = needed || (c == SAMPLES && compared && row->quantity == VALIDATION_TIME);
         if (needed && !*field_of(r, (enum column)c))
             return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE(r, c));
     }
-    if (compared && row->quantity == REPORT_OTHER)
+    if (compared && row->quantity == VALIDATION_OTHER)
         return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: other cannot be compared", PLACE(r, QUANTITY));
     return WSC_OK;
 }
 
 static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
-                                           const struct report_reference *row)
+                                           const struct validation_figure *row)
 {
     const struct quantity_row *q = &quantities[row->quantity];
     for (int i = 0; i < MAX_UNITS && q->unit[i]; i++)
@@ -260,7 +260,7 @@ static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
 }
 
 /* `10 %` around the value, or LOW..HIGH. */
-static bool read_tolerance(struct report_reference *row)
+static bool read_tolerance(struct validation_figure *row)
 {
     const char *text = row->tolerance, *dots = strstr(text, "..");
     char number[sizeof row->tolerance];
@@ -282,16 +282,16 @@ static bool read_tolerance(struct report_reference *row)
 }
 
 static WSC_CHECKED enum wsc_err check_tolerance(const struct reader *r,
-                                                struct report_reference *row)
+                                                struct validation_figure *row)
 {
-    if (row->kind == REPORT_CONTEXT || read_tolerance(row)) return WSC_OK;
+    if (row->kind == VALIDATION_KIND_CONTEXT || read_tolerance(row)) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%s\" is no tolerance",
                                   PLACE(r, TOLERANCE), row->tolerance),
                         "10 %% around the value, or 14.5..15.8");
 }
 
 static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
-                                          const struct report_reference *rows, int n)
+                                          const struct validation_figure *rows, int n)
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(rows[i].id, rows[n].id))
@@ -302,12 +302,12 @@ static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct report_reference *rows,
+static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validation_figure *rows,
                                          int n)
 {
     const struct out_csv *csv = r->csv;
-    struct report_reference *row = &rows[n];
-    *row = (struct report_reference){.micro_batch = CONF_AUTO};
+    struct validation_figure *row = &rows[n];
+    *row = (struct validation_figure){.micro_batch = CONF_AUTO};
     if (csv->n_fields != csv->n_columns)
         return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
                          csv->n_fields, csv->n_columns);
@@ -319,14 +319,14 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct report_r
     return check_new(r, rows, n);
 }
 
-static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct report_reference **rows, int *n)
+static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct validation_figure **rows, int *n)
 {
     TRY(read_head(r));
     for (;;) {
         bool more;
         TRY(out_csv_next(r->csv, &more));
         if (!more) return WSC_OK;
-        struct report_reference *longer =
+        struct validation_figure *longer =
             wsc_realloc(WSC_MEM_REPORT, *rows, (size_t)*n + 1, sizeof *longer);
         if (!longer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow the references");
         *rows = longer;
@@ -335,7 +335,7 @@ static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct report_refere
     }
 }
 
-enum wsc_err report_references_read(const char *path, struct report_reference **rows, int *n)
+enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows, int *n)
 {
     struct reader r;
     TRY(out_csv_open(&r.csv, path));
@@ -359,41 +359,43 @@ static double seconds_of(const char *unit)
 }
 
 /* What one sample counts in the unit of a rate. */
-static double figure_per_sample(const struct report_reference *ref)
+static double figure_per_sample(const struct validation_figure *ref)
 {
     return strcmp(ref->unit, "tokens/s") != 0 ? 1 : (double)ref->msl;
 }
 
-double report_reference_of_rate(const struct report_reference *ref, double samples_per_s)
+double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
 {
-    if (ref->quantity == REPORT_TIME) return ref->samples / samples_per_s / seconds_of(ref->unit);
+    if (ref->quantity == VALIDATION_TIME)
+        return ref->samples / samples_per_s / seconds_of(ref->unit);
     return samples_per_s * figure_per_sample(ref);
 }
 
 /* Samples per second that were published; 0 when the row tells no rate. */
-static double rate_of(const struct report_reference *ref)
+static double rate_of(const struct validation_figure *ref)
 {
-    if (ref->kind == REPORT_CONTEXT || *ref->set) return 0;
-    if (ref->quantity == REPORT_TIME) return ref->samples / (ref->value * seconds_of(ref->unit));
-    return ref->quantity == REPORT_RATE ? ref->value / figure_per_sample(ref) : 0;
+    if (ref->kind == VALIDATION_KIND_CONTEXT || *ref->set) return 0;
+    if (ref->quantity == VALIDATION_TIME)
+        return ref->samples / (ref->value * seconds_of(ref->unit));
+    return ref->quantity == VALIDATION_RATE ? ref->value / figure_per_sample(ref) : 0;
 }
 
-static bool same_point(const struct report_point *a, const struct report_point *b)
+static bool same_point(const struct validation_point *a, const struct validation_point *b)
 {
     return !strcmp(a->model, b->model) && a->num_csx == b->num_csx && !strcmp(a->source, b->source);
 }
 
-enum wsc_err report_points_of(const struct report_reference *rows, int n_rows,
-                              struct report_point **points, int *n)
+enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
+                                  struct validation_point **points, int *n)
 {
     *n = 0;
     TRY_NEW(*points, WSC_MEM_REPORT, n_rows + 1);
     for (int i = 0; i < n_rows; i++) {
         const double rate = rate_of(&rows[i]);
-        struct report_point *p = &(*points)[*n];
+        struct validation_point *p = &(*points)[*n];
         if (!(rate > 0)) continue;
-        *p = (struct report_point){.num_csx = (double)rows[i].num_csx,
-                                   .tokens_per_s = rate * (double)rows[i].msl};
+        *p = (struct validation_point){.num_csx = (double)rows[i].num_csx,
+                                       .tokens_per_s = rate * (double)rows[i].msl};
         (void)snprintf(p->model, sizeof p->model, "%s", rows[i].model);
         (void)snprintf(p->source, sizeof p->source, "%.127s", rows[i].source);
         int k = 0;

@@ -17,7 +17,7 @@ static bool is_tried(const struct zoo_input *in, int64_t share, int64_t size)
 }
 
 static enum wsc_err try_all(const struct scaling_model *model, const struct hw_machine *cluster,
-                            struct report_scale_row *row, int *n)
+                            struct scaling_row *row, int *n)
 {
     struct zoo_params params = *model->params; /* shallow: one number differs */
     const struct scaling_model one = {model->name, &params};
@@ -44,9 +44,9 @@ static int count(const struct zoo_params *p)
 }
 
 enum wsc_err scaling_explore(const struct scaling_model *model, const struct hw_machine *cluster,
-                             struct report_scale_row **rows, int *n, int *best)
+                             struct scaling_row **rows, int *n, int *best)
 {
-    struct report_scale_row *row;
+    struct scaling_row *row;
     *rows = NULL;
     *n = *best = 0;
     TRY_NEW(row, WSC_MEM_SCALING, count(model->params));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_impl.h"
+#include "validation_impl.h"
 
 #include <wsc/mem.h>
 #include <wsc/units.h>
@@ -13,33 +13,33 @@
 static const double THRESHOLD = 0.1;
 
 /* One fit: constants in the coordinates of the search. */
-struct job {
-    const struct scaling_cases *cases;
-    const struct scaling_fittable *fittable[REPORT_MAX_CALIBRATED];
-    struct hw_constant constant[REPORT_MAX_CALIBRATED];
+struct calibration {
+    const struct validation_cases *cases;
+    const struct validation_fittable *fittable[VALIDATION_MAX_CALIBRATED];
+    struct hw_constant constant[VALIDATION_MAX_CALIBRATED];
     int n;
 };
 
-static double to_x(const struct scaling_fittable *f, double value)
+static double to_x(const struct validation_fittable *f, double value)
 {
     return f->inverse ? 1 / value : value;
 }
 
-static double to_value(const struct scaling_fittable *f, double x)
+static double to_value(const struct validation_fittable *f, double x)
 {
     return fmin(fmax(f->inverse ? 1 / x : x, f->low), f->high);
 }
 
 static enum wsc_err residuals(void *ctx, const double *x, double *residual)
 {
-    const struct job *job = ctx;
+    const struct calibration *job = ctx;
     for (int i = 0; i < job->cases->n; i++) {
-        const struct scaling_case *item = &job->cases->item[i];
+        const struct validation_case *item = &job->cases->item[i];
         struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
         double predicted;
         for (int k = 0; k < job->n; k++)
             TRY(hw_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], x[k])));
-        TRY(scaling_predict(item, &cluster, &predicted, NULL));
+        TRY(validation_predict(item, &cluster, &predicted, NULL));
         residual[i] = log(predicted / item->ref->value);
     }
     return WSC_OK;
@@ -47,12 +47,12 @@ static enum wsc_err residuals(void *ctx, const double *x, double *residual)
 
 /* ---- set up ---------------------------------------------------------------------------------- */
 
-static enum wsc_err add_constant(struct job *job, const char *path)
+static enum wsc_err add_constant(struct calibration *job, const char *path)
 {
     char list[160] = "";
     size_t used = 0;
     int n;
-    const struct scaling_fittable *f = scaling_fittables(&n);
+    const struct validation_fittable *f = validation_fittables(&n);
     for (int i = 0; i < n; i++) {
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", f[i].path);
         if (strcmp(path, f[i].path) != 0) continue;
@@ -63,19 +63,19 @@ static enum wsc_err add_constant(struct job *job, const char *path)
                         "one of %s", list);
 }
 
-static enum wsc_err set_problem(struct job *job, struct fit_problem *p)
+static enum wsc_err set_problem(struct calibration *job, struct validation_problem *p)
 {
-    const struct scaling_cases *cases = job->cases;
-    *p = (struct fit_problem){.n_parameters = job->n,
-                              .n_points = cases->n,
-                              .threshold = THRESHOLD,
-                              .residuals = residuals,
-                              .ctx = job};
+    const struct validation_cases *cases = job->cases;
+    *p = (struct validation_problem){.n_parameters = job->n,
+                                     .n_points = cases->n,
+                                     .threshold = THRESHOLD,
+                                     .residuals = residuals,
+                                     .ctx = job};
     if (!cases->n) return WSC_RAISE(WSC_CONFIG, "no published figure of kind calibration");
-    if (cases->n > FIT_MAX_POINTS)
-        return WSC_RAISE(WSC_CONFIG, "more than %d figures to fit", FIT_MAX_POINTS);
+    if (cases->n > VALIDATION_MAX_POINTS)
+        return WSC_RAISE(WSC_CONFIG, "more than %d figures to fit", VALIDATION_MAX_POINTS);
     for (int k = 0; k < job->n; k++) {
-        const struct scaling_fittable *f = job->fittable[k];
+        const struct validation_fittable *f = job->fittable[k];
         const double a = to_x(f, f->low), b = to_x(f, f->high);
         p->low[k] = fmin(a, b);
         p->high[k] = fmax(a, b);
@@ -98,17 +98,17 @@ static void write_constant(const struct hw_constant *constant, double value, cha
 }
 
 /* Standard error of the value: that of x, over the square of x where x is its inverse. */
-static double value_error(const struct scaling_fittable *f, double x, double error)
+static double value_error(const struct validation_fittable *f, double x, double error)
 {
     return f->inverse ? error / (x * x) : error;
 }
 
-static void fill_constant(const struct job *job, int k, const struct fit_result *r,
-                          struct report_fitted *out)
+static void fill_constant(const struct calibration *job, int k, const struct validation_solution *r,
+                          struct validation_fitted *out)
 {
-    const struct scaling_fittable *f = job->fittable[k];
+    const struct validation_fittable *f = job->fittable[k];
     const double error = value_error(f, r->x[k], r->standard_error[k]);
-    *out = (struct report_fitted){.error = ""};
+    *out = (struct validation_fitted){.error = ""};
     (void)snprintf(out->path, sizeof out->path, "%s", f->path);
     const struct hw_constant *c = &job->constant[k];
     const double value = to_value(f, r->x[k]);
@@ -121,10 +121,10 @@ static void fill_constant(const struct job *job, int k, const struct fit_result 
     write_constant(c, fmin(value + 2 * error, f->high), out->high, sizeof out->high);
 }
 
-static enum wsc_err fill_report(const struct job *job, const struct fit_result *r,
-                                double objective_before, struct scaling_calibration *out)
+static enum wsc_err fill_report(const struct calibration *job, const struct validation_solution *r,
+                                double objective_before, struct validation_calibration *out)
 {
-    struct report_calibration *c = &out->report;
+    struct validation_fit *c = &out->report;
     const int n = job->cases->n;
     TRY_NEW(out->point, WSC_MEM_SCALING, n);
     TRY_NEW(out->residual, WSC_MEM_SCALING, n);
@@ -132,15 +132,15 @@ static enum wsc_err fill_report(const struct job *job, const struct fit_result *
         out->point[i] = job->cases->item[i].ref;
         out->residual[i] = r->residual[i];
     }
-    *c = (struct report_calibration){.n_constants = job->n,
-                                     .point = out->point,
-                                     .residual = out->residual,
-                                     .n_points = n,
-                                     .sigma = r->sigma,
-                                     .threshold = THRESHOLD,
-                                     .objective = r->objective,
-                                     .objective_before = objective_before,
-                                     .n_evaluations = r->n_evaluations};
+    *c = (struct validation_fit){.n_constants = job->n,
+                                 .point = out->point,
+                                 .residual = out->residual,
+                                 .n_points = n,
+                                 .sigma = r->sigma,
+                                 .threshold = THRESHOLD,
+                                 .objective = r->objective,
+                                 .objective_before = objective_before,
+                                 .n_evaluations = r->n_evaluations};
     for (int k = 0; k < job->n; k++) {
         fill_constant(job, k, r, &c->constant[k]);
         for (int j = 0; j < job->n; j++)
@@ -149,40 +149,41 @@ static enum wsc_err fill_report(const struct job *job, const struct fit_result *
     return WSC_OK;
 }
 
-static enum wsc_err fit(struct job *job, struct scaling_calibration *out)
+static enum wsc_err fit(struct calibration *job, struct validation_calibration *out)
 {
-    struct fit_problem problem;
-    struct fit_result result;
-    double at_start[FIT_MAX_POINTS] = {0}, before = 0;
+    struct validation_problem problem;
+    struct validation_solution result;
+    double at_start[VALIDATION_MAX_POINTS] = {0}, before = 0;
     TRY(set_problem(job, &problem));
     TRY(residuals(job, problem.start, at_start));
     for (int i = 0; i < problem.n_points; i++)
-        before += scaling_fit_huber(at_start[i], THRESHOLD);
-    TRY(scaling_fit(&problem, &result));
+        before += validation_huber(at_start[i], THRESHOLD);
+    TRY(validation_least_squares(&problem, &result));
     return fill_report(job, &result, before, out);
 }
 
-enum wsc_err scaling_calibrate(const struct scaling_comparison *comparison, const char *const *path,
-                               int n_paths, struct scaling_calibration *out)
+enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
+                                  const char *const *path, int n_paths,
+                                  struct validation_calibration *out)
 {
-    struct scaling_cases *cases = NULL;
-    struct job job = {.n = 0};
-    *out = (struct scaling_calibration){.point = NULL};
-    if (n_paths < 1 || n_paths > REPORT_MAX_CALIBRATED)
+    struct validation_cases *cases = NULL;
+    struct calibration job = {.n = 0};
+    *out = (struct validation_calibration){.point = NULL};
+    if (n_paths < 1 || n_paths > VALIDATION_MAX_CALIBRATED)
         return WSC_RAISE(WSC_USAGE, "%d constants to fit, 1 to %d are possible", n_paths,
-                         REPORT_MAX_CALIBRATED);
+                         VALIDATION_MAX_CALIBRATED);
     for (int i = 0; i < n_paths; i++)
         TRY(add_constant(&job, path[i]));
-    enum wsc_err rc = scaling_cases_load(&cases, comparison, 1U << REPORT_CALIBRATION);
+    enum wsc_err rc = validation_cases_load(&cases, comparison, 1U << VALIDATION_KIND_CALIBRATION);
     job.cases = cases;
     if (!rc) rc = fit(&job, out);
-    scaling_cases_free(&cases);
+    validation_cases_free(&cases);
     return rc;
 }
 
-void scaling_calibration_fini(struct scaling_calibration *c)
+void validation_calibration_fini(struct validation_calibration *c)
 {
     wsc_free(c->point);
     wsc_free(c->residual);
-    *c = (struct scaling_calibration){.point = NULL};
+    *c = (struct validation_calibration){.point = NULL};
 }

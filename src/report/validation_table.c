@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct cells *c, const cha
     va_end(ap);
 }
 
-bool report_prediction_holds(const struct report_prediction *p)
+bool validation_prediction_holds(const struct validation_prediction *p)
 {
     return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
 }
@@ -44,9 +44,9 @@ static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
     add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
 }
 
-static double error_of(const struct report_reference *ref, double predicted)
+static double error_of(const struct validation_figure *ref, double predicted)
 {
-    const bool bound = ref->quantity == REPORT_BOUNDARY; /* published as an upper bound */
+    const bool bound = ref->quantity == VALIDATION_BOUNDARY; /* published as an upper bound */
     return ref->value > 0 && !bound ? (predicted - ref->value) / ref->value : NAN;
 }
 
@@ -57,7 +57,7 @@ static const char *short_name(const char *path)
     return dot ? dot + 1 : path;
 }
 
-static void comparison_head(const struct report_validation *v, struct cells *c)
+static void comparison_head(const struct validation_table *v, struct cells *c)
 {
     static const char *const name[] = {"id",     "unit",     "published", "predicted", "error",
                                        "within", "accepted", "kind",      "neutral",   "error"};
@@ -68,19 +68,19 @@ static void comparison_head(const struct report_validation *v, struct cells *c)
         add(c, "%s +10 %%", short_name(v->calibrated[i]->key));
 }
 
-static void comparison_row(const struct report_validation *v, int i, struct cells *c)
+static void comparison_row(const struct validation_table *v, int i, struct cells *c)
 {
-    const struct report_prediction *p = &v->row[i];
-    const struct report_reference *ref = p->ref;
+    const struct validation_prediction *p = &v->row[i];
+    const struct validation_figure *ref = p->ref;
     c->n = 0;
     add(c, "%s", ref->id);
     add(c, "%s", strcmp(ref->unit, "1") != 0 ? ref->unit : "");
     add(c, "%.4g", ref->value);
     add(c, "%.4g", p->predicted);
     add_percent(c, error_of(ref, p->predicted));
-    add(c, "%s", report_prediction_holds(p) ? "yes" : "NO");
+    add(c, "%s", validation_prediction_holds(p) ? "yes" : "NO");
     add(c, "%s", ref->tolerance);
-    add(c, "%s", ref->kind == REPORT_CALIBRATION ? "fitted" : "predicted");
+    add(c, "%s", ref->kind == VALIDATION_KIND_CALIBRATION ? "fitted" : "predicted");
     add(c, "%.4g", p->neutral);
     add_percent(c, error_of(ref, p->neutral));
     for (int k = 0; k < v->n_calibrated; k++)
@@ -97,7 +97,7 @@ static void parts_head(struct cells *c)
         add(c, "%s", name[i]);
 }
 
-static void parts_row(const struct report_prediction *p, struct cells *c)
+static void parts_row(const struct validation_prediction *p, struct cells *c)
 {
     char step[32];
     const struct out_breakdown *b = &p->breakdown;
@@ -124,7 +124,7 @@ static void context_head(struct cells *c)
     add(c, "why not");
 }
 
-static void context_row(const struct report_reference *ref, struct cells *c)
+static void context_row(const struct validation_figure *ref, struct cells *c)
 {
     c->n = 0;
     add(c, "%s", ref->id);
@@ -176,7 +176,7 @@ static WSC_CHECKED enum wsc_err end(struct sink *s)
     return rc;
 }
 
-static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct report_validation *v,
+static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
                                                struct cells *c)
 {
     comparison_head(v, c);
@@ -188,7 +188,7 @@ static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct repo
     return end(s);
 }
 
-static WSC_CHECKED enum wsc_err put_parts(struct sink *s, const struct report_validation *v,
+static WSC_CHECKED enum wsc_err put_parts(struct sink *s, const struct validation_table *v,
                                           struct cells *c)
 {
     parts_head(c);
@@ -200,13 +200,13 @@ static WSC_CHECKED enum wsc_err put_parts(struct sink *s, const struct report_va
     return end(s);
 }
 
-static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct report_validation *v,
+static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validation_table *v,
                                             struct cells *c)
 {
     context_head(c);
     TRY(begin(s, "lrl", c));
     for (int i = 0; i < v->n_context; i++) {
-        if (v->context[i].kind != REPORT_CONTEXT) continue;
+        if (v->context[i].kind != VALIDATION_KIND_CONTEXT) continue;
         context_row(&v->context[i], c);
         put(s, c);
     }
@@ -220,15 +220,15 @@ struct summary {
     double worst[2], sum[2];
 };
 
-static struct summary summarise(const struct report_validation *v)
+static struct summary summarise(const struct validation_table *v)
 {
     struct summary s = {.n = {0}};
     for (int i = 0; i < v->n_rows; i++) {
-        const struct report_prediction *p = &v->row[i];
-        const int k = p->ref->kind == REPORT_CALIBRATION ? 0 : 1;
+        const struct validation_prediction *p = &v->row[i];
+        const int k = p->ref->kind == VALIDATION_KIND_CALIBRATION ? 0 : 1;
         const double error = fabs(error_of(p->ref, p->predicted));
         s.n[k]++;
-        s.outside[k] += !report_prediction_holds(p);
+        s.outside[k] += !validation_prediction_holds(p);
         if (!isfinite(error)) continue;
         s.worst[k] = fmax(s.worst[k], error);
         s.sum[k] += error;
@@ -236,7 +236,7 @@ static struct summary summarise(const struct report_validation *v)
     return s;
 }
 
-static void add_summary(struct out_text *t, const struct report_validation *v)
+static void add_summary(struct out_text *t, const struct validation_table *v)
 {
     static const char *const what[] = {"fitted", "predicted"};
     const struct summary s = summarise(v);
@@ -254,7 +254,7 @@ static void add_summary(struct out_text *t, const struct report_validation *v)
 
 /* ---- stdout ---------------------------------------------------------------------------------- */
 
-static WSC_CHECKED enum wsc_err print(const struct report_validation *v, struct cells *c)
+static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct cells *c)
 {
     struct sink s = {0};
     struct out_text words = {0};
@@ -271,7 +271,7 @@ static WSC_CHECKED enum wsc_err print(const struct report_validation *v, struct 
     return rc;
 }
 
-enum wsc_err report_validation_print(const struct report_validation *v)
+enum wsc_err report_validation_print(const struct validation_table *v)
 {
     struct cells *c;
     TRY_NEW(c, WSC_MEM_REPORT, 1);
@@ -291,7 +291,7 @@ static void add_real(struct out_text *t, double value)
     out_text_add(t, "%s", text);
 }
 
-static void csv_head(struct out_text *t, const struct report_validation *v)
+static void csv_head(struct out_text *t, const struct validation_table *v)
 {
     out_text_add(t, "id,quantity,unit,published,predicted,error_percent,kind,source,low,high,"
                     "holds,neutral,neutral_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
@@ -303,7 +303,7 @@ static void csv_head(struct out_text *t, const struct report_validation *v)
     out_text_add(t, "\n");
 }
 
-static void csv_times(struct out_text *t, const struct report_prediction *p)
+static void csv_times(struct out_text *t, const struct validation_prediction *p)
 {
     const struct out_breakdown *b = &p->breakdown;
     const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
@@ -315,20 +315,20 @@ static void csv_times(struct out_text *t, const struct report_prediction *p)
         out_text_add(t, ",%lld", (long long)value[i]);
 }
 
-static void csv_row(struct out_text *t, const struct report_validation *v, int i)
+static void csv_row(struct out_text *t, const struct validation_table *v, int i)
 {
-    const struct report_prediction *p = &v->row[i];
-    const struct report_reference *ref = p->ref;
+    const struct validation_prediction *p = &v->row[i];
+    const struct validation_figure *ref = p->ref;
     out_text_csv(t, ref->id);
-    out_text_add(t, ",%s,%s", report_quantity_name(ref->quantity), ref->unit);
+    out_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
     add_real(t, ref->value);
     add_real(t, p->predicted);
     add_real(t, 100 * error_of(ref, p->predicted));
-    out_text_add(t, ",%s,", report_reference_kind_name(ref->kind));
+    out_text_add(t, ",%s,", validation_kind_name(ref->kind));
     out_text_csv(t, ref->source);
     add_real(t, ref->low);
     add_real(t, ref->high);
-    out_text_add(t, ",%s", report_prediction_holds(p) ? "yes" : "no");
+    out_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);
     add_real(t, 100 * error_of(ref, p->neutral));
     add_real(t, p->mfu);
@@ -339,7 +339,7 @@ static void csv_row(struct out_text *t, const struct report_validation *v, int i
     out_text_add(t, "\n");
 }
 
-static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct report_validation *v)
+static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct validation_table *v)
 {
     struct out_text t = {0};
     csv_head(&t, v);
@@ -348,20 +348,20 @@ static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct report_v
     return out_text_write(&t, dir, "validation.csv");
 }
 
-static void add_conditions(struct out_text *t, const struct report_validation *v)
+static void add_conditions(struct out_text *t, const struct validation_table *v)
 {
     out_text_add(t, "\n## Sources and conditions\n\n");
     for (int i = 0; i < v->n_context; i++) {
-        const struct report_reference *ref = &v->context[i];
+        const struct validation_figure *ref = &v->context[i];
         out_text_add(t, "- `%s`: %s.", ref->id, ref->source);
         if (*ref->conditions) out_text_add(t, " %s.", ref->conditions);
-        if (ref->kind != REPORT_CONTEXT)
+        if (ref->kind != VALIDATION_KIND_CONTEXT)
             out_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
         out_text_add(t, "\n");
     }
 }
 
-static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct report_validation *v,
+static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct validation_table *v,
                                              struct cells *c)
 {
     char date[OUT_DATE_SIZE];
@@ -381,7 +381,7 @@ static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct re
     return out_text_check(t);
 }
 
-static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct report_validation *v)
+static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct validation_table *v)
 {
     struct out_text t = {0};
     struct cells *c;
@@ -393,10 +393,10 @@ static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct rep
     return rc;
 }
 
-static WSC_CHECKED enum wsc_err check_finite(const struct report_validation *v)
+static WSC_CHECKED enum wsc_err check_finite(const struct validation_table *v)
 {
     for (int i = 0; i < v->n_rows; i++) {
-        const struct report_prediction *p = &v->row[i];
+        const struct validation_prediction *p = &v->row[i];
         if (isfinite(p->predicted) && isfinite(p->neutral) && isfinite(p->mfu) &&
             p->step_time_ps > 0)
             continue;
@@ -406,7 +406,7 @@ static WSC_CHECKED enum wsc_err check_finite(const struct report_validation *v)
     return WSC_OK;
 }
 
-enum wsc_err report_validation_write(const char *dir, const struct report_validation *v)
+enum wsc_err report_validation_write(const char *dir, const struct validation_table *v)
 {
     TRY(check_finite(v));
     TRY(out_mkdir(dir));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+#include "validation_impl.h"
 
 #include <wsc/mem.h>
 
@@ -10,7 +10,7 @@ static const char *const needed[N_NEEDED] = {"model", "num_csx", "tokens_per_s",
 
 /* Where points go; grows. */
 struct points {
-    struct report_point *point;
+    struct validation_point *point;
     int n, size;
 };
 
@@ -57,13 +57,13 @@ static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points
                          r->n_fields, r->n_columns);
     if (list->n == list->size) {
         int size = 2 * list->size + 16;
-        struct report_point *bigger =
+        struct validation_point *bigger =
             wsc_realloc(WSC_MEM_REPORT, list->point, (size_t)size, sizeof *bigger);
         if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow the points");
         list->point = bigger;
         list->size = size;
     }
-    struct report_point *p = &list->point[list->n];
+    struct validation_point *p = &list->point[list->n];
     TRY(take_text(r, MODEL, p->model, sizeof p->model));
     TRY(take_number(r, NUM_CSX, &p->num_csx));
     TRY(take_number(r, TOKENS, &p->tokens_per_s));
@@ -87,7 +87,7 @@ static WSC_CHECKED enum wsc_err read_all(struct out_csv *r, struct points *list)
     }
 }
 
-enum wsc_err report_points_read(const char *path, struct report_point **points, int *n)
+enum wsc_err validation_points_read(const char *path, struct validation_point **points, int *n)
 {
     struct points list = {0};
     struct out_csv *r;

@@ -13,7 +13,7 @@
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
-void scaling_variants_free(struct report_variant **variants, int n)
+void scaling_variants_free(struct scaling_variant **variants, int n)
 {
     for (int i = 0; *variants && i < n; i++)
         wsc_free((*variants)[i].row);
@@ -22,7 +22,7 @@ void scaling_variants_free(struct report_variant **variants, int n)
 }
 
 static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
-                                struct report_variant *v)
+                                struct scaling_variant *v)
 {
     struct scaling_sweep s = *sweep;
     s.cluster = cluster;
@@ -48,7 +48,7 @@ static bool *effect_of(struct hw_machine *c, int i, const char **name)
 }
 
 /* Variant 0 is the machine itself, the last one has none of the mechanisms. */
-static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct report_variant *v)
+static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct scaling_variant *v)
 {
     struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
     const char *name;
@@ -61,7 +61,7 @@ static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct 
     return run_variant(sweep, &cluster, v);
 }
 
-enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct report_variant **variants,
+enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                              int *n)
 {
     *n = N_EFFECTS + 2;
@@ -77,7 +77,7 @@ enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct report_va
 
 /* @p item: room for all faults; variant 0 has them all. */
 static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct hw_fault *item,
-                                struct report_variant *v)
+                                struct scaling_variant *v)
 {
     struct hw_machine cluster = *sweep->cluster; /* a shallow copy with a list of its own */
     const struct hw_fault_list *all = &sweep->cluster->faults;
@@ -89,7 +89,7 @@ static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct
     return run_variant(sweep, &cluster, v);
 }
 
-enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct report_variant **variants,
+enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                             int *n)
 {
     struct hw_fault *item;
@@ -107,14 +107,14 @@ enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct report_var
 /* ---- one constant ---------------------------------------------------------------------------- */
 
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
-                          struct report_variant **variants, int *n)
+                          struct scaling_variant **variants, int *n)
 {
     *n = values->n;
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < *n && !rc; i++) {
         struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
-        struct report_variant *v = &(*variants)[i];
+        struct scaling_variant *v = &(*variants)[i];
         v->value = values->value[i];
         hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
         rc = hw_constant_set(&values->constant, &cluster, v->value);
@@ -126,7 +126,7 @@ enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scalin
 
 /* ---- every constant -------------------------------------------------------------------------- */
 
-void scaling_sensitivity_free(struct report_sensitivity *s)
+void scaling_sensitivity_free(struct scaling_sensitivity *s)
 {
     for (int i = 0; i < s->n; i++) {
         wsc_free(s->constant[i].at_low);
@@ -137,7 +137,7 @@ void scaling_sensitivity_free(struct report_sensitivity *s)
     wsc_free(s->below);
     wsc_free(s->above);
     wsc_free(s->tokens_per_s);
-    *s = (struct report_sensitivity){0};
+    *s = (struct scaling_sensitivity){0};
 }
 
 /* Tokens per second of one model by node count; NaN when it does not fit the machine. */
@@ -145,7 +145,7 @@ static enum wsc_err curve(const struct scaling_sweep *sweep, int model,
                           const struct hw_machine *cluster, double *tokens_per_s)
 {
     struct scaling_sweep s = *sweep;
-    struct report_scale_row *row = NULL;
+    struct scaling_row *row = NULL;
     s.cluster = cluster;
     s.model = &sweep->model[model];
     s.n_models = 1;
@@ -178,14 +178,14 @@ static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const s
 
 static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
                                  const struct base base[2], const struct hw_source *source,
-                                 struct report_sensitivity *s)
+                                 struct scaling_sensitivity *s)
 {
     struct hw_constant c;
-    struct report_constant *out = &s->constant[s->n];
+    struct scaling_constant *out = &s->constant[s->n];
     TRY(hw_constant_find(source->key, &c));
     const struct base *b = &base[!strcmp(source->key, "jitter")];
     s->n++;
-    *out = (struct report_constant){.key = source->key, .kind = source->kind};
+    *out = (struct scaling_constant){.key = source->key, .kind = source->kind};
     hw_constant_write(&c, hw_constant_get(&c, sweep->cluster), out->value, sizeof out->value);
     hw_constant_write(&c, source->low, out->low, sizeof out->low);
     hw_constant_write(&c, source->high, out->high, sizeof out->high);
@@ -194,7 +194,7 @@ static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
 }
 
 static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
-                                  const struct base base[2], struct report_sensitivity *s)
+                                  const struct base base[2], struct scaling_sensitivity *s)
 {
     const struct hw_machine *c = sweep->cluster;
     for (int i = 0; i < c->n_sources; i++) {
@@ -213,7 +213,7 @@ static double deviation(double ratio, bool above)
     return fmax(above ? ratio - 1 : 1 - ratio, 0);
 }
 
-static void fill_band(struct report_sensitivity *s)
+static void fill_band(struct scaling_sensitivity *s)
 {
     for (int i = 0; i < s->n_counts; i++) {
         double below = 0, above = 0;
@@ -230,17 +230,17 @@ static void fill_band(struct report_sensitivity *s)
 }
 
 /* Width of a constant's bar at the last count. */
-static double width(const struct report_constant *c, int last)
+static double width(const struct scaling_constant *c, int last)
 {
     const double low = c->at_low[last], high = c->at_high[last];
     if (isnan(low) || isnan(high)) return 1;
     return fmax(fabs(low - 1), fabs(high - 1));
 }
 
-static void sort_constants(struct report_sensitivity *s)
+static void sort_constants(struct scaling_sensitivity *s)
 {
     for (int i = 1; i < s->n; i++) {
-        const struct report_constant moving = s->constant[i];
+        const struct scaling_constant moving = s->constant[i];
         const double w = width(&moving, s->n_counts - 1);
         int at = i;
         for (; at > 0 && width(&s->constant[at - 1], s->n_counts - 1) < w; at--)
@@ -250,7 +250,7 @@ static void sort_constants(struct report_sensitivity *s)
 }
 
 static enum wsc_err fill(const struct scaling_sweep *sweep, int model, struct base base[2],
-                         struct report_sensitivity *s)
+                         struct scaling_sensitivity *s)
 {
     const int n = sweep->n_counts;
     s->model = sweep->model[model].name;
@@ -275,10 +275,10 @@ static enum wsc_err fill(const struct scaling_sweep *sweep, int model, struct ba
 }
 
 enum wsc_err scaling_sensitivity(const struct scaling_sweep *sweep, int model,
-                                 struct report_sensitivity *out)
+                                 struct scaling_sensitivity *out)
 {
     struct base base[2] = {0};
-    *out = (struct report_sensitivity){0};
+    *out = (struct scaling_sensitivity){0};
     enum wsc_err rc = fill(sweep, model, base, out);
     wsc_free(base[0].tokens_per_s);
     wsc_free(base[1].tokens_per_s);

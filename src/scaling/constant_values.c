@@ -120,14 +120,15 @@ double scaling_expected_loss(double flop)
     return pow(flop / scale, exponent) + irreducible;
 }
 
-struct report_training scaling_training(const struct report_scale_row *row,
-                                        const struct hw_machine *cluster, double tokens,
-                                        double per_param)
+struct scaling_training scaling_training(const struct scaling_row *row,
+                                         const struct hw_machine *cluster, double tokens,
+                                         double per_param)
 {
-    struct report_training t = {.model = row->model,
-                                .params = row->params,
-                                .num_csx = row->num_csx,
-                                .tokens = per_param > 0 ? per_param * (double)row->params : tokens};
+    struct scaling_training t = {.model = row->model,
+                                 .params = row->params,
+                                 .num_csx = row->num_csx,
+                                 .tokens =
+                                     per_param > 0 ? per_param * (double)row->params : tokens};
     t.seconds = t.tokens / row->tokens_per_s;
     t.joules = t.tokens * row->joules_per_token;
     /* The utilisation is FLOPs over the peak of all systems. */

@@ -9,13 +9,13 @@
 
 /* ---- stdout ---------------------------------------------------------------------------------- */
 
-static WSC_CHECKED enum wsc_err print_points(const struct report_calibration *c)
+static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
 {
     struct out_table *table;
     TRY(out_table_new(&table, "lrrr",
                       (const char *const[]){"fitted on", "published", "fit", "deviation"}));
     for (int i = 0; i < c->n_points; i++) {
-        const struct report_reference *ref = c->point[i];
+        const struct validation_figure *ref = c->point[i];
         out_table_cell(table, "%s", ref->id);
         out_table_cell(table, "%.4g %s", ref->value, ref->unit);
         out_table_cell(table, "%.4g %s", ref->value * exp(c->residual[i]), ref->unit);
@@ -26,13 +26,13 @@ static WSC_CHECKED enum wsc_err print_points(const struct report_calibration *c)
     return rc;
 }
 
-static WSC_CHECKED enum wsc_err print_constants(const struct report_calibration *c)
+static WSC_CHECKED enum wsc_err print_constants(const struct validation_fit *c)
 {
     struct out_table *table;
     TRY(out_table_new(&table, "lrrl",
                       (const char *const[]){"constant", "fitted", "standard error", ""}));
     for (int i = 0; i < c->n_constants; i++) {
-        const struct report_fitted *f = &c->constant[i];
+        const struct validation_fitted *f = &c->constant[i];
         out_table_cell(table, "%s", f->path);
         out_table_cell(table, "%s", f->value);
         out_table_cell(table, "%s", *f->error ? f->error : "-");
@@ -43,7 +43,7 @@ static WSC_CHECKED enum wsc_err print_constants(const struct report_calibration 
     return rc;
 }
 
-enum wsc_err report_calibration_print(const struct report_calibration *c)
+enum wsc_err report_calibration_print(const struct validation_fit *c)
 {
     TRY(print_points(c));
     (void)printf("\n");
@@ -61,7 +61,7 @@ enum wsc_err report_calibration_print(const struct report_calibration *c)
 /* ---- the cluster file ------------------------------------------------------------------------ */
 
 /* "wsc calibrate on 10 published points (usc_256m_b128, ...): standard error 50 us, ..." */
-static void add_source(struct out_text *t, const struct report_calibration *c, int i)
+static void add_source(struct out_text *t, const struct validation_fit *c, int i)
 {
     out_text_add(t,
                  "wsc calibrate, least squares of ln(predicted / published) with Huber's "
@@ -74,9 +74,9 @@ static void add_source(struct out_text *t, const struct report_calibration *c, i
                  100 * c->sigma);
 }
 
-static void add_constant(struct out_text *t, const struct report_calibration *c, int i)
+static void add_constant(struct out_text *t, const struct validation_fit *c, int i)
 {
-    const struct report_fitted *f = &c->constant[i];
+    const struct validation_fitted *f = &c->constant[i];
     struct out_text source = {0};
     add_source(&source, c, i);
     out_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
@@ -94,7 +94,7 @@ static int section_length(const char *path)
 }
 
 /* True when no constant before @p i lies in its section. */
-static bool opens_section(const struct report_calibration *c, int i)
+static bool opens_section(const struct validation_fit *c, int i)
 {
     const int n = section_length(c->constant[i].path) + 1;
     for (int k = 0; k < i; k++)
@@ -102,7 +102,7 @@ static bool opens_section(const struct report_calibration *c, int i)
     return true;
 }
 
-static void add_sections(struct out_text *t, const struct report_calibration *c)
+static void add_sections(struct out_text *t, const struct validation_fit *c)
 {
     for (int i = 0; i < c->n_constants; i++) {
         const char *path = c->constant[i].path;
@@ -115,7 +115,7 @@ static void add_sections(struct out_text *t, const struct report_calibration *c)
 }
 
 enum wsc_err report_calibration_write(const char *path, const char *base,
-                                      const struct report_calibration *c)
+                                      const struct validation_fit *c)
 {
     struct out_text t = {0};
     out_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Published figures with the models and machines that they are about. */
-#include "scaling_impl.h"
+#include "validation_impl.h"
 
 #include <wsc/mem.h>
 
@@ -12,7 +12,7 @@ enum { MAX_SETS = 64 };
 
 /* ---- machines -------------------------------------------------------------------------------- */
 
-static enum wsc_err load_machine(struct hw_machine *out, const struct scaling_comparison *c,
+static enum wsc_err load_machine(struct hw_machine *out, const struct validation_comparison *c,
                                  const char *name)
 {
     char path[PATH_MAX];
@@ -30,13 +30,14 @@ static bool same_grid(const struct hw_machine *a, const struct hw_machine *b)
     return a->wafer.pe_cols == b->wafer.pe_cols && a->wafer.pe_rows == b->wafer.pe_rows;
 }
 
-static enum wsc_err find_machine(struct scaling_cases *cases, const struct scaling_comparison *c,
-                                 const char *name, const struct hw_machine **out)
+static enum wsc_err find_machine(struct validation_cases *cases,
+                                 const struct validation_comparison *c, const char *name,
+                                 const struct hw_machine **out)
 {
     int i = 0;
     while (i < cases->n_machines && strcmp(cases->name[i], name) != 0)
         i++;
-    if (i == SCALING_MAX_MACHINES)
+    if (i == VALIDATION_MAX_MACHINES)
         return WSC_RAISE(WSC_CONFIG, "more than %d machines in published figures", i);
     if (i == cases->n_machines) {
         cases->n_machines++;
@@ -51,7 +52,7 @@ static enum wsc_err find_machine(struct scaling_cases *cases, const struct scali
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* The row's overrides `a=b;c=d`, cut in place, before those of the comparison. */
-static int collect_sets(const struct scaling_comparison *c, char *text,
+static int collect_sets(const struct validation_comparison *c, char *text,
                         struct conf_set set[MAX_SETS])
 {
     int n = 0;
@@ -62,9 +63,9 @@ static int collect_sets(const struct scaling_comparison *c, char *text,
     return n;
 }
 
-static enum wsc_err load_model(struct scaling_case *item, const struct scaling_comparison *c)
+static enum wsc_err load_model(struct validation_case *item, const struct validation_comparison *c)
 {
-    const struct report_reference *ref = item->ref;
+    const struct validation_figure *ref = item->ref;
     char path[PATH_MAX], set_text[sizeof ref->set];
     struct conf_set set[MAX_SETS];
     char *bytes = NULL;
@@ -82,11 +83,11 @@ static enum wsc_err load_model(struct scaling_case *item, const struct scaling_c
     return rc;
 }
 
-static enum wsc_err load(struct scaling_cases *cases, const struct scaling_comparison *c,
+static enum wsc_err load(struct validation_cases *cases, const struct validation_comparison *c,
                          unsigned kinds)
 {
     for (int i = 0; i < c->n_refs; i++) {
-        struct scaling_case *item = &cases->item[cases->n];
+        struct validation_case *item = &cases->item[cases->n];
         if (!(kinds & (1U << c->ref[i].kind))) continue;
         item->ref = &c->ref[i];
         cases->n++;
@@ -96,19 +97,19 @@ static enum wsc_err load(struct scaling_cases *cases, const struct scaling_compa
     return WSC_OK;
 }
 
-enum wsc_err scaling_cases_load(struct scaling_cases **out, const struct scaling_comparison *c,
-                                unsigned kinds)
+enum wsc_err validation_cases_load(struct validation_cases **out,
+                                   const struct validation_comparison *c, unsigned kinds)
 {
-    struct scaling_cases *cases;
+    struct validation_cases *cases;
     TRY_NEW(cases, WSC_MEM_SCALING, 1);
     *out = cases;
     TRY_NEW(cases->item, WSC_MEM_SCALING, c->n_refs + 1);
     return load(cases, c, kinds);
 }
 
-void scaling_cases_free(struct scaling_cases **cases)
+void validation_cases_free(struct validation_cases **cases)
 {
-    struct scaling_cases *c = *cases;
+    struct validation_cases *c = *cases;
     if (!c) return;
     for (int i = 0; i < c->n; i++)
         zoo_params_fini(&c->item[i].params);
@@ -122,41 +123,42 @@ void scaling_cases_free(struct scaling_cases **cases)
 /* ---- predictions ----------------------------------------------------------------------------- */
 
 /* Throughput of num_csx systems over that of one with the same batch per system. */
-static enum wsc_err predict_speedup(const struct scaling_case *item,
+static enum wsc_err predict_speedup(const struct validation_case *item,
                                     const struct hw_machine *cluster,
-                                    const struct report_scale_row *many, double *speedup)
+                                    const struct scaling_row *many, double *speedup)
 {
     const struct scaling_model model = {item->ref->id, &item->params};
     const int64_t per_system = item->ref->global_batch / item->ref->num_csx;
-    struct report_scale_row one;
+    struct scaling_row one;
     TRY(scaling_point(&model, cluster, 1, per_system > 0 ? per_system : 1, &one));
     *speedup = many->tokens_per_s / one.tokens_per_s;
     return WSC_OK;
 }
 
-enum wsc_err scaling_predict(const struct scaling_case *item, const struct hw_machine *cluster,
-                             double *value, struct report_scale_row *row)
+enum wsc_err validation_predict(const struct validation_case *item,
+                                const struct hw_machine *cluster, double *value,
+                                struct scaling_row *row)
 {
     const struct scaling_model model = {item->ref->id, &item->params};
-    const struct report_reference *ref = item->ref;
-    struct report_scale_row here;
+    const struct validation_figure *ref = item->ref;
+    struct scaling_row here;
     if (!row) row = &here;
     TRY(scaling_point(&model, cluster, ref->num_csx, ref->global_batch, row));
     switch (ref->quantity) {
-    case REPORT_TIME:
-    case REPORT_RATE:
-        *value = report_reference_of_rate(ref, row->samples_per_s);
+    case VALIDATION_TIME:
+    case VALIDATION_RATE:
+        *value = validation_figure_of_rate(ref, row->samples_per_s);
         break;
-    case REPORT_SPEEDUP:
+    case VALIDATION_SPEEDUP:
         return predict_speedup(item, cluster, row, value);
-    case REPORT_EFFICIENCY:
+    case VALIDATION_EFFICIENCY:
         TRY(predict_speedup(item, cluster, row, value));
         *value /= (double)ref->num_csx;
         break;
-    case REPORT_BOUNDARY:
+    case VALIDATION_BOUNDARY:
         *value = (double)(row->breakdown.reduce_wait_ps + row->breakdown.boundary_ps) * 1e-12;
         break;
-    case REPORT_OTHER:
+    case VALIDATION_OTHER:
         return WSC_RAISE(WSC_CONFIG, "%s: a figure that cannot be predicted", ref->id);
     }
     return WSC_OK;

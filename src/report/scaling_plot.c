@@ -23,7 +23,7 @@ static unsigned colour_of(int m)
 }
 
 /* The model's colour, black for a model that was not swept. */
-static unsigned colour_of_point(const struct report_view *v, const struct report_point *p)
+static unsigned colour_of_point(const struct report_view *v, const struct validation_point *p)
 {
     for (int m = 0; m < v->n_models; m++)
         if (!strcmp(v->row[v->model[m].first].model, p->model)) return colour_of(m);
@@ -55,10 +55,10 @@ static void add_title(struct out_text *t, const char *s)
 /* $m<k>: a model's curve; $i<k>: its ideal line from the first point. */
 static void add_model_data(struct out_text *t, const struct report_view *v, int m)
 {
-    const struct report_scale_row *first = &v->row[v->model[m].first];
-    const struct report_scale_row *last = &v->row[v->model[m].end - 1];
+    const struct scaling_row *first = &v->row[v->model[m].first];
+    const struct scaling_row *last = &v->row[v->model[m].end - 1];
     out_text_add(t, "$m%d << EOD\n", m);
-    for (const struct report_scale_row *r = first; r <= last; r++)
+    for (const struct scaling_row *r = first; r <= last; r++)
         out_text_add(t, "%lld %.17g\n", (long long)r->num_csx, r->tokens_per_s);
     out_text_add(t, "EOD\n$i%d << EOD\n%lld %.17g\n%lld %.17g\nEOD\n", m, (long long)first->num_csx,
                  first->tokens_per_s, (long long)last->num_csx,
@@ -71,7 +71,7 @@ static void add_source_data(struct out_text *t, const struct report_view *v, int
     const struct report_scaling *s = v->in;
     out_text_add(t, "$p%d << EOD\n", k);
     for (int i = k; i < s->n_points; i++) {
-        const struct report_point *p = &s->point[i];
+        const struct validation_point *p = &s->point[i];
         if (strcmp(p->source, s->point[k].source) != 0) continue;
         out_text_add(t, "%.17g %.17g %u\n", p->num_csx, p->tokens_per_s, colour_of_point(v, p));
     }
@@ -115,7 +115,7 @@ static void add_ranges(struct out_text *t, const struct report_view *v)
     for (int i = 0; i < v->in->n_rows; i++)
         widen(&y, v->row[i].tokens_per_s);
     for (int m = 0; m < v->n_models; m++) {
-        const struct report_scale_row *first = &v->row[v->model[m].first];
+        const struct scaling_row *first = &v->row[v->model[m].first];
         double n = (double)v->row[v->model[m].end - 1].num_csx / (double)first->num_csx;
         widen(&y, first->tokens_per_s * n);
     }
@@ -192,7 +192,7 @@ static int model_of(const struct report_view *v, const char *name)
 }
 
 /* $b<k>: the band of a model. */
-static void add_band_data(struct out_text *t, const struct report_sensitivity *s, int k)
+static void add_band_data(struct out_text *t, const struct scaling_sensitivity *s, int k)
 {
     out_text_add(t, "$b%d << EOD\n", k);
     for (int i = 0; i < s->n_counts; i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_impl.h"
+#include "validation_impl.h"
 
 #include <wsc/cluster.h>
 
@@ -12,7 +12,7 @@ static void add(struct kernels_cycles *sum, const struct kernels_cycles *c)
 }
 
 static void add_micro_batch(const struct cluster *c, const struct kernels_plan *plan,
-                            int64_t n_samples, struct scaling_parts *out)
+                            int64_t n_samples, struct validation_parts *out)
 {
     const int n = model_n_transfers(c->model, true);
     for (int k = 0; k < n; k++) {
@@ -24,12 +24,12 @@ static void add_micro_batch(const struct cluster *c, const struct kernels_plan *
     out->latency_ps += n * c->hw.cluster->wafer.stage_latency_ps;
 }
 
-static enum wsc_err add_parts(const struct cluster *c, struct scaling_parts *out)
+static enum wsc_err add_parts(const struct cluster *c, struct validation_parts *out)
 {
     struct kernels_plan plan;
     struct stream_batch batch;
     TRY(cluster_plan_batch(c, &c->params->train_input, true, &plan, &batch));
-    *out = (struct scaling_parts){.lanes = plan.lanes, .micro_batch = plan.micro_batch};
+    *out = (struct validation_parts){.lanes = plan.lanes, .micro_batch = plan.micro_batch};
     for (int64_t micro = 0; micro < batch.n_micro; micro++) {
         int64_t first, end;
         stream_leaves(&batch, micro, 0, 1, &first, &end);
@@ -38,8 +38,8 @@ static enum wsc_err add_parts(const struct cluster *c, struct scaling_parts *out
     return WSC_OK;
 }
 
-enum wsc_err scaling_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
-                              struct scaling_parts *out)
+enum wsc_err validation_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
+                                 struct validation_parts *out)
 {
     struct comm *comm = NULL;
     struct cluster *c = NULL;

@@ -60,7 +60,7 @@ static void add_head(struct out_text *t, const char *scaling, const char *machin
                     "emulated machine whose constants are listed below.</p>\n");
 }
 
-static void add_model_name(struct out_text *t, const struct report_scale_row *r)
+static void add_model_name(struct out_text *t, const struct scaling_row *r)
 {
     char params[32];
     out_params(params, sizeof params, r->params);
@@ -69,7 +69,7 @@ static void add_model_name(struct out_text *t, const struct report_scale_row *r)
 }
 
 /* tokens/s with the efficiency below it, or a dash for a count that was not swept. */
-static void add_headline_cell(struct out_text *t, const struct report_scale_row *r)
+static void add_headline_cell(struct out_text *t, const struct scaling_row *r)
 {
     char rate[32];
     if (!r) {
@@ -121,7 +121,7 @@ static void add_bar(struct out_text *t, const double share[static REPORT_N_PARTS
         out_text_add(t, "<td class=\"n\">%.1f %%</td>", 100.0 * share[i]);
 }
 
-static void add_row(struct out_text *t, const struct report_scale_row *r)
+static void add_row(struct out_text *t, const struct scaling_row *r)
 {
     char step[32], rate[32], energy[32];
     double share[REPORT_N_PARTS];
@@ -178,8 +178,8 @@ static void add_models(struct out_text *t, const struct report_view *v)
 }
 
 /* What the sweep says where a published point lies; NULL where it says nothing. */
-static const struct report_scale_row *swept_at(const struct report_view *v,
-                                               const struct report_point *p)
+static const struct scaling_row *swept_at(const struct report_view *v,
+                                          const struct validation_point *p)
 {
     for (int i = 0; i < v->in->n_rows; i++)
         if (!strcmp(v->row[i].model, p->model) && (double)v->row[i].num_csx == p->num_csx)
@@ -187,9 +187,10 @@ static const struct report_scale_row *swept_at(const struct report_view *v,
     return NULL;
 }
 
-static void add_point(struct out_text *t, const struct report_view *v, const struct report_point *p)
+static void add_point(struct out_text *t, const struct report_view *v,
+                      const struct validation_point *p)
 {
-    const struct report_scale_row *here = swept_at(v, p);
+    const struct scaling_row *here = swept_at(v, p);
     char published[32], predicted[32];
     out_si(published, sizeof published, p->tokens_per_s);
     out_text_add(t, "<tr>");

@@ -47,21 +47,21 @@ static struct out_breakdown mean_parts(const struct measured *m)
 }
 
 static void fill_row(const struct cluster *c, const struct stream_pass *pass,
-                     const struct measured *m, struct report_scale_row *row)
+                     const struct measured *m, struct scaling_row *row)
 {
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
     const struct cluster_rates r =
         cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
-    *row = (struct report_scale_row){.params = c->model->n_params,
-                                     .num_csx = n,
-                                     .global_batch = pass->batch.batch_size,
-                                     .tokens_per_s = r.tokens_per_s,
-                                     .samples_per_s = r.samples_per_s,
-                                     .step_time_ps = time_ps,
-                                     .breakdown = mean_parts(m),
-                                     .mfu = r.mfu,
-                                     .joules_per_token = r.joules_per_token};
+    *row = (struct scaling_row){.params = c->model->n_params,
+                                .num_csx = n,
+                                .global_batch = pass->batch.batch_size,
+                                .tokens_per_s = r.tokens_per_s,
+                                .samples_per_s = r.samples_per_s,
+                                .step_time_ps = time_ps,
+                                .breakdown = mean_parts(m),
+                                .mfu = r.mfu,
+                                .joules_per_token = r.joules_per_token};
 }
 
 /* Jitter and lost packets differ from step to step. */
@@ -76,7 +76,7 @@ static bool varies_by_step(const struct hw_machine *c)
 }
 
 static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
-                             const struct hw_machine *cluster, struct report_scale_row *row)
+                             const struct hw_machine *cluster, struct scaling_row *row)
 {
     struct cluster *c = NULL;
     struct measured measured = {0};
@@ -101,7 +101,7 @@ cleanup:
 }
 
 enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
-                           int64_t num_csx, int64_t global_batch, struct report_scale_row *row)
+                           int64_t num_csx, int64_t global_batch, struct scaling_row *row)
 {
     /* A shallow copy: only numbers differ, and the original owns the rest. */
     struct zoo_params params = *model->params;
@@ -123,9 +123,9 @@ static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params 
     return (per_csx > 0 ? per_csx : 1) * n;
 }
 
-static void fill_speedup(struct report_scale_row *row, int n)
+static void fill_speedup(struct scaling_row *row, int n)
 {
-    const struct report_scale_row *base = row;
+    const struct scaling_row *base = row;
     for (int i = 1; i < n; i++)
         if (row[i].num_csx < base->num_csx) base = &row[i];
     const double per_system = base->tokens_per_s / (double)base->num_csx;
@@ -135,7 +135,7 @@ static void fill_speedup(struct report_scale_row *row, int n)
     }
 }
 
-static enum wsc_err run_model(const struct scaling_sweep *s, int m, struct report_scale_row *row)
+static enum wsc_err run_model(const struct scaling_sweep *s, int m, struct scaling_row *row)
 {
     const struct scaling_model *model = &s->model[m];
     for (int i = 0; i < s->n_counts; i++) {
@@ -149,7 +149,7 @@ static enum wsc_err run_model(const struct scaling_sweep *s, int m, struct repor
     return WSC_OK;
 }
 
-enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct report_scale_row **rows)
+enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
 {
     TRY_NEW(*rows, WSC_MEM_SCALING, sweep->n_models * sweep->n_counts);
     for (int m = 0; m < sweep->n_models; m++) {
