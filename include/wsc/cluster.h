@@ -1,0 +1,106 @@
+/** The emulated cluster: roles on the ranks of a job, passes, faults.  Layer 7.
+ *
+ *  A struct cluster holds the model, the machine and the roles of this rank.  cluster_run_pass()
+ *  runs one pass (training steps, an evaluation, a step of generation) on all local roles.
+ */
+#ifndef WSC_CLUSTER_H
+#define WSC_CLUSTER_H
+#include <wsc/comm.h>
+#include <wsc/err.h>
+#include <wsc/hw.h>
+#include <wsc/kernels.h>
+#include <wsc/memoryx.h>
+#include <wsc/model.h>
+#include <wsc/stream.h>
+#include <wsc/swarmx.h>
+#include <wsc/wafer.h>
+#include <wsc/zoo.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- the machine ----------------------------------------------------------------------------- */
+
+/** Model, machine, roles of this rank. */
+struct cluster {
+    struct comm *comm;               /**< borrowed */
+    struct hw_machine effective;     /**< the machine without what its `effects` switch off */
+    struct hw hw;                    /**< of it */
+    const struct zoo_params *params; /**< borrowed */
+    struct model *model;             /**< owned */
+    struct stream_topology *machine; /**< owned; before anything is lost */
+    struct stream_net *net;          /**< owned; its topology is of what is left */
+    struct hw_faults *faults;        /**< owned */
+    struct memoryx **memoryx;        /**< owned, one per shard; NULL where not local */
+    struct swarmx **swarmx;          /**< owned, one per node of the machine, the same */
+    struct wafer **wafer;            /**< owned, one per wafer of the machine, the same */
+    bool values;
+};
+/** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
+int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *cluster);
+/** The seed of a job: weights, generated tokens, jitter. */
+uint64_t cluster_seed(const struct zoo_params *params);
+/** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
+enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_machine *cluster,
+                             int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
+/** Check that the installation has as many systems as the params use. */
+enum wsc_err run_check_systems(const struct zoo_params *params,
+                               const struct hw_machine *cluster) WSC_CHECKED;
+/** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
+enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
+                            const struct zoo_params *params, const struct hw_machine *cluster,
+                            bool values, const struct memoryx_hooks *hooks) WSC_CHECKED;
+void cluster_destroy(struct cluster **cluster);
+/** Plan a wafer's work for a global batch and cut the batch accordingly. */
+enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
+                                bool training, struct kernels_plan *plan,
+                                struct stream_batch *batch) WSC_CHECKED;
+/** Run one pass on all local roles. */
+enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
+                              const struct wafer_work *work) WSC_CHECKED;
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/** Find out what the faults of the cluster file come to in a training of @p last_step steps; errors
+ *  as hw_faults_create() has them, and a tree that cannot be formed anew.  @p without: leave out
+ *  this fault of the list, -1: none.  Until this is called there are none. */
+enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int without) WSC_CHECKED;
+/** What a step that begins finds. */
+struct cluster_change {
+    bool replan;         /**< other wafers than before: plans of batches are to be made anew */
+    bool memory_lost;    /**< a shard's: go back to the newest checkpoint */
+    int64_t recovery_ps; /**< passes before the step begins; nothing else happens then */
+};
+/** Between passes: bring the machine to the state of step @p step (finished steps before).  When it
+ *  recovers, the shards wait; after a loss of memory that is left to cluster_faults_restored(). */
+enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step,
+                                  struct cluster_change *change) WSC_CHECKED;
+/** The shards have the state of a checkpoint again: the next batch begins @p recovery_ps after
+ *  @p lost, the time when memory was lost. */
+void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recovery_ps);
+/** The step of the newest checkpoint when @p step steps are finished, of a run that began at
+ *  @p first_step; -1: there is none. */
+int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t first_step, int64_t step);
+
+/** A training without values, from its first step on: the time that it takes. */
+struct cluster_dry_run {
+    int64_t first_step, last_step; /**< what to walk */
+    int without;                   /**< as in cluster_faults_plan() */
+    int64_t time_ps;               /**< result: from the start to the end of the last step */
+    int64_t recovery_ps;           /**< of it, recovery from faults */
+    int64_t repeated_steps;        /**< result: done again after a loss of memory */
+};
+/** In this process alone. */
+enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machine *cluster,
+                          struct cluster_dry_run *r) WSC_CHECKED;
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/** Rates and energy of a stretch of virtual time. */
+struct cluster_rates {
+    double samples_per_s, tokens_per_s, mfu, joules_per_token;
+};
+/** @p samples sequences in @p time_ps on @p n_csx systems. */
+struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
+                                      int64_t samples, int64_t time_ps);
+#endif
