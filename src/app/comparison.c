@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files that come with the program: beside it in the source tree, or where it was installed. */
+/* Files that come with the program, beside it in the source tree or where it was installed, and the
+ * comparison with published figures that `wsc validate` and `wsc calibrate` make of them. */
 #include "app.h"
 
 #include <wsc/mem.h>
@@ -14,12 +15,12 @@
 enum { PLACES = 2 };
 
 /* From the folder of the program: build/VARIANT/bin of the source tree, PREFIX/bin. */
-static const char *const place[APP_N_FOLDERS][PLACES] = {
+static const char *const place[APP_N_SHIPPED][PLACES] = {
     [APP_REFERENCE] = {"../../../benchmarks/reference", "../share/wsc/reference"},
     [APP_PARAMS] = {"../../../configs/params", "../share/wsc/configs/params"},
     [APP_CLUSTER] = {"../../../configs/cluster", "../share/wsc/configs/cluster"}};
 
-bool app_find_folder(enum app_folder folder, char *path, size_t size)
+bool app_find_folder(enum app_shipped folder, char *path, size_t size)
 {
     char exe[PATH_MAX], found[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -71,7 +72,7 @@ enum wsc_err app_read_references(const char *dir, struct validation_figure **row
 
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
-static enum wsc_err need_folder(const char *given, enum app_folder folder, const char *option,
+static enum wsc_err need_folder(const char *given, enum app_shipped folder, const char *option,
                                 char path[PATH_MAX])
 {
     if (given) {
@@ -89,27 +90,17 @@ static void show_progress(void *ctx, int done, int total, const char *what)
     out_progress(done, what);
 }
 
-enum wsc_err app_comparison_take(struct app_comparison *c, int option, const char *value)
-{
-    if (option == APP_COMPARE_SET) return app_add_set(&c->config, value);
-    const char **value_of = option == APP_COMPARE_CLUSTER     ? &c->config.cluster_path
-                            : option == APP_COMPARE_REFERENCE ? &c->reference
-                            : option == APP_COMPARE_PARAMS    ? &c->params
-                                                              : &c->machines;
-    *value_of = value;
-    return WSC_OK;
-}
-
-enum wsc_err app_comparison_open(struct app_comparison *c)
+enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_config *config,
+                                 const struct app_figures *figures)
 {
     char reference[PATH_MAX];
     struct validation_figure *rows;
     int n;
-    TRY(need_folder(c->reference, APP_REFERENCE, "reference", reference));
-    TRY(need_folder(c->params, APP_PARAMS, "params", c->params_dir));
-    TRY(need_folder(c->machines, APP_CLUSTER, "machines", c->cluster_dir));
-    if (c->config.cluster_path) {
-        TRY(app_load_cluster(NULL, &c->config, &c->cluster, NULL));
+    TRY(need_folder(figures->reference, APP_REFERENCE, "reference", reference));
+    TRY(need_folder(figures->params, APP_PARAMS, "params", c->params_dir));
+    TRY(need_folder(figures->machines, APP_CLUSTER, "machines", c->cluster_dir));
+    if (config->cluster_path) {
+        TRY(app_load_cluster(NULL, config, &c->cluster, NULL));
         c->has_cluster = true;
     }
     TRY(app_read_references(reference, &rows, &n));
@@ -119,8 +110,8 @@ enum wsc_err app_comparison_open(struct app_comparison *c)
                                                    .params_dir = c->params_dir,
                                                    .cluster_dir = c->cluster_dir,
                                                    .cluster = c->has_cluster ? &c->cluster : NULL,
-                                                   .sets = c->config.set,
-                                                   .n_sets = c->config.n_sets,
+                                                   .sets = config->set,
+                                                   .n_sets = config->n_sets,
                                                    .progress = show_progress};
     return WSC_OK;
 }
@@ -129,5 +120,4 @@ void app_comparison_fini(struct app_comparison *c)
 {
     hw_machine_fini(&c->cluster);
     wsc_free(c->rows);
-    app_config_fini(&c->config);
 }

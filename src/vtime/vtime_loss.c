@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+/* How many packets of a message a lossy link loses, and what that costs: go-back-N, described at
+ * vtime_link_send_over(), which uses it.  Numbers of losses follow geometric and negative binomial
+ * distributions and depend on the seed, the link and the message alone. */
+#include "vtime_loss.h"
+
 #include <wsc/rng.h>
-#include <wsc/vtime.h>
 
 #include <math.h>
 
@@ -23,23 +27,23 @@ static int64_t count_by_terms(double n, double p, double u)
     return k;
 }
 
-static int64_t count_losses(const struct vtime_loss *loss, int64_t n_packets, uint64_t draw)
+/* Losses of @p n_packets that are alike; by a normal distribution when the mean is large. */
+static int64_t count_losses(const struct vtime_loss *loss, int64_t n_packets, uint64_t sample)
 {
     const double p = loss->rate, n = (double)n_packets, mean = n * p / (1 - p);
     const double most_terms = 64;
     if (n_packets <= 0) return 0;
     if (mean <= most_terms)
-        return count_by_terms(n, p, wsc_rng_uniform(loss->seed, loss->stream, draw));
-    const double z = wsc_rng_normal(loss->seed, loss->stream, draw);
+        return count_by_terms(n, p, wsc_rng_uniform(loss->seed, loss->stream, sample));
+    const double z = wsc_rng_normal(loss->seed, loss->stream, sample);
     const double k = round(mean + z * sqrt(mean / (1 - p)));
     return k > 0 ? (int64_t)k : 0;
 }
 
-struct vtime_span vtime_link_send_over(struct vtime_link *link, struct vtime_span ready,
-                                       int64_t bytes, uint64_t message)
+struct vtime_loss_cost vtime_loss_cost_of(const struct vtime_link *link, int64_t bytes,
+                                          uint64_t message)
 {
     const struct vtime_loss *loss = &link->loss;
-    if (!(loss->rate > 0)) return vtime_link_send(link, ready, bytes);
     const int64_t n = bytes > loss->packet_bytes ? (bytes - 1) / loss->packet_bytes + 1 : 1;
     const int64_t packet = bytes < loss->packet_bytes ? bytes : loss->packet_bytes;
     const int64_t packet_ps = vtime_duration_ps(packet, link->rate_bytes_per_s);
@@ -47,19 +51,14 @@ struct vtime_span vtime_link_send_over(struct vtime_link *link, struct vtime_spa
                                       2 * (packet_ps + link->latency_ps),
                                       packet_ps + loss->timeout_ps};
     const int64_t packets[N_PARTS] = {n > 1, n - 2, 1};
-    int64_t lost[N_PARTS], lost_ps = 0;
+    struct vtime_loss_cost cost = {0};
     for (int i = 0; i < N_PARTS; i++) {
-        lost[i] = count_losses(loss, packets[i], N_PARTS * message + (uint64_t)i);
-        lost_ps += lost[i] * each_ps[i];
-        link->n_lost += lost[i];
+        const int64_t lost = count_losses(loss, packets[i], N_PARTS * message + (uint64_t)i);
+        if (i == FIRST) cost.first_ps = lost * each_ps[i];
+        cost.all_ps += lost * each_ps[i];
+        cost.n_lost += lost;
     }
-    const struct vtime first = vtime_add(vtime_max(ready.first, link->free),
-                                         n > 1 ? lost[FIRST] * each_ps[FIRST] : lost_ps);
-    struct vtime_span there = vtime_link_send(link, ready, bytes);
-    /* What is lost holds up all that follows: the link, and the end of the message. */
-    link->free = vtime_add(link->free, lost_ps);
-    link->busy_ps += lost_ps;
-    there.first = vtime_add(first, link->latency_ps);
-    there.last = vtime_add(there.last, lost_ps);
-    return there;
+    /* The only packet of a short message is its last one. */
+    if (n == 1) cost.first_ps = cost.all_ps;
+    return cost;
 }
