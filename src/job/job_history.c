@@ -8,7 +8,7 @@
  * A training that does not go on from the newest checkpoint of model_dir would leave two trainings
  * there, and the next start would take the checkpoint with the largest step, whoever wrote it: what
  * is not of its past is moved away before it begins.  Called by job.c and job_checkpoint.c. */
-#include "job_impl.h"
+#include "job_state.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
