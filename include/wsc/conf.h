@@ -339,64 +339,6 @@ struct conf_runconfig {
     int64_t profile_start_step, profile_end_step;
 };
 
-enum conf_sparsity_algorithm {
-    CONF_SPARSITY_STATIC,
-    CONF_SPARSITY_GMP,
-    CONF_SPARSITY_SET,
-    CONF_SPARSITY_RIGL
-};
-enum conf_sparsity_init {
-    CONF_SPARSITY_RANDOM,
-    CONF_SPARSITY_TOPK,
-    CONF_SPARSITY_FROM_ZEROS,
-    CONF_SPARSITY_CHECKERBOARD
-};
-/** A number that may change with the steps, as the Model Zoo writes it: constant init; linear init
- *  and slope; exp init, gamma, final; power init and beta; cosine and cycling init, half_period,
- *  minimum; or one value per update. */
-enum conf_sparsity_kind {
-    CONF_SPARSITY_CONSTANT,
-    CONF_SPARSITY_LINEAR,
-    CONF_SPARSITY_EXP,
-    CONF_SPARSITY_POWER,
-    CONF_SPARSITY_COSINE,
-    CONF_SPARSITY_CYCLING,
-    CONF_SPARSITY_LIST
-};
-enum { CONF_MAX_SPARSITY = 8, CONF_MAX_FILTERS = 16, CONF_MAX_UPDATES = 64 };
-struct conf_sparsity_schedule {
-    enum conf_sparsity_kind kind;
-    double init, slope, gamma, final, beta, half_period, minimum;
-    double value[CONF_MAX_UPDATES]; /**< CONF_SPARSITY_LIST, one per update */
-    int n_values;
-};
-/** One entry of `sparsity`: which weights, how many of them zero, and when the mask changes. */
-struct conf_sparsity {
-    enum conf_sparsity_algorithm algorithm;
-    enum conf_sparsity_init init_method;
-    struct conf_sparsity_schedule sparsity;      /**< fraction of zeros */
-    struct conf_sparsity_schedule drop_fraction; /**< SET and RigL */
-    int64_t update_freq, update_start;           /**< steps; freq CONF_NULL: never */
-    int64_t update_stop;                         /**< exclusive; CONF_NULL: to the end */
-    int64_t update_step[CONF_MAX_UPDATES];       /**< instead of freq */
-    int n_update_steps;
-    int64_t balance_in_groups, balance_out_groups; /**< CONF_NULL: none */
-    char *filter[CONF_MAX_FILTERS]; /**< globs of names; none: all matrices of the blocks; owned */
-    int n_filters;
-    bool add_summaries;
-};
-struct conf_sparsity_list {
-    struct conf_sparsity *entry; /**< owned */
-    int n;                       /**< 0: dense */
-};
-
-/** model.dpo: preference optimisation (Rafailov et al. 2023); read and shown, not trained. */
-struct conf_dpo {
-    bool present;
-    double beta;
-    bool reference_free;
-};
-
 /** One warning of a parse: something accepted, but without effect or suspicious. */
 struct conf_warning {
     char *text; /**< owned, with file:line:col where there is one */
@@ -407,8 +349,6 @@ struct conf_params {
     struct conf_model model;
     struct conf_optimizer optimizer;
     struct conf_runconfig runconfig;
-    struct conf_sparsity_list sparsity;
-    struct conf_dpo dpo;
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
     int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */
@@ -610,11 +550,6 @@ enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC
 /** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
 enum wsc_err conf_params_text(const struct conf_params *params, const char *path,
                               char **text) WSC_CHECKED;
-/** Names of the Model Zoo. */
-const char *conf_sparsity_algorithm_name(enum conf_sparsity_algorithm algorithm);
-const char *conf_sparsity_init_name(enum conf_sparsity_init init);
-/** Not of CONF_SPARSITY_LIST, which has none. */
-const char *conf_sparsity_kind_name(enum conf_sparsity_kind kind);
 /** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
  *  a value that the key does not have. */
 const char *conf_params_choice(const char *path, int value);

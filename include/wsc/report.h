@@ -389,7 +389,7 @@ struct report_params {
     int n_parts;
     const struct report_scale_row *speed; /**< of the emulated machine; NULL: not asked for */
 };
-/** The effective params as YAML, then model, batch, schedule, precision, sparsity, parameters by
+/** The effective params as YAML, then model, batch, schedule, precision, parameters by
  *  module, and notes about what is accepted without effect, on stdout. */
 enum wsc_err report_params_print(const struct report_params *params) WSC_CHECKED;
 /** The speed of @p row, for people, on stdout. */

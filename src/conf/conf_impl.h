@@ -180,7 +180,8 @@ struct conf_key {
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                  void *field);
     void (*write)(struct conf_text *out, const void *field, int indent);
-    const char *form; /**< type in words, for SPECIAL */
+    const char *form;    /**< type in words, for SPECIAL */
+    const char *refusal; /**< ONLY: why nothing else is taken, instead of the list of choices */
     const char *doc;
 };
 struct conf_table {
@@ -276,10 +277,6 @@ void conf_write_family(struct conf_text *out, const void *field, int indent);
 void conf_read_transforms(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input);
 void conf_write_transforms(struct conf_text *out, const void *input, int indent);
-void conf_read_sparsity(struct conf_parse *p, const struct conf_key *key,
-                        const struct conf_node *node, void *list);
-void conf_write_sparsity(struct conf_text *out, const void *list, int indent);
-void conf_sparsity_fini(struct conf_sparsity_list *list);
 void conf_write_mixture(struct conf_text *out, const void *input, int indent);
 void conf_write_data_subset(struct conf_text *out, const void *input, int indent);
 void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
@@ -324,8 +321,8 @@ void conf_part_unknown(struct conf_parse *p, const char *path, const struct conf
 
 /** Old spellings to new ones, in the tree, with a warning each. */
 void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
-/** Say that the tree is an encoder's file, when it is; true then. */
-bool conf_params_refuse_encoder(const struct conf_node *root, struct conf_diag *d);
+/** Report one error when the tree is of a kind that is not supported as a whole; true then. */
+bool conf_params_refuse(const struct conf_node *root, struct conf_diag *d);
 /** Warn about the keys of @p p that nothing depends on. */
 void conf_params_warn_no_effect(const struct conf_parse *p);
 /** They as a table in Markdown. */

@@ -86,7 +86,6 @@ static bool is_present(const struct conf_params *params, const char *path)
     if (!strncmp(path, "optimizer.", 10))
         return params->optimizer.learning_rate.n > 0 &&
                conf_optimizer_takes(&params->optimizer, path + 10);
-    if (!strncmp(path, "model.dpo.", 10)) return params->dpo.present;
     return true;
 }
 

@@ -108,14 +108,13 @@ static void read_tree(struct conf_params *out, struct conf_doc *doc, struct conf
     conf_renames_apply(doc, d);
     apply_sets(doc, d, false, is_trainer);
     conf_renames_apply(doc, d);
-    if (conf_params_refuse_encoder(doc->root, d)) return;
+    if (conf_params_refuse(doc->root, d)) return;
     out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
     conf_optimizer_init(&out->optimizer);
     conf_keys_read(&p, doc->root, conf_key_read);
     conf_family_resolve(&p, &out->model);
     conf_keys_defaults(&p, doc->root);
-    out->dpo.present = !conf_node_is_null(conf_node_at(doc->root, "model.dpo"));
     out->train_input.micro_batch_given = was_given(&p, "train_input.micro_batch_size");
     out->eval_input.micro_batch_given = was_given(&p, "eval_input.micro_batch_size");
     conf_params_check(&p, doc->root, out);
@@ -150,7 +149,6 @@ void conf_params_fini(struct conf_params *params)
 {
     input_fini(&params->train_input);
     input_fini(&params->eval_input);
-    conf_sparsity_fini(&params->sparsity);
     wsc_free(params->optimizer.optimizer_type);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);

@@ -71,10 +71,8 @@ static void check_data(struct conf_parse *p, const struct conf_input *in, const 
 static void check_input(struct conf_parse *p, const struct conf_input *in, bool training,
                         const struct conf_params *params)
 {
-    static const struct conf_choice processors[CONF_MAX_CHOICES] = {{"GptHDF5MapDataProcessor", 0},
-                                                                    {"GptHDF5DataProcessor", 0},
-                                                                    {"BertHDF5DataProcessor", 1},
-                                                                    {"DpoHDF5DataProcessor", 2}};
+    static const struct conf_choice processors[CONF_MAX_CHOICES] = {
+        {"GptHDF5MapDataProcessor", 0}, {"GptHDF5DataProcessor", 0}, {"BertHDF5DataProcessor", 1}};
     const char *batch = training ? "train_input.batch_size" : "eval_input.batch_size";
     const char *micro = training ? "train_input.micro_batch_size" : "eval_input.micro_batch_size";
     const char *processor = training ? "train_input.data_processor" : "eval_input.data_processor";
@@ -83,11 +81,6 @@ static void check_input(struct conf_parse *p, const struct conf_input *in, bool 
         conf_diag_error(p->diag, where(p, processor, NULL), processor,
                         "%s makes data for model.objective masked_lm or classification",
                         in->data_processor);
-    const bool pairs =
-        in->data_processor && !strcasecmp(in->data_processor, "DpoHDF5DataProcessor");
-    if (pairs && !params->dpo.present)
-        conf_diag_error(p->diag, where(p, processor, NULL), processor,
-                        "%s makes pairs for model.dpo, which is missing", in->data_processor);
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
     check_data(p, in, training ? "train_input" : "eval_input", &params->model);
     check_text(p, processor, in->data_processor, processors);
@@ -319,9 +312,6 @@ void conf_params_check(struct conf_parse *p, const struct conf_node *root,
     check_model(p, &params->model);
     if (params->optimizer.optimizer_type) conf_optimizer_check(p, &params->optimizer);
     check_loss_scaling(p, params);
-    if (params->dpo.present)
-        conf_diag_warn(p->diag, (struct conf_pos){0}, "model.dpo",
-                       "shown and planned as language modelling, without the reference model");
     check_states(p, params->runconfig.load_checkpoint_states);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);

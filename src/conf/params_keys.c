@@ -276,16 +276,13 @@ static const struct conf_key keys[] = {
     {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},
     {KEY("model.lora_params"), ONLY({"null", 0}), DOC("low-rank adapters")},
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
-    {AT("model.dpo.beta", dpo.beta), DOUBLE, DEFAULT("0.1"), ABOVE_0,
-     DOC("preference optimisation: temperature; shown, training with it is not supported")},
-    {AT("model.dpo.reference_free", dpo.reference_free), BOOL, DEFAULT("false"),
-     DOC("preference optimisation without a reference model")},
-    {KEY("model.dpo.loss_type"), NO_EFFECT, DOC("preference optimisation: kind of loss")},
-    {KEY("model.dpo.disable_dropout"), NO_EFFECT, DOC("preference optimisation: no dropout")},
+    {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
+    {KEY("model.policy_model"), ONLY({"null", 0}), DOC("the model of preference optimisation")},
 
-    {FIELD(sparsity), SPECIAL(sparsity), .form = "number, map or list of maps",
-     DOC("weight sparsity: sparsity or schedule, algorithm, init_method, update, drop_fraction, "
-         "param_filter; shown and timed as dense, training with it is not supported")},
+    {KEY("sparsity"), ONLY({"null", 0}, {"0", 0}, {"0.0", 0}),
+     .refusal = "sparse weights are not supported yet; hint: --set sparsity=null takes the dense "
+                "model, its values and its time",
+     DOC("fraction of zero weights and how it changes")},
 
     {FIELD(optimizer.optimizer_type), STRING, REQUIRED,
      DOC("AdamW, Adam, Adafactor, Lamb, SGD, Lion, Adadelta, Adagrad, Adamax, ASGD, NAdam, RAdam, "

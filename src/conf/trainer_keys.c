@@ -132,6 +132,7 @@ static const struct conf_key keys[] = {
     TAKE("init.callbacks.ModelEvalMetrics", "model.compute_eval_metrics", switch,
          "on by default; null switches it off"),
     CALLBACK("SkipSamples.n", "runconfig.skip_samples"),
+    ONLY("init.callbacks.SparsityCallback", "weight sparsity", {"null", 0}),
     ONLY("init.callbacks.EarlyExit", "end before the last step", {"null", 0}),
     ONLY("init.callbacks.RunSchedule", "another order of training and evaluation", {"null", 0}),
     ONLY("init.callbacks.EleutherEvalHarness", "downstream evaluation", {"null", 0}),
@@ -163,8 +164,7 @@ static const struct conf_key keys[] = {
     XX(Profiler, "part of every run"),
     XX(Reproducibility, "runs are always reproducible"),
     XX(SamplesStreamedInfo, "part of every run"),
-    XX(SparsityCallback, "written as `sparsity`"),
-    XX(LogSparsity, "sparsity to TensorBoard"),
+    XX(LogSparsity, "dense weights have none"),
     XX(HFCacheDir, "folder of downloads"),
 #undef XX
     NONE("init.loggers.TensorBoardLogger", "events stand under model_dir"),

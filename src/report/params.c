@@ -141,9 +141,6 @@ static enum wsc_err print_training(const struct conf_params *p)
         (void)printf("%s\n", p->optimizer.optimizer_type);
         TRY(print_value("schedule", p, "optimizer.learning_rate"));
     }
-    if (!p->sparsity.n) return WSC_OK;
-    TRY(print_value("sparsity", p, "sparsity"));
-    (void)printf("  %-14s%s\n", "", "timed as dense; training with it is not supported");
     return WSC_OK;
 }
 
@@ -284,79 +281,6 @@ static void json_batch(struct report_json *j, const struct conf_params *p)
                                             : "fixed");
 }
 
-static void json_schedule(struct report_json *j, const char *key,
-                          const struct conf_sparsity_schedule *s)
-{
-    if (s->kind == CONF_SPARSITY_CONSTANT) {
-        report_json_real(j, key, s->init);
-        return;
-    }
-    if (s->kind == CONF_SPARSITY_LIST) {
-        report_json_open_list(j, key);
-        for (int i = 0; i < s->n_values; i++)
-            report_json_real(j, NULL, s->value[i]);
-        report_json_close_list(j);
-        return;
-    }
-    report_json_open(j, key);
-    report_json_str(j, "type", conf_sparsity_kind_name(s->kind));
-    report_json_real(j, "init", s->init);
-    report_json_real(j, "slope", s->slope);
-    report_json_real(j, "gamma", s->gamma);
-    report_json_real(j, "final", s->final);
-    report_json_real(j, "beta", s->beta);
-    report_json_real(j, "half_period", s->half_period);
-    report_json_real(j, "minimum", s->minimum);
-    report_json_close(j);
-}
-
-static void json_update(struct report_json *j, const struct conf_sparsity *s)
-{
-    if (s->update_freq == CONF_NULL && !s->n_update_steps) {
-        report_json_null(j, "update");
-        return;
-    }
-    report_json_open(j, "update");
-    if (s->n_update_steps) {
-        report_json_open_list(j, "steps");
-        for (int i = 0; i < s->n_update_steps; i++)
-            report_json_int(j, NULL, s->update_step[i]);
-        report_json_close_list(j);
-    } else {
-        report_json_int(j, "freq", s->update_freq);
-        report_json_int(j, "start", s->update_start);
-        json_optional(j, "stop", s->update_stop);
-    }
-    report_json_close(j);
-}
-
-static void json_sparsity_entry(struct report_json *j, const struct conf_sparsity *s)
-{
-    report_json_open(j, NULL);
-    report_json_str(j, "algorithm", conf_sparsity_algorithm_name(s->algorithm));
-    report_json_str(j, "init_method", conf_sparsity_init_name(s->init_method));
-    json_schedule(j, "sparsity", &s->sparsity);
-    json_schedule(j, "drop_fraction", &s->drop_fraction);
-    json_update(j, s);
-    report_json_open_list(j, "param_filter");
-    for (int i = 0; i < s->n_filters; i++)
-        report_json_str(j, NULL, s->filter[i]);
-    report_json_close_list(j);
-    report_json_close(j);
-}
-
-static void json_sparsity(struct report_json *j, const struct conf_sparsity_list *list)
-{
-    if (!list->n) {
-        report_json_null(j, "sparsity");
-        return;
-    }
-    report_json_open_list(j, "sparsity");
-    for (int i = 0; i < list->n; i++)
-        json_sparsity_entry(j, &list->entry[i]);
-    report_json_close_list(j);
-}
-
 /* A value of the dump as a list of its lines, without the marks of a YAML list. */
 static void json_lines(struct report_json *j, const char *key, char *text)
 {
@@ -385,7 +309,6 @@ static enum wsc_err json_training(struct report_json *j, const struct conf_param
     if (p->optimizer.optimizer_type) TRY(conf_params_text(p, "optimizer.learning_rate", &rate));
     json_lines(j, "learning_rate", rate);
     wsc_free(rate);
-    json_sparsity(j, &p->sparsity);
     report_json_int(j, "phase", p->phase);
     report_json_int(j, "n_phases", p->n_phases);
     return WSC_OK;

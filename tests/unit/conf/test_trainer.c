@@ -70,19 +70,6 @@ static void check_callbacks(const struct conf_params *p)
     CU_ASSERT(warns(p, "trainer.init.backend.cluster_config.mount_dirs"));
 }
 
-static void check_sparsity(const struct conf_sparsity_list *list)
-{
-    T_EQ(list->n, 1);
-    const struct conf_sparsity *s = &list->entry[0];
-    T_EQ(s->algorithm, CONF_SPARSITY_RIGL);
-    T_EQ(s->init_method, CONF_SPARSITY_RANDOM);
-    CU_ASSERT(s->sparsity.kind == CONF_SPARSITY_CONSTANT && s->sparsity.init == 0.75);
-    CU_ASSERT(s->drop_fraction.kind == CONF_SPARSITY_COSINE && s->drop_fraction.half_period == 75);
-    CU_ASSERT(s->update_freq == 10 && s->update_start == 0 && s->update_stop == 75);
-    T_EQ(s->n_filters, 2);
-    T_STR(s->filter[0], "*proj_[qkv]_dense_layer.weight");
-}
-
 TEST(conf_trainer, every_part_goes_to_its_place)
 {
     struct conf_params p;
@@ -101,7 +88,6 @@ TEST(conf_trainer, every_part_goes_to_its_place)
     T_STR(p.runconfig.checkpoint_path, "./start.mdl");
     T_STR(p.eval_input.data_dir[0], "./data/val/");
     check_callbacks(&p);
-    check_sparsity(&p.sparsity);
     conf_params_fini(&p);
 }
 
@@ -179,7 +165,7 @@ TEST(conf_trainer, short_forms)
                             "    val_dataloader: null\n    ckpt_path: ~\n"),
                     NULL));
     CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1e-5);
-    CU_ASSERT(!p.optimizer.log_summaries && !p.model.mixed_precision && !p.sparsity.n);
+    CU_ASSERT(!p.optimizer.log_summaries && !p.model.mixed_precision);
     CU_ASSERT_PTR_NULL(p.runconfig.checkpoint_path);
     T_EQ(p.train_input.micro_batch_size, CONF_AUTO);
     T_EQ(p.n_warnings, 0);
@@ -267,7 +253,6 @@ static void check_round_trip(const char *name)
     T_OK(conf_params_dump(&q, &twice));
     T_STR(twice, once);
     T_EQ(q.n_warnings, 0);
-    T_EQ(q.sparsity.n, p.sparsity.n);
     T_EQ(q.train_input.batch_size, p.train_input.batch_size);
     wsc_free(once);
     wsc_free(twice);
@@ -292,52 +277,33 @@ TEST(conf_trainer, every_dump_parses_back_to_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
 }
 
-static struct conf_sparsity_list *sparsity_of(struct conf_params *p, const char *yaml)
-{
-    char text[2048];
-    (void)snprintf(text, sizeof text,
-                   "model: {vocab_size: 9, hidden_size: 4, num_heads: 2}\n"
-                   "runconfig: {mode: generate}\nsparsity: %s\n",
-                   yaml);
-    T_OK(parse_text(p, text, NULL));
-    return &p->sparsity;
-}
-
-TEST(conf_sparsity, forms)
-{
-    struct conf_params p;
-    const struct conf_sparsity_list *s = sparsity_of(&p, "0.5");
-    CU_ASSERT(s->n == 1 && s->entry[0].sparsity.init == 0.5);
-    T_EQ(s->entry[0].algorithm, CONF_SPARSITY_STATIC);
-    conf_params_fini(&p);
-    s = sparsity_of(&p, "[{sparsity: 0.5, init_method: topk, param_filter: '*a*'},\n"
-                        "  {algorithm: GMP, schedule: [0.1, 0.2], update: {steps: [3, 9]}}]");
-    T_EQ(s->n, 2);
-    T_EQ(s->entry[0].init_method, CONF_SPARSITY_TOPK);
-    T_EQ(s->entry[1].sparsity.n_values, 2);
-    CU_ASSERT(s->entry[1].n_update_steps == 2 && s->entry[1].update_step[1] == 9);
-    conf_params_fini(&p);
-    s = sparsity_of(&p, "null");
-    T_EQ(s->n, 0);
-    conf_params_fini(&p);
-}
-
-/* Releases before 2.2: other names, and expressions instead of globs. */
-TEST(conf_sparsity, old_spellings)
+/* Keys of the old releases go to those of today. */
+TEST(conf_trainer, old_spellings)
 {
     struct conf_params p;
     T_OK(parse_file(&p, FOLDER "old_runconfig.yaml", NULL));
-    T_EQ(p.sparsity.n, 2);
-    const struct conf_sparsity *s = p.sparsity.entry;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    if (!s) return;
-    T_STR(s[0].filter[0], "*proj_q*");
-    T_EQ(s[0].init_method, CONF_SPARSITY_TOPK);
-    T_EQ(s[0].sparsity.n_values, 2);
-    T_EQ(s[1].sparsity.kind, CONF_SPARSITY_LINEAR);
-    T_EQ(s[1].algorithm, CONF_SPARSITY_SET);
-    T_EQ(s[1].update_start, 10);
-    CU_ASSERT(warns(&p, "sparsity.type: old spelling: write algorithm"));
-    CU_ASSERT(warns(&p, "sparsity.schedule: old spelling: write update"));
+    CU_ASSERT(p.optimizer.eps == 1e-8);
+    T_EQ(p.optimizer.learning_rate.node[2].total_iters, 1399998000);
+    T_EQ(p.runconfig.max_checkpoints, 2);
+    CU_ASSERT(warns(&p, "optimizer.epsilon: old spelling: write optimizer.eps"));
     conf_params_fini(&p);
+}
+
+/* Sparse weights have no effect on values and time, so that every form of them is refused. */
+TEST(conf_trainer, sparsity_is_refused)
+{
+    static const char *const form[] = {"0.5", "{sparsity: 0.75, algorithm: rigl}",
+                                       "[{sparsity: 0.5, param_filter: '*a*'}]"};
+    struct conf_params p;
+    char text[1024];
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        (void)snprintf(text, sizeof text, TRAINER("    sparsity: %s\n" ADAMW SCHEDULER, ""),
+                       form[i]);
+        CU_ASSERT_EQUAL(parse_text(&p, text, NULL), WSC_CONFIG);
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "t.yaml:4:15: trainer.init.sparsity: "
+                                                         "sparse weights are not supported yet"));
+        conf_params_fini(&p);
+        T_OK(parse_text(&p, text, "sparsity=null"));
+        conf_params_fini(&p);
+    }
 }
