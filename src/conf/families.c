@@ -46,7 +46,7 @@ static const struct family families[] = {
     {.name = "starcoder", .family = CONF_STARCODER},
     {.name = "santacoder", .family = CONF_SANTACODER},
     {.name = "gemma2", .family = CONF_GEMMA2},
-    {.name = "bert", .family = CONF_BERT},
+    {.name = "bert", .family = CONF_BERT, .fallback = {{"model.objective", "masked_lm"}}},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
@@ -96,6 +96,18 @@ static enum conf_family inferred(struct conf_parse *p)
     return CONF_GPT2;
 }
 
+/* BERT is an encoder, all other families are decoders. */
+static void check_objective(struct conf_parse *p, const struct conf_model *model,
+                            const struct family *family)
+{
+    const bool encoder = model->name == CONF_BERT, encodes = model->objective != CONF_CAUSAL_LM;
+    const struct conf_node *node = p->given[conf_keys_find(p->table, "model.objective")];
+    if (encoder == encodes || !node) return;
+    conf_diag_error(p->diag, node->pos, "model.objective", "%s is %s; supported: %s", family->name,
+                    encoder ? "an encoder" : "a decoder",
+                    encoder ? "masked_lm, classification" : "causal_lm");
+}
+
 void conf_family_resolve(struct conf_parse *p, struct conf_model *model)
 {
     if (model->name == CONF_FAMILY_NONE) {
@@ -113,4 +125,5 @@ void conf_family_resolve(struct conf_parse *p, struct conf_model *model)
         conf_key_read(p, row, &node);
         p->given[row] = NULL;
     }
+    check_objective(p, model, family);
 }
