@@ -198,7 +198,6 @@ struct conf_model {
     struct conf_init initializer, embedding_initializer, output_layer_initializer;
     enum conf_loss_scaling loss_scaling;
     double loss_weight;
-    bool compute_eval_metrics;
     struct conf_init ffn_initializer, ffn_output_layer_initializer;
     double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
     enum conf_attention_type attention_type;

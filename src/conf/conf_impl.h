@@ -269,6 +269,9 @@ void conf_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *optimizer);
 void conf_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *optimizer);
+void conf_read_states(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *field);
+void conf_write_states(struct conf_text *out, const void *field, int indent);
 void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
 void conf_read_family(struct conf_parse *p, const struct conf_key *key,
@@ -337,6 +340,8 @@ void conf_optimizer_init(struct conf_optimizer *optimizer);
 bool conf_optimizer_takes(const struct conf_optimizer *optimizer, const char *key);
 /** The row of the optimizer that is named: its defaults, and what it does not take. */
 void conf_optimizer_check(struct conf_parse *p, struct conf_optimizer *optimizer);
+/** False for a key that nothing depends on, given the other keys of @p params. */
+bool conf_params_acts(const struct conf_params *params, const char *path);
 /** Checks between keys. */
 void conf_params_check(struct conf_parse *p, const struct conf_node *root,
                        struct conf_params *params);

@@ -81,6 +81,7 @@ static int open_sections(struct conf_text *out, const char *path, char last[CONF
 /* Sections and lists that the file did not have stay away. */
 static bool is_present(const struct conf_params *params, const char *path)
 {
+    if (!conf_params_acts(params, path)) return false;
     if (!strncmp(path, "train_input.", 12)) return params->train_input.present;
     if (!strncmp(path, "eval_input.", 11)) return params->eval_input.present;
     if (!strncmp(path, "optimizer.", 10))
