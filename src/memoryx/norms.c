@@ -48,7 +48,7 @@ static enum wsc_err own_squares(struct memoryx *mx, struct comm_buf **out)
 static void squares_of_tensors(const struct memoryx *mx, struct comm_buf *const *part, bool behind,
                                double *of_tensor)
 {
-    const double *sums[CONF_MAX_SHARDS];
+    const double *sums[HW_MAX_SHARDS];
     for (int m = 0; m < mx->n_shards; m++) {
         const double *first = comm_buf_data(part[m]);
         sums[m] = first + (behind ? memoryx_count_sums(mx, m) : 0);
@@ -93,8 +93,8 @@ static enum wsc_err joint_norm(struct memoryx *mx, struct comm_buf *const *part,
 
 static enum wsc_err lead_norm(struct memoryx *mx, int64_t step, double *norm, struct vtime *at)
 {
-    struct comm_msg msg[CONF_MAX_SHARDS];
-    struct comm_buf *part[CONF_MAX_SHARDS] = {0};
+    struct comm_msg msg[HW_MAX_SHARDS];
+    struct comm_buf *part[HW_MAX_SHARDS] = {0};
     *at = mx->times.reduced;
     TRY(memoryx_gather(mx, STREAM_MSG_NORM, step, 0, msg));
     for (int i = 0; i < mx->ports->n_peers; i++) {

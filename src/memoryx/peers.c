@@ -14,8 +14,8 @@ enum wsc_err memoryx_gather(struct memoryx *mx, int32_t kind, int64_t step, int 
 static enum wsc_err lead_exchange(struct memoryx *mx, const struct memoryx_round *round,
                                   struct comm_buf **own, struct comm_buf **total, struct vtime *at)
 {
-    struct comm_msg msg[CONF_MAX_SHARDS];
-    struct comm_buf *part[CONF_MAX_SHARDS] = {*own};
+    struct comm_msg msg[HW_MAX_SHARDS];
+    struct comm_buf *part[HW_MAX_SHARDS] = {*own};
     TRY(memoryx_gather(mx, STREAM_MSG_SUMS, round->step, round->index, msg));
     for (int i = 0; i < mx->ports->n_peers; i++) {
         *at = vtime_max(*at, msg[i].span.last);
@@ -67,7 +67,7 @@ enum wsc_err memoryx_exchange(struct memoryx *mx, const struct memoryx_round *ro
 
 enum wsc_err memoryx_share_hash(struct memoryx *mx, int64_t step, uint64_t *hash)
 {
-    struct comm_msg msg[CONF_MAX_SHARDS];
+    struct comm_msg msg[HW_MAX_SHARDS];
     if (mx->shard) {
         struct comm_msg mine = {.kind = STREAM_MSG_HASH, .step = step};
         mine.field[0] = (int64_t)*hash;

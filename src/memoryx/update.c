@@ -130,7 +130,7 @@ static void update_block(void *ctx, int64_t i, int thread)
 /* The product of the momenta up to update @p t, from where the last call left it. */
 static double nadam_product(struct memoryx *mx, int64_t t)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
     if (mx->mu_updates > t || !mx->mu_updates) {
         mx->mu_updates = 0;
         mx->mu_product = 1;
@@ -142,7 +142,7 @@ static double nadam_product(struct memoryx *mx, int64_t t)
 
 static struct memoryx_rule rule_of_step(struct memoryx *mx)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
     const int64_t before = mx->schedule ? mx->schedule - 1 : 0;
     struct memoryx_rule rule = {.o = o,
                                 .t = (double)(mx->updates + 1),
@@ -152,7 +152,7 @@ static struct memoryx_rule rule_of_step(struct memoryx *mx)
                                     (float)model_schedule_value(&o->weight_decay, mx->schedule),
                                 .grad_scale = 1.0F,
                                 .grad_limit = INFINITY};
-    if (o->type == CONF_NADAM) rule.mu_product = nadam_product(mx, mx->updates + 1);
+    if (o->type == ZOO_NADAM) rule.mu_product = nadam_product(mx, mx->updates + 1);
     /* torch.nn.utils.clip_grad_norm_: norm + 1e-6 in the denominator. */
     if (o->max_gradient_norm > 0)
         rule.grad_scale = (float)fmin(1.0, o->max_gradient_norm / (mx->batch.grad_norm + 1e-6));
@@ -219,7 +219,7 @@ static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
                         "lower the learning rate or lengthen the warm-up");
 }
 
-bool memoryx_update_waits(const struct conf_params *params, const struct model *model)
+bool memoryx_update_waits(const struct zoo_params *params, const struct model *model)
 {
     int64_t bytes[MEMORYX_MAX_ROUNDS];
     return params->optimizer.max_gradient_norm > 0 || memoryx_scales_dynamically(params, model) ||

@@ -41,7 +41,7 @@ static int64_t part_cycles(const struct timeline *t, const struct model *by_part
 static void add_stage(const struct timeline *t, const struct model *by_part,
                       const struct wafer_task *task, struct shares *s)
 {
-    const struct run_cluster *c = t->cluster;
+    const struct cluster *c = t->cluster;
     const struct model_stage *stage = &c->model->stage[task->stage];
     const struct wafer_cost cost = wafer_cost_of(&c->hw, c->model, &t->plan, task);
     double cycles[MODEL_MAX_PARTS], all = 0;
@@ -86,7 +86,7 @@ static int by_time(const void *a, const void *b)
 
 static int name_rows(const struct timeline *t, const struct shares *s, struct report_module *out)
 {
-    struct report_breakdown b;
+    struct out_breakdown b;
     int64_t step_ps;
     int n = 0;
     timeline_step(t, &step_ps, &b);
