@@ -78,9 +78,7 @@ static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v,
                            .payload = r->grads};
     r->grads = NULL;
     TRY(stream_send_up(w->net, w->ports, &msg, v->stage, r->nodes.n));
-    /* Gradients are not stored either: the stage ends when they have left. */
-    for (int i = 0; i < w->ports->up.n; i++)
-        wafer_clock_leave(w, comm_link_time(w->ports->up.data[i])->free);
+    wafer_clock_leave(w);
     return WSC_OK;
 }
 
@@ -104,6 +102,7 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
     if (!rc) {
         struct vtime_span gradients = wafer_clock_end(w, &msg, v, &r.counted);
         if (v->backward) rc = send_gradients(w, v, &r, gradients);
+        if (w->recorder) wafer_clock_record(w, begin, v);
     }
     comm_buf_unref(&r.grads);
     comm_buf_unref(&msg.payload);
@@ -175,11 +174,13 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
+    vtime_label(w->recorder, VTIME_NO_TRANSFER);
     struct comm_msg msg = {.kind = STREAM_MSG_TIMES,
                            .step = step,
                            .span = vtime_at(c->now),
                            .bytes = STREAM_SIGNAL_BYTES};
     msg.field[STREAM_F_END] = c->now.ps;
+    msg.field[STREAM_F_END_EVENT] = c->now.event;
     msg.field[STREAM_F_WAFER] = w->place;
     msg.field[STREAM_F_COMPUTE] = c->compute_ps;
     msg.field[STREAM_F_WEIGHTS] = c->weights_wait_ps;
@@ -244,6 +245,7 @@ static enum wsc_err run(void *arg)
 {
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
+    w->recorder = comm_recorder(w->net->comm);
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     if (p->squares) TRY(prepare_squares(w));

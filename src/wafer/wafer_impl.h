@@ -16,7 +16,8 @@ struct wafer {
     int place;                        /* which one of the machine */
     int index;                        /* among those that are left, in the run in progress */
     struct wafer_clock clock;
-    const struct stream_pass *pass; /* borrowed, of the run in progress */
+    struct vtime_recorder *recorder; /* borrowed, of the run in progress; NULL: none */
+    const struct stream_pass *pass;  /* borrowed, of the run in progress */
     struct wafer_work work;
     struct wafer_price *price;     /* owned, of each stage forward and backward */
     struct kernels_values *values; /* owned; NULL without values */
@@ -39,13 +40,15 @@ struct wafer_visit {
 };
 
 /* time.c: the stage's place in virtual time.  begin: weights are arriving; end: the stage is done
- * but for its gradients; leave: its gradients have left at @p left. */
+ * but for its gradients; leave: its gradients have left; record: the stage from @p begin to now as
+ * a bar of the record of virtual time. */
 struct vtime wafer_clock_begin(struct wafer *w, const struct comm_msg *weights,
                                const struct wafer_visit *v);
 struct vtime_span wafer_clock_end(struct wafer *w, const struct comm_msg *weights,
                                   const struct wafer_visit *v,
                                   const struct kernels_counted *counted);
-void wafer_clock_leave(struct wafer *w, struct vtime left);
+void wafer_clock_leave(struct wafer *w);
+void wafer_clock_record(struct wafer *w, struct vtime begin, const struct wafer_visit *v);
 
 /* generate.c */
 enum wsc_err wafer_generate(struct wafer *w);

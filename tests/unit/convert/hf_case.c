@@ -7,7 +7,7 @@
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <math.h>
 #include <string.h>
