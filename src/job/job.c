@@ -194,6 +194,7 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
     choose_last_step(s);
     if (trains(s) && s->planned_last_step < 0) s->samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
+    if (trains(s)) TRY(comm_agree(s->comm, job_set_aside(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->first_step = s->step;
     s->first_samples = s->samples;

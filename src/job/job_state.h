@@ -102,6 +102,16 @@ enum wsc_err job_restore_again(struct job_state *s, int64_t step);
 enum wsc_err job_save(struct job_state *s);
 enum wsc_err job_dump_gradients(struct job_state *s);
 
+/* job_history.c: which training is a checkpoint of? */
+/* Params of this run into a checkpoint; collective as store_set_text(). */
+enum wsc_err job_history_write(const struct job_state *s, struct store_file *file) WSC_CHECKED;
+/* Warn of params that are not those of the run that wrote the checkpoint; with @p resumes another
+ * model is an error. */
+enum wsc_err job_history_check(const struct job_state *s, struct store_file *file,
+                               bool resumes) WSC_CHECKED;
+/* Before a training that writes checkpoints begins: move those that it does not go on from out of
+ * model_dir.  On rank 0, nothing on others. */
+enum wsc_err job_set_aside(const struct job_state *s) WSC_CHECKED;
 /* job_same.c: do all ranks read the same samples?  WSC_CONFIG names the first that does not.
  * Collective; *@p report as of comm_agree() */
 enum wsc_err job_compare_data(const struct job_state *s, bool *report);
