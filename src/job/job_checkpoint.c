@@ -75,6 +75,7 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     enum wsc_err rc = memoryx_define(any_shard(s), file);
     if (!rc) rc = define_counters(s, file);
     if (!rc) rc = store_describe(file);
+    if (!rc) rc = job_history_write(s, file);
     if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
     if (rc) {
         store_close(&file);
@@ -174,6 +175,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
         TRY(store_read_i64(file, "dataloader.samples_streamed", 0, INT64_MAX, &samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    if (what.weights) TRY(job_history_check(s, file, what.optimizer));
     if (is_run && asks_for(states, "global_step")) {
         s->step = what.step;
         s->reached_step = what.step - 1;
@@ -187,7 +189,7 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
 {
     struct store_file *file = NULL;
     TRY(store_open(&file, path));
-    enum wsc_err rc = load_file(s, file, states);
+    enum wsc_err rc = load_file(s, file, same ? NULL : states);
     if (!rc && same) rc = read_step(file, "wsc.last_step", 0, &s->planned_last_step);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
@@ -232,6 +234,18 @@ static enum wsc_err is_of_this_run(const struct job_state *s, const char *path, 
     return rc;
 }
 
+/* Random weights continue no text that anybody wants, unless they are asked for. */
+static enum wsc_err none_found(const struct zoo_runconfig *rc)
+{
+    if (rc->mode == ZOO_GENERATE)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: no checkpoint to generate from", rc->model_dir),
+            "--model_dir of a training, or --checkpoint_path FILE; "
+            "--set runconfig.autoload_last_checkpoint=false takes random weights");
+    WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    return WSC_OK;
+}
+
 /* On rank 0: a checkpoint of this very run; else the given one; else the newest. */
 static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *same)
 {
@@ -242,7 +256,7 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
                  rc->model_dir);
     if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
     if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
-    if (automatic && !*path) WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    if (automatic && !*path) TRY(none_found(rc));
     TRY(is_of_this_run(s, *path, same));
     if (automatic || *same) return WSC_OK;
     wsc_free(*path);

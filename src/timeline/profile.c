@@ -31,8 +31,8 @@ static int64_t part_cycles(const struct timeline *t, const struct model *by_part
     const int layer = t->cluster->model->stage[task->stage].layer;
     for (int s = 0; s < by_part->n_stages; s++)
         if (by_part->stage[s].layer == layer && by_part->stage[s].part[0] == part)
-            return kernels_stage_cycles(&t->cluster->hw, by_part, &t->plan, s, task->backward,
-                                        task->n_samples);
+            return cycles_stage(&t->cluster->hw, by_part, &t->plan, s, task->backward,
+                                task->n_samples);
     WSC_CHECK(false, "no part %d in layer %d", (int)part, layer);
     return 0;
 }
@@ -79,12 +79,12 @@ static void add_stages(const struct timeline *t, const struct model *by_part, st
 
 static int by_time(const void *a, const void *b)
 {
-    const struct report_module *x = a, *y = b;
+    const struct timeline_module *x = a, *y = b;
     if (x->ps != y->ps) return x->ps < y->ps ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 
-static int name_rows(const struct timeline *t, const struct shares *s, struct report_module *out)
+static int name_rows(const struct timeline *t, const struct shares *s, struct timeline_module *out)
 {
     struct out_breakdown b;
     int64_t step_ps;
@@ -115,7 +115,7 @@ static int name_rows(const struct timeline *t, const struct shares *s, struct re
     return n;
 }
 
-enum wsc_err timeline_profile(const struct timeline *t, struct report_module **rows, int *n)
+enum wsc_err timeline_profile(const struct timeline *t, struct timeline_module **rows, int *n)
 {
     struct shares s = {0};
     TRY_NEW(*rows, WSC_MEM_TIMELINE, MOST_ROWS);

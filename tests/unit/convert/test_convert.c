@@ -6,7 +6,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <string.h>
 #include <unistd.h>
