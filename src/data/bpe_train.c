@@ -311,7 +311,8 @@ static bool is_known(const struct trainer *t, int64_t pair)
     int32_t ids[2];
     int64_t n = 0, m = 0;
     ids_of(t, pair, ids);
-    memcpy(bytes, data_bpe_token(t->bpe, ids[0], &n), (size_t)n);
+    const unsigned char *left = data_bpe_token(t->bpe, ids[0], &n);
+    memcpy(bytes, left, (size_t)n); /* not in one call: n would be read before it is set */
     const unsigned char *right = data_bpe_token(t->bpe, ids[1], &m);
     memcpy(bytes + n, right, (size_t)m);
     return data_bpe_find(t->bpe, bytes, n + m) >= 0;
