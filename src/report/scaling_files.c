@@ -2,6 +2,7 @@
 #include "report_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -239,7 +240,7 @@ enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *
     enum wsc_err rc;
     struct report_view view;
     TRY(report_view_make(&view, s));
-    TRY_GOTO(out_mkdir(dir), cleanup);
+    TRY_GOTO(wsc_file_mkdir(dir), cleanup);
     TRY_GOTO(report_csv_write(dir, &view), cleanup);
     TRY_GOTO(report_plot_write(dir, &view), cleanup);
     TRY_GOTO(report_study_write(dir, s), cleanup);

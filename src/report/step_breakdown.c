@@ -2,6 +2,7 @@
 /* One step, taken apart: tables on stdout and as CSV. */
 #include "report_impl.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <stdlib.h>
@@ -269,7 +270,7 @@ static enum wsc_err write_modules(const char *dir, const struct timeline_step *a
 
 enum wsc_err report_anatomy_write(const char *dir, const struct timeline_step *a)
 {
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY(write_path(dir, a));
     TRY(write_links(dir, a));
     return write_modules(dir, a);

@@ -2,6 +2,7 @@
 /* Published figures beside predictions: tables on stdout and in validation.md, validation.csv. */
 #include "report_impl.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -409,7 +410,7 @@ static WSC_CHECKED enum wsc_err check_finite(const struct validation_table *v)
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v)
 {
     TRY(check_finite(v));
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY(write_csv(dir, v));
     TRY(write_markdown(dir, v));
     return report_validation_plot(dir, v);

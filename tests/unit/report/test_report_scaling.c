@@ -2,6 +2,7 @@
 #include "../../support/test.h"
 #include "report_case.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <jansson.h>
@@ -270,7 +271,7 @@ TEST(report_scaling, a_missing_gnuplot_is_named)
 TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)
 {
     struct report_scaling s = case_scaling();
-    T_OK(out_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
+    T_OK(wsc_file_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
     CU_ASSERT_EQUAL(report_scaling_write(case_path("blocked"), &s), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "gnuplot failed: "));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "scaling.svg"));
