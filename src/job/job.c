@@ -6,10 +6,10 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static bool trains(const struct job_state *s)
 {
@@ -49,15 +49,22 @@ static enum wsc_err open_data(struct job_state *s)
     return WSC_OK;
 }
 
+/* Owned by the caller; NULL without memory. */
+static char *log_path(const struct job_state *s)
+{
+    return wsc_asprintf(WSC_MEM_RUN, "%s/run.log", s->job->params->runconfig.model_dir);
+}
+
 static enum wsc_err open_outputs(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    char path[4096];
     if (comm_rank(s->comm)) return WSC_OK;
     TRY(out_mkdir(rc->model_dir));
-    (void)snprintf(path, sizeof path, "%s/run.log", rc->model_dir);
     TRY(store_claim(rc->model_dir, &s->claim));
-    TRY(wsc_log_open(path));
+    char *path = log_path(s);
+    enum wsc_err err = path ? wsc_log_open(path) : WSC_NOMEM;
+    wsc_free(path);
+    TRY(err);
     return store_prune(rc->model_dir, 0, 0);
 }
 
@@ -134,7 +141,7 @@ static enum wsc_err check_counts(const struct job_state *s)
                                   "runconfig: %lld steps after %lld samples have more tokens than "
                                   "64 bits count",
                                   (long long)n_steps, (long long)s->samples),
-                        "--num_steps ...");
+                        "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
 static enum wsc_err open_metrics(struct job_state *s)
@@ -409,7 +416,7 @@ static enum wsc_err train(struct job_state *s)
     out_progress_end();
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->host_start_s;
-    WSC_INFO("Processed %lld training sample(s) in %.2f seconds.",
+    WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_memory(s);
     collect_kernels(s);
@@ -454,16 +461,24 @@ static void tear_down(struct job_state *s)
     wsc_free(s->fault);
 }
 
+/* Several ranks may fail over the same thing, and the first that reports ends the others: it holds
+ * a lock on run.log until its process has ended, which the others wait for in vain.  A rank that
+ * cannot lock, as on a host without that folder, reports. */
+static void take_turn(const struct job_state *s)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char *path = log_path(s);
+    const int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1; /* stays open to the end */
+    wsc_free(path);
+    if (fd >= 0) (void)fcntl(fd, F_SETLKW, &whole);
+}
+
 /* An error in the middle of a run is this rank's alone; the others wait for its messages. */
 static void end_job(const struct job_state *s, enum wsc_err rc)
 {
-    enum { PER_RANK_NS = 20000000, MOST_RANKS = 40 };
-    const long rank = comm_rank(s->comm);
     if (comm_size(s->comm) == 1) return;
     out_progress_end();
-    /* Several ranks may fail over the same thing; the first that speaks ends the others. */
-    const struct timespec turn = {.tv_nsec = (rank < MOST_RANKS ? rank : MOST_RANKS) * PER_RANK_NS};
-    (void)nanosleep(&turn, NULL);
+    take_turn(s);
     (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
     wsc_err_show_trace();
     comm_abort(wsc_err_exit_status(rc));
