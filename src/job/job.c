@@ -228,21 +228,68 @@ static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
                         "--set eval_input.batch_size=...");
 }
 
-static enum wsc_err evaluate(struct job_state *s)
+/* Batches [first, first + n) of the evaluation data. */
+static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t n)
 {
-    int64_t n;
-    TRY(count_eval_batches(s, &n));
-    const struct stream_pass pass = {
-        .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
+    const struct stream_pass pass = {.mode = STREAM_EVAL,
+                                     .first_step = first,
+                                     .n_steps = n,
+                                     .first_sample = first * s->eval_batch.batch_size,
+                                     .batch = s->eval_batch,
+                                     .values = s->job->values};
     const struct wafer_work work = {.plan = &s->eval_plan,
                                     .numerics = s->job->numerics,
                                     .source = s->eval_source,
                                     .seed = cluster_seed(s->job->params)};
-    memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
     enum wsc_err err = cluster_run_pass(s->cluster, &pass, &work);
     s->in_eval = false;
-    return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : job_log_eval_end(s);
+    return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : WSC_OK;
+}
+
+static struct vtime time_of_shard(const struct job_state *s, int m)
+{
+    return s->cluster->memoryx[m] ? memoryx_now(s->cluster->memoryx[m]) : (struct vtime){0};
+}
+
+/* An evaluation that was stopped takes no time: the run that goes on from here repeats it. */
+static enum wsc_err stop_evaluation(struct job_state *s, const struct vtime *began)
+{
+    for (int m = 0; m < s->cluster->machine->n_shards; m++)
+        if (s->cluster->memoryx[m]) memoryx_rewind(s->cluster->memoryx[m], began[m]);
+    s->eval_due = true;
+    return job_stop_here(s);
+}
+
+/* In pieces of about a second, between which signals are looked at. */
+static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime *began)
+{
+    int64_t n, at = 0;
+    TRY(count_eval_batches(s, &n));
+    memset(&s->eval, 0, sizeof s->eval);
+    job_stop_restart(s);
+    while (at < n && !s->stop_signal) {
+        const int64_t k = n - at < s->steps_per_look ? n - at : s->steps_per_look;
+        TRY(evaluate_batches(s, at, k));
+        job_stop_look(s, k);
+        at += k;
+    }
+    job_stop_restart(s);
+    if (at < n) return stop_evaluation(s, began);
+    s->eval_due = false;
+    return job_log_eval_end(s);
+}
+
+static enum wsc_err evaluate(struct job_state *s)
+{
+    const int n_shards = s->cluster->machine->n_shards;
+    struct vtime *began;
+    TRY_NEW(began, WSC_MEM_RUN, n_shards);
+    for (int m = 0; m < n_shards; m++)
+        began[m] = time_of_shard(s, m);
+    enum wsc_err rc = evaluate_until_told(s, began);
+    wsc_free(began);
+    return rc;
 }
 
 static int64_t next_multiple(int64_t step, int64_t every)
@@ -395,6 +442,14 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     return WSC_OK;
 }
 
+/* The evaluation in which the run before was stopped.  Its checkpoint says that it is due; from now
+ * on that is wrong. */
+static enum wsc_err repeat_evaluation(struct job_state *s)
+{
+    TRY(evaluate(s));
+    return s->job->params->runconfig.checkpoint_steps > 0 ? job_save(s) : WSC_OK;
+}
+
 static enum wsc_err train(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
@@ -404,6 +459,7 @@ static enum wsc_err train(struct job_state *s)
                     (long long)s->step);
     if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
     s->loop_end = s->step;
+    if (s->eval_due && evaluates(s)) TRY(repeat_evaluation(s));
     while (s->step < s->last_step) {
         if (s->step == s->loop_end) begin_loop(s);
         bool again = false;
@@ -423,10 +479,11 @@ static enum wsc_err train(struct job_state *s)
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
 }
 
-static enum wsc_err train_until_told(struct job_state *s)
+/* With signals as questions, until it returns. */
+static enum wsc_err until_told(struct job_state *s, enum wsc_err (*run)(struct job_state *s))
 {
     job_stop_begin(s);
-    enum wsc_err rc = train(s);
+    enum wsc_err rc = run(s);
     job_stop_end();
     return rc;
 }
@@ -438,9 +495,9 @@ static enum wsc_err work(struct job_state *s)
     switch (s->job->params->runconfig.mode) {
     case ZOO_TRAIN:
     case ZOO_TRAIN_AND_EVAL:
-        return train_until_told(s);
+        return until_told(s, train);
     case ZOO_EVAL:
-        return evaluate(s);
+        return until_told(s, evaluate);
     case ZOO_GENERATE:
         return job_generate(s);
     }

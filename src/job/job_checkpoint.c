@@ -25,16 +25,21 @@ static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-static const char *const counter_name[] = {"global_step", "dataloader.samples_streamed",
-                                           "dataloader.seed", "wsc.last_step", "wsc.reached_step"};
+static const char *const counter_name[] = {"global_step",      "dataloader.samples_streamed",
+                                           "dataloader.seed",  "wsc.last_step",
+                                           "wsc.reached_step", "wsc.eval_due"};
 enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
 /* Text attribute: which run wrote the file, see run_job.run_id. */
 #define RUN_ID "wsc.run_id"
 
 static void list_counters(const struct job_state *s, int64_t value[N_COUNTERS])
 {
-    const int64_t now[N_COUNTERS] = {s->step, s->samples, s->job->params->train_input.shuffle_seed,
-                                     s->last_step, hw_faults_reached(s->cluster->faults)};
+    const int64_t now[N_COUNTERS] = {s->step,
+                                     s->samples,
+                                     s->job->params->train_input.shuffle_seed,
+                                     s->last_step,
+                                     hw_faults_reached(s->cluster->faults),
+                                     s->eval_due};
     memcpy(value, now, sizeof now);
 }
 
@@ -183,7 +188,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .schedule = is_run && asks_for(states, "lr_scheduler"),
                                 .scaler = is_run && asks_for(states, "grad_scaler"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
-    int64_t samples = s->samples;
+    int64_t samples = s->samples, eval_due = 0;
     TRY(check_states(is_run, states));
     if (is_run) TRY(read_counter(file, "global_step", &what.step));
     if (is_run) TRY(read_counter(file, "dataloader.samples_streamed", &samples));
@@ -195,6 +200,8 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
         s->step = what.step;
         s->reached_step = what.step - 1;
         TRY(read_counter(file, "wsc.reached_step", &s->reached_step));
+        TRY(read_counter(file, "wsc.eval_due", &eval_due));
+        s->eval_due = eval_due != 0;
     }
     if (is_run && asks_for(states, "dataloader")) s->samples = samples;
     return WSC_OK;
