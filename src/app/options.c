@@ -6,7 +6,7 @@
  * the row (option_parse.c, option_help.c).  Rows that several commands share stand first; a command
  * sees its rows in the order of the table. */
 #include "options.h"
-#include "app.h"
+#include "option_parse.h"
 #include "requests.h"
 
 #include <stdio.h>
