@@ -78,7 +78,7 @@ all: build/wsc
 build/wsc: $(BUILD)/bin/wsc
 	$(Q)ln -sf $(BUILD:build/%=%)/bin/wsc $@
 $(BUILD)/bin/wsc: $(call obj,$(app.c)) $(lib)
-$(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c)) $(lib)
+$(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c) $(filter-out %/main.c,$(app.c))) $(lib)
 $(BUILD)/tests/mpi: $(call obj,$(mpi.c) $(test.c)) $(lib)
 $(BUILD)/tests/program: $(call obj,$(prog.c) $(test.c)) $(lib)
 $(benches): $(BUILD)/benchmarks/%: $(BUILD)/obj/benchmarks/%.o $(lib)
