@@ -183,6 +183,7 @@ const char *out_version(void);
 void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height);
 /** Run gnuplot on @p script in @p dir; what it says goes into the error. */
 enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
-/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it. */
+/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it.  After an error (WSC_IO:
+ *  no gnuplot, no room) neither picture is there, nor one of an earlier call. */
 enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script) WSC_CHECKED;
 #endif

@@ -34,10 +34,12 @@ int report_link_kinds(const struct timeline_step *a, struct report_link_kind *ki
 enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v) WSC_CHECKED;
 
 /* ---- studies --------------------------------------------------------------------------------- */
-/** effects.csv, sweep.csv, sensitivity.csv, training.csv and their pictures, as far as there is
- *  something to write. */
+/** Write effects.csv, faults.csv, sweep.csv, sensitivity.csv, training.csv, as far as @p s has what
+ *  they hold. */
 enum wsc_err report_study_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
-/** The same as tables on stdout. */
+/** Draw sweep.svg and tornado.svg with their PNGs; one that fails does not keep the other away. */
+enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s) WSC_CHECKED;
+/** Print what report_study_write() writes as tables on stdout. */
 enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
 /** Sections of report.html, with the pictures of @p dir inside. */
 enum wsc_err report_study_html(struct out_text *t, const char *dir,

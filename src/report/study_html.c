@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_ROWS = 24, MOST_PARTS = 16, MOST_KINDS = 16, MAX_PICTURE_BYTES = 16 << 20 };
 
@@ -14,8 +15,13 @@ enum wsc_err report_html_picture(struct out_text *t, const char *dir, const char
 {
     enum wsc_err rc;
     struct out_text svg = {0};
+    struct stat info;
     char *path = out_file_path(dir, name);
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    if (stat(path, &info) || !S_ISREG(info.st_mode)) {
+        out_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
+        goto cleanup;
+    }
     TRY_GOTO(out_text_file(&svg, path, MAX_PICTURE_BYTES), cleanup);
     const char *start = svg.bytes ? strstr(svg.bytes, "<svg") : NULL;
     if (!start) {

@@ -341,17 +341,20 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
         TRY(write_variants(dir, "effects.csv", "machine", s->effect, s->n_effects, s->n_rows));
     if (s->n_faults)
         TRY(write_variants(dir, "faults.csv", "machine", s->fault, s->n_faults, s->n_rows));
-    if (s->n_varied) {
+    if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
-        TRY(draw_sweep(dir, s));
-    }
-    if (s->n_sensitivities) {
-        TRY(write_sensitivity(dir, s));
-        TRY(draw_tornado(dir, &s->sensitivity[0]));
-    }
+    if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
     for (int i = 0; i < s->n_anatomies && !i; i++)
         TRY(report_anatomy_write(dir, &s->anatomy[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
+}
+
+enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s)
+{
+    const enum wsc_err sweep = s->n_varied ? draw_sweep(dir, s) : WSC_OK;
+    const enum wsc_err tornado =
+        s->n_sensitivities ? draw_tornado(dir, &s->sensitivity[0]) : WSC_OK;
+    return tornado ? tornado : sweep;
 }
 
 enum wsc_err report_study_print(const struct report_scaling *s)
