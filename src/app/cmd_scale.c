@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/report.h>
 #include <wsc/scaling.h>
@@ -206,20 +207,7 @@ static enum wsc_err load_models(struct scale_options *o)
     return WSC_OK;
 }
 
-/* Leave out points of models that are not swept. */
-static void keep_swept(const struct scale_options *o, struct validation_point *point, int *n)
-{
-    int kept = 0;
-    for (int i = 0; i < *n; i++) {
-        int m = 0;
-        while (m < o->n_models && strcmp(o->name[m], point[i].model) != 0)
-            m++;
-        if (m < o->n_models) point[kept++] = point[i];
-    }
-    *n = kept;
-}
-
-/* Published points: those of the user, or those that lie beside the program, if they do. */
+/* Published points: those of the user, or those that lie beside the program. */
 static enum wsc_err read_points(const struct scale_options *o, struct validation_point **points,
                                 int *n)
 {
@@ -227,12 +215,33 @@ static enum wsc_err read_points(const struct scale_options *o, struct validation
     struct validation_figure *rows;
     int n_rows;
     if (o->points) return validation_points_read(o->points, points, n);
-    if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) return WSC_OK;
+    if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) {
+        WSC_WARNING("published points are left out: there is no folder of them beside the program; "
+                    "hint: --points FILE");
+        return WSC_OK;
+    }
     TRY(app_read_references(dir, &rows, &n_rows));
     enum wsc_err rc = validation_points_of(rows, n_rows, points, n);
-    if (!rc) keep_swept(o, *points, n);
     wsc_free(rows);
     return rc;
+}
+
+static void warn_of_skipped(const struct validation_point *point, const char *why)
+{
+    WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
+}
+
+/* Of the points those that were measured under the conditions of the sweep. */
+static enum wsc_err select_points(const struct scale_options *o, const struct scaling_row *row,
+                                  struct validation_point *point, int *n)
+{
+    char dir[PATH_MAX] = "";
+    if (!*n) return WSC_OK;
+    if (!o->points && !app_find_folder(APP_CLUSTER, dir, sizeof dir))
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "the folder of machine files is not beside the "
+                                                  "program, and published points name some"),
+                            "--points FILE");
+    return validation_points_select(point, n, &o->sweep, row, dir, warn_of_skipped);
 }
 
 static void show_progress(void *ctx, int done, int total, const char *what)
@@ -332,6 +341,7 @@ static enum wsc_err find_variants(struct scale_options *o, struct study *s)
 static enum wsc_err run_study(struct scale_options *o, struct study *s)
 {
     TRY(scaling_run(&o->sweep, &s->row));
+    TRY(select_points(o, s->row, s->point, &s->report.n_points));
     s->report.row = s->row;
     s->report.n_rows = o->n_models * o->sweep.n_counts;
     TRY(find_variants(o, s));
