@@ -294,8 +294,7 @@ static enum wsc_err find_trainings(const struct scale_options *o, struct study *
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
     for (int i = 0; i < r->n_rows; i++)
-        s->training[i] =
-            scaling_training(&s->row[i], o->sweep.cluster, o->tokens, o->tokens_per_param);
+        s->training[i] = scaling_training(&s->row[i], o->tokens, o->tokens_per_param);
     r->training = s->training;
     r->n_trainings = r->n_rows;
     return WSC_OK;

@@ -61,7 +61,9 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                                 .step_time_ps = time_ps,
                                 .breakdown = mean_parts(m),
                                 .mfu = r.mfu,
-                                .joules_per_token = r.joules_per_token};
+                                .joules_per_token = r.joules_per_token,
+                                .flop_per_token = model_flop_per_token(c->model),
+                                .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model)};
 }
 
 /* Jitter and lost packets differ from step to step. */
