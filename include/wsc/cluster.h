@@ -6,6 +6,7 @@
 #ifndef WSC_CLUSTER_H
 #define WSC_CLUSTER_H
 #include <wsc/comm.h>
+#include <wsc/cycles.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
@@ -43,6 +44,9 @@ uint64_t cluster_seed(const struct zoo_params *params);
 /** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
 enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_machine *cluster,
                              int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
+/** Check that the installation has as many systems as the params use. */
+enum wsc_err run_check_systems(const struct zoo_params *params,
+                               const struct hw_machine *cluster) WSC_CHECKED;
 /** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
 enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,
@@ -50,7 +54,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
 void cluster_destroy(struct cluster **cluster);
 /** Plan a wafer's work for a global batch and cut the batch accordingly. */
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
-                                bool training, struct kernels_plan *plan,
+                                bool training, struct cycles_plan *plan,
                                 struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,

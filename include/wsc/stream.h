@@ -160,10 +160,16 @@ enum stream_msg_kind {
 };
 /** Fields of STREAM_MSG_WEIGHTS: when the step before ended on the slowest wafer, when its last
  *  gradient was complete in MemoryX, when this stage's weights were updated (ps); the factor that
- *  gradients of this step carry (the bits of a double). */
-enum { STREAM_F_STEP_START, STREAM_F_REDUCED, STREAM_F_READY, STREAM_F_GRADIENT_SCALE };
+ *  gradients of this step carry (the bits of a double); the event of the first one. */
+enum {
+    STREAM_F_STEP_START,
+    STREAM_F_REDUCED,
+    STREAM_F_READY,
+    STREAM_F_GRADIENT_SCALE,
+    STREAM_F_STEP_EVENT
+};
 /** Fields of STREAM_MSG_TIMES: end of the step on the slowest wafer, which one (lowest of equals),
- *  and where its time went; parts add up to end - step start. */
+ *  and where its time went, parts that add up to end - step start; the event of the end. */
 enum {
     STREAM_F_END,
     STREAM_F_WAFER,
@@ -171,7 +177,8 @@ enum {
     STREAM_F_WEIGHTS,
     STREAM_F_REDUCE,
     STREAM_F_BOUNDARY,
-    STREAM_F_INPUT
+    STREAM_F_INPUT,
+    STREAM_F_END_EVENT
 };
 
 /** Loss sums of one canonical node, as they travel. */
@@ -261,8 +268,8 @@ enum wsc_err stream_send_weights(const struct stream_ports *ports,
 enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime at) WSC_CHECKED;
 /** Wait for that credit of every child; *@p at is the latest. */
-enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
-                                struct vtime *at) WSC_CHECKED;
+enum wsc_err stream_recv_credit(const struct stream_net *net, const struct stream_ports *ports,
+                                int64_t step, int index, struct vtime *at) WSC_CHECKED;
 /** Send @p msg (kind, index, step, span, bytes of the whole, fields, payload: a list of
  *  @p n_sums vectors for GRADS) to every parent; several shards get their parts. */
 enum wsc_err stream_send_up(struct stream_net *net, const struct stream_ports *ports,

@@ -41,7 +41,7 @@ enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_ma
     return rc;
 }
 
-static enum wsc_err check_systems(const struct zoo_params *params, const struct hw_machine *cluster)
+enum wsc_err run_check_systems(const struct zoo_params *params, const struct hw_machine *cluster)
 {
     const int64_t n = params->runconfig.num_csx;
     if (!cluster->systems || n <= cluster->systems) return WSC_OK;
@@ -118,7 +118,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     c->params = params;
     c->values = values;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
-    TRY(check_systems(params, cluster));
+    TRY(run_check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
     TRY(cluster_faults_plan(c, 0, -1));
@@ -157,8 +157,7 @@ void cluster_destroy(struct cluster **cluster)
 }
 
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
-                                bool training, struct kernels_plan *plan,
-                                struct stream_batch *batch)
+                                bool training, struct cycles_plan *plan, struct stream_batch *batch)
 {
     const int64_t leaf = c->params->reduction_leaf;
     *batch = (struct stream_batch){.batch_size = input->batch_size,
@@ -167,7 +166,7 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
                                    .n_micro = 1,
                                    .n_wafers = c->net->topology->n_wafers};
     int64_t share = stream_max_samples(batch);
-    TRY(kernels_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
+    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
     const int64_t n = batch->n_wafers, most_leaves = (batch->n_leaves + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;

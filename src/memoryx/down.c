@@ -49,13 +49,16 @@ static enum wsc_err send_stage(struct memoryx *mx, int64_t step, int index, int 
                                struct vtime granted)
 {
     const struct memoryx_times *t = &mx->times;
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
     int64_t bytes = stream_weight_bytes(mx->net->model, stage);
+    vtime_label(r, index);
     struct comm_msg msg = {.kind = STREAM_MSG_WEIGHTS,
                            .step = step,
                            .index = index,
-                           .span = vtime_at(vtime_max(t->ready[stage], granted)),
+                           .span = vtime_at(vtime_join(r, t->ready[stage], granted)),
                            .bytes = stream_per_shard_bytes(bytes, mx->n_shards)};
     msg.field[STREAM_F_STEP_START] = t->step_end.ps;
+    msg.field[STREAM_F_STEP_EVENT] = t->step_end.event;
     msg.field[STREAM_F_REDUCED] = t->reduced.ps;
     msg.field[STREAM_F_READY] = t->ready[stage].ps;
     const double scale = memoryx_gradient_scale(mx);
@@ -74,12 +77,12 @@ static enum wsc_err send_batch(struct memoryx *mx, int64_t step)
     int64_t credits = 0;
     for (int64_t i = 0; i < window->n_transfers; i++) {
         for (; credits <= window->need[i]; credits++)
-            TRY(stream_recv_credit(mx->ports, step, (int)credits, &granted));
+            TRY(stream_recv_credit(mx->net, mx->ports, step, (int)credits, &granted));
         int stage = model_transfer_at(model, (int)(i % n)).stage;
         TRY(send_stage(mx, step, (int)i, stage, granted));
     }
     for (; credits < window->n_transfers; credits++)
-        TRY(stream_recv_credit(mx->ports, step, (int)credits, &granted));
+        TRY(stream_recv_credit(mx->net, mx->ports, step, (int)credits, &granted));
     return WSC_OK;
 }
 

@@ -95,12 +95,14 @@ static enum wsc_err lead_norm(struct memoryx *mx, int64_t step, double *norm, st
 {
     struct comm_msg msg[HW_MAX_SHARDS];
     struct comm_buf *part[HW_MAX_SHARDS] = {0};
-    *at = mx->times.reduced;
+    struct vtime known[HW_MAX_SHARDS];
+    known[0] = mx->times.reduced;
     TRY(memoryx_gather(mx, STREAM_MSG_NORM, step, 0, msg));
     for (int i = 0; i < mx->ports->n_peers; i++) {
-        *at = vtime_max(*at, msg[i].span.last);
+        known[i + 1] = msg[i].span.last;
         part[i + 1] = msg[i].payload;
     }
+    *at = vtime_latest_of(comm_recorder(mx->net->comm), known, mx->n_shards);
     if (mx->pass->values) {
         TRY(own_squares(mx, &part[0]));
         TRY(joint_norm(mx, part, norm));

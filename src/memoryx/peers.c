@@ -16,11 +16,14 @@ static enum wsc_err lead_exchange(struct memoryx *mx, const struct memoryx_round
 {
     struct comm_msg msg[HW_MAX_SHARDS];
     struct comm_buf *part[HW_MAX_SHARDS] = {*own};
+    struct vtime known[HW_MAX_SHARDS];
+    known[0] = *at;
     TRY(memoryx_gather(mx, STREAM_MSG_SUMS, round->step, round->index, msg));
     for (int i = 0; i < mx->ports->n_peers; i++) {
-        *at = vtime_max(*at, msg[i].span.last);
+        known[i + 1] = msg[i].span.last;
         part[i + 1] = msg[i].payload;
     }
+    *at = vtime_latest_of(comm_recorder(mx->net->comm), known, mx->n_shards);
     enum wsc_err rc = *own ? round->combine(mx, round->ctx, part, total) : WSC_OK;
     for (int m = 1; m < mx->n_shards; m++)
         comm_buf_unref(&part[m]);

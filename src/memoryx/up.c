@@ -52,7 +52,7 @@ static enum wsc_err take_times(struct memoryx *mx, int64_t step)
     struct comm_msg msg;
     struct memoryx_batch *batch = &mx->batch;
     TRY(stream_recv_data(mx->ports->down.data[0], STREAM_MSG_TIMES, step, 0, &msg));
-    batch->end.ps = msg.field[STREAM_F_END];
+    batch->end = (struct vtime){msg.field[STREAM_F_END], msg.field[STREAM_F_END_EVENT]};
     batch->time_ps = batch->end.ps - mx->times.step_end.ps;
     batch->compute_ps = msg.field[STREAM_F_COMPUTE];
     batch->weights_wait_ps = msg.field[STREAM_F_WEIGHTS];

@@ -41,15 +41,18 @@ enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_por
     TRY(stream_recv_data(up->weights[0], STREAM_MSG_WEIGHTS, step, index, msg));
     if (up->n == 1) return WSC_OK;
     struct comm_buf *whole = NULL;
+    struct vtime_span span[STREAM_MAX_FANOUT];
+    span[0] = msg->span;
     TRY(put_part(net, stage, 0, up->n, msg, &whole));
     for (int m = 1; m < up->n; m++) {
         struct comm_msg part;
         TRY(stream_recv_data(up->weights[m], STREAM_MSG_WEIGHTS, step, index, &part));
         TRY(put_part(net, stage, m, up->n, &part, &whole));
-        msg->span = vtime_span_max(msg->span, part.span);
+        span[m] = part.span;
         for (int f = 0; f < COMM_MSG_FIELDS; f++)
             if (part.field[f] > msg->field[f]) msg->field[f] = part.field[f];
     }
+    msg->span = vtime_span_latest(comm_recorder(net->comm), span, up->n);
     msg->bytes =
         stream_weight_bytes(net->model, stage); /* stripes are rounded up, the whole is not */
     msg->payload = whole;
@@ -77,15 +80,16 @@ enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, 
     return WSC_OK;
 }
 
-enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
-                                struct vtime *at)
+enum wsc_err stream_recv_credit(const struct stream_net *net, const struct stream_ports *ports,
+                                int64_t step, int index, struct vtime *at)
 {
-    *at = (struct vtime){0};
+    struct vtime granted[STREAM_MAX_FANOUT];
     for (int i = 0; i < ports->down.n; i++) {
         struct comm_msg msg;
         TRY(stream_recv_data(ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
-        *at = vtime_max(*at, msg.span.last);
+        granted[i] = msg.span.last;
     }
+    *at = vtime_latest_of(comm_recorder(net->comm), granted, ports->down.n);
     return WSC_OK;
 }
 

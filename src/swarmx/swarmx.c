@@ -41,7 +41,8 @@ static enum wsc_err broadcast(struct swarmx *sx, int64_t step, int index, int st
 {
     struct comm_msg msg;
     TRY(stream_recv_weights(sx->net, sx->ports, step, index, stage, &msg));
-    msg.span = vtime_span_add(msg.span, sx->net->hw->cluster->swarmx.latency_ps);
+    msg.span = vtime_span_after(comm_recorder(sx->net->comm), msg.span,
+                                sx->net->hw->cluster->swarmx.latency_ps, VTIME_LATENCY);
     return stream_send_weights(sx->ports, &msg);
 }
 
@@ -77,16 +78,19 @@ static void child_nodes(const struct swarmx *sx, int64_t micro, int c, struct nu
 }
 
 /* When the sum may leave: behind the slowest child, at line rate. */
-static struct vtime_span reduce_span(const struct swarmx *sx, struct vtime_span children,
+static struct vtime_span reduce_span(const struct swarmx *sx, const struct vtime_span *child,
                                      int64_t bytes)
 {
+    struct vtime_recorder *r = comm_recorder(sx->net->comm);
+    const struct vtime_span children = vtime_span_latest(r, child, sx->ports->down.n);
     const struct hw_swarmx *c = &sx->net->hw->cluster->swarmx;
     if (!sx->net->hw->cluster->effects.reduce) return children;
-    struct vtime_span out = vtime_span_add(children, c->add_latency_ps);
-    int64_t line_ps =
+    const int64_t line_ps =
         vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->net->topology, sx->index));
-    out.last = vtime_max(out.last, vtime_add(out.first, line_ps));
-    return out;
+    const struct vtime first = vtime_after(r, children.first, c->add_latency_ps, VTIME_ADD);
+    const struct vtime_edge in[] = {{children.last, c->add_latency_ps, VTIME_ADD},
+                                    {first, line_ps, VTIME_ADD}};
+    return (struct vtime_span){first, vtime_latest(r, in, 2)};
 }
 
 static enum wsc_err add_child(struct swarmx *sx, int64_t micro, int stage, int c,
@@ -129,14 +133,15 @@ static enum wsc_err reduce(struct swarmx *sx, int32_t kind, int64_t step, int in
 {
     const int n = model_n_transfers(sx->net->model, sx->pass->mode == STREAM_TRAIN);
     struct comm_msg out = {.kind = kind, .step = step, .index = index};
+    struct vtime_span child[STREAM_MAX_FANOUT];
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct comm_msg msg;
         TRY(stream_recv_data(sx->ports->down.data[c], kind, step, index, &msg));
-        out.span = c ? vtime_span_max(out.span, msg.span) : msg.span;
+        child[c] = msg.span;
         out.bytes = msg.bytes;
         TRY(add_child(sx, index / n, stage, c, &msg));
     }
-    out.span = reduce_span(sx, out.span, out.bytes);
+    out.span = reduce_span(sx, child, out.bytes);
     int n_sums;
     TRY(pack(sx, stage, &out, &n_sums));
     return stream_send_up(sx->net, sx->ports, &out, stage, n_sums);
@@ -145,7 +150,7 @@ static enum wsc_err reduce(struct swarmx *sx, int32_t kind, int64_t step, int in
 static enum wsc_err pass_credit(struct swarmx *sx, int64_t step, int index)
 {
     struct vtime at;
-    TRY(stream_recv_credit(sx->ports, step, index, &at));
+    TRY(stream_recv_credit(sx->net, sx->ports, step, index, &at));
     return stream_send_credit(sx->ports, step, index, at);
 }
 
@@ -174,19 +179,19 @@ static enum wsc_err pass_times(struct swarmx *sx, int64_t step)
 {
     struct comm_msg out = {0};
     struct comm_buf *part[STREAM_MAX_FANOUT] = {0};
+    struct vtime_span child[STREAM_MAX_FANOUT];
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct comm_msg msg;
         TRY(stream_recv_data(sx->ports->down.data[c], STREAM_MSG_TIMES, step, 0, &msg));
         part[c] = msg.payload;
-        struct vtime_span span = c ? vtime_span_max(out.span, msg.span) : msg.span;
+        child[c] = msg.span;
         if (!c || msg.field[STREAM_F_END] > out.field[STREAM_F_END]) out = msg;
-        out.span = span;
     }
     out.payload = NULL;
     TRY(join_squares(sx, part, &out.payload));
     for (int c = 0; c < sx->ports->down.n; c++)
         comm_buf_unref(&part[c]);
-    out.span = reduce_span(sx, out.span, out.bytes);
+    out.span = reduce_span(sx, child, out.bytes);
     return stream_send_up(sx->net, sx->ports, &out, 0, 0);
 }
 
@@ -194,6 +199,7 @@ static enum wsc_err pass_times(struct swarmx *sx, int64_t step)
 static enum wsc_err pass_tokens(struct swarmx *sx, int64_t step)
 {
     struct comm_msg out = {0};
+    struct vtime_span child[STREAM_MAX_FANOUT];
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct comm_msg msg;
         struct comm_buf *joint;
@@ -207,10 +213,11 @@ static enum wsc_err pass_tokens(struct swarmx *sx, int64_t step)
         comm_buf_unref(&out.payload);
         comm_buf_unref(&msg.payload);
         msg.bytes += out.bytes;
-        msg.span = vtime_span_max(out.span, msg.span);
+        child[c] = msg.span;
         out = msg;
         out.payload = joint;
     }
+    out.span = vtime_span_latest(comm_recorder(sx->net->comm), child, sx->ports->down.n);
     return stream_send_up(sx->net, sx->ports, &out, 0, 0);
 }
 

@@ -21,7 +21,7 @@ enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int place)
 void wafer_destroy(struct wafer **wafer)
 {
     if (!*wafer) return;
-    kernels_values_destroy(&(*wafer)->values);
+    kernels_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
     wsc_free((*wafer)->price);
     wsc_free((*wafer)->squares);
@@ -33,11 +33,10 @@ enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
 {
     if (w->values && n_samples <= w->capacity_samples && training == w->capacity_training)
         return WSC_OK;
-    kernels_values_destroy(&w->values);
+    kernels_destroy(&w->values);
     data_batch_destroy(&w->batch);
     int64_t n = n_samples > 0 ? n_samples : 1;
-    TRY(kernels_values_create(&w->values, w->work.numerics, w->net->hw, w->net->model, n,
-                              training));
+    TRY(kernels_create(&w->values, w->work.numerics, w->net->hw, w->net->model, n, training));
     TRY(data_batch_create(&w->batch, n, w->net->model->T));
     w->capacity_samples = n;
     w->capacity_training = training;
@@ -48,23 +47,21 @@ enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
 
 /* What a stage gave: cycles when they were counted, and gradients by node of the share. */
 struct results {
-    struct kernels_counted counted;
+    struct kernels_simulated counted;
     struct comm_buf *grads; /* one reference, or NULL */
     struct num_nodes nodes;
 };
 
-static enum wsc_err compute(struct wafer *w, const struct kernels_share *share,
+static enum wsc_err compute(struct wafer *w, const struct data_share *share,
                             const struct wafer_visit *v, const void *weights, struct results *out)
 {
     if (!v->backward)
-        return v->n_samples ? kernels_values_forward(w->values, v->stage, weights, &out->counted)
-                            : WSC_OK;
+        return v->n_samples ? kernels_forward(w->values, v->stage, weights, &out->counted) : WSC_OK;
     num_nodes_of_range(&out->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
     int64_t floats = out->nodes.n * w->net->model->stage[v->stage].n_elems;
     TRY(comm_buf_create(w->net->comm, &out->grads, floats * (int64_t)sizeof(float)));
     if (!out->nodes.n) return WSC_OK;
-    return kernels_values_backward(w->values, v->stage, weights, comm_buf_data(out->grads),
-                                   &out->counted);
+    return kernels_backward(w->values, v->stage, weights, comm_buf_data(out->grads), &out->counted);
 }
 
 static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v, struct results *r,
@@ -78,9 +75,7 @@ static enum wsc_err send_gradients(struct wafer *w, const struct wafer_visit *v,
                            .payload = r->grads};
     r->grads = NULL;
     TRY(stream_send_up(w->net, w->ports, &msg, v->stage, r->nodes.n));
-    /* Gradients are not stored either: the stage ends when they have left. */
-    for (int i = 0; i < w->ports->up.n; i++)
-        wafer_clock_leave(w, comm_link_time(w->ports->up.data[i])->free);
+    wafer_clock_leave(w);
     return WSC_OK;
 }
 
@@ -88,10 +83,10 @@ static void scale_gradients(struct wafer *w, const struct comm_msg *weights)
 {
     double scale;
     memcpy(&scale, &weights->field[STREAM_F_GRADIENT_SCALE], sizeof scale);
-    kernels_values_scale_gradients(w->values, scale);
+    kernels_scale_gradients(w->values, scale);
 }
 
-enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *share,
+enum wsc_err wafer_visit_stage(struct wafer *w, const struct data_share *share,
                                const struct wafer_visit *v)
 {
     struct comm_msg msg;
@@ -104,24 +99,25 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
     if (!rc) {
         struct vtime_span gradients = wafer_clock_end(w, &msg, v, &r.counted);
         if (v->backward) rc = send_gradients(w, v, &r, gradients);
+        if (w->recorder) wafer_clock_record(w, begin, v);
     }
     comm_buf_unref(&r.grads);
     comm_buf_unref(&msg.payload);
     return rc;
 }
 
-const struct kernels_mesh_row *wafer_kernel_rows(const struct wafer *w)
+const struct programs_row *wafer_kernel_rows(const struct wafer *w)
 {
-    return w->values ? kernels_values_rows(w->values) : NULL;
+    return w->values ? kernels_rows(w->values) : NULL;
 }
 
 /* ---- one batch ------------------------------------------------------------------------------- */
 
 /* Leaf losses along the canonical tree: the maximal nodes of this share. */
-static void add_losses(const struct wafer *w, const struct kernels_share *share,
+static void add_losses(const struct wafer *w, const struct data_share *share,
                        struct stream_losses *sums)
 {
-    const struct kernels_leaf_loss *leaf = kernels_values_losses(w->values);
+    const struct model_loss *leaf = kernels_losses(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
         struct num_nodes one;
         const struct stream_loss sum = {leaf->loss_sum, leaf->n_tokens, leaf->n_correct};
@@ -130,7 +126,7 @@ static void add_losses(const struct wafer *w, const struct kernels_share *share,
     }
 }
 
-static enum wsc_err send_losses(struct wafer *w, const struct kernels_share *share, int64_t step,
+static enum wsc_err send_losses(struct wafer *w, const struct data_share *share, int64_t step,
                                 int index)
 {
     struct comm_msg msg = {.kind = STREAM_MSG_LOSS,
@@ -149,9 +145,9 @@ static enum wsc_err send_losses(struct wafer *w, const struct kernels_share *sha
 }
 
 /* The same for the squares of the leaves' gradients, behind those of earlier micro-batches. */
-static void add_squares(struct wafer *w, const struct kernels_share *share)
+static void add_squares(struct wafer *w, const struct data_share *share)
 {
-    const double *leaf = kernels_values_leaf_squares(w->values);
+    const double *leaf = kernels_leaf_squares(w->values);
     struct stream_scalars sums = {0};
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++) {
         struct num_nodes one;
@@ -175,11 +171,13 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
+    vtime_label(w->recorder, VTIME_NO_TRANSFER);
     struct comm_msg msg = {.kind = STREAM_MSG_TIMES,
                            .step = step,
                            .span = vtime_at(c->now),
                            .bytes = STREAM_SIGNAL_BYTES};
     msg.field[STREAM_F_END] = c->now.ps;
+    msg.field[STREAM_F_END_EVENT] = c->now.event;
     msg.field[STREAM_F_WAFER] = w->place;
     msg.field[STREAM_F_COMPUTE] = c->compute_ps;
     msg.field[STREAM_F_WEIGHTS] = c->weights_wait_ps;
@@ -190,7 +188,7 @@ enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
     return stream_send_up(w->net, w->ports, &msg, 0, 0);
 }
 
-static enum wsc_err begin_micro(struct wafer *w, int64_t step, const struct kernels_share *share)
+static enum wsc_err begin_micro(struct wafer *w, int64_t step, const struct data_share *share)
 {
     int64_t n = stream_samples(&w->pass->batch, share->first_leaf, share->end_leaf);
     if (!w->pass->values || !n) return WSC_OK;
@@ -198,7 +196,7 @@ static enum wsc_err begin_micro(struct wafer *w, int64_t step, const struct kern
     int64_t first = p->first_sample + (step - p->first_step) * share->batch_size +
                     share->first_leaf * share->leaf_samples;
     TRY(data_source_read(w->work.source, first, n, w->batch));
-    kernels_values_begin(w->values, share, w->batch);
+    kernels_begin(w->values, share, w->batch);
     return WSC_OK;
 }
 
@@ -207,10 +205,10 @@ static enum wsc_err run_micro(struct wafer *w, int64_t step, int64_t micro, int6
     const struct stream_batch *b = &w->pass->batch;
     const struct model *model = w->net->model;
     const int n = model_n_transfers(model, w->pass->mode == STREAM_TRAIN);
-    struct kernels_share share = {.n_leaves = b->n_leaves,
-                                  .leaf_samples = b->leaf_samples,
-                                  .batch_size = b->batch_size,
-                                  .step = step};
+    struct data_share share = {.n_leaves = b->n_leaves,
+                               .leaf_samples = b->leaf_samples,
+                               .batch_size = b->batch_size,
+                               .step = step};
     stream_leaves(b, micro, w->index, w->index + 1, &share.first_leaf, &share.end_leaf);
     TRY(begin_micro(w, step, &share));
     const int64_t n_samples = stream_samples(b, share.first_leaf, share.end_leaf);
@@ -237,13 +235,14 @@ static enum wsc_err prepare_squares(struct wafer *w)
     w->squares = NULL;
     w->n_squares = 0;
     TRY_NEW(w->squares, WSC_MEM_WAFER, n + 1);
-    return kernels_values_measure_leaves(w->values);
+    return kernels_measure_leaves(w->values);
 }
 
 static enum wsc_err run(void *arg)
 {
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
+    w->recorder = comm_recorder(w->net->comm);
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     if (p->squares) TRY(prepare_squares(w));

@@ -67,7 +67,7 @@ findings() {
             awk -f "$here/module.awk" -f "$here/names.awk" $tables/layers.txt - ;;
     docs)
         git ls-files -co --exclude-standard >"$work/files" 2>/dev/null || find . -type f | sed 's|^\./||' >"$work/files"
-        find src include -name '*.[ch]' | xargs grep -HE '^[A-Za-z_][A-Za-z0-9_ *]*\(' >"$work/functions"
+        sources | xargs grep -HE '^[A-Za-z_][A-Za-z0-9_ *]*\(' >"$work/functions"
         awk -f "$here/module.awk" -f "$here/docs.awk" "$tables/layers.txt" \
             kind=files "$work/files" kind=functions "$work/functions" \
             kind=docs README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/decisions/*.md ;;

@@ -125,7 +125,7 @@ TEST(report_study, tables_on_stdout)
         "wafer.clock        documented   1 GHz  800 MHz  1.2 GHz     -10.000 %  +5.000 %",
         "does not fit",
         "together, as independent: -10.0 % to +5.0 %",
-        "m            4  5.12 B  26 h  2.00 MWh  8e+20          2.049",
+        "m            4  5.12 B  26 h  2.00 MWh  8e+20            9e+20          2.049",
         "MODULE NAME        CSX TIME (in ms)  % CSX TIME",
         "model.lm_head.fwd             0.000       70.00",
         "compute, wafer *, layers.* forward            2  900.0 ps  90.0000 %",
