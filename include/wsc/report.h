@@ -10,15 +10,11 @@
 #define WSC_REPORT_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/vtime.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/** Where the time of a step or a run went, ps; the parts add up to the whole exactly. */
-struct report_breakdown {
-    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps, input_wait_ps;
-};
 
 /** One logged training step. */
 struct report_step {
@@ -40,7 +36,7 @@ struct report_step {
     double noise_scale;        /**< B_simple, samples; NAN: not known yet, written as null */
     bool has_hash;
     uint64_t weights_hash;
-    struct report_breakdown breakdown;
+    struct vtime_breakdown breakdown;
 };
 
 /* ---- metrics.jsonl --------------------------------------------------------------------------- */
@@ -134,7 +130,7 @@ struct report_performance {
     double rate, global_rate; /**< as the newest log line; samples/s */
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
     double host_seconds, host_tokens_per_s;
-    struct report_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     /** Host memory: the largest process with a wafer, the activations of one wafer in it, the
      *  largest process with a MemoryX shard. */
     int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
@@ -166,7 +162,7 @@ struct report_scale_row {
     int64_t params, num_csx, global_batch, micro_batch;
     double tokens_per_s, samples_per_s, speedup, efficiency;
     int64_t step_time_ps;
-    struct report_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     double mfu, joules_per_token;
 };
 /** The rows of a sweep on one variant of the machine. */
@@ -322,7 +318,7 @@ struct report_prediction {
     double mfu, mfu_neutral;
     int64_t micro_batch;
     int lanes;
-    struct report_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     /** What breakdown.compute_ps consists of; jitter may be negative. */
     int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
 };

@@ -37,7 +37,7 @@ void timeline_destroy(struct timeline **t);
 
 /** The step's time and parts, by the run of the roles. */
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
-                   struct report_breakdown *breakdown);
+                   struct vtime_breakdown *breakdown);
 /** Events of the step, for tables. */
 int64_t timeline_n_events(const struct timeline *t);
 

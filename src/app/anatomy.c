@@ -14,7 +14,7 @@ void app_anatomy_fini(struct app_anatomy *a)
 
 static enum wsc_err collect(struct app_anatomy *a, const struct timeline *t)
 {
-    struct report_breakdown parts;
+    struct vtime_breakdown parts;
     struct report_anatomy *r = &a->report;
     TRY(timeline_path(t, &a->path, &r->n_path));
     TRY(timeline_links(t, &a->link, &r->n_links));

@@ -118,7 +118,7 @@ void report_json_hash(struct report_json *j, const char *key, uint64_t value)
     report_text_add(&j->text, "\"%016llx\"", (unsigned long long)value);
 }
 
-void report_json_breakdown(struct report_json *j, const struct report_breakdown *b)
+void report_json_breakdown(struct report_json *j, const struct vtime_breakdown *b)
 {
     report_json_open(j, "breakdown");
     report_json_int(j, "compute", b->compute_ps);

@@ -77,7 +77,7 @@ void report_json_real(struct report_json *j, const char *key, double value);
 /** Nothing when @p value is NULL. */
 void report_json_str(struct report_json *j, const char *key, const char *value);
 void report_json_hash(struct report_json *j, const char *key, uint64_t value);
-void report_json_breakdown(struct report_json *j, const struct report_breakdown *b);
+void report_json_breakdown(struct report_json *j, const struct vtime_breakdown *b);
 /** Errors of all that was added; @p what names the object in the sentence. */
 enum wsc_err report_json_check(const struct report_json *j, const char *what) WSC_CHECKED;
 
@@ -174,7 +174,7 @@ const struct report_scale_row *report_view_find(const struct report_view *v, int
 int report_ticks_choose(int64_t *tick, int n, int most);
 
 /** The parts of @p b in the order of report_part_name. */
-void report_parts(const struct report_breakdown *b, double part[static REPORT_N_PARTS]);
+void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */
 void report_loss_words(struct report_text *t, const struct report_view *v, int m);

@@ -100,7 +100,7 @@ static void parts_head(struct cells *c)
 static void parts_row(const struct report_prediction *p, struct cells *c)
 {
     char step[32];
-    const struct report_breakdown *b = &p->breakdown;
+    const struct vtime_breakdown *b = &p->breakdown;
     const int64_t part[] = {p->products_ps, p->attention_ps, p->elementwise_ps,  p->recompute_ps,
                             p->latency_ps,  p->jitter_ps,    b->weights_wait_ps, b->reduce_wait_ps,
                             b->boundary_ps, b->input_wait_ps};
@@ -306,7 +306,7 @@ static void csv_head(struct report_text *t, const struct report_validation *v)
 
 static void csv_times(struct report_text *t, const struct report_prediction *p)
 {
-    const struct report_breakdown *b = &p->breakdown;
+    const struct vtime_breakdown *b = &p->breakdown;
     const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
                              p->lanes,          p->step_time_ps,      p->products_ps,
                              p->attention_ps,   p->elementwise_ps,    p->recompute_ps,

@@ -16,7 +16,7 @@ struct run_generated {
     int64_t n_prompts, prompt_tokens, new_tokens, steps;
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
-    struct report_breakdown breakdown;
+    struct vtime_breakdown breakdown;
 };
 
 struct run_state {
@@ -52,7 +52,7 @@ struct run_state {
     int loop;                                         /* training loops so far */
     int64_t loop_end;                                 /* last step of the one in progress */
     struct report_rate rate;
-    struct report_breakdown total;
+    struct vtime_breakdown total;
     int64_t total_time_ps;
     double host_start_s, host_logged_s;
     int64_t host_logged_step;

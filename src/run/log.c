@@ -49,17 +49,12 @@ static struct report_step step_report(struct run_state *s, const struct memoryx_
                                 .noise_scale = b->noise.scale,
                                 .has_hash = b->has_hash,
                                 .weights_hash = b->weights_hash,
-                                .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps,
-                                              b->boundary_ps, b->input_wait_ps}};
+                                .breakdown = b->breakdown};
 }
 
 static void account(struct run_state *s, const struct memoryx_batch *b)
 {
-    s->total.compute_ps += b->compute_ps;
-    s->total.weights_wait_ps += b->weights_wait_ps;
-    s->total.reduce_wait_ps += b->reduce_wait_ps;
-    s->total.boundary_ps += b->boundary_ps;
-    s->total.input_wait_ps += b->input_wait_ps;
+    vtime_breakdown_add(&s->total, &b->breakdown);
     s->total_time_ps += b->time_ps;
     s->last_loss = b->loss;
     s->noise_scale = b->noise.scale;

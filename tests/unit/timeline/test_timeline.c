@@ -27,7 +27,7 @@ static struct timeline_job job_of(const struct small_config *c, int64_t first_st
 static void check_path(const struct timeline *t)
 {
     struct report_stretch *path;
-    struct report_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps, sum = 0;
     int n;
     timeline_step(t, &step_ps, &parts);
@@ -46,7 +46,7 @@ static void check_path(const struct timeline *t)
 static void check_profile(const struct timeline *t)
 {
     struct report_module *row;
-    struct report_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps, sum = 0;
     int n;
     timeline_step(t, &step_ps, &parts);
@@ -63,7 +63,7 @@ static void check_links(const struct timeline *t, const struct small_config *c)
     enum { STEPS = 2 };
     struct small_result r;
     struct report_link *link;
-    struct report_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps, bytes[2] = {0};
     int n;
     timeline_step(t, &step_ps, &parts);
@@ -138,7 +138,7 @@ TEST(goal, the_simulator_runs_a_schedule_by_hand)
 static void check_schedule(const struct timeline *t, const char *path)
 {
     struct goal_result r;
-    struct report_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps;
     T_OK(goal_run(path, &r));
     timeline_step(t, &step_ps, &parts);

@@ -1,0 +1,15 @@
+/** A stage's times on one wafer. */
+#ifndef WSC_WAFER_CLOCK_H
+#define WSC_WAFER_CLOCK_H
+#include "wafer_state.h"
+
+/* The stage at @p at begins when its first weights and its samples are there; returns that time. */
+struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
+                               const struct stream_msg *weights);
+/* The stage has computed; returns when the first and the last of its gradient are ready. */
+struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
+                                  const struct stream_msg *weights,
+                                  const struct kernels_counted *counted);
+/* Its gradients have left at @p left. */
+void wafer_clock_leave(struct wafer *w, struct vtime left);
+#endif
