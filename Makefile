@@ -151,10 +151,12 @@ golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_GOLDEN_UPDATE=1 $(BUILD)/tests/unit golden; \
 	WSC_GOLDEN_UPDATE=1 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program golden; git diff --stat tests/golden
 
-## lint: layers, banned functions, symbols, format, clang-tidy, cppcheck, shell scripts
-lint: $(lib)
+## lint: layers, banned functions, symbols, comments, format, clang-tidy, cppcheck, shell scripts
+lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program $(benches)
 	$(Q)sh tests/lint/layers.sh
-	$(Q)sh tests/lint/rules.sh $(lib)
+	$(Q)sh tests/lint/rules.sh
+	$(Q)CC='$(CC)' sh tests/lint/selftest.sh
+	$(Q)CC='$(CC)' OBJ=$(BUILD)/obj sh tests/lint/check.sh
 	$(Q)clang-format --dry-run --Werror $(sources)
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
 	$(Q)mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \

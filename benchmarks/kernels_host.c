@@ -123,7 +123,7 @@ static double step(struct bench *b, struct kernels_host *k, int64_t first, int64
 {
     const struct model *m = &b->model;
     int64_t n_leaves = (b->batch.n + b->leaf_samples - 1) / b->leaf_samples;
-    struct kernels_share share = {first, end, n_leaves, b->leaf_samples, b->batch.n};
+    struct kernels_share share = {first, end, n_leaves, b->leaf_samples, b->batch.n, 0};
     struct data_batch batch = b->batch;
     int64_t from = first * b->leaf_samples, to = end * b->leaf_samples;
     batch.n = (to < b->batch.n ? to : b->batch.n) - from;

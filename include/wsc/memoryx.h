@@ -87,7 +87,8 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WS
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** What to take from a checkpoint. */
 struct memoryx_load {
-    bool optimizer; /**< its state and virtual time too; otherwise weights only */
+    bool weights;
+    bool optimizer; /**< its state, and virtual time */
     bool schedule;  /**< where the schedules of learning rate and weight decay are */
     bool scaler;    /**< the dynamic loss scale */
     bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */

@@ -9,6 +9,7 @@
 #define WSC_NUM_H
 #include <wsc/err.h>
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -120,6 +121,14 @@ void num_add_widened(enum num_format format, float *restrict y, const uint16_t *
 void num_scale(float *restrict y, float s, int64_t n);
 /** Sum of squares of one block in double, in a fixed order (same bits on every call). */
 double num_sum_squares(const float *x, int64_t n);
+/** The larger of a maximum so far and one more error, both not negative.  A NaN stays: once
+ *  @p max or @p error is NaN the result is NaN, whatever follows, so that no bound holds for it.
+ *  (fmax drops NaN, and so does a comparison that only keeps the larger number.)
+ *  Every maximum over errors of the project is taken with it. */
+static inline double num_max_error(double max, double error)
+{
+    return isnan(max) || max >= error ? max : error;
+}
 /** True when no element is NaN or infinite. */
 bool num_all_finite(const float *x, int64_t n);
 #endif

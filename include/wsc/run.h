@@ -128,6 +128,11 @@ struct run_job {
     const struct report_scale_row *speed; /**< for run_describe(); NULL: not asked for */
     const char *command;                  /**< the command line, for provenance */
 };
+/** Do all ranks run the same version with the same command line?  WSC_CONFIG names the first that
+ *  does not, and the word that differs.  To be called before anything else that depends on the
+ *  command line, which later steps take to be equal.  Collective; *@p report as of comm_agree(). */
+enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
+                                  bool *report) WSC_CHECKED;
 /** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
  *  (*@p report: this rank should print its message), and so is WSC_INTERRUPTED; later ones end the
  *  job with comm_abort() after printing, when there are several ranks. */

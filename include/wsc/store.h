@@ -14,9 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Let another process look at all of HDF5 file @p path but its values: a file over which HDF5
- *  falls, or in which it runs for two minutes, is an error here instead of the end.  For files
- *  that are opened for the first time; store_open() does it itself.  Not collective. */
+/** Hidden subcommand with which a program that opens HDF5 files is started to look at them. */
+#define STORE_PROBE_COMMAND "probe-hdf5"
+/** First call in the main() of every program that opens HDF5 files.  When this process was started
+ *  by store_probe() it looks at files until its parent ends, then the result is true: return from
+ *  main().  Otherwise it notes that this program's own file can be started so. */
+bool store_probe_served(int argc, char **argv);
+/** Start @p program (borrowed) from now on instead of this program's own file. */
+void store_probe_with(const char *program);
+/** Let another process look at all of HDF5 file @p path but its values.  A file over which HDF5
+ *  falls, or takes more than 5 s of processor time or 120 s in all, is WSC_FORMAT here instead of
+ * the end of this process; when no process can be started, that is WSC_IO.  For sample files opened
+ *  for the first time; store_open() does it itself.  Not collective; one thread at a time. */
 enum wsc_err store_probe(const char *path) WSC_CHECKED;
 
 /* ---- sample files (Model Zoo GPT HDF5) ------------------------------------------------------- */

@@ -506,6 +506,17 @@ static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
     return rc;
 }
 
+/* From here on all ranks take the same way: a wrong command line on one of them is the end of all,
+ * and so is another one. */
+static enum wsc_err start_together(struct comm *comm, enum wsc_err rc, int argc, char **argv)
+{
+    bool report;
+    rc = comm_agree(comm, rc, &report);
+    if (!rc) rc = job_compare_commands(comm, argc, argv, &report);
+    if (rc && !report) app_set_reported();
+    return rc;
+}
+
 enum wsc_err app_run(int argc, char **argv)
 {
     struct run_options o = {0};
@@ -521,7 +532,7 @@ enum wsc_err app_run(int argc, char **argv)
     if (app_under_mpi() || !rc) {
         enum wsc_err started = comm_create(&comm, app_under_mpi());
         if (!rc) rc = started;
-        if (rc && !started && comm_rank(comm)) app_set_reported();
+        if (!started) rc = start_together(comm, rc, argc, argv);
     }
     num_init(0);
     if (!rc) rc = load_and_run(comm, &o);

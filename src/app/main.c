@@ -6,6 +6,7 @@
 #include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/report.h>
+#include <wsc/store.h>
 
 #include <signal.h>
 #include <stdio.h>
@@ -116,6 +117,7 @@ static enum wsc_err print_keys(void)
 
 int main(int argc, char **argv)
 {
+    if (store_probe_served(argc, argv)) return 0;
     wsc_mem_tune();
     (void)signal(SIGXFSZ, SIG_IGN); /* a quota is a failed write, not a death */
     remember_command_line(argc, argv);

@@ -3,6 +3,7 @@
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -64,10 +65,14 @@ static int by_size(const void *a, const void *b)
 
 static const struct kernels_pair *worst_of(const struct pairs *all)
 {
-    const struct kernels_pair *worst = all->pair;
-    for (int i = 1; i < all->n; i++)
-        if (fabs(error_of(&all->pair[i])) > fabs(error_of(worst))) worst = &all->pair[i];
-    return worst;
+    double largest = all->error[0];
+    int worst = 0;
+    for (int i = 1; i < all->n && !isnan(largest); i++) {
+        if (largest >= all->error[i]) continue;
+        largest = num_max_error(largest, all->error[i]);
+        worst = i;
+    }
+    return &all->pair[worst];
 }
 
 static enum wsc_err conclude(struct pairs *all)
@@ -79,7 +84,7 @@ static enum wsc_err conclude(struct pairs *all)
         TRY(report_table_print(all->table, stdout, 0));
     qsort(all->error, (size_t)all->n, sizeof *all->error, by_size);
     const double median = (all->error[all->n / 2] + all->error[(all->n - 1) / 2]) / 2;
-    const double largest = all->error[all->n - 1];
+    const double largest = fabs(error_of(worst));
     if (!all->json)
         (void)printf("\n%d kernels, shapes and grids: median error %.2f %%, worst %.2f %% (%s %s, "
                      "%d x %d PEs, %s)\n",

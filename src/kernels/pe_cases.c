@@ -3,6 +3,7 @@
 
 #include <wsc/clock.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -24,7 +25,7 @@ void kernels_pe_case_compare(struct pe_case *c, const float *got, double *want, 
 {
     for (int64_t i = 0; i < n; i++) {
         const double error = fabs((double)got[i] - want[i]) / (1 + fabs(want[i]));
-        if (!(error <= c->result->max_error)) c->result->max_error = error; /* NaN too */
+        c->result->max_error = num_max_error(c->result->max_error, error);
     }
     wsc_free(want);
 }

@@ -331,8 +331,8 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what)
 {
     const struct model *model = memoryx->net->model;
-    if (what->strict) TRY(check_known(model, file));
-    for (int i = 0; i < model->n_tensors; i++)
+    if (what->weights && what->strict) TRY(check_known(model, file));
+    for (int i = 0; i < model->n_tensors && what->weights; i++)
         TRY(load_weights(memoryx, file, i, what->strict));
     if (what->optimizer) TRY(load_optimizer(memoryx, file));
     TRY(load_counters(memoryx, file, what));

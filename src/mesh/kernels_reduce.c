@@ -2,6 +2,7 @@
 #include "shape.h"
 
 #include <wsc/clock.h>
+#include <wsc/num.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -64,7 +65,7 @@ enum wsc_err mesh_job_floats(struct mesh_job *j, int slot, int64_t n, bool fill)
 void mesh_job_compare(struct mesh_job *j, double got, double expected)
 {
     double error = fabs(got - expected) / (1 + fabs(expected));
-    if (!(error <= j->r->max_error)) j->r->max_error = error; /* NaN too */
+    j->r->max_error = num_max_error(j->r->max_error, error);
 }
 
 enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */

@@ -64,7 +64,7 @@ static enum wsc_err run(const char *kernel, const struct mesh_case *c, struct me
     const struct mesh_kernel *k;
     TRY(mesh_kernel_find(kernel, &k));
     TRY(k->run(c, r));
-    if (r->max_error > 0)
+    if (!(r->max_error <= 0)) /* NaN too */
         return WSC_RAISE(WSC_NUMERIC, "%s %s, %d x %d PEs, %lld words: wrong by %g", kernel,
                          r->algo, c->w, c->h, (long long)c->words, r->max_error);
     return WSC_OK;

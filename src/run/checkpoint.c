@@ -153,17 +153,29 @@ static enum wsc_err check_counters(int64_t step, int64_t samples)
                      (long long)samples);
 }
 
-/* Weights alone, unless the file also holds the state of a run and @p states, NULL for all of it,
- * asks for that. */
+/* A file of weights has nothing else that could be asked for. */
+static enum wsc_err check_states(bool is_run, const char *states)
+{
+    if (is_run || asks_for(states, "model")) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "checkpoint: it holds weights alone, and "
+                                  "runconfig.load_checkpoint_states asks for \"%s\"",
+                                  states),
+                        "--set runconfig.load_checkpoint_states=model");
+}
+
+/* What @p states, NULL for all, asks for; a file that is not of a run has weights alone. */
 static enum wsc_err load_file(struct run_state *s, struct store_file *file, const char *states)
 {
     const struct conf_runconfig *rc = &s->job->params->runconfig;
     const bool is_run = store_has(file, "global_step");
-    struct memoryx_load what = {.optimizer = is_run && asks_for(states, "optimizer"),
+    struct memoryx_load what = {.weights = asks_for(states, "model"),
+                                .optimizer = is_run && asks_for(states, "optimizer"),
                                 .schedule = is_run && asks_for(states, "lr_scheduler"),
                                 .scaler = is_run && asks_for(states, "grad_scaler"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->samples;
+    TRY(check_states(is_run, states));
     if (is_run) TRY(read_counter(file, "global_step", &what.step));
     if (is_run) TRY(read_counter(file, "dataloader.samples_streamed", &samples));
     TRY(check_counters(what.step, samples));

@@ -188,6 +188,7 @@ static enum wsc_err set_up(struct run_state *s, bool *report)
     s->in_group = has_local_shard(s->cluster);
     s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
     TRY(run_check_shared(s, report));
+    TRY(job_compare_data(s, report));
     run_log_start(s);
     TRY(restore(s, report));
     choose_last_step(s);

@@ -102,6 +102,9 @@ enum wsc_err run_restore_again(struct run_state *s, int64_t step);
 enum wsc_err run_save(struct run_state *s);
 enum wsc_err run_dump_gradients(struct run_state *s);
 
+/* job_same.c: do all ranks read the same samples?  WSC_CONFIG names the first that does not.
+ * Collective; *@p report as of comm_agree() */
+enum wsc_err job_compare_data(const struct run_state *s, bool *report);
 /* shared.c: is model_dir the same folder on all hosts with shards?  Collective; *@p report as of
  * comm_agree() */
 enum wsc_err run_check_shared(const struct run_state *s, bool *report);

@@ -1,115 +1,209 @@
 // SPDX-License-Identifier: Apache-2.0
 /* HDF5 1.10 believes what a file says about itself in places that no checksum guards: a damaged
- * table of links or heap ends the process that opens it.  So another process opens it first. */
+ * table of links or heap ends the process that opens it.  So another process opens it first.
+ *
+ * That process is this program again, started by posix_spawn with a hidden subcommand: a fork of a
+ * rank that has threads could not call HDF5.  It is started with the first file, stays, and gets
+ * the open descriptor of each file over a socket; prober.c is its side. A file that could not be
+ * looked at is not opened. */
+#include "prober.h"
 #include "store_impl.h"
 
-#include <wsc/mem.h>
+#include <wsc/check.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* Of processor time for what is milliseconds of work, and in all, on a slow file system. */
-enum { MOST_CPU_SECONDS = 5, MOST_SECONDS = 120 };
+extern char **environ;
 
-/* ---- in the other process -------------------------------------------------------------------- */
+/* The running prober.  One for the process, as HDF5 is; a fork of its owner has none. */
+static struct {
+    const char *program; /* NULL until store_probe_served() */
+    pid_t pid, owner;
+    int socket;
+} prober;
 
-static herr_t look_at_attribute(hid_t object, const char *name, const H5A_info_t *info, void *path)
+/* This program's own file, also when another has taken its name since.  Under valgrind the link is
+ * valgrind's and what is read from it is the program's. */
+static const char *own_file(void)
 {
-    int64_t value;
-    bool present;
-    char *text = NULL;
-    (void)info;
-    if (!store_h5_get_i64(object, path, name, &value, &present)) return 0;
-    if (!store_h5_get_text(object, path, name, &text)) wsc_free(text);
-    return 0;
+    static const char link[] = "/proc/self/exe";
+    static char name[PATH_MAX];
+    struct stat linked, named;
+    const ssize_t n = readlink(link, name, sizeof name - 1);
+    if (n < 0 || stat(link, &linked) || stat(name, &named)) return link;
+    return linked.st_ino == named.st_ino && linked.st_dev == named.st_dev ? link : name;
 }
 
-static void look_at_attributes(hid_t object, char *path)
+bool store_probe_served(int argc, char **argv)
 {
-    hsize_t at = 0;
-    (void)H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, look_at_attribute, path);
+    struct stat info;
+    prober.program = own_file();
+    if (argc != 2 || strcmp(argv[1], STORE_PROBE_COMMAND) != 0) return false;
+    if (!fstat(STDIN_FILENO, &info) && S_ISSOCK(info.st_mode)) store_prober_serve(STDIN_FILENO);
+    return true;
 }
 
-static herr_t look_at_link(hid_t root, const char *name, const H5L_info_t *link, void *path)
+static void stop(void)
 {
-    struct store_info info = {.n = 0};
-    hid_t dset = H5I_INVALID_HID;
-    (void)link;
-    if (store_h5_dataset(&dset, root, path, name, H5P_DEFAULT)) return 0;
-    (void)!store_h5_inspect(path, name, dset, &info);
-    look_at_attributes(dset, path);
-    (void)H5Dclose(dset);
-    return 0;
+    if (!prober.pid) return;
+    (void)close(prober.socket);
+    if (prober.owner == getpid()) (void)store_reap(prober.pid);
+    prober.pid = 0;
 }
 
-/* All that is read of a file before its values: what is wrong is found again by the caller. */
-static void look_at_file(char *path)
+void store_probe_with(const char *program)
 {
-    hid_t file = H5I_INVALID_HID;
-    if (store_h5_open(&file, path)) return;
-    look_at_attributes(file, path);
-    (void)H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, look_at_link, path);
-    (void)H5Fclose(file);
+    stop();
+    prober.program = program;
 }
 
-/* Its end is silent, whatever handlers were there. */
-static void prepare(void)
+/* ---- starting it ----------------------------------------------------------------------------- */
+
+/* Nothing of this process but the socket is left in the other: no lock, no connection. */
+static int add_files(posix_spawn_file_actions_t *a, int socket)
 {
-    static const int ends[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGXCPU};
-    const struct rlimit no_core = {0, 0}, cpu = {MOST_CPU_SECONDS, MOST_CPU_SECONDS + 1};
-    sigset_t set;
-    (void)sigemptyset(&set);
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        (void)signal(ends[i], SIG_DFL);
-        (void)sigaddset(&set, ends[i]);
+    int why = posix_spawn_file_actions_adddup2(a, socket, STDIN_FILENO);
+    if (!why) why = posix_spawn_file_actions_addopen(a, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!why) why = posix_spawn_file_actions_adddup2(a, STDOUT_FILENO, STDERR_FILENO);
+    if (!why) why = posix_spawn_file_actions_addclosefrom_np(a, STDERR_FILENO + 1);
+    return why;
+}
+
+static int set_signals(posix_spawnattr_t *attr)
+{
+    sigset_t none, all;
+    (void)sigemptyset(&none);
+    (void)sigfillset(&all);
+    int why = posix_spawnattr_setsigmask(attr, &none);
+    if (!why) why = posix_spawnattr_setsigdefault(attr, &all);
+    if (!why) why = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    return why;
+}
+
+static int spawn(pid_t *pid, int socket)
+{
+    char name[] = "wsc", command[] = STORE_PROBE_COMMAND;
+    char *argv[] = {name, command, NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    int why = posix_spawn_file_actions_init(&files);
+    if (why) return why;
+    why = posix_spawnattr_init(&attr);
+    if (!why) {
+        why = add_files(&files, socket);
+        if (!why) why = set_signals(&attr);
+        if (!why) why = posix_spawn(pid, prober.program, &files, &attr, argv, environ);
+        (void)posix_spawnattr_destroy(&attr);
     }
-    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-    (void)setrlimit(RLIMIT_CORE, &no_core);
-    (void)setrlimit(RLIMIT_CPU, &cpu);
-    const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere >= 0) (void)dup2(nowhere, STDERR_FILENO);
-    (void)alarm(MOST_SECONDS);
+    (void)posix_spawn_file_actions_destroy(&files);
+    return why;
 }
 
-/* ---- in this one ----------------------------------------------------------------------------- */
-
-/* It says so when it got to the end; how the process ends after that is of no interest. */
-static enum wsc_err wait_for(pid_t other, int from, const char *path)
+static enum wsc_err not_looked_at(const char *path, int why)
 {
-    char through = 0;
-    int status = 0;
-    while (read(from, &through, 1) < 0 && errno == EINTR) {
+    return wsc_err_hint(
+        WSC_RAISE(WSC_IO, "%s: no process can be started to look at it first: %s", path,
+                  strerror(why)),
+        "HDF5 files are opened only after that; see the limits of ulimit -u and ulimit -n");
+}
+
+static enum wsc_err start(const char *path)
+{
+    int ends[2];
+    WSC_CHECK(prober.program, "main() does not call store_probe_served()");
+    if (prober.pid && prober.owner == getpid()) return WSC_OK;
+    stop();
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+        return not_looked_at(path, errno);
+    const int why = spawn(&prober.pid, ends[1]);
+    (void)close(ends[1]);
+    if (!why) {
+        prober.owner = getpid();
+        prober.socket = ends[0];
+        return WSC_OK;
     }
-    while (waitpid(other, &status, 0) < 0 && errno == EINTR) {
+    prober.pid = 0;
+    (void)close(ends[0]);
+    return not_looked_at(path, why);
+}
+
+/* ---- asking it ------------------------------------------------------------------------------- */
+
+int store_fd_send(int to, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte = 0;
+    struct iovec text = {&byte, 1};
+    struct msghdr message = {.msg_iov = &text,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    ssize_t n;
+    do {
+        n = sendmsg(to, &message, MSG_NOSIGNAL);
+    } while (n < 0 && errno == EINTR);
+    return n == 1 ? 0 : -1;
+}
+
+/* False when the prober has gone. */
+static bool ask(int fd, struct store_verdict *verdict)
+{
+    ssize_t n;
+    if (store_fd_send(prober.socket, fd)) return false;
+    do {
+        n = recv(prober.socket, verdict, sizeof *verdict, 0);
+    } while (n < 0 && errno == EINTR);
+    return n == sizeof *verdict;
+}
+
+/* A prober that has gone, killed by somebody who saw a process to spare, is started again once. */
+static enum wsc_err probe(const char *path, int fd)
+{
+    struct store_verdict v = {0};
+    TRY(start(path));
+    if (!ask(fd, &v)) {
+        stop();
+        TRY(start(path));
+        if (!ask(fd, &v)) {
+            stop();
+            return not_looked_at(path, ECHILD);
+        }
     }
-    if (through) return WSC_OK;
-    enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s: is damaged: HDF5 does not get through it (%s)",
-                                path, WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "error");
-    return wsc_err_hint(rc, "use an older checkpoint, or make the dataset again");
+    if (v.kind == STORE_LOOK_PASSED) return WSC_OK;
+    if (v.kind == STORE_LOOK_NOT_STARTED) return not_looked_at(path, v.detail);
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is damaged: HDF5 does not get through it (%s)",
+                                  path, v.detail ? strsignal(v.detail) : "error"),
+                        "use an older checkpoint, or make the dataset again");
 }
 
 enum wsc_err store_probe(const char *path)
 {
-    int ends[2];
-    char *copy = wsc_strdup(WSC_MEM_STORE, path);
-    if (!copy) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
-    store_h5_silence();
-    const bool can_tell = !pipe2(ends, O_CLOEXEC);
-    const pid_t other = can_tell ? fork() : -1;
-    if (other == 0) {
-        prepare();
-        look_at_file(copy);
-        _exit(write(ends[1], "+", 1) == 1 ? 0 : 1);
-    }
-    wsc_free(copy);
-    if (can_tell) (void)close(ends[1]);
-    /* Without a process: without this precaution. */
-    enum wsc_err rc = other < 0 ? WSC_OK : wait_for(other, ends[0], path);
-    if (can_tell) (void)close(ends[0]);
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    enum wsc_err rc = WSC_OK;
+    if (fstat(fd, &info))
+        rc = WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    else if (!S_ISREG(info.st_mode))
+        rc = WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
+    else
+        rc = probe(path, fd);
+    (void)close(fd);
     return rc;
 }

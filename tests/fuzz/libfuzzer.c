@@ -4,6 +4,7 @@
 #include "fuzz.h"
 
 #include <wsc/log.h>
+#include <wsc/store.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static const struct fuzz_target *target;
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     const char *name = getenv("WSC_FUZZ_TARGET");
-    (void)argc, (void)argv;
+    if (store_probe_served(*argc, *argv)) _Exit(0);
     wsc_log_set_level(WSC_LOG_ERROR);
     for (target = fuzz_target; target->name; target++)
         if (name && !strcmp(name, target->name)) return 0;

@@ -4,6 +4,7 @@
 # A case is a function; it has passed when it returned 0.  Every process that belongs to a test
 # carries WSC_HOSTS_TEST=<folder> in its environment, by which the end finds what is still there.
 
+suite=$(basename "$0" .sh)
 passed=0
 failed=0
 wsc=${WSC:-$PWD/build/wsc} # a full path
@@ -20,9 +21,8 @@ need_programs() { # PROGRAM...
     done
 }
 
-# A folder of its own for suite $1, below a path that other users may enter.
-begin() { # SUITE
-    suite=$1
+# A folder of its own for the suite, below a path that other users may enter.
+begin() {
     [ -x "$wsc" ] || skip "no program $wsc: run make first"
     dir=$(mktemp -d "${TMPDIR:-/tmp}/wsc-hosts.XXXXXX") || exit 1
     chmod 755 "$dir"

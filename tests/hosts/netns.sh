@@ -257,14 +257,13 @@ wrong_hosts_files_are_refused() {
 
 # The bridge lives in a network of this test alone.
 if [ -z "${WSC_HOSTS_OWN_NET:-}" ]; then
-    suite=netns
     need_programs mpirun ip ssh ssh-keygen sshd unshare nsenter
     unshare --net --uts --mount --pid --fork --mount-proc sh -c 'mount -t tmpfs tmpfs /dev/shm &&
         ip link add br0 type bridge && ip link add port type veth peer name end' 2>/dev/null ||
         skip 'no right to make namespaces, bridges and mounts (root has it)'
     WSC_HOSTS_OWN_NET=1 exec unshare --net --mount sh "$0" "$@"
 fi
-begin netns
+begin
 make_data && make_reference || exit 1
 bring_up || {
     tail -n 30 "$dir"/*.log

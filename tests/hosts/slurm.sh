@@ -190,7 +190,7 @@ the_time_limit_puts_a_job_back() {
 }
 
 need_programs mpirun munged slurmctld slurmd sbatch scancel scontrol
-begin slurm
+begin
 make_data && make_reference || exit 1
 bring_up || {
     tail -n 30 "$dir"/*.log

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Rules that no compiler checks: banned functions, symbol prefixes, sizes of files, SPDX lines.
-# usage: rules.sh LIBRARY
-library=$1
+# Rules that no compiler checks and that need no object files: banned functions, sizes of files,
+# SPDX lines.
 status=0
 
 # A banned function is one that stands before "(" and is not part of a longer name or a comment.
@@ -14,14 +13,6 @@ while read -r name owner instead; do
     printf '%s\n' "$found" | sed "s|$| -- $name is banned, use $instead|"
     status=1
 done <tests/lint/banned.txt
-
-# Every symbol that leaves a file starts with the name of its folder (base: wsc_).
-nm -A --defined-only --extern-only "$library" | awk '
-    { split($1, part, ":"); member = part[2]; symbol = $NF }
-    symbol ~ /^(wsc|conf|vtime|num|hw|model|store|report|comm|mesh|data|convert|stream|kernels|memoryx|swarmx|wafer|run|scaling|timeline)_/ { next }
-    symbol ~ /^__(asan|odr|sanitizer|gcov)/ { next }
-    { print library ": " member ": " symbol " has no module prefix"; bad = 1 }
-    END { exit bad }' library="$library" || status=1
 
 sources=$(find src include tests benchmarks mpi_launch \( -name '*.[ch]' -o -name '*.sh' \))
 for f in $sources; do

@@ -3,6 +3,8 @@
  * when it failed anywhere, so the verdict and the closing line come from all ranks together. */
 #include "../support/test.h"
 
+#include <wsc/store.h>
+
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -123,6 +125,7 @@ static bool add_cases(const char *only)
 
 int main(int argc, char **argv)
 {
+    if (store_probe_served(argc, argv)) return 0;
     int provided;
     const char *only = argc > 1 ? argv[1] : "";
     (void)MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);

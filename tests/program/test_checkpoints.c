@@ -114,6 +114,20 @@ TEST(checkpoints, schedules_and_moments_are_states_of_their_own)
     T_EQ(m.step[0].step, 1);
 }
 
+/* Without `model` the weights are those of a new start: the first loss is the straight run's. */
+TEST(checkpoints, without_model_the_weights_are_new)
+{
+    struct job_metrics straight, m;
+    (void)trained(&straight);
+    go_on(4, STATES "optimizer", &m);
+    T_EQ(m.step[0].step, 1);
+    T_STR(m.step[0].loss, straight.step[0].loss);
+    CU_ASSERT(strcmp(m.step[1].hash, straight.step[1].hash) != 0); /* other moments */
+    go_on(4, STATES "dataloader,global_step", &m);
+    T_EQ(m.step[0].step, 5);
+    CU_ASSERT(strcmp(m.step[0].loss, straight.step[4].loss) != 0);
+}
+
 /* A model of another depth: @p why without the key, a run with it. */
 static void check_strict(int layers, const char *why)
 {

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Can this user mount something for itself?  Says so when not. */
+/* Can this user mount something for itself?  Skips the case when not. */
 static bool can_mount(void)
 {
     struct spawn_result r;
     const char *dir = job_path("mount");
     spawn_run(&r, "mkdir %s && unshare -rm mount -t tmpfs -o size=64k none %s", dir, dir);
     const bool can = r.status == 0;
-    if (!can) printf("skipped, no mount of its own: %s", r.err);
+    if (!can) test_skip("a file system of the test's own", r.err);
     spawn_free(&r);
     return can;
 }

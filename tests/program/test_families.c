@@ -7,6 +7,7 @@
 #include "spawn.h"
 
 #include <wsc/mem.h>
+#include <wsc/num.h>
 #include <wsc/store.h>
 
 #include <dirent.h>
@@ -207,7 +208,7 @@ static bool compare_tensor(const struct tensor *t, const float *expected, struct
               store_read(same, t->name, STORE_F32, 0, t->n, again) == WSC_OK;
     ok = ok && !memcmp(ours, again, (size_t)t->n * sizeof *ours);
     for (int64_t i = 0; ok && i < t->n; i++) {
-        difference = fmax(difference, fabs((double)ours[i] - (double)expected[i]));
+        difference = num_max_error(difference, fabs((double)ours[i] - (double)expected[i]));
         largest = fmax(largest, fabs((double)expected[i]));
     }
     wsc_free(ours);

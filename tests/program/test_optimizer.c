@@ -7,6 +7,7 @@
 #include "spawn.h"
 
 #include <wsc/mem.h>
+#include <wsc/num.h>
 #include <wsc/store.h>
 
 #include <math.h>
@@ -114,10 +115,11 @@ static double worst_difference(void)
     for (int i = 0; i < n_tensors; i++) {
         double difference = 0, largest = 0;
         for (int64_t k = 0; k < tensor[i].n; k++) {
-            difference = fmax(difference, fabs(tensor[i].w[k] - (double)tensor[i].theirs[k]));
+            difference =
+                num_max_error(difference, fabs(tensor[i].w[k] - (double)tensor[i].theirs[k]));
             largest = fmax(largest, fabs(tensor[i].w[k]));
         }
-        if (largest > 0) worst = fmax(worst, difference / largest);
+        worst = num_max_error(worst, largest > 0 ? difference / largest : difference);
     }
     return worst;
 }

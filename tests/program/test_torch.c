@@ -7,6 +7,7 @@
 #include "spawn.h"
 
 #include <wsc/mem.h>
+#include <wsc/num.h>
 #include <wsc/store.h>
 
 #include <hdf5.h>
@@ -154,7 +155,7 @@ static bool compare_tensor(void *ctx, const char *name, int n_dims, const int64_
     float *ours = wsc_alloc(WSC_MEM_TEST, (size_t)n, sizeof *ours);
     bool read = ours && store_read(ctx, name, STORE_F32, 0, n, ours) == WSC_OK;
     for (int64_t i = 0; read && i < n; i++) {
-        difference = fmax(difference, fabs((double)ours[i] - (double)x[i]));
+        difference = num_max_error(difference, fabs((double)ours[i] - (double)x[i]));
         largest = fmax(largest, fabs((double)x[i]));
     }
     wsc_free(ours);

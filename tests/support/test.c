@@ -33,6 +33,19 @@ bool test_str(const char *a, const char *b, const char *what, const char *file, 
     return false;
 }
 
+static unsigned n_skipped;
+
+void test_skip(const char *what, const char *why)
+{
+    printf("\nskipped: %s: %.*s\n", what, (int)strcspn(why, "\n"), why);
+    n_skipped++;
+}
+
+unsigned test_n_skipped(void)
+{
+    return n_skipped;
+}
+
 static char tmpdir[64];
 
 static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *where)

@@ -35,6 +35,11 @@ bool test_str(const char *a, const char *b, const char *what, const char *file, 
         CU_ASSERT_EQUAL_FATAL(t_rc_, WSC_OK);                                                      \
     } while (0)
 
+/** Leave a case out that this host cannot run: prints `skipped: WHAT: WHY`, and the case counts as
+ *  neither passed nor failed.  The caller returns at once, without an assertion. */
+void test_skip(const char *what, const char *why);
+/** Cases that test_skip() left out so far. */
+unsigned test_n_skipped(void);
 /** True on every rank or on none (MPI tests): a rank that failed alone would leave the others in
  *  the next collective. */
 bool test_agree(bool ok);

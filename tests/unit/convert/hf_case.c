@@ -6,6 +6,7 @@
 #include <wsc/data.h>
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
 #include <wsc/report.h>
 
 #include <math.h>
@@ -224,7 +225,7 @@ static double compare(const struct forward *f)
         for (int64_t v = 0; v < f->model->V; v++) {
             const json_t *row = json_array_get(rows, (size_t)i);
             const double x = json_real_value(json_array_get(row, (size_t)v));
-            difference = fmax(difference, fabs(x - (double)ours[v]));
+            difference = num_max_error(difference, fabs(x - (double)ours[v]));
             largest = fmax(largest, fabs(x));
         }
     }

@@ -239,7 +239,7 @@ static bool near(const char *what, const float *a, const float *b, double tolera
 {
     double worst = 0, largest = 0;
     for (int i = 0; i < N * V; i++) {
-        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+        worst = num_max_error(worst, fabs((double)a[i] - (double)b[i]));
         largest = fmax(largest, fabs((double)b[i]));
     }
     if (worst <= tolerance * largest) return true;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/kernels/pe_cases.h"
 #include "../../support/test.h"
 #include "../model/model_case.h"
 
@@ -7,6 +8,7 @@
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +36,21 @@ static struct mesh_case random_case(uint64_t seed, const struct hw *hw, int64_t 
                               .vocab = draw(seed, 9, 1, 50),
                               .machine = hw,
                               .seed = seed};
+}
+
+TEST(pe_cases, the_comparison_keeps_a_nan_wherever_it_stands)
+{
+    for (int bad = 0; bad < 3; bad++) {
+        struct mesh_result r = {0};
+        struct pe_case c = {.result = &r};
+        float got[3] = {1, 1, 1};
+        double *want = kernels_pe_ref_alloc(3);
+        for (int i = 0; i < 3; i++)
+            want[i] = 1;
+        got[bad] = NAN;
+        kernels_pe_case_compare(&c, got, want, 3);
+        CU_ASSERT(isnan(r.max_error));
+    }
 }
 
 static void check(const struct mesh_kernel *k, struct mesh_case *c)

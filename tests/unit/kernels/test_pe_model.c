@@ -7,6 +7,7 @@
 #include <wsc/check.h>
 #include <wsc/hw.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
 
 #include <math.h>
 #include <string.h>
@@ -83,10 +84,9 @@ static double difference(const struct fixture *f, const struct fixture_result *a
         double scale = 1e-2, off = 0; /* a gradient may be 0: that of the keys' biases is */
         for (int64_t j = 0; j < f->tensor[i].n_elems; j++) {
             scale = fmax(scale, fabs((double)y[j]));
-            double d = fabs((double)x[j] - (double)y[j]);
-            off = d <= off ? off : d; /* NaN too */
+            off = num_max_error(off, fabs((double)x[j] - (double)y[j]));
         }
-        if (!(off / scale <= worst)) worst = off / scale;
+        worst = num_max_error(worst, off / scale);
         wsc_free(x);
         wsc_free(y);
     }

@@ -8,6 +8,7 @@
 
 #include <wsc/hash.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
 
 #include <hdf5.h>
 #include <math.h>
@@ -115,10 +116,10 @@ static void check_tensor(const struct case_of *x, const struct model_tensor *t, 
     double difference = 0, largest = 0;
     for (int64_t i = 0; i < t->n_elems; i += x->stride) {
         const double value = (double)expected[i / x->stride];
-        difference = fmax(difference, fabs((double)w[i] - value));
+        difference = num_max_error(difference, fabs((double)w[i] - value));
         largest = fmax(largest, fabs(value));
     }
-    if (difference > 1e-5 * largest)
+    if (!(difference <= 1e-5 * largest))
         (void)fprintf(stderr, "%s: %s is off by %.3g of %.3g\n", x->name, t->name, difference,
                       largest);
     CU_ASSERT(difference <= 1e-5 * largest);

@@ -149,6 +149,16 @@ TEST(num_vector, finite_finds_one_bad_element_anywhere)
     }
 }
 
+TEST(num_vector, a_largest_error_keeps_a_nan_wherever_it_stands)
+{
+    for (int bad = -1; bad < 3; bad++) {
+        double max = 0;
+        for (int i = 0; i < 3; i++)
+            max = num_max_error(max, i == bad ? (double)NAN : (double)(i == 1) + 0.5);
+        CU_ASSERT(bad < 0 ? max >= 1.5 && max <= 1.5 : isnan(max));
+    }
+}
+
 TEST(num_vector, add_and_scale)
 {
     float x[21], y[21], z[21];

@@ -8,6 +8,8 @@
 #include <wsc/store.h>
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,6 +171,65 @@ TEST(hostile, a_file_over_which_the_library_falls_is_damaged)
     CU_ASSERT(store_probe("tests/fuzz/corpus/checkpoint/plain") == WSC_OK);
     CU_ASSERT(store_open(&f, "tests/fuzz/corpus/checkpoint/damaged_link_table") == WSC_FORMAT);
     CU_ASSERT_PTR_NULL(f);
+}
+
+/* Without that process the file stays closed: there is no way around it. */
+TEST(hostile, a_file_that_no_process_looked_at_is_not_opened)
+{
+    struct store_file *f = NULL;
+    store_probe_with("/nonexistent/wsc");
+    CU_ASSERT(store_probe("tests/fuzz/corpus/samples/plain") == WSC_IO);
+    CU_ASSERT(store_open(&f, "tests/fuzz/corpus/checkpoint/plain") == WSC_IO);
+    CU_ASSERT_PTR_NULL(f);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "no process can be started"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hint:"));
+    store_probe_with("/bin/true"); /* it starts, and looks at nothing */
+    CU_ASSERT(store_open(&f, "tests/fuzz/corpus/checkpoint/plain") == WSC_IO);
+    CU_ASSERT_PTR_NULL(f);
+    store_probe_with("/proc/self/exe");
+    CU_ASSERT(store_open(&f, "tests/fuzz/corpus/checkpoint/plain") == WSC_OK);
+    store_close(&f);
+}
+
+static int n_forks;
+
+static void count_fork(void)
+{
+    n_forks++;
+}
+
+/* A fork of a process with threads may not call HDF5. */
+TEST(hostile, the_process_that_looks_is_no_fork_of_this_one)
+{
+    static bool counting;
+    CU_ASSERT_FATAL(counting || !pthread_atfork(count_fork, NULL, NULL));
+    counting = true;
+    store_probe_with("/proc/self/exe"); /* the next look starts one */
+    n_forks = 0;
+    CU_ASSERT(store_probe("tests/fuzz/corpus/checkpoint/plain") == WSC_OK);
+    CU_ASSERT(store_probe("tests/fuzz/corpus/samples/plain") == WSC_OK);
+    T_EQ(n_forks, 0);
+}
+
+/* The kernel lists them with a blank after each. */
+static int kill_children(void)
+{
+    char path[64];
+    int pid, n = 0;
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(path, "r");
+    while (f && fscanf(f, "%d", &pid) == 1) /* NOLINT(cert-err34-c): the kernel writes it */
+        n += !kill(pid, SIGKILL);
+    if (f) (void)fclose(f);
+    return n;
+}
+
+/* Somebody ended it: the next file gets a new one. */
+TEST(hostile, a_process_that_was_ended_is_started_again)
+{
+    CU_ASSERT(store_probe("tests/fuzz/corpus/checkpoint/plain") == WSC_OK);
+    T_EQ(kill_children(), 1);
+    CU_ASSERT(store_probe("tests/fuzz/corpus/checkpoint/plain") == WSC_OK);
 }
 
 TEST(hostile, texts_of_any_length_are_read)

@@ -1,0 +1,25 @@
+/** Messages between a program that opens HDF5 files and the process that looks at them first. */
+#ifndef WSC_STORE_PROBER_H
+#define WSC_STORE_PROBER_H
+#include <sys/types.h>
+
+/** What the prober answers to a file. */
+enum store_verdict_kind {
+    STORE_LOOK_PASSED = 1, /**< HDF5 got to the end of what is read before values */
+    STORE_LOOK_FAILED,     /**< it did not; `detail` is the signal, 0 when there was none */
+    STORE_LOOK_NOT_STARTED /**< there was no process to look; `detail` is errno */
+};
+struct store_verdict {
+    int kind;   /**< of enum store_verdict_kind */
+    int detail; /**< see there */
+};
+
+/** Send descriptor @p fd over the socket @p to; -1 and errno on failure. */
+int store_fd_send(int to, int fd);
+/** Receive a descriptor from the socket @p from; -1 at its end or on failure. */
+int store_fd_receive(int from);
+/** Wait for the end of process @p pid whatever signals arrive; its status, or -1. */
+int store_reap(pid_t pid);
+/** Receive requests from socket @p from and answer them, until the other side closes it. */
+void store_prober_serve(int from);
+#endif

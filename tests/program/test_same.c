@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Ranks that were not started alike: with other options, or where other files lie under the same
+ * path.  One line names the rank and what differs; status 2, within seconds, nothing is left. */
+#include "../support/test.h"
+#include "job.h"
+#include "spawn.h"
+
+#include <wsc/clock.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static void refused(const struct spawn_result *r, double seconds, const char *says)
+{
+    const char *first = strstr(r->err, "wsc: error: ");
+    const bool good = r->status == 2 && r->n_left == 0 && seconds < 20 && first &&
+                      !strstr(first + 1, "wsc: error: ") && strstr(first, says);
+    if (!good)
+        (void)fprintf(stderr, "expected \"%s\": %d after %.0f s, %d left: %s\n", says, r->status,
+                      seconds, r->n_left, r->err);
+    CU_ASSERT(good);
+}
+
+static void start_unequal(const char *first, const char *second, const char *says)
+{
+    struct spawn_result r;
+    const char *tiny = strstr(job_tiny(), "--params"), *dir = job_path("unequal");
+    const double began = wsc_clock_s();
+    spawn_run(&r,
+              "mpirun --quiet -n 1 \"$WSC\" run %s --model_dir %s %s : "
+              "-n 2 \"$WSC\" run %s --model_dir %s %s",
+              tiny, dir, first, tiny, dir, second);
+    refused(&r, wsc_clock_s() - began, says);
+    spawn_free(&r);
+}
+
+TEST(same, ranks_with_other_options_are_refused)
+{
+    start_unequal("--num_csx 2", "--num_csx 2 --set optimizer.learning_rate=0.5",
+                  " was started with --set where rank 0 ");
+    start_unequal("--num_csx 2 --max_steps 3", "--num_csx 2 --max_steps 4", "rank 1 on ");
+    start_unequal("--num_csx 2", "--num_csx 3", " was started with 3 where rank 0 ");
+    start_unequal("--num_csx 2", "--num_csx two", " was started with two where rank 0 ");
+    start_unequal("--num_csx 2 --cluster configs/cluster/mesh.yaml", "--num_csx 2",
+                  " was started with nothing where rank 0 ");
+    start_unequal("--num_csx 2", "--num_csx 2 --nonsense", "--nonsense: no such option");
+}
+
+/* Two folders, as on two hosts, with another text under the same relative path. */
+TEST(same, ranks_with_other_samples_are_refused)
+{
+    char dir[160], command[2048];
+    struct spawn_result r;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("hosts"));
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s/a %s/b && ln -s $PWD/configs %s/a && "
+                             "ln -s $PWD/configs %s/b && cp -r %s %s/a/data && "
+                             "seq 30000 > %s/text && "
+                             "\"$WSC\" data --input %s/text --out %s/b/data --max_seq_length 64 "
+                             "--split 0.1",
+                             dir, dir, dir, dir, job_data(), dir, dir, dir, dir));
+    (void)snprintf(command, sizeof command,
+                   "\"$WSC\" run --params configs/params/tiny.yaml --num_csx 2 --mode train "
+                   "--set train_input.data_dir=data/train --set eval_input.data_dir=data/val "
+                   "--model_dir %s/m --max_steps 2",
+                   dir);
+    const double began = wsc_clock_s();
+    spawn_run(&r,
+              "n=$(\"$WSC\" ranks --num_csx 2); "
+              "mpirun --quiet --wdir %s/a -n $((n - 1)) %s : --wdir %s/b -n 1 %s",
+              dir, command, dir, command);
+    refused(&r, wsc_clock_s() - began, "train_input: the samples of rank ");
+    spawn_free(&r);
+    spawn_run(&r,
+              "n=$(\"$WSC\" ranks --num_csx 2); "
+              "mpirun --quiet --wdir %s/a -n $((n - 1)) %s : --wdir %s/a -n 1 %s",
+              dir, command, dir, command);
+    if (r.status) (void)fprintf(stderr, "%s\n", r.err);
+    T_EQ(r.status, 0);
+    spawn_free(&r);
+}
