@@ -95,9 +95,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The built-in cluster is the shipped file.
-$(call obj,src/conf/builtin.c): configs/cluster/cs2.yaml
+$(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # Version and revision, where they are printed.
-$(call obj,src/report/file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"'
+$(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE

@@ -273,7 +273,7 @@ static void build(struct bench *b, int argc, char **argv)
     m->norm_eps = 1e-5;
     m->qk_scale = 1 / sqrt((double)m->head_dim);
     m->embeddings_scale = m->logits_scale = 1;
-    m->nonlinearity = CONF_GELU;
+    m->nonlinearity = ZOO_GELU;
     m->format = argc > 9 ? NUM_BF16 : NUM_FP32;
     m->tensor = b->tensor;
     m->stage = b->stage;

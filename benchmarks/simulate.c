@@ -31,9 +31,9 @@ static const struct {
               {BIG, 64, INT64_C(7918797308083)}};
 
 struct bench {
-    struct conf_params params[N_MODELS];
+    struct zoo_params params[N_MODELS];
     struct scaling_model model[N_MODELS];
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
 };
 struct result {
     double pass_cpu_s, sweep_cpu_s, sweep_s;
@@ -49,26 +49,26 @@ static enum wsc_err load(struct bench *b, const char *folder)
         size_t n;
         (void)snprintf(path, sizeof path, "%s/%s.yaml", folder, file_of[i]);
         TRY(conf_read_file(path, &bytes, &n));
-        enum wsc_err rc = conf_params_parse(&b->params[i], path, bytes, n, NULL, 0);
+        enum wsc_err rc = zoo_params_parse(&b->params[i], path, bytes, n, NULL, 0);
         wsc_free(bytes);
         TRY(rc);
         b->model[i] = (struct scaling_model){file_of[i], &b->params[i]};
     }
     const struct conf_set alike = {"cluster.jitter=0"};
-    return conf_cluster_parse(&b->cluster, NULL, NULL, 0, &alike, 1);
+    return hw_machine_parse(&b->cluster, NULL, NULL, 0, &alike, 1);
 }
 
 static void unload(struct bench *b)
 {
     for (int i = 0; i < N_MODELS; i++)
-        conf_params_fini(&b->params[i]);
-    conf_cluster_fini(&b->cluster);
+        zoo_params_fini(&b->params[i]);
+    hw_machine_fini(&b->cluster);
 }
 
 /* Weak scaling, each system with the published share. */
 static int64_t batch_of(const struct bench *b, int model, int64_t n)
 {
-    const struct conf_params *p = &b->params[model];
+    const struct zoo_params *p = &b->params[model];
     int64_t per_csx = p->train_input.batch_size / p->runconfig.num_csx;
     return n * (per_csx > 0 ? per_csx : 1);
 }
@@ -97,25 +97,25 @@ static enum wsc_err keep_last(void *ctx, const struct memoryx_batch *batch)
     return WSC_OK;
 }
 
-static enum wsc_err run_steps(struct comm *comm, const struct conf_params *params,
-                              const struct conf_cluster *cluster, struct result *r)
+static enum wsc_err run_steps(struct comm *comm, const struct zoo_params *params,
+                              const struct hw_machine *cluster, struct result *r)
 {
-    struct run_cluster *c = NULL;
+    struct cluster *c = NULL;
     struct memoryx_batch last = {0};
     const struct memoryx_hooks hooks = {keep_last, NULL, &last};
     struct kernels_plan plan;
     struct stream_pass pass = {.mode = STREAM_TRAIN, .n_steps = PASS_STEPS};
     const struct wafer_work work = {.plan = &plan};
     enum wsc_err rc;
-    TRY_GOTO(run_cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
-    TRY_GOTO(run_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
+    TRY_GOTO(cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
+    TRY_GOTO(cluster_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
     double start = wsc_clock_cpu_s();
-    TRY_GOTO(run_pass(c, &pass, &work), cleanup);
+    TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
     r->pass_cpu_s = wsc_clock_cpu_s() - start;
     r->messages = comm_n_messages(comm);
     r->step_time_ps = last.time_ps;
 cleanup:
-    run_cluster_destroy(&c);
+    cluster_destroy(&c);
     return rc;
 }
 
@@ -133,7 +133,7 @@ static double median(double *x)
 
 static enum wsc_err time_pass(const struct bench *b, struct result *r)
 {
-    struct conf_params params = b->params[BIG]; /* a shallow copy: only numbers differ */
+    struct zoo_params params = b->params[BIG]; /* a shallow copy: only numbers differ */
     double cpu[N_ROUNDS];
     params.runconfig.num_csx = 64;
     params.train_input.batch_size = batch_of(b, BIG, 64);

@@ -3,12 +3,12 @@
  *  Two kinds of file.  *Params* are the users' Model Zoo files, of both styles: what the Model
  *  Zoo accepts is accepted (aliases, old key names, `1e-05`, last duplicate wins with a warning).
  *  *Cluster* files are ours and strict: every constant has a value with its unit, a source and a
- *  kind.  One key table each (src/conf/params_keys.c, cluster_keys.c) drives parser, types,
+ *  kind.  One key table each (src/zoo/params_keys.c, cluster_keys.c) drives parser, types,
  *  defaults, ranges, `--set`, the dump and docs/CONFIG.md.  All errors of a file are reported at
  *  once, each as `file:line:col: key: what; hint`, as one WSC_CONFIG error.
  *
  *  Not collective: rank 0 reads the bytes, every rank parses the same bytes.
- *  Start reading at struct conf_params and struct conf_cluster.
+ *  Start reading at struct zoo_params and struct hw_machine.
  */
 #ifndef WSC_CONF_H
 #define WSC_CONF_H
@@ -18,9 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CONF_MAX_DIRS = 64, CONF_MAX_SHARDS = 64, CONF_MAX_RANGES = 16 };
+enum { ZOO_MAX_DIRS = 64, HW_MAX_SHARDS = 64, ZOO_MAX_RANGES = 16 };
 /** Schedulers of one schedule, and numbers of all their lists. */
-enum { CONF_MAX_SCHEDULES = 40, CONF_MAX_SCHEDULE_VALUES = 400 };
+enum { ZOO_MAX_SCHEDULES = 40, ZOO_MAX_SCHEDULE_VALUES = 400 };
 
 /** Integer keys that may also be `null` or "auto". */
 #define CONF_NULL    (-2147483647LL)
@@ -30,25 +30,25 @@ enum { CONF_MAX_SCHEDULES = 40, CONF_MAX_SCHEDULE_VALUES = 400 };
 /* ---- params ---------------------------------------------------------------------------------- */
 
 /** Parts of a data set, in order and without overlap; n = 0: all of it. */
-struct conf_subset {
+struct zoo_subset {
     int n;
-    double from[CONF_MAX_RANGES], to[CONF_MAX_RANGES]; /**< shares from 0 to 1 */
+    double from[ZOO_MAX_RANGES], to[ZOO_MAX_RANGES]; /**< shares from 0 to 1 */
 };
 /** train_input, eval_input. */
-struct conf_input {
-    bool present;                  /**< the section is in the file */
-    char *data_processor;          /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
-    char *data_dir[CONF_MAX_DIRS]; /**< directories with *.h5; owned */
+struct zoo_input {
+    bool present;                 /**< the section is in the file */
+    char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
+    char *data_dir[ZOO_MAX_DIRS]; /**< directories with *.h5; owned */
     int n_data_dirs;
     /** Of `mixture`: its data sets, each with a weight and its directories; 0: without mixture all
      *  directories are one data set, number 0. */
     int n_sets;
-    int data_set[CONF_MAX_DIRS];                   /**< of each directory */
-    double weight[CONF_MAX_DIRS];                  /**< of each data set, not normalised */
-    struct conf_subset data_subset[CONF_MAX_DIRS]; /**< of each data set */
-    int64_t num_samples;                           /**< of an epoch; CONF_NULL or 0: all once */
-    bool use_vsl;                     /**< files with attention_span and position_ids */
-    int64_t batch_size;               /**< global, sequences */
+    int data_set[ZOO_MAX_DIRS];                  /**< of each directory */
+    double weight[ZOO_MAX_DIRS];                 /**< of each data set, not normalised */
+    struct zoo_subset data_subset[ZOO_MAX_DIRS]; /**< of each data set */
+    int64_t num_samples;                         /**< of an epoch; CONF_NULL or 0: all once */
+    bool use_vsl;                                /**< files with attention_span and position_ids */
+    int64_t batch_size;                          /**< global, sequences */
     int64_t micro_batch_size;         /**< sequences per system, CONF_AUTO, CONF_NULL (no split) or
                                            CONF_EXPLORE: try every size and stop */
     int64_t explore_min, explore_max; /**< of the sizes to try; CONF_NULL: no bound */
@@ -61,147 +61,147 @@ struct conf_input {
     int64_t max_sequence_length; /**< for corpus files; CONF_NULL when absent */
 };
 
-enum conf_init_kind {
-    CONF_INIT_DEFAULT,
-    CONF_INIT_CONSTANT,
-    CONF_INIT_ZEROS,
-    CONF_INIT_ONES,
-    CONF_INIT_NORMAL,
-    CONF_INIT_TRUNCATED_NORMAL,
-    CONF_INIT_UNIFORM,
-    CONF_INIT_EYE,
-    CONF_INIT_VARIANCE_SCALING
+enum zoo_init_kind {
+    ZOO_INIT_DEFAULT,
+    ZOO_INIT_CONSTANT,
+    ZOO_INIT_ZEROS,
+    ZOO_INIT_ONES,
+    ZOO_INIT_NORMAL,
+    ZOO_INIT_TRUNCATED_NORMAL,
+    ZOO_INIT_UNIFORM,
+    ZOO_INIT_EYE,
+    ZOO_INIT_VARIANCE_SCALING
 };
 /** What variance scaling divides by: inputs of a matrix (out, in), outputs, their mean. */
-enum conf_fan { CONF_FAN_IN, CONF_FAN_OUT, CONF_FAN_AVG };
+enum zoo_fan { ZOO_FAN_IN, ZOO_FAN_OUT, ZOO_FAN_AVG };
 /** An initializer spec; a and b are absolute bounds. */
-struct conf_init {
-    enum conf_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
+struct zoo_init {
+    enum zoo_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
     double mean, std, a, b, value;
     /** VARIANCE_SCALING: variance is value / fan; NORMAL, TRUNCATED_NORMAL or UNIFORM. */
-    enum conf_fan fan;
-    enum conf_init_kind distribution;
+    enum zoo_fan fan;
+    enum zoo_init_kind distribution;
 };
 
-/** Families of the Model Zoo by name; what a name implies is a row of src/conf/families.c. */
-enum conf_family {
-    CONF_FAMILY_NONE, /**< no name in the file */
-    CONF_GPT2,
-    CONF_GPT3,
-    CONF_GPTJ,
-    CONF_GPT_NEOX,
-    CONF_FALCON,
-    CONF_LLAMA,
-    CONF_MISTRAL,
-    CONF_MIXTRAL,
-    CONF_BLOOM,
-    CONF_MPT,
-    CONF_BTLM,
-    CONF_JAIS,
-    CONF_STARCODER,
-    CONF_SANTACODER,
-    CONF_GEMMA2,
-    CONF_BERT
+/** Families of the Model Zoo by name; what a name implies is a row of src/zoo/zoo_families.c. */
+enum zoo_family {
+    ZOO_FAMILY_NONE, /**< no name in the file */
+    ZOO_GPT2,
+    ZOO_GPT3,
+    ZOO_GPTJ,
+    ZOO_GPT_NEOX,
+    ZOO_FALCON,
+    ZOO_LLAMA,
+    ZOO_MISTRAL,
+    ZOO_MIXTRAL,
+    ZOO_BLOOM,
+    ZOO_MPT,
+    ZOO_BTLM,
+    ZOO_JAIS,
+    ZOO_STARCODER,
+    ZOO_SANTACODER,
+    ZOO_GEMMA2,
+    ZOO_BERT
 };
 /** How positions enter.  FIXED: a table of sines; ROTARY: q and k are turned (Su et al. 2021);
  *  ALIBI: a bias that falls with the distance (Press et al. 2022). */
-enum conf_position {
-    CONF_POSITION_LEARNED,
-    CONF_POSITION_NONE,
-    CONF_POSITION_FIXED,
-    CONF_POSITION_ROTARY,
-    CONF_POSITION_ALIBI
+enum zoo_position {
+    ZOO_POSITION_LEARNED,
+    ZOO_POSITION_NONE,
+    ZOO_POSITION_FIXED,
+    ZOO_POSITION_ROTARY,
+    ZOO_POSITION_ALIBI
 };
 /** How rotary frequencies are stretched for longer sequences. */
-enum conf_rope_scaling { CONF_ROPE_LINEAR, CONF_ROPE_LLAMA3, CONF_ROPE_YARN };
+enum zoo_rope_scaling { ZOO_ROPE_LINEAR, ZOO_ROPE_LLAMA3, ZOO_ROPE_YARN };
 /** LayerNorm (Ba et al. 2016) with or without bias, RMSNorm (Zhang and Sennrich 2019). */
-enum conf_norm { CONF_LAYERNORM, CONF_BIASLESS_LAYERNORM, CONF_RMSNORM };
-enum conf_fp16_type { CONF_FP16, CONF_BF16, CONF_CB16 };
-enum conf_loss_scaling { CONF_LOSS_NUM_TOKENS, CONF_LOSS_BATCH_SIZE };
+enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
+enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
+enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
 /** What is trained.  The two of encoders attend in both directions and are kept in time only. */
-enum conf_objective {
-    CONF_CAUSAL_LM,     /**< the next token, at every position */
-    CONF_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
-    CONF_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
+enum zoo_objective {
+    ZOO_CAUSAL_LM,     /**< the next token, at every position */
+    ZOO_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
+    ZOO_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
 };
 /** Activation of the feed-forward network.  A gated one (Shazeer 2020) multiplies the first linear
- *  layer's output by the function of a second one's: the function with CONF_GATED added. */
-enum conf_nonlinearity {
-    CONF_GELU,
-    CONF_GELU_NEW,
-    CONF_RELU,
-    CONF_SILU,
-    CONF_QUICK_GELU,
-    CONF_SQUARED_GELU,
-    CONF_SQUARED_RELU,
-    CONF_LEAKY_RELU,
-    CONF_RELU6,
-    CONF_TANH,
-    CONF_SIGMOID,
-    CONF_MISH,
-    CONF_LINEAR,
-    CONF_N_FUNCTIONS,
-    CONF_GATED = 32,
-    CONF_SWIGLU = CONF_GATED + CONF_SILU,
-    CONF_GEGLU = CONF_GATED + CONF_GELU,
-    CONF_REGLU = CONF_GATED + CONF_RELU,
-    CONF_LIGLU = CONF_GATED + CONF_LINEAR
+ *  layer's output by the function of a second one's: the function with ZOO_GATED added. */
+enum zoo_nonlinearity {
+    ZOO_GELU,
+    ZOO_GELU_NEW,
+    ZOO_RELU,
+    ZOO_SILU,
+    ZOO_QUICK_GELU,
+    ZOO_SQUARED_GELU,
+    ZOO_SQUARED_RELU,
+    ZOO_LEAKY_RELU,
+    ZOO_RELU6,
+    ZOO_TANH,
+    ZOO_SIGMOID,
+    ZOO_MISH,
+    ZOO_LINEAR,
+    ZOO_N_FUNCTIONS,
+    ZOO_GATED = 32,
+    ZOO_SWIGLU = ZOO_GATED + ZOO_SILU,
+    ZOO_GEGLU = ZOO_GATED + ZOO_GELU,
+    ZOO_REGLU = ZOO_GATED + ZOO_RELU,
+    ZOO_LIGLU = ZOO_GATED + ZOO_LINEAR
 };
-enum conf_routing { CONF_ROUTING_LEARNED, CONF_ROUTING_HASH };
+enum zoo_routing { ZOO_ROUTING_LEARNED, ZOO_ROUTING_HASH };
 /** Scores of attention divided by the root of the head's width, or not at all. */
-enum conf_attention_type { CONF_SCALED_DOT_PRODUCT, CONF_DOT_PRODUCT };
-enum conf_attention_module { CONF_MULTIHEAD, CONF_MULTIQUERY };
+enum zoo_attention_type { ZOO_SCALED_DOT_PRODUCT, ZOO_DOT_PRODUCT };
+enum zoo_attention_module { ZOO_MULTIHEAD, ZOO_MULTIQUERY };
 
-struct conf_model {
+struct zoo_model {
     int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
     int64_t max_position_embeddings;
-    enum conf_objective objective;
-    int64_t max_predictions_per_seq; /**< CONF_MASKED_LM */
-    enum conf_family name;           /**< after the checks never CONF_FAMILY_NONE */
+    enum zoo_objective objective;
+    int64_t max_predictions_per_seq; /**< ZOO_MASKED_LM */
+    enum zoo_family name;            /**< after the checks never ZOO_FAMILY_NONE */
     bool parallel_block; /**< by the family: attention and feed-forward read the same input */
     bool use_untied_layer_norm; /**< of a parallel block: the feed-forward has its own norm */
     bool norm_first_sandwich;   /**< norms also behind attention and feed-forward */
-    enum conf_position position_embedding_type;
+    enum zoo_position position_embedding_type;
     int64_t rotary_dim; /**< turned dimensions of a head; CONF_NULL: see <wsc/model.h> */
     double rope_theta, pos_scaling_factor;
-    enum conf_rope_scaling pos_scaling_type;
-    struct conf_rope_args {
+    enum zoo_rope_scaling pos_scaling_type;
+    struct zoo_rope_args {
         double low_freq_factor, high_freq_factor;                              /**< llama3 */
         double beta_fast, beta_slow, extrapolation_factor, mscale_a, mscale_b; /**< yarn */
         int64_t original_max_position_embeddings; /**< CONF_NULL when absent */
     } pos_scaling_extra_args;
-    enum conf_nonlinearity nonlinearity;
-    enum conf_norm norm_type;
+    enum zoo_nonlinearity nonlinearity;
+    enum zoo_norm norm_type;
     bool embedding_layer_norm;
-    enum conf_attention_module attention_module;
+    enum zoo_attention_module attention_module;
     int64_t num_kv_groups;                   /**< heads of k and v; CONF_NULL: by the module */
     int64_t attention_inner_dim;             /**< heads x head width; CONF_NULL: hidden_size */
     int64_t attention_sliding_window_length; /**< CONF_NULL: all earlier tokens */
     bool sliding_window_every_other_decoder_layer;
     int64_t attention_sink_tokens; /**< first tokens that every token sees */
     double attention_logit_softcapping, final_logit_softcapping; /**< 0 = off */
-    struct conf_moe {
+    struct zoo_moe {
         int64_t num_experts, num_shared_experts, top_k;
         double load_balancing_loss_coef, null_expert_bias;
-        enum conf_routing routing_algorithm;
+        enum zoo_routing routing_algorithm;
         bool expert_weighting_normalization;
-        struct conf_init gate_initializer;
+        struct zoo_init gate_initializer;
     } moe;
     double layer_norm_epsilon;
     bool share_embedding_weights, use_bias_in_output;
     bool use_ffn_bias, use_ffn_bias_in_attention, use_projection_bias_in_attention;
     double dropout_rate, attention_dropout_rate, embedding_dropout_rate, residual_dropout_rate;
     bool mixed_precision;
-    enum conf_fp16_type fp16_type;
+    enum zoo_fp16_type fp16_type;
     bool attention_softmax_fp32;
     double initializer_range;
-    struct conf_init initializer, embedding_initializer, output_layer_initializer;
-    enum conf_loss_scaling loss_scaling;
+    struct zoo_init initializer, embedding_initializer, output_layer_initializer;
+    enum zoo_loss_scaling loss_scaling;
     double loss_weight;
     bool compute_eval_metrics;
-    struct conf_init ffn_initializer, ffn_output_layer_initializer;
+    struct zoo_init ffn_initializer, ffn_output_layer_initializer;
     double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
-    enum conf_attention_type attention_type;
+    enum zoo_attention_type attention_type;
     bool scale_qk_dot_by_d, scale_qk_dot_by_layer_idx;
     double mup_base_hidden_size, mup_base_filter_size; /**< 0 = no muP by base sizes */
     double output_logits_alpha, attention_logits_alpha;
@@ -210,31 +210,31 @@ struct conf_model {
 
 /** How a value goes from step to step: the Model Zoo's families `...LR` and `...WD`, without the
  *  suffix.  docs/TRAINING.md has the formulas. */
-enum conf_scheduler {
-    CONF_SCHEDULE_CONSTANT,
-    CONF_SCHEDULE_POLYNOMIAL,
-    CONF_SCHEDULE_LINEAR,
-    CONF_SCHEDULE_COSINE_DECAY,
-    CONF_SCHEDULE_EXPONENTIAL,
-    CONF_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY,
-    CONF_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY,
-    CONF_SCHEDULE_STEP,
-    CONF_SCHEDULE_MULTI_STEP,
-    CONF_SCHEDULE_PIECEWISE_CONSTANT,
-    CONF_SCHEDULE_COSINE_ANNEALING,
-    CONF_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS,
-    CONF_SCHEDULE_MULTIPLICATIVE,
-    CONF_SCHEDULE_CYCLIC,
-    CONF_SCHEDULE_ONE_CYCLE,
-    CONF_SCHEDULE_SEQUENTIAL,
-    CONF_SCHEDULE_CHAINED,
-    CONF_N_SCHEDULES
+enum zoo_scheduler {
+    ZOO_SCHEDULE_CONSTANT,
+    ZOO_SCHEDULE_POLYNOMIAL,
+    ZOO_SCHEDULE_LINEAR,
+    ZOO_SCHEDULE_COSINE_DECAY,
+    ZOO_SCHEDULE_EXPONENTIAL,
+    ZOO_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY,
+    ZOO_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY,
+    ZOO_SCHEDULE_STEP,
+    ZOO_SCHEDULE_MULTI_STEP,
+    ZOO_SCHEDULE_PIECEWISE_CONSTANT,
+    ZOO_SCHEDULE_COSINE_ANNEALING,
+    ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS,
+    ZOO_SCHEDULE_MULTIPLICATIVE,
+    ZOO_SCHEDULE_CYCLIC,
+    ZOO_SCHEDULE_ONE_CYCLE,
+    ZOO_SCHEDULE_SEQUENTIAL,
+    ZOO_SCHEDULE_CHAINED,
+    ZOO_N_SCHEDULES
 };
-enum conf_cyclic_mode { CONF_CYCLIC_TRIANGULAR, CONF_CYCLIC_TRIANGULAR2, CONF_CYCLIC_EXP_RANGE };
+enum zoo_cyclic_mode { ZOO_CYCLIC_TRIANGULAR, ZOO_CYCLIC_TRIANGULAR2, ZOO_CYCLIC_EXP_RANGE };
 
 /** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps. */
-struct conf_schedule_node {
-    enum conf_scheduler scheduler;
+struct zoo_schedule_node {
+    enum zoo_scheduler scheduler;
     double initial, end, max; /**< end also eta_min, max also that of CYCLIC and ONE_CYCLE */
     int64_t total_iters;      /**< also total_steps, T_max, T_0; CONF_NULL = for ever */
     double power, decay_rate, step_exponent, scale, gamma, coefficient, pct_start;
@@ -242,49 +242,49 @@ struct conf_schedule_node {
     int64_t warmup_steps, step_size, t_mult, step_size_up, step_size_down;
     bool staircase, three_phase;
     int anneal_linear;           /**< ONE_CYCLE: 0 follows a cosine, 1 a straight line */
-    int mode;                    /**< CYCLIC: enum conf_cyclic_mode */
+    int mode;                    /**< CYCLIC: enum zoo_cyclic_mode */
     int first_child, n_children; /**< SEQUENTIAL, CHAINED: nodes of the same schedule */
     /** Entries of `value`: steps at which the next part begins (n_children - 1 of SEQUENTIAL, those
      *  of MULTI_STEP and PIECEWISE_CONSTANT), and the values of PIECEWISE_CONSTANT. */
     int first_milestone, n_milestones, first_value, n_values;
 };
 /** A tree of schedulers; node 0 is its root. */
-struct conf_schedule {
+struct zoo_schedule {
     int n, n_used;
-    struct conf_schedule_node node[CONF_MAX_SCHEDULES];
-    double value[CONF_MAX_SCHEDULE_VALUES];
+    struct zoo_schedule_node node[ZOO_MAX_SCHEDULES];
+    double value[ZOO_MAX_SCHEDULE_VALUES];
 };
 
 /** Rules of update; docs/TRAINING.md has the formulas. */
-enum conf_optimizer_type {
-    CONF_ADAMW,
-    CONF_ADAM,
-    CONF_ADAFACTOR,
-    CONF_LAMB,
-    CONF_SGD,
-    CONF_LION,
-    CONF_ADADELTA,
-    CONF_ADAGRAD,
-    CONF_ADAMAX,
-    CONF_ASGD,
-    CONF_NADAM,
-    CONF_RADAM,
-    CONF_RMSPROP,
-    CONF_RPROP,
-    CONF_N_OPTIMIZERS
+enum zoo_optimizer_type {
+    ZOO_ADAMW,
+    ZOO_ADAM,
+    ZOO_ADAFACTOR,
+    ZOO_LAMB,
+    ZOO_SGD,
+    ZOO_LION,
+    ZOO_ADADELTA,
+    ZOO_ADAGRAD,
+    ZOO_ADAMAX,
+    ZOO_ASGD,
+    ZOO_NADAM,
+    ZOO_RADAM,
+    ZOO_RMSPROP,
+    ZOO_RPROP,
+    ZOO_N_OPTIMIZERS
 };
 
 /** Factors on the learning rate of groups of tensors, adjust_learning_rate; 1 otherwise. */
-struct conf_lr_scale {
+struct zoo_lr_scale {
     double decoder_kernel, embedding;
     double decoder_attention, decoder_input_ffn, decoder_output_ffn;
 };
 
 /** Fields that an optimizer does not take keep their defaults. */
-struct conf_optimizer {
+struct zoo_optimizer {
     char *optimizer_type; /**< as written; owned */
-    enum conf_optimizer_type type;
-    struct conf_schedule learning_rate, weight_decay;
+    enum zoo_optimizer_type type;
+    struct zoo_schedule learning_rate, weight_decay;
     double beta1, beta2, eps;
     double eps_rms; /**< Adafactor: least root mean square of a tensor */
     bool correct_bias, amsgrad, maximize, nesterov;
@@ -303,20 +303,20 @@ struct conf_optimizer {
     bool adam;                        /**< Lamb without its trust ratio */
     double max_gradient_norm;         /**< 0 = no clipping */
     double max_gradient_value;        /**< 0 = no clipping */
-    /** 1, a factor, or CONF_LOSS_SCALE_DYNAMIC; acts with float16 and cbfloat16 only. */
+    /** 1, a factor, or ZOO_LOSS_SCALE_DYNAMIC; acts with float16 and cbfloat16 only. */
     double loss_scaling_factor;
     double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
                                        rule of fp16_type */
     int64_t steps_per_increase; /**< dynamic scaling: good steps before the scale doubles */
     bool log_summaries, gradient_noise_scale;
-    struct conf_lr_scale adjust_learning_rate;
+    struct zoo_lr_scale adjust_learning_rate;
 };
-#define CONF_LOSS_SCALE_DYNAMIC (-1.0)
+#define ZOO_LOSS_SCALE_DYNAMIC (-1.0)
 
-enum conf_mode { CONF_TRAIN, CONF_EVAL, CONF_TRAIN_AND_EVAL, CONF_GENERATE };
+enum zoo_mode { ZOO_TRAIN, ZOO_EVAL, ZOO_TRAIN_AND_EVAL, ZOO_GENERATE };
 
-struct conf_runconfig {
-    enum conf_mode mode;
+struct zoo_runconfig {
+    enum zoo_mode mode;
     char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
     int64_t num_csx;
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
@@ -339,59 +339,59 @@ struct conf_runconfig {
     int64_t profile_start_step, profile_end_step;
 };
 
-enum conf_sparsity_algorithm {
-    CONF_SPARSITY_STATIC,
-    CONF_SPARSITY_GMP,
-    CONF_SPARSITY_SET,
-    CONF_SPARSITY_RIGL
+enum zoo_sparsity_algorithm {
+    ZOO_SPARSITY_STATIC,
+    ZOO_SPARSITY_GMP,
+    ZOO_SPARSITY_SET,
+    ZOO_SPARSITY_RIGL
 };
-enum conf_sparsity_init {
-    CONF_SPARSITY_RANDOM,
-    CONF_SPARSITY_TOPK,
-    CONF_SPARSITY_FROM_ZEROS,
-    CONF_SPARSITY_CHECKERBOARD
+enum zoo_sparsity_init {
+    ZOO_SPARSITY_RANDOM,
+    ZOO_SPARSITY_TOPK,
+    ZOO_SPARSITY_FROM_ZEROS,
+    ZOO_SPARSITY_CHECKERBOARD
 };
 /** A number that may change with the steps, as the Model Zoo writes it: constant init; linear init
  *  and slope; exp init, gamma, final; power init and beta; cosine and cycling init, half_period,
  *  minimum; or one value per update. */
-enum conf_sparsity_kind {
-    CONF_SPARSITY_CONSTANT,
-    CONF_SPARSITY_LINEAR,
-    CONF_SPARSITY_EXP,
-    CONF_SPARSITY_POWER,
-    CONF_SPARSITY_COSINE,
-    CONF_SPARSITY_CYCLING,
-    CONF_SPARSITY_LIST
+enum zoo_sparsity_kind {
+    ZOO_SPARSITY_CONSTANT,
+    ZOO_SPARSITY_LINEAR,
+    ZOO_SPARSITY_EXP,
+    ZOO_SPARSITY_POWER,
+    ZOO_SPARSITY_COSINE,
+    ZOO_SPARSITY_CYCLING,
+    ZOO_SPARSITY_LIST
 };
-enum { CONF_MAX_SPARSITY = 8, CONF_MAX_FILTERS = 16, CONF_MAX_UPDATES = 64 };
-struct conf_sparsity_schedule {
-    enum conf_sparsity_kind kind;
+enum { ZOO_MAX_SPARSITY = 8, ZOO_MAX_FILTERS = 16, ZOO_MAX_UPDATES = 64 };
+struct zoo_sparsity_schedule {
+    enum zoo_sparsity_kind kind;
     double init, slope, gamma, final, beta, half_period, minimum;
-    double value[CONF_MAX_UPDATES]; /**< CONF_SPARSITY_LIST, one per update */
+    double value[ZOO_MAX_UPDATES]; /**< ZOO_SPARSITY_LIST, one per update */
     int n_values;
 };
 /** One entry of `sparsity`: which weights, how many of them zero, and when the mask changes. */
-struct conf_sparsity {
-    enum conf_sparsity_algorithm algorithm;
-    enum conf_sparsity_init init_method;
-    struct conf_sparsity_schedule sparsity;      /**< fraction of zeros */
-    struct conf_sparsity_schedule drop_fraction; /**< SET and RigL */
-    int64_t update_freq, update_start;           /**< steps; freq CONF_NULL: never */
-    int64_t update_stop;                         /**< exclusive; CONF_NULL: to the end */
-    int64_t update_step[CONF_MAX_UPDATES];       /**< instead of freq */
+struct zoo_sparsity {
+    enum zoo_sparsity_algorithm algorithm;
+    enum zoo_sparsity_init init_method;
+    struct zoo_sparsity_schedule sparsity;      /**< fraction of zeros */
+    struct zoo_sparsity_schedule drop_fraction; /**< SET and RigL */
+    int64_t update_freq, update_start;          /**< steps; freq CONF_NULL: never */
+    int64_t update_stop;                        /**< exclusive; CONF_NULL: to the end */
+    int64_t update_step[ZOO_MAX_UPDATES];       /**< instead of freq */
     int n_update_steps;
     int64_t balance_in_groups, balance_out_groups; /**< CONF_NULL: none */
-    char *filter[CONF_MAX_FILTERS]; /**< globs of names; none: all matrices of the blocks; owned */
+    char *filter[ZOO_MAX_FILTERS]; /**< globs of names; none: all matrices of the blocks; owned */
     int n_filters;
     bool add_summaries;
 };
-struct conf_sparsity_list {
-    struct conf_sparsity *entry; /**< owned */
-    int n;                       /**< 0: dense */
+struct zoo_sparsity_list {
+    struct zoo_sparsity *entry; /**< owned */
+    int n;                      /**< 0: dense */
 };
 
 /** model.dpo: preference optimisation (Rafailov et al. 2023); read and shown, not trained. */
-struct conf_dpo {
+struct zoo_dpo {
     bool present;
     double beta;
     bool reference_free;
@@ -402,13 +402,13 @@ struct conf_warning {
     char *text; /**< owned, with file:line:col where there is one */
 };
 
-struct conf_params {
-    struct conf_input train_input, eval_input;
-    struct conf_model model;
-    struct conf_optimizer optimizer;
-    struct conf_runconfig runconfig;
-    struct conf_sparsity_list sparsity;
-    struct conf_dpo dpo;
+struct zoo_params {
+    struct zoo_input train_input, eval_input;
+    struct zoo_model model;
+    struct zoo_optimizer optimizer;
+    struct zoo_runconfig runconfig;
+    struct zoo_sparsity_list sparsity;
+    struct zoo_dpo dpo;
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
     int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */
@@ -419,44 +419,44 @@ struct conf_params {
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-enum conf_fault_kind {
-    CONF_FAULT_STRAGGLER,   /**< a system computes slower */
-    CONF_FAULT_JITTER,      /**< a system's compute time varies from step to step */
-    CONF_FAULT_LOST_WAFER,  /**< a system is gone; the others share its part of the batch */
-    CONF_FAULT_SLOW_LINK,   /**< a link has a part of its rate */
-    CONF_FAULT_LOSSY_LINK,  /**< a link loses packets */
-    CONF_FAULT_LOST_PLANES, /**< planes of all links of a SwarmX node */
-    CONF_FAULT_LOST_NODE,   /**< a SwarmX node is gone; the tree is formed anew */
-    CONF_FAULT_LOST_SHARD,  /**< a MemoryX shard loses its memory */
-    CONF_N_FAULT_KINDS
+enum hw_fault_kind {
+    HW_FAULT_STRAGGLER,   /**< a system computes slower */
+    HW_FAULT_JITTER,      /**< a system's compute time varies from step to step */
+    HW_FAULT_LOST_WAFER,  /**< a system is gone; the others share its part of the batch */
+    HW_FAULT_SLOW_LINK,   /**< a link has a part of its rate */
+    HW_FAULT_LOSSY_LINK,  /**< a link loses packets */
+    HW_FAULT_LOST_PLANES, /**< planes of all links of a SwarmX node */
+    HW_FAULT_LOST_NODE,   /**< a SwarmX node is gone; the tree is formed anew */
+    HW_FAULT_LOST_SHARD,  /**< a MemoryX shard loses its memory */
+    HW_N_FAULT_KINDS
 };
 /** Where faults happen.  The link of a wafer or SwarmX node is the one towards MemoryX. */
-enum conf_place { CONF_PLACE_WAFER, CONF_PLACE_NODE, CONF_PLACE_SHARD, CONF_N_PLACES };
-enum { CONF_FAULT_TEXT_BYTES = 128 };
+enum hw_place { HW_PLACE_WAFER, HW_PLACE_NODE, HW_PLACE_SHARD, HW_N_PLACES };
+enum { HW_FAULT_TEXT_BYTES = 128 };
 /** One entry of `faults:` or `--fault`. */
-struct conf_fault {
-    enum conf_fault_kind kind;
-    enum conf_place place;
+struct hw_fault {
+    enum hw_fault_kind kind;
+    enum hw_place place;
     int64_t where; /**< which wafer, node or shard; CONF_NULL: every one */
     int64_t from;  /**< the first step that it touches, from 1 */
     int64_t steps; /**< how many; 0: to the end */
     double rate;   /**< probability that it begins in a step, for each place; 0: at @c from */
     double amount; /**< factor, deviation, share of packets, planes; 0 where there is none */
-    char text[CONF_FAULT_TEXT_BYTES]; /**< as `--fault` takes it */
+    char text[HW_FAULT_TEXT_BYTES]; /**< as `--fault` takes it */
 };
 /** "wafer", "node", "shard". */
-const char *conf_place_name(enum conf_place place);
+const char *hw_place_name(enum hw_place place);
 
 /* ---- cluster --------------------------------------------------------------------------------- */
 
-enum conf_granularity { CONF_STREAM_BLOCK, CONF_STREAM_MATRIX };
+enum hw_granularity { HW_STREAM_BLOCK, HW_STREAM_MATRIX };
 
 /** The emulated machine.  Base units: ps, bytes, bytes/s, Hz, W. */
-struct conf_cluster {
+struct hw_machine {
     char *name;      /**< e.g. "CS-2"; owned */
     char *base;      /**< the file that this one is based on, as written, or NULL; owned */
     int64_t systems; /**< of the installation; 0 = any number */
-    struct conf_wafer {
+    struct hw_wafer {
         int64_t clock_hz;
         int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
         int64_t sram_bytes_per_pe;
@@ -483,7 +483,7 @@ struct conf_cluster {
         int64_t peak_flop_per_s;     /**< dense 16-bit, for MFU only */
         int64_t system_power_w;
     } wafer;
-    struct conf_swarmx {
+    struct hw_swarmx {
         int64_t fanout;
         int64_t link_rate_bytes_per_s; /**< one direction, all planes together */
         int64_t link_latency_ps;       /**< one hop of cable and NICs */
@@ -492,7 +492,7 @@ struct conf_cluster {
         int64_t node_power_w;
         int64_t planes; /**< parallel networks that make up a link */
     } swarmx;
-    struct conf_memoryx {
+    struct hw_memoryx {
         int64_t shards;
         int64_t link_rate_bytes_per_s; /**< one shard, one direction */
         int64_t link_latency_ps;
@@ -502,45 +502,45 @@ struct conf_cluster {
         int64_t bytes_per_parameter;      /**< master weight, moments, gradient */
         int64_t shard_power_w;
     } memoryx;
-    struct conf_stream {
-        enum conf_granularity granularity;
+    struct hw_stream {
+        enum hw_granularity granularity;
         int64_t prefetch_window_bytes; /**< weights granted ahead of the stage being consumed */
         int64_t chunk_bytes;           /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight;      /**< host transport: pieces posted at once per message */
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
-    struct conf_feed {
+    struct hw_feed {
         int64_t rate_bytes_per_s; /**< samples into one system */
         int64_t bytes_per_token;
     } input;
     /** Mechanisms that make many systems slower than one, each with a switch. */
-    struct conf_effects {
+    struct hw_effects {
         bool boundary, reduce, latency, jitter, input;
     } effects;
     /** What it takes to go on after a fault; a step of a sound machine needs none of it. */
-    struct conf_recovery {
+    struct hw_recovery {
         int64_t detection_ps;             /**< a part fails to the job knows */
         int64_t redistribution_ps;        /**< a lost system's share goes to the others */
         int64_t reroute_ps;               /**< a SwarmX tree gets along without a node */
         int64_t restore_rate_bytes_per_s; /**< a checkpoint into one shard */
     } recovery;
     /** Links that lose packets: go-back-N, see <wsc/vtime.h>. */
-    struct conf_retransmit {
+    struct hw_retransmit {
         int64_t packet_bytes;
         int64_t timeout_ps; /**< when no later packet tells that one is missing */
     } retransmit;
-    struct conf_fault_list {
-        struct conf_fault *item; /**< owned, in the order of file and command line */
+    struct hw_fault_list {
+        struct hw_fault *item; /**< owned, in the order of file and command line */
         int n;
     } faults;
-    uint64_t hash;              /**< of all values: which machine a number belongs to */
-    struct conf_source *source; /**< owned; where each constant comes from, table order */
+    uint64_t hash;            /**< of all values: which machine a number belongs to */
+    struct hw_source *source; /**< owned; where each constant comes from, table order */
     int n_sources;
     char *file; /**< owned */
 };
 
 /** Provenance of one constant, for tables and reports. */
-struct conf_source {
+struct hw_source {
     const char *key;  /**< "wafer.clock"; static */
     char *value;      /**< as written, with unit; owned */
     const char *kind; /**< documented, derived, assumed or calibrated; static */
@@ -563,66 +563,64 @@ struct conf_set {
 enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
 
 /** Parse params from memory; @p file is the name for messages.  @p out is filled with defaults
- *  first; conf_params_fini() it also after an error.  The `cluster.` sets are only checked to name
+ *  first; zoo_params_fini() it also after an error.  The `cluster.` sets are only checked to name
  *  a key. */
-enum wsc_err conf_params_parse(struct conf_params *out, const char *file, const char *bytes,
-                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
-void conf_params_fini(struct conf_params *params);
+enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
+                              size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+void zoo_params_fini(struct zoo_params *params);
 
 /** Read a cluster file and what it is based on (`base: other.yaml`) as one text for
- *  conf_cluster_parse(); owned by the caller.  A missing base and a circle are errors that name the
+ *  hw_machine_parse(); owned by the caller.  A missing base and a circle are errors that name the
  *  line. */
-enum wsc_err conf_cluster_read(const char *path, char **text, size_t *n) WSC_CHECKED;
+enum wsc_err hw_machine_read(const char *path, char **text, size_t *n) WSC_CHECKED;
 /** Parse a cluster file from memory; NULL @p bytes takes the built-in CS-2 (the text of
  *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name.  Only the `cluster.` sets are
- *  looked at; conf_cluster_fini() @p out also after an error. */
-enum wsc_err conf_cluster_parse(struct conf_cluster *out, const char *file, const char *bytes,
-                                size_t n_bytes, const struct conf_set *sets,
-                                int n_sets) WSC_CHECKED;
-void conf_cluster_fini(struct conf_cluster *cluster);
+ *  looked at; hw_machine_fini() @p out also after an error. */
+enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
+                              size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+void hw_machine_fini(struct hw_machine *cluster);
 
 /* ---- variations of a machine ------------------------------------------------------------------
  */
 
 /** A numeric constant of a cluster file. */
-struct conf_constant {
+struct hw_constant {
     const char *path; /**< without `cluster.`; static */
     int row;          /**< of the key table */
     bool whole;       /**< takes whole numbers only (of its base unit) */
 };
 /** Find one; unknown paths and constants that are no number are errors that name @p path. */
-enum wsc_err conf_constant_find(const char *path, struct conf_constant *out) WSC_CHECKED;
+enum wsc_err hw_constant_find(const char *path, struct hw_constant *out) WSC_CHECKED;
 /** Read a value with its unit, in base units; errors name the path. */
-enum wsc_err conf_constant_read(const struct conf_constant *constant, const char *text,
-                                double *value) WSC_CHECKED;
+enum wsc_err hw_constant_read(const struct hw_constant *constant, const char *text,
+                              double *value) WSC_CHECKED;
 /** Write @p value with its unit, to four digits where it has many; 48 bytes are enough. */
-void conf_constant_write(const struct conf_constant *constant, double value, char *text,
-                         size_t size);
+void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size);
 /** The value that @p cluster has. */
-double conf_constant_get(const struct conf_constant *constant, const struct conf_cluster *cluster);
+double hw_constant_get(const struct hw_constant *constant, const struct hw_machine *cluster);
 /** Give it another one, rounded to a whole number where the constant takes no other; sources stay
  *  as they are, so @p cluster may be a shallow copy.  Out of the key's range is an error. */
-enum wsc_err conf_constant_set(const struct conf_constant *constant, struct conf_cluster *cluster,
-                               double value) WSC_CHECKED;
+enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machine *cluster,
+                             double value) WSC_CHECKED;
 
 /** The effective params as YAML text that parses back to the same struct; owned by the caller. */
-enum wsc_err conf_params_dump(const struct conf_params *params, char **text) WSC_CHECKED;
+enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
 /** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
-enum wsc_err conf_params_text(const struct conf_params *params, const char *path,
-                              char **text) WSC_CHECKED;
+enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
+                             char **text) WSC_CHECKED;
 /** Names of the Model Zoo. */
-const char *conf_sparsity_algorithm_name(enum conf_sparsity_algorithm algorithm);
-const char *conf_sparsity_init_name(enum conf_sparsity_init init);
-/** Not of CONF_SPARSITY_LIST, which has none. */
-const char *conf_sparsity_kind_name(enum conf_sparsity_kind kind);
+const char *zoo_sparsity_algorithm_name(enum zoo_sparsity_algorithm algorithm);
+const char *zoo_sparsity_init_name(enum zoo_sparsity_init init);
+/** Not of ZOO_SPARSITY_LIST, which has none. */
+const char *zoo_sparsity_kind_name(enum zoo_sparsity_kind kind);
 /** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
  *  a value that the key does not have. */
-const char *conf_params_choice(const char *path, int value);
+const char *zoo_params_choice(const char *path, int value);
 /** The value of the key at @p path, as the dump writes it: "null", "12", "gelu".  False when there
  *  is no such key, its value has a form of its own, or @p text is too short. */
-bool conf_params_value(const struct conf_params *params, const char *path, char *text, size_t size);
+bool zoo_params_value(const struct zoo_params *params, const char *path, char *text, size_t size);
 /** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
-enum wsc_err conf_markdown(char **text) WSC_CHECKED;
+enum wsc_err report_config_reference(char **text) WSC_CHECKED;
 /** True when @p bytes look like a cluster file (a `schema_version` with `wafer` or `base`). */
-bool conf_is_cluster(const char *bytes, size_t n_bytes);
+bool hw_is_machine_file(const char *bytes, size_t n_bytes);
 #endif

@@ -38,7 +38,7 @@ struct data_source;
  *  @p T.  Errors name file and hint.  @p vocab_size bounds the token ids (checked when read).
  *  Corpus files (rank 1) are cut into samples of T.  Keeps a few files open at a time.
  *  Not collective: each rank opens for itself. */
-enum wsc_err data_source_open(struct data_source **out, const struct conf_input *input, int64_t T,
+enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *input, int64_t T,
                               int64_t vocab_size) WSC_CHECKED;
 void data_source_close(struct data_source **source);
 int64_t data_source_n_samples(const struct data_source *source);

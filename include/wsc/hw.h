@@ -13,14 +13,14 @@
 struct hw_faults;
 /** A view of a cluster file, borrowed for the life of the run. */
 struct hw {
-    const struct conf_cluster *cluster;
+    const struct hw_machine *cluster;
     const struct hw_faults *faults; /**< in the state of the step at hand; NULL: none */
 };
 
 /** Constants that differ from @p cluster where `effects` switches a mechanism off: no latencies, no
  *  jitter.  A shallow copy; the original owns what it points to.  (The switches of the boundary, of
  *  the reduction and of the input are looked at where these happen.) */
-void hw_apply_effects(struct conf_cluster *out, const struct conf_cluster *cluster);
+void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster);
 /** Picoseconds of @p cycles wafer cycles, rounded up, exact in integers; @p cycles >= 0, clock at
  *  most 1 THz.  INT64_MAX when they are more than 106 days. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
@@ -43,14 +43,14 @@ int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, in
 
 /** A fault at one place and time. */
 struct hw_event {
-    const struct conf_fault *fault; /**< borrowed from the cluster file */
-    int place;                      /**< which wafer, SwarmX node or MemoryX shard */
-    int64_t first_step;             /**< finished steps before the first one that it touches */
-    int64_t end_step;               /**< and before the first one that it does not; INT64_MAX */
+    const struct hw_fault *fault; /**< borrowed from the cluster file */
+    int place;                    /**< which wafer, SwarmX node or MemoryX shard */
+    int64_t first_step;           /**< finished steps before the first one that it touches */
+    int64_t end_step;             /**< and before the first one that it does not; INT64_MAX */
 };
 /** How many wafers, SwarmX nodes and MemoryX shards there are, and what draws. */
 struct hw_fault_scope {
-    int n_places[CONF_N_PLACES];
+    int n_places[HW_N_PLACES];
     uint64_t seed;
     int64_t last_step; /**< events that begin at or after this many finished steps are left out */
     int without;       /**< leave out this fault of the list, to tell what it costs; -1: none */
@@ -61,7 +61,7 @@ struct hw_fault_scope {
  *  does not depend on last_step, ranks or who asks.
  *  Errors: a place that is not there, the last wafer or SwarmX node lost, as many planes lost as
  *  there are, more than 10,000 events. */
-enum wsc_err hw_faults_create(struct hw_faults **out, const struct conf_cluster *cluster,
+enum wsc_err hw_faults_create(struct hw_faults **out, const struct hw_machine *cluster,
                               const struct hw_fault_scope *scope) WSC_CHECKED;
 void hw_faults_destroy(struct hw_faults **faults);
 /** All events, by first_step, then in the order of the list and of the places. */
@@ -86,12 +86,12 @@ double hw_straggler(const struct hw *hw, int wafer);
 double hw_jitter(const struct hw *hw, int wafer);
 /** Divisor of the rate of the link of a wafer or node towards MemoryX, and the probability with
  *  which it loses a packet. */
-double hw_link_slowness(const struct hw *hw, enum conf_place place, int which);
-double hw_link_loss(const struct hw *hw, enum conf_place place, int which);
+double hw_link_slowness(const struct hw *hw, enum hw_place place, int which);
+double hw_link_loss(const struct hw *hw, enum hw_place place, int which);
 /** Planes that SwarmX node @p node has lost. */
 int64_t hw_lost_planes(const struct hw *hw, int node);
 /** True when this wafer or node is gone. */
-bool hw_is_lost(const struct hw *hw, enum conf_place place, int which);
+bool hw_is_lost(const struct hw *hw, enum hw_place place, int which);
 /** Time from the new events of the present step to its start, ps: the longest, as the parts of a
  *  machine recover side by side.  @p shard_bytes: what a lost shard
  *  reads from the checkpoint. */

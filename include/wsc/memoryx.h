@@ -58,9 +58,9 @@ struct memoryx_hooks {
 
 /** What a shard needs to know beyond the net; borrowed for its life. */
 struct memoryx_config {
-    const struct conf_params *params; /**< optimizer, loss scaling, checks */
-    bool values;                      /**< false: sizes and times only, no memory for weights */
-    uint64_t seed;                    /**< of the initial weights */
+    const struct zoo_params *params; /**< optimizer, loss scaling, checks */
+    bool values;                     /**< false: sizes and times only, no memory for weights */
+    uint64_t seed;                   /**< of the initial weights */
     struct memoryx_hooks hooks;
 };
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
@@ -109,19 +109,19 @@ int64_t memoryx_owned_elems(const struct model *model, int stage);
 /** Time of one shard's optimizer for its part of a stage, ps. */
 int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards);
 /** Bytes of host memory for one parameter with values: weight, gradient, optimizer state. */
-int64_t memoryx_host_bytes_per_param(const struct conf_optimizer *optimizer);
+int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *optimizer);
 enum { MEMORYX_MAX_ROUNDS = 2 };
 /** Rounds of sums that the shards exchange once the norm is known, because the update needs whole
  *  tensors (Lamb, Adafactor); @p bytes on the emulated links, each way, one per round. */
-int memoryx_rounds(const struct conf_optimizer *optimizer, const struct model *model,
+int memoryx_rounds(const struct zoo_optimizer *optimizer, const struct model *model,
                    int64_t bytes[MEMORYX_MAX_ROUNDS]);
 /** True when nothing is updated before the norm over all parameters is known. */
-bool memoryx_update_waits(const struct conf_params *params, const struct model *model);
+bool memoryx_update_waits(const struct zoo_params *params, const struct model *model);
 /** Take a step of a batch of @p n_leaves leaves of @p leaf_samples samples on average into running
  *  means, of which @p steps are finished; sets @p noise but for the two squares, which are given.
  */
 void memoryx_noise_step(struct memoryx_noise *noise, double n_leaves, double leaf_samples,
                         int64_t steps);
 /** True when the loss scale follows the gradients: dynamic, and a format that needs one. */
-bool memoryx_scales_dynamically(const struct conf_params *params, const struct model *model);
+bool memoryx_scales_dynamically(const struct zoo_params *params, const struct model *model);
 #endif

@@ -66,9 +66,9 @@ struct model_tensor {
     int n_dims;
     int64_t shape[2]; /**< row-major; linear weights are (out, in) */
     int64_t n_elems;
-    bool decay;            /**< weight decay applies */
-    struct conf_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
-    double lr_scale;       /**< muP; 1 otherwise */
+    bool decay;           /**< weight decay applies */
+    struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
+    double lr_scale;      /**< muP; 1 otherwise */
 };
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
@@ -104,18 +104,18 @@ struct model {
     int64_t kv_heads;         /**< heads of keys and values, a divisor of H: H, or fewer
                                    (grouped-query), or 1 (multi-query) */
     bool causal;              /**< a token attends to itself and those before; else to all */
-    enum conf_position position;
+    enum zoo_position position;
     int64_t rotary_dim;    /**< turned dimensions of a head; 0 = none */
     double rope_theta;     /**< base of the frequencies */
     double position_scale; /**< positions are divided by it (rotary, ALiBi) */
-    enum conf_rope_scaling rope_scaling;
-    struct conf_rope_args rope;
+    enum zoo_rope_scaling rope_scaling;
+    struct zoo_rope_args rope;
     int64_t window;           /**< a token sees itself and that many before; 0 = all before */
     bool window_every_other;  /**< the window holds in layers 0, 2, 4, ... only */
     int64_t sink_tokens;      /**< first tokens that are seen beside the window */
     double attention_softcap; /**< c of c tanh(score / c); 0 = none */
     double logits_softcap;    /**< the same for the logits */
-    enum conf_norm norm;
+    enum zoo_norm norm;
     bool embed_norm;  /**< a norm in the embedding */
     bool token_types; /**< token types in the embedding, of an encoder */
     bool parallel;    /**< attention and feed-forward network read the same x */
@@ -127,7 +127,7 @@ struct model {
                                  all, no router */
     int64_t active_experts; /**< of them, how many a token chooses */
     int64_t shared_experts; /**< further ones that take every token */
-    enum conf_routing routing;
+    enum zoo_routing routing;
     bool normalise_experts; /**< weights of the chosen divided by their sum + null_expert */
     double null_expert;
     double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
@@ -142,9 +142,9 @@ struct model {
     double qk_scale;        /**< 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha */
     bool qk_scale_by_layer; /**< additionally 1/(layer + 1) */
     double embeddings_scale, logits_scale;
-    enum conf_nonlinearity nonlinearity; /**< without CONF_GATED */
-    uint64_t seed;                       /**< of dropout */
-    enum num_format format;              /**< of weights on the wire and operands of products */
+    enum zoo_nonlinearity nonlinearity; /**< without ZOO_GATED */
+    uint64_t seed;                      /**< of dropout */
+    enum num_format format;             /**< of weights on the wire and operands of products */
     bool softmax_16; /**< attention scores are rounded to format; else they stay fp32 */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
@@ -157,8 +157,8 @@ struct model {
 
 /** Build tables and plan.  Errors: heads that do not divide the width, features that do not go
  *  together (named, with the key), sizes beyond 8192 layers or 2^20 in one direction. */
-enum wsc_err model_create(struct model **out, const struct conf_params *params,
-                          enum conf_granularity granularity) WSC_CHECKED;
+enum wsc_err model_create(struct model **out, const struct zoo_params *params,
+                          enum hw_granularity granularity) WSC_CHECKED;
 void model_destroy(struct model **model);
 
 /** Features of all query heads of a token, of its key (or value) heads, of q, k and v together. */
@@ -226,8 +226,8 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
  *  (attention over the full square, windows not counted). */
 double model_flop_per_token(const struct model *model);
 /** Value of @p schedule after @p t finished updates; docs/TRAINING.md has the formulas. */
-double model_schedule_value(const struct conf_schedule *schedule, int64_t t);
+double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);
 /** Factor on the learning rate of the tensor called @p name: the product over the groups of
  *  adjust_learning_rate whose pattern it matches. */
-double model_lr_scale(const struct conf_lr_scale *scale, const char *name);
+double model_lr_scale(const struct zoo_lr_scale *scale, const char *name);
 #endif

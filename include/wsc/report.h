@@ -4,7 +4,7 @@
  *  argument; nothing is computed here but formatting (and differences of two rows, for words).
  *  The one invariant: what is written parses back to the same value, and a number that is not
  *  finite is an error (WSC_NUMERIC), never text.  Not collective: rank 0 reports.
- *  Start reading at struct report_step and struct report_scaling.
+ *  Start reading at struct job_logged_step and struct report_scaling.
  */
 #ifndef WSC_REPORT_H
 #define WSC_REPORT_H
@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 /** One logged training step. */
-struct report_step {
+struct job_logged_step {
     int64_t step;
     bool has_values; /**< false: time without values; loss and grad_norm are null */
     double loss, lr, grad_norm, loss_scale;
@@ -40,75 +40,75 @@ struct report_step {
 };
 
 /* ---- metrics.jsonl --------------------------------------------------------------------------- */
-struct report_metrics;
+struct job_metrics;
 /** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping only whole lines with
  *  step <= @p keep_to: -1 starts afresh, a resume passes the step of its checkpoint.  A last line
  *  that a crash tore is dropped; any other line that is not ours is an error (WSC_FORMAT) and the
  *  file is left as it was. */
-enum wsc_err report_metrics_open(struct report_metrics **out, const char *dir,
-                                 int64_t keep_to) WSC_CHECKED;
+enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir,
+                              int64_t keep_to) WSC_CHECKED;
 /** One object on one line, written whole or not at all; `breakdown` holds ps. */
-enum wsc_err report_metrics_step(struct report_metrics *m,
-                                 const struct report_step *step) WSC_CHECKED;
+enum wsc_err job_metrics_step(struct job_metrics *m,
+                              const struct job_logged_step *step) WSC_CHECKED;
 /** One evaluation: `{"step", "eval_loss", "eval_accuracy", "eval_perplexity", "samples"}`. */
-enum wsc_err report_metrics_eval(struct report_metrics *m, int64_t step, double loss,
-                                 double accuracy, double perplexity, int64_t samples) WSC_CHECKED;
+enum wsc_err job_metrics_eval(struct job_metrics *m, int64_t step, double loss, double accuracy,
+                              double perplexity, int64_t samples) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */
-void report_metrics_close(struct report_metrics **m);
+void job_metrics_close(struct job_metrics **m);
 
 /* ---- log lines of the Model Zoo -------------------------------------------------------------- */
 /** Rates of the emulated machine, smoothed as the Model Zoo does; start from all zero. */
-struct report_rate {
+struct job_rate {
     double rate, global_rate; /**< samples/s: 0.6 new + 0.4 old, and since the start */
     int64_t samples, time_ps; /**< since the start */
 };
 /** Account for @p samples that took @p time_ps of virtual time. */
-void report_rate_update(struct report_rate *r, int64_t samples, int64_t time_ps);
+void job_rate_update(struct job_rate *r, int64_t samples, int64_t time_ps);
 /** How fast the emulated machine goes, and how long it will; seconds, NaN: not known. */
-struct report_pace {
+struct job_pace {
     double rate, global_rate; /**< samples/s: smoothed, and since the start */
     double loop_s, total_s;   /**< left of this training loop, and of the run */
     bool more;                /**< total_s leaves out what has no estimate (evaluations) */
 };
 /** The pace after rate @p r with @p loop and @p total steps to go, each of @p batch_size. */
-struct report_pace report_pace_of(const struct report_rate *r, int64_t batch_size, int64_t loop,
-                                  int64_t total, bool more);
+struct job_pace job_pace_of(const struct job_rate *r, int64_t batch_size, int64_t loop,
+                            int64_t total, bool more);
 /** `| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, GlobalRate=...
  *  samples/sec, LoopTimeRemaining=0:06:42, TimeRemaining>0:06:42`; without values no Loss. */
-void report_log_train(const struct report_step *s, const struct report_pace *pace);
+void job_print_train(const struct job_logged_step *s, const struct job_pace *pace);
 /** `| Step=50, GradientNoiseScale=123.456 samples`; nothing when it was not measured. */
-void report_log_noise(const struct report_step *s);
+void job_print_noise(const struct job_logged_step *s);
 /** `| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=..., Rate=..., GlobalRate=...`. */
-void report_log_eval(int64_t step, int64_t batch, double loss, const struct report_rate *r);
+void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_rate *r);
 /** `Avg Eval Loss: v`, `Evaluation metrics:`, `  - eval/accuracy = v`,
  *  `  - eval/lm_perplexity = v`. */
-void report_log_eval_end(double loss, double accuracy, double perplexity);
+void job_print_eval_end(double loss, double accuracy, double perplexity);
 
 /* ---- TensorBoard ----------------------------------------------------------------------------- */
 /** An event file `<dir>/events.out.tfevents.<time>.<host>.<pid>.<n>`. */
-struct report_events;
-struct report_scalar {
+struct out_events;
+struct out_scalar {
     const char *tag;
     double value; /**< stored as a float; NaN: there is none, the tag stays away */
 };
 /** Make @p dir where it is missing and begin a file in it. */
-enum wsc_err report_events_open(struct report_events **out, const char *dir) WSC_CHECKED;
+enum wsc_err out_events_open(struct out_events **out, const char *dir) WSC_CHECKED;
 /** One event with @p n values; on disk when it returns. */
-enum wsc_err report_events_scalars(struct report_events *e, int64_t step,
-                                   const struct report_scalar *scalar, int n) WSC_CHECKED;
+enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct out_scalar *scalar,
+                                int n) WSC_CHECKED;
 /** NULL inside allowed. */
-void report_events_close(struct report_events **e);
+void out_events_close(struct out_events **e);
 
 /* ---- performance.json ------------------------------------------------------------------------ */
 /** Cycles of one kind of kernel over a run: counted on the mesh, and by its closed form. */
-struct report_kernel {
+struct job_kernel {
     const char *kernel, *pass;
     int64_t calls, cycles, form_cycles, time_ps;
 };
 /** The table on stdout. */
-enum wsc_err report_kernels_print(const struct report_kernel *kernel, int n) WSC_CHECKED;
+enum wsc_err job_kernels_print(const struct job_kernel *kernel, int n) WSC_CHECKED;
 /** What --mode generate has beside that. */
-struct report_generation {
+struct job_generation {
     int64_t prompts, prompt_tokens, new_tokens;
     int64_t first_token_ps; /**< from the start to the first new tokens: the prompts' forward */
     int64_t token_ps;       /**< mean of the steps after it; 0 when there was one */
@@ -116,15 +116,15 @@ struct report_generation {
 };
 /** What a fault of the emulated machine cost a training: its virtual time with all faults, and
  *  without this one. */
-struct report_fault {
+struct job_fault_cost {
     const char *fault; /**< as `--fault` takes it, or "all of them"; borrowed */
     int64_t n_events;  /**< how often it began */
     int64_t with_ps, without_ps;
     int64_t repeated_tokens; /**< that were trained on again because of it */
 };
 /** The table on stdout. */
-enum wsc_err report_faults_print(const struct report_fault *fault, int n) WSC_CHECKED;
-struct report_performance {
+enum wsc_err job_fault_costs_print(const struct job_fault_cost *fault, int n) WSC_CHECKED;
+struct job_performance {
     int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
     int64_t virtual_time_ps;
     double rate, global_rate; /**< as the newest log line; samples/s */
@@ -136,24 +136,23 @@ struct report_performance {
     int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
     const char *model_name, *params_file, *cluster_file, *cluster_name;
     uint64_t cluster_hash;
-    const struct report_kernel *kernel; /**< borrowed */
+    const struct job_kernel *kernel; /**< borrowed */
     int n_kernels;
-    const double *noise_scale;                  /**< borrowed; NULL: not measured */
-    const struct report_generation *generation; /**< borrowed; NULL: a run that trained.  Then
+    const double *noise_scale;               /**< borrowed; NULL: not measured */
+    const struct job_generation *generation; /**< borrowed; NULL: a run that trained.  Then
                                                      tokens are new ones, rate, global_rate and mfu
                                                      are left out */
-    int64_t recovery_ps;                        /**< of virtual_time_ps, recovery from faults */
-    const struct report_fault *fault;           /**< borrowed; none in a sound machine */
+    int64_t recovery_ps;                     /**< of virtual_time_ps, recovery from faults */
+    const struct job_fault_cost *fault;      /**< borrowed; none in a sound machine */
     int n_faults;
     const char *numerics; /**< host, none, mesh */
     const char *command;  /**< the command line, for provenance; NULL leaves it out */
 };
 /** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps.  The folder is
  *  there: one that was removed during the run is an error and not made anew. */
-enum wsc_err report_performance_write(const char *dir,
-                                      const struct report_performance *p) WSC_CHECKED;
+enum wsc_err job_performance_write(const char *dir, const struct job_performance *p) WSC_CHECKED;
 /** The same object on stdout. */
-enum wsc_err report_performance_print(const struct report_performance *p) WSC_CHECKED;
+enum wsc_err job_performance_print(const struct job_performance *p) WSC_CHECKED;
 
 /* ---- wsc scale ------------------------------------------------------------------------------- */
 /** One row of scaling.csv. */
@@ -206,7 +205,7 @@ struct report_scaling {
     const struct report_point *point;
     int n_points;
     const char *scaling; /**< weak or strong */
-    const struct conf_cluster *cluster;
+    const struct hw_machine *cluster;
     const char *cluster_text; /**< the cluster file as read */
     const char *command;      /**< the command line, for provenance */
     /** Each may be absent. */
@@ -328,7 +327,7 @@ struct report_validation {
     int n_rows;
     const struct report_reference *context; /**< all rows; those of kind context are listed */
     int n_context;
-    const struct conf_source *calibrated[REPORT_MAX_CALIBRATED]; /**< borrowed */
+    const struct hw_source *calibrated[REPORT_MAX_CALIBRATED]; /**< borrowed */
     int n_calibrated;
     const char *command; /**< for provenance */
 };
@@ -365,8 +364,8 @@ enum wsc_err report_calibration_write(const char *path, const char *base,
 /* ---- machines -------------------------------------------------------------------------------- */
 /** Every constant of @p cluster with value, kind and source on stdout, as a table or as JSON; low
  *  and high of JSON are its uncertainty in base units. */
-enum wsc_err report_constants_print(const struct conf_cluster *cluster) WSC_CHECKED;
-enum wsc_err report_constants_print_json(const struct conf_cluster *cluster) WSC_CHECKED;
+enum wsc_err report_constants_print(const struct hw_machine *cluster) WSC_CHECKED;
+enum wsc_err report_constants_print_json(const struct hw_machine *cluster) WSC_CHECKED;
 
 /* ---- what a params file means ---------------------------------------------------------------- */
 
@@ -377,7 +376,7 @@ struct report_part {
 };
 /** What `wsc run --validate_only` tells; all borrowed. */
 struct report_params {
-    const struct conf_params *conf;
+    const struct zoo_params *conf;
     const char *family;
     int64_t n_params; /**< tied tensors counted once */
     int64_t head_dim; /**< width of a head */
@@ -436,51 +435,50 @@ enum wsc_err report_anatomy_print(const struct report_anatomy *a) WSC_CHECKED;
 enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a) WSC_CHECKED;
 
 /** A trace for chrome://tracing and Perfetto, written event by event. */
-struct report_trace;
-enum wsc_err report_trace_open(struct report_trace **out, const char *path) WSC_CHECKED;
+struct out_trace;
+enum wsc_err out_trace_open(struct out_trace **out, const char *path) WSC_CHECKED;
 /** Name a row: @p group and @p row are numbers of our own choice. */
-void report_trace_row(struct report_trace *t, int group, const char *group_name, int row,
-                      const char *row_name);
+void out_trace_row(struct out_trace *t, int group, const char *group_name, int row,
+                   const char *row_name);
 /** A bar from @p begin_ps to @p end_ps, with the bytes that it moves (0: none). */
-void report_trace_bar(struct report_trace *t, int group, int row, const char *name,
-                      int64_t begin_ps, int64_t end_ps, int64_t bytes);
+void out_trace_bar(struct out_trace *t, int group, int row, const char *name, int64_t begin_ps,
+                   int64_t end_ps, int64_t bytes);
 /** An arrow between bars: one end each; ends with the same @p id belong together. */
-void report_trace_arrow(struct report_trace *t, int64_t id, bool head, int group, int row,
-                        int64_t at_ps);
+void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int row, int64_t at_ps);
 /** End the file and release; the first failure of all calls. */
-enum wsc_err report_trace_close(struct report_trace **t) WSC_CHECKED;
+enum wsc_err out_trace_close(struct out_trace **t) WSC_CHECKED;
 
 /* ---- progress -------------------------------------------------------------------------------- */
 /** On a terminal (stderr) one line that is redrawn at most ten times a second; elsewhere nothing,
  *  the log lines tell.  One at a time. */
-void report_progress_start(const char *what, int64_t total);
-void report_progress(int64_t done, const char *note);
-void report_progress_end(void);
+void out_progress_start(const char *what, int64_t total);
+void out_progress(int64_t done, const char *note);
+void out_progress_end(void);
 
 /* ---- tables, units, files -------------------------------------------------------------------- */
 /** A table of text: cells are added row by row, columns are aligned when it is printed. */
-struct report_table;
+struct out_table;
 /** @p align has one letter per column, `l` or `r`; @p head may be NULL (no head line).
  *  @p head is copied. */
-enum wsc_err report_table_new(struct report_table **out, const char *align,
-                              const char *const *head) WSC_CHECKED;
-/** Add the next cell, left to right; a lack of memory is told by report_table_print(). */
-void report_table_cell(struct report_table *t, const char *fmt, ...)
+enum wsc_err out_table_new(struct out_table **out, const char *align,
+                           const char *const *head) WSC_CHECKED;
+/** Add the next cell, left to right; a lack of memory is told by out_table_print(). */
+void out_table_cell(struct out_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /** Print to @p out, each line after @p indent spaces. */
-enum wsc_err report_table_print(const struct report_table *t, FILE *out, int indent) WSC_CHECKED;
-void report_table_free(struct report_table **t);
+enum wsc_err out_table_print(const struct out_table *t, FILE *out, int indent) WSC_CHECKED;
+void out_table_free(struct out_table **t);
 
 /** `12.3 k`, `4.50 M`, `950`: three significant digits with an SI prefix. */
-void report_si(char *text, int size, double value);
+void out_si(char *text, int size, double value);
 /** The same with a unit: `12.3 ms`, `4.50 Mtokens/s`, `950 s`. */
-void report_si_unit(char *text, int size, double value, const char *unit);
+void out_si_unit(char *text, int size, double value, const char *unit);
 /** Make a folder and its parents. */
-enum wsc_err report_mkdir(const char *path) WSC_CHECKED;
+enum wsc_err out_mkdir(const char *path) WSC_CHECKED;
 /** Replace the file @p path by @p text at once: written beside, synced, renamed. */
-enum wsc_err report_write_text(const char *path, const char *text) WSC_CHECKED;
-/** Whether report_write_text(path) can go well: for a check before a long run. */
-enum wsc_err report_can_write(const char *path) WSC_CHECKED;
+enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;
+/** Whether out_write_text(path) can go well: for a check before a long run. */
+enum wsc_err out_can_write(const char *path) WSC_CHECKED;
 /** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)". */
-const char *report_version(void);
+const char *out_version(void);
 #endif

@@ -1,7 +1,7 @@
 /** Run: one job from files to results.  Layer 6.
  *
- *  struct run_cluster is the emulated machine with all its roles, ready for passes; a sweep uses
- *  it directly.  run_job() is what `wsc run` does: load, train, evaluate, write, resume.
+ *  struct cluster is the emulated machine with all its roles, ready for passes; a sweep uses
+ *  it directly.  job_run() is what `wsc run` does: load, train, evaluate, write, resume.
  */
 #ifndef WSC_RUN_H
 #define WSC_RUN_H
@@ -23,92 +23,91 @@
 /* ---- the machine ----------------------------------------------------------------------------- */
 
 /** Model, machine, roles of this rank. */
-struct run_cluster {
-    struct comm *comm;                /**< borrowed */
-    struct conf_cluster effective;    /**< the machine without what its `effects` switch off */
-    struct hw hw;                     /**< of it */
-    const struct conf_params *params; /**< borrowed */
-    struct model *model;              /**< owned */
-    struct stream_topology *machine;  /**< owned; before anything is lost */
-    struct stream_net *net;           /**< owned; its topology is of what is left */
-    struct hw_faults *faults;         /**< owned */
-    struct memoryx **memoryx;         /**< owned, one per shard; NULL where not local */
-    struct swarmx **swarmx;           /**< owned, one per node of the machine, the same */
-    struct wafer **wafer;             /**< owned, one per wafer of the machine, the same */
+struct cluster {
+    struct comm *comm;               /**< borrowed */
+    struct hw_machine effective;     /**< the machine without what its `effects` switch off */
+    struct hw hw;                    /**< of it */
+    const struct zoo_params *params; /**< borrowed */
+    struct model *model;             /**< owned */
+    struct stream_topology *machine; /**< owned; before anything is lost */
+    struct stream_net *net;          /**< owned; its topology is of what is left */
+    struct hw_faults *faults;        /**< owned */
+    struct memoryx **memoryx;        /**< owned, one per shard; NULL where not local */
+    struct swarmx **swarmx;          /**< owned, one per node of the machine, the same */
+    struct wafer **wafer;            /**< owned, one per wafer of the machine, the same */
     bool values;
 };
 /** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
-int run_n_shards(const struct conf_params *params, const struct conf_cluster *cluster);
+int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *cluster);
 /** The seed of a job: weights, generated tokens, jitter. */
-uint64_t run_seed(const struct conf_params *params);
+uint64_t cluster_seed(const struct zoo_params *params);
 /** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
-enum wsc_err run_n_roles(const struct conf_params *params, const struct conf_cluster *cluster,
-                         int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
+enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_machine *cluster,
+                             int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
 /** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
-enum wsc_err run_cluster_create(struct run_cluster **out, struct comm *comm,
-                                const struct conf_params *params,
-                                const struct conf_cluster *cluster, bool values,
-                                const struct memoryx_hooks *hooks) WSC_CHECKED;
-void run_cluster_destroy(struct run_cluster **cluster);
+enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
+                            const struct zoo_params *params, const struct hw_machine *cluster,
+                            bool values, const struct memoryx_hooks *hooks) WSC_CHECKED;
+void cluster_destroy(struct cluster **cluster);
 /** Plan a wafer's work for a global batch and cut the batch accordingly. */
-enum wsc_err run_plan_batch(const struct run_cluster *c, const struct conf_input *input,
-                            bool training, struct kernels_plan *plan,
-                            struct stream_batch *batch) WSC_CHECKED;
+enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
+                                bool training, struct kernels_plan *plan,
+                                struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
-enum wsc_err run_pass(struct run_cluster *c, const struct stream_pass *pass,
-                      const struct wafer_work *work) WSC_CHECKED;
+enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
+                              const struct wafer_work *work) WSC_CHECKED;
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 /** Find out what the faults of the cluster file come to in a training of @p last_step steps; errors
  *  as hw_faults_create() has them, and a tree that cannot be formed anew.  @p without: leave out
  *  this fault of the list, -1: none.  Until this is called there are none. */
-enum wsc_err run_faults_plan(struct run_cluster *c, int64_t last_step, int without) WSC_CHECKED;
+enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int without) WSC_CHECKED;
 /** What a step that begins finds. */
-struct run_change {
+struct cluster_change {
     bool replan;         /**< other wafers than before: plans of batches are to be made anew */
     bool memory_lost;    /**< a shard's: go back to the newest checkpoint */
     int64_t recovery_ps; /**< passes before the step begins; nothing else happens then */
 };
 /** Between passes: bring the machine to the state of step @p step (finished steps before).  When it
- *  recovers, the shards wait; after a loss of memory that is left to run_faults_restored(). */
-enum wsc_err run_faults_enter(struct run_cluster *c, int64_t step,
-                              struct run_change *change) WSC_CHECKED;
+ *  recovers, the shards wait; after a loss of memory that is left to cluster_faults_restored(). */
+enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step,
+                                  struct cluster_change *change) WSC_CHECKED;
 /** The shards have the state of a checkpoint again: the next batch begins @p recovery_ps after
  *  @p lost, the time when memory was lost. */
-void run_faults_restored(struct run_cluster *c, struct vtime lost, int64_t recovery_ps);
+void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recovery_ps);
 /** The step of the newest checkpoint when @p step steps are finished, of a run that began at
  *  @p first_step; -1: there is none. */
-int64_t run_checkpoint_before(const struct conf_runconfig *rc, int64_t first_step, int64_t step);
+int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t first_step, int64_t step);
 
 /** A training without values, from its first step on: the time that it takes. */
-struct run_rehearsal {
+struct cluster_dry_run {
     int64_t first_step, last_step; /**< what to walk */
-    int without;                   /**< as in run_faults_plan() */
+    int without;                   /**< as in cluster_faults_plan() */
     int64_t time_ps;               /**< result: from the start to the end of the last step */
     int64_t recovery_ps;           /**< of it, recovery from faults */
     int64_t repeated_steps;        /**< result: done again after a loss of memory */
 };
 /** In this process alone. */
-enum wsc_err run_rehearse(const struct conf_params *params, const struct conf_cluster *cluster,
-                          struct run_rehearsal *r) WSC_CHECKED;
+enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machine *cluster,
+                          struct cluster_dry_run *r) WSC_CHECKED;
 
 /* ---- results --------------------------------------------------------------------------------- */
 
 /** Rates and energy of a stretch of virtual time. */
-struct run_rates {
+struct cluster_rates {
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
 };
 /** @p samples sequences in @p time_ps on @p n_csx systems. */
-struct run_rates run_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
-                              int64_t samples, int64_t time_ps);
+struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
+                                      int64_t samples, int64_t time_ps);
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
 /** What `wsc run` was asked for; all borrowed. */
-struct run_job {
-    const struct conf_params *params;
-    const struct conf_cluster *cluster;
+struct job {
+    const struct zoo_params *params;
+    const struct hw_machine *cluster;
     enum kernels_numerics numerics;
     bool values;                /**< numerics is not KERNELS_NONE */
     const char *dump_gradients; /**< file, or NULL */
@@ -125,7 +124,7 @@ struct run_job {
     int64_t top_k, eos_id;
     bool json; /**< performance.json on stdout too */
     bool print_placement;
-    const struct report_scale_row *speed; /**< for run_describe(); NULL: not asked for */
+    const struct report_scale_row *speed; /**< for job_describe(); NULL: not asked for */
     const char *command;                  /**< the command line, for provenance */
 };
 /** Do all ranks run the same version with the same command line?  WSC_CONFIG names the first that
@@ -136,9 +135,9 @@ enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
 /** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
  *  (*@p report: this rank should print its message), and so is WSC_INTERRUPTED; later ones end the
  *  job with comm_abort() after printing, when there are several ranks. */
-enum wsc_err run_job(struct comm *comm, const struct run_job *job, bool *report) WSC_CHECKED;
+enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
 /** `--validate_only` and `--compile_only`: parameters, plan and capacity, as text or JSON. */
-enum wsc_err run_describe(const struct run_job *job, bool with_plan) WSC_CHECKED;
+enum wsc_err job_describe(const struct job *job, bool with_plan) WSC_CHECKED;
 /** `--print_placement`: which role lives on which rank of @p comm and on which host, on stdout. */
-enum wsc_err run_print_placement(const struct run_job *job, const struct comm *comm) WSC_CHECKED;
+enum wsc_err job_print_placement(const struct job *job, const struct comm *comm) WSC_CHECKED;
 #endif

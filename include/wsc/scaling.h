@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 struct scaling_model {
-    const char *name;                 /**< in tables; borrowed */
-    const struct conf_params *params; /**< borrowed */
+    const char *name;                /**< in tables; borrowed */
+    const struct zoo_params *params; /**< borrowed */
 };
 struct scaling_sweep {
     const struct scaling_model *model;
@@ -23,7 +23,7 @@ struct scaling_sweep {
     int n_counts;
     bool strong;           /**< the global batch stays; otherwise it grows with N */
     int64_t batch_per_csx; /**< weak scaling; 0: batch_size / num_csx of the params */
-    const struct conf_cluster *cluster;
+    const struct hw_machine *cluster;
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;
 };
@@ -32,7 +32,7 @@ struct scaling_sweep {
 enum wsc_err scaling_run(const struct scaling_sweep *sweep,
                          struct report_scale_row **rows) WSC_CHECKED;
 /** One point: the steady-state step of @p num_csx systems with @p global_batch sequences. */
-enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_cluster *cluster,
+enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
                            int64_t num_csx, int64_t global_batch,
                            struct report_scale_row *row) WSC_CHECKED;
 
@@ -40,7 +40,7 @@ enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_
  *  train_input.micro_batch_size: CONF_EXPLORE.  *@p rows, owned by the caller, has *@p n; *@p best
  *  is the fastest, the smaller of equals.  Sizes that do not fit are left out; error when none is
  *  left. */
-enum wsc_err scaling_explore(const struct scaling_model *model, const struct conf_cluster *cluster,
+enum wsc_err scaling_explore(const struct scaling_model *model, const struct hw_machine *cluster,
                              struct report_scale_row **rows, int *n, int *best) WSC_CHECKED;
 
 /* ---- what the curve depends on --------------------------------------------------------------- */
@@ -57,7 +57,7 @@ void scaling_variants_free(struct report_variant **variants, int n);
 enum { SCALING_MAX_VALUES = 64 };
 /** Values that one constant takes. */
 struct scaling_values {
-    struct conf_constant constant;
+    struct hw_constant constant;
     double value[SCALING_MAX_VALUES]; /**< base units, as given */
     int n;
 };
@@ -83,7 +83,7 @@ void scaling_sensitivity_free(struct report_sensitivity *s);
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param) WSC_CHECKED;
 /** What training on @p tokens takes at the rate of @p row. */
 struct report_training scaling_training(const struct report_scale_row *row,
-                                        const struct conf_cluster *cluster, double tokens,
+                                        const struct hw_machine *cluster, double tokens,
                                         double per_param);
 /** Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs on about 20
  *  tokens per parameter: (flop / 5.984e22)^-0.0737 + 0.5066.
@@ -99,7 +99,7 @@ struct scaling_comparison {
     int n_refs;
     const char *params_dir, *cluster_dir; /**< where the models and machines of the rows lie */
     /** Stands in for the rows' machines that have the same grid of PEs; NULL: none. */
-    const struct conf_cluster *cluster;
+    const struct hw_machine *cluster;
     const struct conf_set *sets; /**< of all models and machines */
     int n_sets;
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */

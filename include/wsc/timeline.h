@@ -21,8 +21,8 @@ struct timeline;
 
 /** What to take apart; all borrowed until timeline_create() returns. */
 struct timeline_job {
-    const struct conf_params *params;
-    const struct conf_cluster *cluster;
+    const struct zoo_params *params;
+    const struct hw_machine *cluster;
     int64_t num_csx, global_batch;
     int64_t first_step; /**< finished steps before the first one that is looked at */
     int64_t n_steps;    /**< to look at, 1 or more; path, links, profile and schedule are of the

@@ -70,21 +70,21 @@ enum wsc_err app_add_override(struct app_config *c, const char *path,
 /* Rank 0 reads, every rank parses the same bytes.  @p comm may be NULL: this process alone.  A
  * NULL path of the cluster takes the built-in CS-2.  *text (owned, may be NULL) is the file. */
 enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
-                             struct conf_params *params) WSC_CHECKED;
+                             struct zoo_params *params) WSC_CHECKED;
 /* The same in two steps: the text (owned by the caller), then trainer number @p phase of a list of
  * them, from 1; 0 leaves that to the sets. */
 enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes,
                              size_t *n) WSC_CHECKED;
 enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
-                              size_t n, int phase, struct conf_params *params) WSC_CHECKED;
+                              size_t n, int phase, struct zoo_params *params) WSC_CHECKED;
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
-                              struct conf_cluster *cluster, char **text) WSC_CHECKED;
+                              struct hw_machine *cluster, char **text) WSC_CHECKED;
 
 /* `--fault text`. */
 enum wsc_err app_add_fault(struct app_config *c, const char *text) WSC_CHECKED;
 /* Faults that come or go leave no step that is like all others: an error that says @p who looks at
  * one.  @p lossy: links may lose packets. */
-enum wsc_err app_refuse_passing_faults(const struct conf_cluster *cluster, const char *who,
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
                                        bool lossy) WSC_CHECKED;
 
 /* ---- files that come with the program -------------------------------------------------------- */
@@ -101,7 +101,7 @@ struct app_comparison {
     struct app_config config;                  /* cluster_path and sets */
     const char *reference, *params, *machines; /* folders; NULL: beside the program */
     char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
-    struct conf_cluster cluster; /* of config.cluster_path */
+    struct hw_machine cluster; /* of config.cluster_path */
     bool has_cluster;
     struct report_reference *rows; /* owned */
     struct scaling_comparison comparison;

@@ -109,7 +109,7 @@ static enum wsc_err real_folder(const char *path, char out[PATH_MAX])
     (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1,
                    slash ? path : ".");
     if (!*folder) (void)snprintf(folder, sizeof folder, "/");
-    TRY(report_mkdir(folder));
+    TRY(out_mkdir(folder));
     if (realpath(folder, out)) return WSC_OK;
     return WSC_RAISE(WSC_IO, "%s: is no folder", folder);
 }

@@ -151,16 +151,16 @@ static enum wsc_err parse(struct convert_options *o, int argc, char **argv)
 static void show_progress(void *ctx, int64_t done, int64_t total)
 {
     struct convert_options *o = ctx;
-    if (!o->started) report_progress_start("convert", total);
+    if (!o->started) out_progress_start("convert", total);
     o->started = true;
-    report_progress(done, "values");
+    out_progress(done, "values");
 }
 
 static enum wsc_err from_hf(struct convert_options *o)
 {
     struct convert_result r;
     enum wsc_err rc = convert_from_hf(&o->job, &r);
-    report_progress_end();
+    out_progress_end();
     TRY(rc);
     (void)printf("%s: %lld tensors, %lld parameters\nwrote %s and %s\n", r.family,
                  (long long)r.n_tensors, (long long)r.n_params, r.checkpoint, r.params);
@@ -173,7 +173,7 @@ static enum wsc_err to_hf(struct convert_options *o)
     TRY(need("--params", o->job.params));
     TRY(need("--model", o->job.family));
     enum wsc_err rc = convert_to_hf(&o->job, &r);
-    report_progress_end();
+    out_progress_end();
     TRY(rc);
     (void)printf("%s: %lld tensors, %lld parameters\nwrote %s, %lld file%s\n", r.family,
                  (long long)r.n_tensors, (long long)r.n_params, o->job.out, (long long)r.n_files,

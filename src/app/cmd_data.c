@@ -229,7 +229,7 @@ static enum wsc_err make_data(struct options *o)
     o->make.progress_ctx = &display;
     fill_in(o);
     enum wsc_err rc = data_make_dataset(&o->make, &made);
-    report_progress_end();
+    out_progress_end();
     data_tokenizer_close(&tokenizer);
     TRY(rc);
     print_made(&o->make, &made);

@@ -85,7 +85,7 @@ static enum wsc_err train(struct options *o)
     r->progress = app_data_progress;
     r->progress_ctx = &display;
     enum wsc_err rc = data_train_bpe(r, &made);
-    report_progress_end();
+    out_progress_end();
     TRY(rc);
     (void)printf("%lld bytes, %lld different words, %lld merges, vocabulary %lld\n"
                  "wrote %s/vocab.json %s/merges.txt\n",

@@ -35,7 +35,7 @@ static enum wsc_err is_hdf5(const char *path, bool *yes)
 /* ---- HDF5 ------------------------------------------------------------------------------------ */
 
 struct totals {
-    struct report_table *table;
+    struct out_table *table;
     int64_t n_datasets, n_elems;
 };
 
@@ -58,10 +58,10 @@ static enum wsc_err add_dataset(void *ctx, const struct store_item *item)
         used += snprintf(shape_text + used, sizeof shape_text - (size_t)used, "%s%lld",
                          d ? " x " : "", (long long)item->shape[d]);
     }
-    report_table_cell(t->table, "%s", item->name);
-    report_table_cell(t->table, "%s", item->type);
-    report_table_cell(t->table, "%s%s%s", item->same_as ? "= " : "",
-                      item->same_as ? item->same_as : "", item->same_as ? "" : shape_text);
+    out_table_cell(t->table, "%s", item->name);
+    out_table_cell(t->table, "%s", item->type);
+    out_table_cell(t->table, "%s%s%s", item->same_as ? "= " : "",
+                   item->same_as ? item->same_as : "", item->same_as ? "" : shape_text);
     if (item->same_as) return WSC_OK;
     t->n_datasets++;
     t->n_elems += n;
@@ -81,7 +81,7 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
 {
     struct totals t = {0};
     int64_t step = -1;
-    TRY(report_table_new(&t.table, "llr", (const char *const[]){"name", "type", "shape"}));
+    TRY(out_table_new(&t.table, "llr", (const char *const[]){"name", "type", "shape"}));
     enum wsc_err rc = store_visit(file, add_dataset, &t);
     if (!rc && store_has(file, "global_step"))
         rc = store_read(file, "global_step", STORE_I64, 0, 1, &step);
@@ -90,9 +90,9 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
                      (long long)t.n_elems);
         if (step >= 0) (void)printf(", global step %lld", (long long)step);
         (void)printf("\n");
-        rc = report_table_print(t.table, stdout, 2);
+        rc = out_table_print(t.table, stdout, 2);
     }
-    report_table_free(&t.table);
+    out_table_free(&t.table);
     return rc;
 }
 
@@ -113,24 +113,24 @@ static enum wsc_err inspect_hdf5(const char *path)
 static enum wsc_err inspect_cluster(const char *path, bool json)
 {
     const struct app_config config = {.cluster_path = path};
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
     if (!rc) rc = json ? report_constants_print_json(&cluster) : report_constants_print(&cluster);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     return rc;
 }
 
 static enum wsc_err inspect_params(const char *path, bool json)
 {
     const struct app_config config = {.params_path = path};
-    struct conf_params params;
-    struct conf_cluster cluster = {0};
+    struct zoo_params params;
+    struct hw_machine cluster = {0};
     enum wsc_err rc = app_load_params(NULL, &config, &params);
     if (!rc) rc = app_load_cluster(NULL, &config, &cluster, NULL);
-    const struct run_job job = {.params = &params, .cluster = &cluster, .json = json};
-    if (!rc) rc = run_describe(&job, false);
-    conf_params_fini(&params);
-    conf_cluster_fini(&cluster);
+    const struct job job = {.params = &params, .cluster = &cluster, .json = json};
+    if (!rc) rc = job_describe(&job, false);
+    zoo_params_fini(&params);
+    hw_machine_fini(&cluster);
     return rc;
 }
 
@@ -139,7 +139,7 @@ static enum wsc_err inspect_yaml(const char *path, bool json)
     char *bytes = NULL;
     size_t n = 0;
     TRY(conf_read_file(path, &bytes, &n));
-    const bool cluster = conf_is_cluster(bytes, n);
+    const bool cluster = hw_is_machine_file(bytes, n);
     wsc_free(bytes);
     return cluster ? inspect_cluster(path, json) : inspect_params(path, json);
 }

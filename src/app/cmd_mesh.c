@@ -375,14 +375,14 @@ static enum wsc_err run_kernel(struct mesh_options *o, const char *name)
 {
     const struct app_config config = {0}; /* the built-in machine */
     const struct mesh_kernel *k;
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     const struct hw machine = {.cluster = &cluster};
     TRY(find_kernel(name, &k));
     TRY(check_kernel(o, k));
     fill_defaults(&o->c, name);
     enum wsc_err rc = app_load_cluster(NULL, &config, &cluster, NULL);
     if (!rc) rc = run_on(o, k, &machine);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     return rc;
 }
 

@@ -43,18 +43,19 @@ static enum wsc_err parse(struct ranks_options *o, int argc, char **argv)
 
 static enum wsc_err print_ranks(const struct ranks_options *o)
 {
-    struct conf_params params = {0};
-    struct conf_cluster cluster = {0};
+    struct zoo_params params = {0};
+    struct hw_machine cluster = {0};
     int64_t n_roles = 0;
     enum wsc_err rc = WSC_OK;
     if (o->config.params_path) rc = app_load_params(NULL, &o->config, &params);
     if (!rc) rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
-    const struct conf_params *p = o->config.params_path ? &params : NULL;
+    const struct zoo_params *p = o->config.params_path ? &params : NULL;
     if (!rc)
-        rc = run_n_roles(p, &cluster, o->num_csx ? o->num_csx : params.runconfig.num_csx, &n_roles);
+        rc = cluster_n_roles(p, &cluster, o->num_csx ? o->num_csx : params.runconfig.num_csx,
+                             &n_roles);
     if (!rc) (void)printf("%lld\n", (long long)n_roles);
-    conf_params_fini(&params);
-    conf_cluster_fini(&cluster);
+    zoo_params_fini(&params);
+    hw_machine_fini(&cluster);
     return rc;
 }
 

@@ -14,7 +14,7 @@ enum { MAX_PROMPTS = 64 };
 
 struct run_options {
     struct app_config config;
-    struct run_job job;
+    struct job job;
     const char *prompt[MAX_PROMPTS];
     bool validate_only, compile_only, dump_params, help;
     int64_t phase; /* 0: all */
@@ -159,7 +159,7 @@ static const struct {
     {OPT_SEED, "runconfig.seed"},
 };
 
-static enum wsc_err parse_numerics(const char *text, struct run_job *job)
+static enum wsc_err parse_numerics(const char *text, struct job *job)
 {
     static const char *const name[] = {"none", "host", "mesh"};
     for (int i = 0; i < 3; i++) {
@@ -191,7 +191,7 @@ static enum wsc_err take_prompt(struct run_options *o, const char *value, bool i
 
 static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
 {
-    struct run_job *job = &o->job;
+    struct job *job = &o->job;
     switch (option) {
     case OPT_NEW_TOKENS:
         return app_parse_int("--max_new_tokens", value, 1, 1 << 20, &job->max_new_tokens);
@@ -306,7 +306,7 @@ static enum wsc_err parse(struct run_options *o, int argc, char **argv)
 static bool choose_steps(const struct run_options *o, struct timeline_job *job)
 {
     enum { STEADY = 2, MOST_STEPS = 16 };
-    const struct conf_runconfig *rc = &o->job.params->runconfig;
+    const struct zoo_runconfig *rc = &o->job.params->runconfig;
     const bool given = rc->profile_start_step != CONF_NULL;
     if (!given && !o->trace && !o->goal) return false;
     job->first_step = given ? rc->profile_start_step - 1 : STEADY;
@@ -323,7 +323,7 @@ static bool choose_steps(const struct run_options *o, struct timeline_job *job)
 /* Virtual time does not depend on ranks or values, so one process can walk the steps again. */
 static enum wsc_err profile(const struct run_options *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     struct timeline_job job = {.params = p,
                                .cluster = o->job.cluster,
                                .num_csx = p->runconfig.num_csx,
@@ -342,27 +342,27 @@ static enum wsc_err profile(const struct run_options *o)
     return rc;
 }
 
-static bool trains(const struct conf_params *p)
+static bool trains(const struct zoo_params *p)
 {
-    return p->runconfig.mode == CONF_TRAIN || p->runconfig.mode == CONF_TRAIN_AND_EVAL;
+    return p->runconfig.mode == ZOO_TRAIN || p->runconfig.mode == ZOO_TRAIN_AND_EVAL;
 }
 
-static bool explores(const struct conf_params *p)
+static bool explores(const struct zoo_params *p)
 {
     return trains(p) && p->train_input.present && p->train_input.micro_batch_size == CONF_EXPLORE;
 }
 
 /* True when nothing runs. */
-static bool describes(const struct run_options *o, const struct conf_params *p)
+static bool describes(const struct run_options *o, const struct zoo_params *p)
 {
     return o->dump_params || o->validate_only || o->compile_only || p->runconfig.validate_only ||
            p->runconfig.compile_only || explores(p);
 }
 
-static enum wsc_err dump_params(const struct conf_params *p)
+static enum wsc_err dump_params(const struct zoo_params *p)
 {
     char *yaml = NULL;
-    TRY(conf_params_dump(p, &yaml));
+    TRY(zoo_params_dump(p, &yaml));
     (void)fputs(yaml, stdout);
     wsc_free(yaml);
     return WSC_OK;
@@ -371,7 +371,7 @@ static enum wsc_err dump_params(const struct conf_params *p)
 /* `--compile_only` also tells how fast the emulated machine trains. */
 static enum wsc_err describe(struct run_options *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     const bool with_plan = o->compile_only || p->runconfig.compile_only;
     struct report_scale_row speed;
     const struct scaling_model model = {.name = p->file, .params = p};
@@ -380,7 +380,7 @@ static enum wsc_err describe(struct run_options *o)
                           &speed));
         o->job.speed = &speed;
     }
-    enum wsc_err rc = run_describe(&o->job, with_plan);
+    enum wsc_err rc = job_describe(&o->job, with_plan);
     o->job.speed = NULL;
     return rc;
 }
@@ -388,7 +388,7 @@ static enum wsc_err describe(struct run_options *o)
 /* micro_batch_size: explore. */
 static enum wsc_err explore(struct run_options *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     const struct scaling_model model = {.name = p->file, .params = p};
     struct report_scale_row *rows = NULL;
     int n, best;
@@ -401,24 +401,24 @@ static enum wsc_err explore(struct run_options *o)
 
 static enum wsc_err execute(struct comm *comm, struct run_options *o)
 {
-    const struct conf_params *p = o->job.params;
+    const struct zoo_params *p = o->job.params;
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
     if (o->job.print_placement)
-        return comm_rank(comm) ? WSC_OK : run_print_placement(&o->job, comm);
+        return comm_rank(comm) ? WSC_OK : job_print_placement(&o->job, comm);
     const bool tries = explores(p) && !o->validate_only && !p->runconfig.validate_only;
     if (tries) return comm_rank(comm) ? WSC_OK : explore(o);
     if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
     bool report;
-    enum wsc_err rc = run_job(comm, &o->job, &report);
+    enum wsc_err rc = job_run(comm, &o->job, &report);
     if (!report) app_set_reported();
     if (!rc && trains(p) && comm_rank(comm) == 0) rc = profile(o);
     return rc;
 }
 
-static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
+static enum wsc_err check_ranks(struct comm *comm, const struct job *job)
 {
     int64_t n_roles;
-    TRY(run_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
+    TRY(cluster_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
     if (comm_size(comm) <= n_roles) return WSC_OK;
     if (comm_rank(comm)) app_set_reported();
     return wsc_err_hint(
@@ -428,8 +428,8 @@ static enum wsc_err check_ranks(struct comm *comm, const struct run_job *job)
 
 /* A phase goes on from the checkpoint that the one before it leaves in the same model_dir, or from
  * one that its own params name. */
-static enum wsc_err check_continues(const struct run_options *o, const struct conf_params *before,
-                                    const struct conf_params *p)
+static enum wsc_err check_continues(const struct run_options *o, const struct zoo_params *before,
+                                    const struct zoo_params *p)
 {
     const bool named = p->runconfig.checkpoint_path != NULL;
     const bool same = !strcmp(before->runconfig.model_dir, p->runconfig.model_dir) &&
@@ -454,20 +454,20 @@ struct params_text {
 static enum wsc_err check_phases(struct comm *comm, const struct run_options *o,
                                  const struct params_text *text, int *n)
 {
-    struct conf_params p[2] = {0};
+    struct zoo_params p[2] = {0};
     const bool runs = !o->validate_only && !o->compile_only && !o->dump_params;
     enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, 0, &p[1]);
     *n = rc || o->phase ? 1 : p[1].n_phases;
     for (int k = 2; k <= *n && !rc; k++) {
-        conf_params_fini(&p[0]);
+        zoo_params_fini(&p[0]);
         p[0] = p[1];
         rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &p[1]);
         if (rc || !runs) continue;
         rc = check_continues(o, &p[0], &p[1]);
         if (rc && comm_rank(comm)) app_set_reported();
     }
-    conf_params_fini(&p[0]);
-    conf_params_fini(&p[1]);
+    zoo_params_fini(&p[0]);
+    zoo_params_fini(&p[1]);
     return rc;
 }
 
@@ -475,8 +475,8 @@ static enum wsc_err check_phases(struct comm *comm, const struct run_options *o,
 static enum wsc_err run_phase(struct comm *comm, struct run_options *o,
                               const struct params_text *text, int k)
 {
-    struct conf_params params = {0};
-    struct conf_cluster cluster = {0};
+    struct zoo_params params = {0};
+    struct hw_machine cluster = {0};
     enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
     for (int i = 0; i < params.n_warnings && !rc && !describes(o, &params); i++)
@@ -488,8 +488,8 @@ static enum wsc_err run_phase(struct comm *comm, struct run_options *o,
     if (!rc) rc = execute(comm, o);
     o->job.params = NULL;
     o->job.cluster = NULL;
-    conf_params_fini(&params);
-    conf_cluster_fini(&cluster);
+    zoo_params_fini(&params);
+    hw_machine_fini(&cluster);
     return rc;
 }
 

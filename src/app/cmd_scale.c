@@ -24,7 +24,7 @@ struct scale_options {
     double tokens, tokens_per_param;
 
     int n_models;
-    struct conf_params params[MAX_MODELS];
+    struct zoo_params params[MAX_MODELS];
     char name[MAX_MODELS][NAME_BYTES];
     struct scaling_model model[MAX_MODELS];
 };
@@ -237,7 +237,7 @@ static enum wsc_err read_points(const struct scale_options *o, struct report_poi
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
-    report_progress(done, what);
+    out_progress(done, what);
 }
 
 /* ---- what the curve depends on --------------------------------------------------------------- */
@@ -354,7 +354,7 @@ static void tell_files(const struct scale_options *o)
 }
 
 /* Of the default node counts those that the installation has. */
-static void cut_counts(struct scale_options *o, const struct conf_cluster *cluster)
+static void cut_counts(struct scale_options *o, const struct hw_machine *cluster)
 {
     int n = 0;
     if (o->counts_given || !cluster->systems) return;
@@ -363,7 +363,7 @@ static void cut_counts(struct scale_options *o, const struct conf_cluster *clust
     o->sweep.n_counts = n;
 }
 
-static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_cluster *cluster,
+static enum wsc_err sweep_and_write(struct scale_options *o, const struct hw_machine *cluster,
                                     const char *cluster_text)
 {
     struct study s = {.report = {.scaling = o->sweep.strong ? "strong" : "weak",
@@ -378,10 +378,10 @@ static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_c
     o->sweep.progress = show_progress;
     TRY(read_points(o, &s.point, &s.report.n_points));
     s.report.point = s.point;
-    enum wsc_err rc = report_mkdir(o->out); /* a trace may go there */
-    report_progress_start("sweep", (int64_t)o->n_models * o->sweep.n_counts);
+    enum wsc_err rc = out_mkdir(o->out); /* a trace may go there */
+    out_progress_start("sweep", (int64_t)o->n_models * o->sweep.n_counts);
     if (!rc) rc = run_study(o, &s);
-    report_progress_end();
+    out_progress_end();
     if (!rc) rc = report_scaling_print(&s.report);
     if (!rc) rc = report_scaling_write(o->out, &s.report);
     if (!rc) tell_files(o);
@@ -391,13 +391,13 @@ static enum wsc_err sweep_and_write(struct scale_options *o, const struct conf_c
 
 static enum wsc_err scale(struct scale_options *o)
 {
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     char *text = NULL;
     TRY(load_models(o));
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, &text);
     if (!rc) rc = app_refuse_passing_faults(&cluster, "wsc scale looks at a step", !o->anatomy);
     if (!rc) rc = sweep_and_write(o, &cluster, text);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     wsc_free(text);
     return rc;
 }
@@ -410,7 +410,7 @@ enum wsc_err app_scale(int argc, char **argv)
     if (!rc && o->help) (void)fputs(help, stdout);
     if (!rc && !o->help) rc = scale(o);
     for (int i = 0; i < o->n_models; i++)
-        conf_params_fini(&o->params[i]);
+        zoo_params_fini(&o->params[i]);
     app_config_fini(&o->config);
     wsc_free(o);
     return rc;

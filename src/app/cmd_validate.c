@@ -127,9 +127,9 @@ static enum wsc_err check_tolerances(const struct report_validation *v)
 static enum wsc_err compare(struct options *o, struct scaling_validation *v)
 {
     TRY(app_comparison_open(&o->c));
-    report_progress_start("validate", o->c.comparison.n_refs);
+    out_progress_start("validate", o->c.comparison.n_refs);
     enum wsc_err rc = scaling_validate(&o->c.comparison, v);
-    report_progress_end();
+    out_progress_end();
     if (rc) return rc;
     v->report.command = app_command_line();
     TRY(report_validation_print(&v->report));

@@ -68,10 +68,10 @@ void app_data_progress(void *display, const char *what, int64_t done, int64_t to
     struct data_display *d = display;
     double now = wsc_clock_s();
     if (!d->what || strcmp(d->what, what) != 0) {
-        report_progress_start("data", total);
+        out_progress_start("data", total);
         *d = (struct data_display){what, now, now};
     }
-    report_progress(done, what);
+    out_progress(done, what);
     if (isatty(STDERR_FILENO) || now - d->told_s < tell_s || done <= 0) return;
     double per_s = (double)done / (now - d->start_s);
     d->told_s = now;

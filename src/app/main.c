@@ -109,7 +109,7 @@ static enum wsc_err dispatch(int argc, char **argv)
 static enum wsc_err print_keys(void)
 {
     char *text = NULL;
-    TRY(conf_markdown(&text));
+    TRY(report_config_reference(&text));
     (void)fputs(text, stdout);
     wsc_free(text);
     return WSC_OK;
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(argv[1], "--version")) {
-        (void)printf("%s\n", report_version());
+        (void)printf("%s\n", out_version());
         return 0;
     }
     opterr = 0;

@@ -15,9 +15,9 @@
 static const double median_claimed = 0.03, worst_claimed = 0.10, values_claimed = 1e-4;
 
 struct pairs {
-    struct report_table *table; /* owned */
-    struct kernels_pair *pair;  /* owned */
-    double *error;              /* owned, relative, without sign */
+    struct out_table *table;   /* owned */
+    struct kernels_pair *pair; /* owned */
+    double *error;             /* owned, relative, without sign */
     int n, most;
     bool json;
 };
@@ -44,16 +44,16 @@ static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
                          "%s %s on %d x %d PEs (%s): the mesh and the host differ by %g", p->kernel,
                          p->pass, p->w, p->h, p->shape, p->max_error);
     if (all->json) print_json(all, p);
-    report_table_cell(all->table, "%s", p->kernel);
-    report_table_cell(all->table, "%s", p->pass);
-    report_table_cell(all->table, "%d x %d", p->w, p->h);
-    report_table_cell(all->table, "%s", p->shape);
-    report_table_cell(all->table, "%lld", (long long)p->cycles);
-    report_table_cell(all->table, "%.0f", p->form);
-    report_table_cell(all->table, "%+.2f %%", 100 * error_of(p));
+    out_table_cell(all->table, "%s", p->kernel);
+    out_table_cell(all->table, "%s", p->pass);
+    out_table_cell(all->table, "%d x %d", p->w, p->h);
+    out_table_cell(all->table, "%s", p->shape);
+    out_table_cell(all->table, "%lld", (long long)p->cycles);
+    out_table_cell(all->table, "%.0f", p->form);
+    out_table_cell(all->table, "%+.2f %%", 100 * error_of(p));
     all->error[all->n] = fabs(error_of(p));
     all->pair[all->n++] = *p;
-    report_progress(all->n, p->kernel);
+    out_progress(all->n, p->kernel);
     return WSC_OK;
 }
 
@@ -81,7 +81,7 @@ static enum wsc_err conclude(struct pairs *all)
     if (all->json)
         (void)printf("]\n");
     else
-        TRY(report_table_print(all->table, stdout, 0));
+        TRY(out_table_print(all->table, stdout, 0));
     qsort(all->error, (size_t)all->n, sizeof *all->error, by_size);
     const double median = (all->error[all->n / 2] + all->error[(all->n - 1) / 2]) / 2;
     const double largest = fabs(error_of(worst));
@@ -103,25 +103,25 @@ static enum wsc_err run(const struct app_mesh_pairs *what, const struct hw *hw, 
     static const char *const head[] = {"kernel",  "pass", "PEs",  "shape",
                                        "counted", "form", "error"};
     all->json = what->json;
-    TRY(report_table_new(&all->table, "llllrrr", head));
+    TRY(out_table_new(&all->table, "llllrrr", head));
     TRY_NEW(all->pair, WSC_MEM_APP, what->n);
     TRY_NEW(all->error, WSC_MEM_APP, what->n);
-    report_progress_start("validate --mesh", what->n);
+    out_progress_start("validate --mesh", what->n);
     enum wsc_err rc = kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->n, take_pair, all);
-    report_progress_end();
+    out_progress_end();
     return rc ? rc : conclude(all);
 }
 
 enum wsc_err app_validate_mesh(const struct app_mesh_pairs *what, const struct app_config *config)
 {
     struct pairs all = {0};
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     enum wsc_err rc = app_load_cluster(NULL, config, &cluster, NULL);
     const struct hw hw = {.cluster = &cluster};
     if (!rc) rc = run(what, &hw, &all);
-    report_table_free(&all.table);
+    out_table_free(&all.table);
     wsc_free(all.pair);
     wsc_free(all.error);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     return rc;
 }

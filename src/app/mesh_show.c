@@ -95,8 +95,8 @@ static enum wsc_err check(const struct app_show *s)
                             "--heatmap heat.png");
     if (s->heatmap && s->trace && !strcmp(s->heatmap, s->trace))
         return WSC_RAISE(WSC_USAGE, "--heatmap and --trace name the same file: %s", s->trace);
-    if (s->heatmap) TRY(report_can_write(s->heatmap));
-    return s->trace ? report_can_write(s->trace) : WSC_OK;
+    if (s->heatmap) TRY(out_can_write(s->heatmap));
+    return s->trace ? out_can_write(s->trace) : WSC_OK;
 }
 
 enum wsc_err app_show_begin(struct app_show *s, int w, int h)
@@ -167,7 +167,7 @@ static enum wsc_err write_trace(const struct app_show *s, const char *title)
     char *text = NULL;
     int64_t cut;
     enum wsc_err rc = trace_text(s, title, &text);
-    if (!rc) rc = report_write_text(s->trace, text);
+    if (!rc) rc = out_write_text(s->trace, text);
     free(text);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "the trace");
     int64_t n = mesh_trace_events(s->watch, &cut);
@@ -230,15 +230,15 @@ static void explain_json(const struct explained *e)
 
 static enum wsc_err print_shares(const char *const *name, const int64_t *value, int n, int64_t all)
 {
-    struct report_table *t;
-    TRY(report_table_new(&t, "lrr", NULL));
+    struct out_table *t;
+    TRY(out_table_new(&t, "lrr", NULL));
     for (int i = 0; i < n; i++) {
-        report_table_cell(t, "%s", name[i]);
-        report_table_cell(t, "%lld", (long long)value[i]);
-        report_table_cell(t, "%.1f %%", all ? 100 * (double)value[i] / (double)all : 0);
+        out_table_cell(t, "%s", name[i]);
+        out_table_cell(t, "%lld", (long long)value[i]);
+        out_table_cell(t, "%.1f %%", all ? 100 * (double)value[i] / (double)all : 0);
     }
-    enum wsc_err rc = report_table_print(t, stdout, 2);
-    report_table_free(&t);
+    enum wsc_err rc = out_table_print(t, stdout, 2);
+    out_table_free(&t);
     return rc;
 }
 
@@ -246,23 +246,23 @@ static enum wsc_err print_legs(const struct explained *e)
 {
     static const char *const head[] = {"cycles", "PE",   "compute", "set-up", "scalar",
                                        "ramp",   "hops", "queues",  "edge",   NULL};
-    struct report_table *t;
+    struct out_table *t;
     int first = e->n_legs > TEXT_LEGS ? e->n_legs - TEXT_LEGS : 0;
-    TRY(report_table_new(&t, "rlrrrrrrr", head));
+    TRY(out_table_new(&t, "rlrrrrrrr", head));
     for (int i = first; i < e->n_legs; i++) {
         const struct mesh_leg *l = &e->leg[i];
-        report_table_cell(t, "%lld .. %lld", (long long)l->from, (long long)l->to);
+        out_table_cell(t, "%lld .. %lld", (long long)l->from, (long long)l->to);
         if (l->x < 0)
-            report_table_cell(t, "edge");
+            out_table_cell(t, "edge");
         else
-            report_table_cell(t, "(%d, %d)", l->x, l->y);
+            out_table_cell(t, "(%d, %d)", l->x, l->y);
         for (int p = 0; p < MESH_PARTS; p++)
-            report_table_cell(t, "%lld", (long long)l->part[p]);
+            out_table_cell(t, "%lld", (long long)l->part[p]);
     }
     (void)printf("its %slegs, each at a PE and on the way to the next one:\n",
                  first || !e->critical.complete ? "last " : "");
-    enum wsc_err rc = report_table_print(t, stdout, 2);
-    report_table_free(&t);
+    enum wsc_err rc = out_table_print(t, stdout, 2);
+    out_table_free(&t);
     return rc;
 }
 

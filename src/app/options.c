@@ -69,7 +69,7 @@ enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char
 }
 
 enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
-                              size_t n, int phase, struct conf_params *params)
+                              size_t n, int phase, struct zoo_params *params)
 {
     struct app_config with = *c;
     char text[32];
@@ -77,11 +77,11 @@ enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, con
     (void)snprintf(text, sizeof text, "phase=%d", phase);
     if (phase) TRY(told_once(comm, app_add_set(&with, text)));
     return told_once(comm,
-                     conf_params_parse(params, c->params_path, bytes, n, with.set, with.n_sets));
+                     zoo_params_parse(params, c->params_path, bytes, n, with.set, with.n_sets));
 }
 
 enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
-                             struct conf_params *params)
+                             struct zoo_params *params)
 {
     char *bytes = NULL;
     size_t n = 0;
@@ -93,16 +93,16 @@ enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
 }
 
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
-                              struct conf_cluster *cluster, char **text)
+                              struct hw_machine *cluster, char **text)
 {
     char *bytes = NULL;
     size_t n = 0;
     enum wsc_err rc = WSC_OK;
     memset(cluster, 0, sizeof *cluster);
-    if (c->cluster_path) rc = share_file(comm, conf_cluster_read, c->cluster_path, &bytes, &n);
+    if (c->cluster_path) rc = share_file(comm, hw_machine_read, c->cluster_path, &bytes, &n);
     if (!rc)
         rc = told_once(comm,
-                       conf_cluster_parse(cluster, c->cluster_path, bytes, n, c->set, c->n_sets));
+                       hw_machine_parse(cluster, c->cluster_path, bytes, n, c->set, c->n_sets));
     if (text)
         *text = bytes;
     else
@@ -115,14 +115,14 @@ enum wsc_err app_add_fault(struct app_config *c, const char *text)
     return app_add_override(c, "cluster.faults+", text);
 }
 
-enum wsc_err app_refuse_passing_faults(const struct conf_cluster *cluster, const char *who,
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
                                        bool lossy)
 {
     for (int i = 0; i < cluster->faults.n; i++) {
-        const struct conf_fault *f = &cluster->faults.item[i];
+        const struct hw_fault *f = &cluster->faults.item[i];
         const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
-        if (f->kind == CONF_FAULT_LOSSY_LINK ? always && lossy
-                                             : always && f->kind != CONF_FAULT_LOST_SHARD)
+        if (f->kind == HW_FAULT_LOSSY_LINK ? always && lossy
+                                           : always && f->kind != HW_FAULT_LOST_SHARD)
             continue;
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: %s like all others", f->text, who),
                             "wsc run --numerics none tells what it costs");

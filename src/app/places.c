@@ -86,7 +86,7 @@ static enum wsc_err need_folder(const char *given, enum app_folder folder, const
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
-    report_progress(done, what);
+    out_progress(done, what);
 }
 
 enum wsc_err app_comparison_take(struct app_comparison *c, int option, const char *value)
@@ -127,7 +127,7 @@ enum wsc_err app_comparison_open(struct app_comparison *c)
 
 void app_comparison_fini(struct app_comparison *c)
 {
-    conf_cluster_fini(&c->cluster);
+    hw_machine_fini(&c->cluster);
     wsc_free(c->rows);
     app_config_fini(&c->config);
 }

@@ -188,8 +188,8 @@ struct conf_table {
     int n;
     bool sourced; /**< values are maps {value, kind, source}; every section must be there */
 };
-const struct conf_table *conf_params_table(void);
-const struct conf_table *conf_cluster_table(void);
+const struct conf_table *zoo_params_table(void);
+const struct conf_table *hw_machine_table(void);
 
 /** State of one pass of a tree through a table. */
 struct conf_parse {
@@ -246,103 +246,103 @@ bool conf_read_parts(struct conf_parse *p, const char *path, const struct conf_n
 
 /* ---- params ---------------------------------------------------------------------------------- */
 
-/** Keys with a form of their own; the field is the int64_t, the double, the struct conf_init, or
- *  the struct conf_input or conf_optimizer around it. */
-void conf_read_data_dir(struct conf_parse *p, const struct conf_key *key,
-                        const struct conf_node *node, void *input);
-void conf_read_mixture(struct conf_parse *p, const struct conf_key *key,
+/** Keys with a form of their own; the field is the int64_t, the double, the struct zoo_init, or
+ *  the struct zoo_input or zoo_optimizer around it. */
+void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *input);
-void conf_read_data_subset(struct conf_parse *p, const struct conf_key *key,
-                           const struct conf_node *node, void *input);
-void conf_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
-                           const struct conf_node *node, void *field);
-void conf_read_initializer(struct conf_parse *p, const struct conf_key *key,
-                           const struct conf_node *node, void *field);
-void conf_read_schedule(struct conf_parse *p, const struct conf_key *key,
-                        const struct conf_node *node, void *field);
-void conf_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
-                     void *optimizer);
-void conf_read_etas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
-                    void *optimizer);
-void conf_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
-                          const struct conf_node *node, void *optimizer);
-void conf_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
-                   void *optimizer);
-void conf_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
-                          const struct conf_node *node, void *field);
-void conf_read_family(struct conf_parse *p, const struct conf_key *key,
-                      const struct conf_node *node, void *field);
-void conf_write_family(struct conf_text *out, const void *field, int indent);
-void conf_read_transforms(struct conf_parse *p, const struct conf_key *key,
+void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *input);
+void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input);
-void conf_write_transforms(struct conf_text *out, const void *input, int indent);
-void conf_read_sparsity(struct conf_parse *p, const struct conf_key *key,
-                        const struct conf_node *node, void *list);
-void conf_write_sparsity(struct conf_text *out, const void *list, int indent);
-void conf_sparsity_fini(struct conf_sparsity_list *list);
-void conf_write_mixture(struct conf_text *out, const void *input, int indent);
-void conf_write_data_subset(struct conf_text *out, const void *input, int indent);
-void conf_write_data_dir(struct conf_text *out, const void *input, int indent);
-void conf_write_micro_batch(struct conf_text *out, const void *field, int indent);
-void conf_write_initializer(struct conf_text *out, const void *field, int indent);
-void conf_write_schedule(struct conf_text *out, const void *field, int indent);
-void conf_write_betas(struct conf_text *out, const void *optimizer, int indent);
-void conf_write_etas(struct conf_text *out, const void *optimizer, int indent);
-void conf_write_step_sizes(struct conf_text *out, const void *optimizer, int indent);
-void conf_write_eps(struct conf_text *out, const void *optimizer, int indent);
-void conf_write_loss_scale(struct conf_text *out, const void *field, int indent);
+void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *field);
+void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *field);
+void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *field);
+void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *optimizer);
+void zoo_read_etas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *optimizer);
+void zoo_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *optimizer);
+void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                  void *optimizer);
+void zoo_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *field);
+void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *field);
+void zoo_write_family(struct conf_text *out, const void *field, int indent);
+void zoo_read_transforms(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *input);
+void zoo_write_transforms(struct conf_text *out, const void *input, int indent);
+void zoo_read_sparsity(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *list);
+void zoo_write_sparsity(struct conf_text *out, const void *list, int indent);
+void zoo_sparsity_fini(struct zoo_sparsity_list *list);
+void zoo_write_mixture(struct conf_text *out, const void *input, int indent);
+void zoo_write_data_subset(struct conf_text *out, const void *input, int indent);
+void zoo_write_data_dir(struct conf_text *out, const void *input, int indent);
+void zoo_write_micro_batch(struct conf_text *out, const void *field, int indent);
+void zoo_write_initializer(struct conf_text *out, const void *field, int indent);
+void zoo_write_schedule(struct conf_text *out, const void *field, int indent);
+void zoo_write_betas(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_etas(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_step_sizes(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_eps(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_loss_scale(struct conf_text *out, const void *field, int indent);
 
 /* ---- the trainer style ----------------------------------------------------------------------- */
 
-const struct conf_table *conf_trainer_table(void);
+const struct conf_table *zoo_trainer_table(void);
 /** True when the tree has the trainer style. */
-bool conf_trainer_is(const struct conf_node *root);
+bool zoo_trainer_is(const struct conf_node *root);
 /** Of a list of trainers take number @p phase, from 1; *@p n_phases is their number, 1 without a
  *  list.  Problems go to @p d. */
-void conf_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases);
+void zoo_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases);
 /** Lists of callbacks and loggers to maps, so that paths of `--set` reach into them. */
-void conf_trainer_normalise(struct conf_doc *doc, struct conf_diag *d);
+void zoo_trainer_normalise(struct conf_doc *doc, struct conf_diag *d);
 /** Replace the tree by that of the runconfig style.  Problems go to @p d. */
-void conf_trainer_convert(struct conf_doc *doc, struct conf_diag *d);
-/** Rows with a form of their own; the field is a struct conf_trainer. */
-#define CONF_TRAINER_TAKE(name)                                                                    \
-    void conf_trainer_take_##name(struct conf_parse *p, const struct conf_key *key,                \
-                                  const struct conf_node *node, void *trainer)
-CONF_TRAINER_TAKE(model);
-CONF_TRAINER_TAKE(optimizer);
-CONF_TRAINER_TAKE(schedulers);
-CONF_TRAINER_TAKE(global_micro_batch);
-CONF_TRAINER_TAKE(switch);
-CONF_TRAINER_TAKE(train);
-CONF_TRAINER_TAKE(fit_val);
-CONF_TRAINER_TAKE(val);
-CONF_TRAINER_TAKE(val_all);
-CONF_TRAINER_TAKE(val_checkpoint);
+void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d);
+/** Rows with a form of their own; the field is a struct zoo_trainer. */
+#define ZOO_TRAINER_TAKE(name)                                                                     \
+    void zoo_trainer_take_##name(struct conf_parse *p, const struct conf_key *key,                 \
+                                 const struct conf_node *node, void *trainer)
+ZOO_TRAINER_TAKE(model);
+ZOO_TRAINER_TAKE(optimizer);
+ZOO_TRAINER_TAKE(schedulers);
+ZOO_TRAINER_TAKE(global_micro_batch);
+ZOO_TRAINER_TAKE(switch);
+ZOO_TRAINER_TAKE(train);
+ZOO_TRAINER_TAKE(fit_val);
+ZOO_TRAINER_TAKE(val);
+ZOO_TRAINER_TAKE(val_all);
+ZOO_TRAINER_TAKE(val_checkpoint);
 /** Report @p entry of a map with keys of its own as unknown, with the nearest of @p known. */
 void conf_part_unknown(struct conf_parse *p, const char *path, const struct conf_entry *entry,
                        const char *const *known, int n);
 
 /** Old spellings to new ones, in the tree, with a warning each. */
-void conf_renames_apply(struct conf_doc *doc, struct conf_diag *d);
+void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d);
 /** Say that the tree is an encoder's file, when it is; true then. */
-bool conf_params_refuse_encoder(const struct conf_node *root, struct conf_diag *d);
+bool zoo_params_refuse_encoder(const struct conf_node *root, struct conf_diag *d);
 /** Warn about the keys of @p p that nothing depends on. */
-void conf_params_warn_no_effect(const struct conf_parse *p);
+void zoo_params_warn_no_effect(const struct conf_parse *p);
 /** They as a table in Markdown. */
-void conf_renames_write(struct conf_text *out);
+void zoo_renames_write(struct conf_text *out);
 /** The current spelling of a dotted path. */
-const char *conf_renames_path(const char *path);
+const char *zoo_renames_path(const char *path);
 /** After the file's keys are read: infer a family that is not named, then set what it implies. */
-void conf_family_resolve(struct conf_parse *p, struct conf_model *model);
+void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model);
 /** Defaults of keys that take lists. */
-void conf_optimizer_init(struct conf_optimizer *optimizer);
+void zoo_optimizer_init(struct zoo_optimizer *optimizer);
 /** False for a key below `optimizer.` that this type has no use for. */
-bool conf_optimizer_takes(const struct conf_optimizer *optimizer, const char *key);
+bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *key);
 /** The row of the optimizer that is named: its defaults, and what it does not take. */
-void conf_optimizer_check(struct conf_parse *p, struct conf_optimizer *optimizer);
+void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
 /** Checks between keys. */
-void conf_params_check(struct conf_parse *p, const struct conf_node *root,
-                       struct conf_params *params);
+void zoo_params_check(struct conf_parse *p, const struct conf_node *root,
+                      struct zoo_params *params);
 
 /* ---- --set ----------------------------------------------------------------------------------- */
 
@@ -354,13 +354,13 @@ const char *conf_set_cluster_path(const char *path);
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 /** Path of a set that adds a fault, inside the cluster file. */
-#define CONF_FAULTS_ADD "faults+"
+#define HW_FAULTS_ADD "faults+"
 /** Add `KIND:KEY=VALUE,...`, the text of set number @p set, to the list `faults`. */
-void conf_faults_add(struct conf_doc *doc, struct conf_diag *d, const char *text, int set);
-void conf_read_faults(struct conf_parse *p, const struct conf_key *key,
-                      const struct conf_node *node, void *list);
+void hw_faults_add(struct conf_doc *doc, struct conf_diag *d, const char *text, int set);
+void hw_read_faults(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *list);
 /** The kinds and their keys as a table in Markdown. */
-void conf_faults_write(struct conf_text *out);
+void hw_faults_write(struct conf_text *out);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -383,12 +383,12 @@ void conf_text_double(struct conf_text *t, double x);
 
 /** Fill low and high of @p s from @p text (`10 %`, `1 us..5 us`; NULL: by kind), for row @p row
  *  of the cluster table and the value that is already in @p c. */
-void conf_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
-                           struct conf_source *s);
+void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
+                         struct hw_source *s);
 
-/** Parse the text of conf_cluster_read(): a file with what it is based on merged under it. */
-bool conf_cluster_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes);
+/** Parse the text of hw_machine_read(): a file with what it is based on merged under it. */
+bool hw_machine_doc(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes);
 
 /** configs/cluster/cs2.yaml as it was when the program was built. */
-const char *conf_builtin_cs2(size_t *n_bytes);
+const char *hw_builtin_cs2(size_t *n_bytes);
 #endif

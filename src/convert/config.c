@@ -240,7 +240,7 @@ static enum wsc_err check_fixed(const struct convert_key *key, const struct conv
 {
     char path[CONVERT_NAME_BYTES], text[CONVERT_VALUE_BYTES];
     (void)snprintf(path, sizeof path, "model.%s", key->cs);
-    if (key->any || !conf_params_value(cs->params, path, text, sizeof text)) return WSC_OK;
+    if (key->any || !zoo_params_value(cs->params, path, text, sizeof text)) return WSC_OK;
     return same_value(text, key->fixed) ? WSC_OK : unsupported(cs, key->cs, text, key->fixed);
 }
 
@@ -254,7 +254,7 @@ static enum wsc_err key_to_json(const struct convert_key *key, const struct conv
     if (!key->hf) return check_fixed(key, cs);
     if (!key->cs) return convert_config_set(config, key->hf, json_of(key->fixed, key->type));
     (void)snprintf(path, sizeof path, "model.%s", key->cs);
-    if (!conf_params_value(cs->params, path, text, sizeof text))
+    if (!zoo_params_value(cs->params, path, text, sizeof text))
         (void)snprintf(text, sizeof text, "%s", key->missing ? key->missing : "null");
     for (const struct convert_word *w = key->word; w; w++) {
         if (!w->hf) return unsupported(cs, key->cs, text, "another one");

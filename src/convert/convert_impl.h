@@ -122,7 +122,7 @@ struct convert_yaml {
 /** Our side: params, the model they give. */
 struct convert_side {
     const struct convert_family *family;
-    const struct conf_params *params;
+    const struct zoo_params *params;
     const struct model *model;
     bool fold; /**< to Hugging Face: the model's factors become part of its tensors */
 };

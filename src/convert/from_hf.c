@@ -16,7 +16,7 @@ struct import {
     struct convert_files *files;
     json_t *config;
     char *yaml;
-    struct conf_params params;
+    struct zoo_params params;
     struct model *model;
     struct convert_side cs;
     struct convert_map map;
@@ -59,9 +59,9 @@ static enum wsc_err open_input(struct import *im)
     r->family = im->cs.family->name;
     TRY(convert_config_to_yaml(im->cs.family, im->config_path, im->config, r->checkpoint,
                                &im->yaml));
-    TRY(conf_params_parse(&im->params, r->params, im->yaml, strlen(im->yaml), im->job->set,
-                          im->job->n_sets));
-    TRY(model_create(&im->model, &im->params, CONF_STREAM_BLOCK));
+    TRY(zoo_params_parse(&im->params, r->params, im->yaml, strlen(im->yaml), im->job->set,
+                         im->job->n_sets));
+    TRY(model_create(&im->model, &im->params, HW_STREAM_BLOCK));
     im->cs.params = &im->params;
     im->cs.model = im->model;
     TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
@@ -233,10 +233,10 @@ static enum wsc_err write_checkpoint(struct import *im)
 
 static enum wsc_err write_all(struct import *im)
 {
-    TRY(report_mkdir(im->job->out));
+    TRY(out_mkdir(im->job->out));
     TRY(write_checkpoint(im));
     im->result->n_files = 1;
-    return report_write_text(im->result->params, im->yaml);
+    return out_write_text(im->result->params, im->yaml);
 }
 
 static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
@@ -259,7 +259,7 @@ enum wsc_err convert_from_hf(const struct convert_job *job, struct convert_resul
     wsc_free(im.used);
     convert_map_fini(&im.map);
     model_destroy(&im.model);
-    conf_params_fini(&im.params);
+    zoo_params_fini(&im.params);
     wsc_free(im.yaml);
     json_decref(im.config);
     convert_files_close(&im.files);

@@ -172,7 +172,7 @@ enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
 static bool real_param(const struct convert_side *cs, const char *path, double *value)
 {
     char text[CONVERT_VALUE_BYTES];
-    return conf_params_value(cs->params, path, text, sizeof text) && !wsc_units_double(text, value);
+    return zoo_params_value(cs->params, path, text, sizeof text) && !wsc_units_double(text, value);
 }
 
 enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_side *cs)
@@ -181,7 +181,7 @@ enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_sid
     double factor = 1, value = 0;
     (void)real_param(cs, "model.pos_scaling_factor", &factor);
     if (factor == 1) return convert_config_set(config, "rope_scaling", json_null());
-    (void)conf_params_value(cs->params, "model.pos_scaling_type", type, sizeof type);
+    (void)zoo_params_value(cs->params, "model.pos_scaling_type", type, sizeof type);
     json_t *scaling = json_pack("{s:s, s:f}", "rope_type", type, "factor", factor);
     for (int i = 0; !strcmp(type, "llama3") && i < N_LLAMA3_KEYS; i++) {
         (void)snprintf(path, sizeof path, "model.pos_scaling_extra_args.%s", llama3_key[i]);
@@ -271,7 +271,7 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
 enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
 {
     const struct model *m = cs->model;
-    if (!m->experts || m->shared_experts || m->routing != CONF_ROUTING_LEARNED ||
+    if (!m->experts || m->shared_experts || m->routing != ZOO_ROUTING_LEARNED ||
         !m->normalise_experts || m->null_expert != 0)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
                                       cs->params->file, cs->family->name),

@@ -13,7 +13,7 @@ struct export
 {
     const struct convert_job *job;
     struct convert_result *result;
-    struct conf_params params;
+    struct zoo_params params;
     struct model *model;
     struct convert_side cs;
     struct convert_map map;
@@ -32,7 +32,7 @@ static enum wsc_err read_params(struct export *ex)
     size_t n = 0;
     TRY(conf_read_file(ex->job->params, &bytes, &n));
     enum wsc_err rc =
-        conf_params_parse(&ex->params, ex->job->params, bytes, n, ex->job->set, ex->job->n_sets);
+        zoo_params_parse(&ex->params, ex->job->params, bytes, n, ex->job->set, ex->job->n_sets);
     wsc_free(bytes);
     return rc;
 }
@@ -49,7 +49,7 @@ static enum wsc_err check_plain(const struct export *ex)
         {m->logits_softcap != 0, "final_logit_softcapping"},
         {m->sink_tokens != 0, "attention_sink_tokens"},
         {m->window_every_other, "sliding_window_every_other_decoder_layer"},
-        {m->norm == CONF_BIASLESS_LAYERNORM, "norm_type: biasless-layernorm"},
+        {m->norm == ZOO_BIASLESS_LAYERNORM, "norm_type: biasless-layernorm"},
         {m->H * m->head_dim != m->C, "attention_inner_dim"},
     };
     for (size_t i = 0; i < sizeof feature / sizeof *feature; i++)
@@ -73,12 +73,12 @@ static enum wsc_err read_dtypes(struct export *ex)
  * that of the logits. */
 static enum wsc_err make_model(struct export *ex)
 {
-    TRY(model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK));
+    TRY(model_create(&ex->model, &ex->params, HW_STREAM_BLOCK));
     ex->cs.fold = convert_has_factors(ex->model);
     if (!convert_unties(ex->model)) return WSC_OK;
     ex->params.model.share_embedding_weights = false;
     model_destroy(&ex->model);
-    return model_create(&ex->model, &ex->params, CONF_STREAM_BLOCK);
+    return model_create(&ex->model, &ex->params, HW_STREAM_BLOCK);
 }
 
 static enum wsc_err open_input(struct export *ex)
@@ -224,7 +224,7 @@ static enum wsc_err write_json(const struct export *ex, const char *name, json_t
     json_decref(json);
     if (!text) return WSC_RAISE(WSC_NOMEM, "%s: no memory for the text", name);
     (void)snprintf(path, sizeof path, "%s/%s", ex->job->out, name);
-    enum wsc_err rc = report_write_text(path, text);
+    enum wsc_err rc = out_write_text(path, text);
     free(text);
     return rc;
 }
@@ -264,7 +264,7 @@ static enum wsc_err write_all(struct export *ex)
     json_t *config;
     TRY(check_empty(ex));
     TRY(convert_config_to_json(&ex->cs, dtype_of(ex, ""), &config));
-    enum wsc_err rc = report_mkdir(ex->job->out);
+    enum wsc_err rc = out_mkdir(ex->job->out);
     if (!rc) rc = write_shards(ex);
     if (!rc) rc = write_index(ex);
     if (!rc) return write_json(ex, "config.json", config);
@@ -286,6 +286,6 @@ enum wsc_err convert_to_hf(const struct convert_job *job, struct convert_result 
     store_close(&ex.store);
     convert_map_fini(&ex.map);
     model_destroy(&ex.model);
-    conf_params_fini(&ex.params);
+    zoo_params_fini(&ex.params);
     return rc;
 }

@@ -27,7 +27,7 @@ struct set {
     int64_t n;      /* samples in its files */
     int64_t n_used; /* of them in its subset */
     int n_ranges;
-    int64_t from[CONF_MAX_RANGES], n_before[CONF_MAX_RANGES]; /* of each range: its first sample,
+    int64_t from[ZOO_MAX_RANGES], n_before[ZOO_MAX_RANGES]; /* of each range: its first sample,
                                                                  samples of the ranges before */
     int64_t n_epoch; /* samples that it gives to an epoch of the mixture */
 };
@@ -151,7 +151,7 @@ static int by_path(const void *a, const void *b)
 }
 
 /* The files of data set @p k, behind those of the ones before. */
-static enum wsc_err list_set(struct data_source *s, const struct conf_input *input, int k)
+static enum wsc_err list_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct set *set = &s->set[k];
     const char *dir = "(none)";
@@ -231,7 +231,7 @@ static enum wsc_err check_file(struct data_source *s, struct set *set, struct fi
 }
 
 /* Sink tokens before a sample are part of what the model sees. */
-static enum wsc_err check_length(const struct data_source *s, const struct conf_input *input)
+static enum wsc_err check_length(const struct data_source *s, const struct zoo_input *input)
 {
     int64_t length = input->max_sequence_length;
     if (s->T < 1)
@@ -252,7 +252,7 @@ static enum wsc_err check_length(const struct data_source *s, const struct conf_
 }
 
 /* Ranges of samples: shares are cut to whole samples downwards, as the Model Zoo does. */
-static void choose_subset(struct set *set, const struct conf_subset *subset)
+static void choose_subset(struct set *set, const struct zoo_subset *subset)
 {
     for (int i = 0; i < subset->n; i++) {
         int64_t from = (int64_t)((double)set->n * subset->from[i]);
@@ -265,7 +265,7 @@ static void choose_subset(struct set *set, const struct conf_subset *subset)
     if (!subset->n) set->n_used = set->n;
 }
 
-static enum wsc_err open_set(struct data_source *s, const struct conf_input *input, int k)
+static enum wsc_err open_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct set *set = &s->set[k];
     if (input->n_sets && !(input->weight[k] > 0)) return WSC_OK; /* as if it were not there */
@@ -284,7 +284,7 @@ static enum wsc_err open_set(struct data_source *s, const struct conf_input *inp
 
 /* An epoch of a mixture is as long as it takes to see every sample of every data set whose share
  * is above 5 %, as the Model Zoo defines it; of all of them when none is. */
-static enum wsc_err mix(struct data_source *s, const struct conf_input *input)
+static enum wsc_err mix(struct data_source *s, const struct zoo_input *input)
 {
     double sum = 0, total = 0, all = 0;
     for (int k = 0; k < s->n_sets; k++)
@@ -304,7 +304,7 @@ static enum wsc_err mix(struct data_source *s, const struct conf_input *input)
     return WSC_OK;
 }
 
-static enum wsc_err open_all(struct data_source *s, const struct conf_input *input)
+static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
     for (int k = 0; k < s->n_sets; k++)
@@ -319,7 +319,7 @@ static enum wsc_err open_all(struct data_source *s, const struct conf_input *inp
     return WSC_OK;
 }
 
-enum wsc_err data_source_open(struct data_source **out, const struct conf_input *input, int64_t T,
+enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *input, int64_t T,
                               int64_t vocab_size)
 {
     struct data_source *s = NULL;

@@ -26,13 +26,13 @@ int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles)
 
 double hw_io_cycles(const struct hw *hw, double bytes)
 {
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     return bytes * ((double)w->clock_hz / (double)w->io_rate_bytes_per_s);
 }
 
 int64_t hw_drain_ps(const struct hw *hw)
 {
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     return hw_cycles_to_ps(hw, (w->pe_cols + w->pe_rows) * w->hop_cycles);
 }
 
@@ -43,7 +43,7 @@ int64_t hw_n_pes(const struct hw *hw)
 
 int64_t hw_activation_bytes_per_pe(const struct hw *hw)
 {
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     return w->sram_bytes_per_pe - w->sram_reserved_bytes_per_pe;
 }
 
@@ -81,13 +81,13 @@ int64_t hw_swarmx_nodes(const struct hw *hw, int64_t n_csx)
 
 double hw_cluster_power_w(const struct hw *hw, int64_t n_csx)
 {
-    const struct conf_cluster *c = hw->cluster;
+    const struct hw_machine *c = hw->cluster;
     return (double)n_csx * (double)c->wafer.system_power_w +
            (double)hw_swarmx_nodes(hw, n_csx) * (double)c->swarmx.node_power_w +
            (double)c->memoryx.shards * (double)c->memoryx.shard_power_w;
 }
 
-void hw_apply_effects(struct conf_cluster *out, const struct conf_cluster *cluster)
+void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster)
 {
     *out = *cluster;
     if (!cluster->effects.latency) {

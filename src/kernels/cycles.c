@@ -13,7 +13,7 @@ const struct keep_row kernels_cycles_keep[KERNELS_N_KEEPS] = {
     [KERNELS_KEEP_INPUT] = {.qkv = true, .attention = true, .output = true, .ffn0 = true},
 };
 
-static void set_rates(struct layout *l, const struct conf_wafer *w, enum num_format format)
+static void set_rates(struct layout *l, const struct hw_wafer *w, enum num_format format)
 {
     bool mixed = format != NUM_FP32;
     l->mac = mixed ? w->simd_fmachs : w->simd_fmacs;
@@ -111,7 +111,7 @@ static void spread_tokens(struct layout *l, double tokens, double head)
 void kernels_cycles_layout(struct layout *l, const struct hw *hw, const struct model *model,
                            int lanes, int64_t n_sequences)
 {
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     WSC_CHECK(lanes >= 1 && lanes <= w->pe_cols && n_sequences >= 1, "%d lanes, %lld sequences",
               lanes, (long long)n_sequences);
     *l = (struct layout){.model = model, .lanes = lanes, .rows = (double)w->pe_rows};
@@ -150,13 +150,13 @@ double kernels_cycles_total(const struct kernels_cycles *c)
 /** Rows of tables that a token's embedding comes from. */
 static double table_rows(const struct model *m)
 {
-    return (double)m->V + (m->position == CONF_POSITION_LEARNED ? (double)m->T : 0);
+    return (double)m->V + (m->position == ZOO_POSITION_LEARNED ? (double)m->T : 0);
 }
 
 static double embedding(const struct layout *l)
 {
     const struct model *m = l->model;
-    const double tables = m->position == CONF_POSITION_LEARNED ? 2 : 1;
+    const double tables = m->position == ZOO_POSITION_LEARNED ? 2 : 1;
     double sum = kernels_cycles_gather(l, table_rows(m));
     if (l->seqs > 1) sum += (tables - 1) * l->t * kernels_cycles_op(l->setup, l->hidden.k, l->mac);
     return sum + (m->embed_norm ? kernels_cycles_norm(l) : 0);

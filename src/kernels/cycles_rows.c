@@ -32,12 +32,12 @@ double kernels_cycles_bias_gradient(const struct layout *l, double features, dou
 
 static bool is_rms(const struct layout *l)
 {
-    return l->model->norm == CONF_RMSNORM;
+    return l->model->norm == ZOO_RMSNORM;
 }
 
 static bool has_bias(const struct layout *l)
 {
-    return l->model->norm == CONF_LAYERNORM;
+    return l->model->norm == ZOO_LAYERNORM;
 }
 
 /** A sum over features for each token, times a number. */
@@ -98,7 +98,7 @@ double kernels_cycles_norm_gradient(const struct layout *l)
 /** The nonlinearity of @p features of the PE, or its derivative. */
 double kernels_cycles_nonlinearity(const struct layout *l, double features)
 {
-    const bool plain = l->model->nonlinearity == CONF_RELU;
+    const bool plain = l->model->nonlinearity == ZOO_RELU;
     return kernels_cycles_map(l, features * l->t,
                               plain ? RELU_CYCLES : l->exp + l->divide + POLYNOMIAL_CYCLES);
 }

@@ -42,25 +42,25 @@ LOOPS(sigmoid)
 LOOPS(mish)
 LOOPS(linear)
 
-static const struct activation activations[CONF_N_FUNCTIONS] = {
-    [CONF_GELU] = {gelu_row, gelu_row_backward},
-    [CONF_GELU_NEW] = {gelu_new_row, gelu_new_row_backward},
-    [CONF_RELU] = {relu_row, relu_row_backward},
-    [CONF_SILU] = {silu_row, silu_row_backward},
-    [CONF_QUICK_GELU] = {quick_gelu_row, quick_gelu_row_backward},
-    [CONF_SQUARED_GELU] = {squared_gelu_row, squared_gelu_row_backward},
-    [CONF_SQUARED_RELU] = {squared_relu_row, squared_relu_row_backward},
-    [CONF_LEAKY_RELU] = {leaky_relu_row, leaky_relu_row_backward},
-    [CONF_RELU6] = {relu6_row, relu6_row_backward},
-    [CONF_TANH] = {tanh_of_row, tanh_of_row_backward},
-    [CONF_SIGMOID] = {sigmoid_row, sigmoid_row_backward},
-    [CONF_MISH] = {mish_row, mish_row_backward},
-    [CONF_LINEAR] = {linear_row, linear_row_backward},
+static const struct activation activations[ZOO_N_FUNCTIONS] = {
+    [ZOO_GELU] = {gelu_row, gelu_row_backward},
+    [ZOO_GELU_NEW] = {gelu_new_row, gelu_new_row_backward},
+    [ZOO_RELU] = {relu_row, relu_row_backward},
+    [ZOO_SILU] = {silu_row, silu_row_backward},
+    [ZOO_QUICK_GELU] = {quick_gelu_row, quick_gelu_row_backward},
+    [ZOO_SQUARED_GELU] = {squared_gelu_row, squared_gelu_row_backward},
+    [ZOO_SQUARED_RELU] = {squared_relu_row, squared_relu_row_backward},
+    [ZOO_LEAKY_RELU] = {leaky_relu_row, leaky_relu_row_backward},
+    [ZOO_RELU6] = {relu6_row, relu6_row_backward},
+    [ZOO_TANH] = {tanh_of_row, tanh_of_row_backward},
+    [ZOO_SIGMOID] = {sigmoid_row, sigmoid_row_backward},
+    [ZOO_MISH] = {mish_row, mish_row_backward},
+    [ZOO_LINEAR] = {linear_row, linear_row_backward},
 };
 
 static const struct activation *row_of(const struct model *m)
 {
-    WSC_CHECK(m->nonlinearity >= 0 && m->nonlinearity < CONF_N_FUNCTIONS, "nonlinearity %d",
+    WSC_CHECK(m->nonlinearity >= 0 && m->nonlinearity < ZOO_N_FUNCTIONS, "nonlinearity %d",
               (int)m->nonlinearity);
     return &activations[m->nonlinearity];
 }

@@ -23,7 +23,7 @@ static void embedding_row(const struct kernels_host *k, int64_t row, float *x, i
     float *scratch = host_thread(k, thread, HOST_ROW2);
     memcpy(x, table_row(k, MODEL_WTE, k->batch->input_ids[row], scratch), (size_t)C * sizeof *x);
     if (k->stage.weight[MODEL_WPE]) num_add(x, table_row(k, MODEL_WPE, t, scratch), C);
-    if (k->model->position == CONF_POSITION_FIXED)
+    if (k->model->position == ZOO_POSITION_FIXED)
         num_add(x, (const float *)k->buffer[HOST_TABLE] + t * C, C);
 }
 

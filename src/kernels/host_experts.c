@@ -116,7 +116,7 @@ static void route_rows(struct kernels_host *k, const struct host_span *b, int th
     host_product(k, &shape, xn, k->stage.weight[MODEL_ROUTER_W], p);
     for (int64_t i = 0; i < b->n; i++) {
         float *row = p + i * E;
-        if (m->routing == CONF_ROUTING_HASH) {
+        if (m->routing == ZOO_ROUTING_HASH) {
             memset(row, 0, (size_t)E * sizeof *row);
             row[k->batch->input_ids[b->row + i] % E] = 1;
         } else {
@@ -402,7 +402,7 @@ static void router_row(const struct kernels_host *k, int64_t row, float *d)
         d[slot[s].expert] += (dweight[s] - mixed) / sum;
     const float mean = host_dot(d, p, E);
     for (int64_t e = 0; e < E; e++)
-        d[e] = m->routing == CONF_ROUTING_HASH ? 0 : p[e] * (d[e] - mean);
+        d[e] = m->routing == ZOO_ROUTING_HASH ? 0 : p[e] * (d[e] - mean);
 }
 
 static void router_rows_backward(struct kernels_host *k, const struct host_span *b, int thread)

@@ -160,7 +160,7 @@ void kernels_host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, i
     bytes[HOST_TOKENS] = times(z.rows, (int64_t)sizeof(struct host_token));
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
     bytes[HOST_TABLE] = times(times(m->T, m->rotary_dim), 4);
-    if (m->position == CONF_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
+    if (m->position == ZOO_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
     bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
     if (training || m->experts) bytes[HOST_XN] = times(z.c, z.op);
     if (training) training_layout(bytes, m, &z, limits);

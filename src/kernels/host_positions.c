@@ -10,7 +10,7 @@
  * alone, those between are mixed. */
 static double llama3(const struct model *m, double frequency)
 {
-    const struct conf_rope_args *a = &m->rope;
+    const struct zoo_rope_args *a = &m->rope;
     const double length = (double)a->original_max_position_embeddings;
     const double turns = length * frequency / (2 * M_PI);
     if (turns > a->high_freq_factor) return frequency;
@@ -41,11 +41,11 @@ static double frequency_of(const struct model *m, int64_t pair)
 {
     const double plain = pow(m->rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
     switch (m->rope_scaling) {
-    case CONF_ROPE_LLAMA3:
+    case ZOO_ROPE_LLAMA3:
         return llama3(m, plain);
-    case CONF_ROPE_YARN:
+    case ZOO_ROPE_YARN:
         return yarn(m, plain, pair);
-    case CONF_ROPE_LINEAR:
+    case ZOO_ROPE_LINEAR:
         break;
     }
     return plain / m->position_scale;
@@ -54,7 +54,7 @@ static double frequency_of(const struct model *m, int64_t pair)
 /* YaRN's factor of cosines and sines, eq. 22 in the form of its authors. */
 static double length_factor(const struct model *m)
 {
-    if (m->rope_scaling != CONF_ROPE_YARN || m->position_scale <= 1) return 1;
+    if (m->rope_scaling != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
     return m->rope.mscale_a * log(m->position_scale) + m->rope.mscale_b;
 }
 
@@ -114,7 +114,7 @@ static void fill_sines(const struct model *m, float *table)
 void kernels_host_positions(struct kernels_host *k)
 {
     if (k->model->rotary_dim) fill_rotary(k->model, k->buffer[HOST_TABLE]);
-    if (k->model->position == CONF_POSITION_FIXED) fill_sines(k->model, k->buffer[HOST_TABLE]);
+    if (k->model->position == ZOO_POSITION_FIXED) fill_sines(k->model, k->buffer[HOST_TABLE]);
 }
 
 /* ---- ALiBi: Press et al. 2022, section 3; with a number of heads that is no power of two the
@@ -128,7 +128,7 @@ static double slope_of(int64_t heads, int64_t h)
 float kernels_host_slope(const struct model *m, int64_t h)
 {
     int64_t power = 1;
-    if (m->position != CONF_POSITION_ALIBI) return 0;
+    if (m->position != ZOO_POSITION_ALIBI) return 0;
     while (2 * power <= m->H)
         power *= 2;
     const double slope = h < power ? slope_of(power, h) : slope_of(2 * power, 2 * (h - power));

@@ -54,9 +54,9 @@ void kernels_host_norm_again(const struct kernels_host *k, const struct host_spa
 static void row_stats(const struct model *m, const float *x, float stats[2])
 {
     float n = (float)m->C, eps = (float)m->norm_eps;
-    float mean = m->norm == CONF_RMSNORM ? 0 : host_sum(x, m->C) / n;
+    float mean = m->norm == ZOO_RMSNORM ? 0 : host_sum(x, m->C) / n;
     float variance =
-        m->norm == CONF_RMSNORM ? host_dot(x, x, m->C) / n : host_sum_deviations(x, mean, m->C) / n;
+        m->norm == ZOO_RMSNORM ? host_dot(x, x, m->C) / n : host_sum_deviations(x, mean, m->C) / n;
     stats[0] = mean;
     stats[1] = 1.0F / sqrtf(variance + eps);
 }
@@ -107,7 +107,7 @@ void kernels_host_norm_row_backward(const struct kernels_host *k, enum model_ten
 {
     const struct model *m = k->model;
     memset(dx, 0, (size_t)m->C * sizeof *dx);
-    norm_row_backward(dx, dy, x, k->stage.vector[weight], stats, m->C, m->norm != CONF_RMSNORM);
+    norm_row_backward(dx, dy, x, k->stage.vector[weight], stats, m->C, m->norm != ZOO_RMSNORM);
 }
 
 void kernels_host_norm_backward(const struct kernels_host *k, const struct host_span *b,
@@ -116,7 +116,7 @@ void kernels_host_norm_backward(const struct kernels_host *k, const struct host_
 {
     int64_t C = k->model->C;
     const float *dxn = k->buffer[HOST_DXN];
-    const bool has_mean = k->model->norm != CONF_RMSNORM;
+    const bool has_mean = k->model->norm != ZOO_RMSNORM;
     if (first) memset(dx + b->row * C, 0, (size_t)(b->n * C) * sizeof *dx);
     for (int64_t i = b->row; i < b->row + b->n; i++)
         norm_row_backward(dx + i * C, dxn + i * C, x + i * C, k->stage.vector[weight],

@@ -7,9 +7,9 @@ enum wsc_err kernels_mesh_check(const struct model *m, bool training)
         bool has;
         const char *key;
     } features[] = {
-        {m->position != CONF_POSITION_LEARNED && m->position != CONF_POSITION_NONE,
+        {m->position != ZOO_POSITION_LEARNED && m->position != ZOO_POSITION_NONE,
          "position_embedding_type"},
-        {m->norm != CONF_LAYERNORM, "norm_type"},
+        {m->norm != ZOO_LAYERNORM, "norm_type"},
         {m->embed_norm, "embedding_layer_norm"},
         {m->parallel, "name"},
         {m->sandwich, "norm_first_sandwich"},
@@ -18,7 +18,7 @@ enum wsc_err kernels_mesh_check(const struct model *m, bool training)
         {m->window > 0, "attention_sliding_window_length"},
         {m->attention_softcap > 0, "attention_logit_softcapping"},
         {m->logits_softcap > 0, "final_logit_softcapping"},
-        {m->gated || m->nonlinearity > CONF_RELU, "nonlinearity"},
+        {m->gated || m->nonlinearity > ZOO_RELU, "nonlinearity"},
         {m->experts > 0, "moe.num_experts"},
         {training && m->residual_dropout > 0, "dropout_rate"},
         {training && m->attention_dropout > 0, "attention_dropout_rate"},

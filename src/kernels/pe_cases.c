@@ -198,7 +198,7 @@ static enum wsc_err norm(struct pe_case *c, struct rows *r, bool rms)
     TRY(gain_and_bias(c, r, &s, !rms));
     struct pe_ref_norm ref = {
         .x = r->hx, .gain = r->gain, .bias = r->bias, .rows = rows_of(c), .n = r->f.n, .eps = 1e-5};
-    c->model.norm = rms ? CONF_RMSNORM : CONF_LAYERNORM;
+    c->model.norm = rms ? ZOO_RMSNORM : ZOO_LAYERNORM;
     c->result->form = kernels_cycles_norm(&c->layout);
     kernels_pe_norm_forward(g, &s, &n, c->shape->backward ? &r->tmp : &r->y, &r->tmp);
     if (!c->shape->backward) {
@@ -587,7 +587,7 @@ static void fill_model(struct pe_case *c)
                               .V = s->vocab,
                               .T = s->tokens,
                               .head_dim = s->head_dim,
-                              .nonlinearity = CONF_GELU,
+                              .nonlinearity = ZOO_GELU,
                               .format = NUM_FP32};
 }
 
@@ -596,7 +596,7 @@ static enum wsc_err run_once(const struct mesh_case *s, struct mesh_result *r,
                              enum wsc_err (*run)(struct pe_case *c), int watched, int *longest)
 {
     const struct hw *hw = s->machine;
-    struct conf_cluster cluster = *hw->cluster;
+    struct hw_machine cluster = *hw->cluster;
     const struct hw machine = {.cluster = &cluster};
     struct pe_case c = {.shape = s, .result = r};
     *r = (struct mesh_result){.algo = s->algo ? s->algo : "", .form = -1};

@@ -139,7 +139,7 @@ const char *kernels_mesh_row_name(int i, const char **pass)
 
 static enum wsc_err create(struct kernels_mesh *k)
 {
-    const struct conf_wafer *w = &k->hw->cluster->wafer;
+    const struct hw_wafer *w = &k->hw->cluster->wafer;
     for (int i = 0; i < KERNELS_MESH_ROWS; i++)
         k->row[i].kernel = kernels_mesh_row_name(i, &k->row[i].pass);
     k->grid.exp_cycles = (int)w->exp_cycles;
@@ -158,7 +158,7 @@ static enum wsc_err create(struct kernels_mesh *k)
 static enum wsc_err check_machine(const struct hw *hw, const struct model *model)
 {
     enum { MAX_SIDE = 2048, MAX_CYCLES = 400 };
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     if (model->format != NUM_FP32)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "--numerics mesh computes in fp32 only"),
                             "--set model.mixed_precision=false");
@@ -183,7 +183,7 @@ static enum wsc_err check_machine(const struct hw *hw, const struct model *model
 }
 
 /* Threads of a fabric meet after every cycle, which pays for some thousand PEs each. */
-static int mesh_threads(const struct conf_wafer *w)
+static int mesh_threads(const struct hw_wafer *w)
 {
     enum { PES_PER_THREAD = 4096 };
     const int64_t most = w->pe_cols * w->pe_rows / PES_PER_THREAD;
@@ -193,7 +193,7 @@ static int mesh_threads(const struct conf_wafer *w)
 enum wsc_err kernels_mesh_create(struct kernels_mesh **out, const struct hw *hw,
                                  const struct model *model, int64_t max_samples, bool training)
 {
-    const struct conf_wafer *w = &hw->cluster->wafer;
+    const struct hw_wafer *w = &hw->cluster->wafer;
     struct kernels_mesh *k;
     *out = NULL;
     TRY(check_machine(hw, model));

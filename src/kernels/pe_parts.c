@@ -387,8 +387,8 @@ static enum wsc_err attend_backward(struct kernels_mesh *k)
 static enum pe_nonlinearity nonlinearity_of(const struct model *m)
 {
     static const enum pe_nonlinearity of[] = {
-        [CONF_GELU] = PE_GELU, [CONF_GELU_NEW] = PE_GELU_NEW, [CONF_RELU] = PE_RELU};
-    WSC_CHECK(m->nonlinearity <= CONF_RELU, "nonlinearity %d", (int)m->nonlinearity);
+        [ZOO_GELU] = PE_GELU, [ZOO_GELU_NEW] = PE_GELU_NEW, [ZOO_RELU] = PE_RELU};
+    WSC_CHECK(m->nonlinearity <= ZOO_RELU, "nonlinearity %d", (int)m->nonlinearity);
     return of[m->nonlinearity];
 }
 

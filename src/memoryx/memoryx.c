@@ -89,30 +89,30 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx);
 }
 
-static float initial_value(const struct conf_init *init, uint64_t seed, int tensor, int64_t i,
+static float initial_value(const struct zoo_init *init, uint64_t seed, int tensor, int64_t i,
                            int64_t cols)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)tensor);
     const uint64_t at = (uint64_t)i;
     switch (init->kind) {
-    case CONF_INIT_ONES:
+    case ZOO_INIT_ONES:
         return 1.0F;
-    case CONF_INIT_CONSTANT:
+    case ZOO_INIT_CONSTANT:
         return (float)init->value;
-    case CONF_INIT_NORMAL:
+    case ZOO_INIT_NORMAL:
         return (float)(init->mean + init->std * wsc_rng_normal(seed, stream, at));
-    case CONF_INIT_TRUNCATED_NORMAL:
+    case ZOO_INIT_TRUNCATED_NORMAL:
         return (float)(init->mean +
                        init->std * wsc_rng_truncated_normal(seed, stream, at,
                                                             (init->a - init->mean) / init->std,
                                                             (init->b - init->mean) / init->std));
-    case CONF_INIT_UNIFORM:
+    case ZOO_INIT_UNIFORM:
         return (float)(init->a + (init->b - init->a) * wsc_rng_uniform(seed, stream, at));
-    case CONF_INIT_EYE:
+    case ZOO_INIT_EYE:
         return i / cols == i % cols ? 1.0F : 0.0F;
-    case CONF_INIT_ZEROS:
-    case CONF_INIT_DEFAULT:
-    case CONF_INIT_VARIANCE_SCALING:
+    case ZOO_INIT_ZEROS:
+    case ZOO_INIT_DEFAULT:
+    case ZOO_INIT_VARIANCE_SCALING:
         return 0.0F;
     }
     return 0.0F;
@@ -129,7 +129,7 @@ static void init_block(void *ctx, int64_t b, int thread)
     const struct init_job *job = ctx;
     const struct memoryx *mx = job->mx;
     const struct memoryx_slice *s = &mx->slice[job->tensor];
-    const struct conf_init *init = &mx->net->model->tensor[job->tensor].init;
+    const struct zoo_init *init = &mx->net->model->tensor[job->tensor].init;
     (void)thread;
     for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
         s->w[i] = initial_value(init, mx->config.seed, job->tensor, s->first + i,

@@ -61,7 +61,7 @@ static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
     int64_t shape[2], n = n_times(mx), *rows;
     if (!store_has(file, "wsc.virtual_time_ps")) return WSC_OK;
     TRY(store_shape(file, "wsc.virtual_time_ps", &n_dims, shape));
-    if (n_dims != 2 || shape[1] != n || shape[0] < 1 || shape[0] > CONF_MAX_SHARDS) return WSC_OK;
+    if (n_dims != 2 || shape[1] != n || shape[0] < 1 || shape[0] > HW_MAX_SHARDS) return WSC_OK;
     TRY_NEW(rows, WSC_MEM_MEMORYX, shape[0] * n);
     enum wsc_err rc = store_read(file, "wsc.virtual_time_ps", STORE_I64, 0, shape[0] * n, rows);
     if (!rc) {

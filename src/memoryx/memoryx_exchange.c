@@ -43,7 +43,7 @@ static enum wsc_err lead(const struct memoryx *mx, const struct memoryx_round *r
                          struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
 {
     const struct stream_ports *ports = mx->ports;
-    struct comm_buf *part[CONF_MAX_SHARDS] = {take_own};
+    struct comm_buf *part[HW_MAX_SHARDS] = {take_own};
     enum wsc_err rc = combine(mx, round, part, total, at);
     for (int m = 0; m < mx->n_shards; m++)
         comm_buf_unref(&part[m]);

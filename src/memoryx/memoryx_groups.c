@@ -64,14 +64,14 @@ static enum wsc_err make_groups(const struct model *model, struct groups *g)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static bool is_adam(const struct conf_optimizer *o)
+static bool is_adam(const struct zoo_optimizer *o)
 {
-    return o->type == CONF_ADAM || o->type == CONF_ADAMW;
+    return o->type == ZOO_ADAM || o->type == ZOO_ADAMW;
 }
 
-static bool corrects_bias(const struct conf_optimizer *o)
+static bool corrects_bias(const struct zoo_optimizer *o)
 {
-    return o->type == CONF_ADAM || (o->type == CONF_ADAMW && o->correct_bias);
+    return o->type == ZOO_ADAM || (o->type == ZOO_ADAMW && o->correct_bias);
 }
 
 static enum wsc_err set_in_group(struct store_file *file, int group, const char *what,
@@ -85,7 +85,7 @@ static enum wsc_err set_in_group(struct store_file *file, int group, const char 
 static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file, int group,
                               const struct model_tensor *t)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
     const double rate = model_schedule_value(&o->learning_rate, mx->schedule) * t->lr_scale;
     const double decay = t->decay ? model_schedule_value(&o->weight_decay, mx->schedule) : 0;
     TRY(set_in_group(file, group, "lr", STORE_F64, rate));
@@ -151,7 +151,7 @@ enum wsc_err memoryx_define_groups(const struct memoryx *mx, struct store_file *
 
 enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *file)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
     char key[NAME_BYTES];
     for (int k = 0; k < 2 && corrects_bias(o) && mx->shard == 0; k++) {
         const float power = (float)pow(k ? o->beta2 : o->beta1, (double)(mx->updates + 1));

@@ -10,9 +10,9 @@ static bool scales(const struct model *model)
     return model->format == NUM_FP16 || model->format == NUM_CB16;
 }
 
-bool memoryx_scales_dynamically(const struct conf_params *params, const struct model *model)
+bool memoryx_scales_dynamically(const struct zoo_params *params, const struct model *model)
 {
-    return scales(model) && params->optimizer.loss_scaling_factor == CONF_LOSS_SCALE_DYNAMIC;
+    return scales(model) && params->optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC;
 }
 
 /* Defaults of the Model Zoo; cbfloat16 has twice the exponents. */
@@ -47,8 +47,8 @@ void memoryx_scale_start(struct memoryx *mx)
 
 double memoryx_loss_factor(const struct memoryx *mx, int64_t n_tokens)
 {
-    const struct conf_model *m = &mx->config.params->model;
-    if (m->loss_scaling == CONF_LOSS_BATCH_SIZE)
+    const struct zoo_model *m = &mx->config.params->model;
+    if (m->loss_scaling == ZOO_LOSS_BATCH_SIZE)
         return m->loss_weight / (double)mx->pass->batch.batch_size;
     return 1.0 / (double)n_tokens;
 }

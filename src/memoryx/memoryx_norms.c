@@ -46,7 +46,7 @@ static enum wsc_err own_squares(struct memoryx *mx, struct comm_buf **out)
 static void squares_of_tensors(const struct memoryx *mx, struct comm_buf *const *part, bool behind,
                                double *of_tensor)
 {
-    const double *sums[CONF_MAX_SHARDS];
+    const double *sums[HW_MAX_SHARDS];
     for (int m = 0; m < mx->n_shards; m++) {
         const double *first = comm_buf_data(part[m]);
         sums[m] = first + (behind ? memoryx_count_sums(mx, m) : 0);

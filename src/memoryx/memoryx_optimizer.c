@@ -49,8 +49,8 @@ static double uncorrected(double beta, double t)
  * (Loshchilov & Hutter 2019).  Adam adds the decay to the gradient instead. */
 static float bias_correction(const struct memoryx_rule *r)
 {
-    const struct conf_optimizer *o = r->o;
-    const bool corrects = o->type == CONF_ADAM || o->correct_bias;
+    const struct zoo_optimizer *o = r->o;
+    const bool corrects = o->type == ZOO_ADAM || o->correct_bias;
     return corrects ? (float)(sqrt(uncorrected(o->beta2, r->t)) / uncorrected(o->beta1, r->t))
                     : 1.0F;
 }
@@ -126,7 +126,7 @@ static void adamax(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* Dozat 2016; the product of the momenta so far comes with the rule. */
 static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     const float b1 = (float)o->beta1, b2 = (float)o->beta2, eps = (float)o->eps;
@@ -147,7 +147,7 @@ static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* Liu et al. 2020, algorithm 2: no second moment while its variance is too large. */
 static void radam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     const float b1 = (float)o->beta1, b2 = (float)o->beta2, eps = (float)o->eps;
@@ -187,7 +187,7 @@ static void lion(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* As PyTorch: the first momentum is the gradient, without dampening. */
 static void sgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict buffer = b->state[0];
     const float lr = r->lr, keep = (float)o->momentum;
@@ -205,7 +205,7 @@ static void sgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* Polyak & Juditsky 1992, as PyTorch has it: the average is kept beside the weights. */
 static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict average = b->state[0];
     const double before = r->t - 1; /* the rate follows from the step before */
@@ -223,7 +223,7 @@ static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* Riedmiller & Braun 1993: signs only; a step that changed its sign is not taken. */
 static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict previous = b->state[0], *restrict size = b->state[1];
     const float shrink = (float)o->eta_minus, grow = (float)o->eta_plus;
@@ -245,7 +245,7 @@ static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* Duchi, Hazan & Singer 2011. */
 static void adagrad(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict sum = b->state[0];
     const float eps = (float)o->eps, start = r->t > 1 ? 0 : (float)o->initial_accumulator_value;
@@ -275,7 +275,7 @@ static void adadelta(const struct memoryx_rule *r, const struct memoryx_block *b
 /* Tieleman & Hinton 2012; centered: Graves 2013. */
 static void rmsprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
-    const struct conf_optimizer *o = r->o;
+    const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict square = b->state[0];
     float *buffer = b->state[1], *average = b->state[2];
@@ -352,47 +352,46 @@ static const struct row {
         enum presence presence;
         enum memoryx_extent extent;
     } state[MEMORYX_MAX_STATE];
-} rows[CONF_N_OPTIMIZERS] = {
-    [CONF_ADAMW] = {adamw,
-                    {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
-                     {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS},
-                     {"max_exp_avg_sq", IF_AMSGRAD, MEMORYX_ELEMENTS}}},
-    [CONF_ADAM] = {adam,
+} rows[ZOO_N_OPTIMIZERS] = {
+    [ZOO_ADAMW] = {adamw,
                    {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
                     {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS},
                     {"max_exp_avg_sq", IF_AMSGRAD, MEMORYX_ELEMENTS}}},
-    [CONF_ADAFACTOR] = {adafactor_moments,
-                        {{"exp_avg_sq_row", IF_MATRIX, MEMORYX_ROWS},
-                         {"exp_avg_sq_col", IF_MATRIX, MEMORYX_COLS},
-                         {"exp_avg_sq", IF_VECTOR, MEMORYX_ELEMENTS}}},
-    [CONF_LAMB] = {lamb_moments,
+    [ZOO_ADAM] = {adam,
+                  {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
+                   {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS},
+                   {"max_exp_avg_sq", IF_AMSGRAD, MEMORYX_ELEMENTS}}},
+    [ZOO_ADAFACTOR] = {adafactor_moments,
+                       {{"exp_avg_sq_row", IF_MATRIX, MEMORYX_ROWS},
+                        {"exp_avg_sq_col", IF_MATRIX, MEMORYX_COLS},
+                        {"exp_avg_sq", IF_VECTOR, MEMORYX_ELEMENTS}}},
+    [ZOO_LAMB] = {lamb_moments,
+                  {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
+                   {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_SGD] = {sgd, {{"momentum_buffer", IF_MOMENTUM, MEMORYX_ELEMENTS}}},
+    [ZOO_LION] = {lion, {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_ADADELTA] = {adadelta,
+                      {{"square_avg", ALWAYS, MEMORYX_ELEMENTS},
+                       {"acc_delta", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_ADAGRAD] = {adagrad, {{"sum", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_ADAMAX] = {adamax,
+                    {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS}, {"exp_inf", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_ASGD] = {asgd, {{"ax", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_NADAM] = {nadam,
                    {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
                     {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_SGD] = {sgd, {{"momentum_buffer", IF_MOMENTUM, MEMORYX_ELEMENTS}}},
-    [CONF_LION] = {lion, {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_ADADELTA] = {adadelta,
-                       {{"square_avg", ALWAYS, MEMORYX_ELEMENTS},
-                        {"acc_delta", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_ADAGRAD] = {adagrad, {{"sum", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_ADAMAX] = {adamax,
-                     {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
-                      {"exp_inf", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_ASGD] = {asgd, {{"ax", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_NADAM] = {nadam,
-                    {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
-                     {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_RADAM] = {radam,
-                    {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
-                     {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS}}},
-    [CONF_RMSPROP] = {rmsprop,
-                      {{"square_avg", ALWAYS, MEMORYX_ELEMENTS},
-                       {"momentum_buffer", IF_MOMENTUM, MEMORYX_ELEMENTS},
-                       {"grad_avg", IF_CENTERED, MEMORYX_ELEMENTS}}},
-    [CONF_RPROP] = {rprop,
-                    {{"prev", ALWAYS, MEMORYX_ELEMENTS}, {"step_size", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_RADAM] = {radam,
+                   {{"exp_avg", ALWAYS, MEMORYX_ELEMENTS},
+                    {"exp_avg_sq", ALWAYS, MEMORYX_ELEMENTS}}},
+    [ZOO_RMSPROP] = {rmsprop,
+                     {{"square_avg", ALWAYS, MEMORYX_ELEMENTS},
+                      {"momentum_buffer", IF_MOMENTUM, MEMORYX_ELEMENTS},
+                      {"grad_avg", IF_CENTERED, MEMORYX_ELEMENTS}}},
+    [ZOO_RPROP] = {rprop,
+                   {{"prev", ALWAYS, MEMORYX_ELEMENTS}, {"step_size", ALWAYS, MEMORYX_ELEMENTS}}},
 };
 
-static bool is_present(enum presence presence, const struct conf_optimizer *o, bool matrix)
+static bool is_present(enum presence presence, const struct zoo_optimizer *o, bool matrix)
 {
     switch (presence) {
     case ALWAYS:
@@ -411,7 +410,7 @@ static bool is_present(enum presence presence, const struct conf_optimizer *o, b
     return false;
 }
 
-struct memoryx_state memoryx_state_of(const struct conf_optimizer *o, const struct model_tensor *t,
+struct memoryx_state memoryx_state_of(const struct zoo_optimizer *o, const struct model_tensor *t,
                                       int k)
 {
     const struct row *row = &rows[o->type];
@@ -429,18 +428,18 @@ void memoryx_step_block(const struct memoryx_rule *r, const struct memoryx_block
     rows[r->o->type].step(r, b);
 }
 
-double memoryx_nadam_momentum(const struct conf_optimizer *o, double t)
+double memoryx_nadam_momentum(const struct zoo_optimizer *o, double t)
 {
     return o->beta1 * (1.0 - 0.5 * pow(0.96, t * o->momentum_decay));
 }
 
-double memoryx_adafactor_beta2(const struct conf_optimizer *o, double t)
+double memoryx_adafactor_beta2(const struct zoo_optimizer *o, double t)
 {
     return 1.0 - pow(t, o->decay_rate);
 }
 
 /* w, g and what the rows of this type keep per element; statistics by row and column are few. */
-int64_t memoryx_host_bytes_per_param(const struct conf_optimizer *o)
+int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *o)
 {
     int64_t n = 2;
     for (int k = 0; k < MEMORYX_MAX_STATE; k++)

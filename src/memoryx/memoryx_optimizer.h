@@ -7,7 +7,7 @@ enum { MEMORYX_MAX_STATE = 3 };
 
 /* What a step of an optimizer needs beside the elements. */
 struct memoryx_rule {
-    const struct conf_optimizer *o;
+    const struct zoo_optimizer *o;
     double t;                   /* number of this update, from 1 */
     double lr_exact, lr_before; /* of this update and the one before, for the tensor at hand */
     double mu_product;          /* NAdam: of the momenta so far, this one included */
@@ -30,7 +30,7 @@ struct memoryx_state {
     int n_dims;
     int64_t shape[2];
 };
-struct memoryx_state memoryx_state_of(const struct conf_optimizer *o, const struct model_tensor *t,
+struct memoryx_state memoryx_state_of(const struct zoo_optimizer *o, const struct model_tensor *t,
                                       int k);
 /* The whole update, or with Lamb and Adafactor what can be done without the whole tensor. */
 void memoryx_step_block(const struct memoryx_rule *r, const struct memoryx_block *b);
@@ -38,6 +38,6 @@ void memoryx_step_block(const struct memoryx_rule *r, const struct memoryx_block
 void memoryx_lamb_direction(const struct memoryx_rule *r, const struct memoryx_block *b, float *u);
 /* The gradient after clipping. */
 void memoryx_clipped(const struct memoryx_rule *r, const struct memoryx_block *b, float *g);
-double memoryx_nadam_momentum(const struct conf_optimizer *o, double t);
-double memoryx_adafactor_beta2(const struct conf_optimizer *o, double t);
+double memoryx_nadam_momentum(const struct zoo_optimizer *o, double t);
+double memoryx_adafactor_beta2(const struct zoo_optimizer *o, double t);
 #endif

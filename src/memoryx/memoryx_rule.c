@@ -10,7 +10,7 @@
 /* The product of the momenta up to update @p t, from where the last call left it. */
 static double nadam_product(struct memoryx *mx, int64_t t)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
     if (mx->mu_updates > t || !mx->mu_updates) {
         mx->mu_updates = 0;
         mx->mu_product = 1;
@@ -22,7 +22,7 @@ static double nadam_product(struct memoryx *mx, int64_t t)
 
 struct memoryx_rule memoryx_rule_of_step(struct memoryx *mx)
 {
-    const struct conf_optimizer *o = &mx->config.params->optimizer;
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
     const int64_t before = mx->schedule ? mx->schedule - 1 : 0;
     struct memoryx_rule rule = {.o = o,
                                 .t = (double)(mx->updates + 1),
@@ -32,7 +32,7 @@ struct memoryx_rule memoryx_rule_of_step(struct memoryx *mx)
                                     (float)model_schedule_value(&o->weight_decay, mx->schedule),
                                 .grad_scale = 1.0F,
                                 .grad_limit = INFINITY};
-    if (o->type == CONF_NADAM) rule.mu_product = nadam_product(mx, mx->updates + 1);
+    if (o->type == ZOO_NADAM) rule.mu_product = nadam_product(mx, mx->updates + 1);
     /* torch.nn.utils.clip_grad_norm_: norm + 1e-6 in the denominator. */
     if (o->max_gradient_norm > 0)
         rule.grad_scale = (float)fmin(1.0, o->max_gradient_norm / (mx->batch.grad_norm + 1e-6));

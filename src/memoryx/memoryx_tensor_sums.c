@@ -90,7 +90,7 @@ enum wsc_err memoryx_own_sums(const struct memoryx *mx, const struct memoryx_sum
 
 void memoryx_joint_sums(const struct memoryx *mx, const double *const *part, double *total)
 {
-    int64_t used[CONF_MAX_SHARDS] = {0};
+    int64_t used[HW_MAX_SHARDS] = {0};
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
         struct stream_scalars all = {0};
         for (int m = 0; m < mx->n_shards; m++) {

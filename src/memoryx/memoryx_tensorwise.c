@@ -93,7 +93,7 @@ static void adafactor_direction(const struct tensorwise *t, const struct memoryx
 static void direction(const struct tensorwise *t, int i, int64_t first, int64_t n, float *u)
 {
     const struct memoryx_rule rule = memoryx_rule_of_tensor(t->mx, t->rule, i);
-    if (rule.o->type == CONF_ADAFACTOR) {
+    if (rule.o->type == ZOO_ADAFACTOR) {
         adafactor_direction(t, &rule, i, first, n, u);
         return;
     }
@@ -144,7 +144,7 @@ static void apply(const struct tensorwise *t, int i, double rate, double shrink)
 }
 
 /* The norm of a weight, at most 10, over that of its direction. */
-static double trust_ratio(const struct conf_optimizer *o, double w2, double u2)
+static double trust_ratio(const struct zoo_optimizer *o, double w2, double u2)
 {
     const double most = 10, norm = fmin(sqrt(w2), most);
     return o->adam || norm == 0 || u2 == 0 ? 1.0 : norm / sqrt(u2);
@@ -227,7 +227,7 @@ static enum wsc_err join_statistics(const struct memoryx *mx, void *ctx,
     const struct tensorwise *t = ctx;
     const struct model *model = mx->net->model;
     const int64_t n = n_statistics(model);
-    const double *sums[CONF_MAX_SHARDS];
+    const double *sums[HW_MAX_SHARDS];
     TRY(comm_buf_create(mx->net->comm, total, (model->n_tensors + n) * (int64_t)sizeof(double)));
     double *out = comm_buf_data(*total);
     for (int m = 0; m < mx->n_shards; m++)
@@ -273,16 +273,16 @@ static void take_statistics(struct tensorwise *t, const double *total)
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-int memoryx_rounds(const struct conf_optimizer *o, const struct model *model,
+int memoryx_rounds(const struct zoo_optimizer *o, const struct model *model,
                    int64_t bytes[MEMORYX_MAX_ROUNDS])
 {
     const int64_t per_tensor = model->n_tensors * (int64_t)sizeof(double);
     bytes[0] = bytes[1] = 0;
-    if (o->type == CONF_LAMB) {
+    if (o->type == ZOO_LAMB) {
         bytes[0] = 2 * per_tensor;
         return 1;
     }
-    if (o->type != CONF_ADAFACTOR) return 0;
+    if (o->type != ZOO_ADAFACTOR) return 0;
     bytes[0] = per_tensor + n_statistics(model) * (int64_t)sizeof(float);
     bytes[1] = per_tensor;
     return 2;
@@ -305,8 +305,8 @@ static enum wsc_err own_directions(const struct tensorwise *t, bool weights, str
 static enum wsc_err join_directions(const struct memoryx *mx, void *ctx,
                                     struct comm_buf *const *part, struct comm_buf **total)
 {
-    const int n = mx->net->model->n_tensors, lists = mx->config.params->optimizer.type == CONF_LAMB;
-    const double *sums[CONF_MAX_SHARDS];
+    const int n = mx->net->model->n_tensors, lists = mx->config.params->optimizer.type == ZOO_LAMB;
+    const double *sums[HW_MAX_SHARDS];
     (void)ctx;
     TRY(comm_buf_create(mx->net->comm, total, (int64_t)(lists + 1) * n * (int64_t)sizeof(double)));
     for (int k = 0; k <= lists; k++) {
@@ -359,13 +359,13 @@ static enum wsc_err update_adafactor(struct tensorwise *t, int64_t step, struct 
 enum wsc_err memoryx_update_tensorwise(struct memoryx *mx, const struct memoryx_rule *rule,
                                        int64_t step, struct vtime *at)
 {
-    const enum conf_optimizer_type type = mx->config.params->optimizer.type;
+    const enum zoo_optimizer_type type = mx->config.params->optimizer.type;
     struct tensorwise t = {.mx = mx, .rule = rule};
-    if (type != CONF_LAMB && type != CONF_ADAFACTOR) return WSC_OK;
+    if (type != ZOO_LAMB && type != ZOO_ADAFACTOR) return WSC_OK;
     TRY_NEW(t.squares, WSC_MEM_MEMORYX, mx->net->model->n_tensors);
     t.row_mean = wsc_alloc(WSC_MEM_MEMORYX, (size_t)mx->net->model->n_tensors, sizeof *t.row_mean);
     enum wsc_err rc = t.row_mean ? WSC_OK : WSC_NOMEM;
-    if (!rc) rc = (type == CONF_LAMB ? update_lamb : update_adafactor)(&t, step, at);
+    if (!rc) rc = (type == ZOO_LAMB ? update_lamb : update_adafactor)(&t, step, at);
     wsc_free(t.squares);
     wsc_free(t.row_mean);
     return rc;

@@ -126,7 +126,7 @@ static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
                         "lower the learning rate or lengthen the warm-up");
 }
 
-bool memoryx_update_waits(const struct conf_params *params, const struct model *model)
+bool memoryx_update_waits(const struct zoo_params *params, const struct model *model)
 {
     int64_t bytes[MEMORYX_MAX_ROUNDS];
     return params->optimizer.max_gradient_norm > 0 || memoryx_scales_dynamically(params, model) ||

@@ -9,14 +9,14 @@ static const struct {
     size_t offset;
     const char *pattern[2];
 } groups[] = {
-    {offsetof(struct conf_lr_scale, decoder_kernel),
+    {offsetof(struct zoo_lr_scale, decoder_kernel),
      {"*decoder*dense*weight", "*decoder*linear*weight"}},
-    {offsetof(struct conf_lr_scale, embedding), {"*embedding*weight", NULL}},
-    {offsetof(struct conf_lr_scale, decoder_attention), {"*decoder*attn*dense*weight", NULL}},
-    {offsetof(struct conf_lr_scale, decoder_input_ffn), {"*decoder*ffn.ffn.[!1]*weight", NULL}},
-    {offsetof(struct conf_lr_scale, decoder_output_ffn), {"*decoder*ffn.ffn.[1]*weight", NULL}}};
+    {offsetof(struct zoo_lr_scale, embedding), {"*embedding*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, decoder_attention), {"*decoder*attn*dense*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, decoder_input_ffn), {"*decoder*ffn.ffn.[!1]*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, decoder_output_ffn), {"*decoder*ffn.ffn.[1]*weight", NULL}}};
 
-double model_lr_scale(const struct conf_lr_scale *scale, const char *name)
+double model_lr_scale(const struct zoo_lr_scale *scale, const char *name)
 {
     double product = 1;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {

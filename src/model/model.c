@@ -24,7 +24,7 @@ static WSC_CHECKED enum wsc_err check_positive(const char *key, double value)
     return WSC_RAISE(WSC_CONFIG, "%s: %g is not a positive number", key, value);
 }
 
-static WSC_CHECKED enum wsc_err check_sizes(const struct conf_model *m)
+static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
 {
     TRY(check_size("num_hidden_layers", m->num_hidden_layers, MAX_LAYERS));
     TRY(check_size("hidden_size", m->hidden_size, MAX_DIM));
@@ -51,18 +51,18 @@ static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
 }
 
 /* Features that exist alone but not with each other. */
-static WSC_CHECKED enum wsc_err check_features(const struct conf_model *m)
+static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
 {
-    const bool encoder = m->objective != CONF_CAUSAL_LM;
-    const bool plain = m->position_embedding_type <= CONF_POSITION_NONE &&
-                       m->norm_type == CONF_LAYERNORM && !m->norm_first_sandwich &&
+    const bool encoder = m->objective != ZOO_CAUSAL_LM;
+    const bool plain = m->position_embedding_type <= ZOO_POSITION_NONE &&
+                       m->norm_type == ZOO_LAYERNORM && !m->norm_first_sandwich &&
                        !m->parallel_block && m->moe.num_experts == 0;
     if (encoder && !plain)
         return WSC_RAISE(WSC_CONFIG, "model.objective: encoders have learned positions or none, "
                                      "LayerNorm and sequential blocks only");
     if (m->parallel_block && m->norm_first_sandwich)
         return together("norm_first_sandwich", "parallel blocks");
-    if (m->position_embedding_type == CONF_POSITION_ALIBI && m->attention_logit_softcapping > 0)
+    if (m->position_embedding_type == ZOO_POSITION_ALIBI && m->attention_logit_softcapping > 0)
         return together("attention_logit_softcapping", "position_embedding_type alibi");
     if (m->num_kv_groups > 0 && m->num_heads % m->num_kv_groups)
         return WSC_RAISE(WSC_CONFIG,
@@ -72,10 +72,10 @@ static WSC_CHECKED enum wsc_err check_features(const struct conf_model *m)
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err check_family(const struct conf_model *m)
+static WSC_CHECKED enum wsc_err check_family(const struct zoo_model *m)
 {
     TRY(check_features(m));
-    if (m->objective == CONF_MASKED_LM && m->max_predictions_per_seq > m->max_position_embeddings)
+    if (m->objective == ZOO_MASKED_LM && m->max_predictions_per_seq > m->max_position_embeddings)
         return WSC_RAISE(WSC_CONFIG,
                          "model.max_predictions_per_seq: %lld is more than the %lld tokens of a "
                          "sequence",
@@ -88,22 +88,22 @@ static WSC_CHECKED enum wsc_err check_family(const struct conf_model *m)
 }
 
 /** What an objective makes of a sequence: which tokens see which, what the head does. */
-static void set_objective(struct model *model, const struct conf_model *m)
+static void set_objective(struct model *model, const struct zoo_model *m)
 {
     enum { CLASSES = 2 };
-    const bool classes = m->objective == CONF_CLASSIFICATION;
-    model->causal = m->objective == CONF_CAUSAL_LM;
+    const bool classes = m->objective == ZOO_CLASSIFICATION;
+    model->causal = m->objective == ZOO_CAUSAL_LM;
     model->embed_norm = !model->causal || m->embedding_layer_norm;
     model->token_types = model->head_dense = !model->causal;
     model->head_norm = !classes;
     model->head_outputs = classes ? CLASSES : m->vocab_size;
     model->head_tokens = m->max_position_embeddings;
     if (classes) model->head_tokens = 1;
-    if (m->objective == CONF_MASKED_LM) model->head_tokens = m->max_predictions_per_seq;
+    if (m->objective == ZOO_MASKED_LM) model->head_tokens = m->max_predictions_per_seq;
     model->tied = m->share_embedding_weights && !classes;
 }
 
-static void set_sizes(struct model *model, const struct conf_model *m)
+static void set_sizes(struct model *model, const struct zoo_model *m)
 {
     model->L = m->num_hidden_layers;
     model->C = m->hidden_size;
@@ -117,9 +117,9 @@ static void set_sizes(struct model *model, const struct conf_model *m)
     model->parallel = m->parallel_block;
     model->norm3 = !m->parallel_block || m->use_untied_layer_norm;
     model->sandwich = m->norm_first_sandwich;
-    model->gated = m->nonlinearity >= CONF_GATED;
+    model->gated = m->nonlinearity >= ZOO_GATED;
     model->nonlinearity =
-        (enum conf_nonlinearity)((int)m->nonlinearity - (model->gated ? CONF_GATED : 0));
+        (enum zoo_nonlinearity)((int)m->nonlinearity - (model->gated ? ZOO_GATED : 0));
     model->ffn_bias = m->use_ffn_bias;
     model->head_bias = m->use_bias_in_output;
     model->embed_dropout = m->embedding_dropout_rate;
@@ -127,21 +127,21 @@ static void set_sizes(struct model *model, const struct conf_model *m)
     model->residual_dropout = m->dropout_rate;
 }
 
-static void set_attention(struct model *model, const struct conf_model *m)
+static void set_attention(struct model *model, const struct zoo_model *m)
 {
     const int64_t width = m->attention_inner_dim > 0 ? m->attention_inner_dim : m->hidden_size;
     model->head_dim = width / m->num_heads;
     model->kv_heads = m->num_kv_groups > 0 ? m->num_kv_groups : m->num_heads;
     const double d = (double)model->head_dim;
     model->qk_scale = m->scale_qk_dot_by_d ? 1.0 / d : 1.0 / sqrt(d);
-    if (m->attention_type == CONF_DOT_PRODUCT) model->qk_scale = 1;
+    if (m->attention_type == ZOO_DOT_PRODUCT) model->qk_scale = 1;
     if (m->attention_logits_alpha > 0) model->qk_scale *= m->attention_logits_alpha;
     model->qk_scale_by_layer = m->scale_qk_dot_by_layer_idx;
     model->attention_softcap = m->attention_logit_softcapping;
     model->qkv_bias = m->use_projection_bias_in_attention;
     model->o_bias = m->use_ffn_bias_in_attention;
     model->position = m->position_embedding_type;
-    if (model->position == CONF_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
+    if (model->position == ZOO_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
     model->rope_theta = m->rope_theta;
     model->position_scale = m->pos_scaling_factor > 0 ? m->pos_scaling_factor : 1;
     model->rope_scaling = m->pos_scaling_type;
@@ -151,9 +151,9 @@ static void set_attention(struct model *model, const struct conf_model *m)
     model->sink_tokens = model->window ? m->attention_sink_tokens : 0;
 }
 
-static void set_experts(struct model *model, const struct conf_model *m)
+static void set_experts(struct model *model, const struct zoo_model *m)
 {
-    const struct conf_moe *moe = &m->moe;
+    const struct zoo_moe *moe = &m->moe;
     model->experts = moe->num_experts;
     if (!model->experts) return;
     model->active_experts = moe->top_k;
@@ -161,13 +161,13 @@ static void set_experts(struct model *model, const struct conf_model *m)
     model->routing = moe->routing_algorithm;
     model->normalise_experts = moe->expert_weighting_normalization;
     model->null_expert = moe->null_expert_bias;
-    model->balance_by_tokens = m->loss_scaling == CONF_LOSS_NUM_TOKENS;
+    model->balance_by_tokens = m->loss_scaling == ZOO_LOSS_NUM_TOKENS;
     model->load_balance =
         moe->load_balancing_loss_coef / (model->balance_by_tokens ? 1 : m->loss_weight);
 }
 
 /* Factors of embeddings and logits: given, or by the base sizes of muP. */
-static void set_scales(struct model *model, const struct conf_model *m)
+static void set_scales(struct model *model, const struct zoo_model *m)
 {
     model->embeddings_scale = m->embeddings_scale;
     model->logits_scale = m->output_logits_scale;
@@ -179,19 +179,19 @@ static void set_scales(struct model *model, const struct conf_model *m)
 }
 
 /** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits. */
-static void set_precision(struct model *model, const struct conf_params *params)
+static void set_precision(struct model *model, const struct zoo_params *params)
 {
     static const enum num_format formats[] = {
-        [CONF_FP16] = NUM_FP16, [CONF_BF16] = NUM_BF16, [CONF_CB16] = NUM_CB16};
-    const struct conf_model *m = &params->model;
+        [ZOO_FP16] = NUM_FP16, [ZOO_BF16] = NUM_BF16, [ZOO_CB16] = NUM_CB16};
+    const struct zoo_model *m = &params->model;
     const int64_t level = params->runconfig.precision_opt_level;
-    const bool fast = level == 2 || (level == 1 && m->fp16_type == CONF_CB16);
+    const bool fast = level == 2 || (level == 1 && m->fp16_type == ZOO_CB16);
     model->format = m->mixed_precision ? formats[m->fp16_type] : NUM_FP32;
     model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }
 
-enum wsc_err model_create(struct model **out, const struct conf_params *params,
-                          enum conf_granularity granularity)
+enum wsc_err model_create(struct model **out, const struct zoo_params *params,
+                          enum hw_granularity granularity)
 {
     enum wsc_err rc = WSC_OK;
     struct model *model;

@@ -4,9 +4,9 @@
 #include <wsc/model.h>
 
 /** Fill model->tensor, n_tensors and n_params from sizes already set in @p model. */
-enum wsc_err model_build_tensors(struct model *model, const struct conf_params *params) WSC_CHECKED;
+enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params) WSC_CHECKED;
 /** Fill model->stage, n_stages and n_stage_elems_max from the tensors. */
-enum wsc_err model_build_stages(struct model *model, enum conf_granularity granularity) WSC_CHECKED;
+enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity) WSC_CHECKED;
 /** Variance scaling as the distribution that it is for a matrix of @p shape; others as they are. */
-struct conf_init model_spread(struct conf_init init, const int64_t shape[2]);
+struct zoo_init model_spread(struct zoo_init init, const int64_t shape[2]);
 #endif

@@ -9,12 +9,12 @@ static const double pi = 3.14159265358979323846;
 
 /* One scheduler of a tree at its own counter. */
 struct at {
-    const struct conf_schedule *schedule;
-    const struct conf_schedule_node *node;
+    const struct zoo_schedule *schedule;
+    const struct zoo_schedule_node *node;
     int64_t t;
 };
 
-static double node_value(const struct conf_schedule *s, int i, int64_t t);
+static double node_value(const struct zoo_schedule *s, int i, int64_t t);
 
 /* t / total_iters, 1 past the end. */
 static double share_done(const struct at *a)
@@ -22,7 +22,7 @@ static double share_done(const struct at *a)
     return a->t >= a->node->total_iters ? 1.0 : (double)a->t / (double)a->node->total_iters;
 }
 
-static double to_end(const struct conf_schedule_node *n, double left)
+static double to_end(const struct zoo_schedule_node *n, double left)
 {
     return n->end + (n->initial - n->end) * left;
 }
@@ -117,18 +117,18 @@ static double multiplicative(const struct at *a)
 /* Smith 2017; the scale of later cycles by the mode. */
 static double cyclic(const struct at *a)
 {
-    const struct conf_schedule_node *n = a->node;
+    const struct zoo_schedule_node *n = a->node;
     const int64_t length = n->step_size_up + n->step_size_down;
     const int64_t cycle = a->t / length, in_cycle = a->t % length;
     double height = in_cycle <= n->step_size_up
                         ? (double)in_cycle / (double)n->step_size_up
                         : (double)(length - in_cycle) / (double)n->step_size_down;
-    if (n->mode == CONF_CYCLIC_TRIANGULAR2) height *= pow(0.5, (double)cycle);
-    if (n->mode == CONF_CYCLIC_EXP_RANGE) height *= pow(n->gamma, (double)a->t);
+    if (n->mode == ZOO_CYCLIC_TRIANGULAR2) height *= pow(0.5, (double)cycle);
+    if (n->mode == ZOO_CYCLIC_EXP_RANGE) height *= pow(n->gamma, (double)a->t);
     return n->initial + (n->max - n->initial) * height;
 }
 
-static double anneal(const struct conf_schedule_node *n, double from, double to, double done)
+static double anneal(const struct zoo_schedule_node *n, double from, double to, double done)
 {
     if (n->anneal_linear) return from + (to - from) * done;
     return to + (from - to) / 2.0 * (1.0 + cos(pi * done));
@@ -137,7 +137,7 @@ static double anneal(const struct conf_schedule_node *n, double from, double to,
 /* Smith & Topin 2018: up to max, down again, in three phases down to the initial value first. */
 static double one_cycle(const struct at *a)
 {
-    const struct conf_schedule_node *n = a->node;
+    const struct zoo_schedule_node *n = a->node;
     const double last = (double)n->total_iters - 1, top = n->pct_start * (double)n->total_iters - 1;
     const double least = n->initial / n->final_div_factor, t = fmin((double)a->t, last);
     const double back = 2 * n->pct_start * (double)n->total_iters - 2;
@@ -155,7 +155,7 @@ static double sequential(const struct at *a)
     return node_value(a->schedule, a->node->first_child + i, a->t - began);
 }
 
-static double initial_of(const struct conf_schedule *s, int i)
+static double initial_of(const struct zoo_schedule *s, int i)
 {
     while (s->node[i].n_children)
         i = s->node[i].first_child;
@@ -171,34 +171,34 @@ static double chained(const struct at *a)
     return value;
 }
 
-static double (*const value_of[CONF_N_SCHEDULES])(const struct at *a) = {
-    [CONF_SCHEDULE_CONSTANT] = constant,
-    [CONF_SCHEDULE_POLYNOMIAL] = polynomial,
-    [CONF_SCHEDULE_LINEAR] = linear,
-    [CONF_SCHEDULE_COSINE_DECAY] = cosine_decay,
-    [CONF_SCHEDULE_EXPONENTIAL] = exponential,
-    [CONF_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY] = inverse_exponential_time_decay,
-    [CONF_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY] = inverse_square_root_decay,
-    [CONF_SCHEDULE_STEP] = step,
-    [CONF_SCHEDULE_MULTI_STEP] = multi_step,
-    [CONF_SCHEDULE_PIECEWISE_CONSTANT] = piecewise_constant,
-    [CONF_SCHEDULE_COSINE_ANNEALING] = cosine_annealing,
-    [CONF_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS] = cosine_annealing_warm_restarts,
-    [CONF_SCHEDULE_MULTIPLICATIVE] = multiplicative,
-    [CONF_SCHEDULE_CYCLIC] = cyclic,
-    [CONF_SCHEDULE_ONE_CYCLE] = one_cycle,
-    [CONF_SCHEDULE_SEQUENTIAL] = sequential,
-    [CONF_SCHEDULE_CHAINED] = chained,
+static double (*const value_of[ZOO_N_SCHEDULES])(const struct at *a) = {
+    [ZOO_SCHEDULE_CONSTANT] = constant,
+    [ZOO_SCHEDULE_POLYNOMIAL] = polynomial,
+    [ZOO_SCHEDULE_LINEAR] = linear,
+    [ZOO_SCHEDULE_COSINE_DECAY] = cosine_decay,
+    [ZOO_SCHEDULE_EXPONENTIAL] = exponential,
+    [ZOO_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY] = inverse_exponential_time_decay,
+    [ZOO_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY] = inverse_square_root_decay,
+    [ZOO_SCHEDULE_STEP] = step,
+    [ZOO_SCHEDULE_MULTI_STEP] = multi_step,
+    [ZOO_SCHEDULE_PIECEWISE_CONSTANT] = piecewise_constant,
+    [ZOO_SCHEDULE_COSINE_ANNEALING] = cosine_annealing,
+    [ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS] = cosine_annealing_warm_restarts,
+    [ZOO_SCHEDULE_MULTIPLICATIVE] = multiplicative,
+    [ZOO_SCHEDULE_CYCLIC] = cyclic,
+    [ZOO_SCHEDULE_ONE_CYCLE] = one_cycle,
+    [ZOO_SCHEDULE_SEQUENTIAL] = sequential,
+    [ZOO_SCHEDULE_CHAINED] = chained,
 };
 
-static double node_value(const struct conf_schedule *s, int i, int64_t t)
+static double node_value(const struct zoo_schedule *s, int i, int64_t t)
 {
     WSC_CHECK(i >= 0 && i < s->n, "scheduler %d of %d", i, s->n);
     const struct at a = {s, &s->node[i], t};
     return value_of[a.node->scheduler](&a);
 }
 
-double model_schedule_value(const struct conf_schedule *schedule, int64_t t)
+double model_schedule_value(const struct zoo_schedule *schedule, int64_t t)
 {
     WSC_CHECK(t >= 0, "value of a schedule at step %lld", (long long)t);
     return node_value(schedule, 0, t);

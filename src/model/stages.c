@@ -117,10 +117,10 @@ static void add_block(struct model *model, const struct where *where, int layer)
         add_part(model, where, s, (enum model_part)part);
 }
 
-enum wsc_err model_build_stages(struct model *model, enum conf_granularity granularity)
+enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
 {
     struct where where;
-    bool whole = granularity == CONF_STREAM_BLOCK;
+    bool whole = granularity == HW_STREAM_BLOCK;
     find_tensors(model, &where);
     TRY_NEW(model->stage, WSC_MEM_MODEL, 2 + model->L * (whole ? 1 : PARTS_PER_BLOCK));
     TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + model->tied);

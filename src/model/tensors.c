@@ -122,13 +122,13 @@ static bool decays(const struct row *row)
     return row->rule != RULE_ZEROS && row->rule != RULE_ONES;
 }
 
-static bool present(const struct row *row, const struct model *model, const struct conf_model *m)
+static bool present(const struct row *row, const struct model *model, const struct zoo_model *m)
 {
-    const bool bias = m->norm_type == CONF_LAYERNORM;
-    const bool has_classes = m->objective == CONF_CLASSIFICATION;
+    const bool bias = m->norm_type == ZOO_LAYERNORM;
+    const bool has_classes = m->objective == ZOO_CLASSIFICATION;
     const bool is[] = {
         [ALWAYS] = true,
-        [IF_LEARNED] = m->position_embedding_type == CONF_POSITION_LEARNED,
+        [IF_LEARNED] = m->position_embedding_type == ZOO_POSITION_LEARNED,
         [IF_TOKEN_TYPES] = model->token_types,
         [IF_EMBED_NORM] = m->embedding_layer_norm,
         [IF_EMBED_NORM_BIAS] = m->embedding_layer_norm && bias,
@@ -145,10 +145,10 @@ static bool present(const struct row *row, const struct model *model, const stru
         [IF_ROUTED] = model->experts > 0,
         [IF_UNTIED] = !m->share_embedding_weights && !has_classes,
         [IF_HEAD_BIAS] = m->use_bias_in_output && !has_classes,
-        [IF_CAUSAL] = m->objective == CONF_CAUSAL_LM,
-        [IF_CAUSAL_NORM_BIAS] = m->objective == CONF_CAUSAL_LM && bias,
-        [IF_ENCODER] = m->objective != CONF_CAUSAL_LM,
-        [IF_MASKED] = m->objective == CONF_MASKED_LM,
+        [IF_CAUSAL] = m->objective == ZOO_CAUSAL_LM,
+        [IF_CAUSAL_NORM_BIAS] = m->objective == ZOO_CAUSAL_LM && bias,
+        [IF_ENCODER] = m->objective != ZOO_CAUSAL_LM,
+        [IF_MASKED] = m->objective == ZOO_MASKED_LM,
         [IF_CLASSES] = has_classes,
     };
     return is[row->presence];
@@ -182,24 +182,24 @@ static int64_t size_of_letter(const struct model *model, char letter)
 }
 
 /** Truncated normal cut at two standard deviations, the family's default for matrices. */
-static struct conf_init cut_normal(double std)
+static struct zoo_init cut_normal(double std)
 {
-    return (struct conf_init){
-        .kind = CONF_INIT_TRUNCATED_NORMAL, .std = std, .a = -2 * std, .b = 2 * std};
+    return (struct zoo_init){
+        .kind = ZOO_INIT_TRUNCATED_NORMAL, .std = std, .a = -2 * std, .b = 2 * std};
 }
 
-static struct conf_init explicit_or(const struct conf_init *given, struct conf_init otherwise)
+static struct zoo_init explicit_or(const struct zoo_init *given, struct zoo_init otherwise)
 {
-    return given->kind == CONF_INIT_DEFAULT ? otherwise : *given;
+    return given->kind == ZOO_INIT_DEFAULT ? otherwise : *given;
 }
 
-static struct conf_init scaled(struct conf_init init, double factor)
+static struct zoo_init scaled(struct zoo_init init, double factor)
 {
     init.mean *= factor;
     init.std *= factor;
     init.a *= factor;
     init.b *= factor;
-    init.value *= init.kind == CONF_INIT_VARIANCE_SCALING ? factor * factor : factor;
+    init.value *= init.kind == ZOO_INIT_VARIANCE_SCALING ? factor * factor : factor;
     return init;
 }
 
@@ -208,7 +208,7 @@ struct mup {
     double hidden, filter;
 };
 
-static struct mup mup_of(const struct conf_model *m)
+static struct mup mup_of(const struct zoo_model *m)
 {
     return (struct mup){
         m->mup_base_hidden_size > 0 ? (double)m->hidden_size / m->mup_base_hidden_size : 1,
@@ -218,25 +218,25 @@ static struct mup mup_of(const struct conf_model *m)
 /* Radford et al. 2019, section 2.3: residual layers scaled by 1/sqrt(their number), but not in the
  * class of GPT-J.  muP by base sizes scales initial values by 1/sqrt(width) (Yang et al. 2022,
  * table 8), those of residual layers by their number as well, given or not. */
-static struct conf_init output_init(const struct conf_model *m, const struct conf_init *given,
-                                    double width)
+static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_init *given,
+                                   double width)
 {
     const double depth = 1 / sqrt(2.0 * (double)m->num_hidden_layers);
-    const struct conf_init standard = cut_normal(m->initializer_range);
+    const struct zoo_init standard = cut_normal(m->initializer_range);
     if (m->mup_base_hidden_size > 0)
         return scaled(explicit_or(given, standard), depth / sqrt(width));
     return explicit_or(given, m->parallel_block ? standard : scaled(standard, depth));
 }
 
-static struct conf_init resolve_init(const struct row *row, const struct conf_model *m)
+static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m)
 {
-    const struct conf_init standard = cut_normal(m->initializer_range);
-    const struct conf_init matrix = explicit_or(&m->initializer, standard);
+    const struct zoo_init standard = cut_normal(m->initializer_range);
+    const struct zoo_init matrix = explicit_or(&m->initializer, standard);
     const struct mup mup = mup_of(m);
     const bool by_base = m->mup_base_hidden_size > 0;
     switch (row->rule) {
     case RULE_ONES:
-        return (struct conf_init){.kind = CONF_INIT_ONES};
+        return (struct zoo_init){.kind = ZOO_INIT_ONES};
     case RULE_EMBEDDING:
         return explicit_or(&m->embedding_initializer, standard);
     case RULE_ATTENTION:
@@ -250,21 +250,21 @@ static struct conf_init resolve_init(const struct row *row, const struct conf_mo
     case RULE_ATTENTION_OUTPUT:
         return output_init(m, &m->output_layer_initializer, mup.hidden);
     case RULE_FFN_OUTPUT:
-        if (by_base || m->ffn_output_layer_initializer.kind != CONF_INIT_DEFAULT)
+        if (by_base || m->ffn_output_layer_initializer.kind != ZOO_INIT_DEFAULT)
             return output_init(m, &m->ffn_output_layer_initializer, mup.filter);
         return output_init(m, &m->output_layer_initializer, mup.hidden);
     case RULE_LM_HEAD:
         if (m->parallel_block) return standard;
-        return (struct conf_init){.kind = CONF_INIT_NORMAL, .std = m->initializer_range};
+        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
     case RULE_ZEROS:
         break;
     }
-    return (struct conf_init){.kind = CONF_INIT_ZEROS};
+    return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
 }
 
 /* The groups of muP by base sizes: attention and first feed-forward layers, last feed-forward
  * layers. */
-static double mup_rate_scale(const struct row *row, const struct conf_model *m)
+static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
 {
     const struct mup mup = mup_of(m);
     switch (row->rule) {
@@ -285,10 +285,10 @@ static double mup_rate_scale(const struct row *row, const struct conf_model *m)
     return 1;
 }
 
-static WSC_CHECKED enum wsc_err check_init(const char *key, const struct conf_init *init)
+static WSC_CHECKED enum wsc_err check_init(const char *key, const struct zoo_init *init)
 {
-    bool spread = init->kind == CONF_INIT_NORMAL || init->kind == CONF_INIT_TRUNCATED_NORMAL;
-    bool bounded = init->kind == CONF_INIT_UNIFORM || init->kind == CONF_INIT_TRUNCATED_NORMAL;
+    bool spread = init->kind == ZOO_INIT_NORMAL || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
+    bool bounded = init->kind == ZOO_INIT_UNIFORM || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
     if (spread && !(isfinite(init->mean) && isfinite(init->std) && init->std > 0))
         return WSC_RAISE(WSC_CONFIG, "model.%s: std %g with mean %g is no normal distribution", key,
                          init->std, init->mean);
@@ -298,7 +298,7 @@ static WSC_CHECKED enum wsc_err check_init(const char *key, const struct conf_in
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err check_inits(const struct conf_model *m)
+static WSC_CHECKED enum wsc_err check_inits(const struct zoo_model *m)
 {
     if (!(isfinite(m->initializer_range) && m->initializer_range > 0))
         return WSC_RAISE(WSC_CONFIG, "model.initializer_range: %g is not a positive number",
@@ -343,7 +343,7 @@ static void set_names(struct model_tensor *t, const struct row *row, const struc
 /** Append the tensor of @p row in @p layer (-1: outside the blocks), @p expert (-1: no expert's).
  */
 static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *row, int layer,
-                                       int expert, const struct conf_params *params)
+                                       int expert, const struct zoo_params *params)
 {
     struct model_tensor *t = &model->tensor[model->n_tensors++];
     t->kind = row->kind;
@@ -364,7 +364,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
 }
 
 /** Append the run of rows of the same place that starts at row @p from; returns its end. */
-static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct conf_params *params,
+static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zoo_params *params,
                                             int from, int layer, int expert)
 {
     for (int i = from; i < N_ROWS && rows[i].place == rows[from].place; i++)
@@ -382,7 +382,7 @@ static int end_of_run(int from)
 }
 
 /* Tensors of one block, or of one network of a block, or outside. */
-static int64_t count(const struct model *model, const struct conf_model *m, enum place place)
+static int64_t count(const struct model *model, const struct zoo_model *m, enum place place)
 {
     int64_t n = 0;
     for (int i = 0; i < N_ROWS; i++)
@@ -390,7 +390,7 @@ static int64_t count(const struct model *model, const struct conf_model *m, enum
     return n;
 }
 
-static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct conf_params *params,
+static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct zoo_params *params,
                                              int first_row, int layer)
 {
     const int ffn_row = end_of_run(first_row);
@@ -401,9 +401,9 @@ static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct c
     return WSC_OK;
 }
 
-enum wsc_err model_build_tensors(struct model *model, const struct conf_params *params)
+enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params)
 {
-    const struct conf_model *m = &params->model;
+    const struct zoo_model *m = &params->model;
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
     TRY(check_inits(m));
     const int64_t in_block =

@@ -20,16 +20,16 @@ static double percent(const struct report_anatomy *a, int64_t ps)
 static enum wsc_err print_modules(const struct report_anatomy *a)
 {
     static const char *const head[] = {"MODULE NAME", "CSX TIME (in ms)", "% CSX TIME"};
-    struct report_table *table;
+    struct out_table *table;
     const int n = a->n_modules < MOST_MODULES ? a->n_modules : MOST_MODULES;
-    TRY(report_table_new(&table, "lrr", head));
+    TRY(out_table_new(&table, "lrr", head));
     for (int i = 0; i < n; i++) {
-        report_table_cell(table, "%s", a->module[i].name);
-        report_table_cell(table, "%.3f", (double)a->module[i].ps * 1e-9);
-        report_table_cell(table, "%.2f", percent(a, a->module[i].ps));
+        out_table_cell(table, "%s", a->module[i].name);
+        out_table_cell(table, "%.3f", (double)a->module[i].ps * 1e-9);
+        out_table_cell(table, "%.2f", percent(a, a->module[i].ps));
     }
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
@@ -64,24 +64,24 @@ static enum wsc_err print_parts(const struct report_anatomy *a)
 {
     static const char *const head[] = {"critical path", "time", "share"};
     struct report_module part[MOST_PARTS];
-    struct report_table *table;
+    struct out_table *table;
     char time[32];
     int64_t sum = 0;
     const int n = report_path_parts(a, part, MOST_PARTS);
-    TRY(report_table_new(&table, "lrr", head));
+    TRY(out_table_new(&table, "lrr", head));
     for (int i = 0; i < n; i++) {
-        report_step_time(time, sizeof time, part[i].ps);
-        report_table_cell(table, "%s", part[i].name);
-        report_table_cell(table, "%s", time);
-        report_table_cell(table, "%.4f %%", percent(a, part[i].ps));
+        out_step_time(time, sizeof time, part[i].ps);
+        out_table_cell(table, "%s", part[i].name);
+        out_table_cell(table, "%s", time);
+        out_table_cell(table, "%.4f %%", percent(a, part[i].ps));
         sum += part[i].ps;
     }
-    report_step_time(time, sizeof time, sum);
-    report_table_cell(table, "the step");
-    report_table_cell(table, "%s", time);
-    report_table_cell(table, "%.4f %%", percent(a, sum));
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    out_step_time(time, sizeof time, sum);
+    out_table_cell(table, "the step");
+    out_table_cell(table, "%s", time);
+    out_table_cell(table, "%.4f %%", percent(a, sum));
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
@@ -139,21 +139,21 @@ static enum wsc_err print_groups(const struct report_anatomy *a)
 {
     static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
                                        "share"};
-    struct report_table *table;
+    struct out_table *table;
     struct report_group *g = NULL;
     int n = 0;
     TRY(report_path_groups(a, &g, &n));
-    enum wsc_err rc = report_table_new(&table, "lrrr", head);
+    enum wsc_err rc = out_table_new(&table, "lrrr", head);
     for (int i = 0; i < n && !rc; i++) {
         char time[32];
-        report_step_time(time, sizeof time, g[i].ps);
-        report_table_cell(table, "%s", g[i].name);
-        report_table_cell(table, "%d", g[i].n);
-        report_table_cell(table, "%s", time);
-        report_table_cell(table, "%.4f %%", percent(a, g[i].ps));
+        out_step_time(time, sizeof time, g[i].ps);
+        out_table_cell(table, "%s", g[i].name);
+        out_table_cell(table, "%d", g[i].n);
+        out_table_cell(table, "%s", time);
+        out_table_cell(table, "%.4f %%", percent(a, g[i].ps));
     }
-    if (!rc) rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    if (!rc) rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     wsc_free(g);
     return rc;
 }
@@ -195,28 +195,28 @@ static enum wsc_err print_links(const struct report_anatomy *a)
     static const char *const head[] = {"links", "number", "bytes each", "busy, least",
                                        "busy, most"};
     struct report_link_kind kind[MOST_KINDS];
-    struct report_table *table;
+    struct out_table *table;
     const int n = report_link_kinds(a, kind, MOST_KINDS);
-    TRY(report_table_new(&table, "lrrrr", head));
+    TRY(out_table_new(&table, "lrrrr", head));
     for (int i = 0; i < n; i++) {
         char bytes[32];
-        report_si_unit(bytes, sizeof bytes, (double)kind[i].bytes / kind[i].n, "B");
-        report_table_cell(table, "%s", kind[i].name);
-        report_table_cell(table, "%d", kind[i].n);
-        report_table_cell(table, "%s", bytes);
-        report_table_cell(table, "%.2f %%", percent(a, kind[i].least_busy_ps));
-        report_table_cell(table, "%.2f %%", percent(a, kind[i].most_busy_ps));
+        out_si_unit(bytes, sizeof bytes, (double)kind[i].bytes / kind[i].n, "B");
+        out_table_cell(table, "%s", kind[i].name);
+        out_table_cell(table, "%d", kind[i].n);
+        out_table_cell(table, "%s", bytes);
+        out_table_cell(table, "%.2f %%", percent(a, kind[i].least_busy_ps));
+        out_table_cell(table, "%.2f %%", percent(a, kind[i].most_busy_ps));
     }
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
 enum wsc_err report_anatomy_print(const struct report_anatomy *a)
 {
     char time[32], events[32];
-    report_step_time(time, sizeof time, a->step_time_ps);
-    report_si(events, sizeof events, (double)a->n_events);
+    out_step_time(time, sizeof time, a->step_time_ps);
+    out_si(events, sizeof events, (double)a->n_events);
     (void)printf("\n%s: a step of %s on %lld system%s, %s events\n", a->model, time,
                  (long long)a->num_csx, a->num_csx == 1 ? "" : "s", events);
     TRY(print_modules(a));
@@ -232,44 +232,44 @@ enum wsc_err report_anatomy_print(const struct report_anatomy *a)
 
 static enum wsc_err write_path(const char *dir, const struct report_anatomy *a)
 {
-    struct report_text t = {0};
-    report_text_add(&t, "begin_ps,end_ps,part,who,what\n");
+    struct out_text t = {0};
+    out_text_add(&t, "begin_ps,end_ps,part,who,what\n");
     for (int i = 0; i < a->n_path; i++) {
         const struct report_stretch *s = &a->path[i];
-        report_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps,
-                        s->part, s->who);
-        report_text_csv(&t, s->what);
-        report_text_add(&t, "\n");
+        out_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps, s->part,
+                     s->who);
+        out_text_csv(&t, s->what);
+        out_text_add(&t, "\n");
     }
-    return report_text_write(&t, dir, "critical_path.csv");
+    return out_text_write(&t, dir, "critical_path.csv");
 }
 
 static enum wsc_err write_links(const char *dir, const struct report_anatomy *a)
 {
-    struct report_text t = {0};
-    report_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_share\n");
+    struct out_text t = {0};
+    out_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_share\n");
     for (int i = 0; i < a->n_links; i++) {
         const struct report_link *l = &a->link[i];
-        report_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
-                        (long long)l->rate_bytes_per_s, (long long)l->n_messages,
-                        (long long)l->bytes, (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
+        out_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
+                     (long long)l->rate_bytes_per_s, (long long)l->n_messages, (long long)l->bytes,
+                     (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
     }
-    return report_text_write(&t, dir, "links.csv");
+    return out_text_write(&t, dir, "links.csv");
 }
 
 static enum wsc_err write_modules(const char *dir, const struct report_anatomy *a)
 {
-    struct report_text t = {0};
-    report_text_add(&t, "module,time_ps,share\n");
+    struct out_text t = {0};
+    out_text_add(&t, "module,time_ps,share\n");
     for (int i = 0; i < a->n_modules; i++)
-        report_text_add(&t, "%s,%lld,%.6f\n", a->module[i].name, (long long)a->module[i].ps,
-                        percent(a, a->module[i].ps) / 100);
-    return report_text_write(&t, dir, "op_profile.csv");
+        out_text_add(&t, "%s,%lld,%.6f\n", a->module[i].name, (long long)a->module[i].ps,
+                     percent(a, a->module[i].ps) / 100);
+    return out_text_write(&t, dir, "op_profile.csv");
 }
 
 enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a)
 {
-    TRY(report_mkdir(dir));
+    TRY(out_mkdir(dir));
     TRY(write_path(dir, a));
     TRY(write_links(dir, a));
     return write_modules(dir, a);

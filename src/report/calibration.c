@@ -11,35 +11,35 @@
 
 static WSC_CHECKED enum wsc_err print_points(const struct report_calibration *c)
 {
-    struct report_table *table;
-    TRY(report_table_new(&table, "lrrr",
-                         (const char *const[]){"fitted on", "published", "fit", "deviation"}));
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrr",
+                      (const char *const[]){"fitted on", "published", "fit", "deviation"}));
     for (int i = 0; i < c->n_points; i++) {
         const struct report_reference *ref = c->point[i];
-        report_table_cell(table, "%s", ref->id);
-        report_table_cell(table, "%.4g %s", ref->value, ref->unit);
-        report_table_cell(table, "%.4g %s", ref->value * exp(c->residual[i]), ref->unit);
-        report_table_cell(table, "%+.1f %%", 100 * expm1(c->residual[i]));
+        out_table_cell(table, "%s", ref->id);
+        out_table_cell(table, "%.4g %s", ref->value, ref->unit);
+        out_table_cell(table, "%.4g %s", ref->value * exp(c->residual[i]), ref->unit);
+        out_table_cell(table, "%+.1f %%", 100 * expm1(c->residual[i]));
     }
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
 static WSC_CHECKED enum wsc_err print_constants(const struct report_calibration *c)
 {
-    struct report_table *table;
-    TRY(report_table_new(&table, "lrrl",
-                         (const char *const[]){"constant", "fitted", "standard error", ""}));
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrl",
+                      (const char *const[]){"constant", "fitted", "standard error", ""}));
     for (int i = 0; i < c->n_constants; i++) {
         const struct report_fitted *f = &c->constant[i];
-        report_table_cell(table, "%s", f->path);
-        report_table_cell(table, "%s", f->value);
-        report_table_cell(table, "%s", *f->error ? f->error : "-");
-        report_table_cell(table, "%s", *f->error ? "" : "the points do not tell this constant");
+        out_table_cell(table, "%s", f->path);
+        out_table_cell(table, "%s", f->value);
+        out_table_cell(table, "%s", *f->error ? f->error : "-");
+        out_table_cell(table, "%s", *f->error ? "" : "the points do not tell this constant");
     }
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
@@ -61,31 +61,31 @@ enum wsc_err report_calibration_print(const struct report_calibration *c)
 /* ---- the cluster file ------------------------------------------------------------------------ */
 
 /* "wsc calibrate on 10 published points (usc_256m_b128, ...): standard error 50 us, ..." */
-static void add_source(struct report_text *t, const struct report_calibration *c, int i)
+static void add_source(struct out_text *t, const struct report_calibration *c, int i)
 {
-    report_text_add(t,
-                    "wsc calibrate, least squares of ln(predicted / published) with Huber's "
-                    "function at %.0f %%, on %d published points (",
-                    100 * c->threshold, c->n_points);
+    out_text_add(t,
+                 "wsc calibrate, least squares of ln(predicted / published) with Huber's "
+                 "function at %.0f %%, on %d published points (",
+                 100 * c->threshold, c->n_points);
     for (int k = 0; k < c->n_points; k++)
-        report_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
-    report_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
-                    *c->constant[i].error ? c->constant[i].error : "not told by the points",
-                    100 * c->sigma);
+        out_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
+    out_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
+                 *c->constant[i].error ? c->constant[i].error : "not told by the points",
+                 100 * c->sigma);
 }
 
-static void add_constant(struct report_text *t, const struct report_calibration *c, int i)
+static void add_constant(struct out_text *t, const struct report_calibration *c, int i)
 {
     const struct report_fitted *f = &c->constant[i];
-    struct report_text source = {0};
+    struct out_text source = {0};
     add_source(&source, c, i);
-    report_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
-                    strchr(f->path, '.') + 1, f->value);
-    report_text_json(t, source.bytes ? source.bytes : "");
-    report_text_add(t, "\n");
-    if (*f->error) report_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
+    out_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
+                 strchr(f->path, '.') + 1, f->value);
+    out_text_json(t, source.bytes ? source.bytes : "");
+    out_text_add(t, "\n");
+    if (*f->error) out_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
     t->failed = t->failed || source.failed;
-    report_text_free(&source);
+    out_text_free(&source);
 }
 
 static int section_length(const char *path)
@@ -102,13 +102,13 @@ static bool opens_section(const struct report_calibration *c, int i)
     return true;
 }
 
-static void add_sections(struct report_text *t, const struct report_calibration *c)
+static void add_sections(struct out_text *t, const struct report_calibration *c)
 {
     for (int i = 0; i < c->n_constants; i++) {
         const char *path = c->constant[i].path;
         const int n = section_length(path);
         if (!opens_section(c, i)) continue;
-        report_text_add(t, "\n%.*s:\n", n, path);
+        out_text_add(t, "\n%.*s:\n", n, path);
         for (int k = i; k < c->n_constants; k++)
             if (!strncmp(c->constant[k].path, path, (size_t)n + 1)) add_constant(t, c, k);
     }
@@ -117,13 +117,13 @@ static void add_sections(struct report_text *t, const struct report_calibration 
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct report_calibration *c)
 {
-    struct report_text t = {0};
-    report_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
-    report_text_json(&t, base);
-    report_text_add(&t, "\n");
+    struct out_text t = {0};
+    out_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
+    out_text_json(&t, base);
+    out_text_add(&t, "\n");
     add_sections(&t, c);
-    enum wsc_err rc = report_text_check(&t);
-    if (!rc) rc = report_write_text(path, t.bytes);
-    report_text_free(&t);
+    enum wsc_err rc = out_text_check(&t);
+    if (!rc) rc = out_write_text(path, t.bytes);
+    out_text_free(&t);
     return rc;
 }

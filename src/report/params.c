@@ -7,42 +7,41 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has_mup(const struct conf_model *m)
+static bool has_mup(const struct zoo_model *m)
 {
     return m->mup_base_hidden_size > 0 || m->scale_qk_dot_by_d || m->output_logits_scale != 1;
 }
 
-static const char *precision_of(const struct conf_model *m)
+static const char *precision_of(const struct zoo_model *m)
 {
-    return m->mixed_precision ? conf_params_choice("model.fp16_type", (int)m->fp16_type)
-                              : "float32";
+    return m->mixed_precision ? zoo_params_choice("model.fp16_type", (int)m->fp16_type) : "float32";
 }
 
 /* NULL: no positions. */
-static const char *position_of(const struct conf_model *m)
+static const char *position_of(const struct zoo_model *m)
 {
-    return m->position_embedding_type == CONF_POSITION_NONE
+    return m->position_embedding_type == ZOO_POSITION_NONE
                ? NULL
-               : conf_params_choice("model.position_embedding_type",
-                                    (int)m->position_embedding_type);
+               : zoo_params_choice("model.position_embedding_type",
+                                   (int)m->position_embedding_type);
 }
 
-static const char *norm_of(const struct conf_model *m)
+static const char *norm_of(const struct zoo_model *m)
 {
-    return conf_params_choice("model.norm_type", (int)m->norm_type);
+    return zoo_params_choice("model.norm_type", (int)m->norm_type);
 }
 
-static const char *nonlinearity_of(const struct conf_model *m)
+static const char *nonlinearity_of(const struct zoo_model *m)
 {
-    return conf_params_choice("model.nonlinearity", (int)m->nonlinearity);
+    return zoo_params_choice("model.nonlinearity", (int)m->nonlinearity);
 }
 
-static const struct conf_input *main_input(const struct conf_params *p)
+static const struct zoo_input *main_input(const struct zoo_params *p)
 {
     return p->train_input.present ? &p->train_input : &p->eval_input;
 }
 
-static int64_t steps_of(const struct conf_runconfig *r)
+static int64_t steps_of(const struct zoo_runconfig *r)
 {
     return r->max_steps != CONF_NULL ? r->max_steps : r->num_steps;
 }
@@ -56,13 +55,13 @@ static void line(const char *name)
 
 static void print_attention(const struct report_params *r)
 {
-    const struct conf_model *m = &r->conf->model;
+    const struct zoo_model *m = &r->conf->model;
     const char *position = position_of(m);
     line("attention");
     (void)printf("%lld heads of %lld, %lld of keys and values; positions: %s",
                  (long long)m->num_heads, (long long)r->head_dim, (long long)m->num_kv_groups,
                  position ? position : "none");
-    if (m->position_embedding_type == CONF_POSITION_ROTARY)
+    if (m->position_embedding_type == ZOO_POSITION_ROTARY)
         (void)printf(", %lld dimensions of a head", (long long)m->rotary_dim);
     if (m->attention_sliding_window_length != CONF_NULL)
         (void)printf("; window %lld%s", (long long)m->attention_sliding_window_length,
@@ -70,7 +69,7 @@ static void print_attention(const struct report_params *r)
     (void)printf("\n");
 }
 
-static void print_feed_forward(const struct conf_model *m)
+static void print_feed_forward(const struct zoo_model *m)
 {
     line("feed-forward");
     (void)printf("%lld wide, %s", (long long)m->filter_size, nonlinearity_of(m));
@@ -83,7 +82,7 @@ static void print_feed_forward(const struct conf_model *m)
 
 static void print_model(const struct report_params *r)
 {
-    const struct conf_model *m = &r->conf->model;
+    const struct zoo_model *m = &r->conf->model;
     line("model");
     (void)printf("%lld %s blocks of width %lld, %s%s%s\n", (long long)m->num_hidden_layers,
                  m->parallel_block ? "parallel" : "sequential", (long long)m->hidden_size,
@@ -97,7 +96,7 @@ static void print_model(const struct report_params *r)
                  (long long)m->max_position_embeddings);
 }
 
-static void print_batch(const char *name, const struct conf_input *in)
+static void print_batch(const char *name, const struct zoo_input *in)
 {
     if (!in->present) return;
     line(name);
@@ -113,17 +112,17 @@ static void print_batch(const char *name, const struct conf_input *in)
 }
 
 /* The value of a key as the dump writes it, lists below each other. */
-static enum wsc_err print_value(const char *name, const struct conf_params *p, const char *path)
+static enum wsc_err print_value(const char *name, const struct zoo_params *p, const char *path)
 {
     char *text = NULL;
-    TRY(conf_params_text(p, path, &text));
+    TRY(zoo_params_text(p, path, &text));
     const char *value = text[0] == ' ' ? text + 1 : text;
     (void)printf("  %-*s%s\n", value[0] == '\n' ? 0 : 14, name, value);
     wsc_free(text);
     return WSC_OK;
 }
 
-static enum wsc_err print_training(const struct conf_params *p)
+static enum wsc_err print_training(const struct zoo_params *p)
 {
     const int64_t steps = steps_of(&p->runconfig);
     print_batch("batch", &p->train_input);
@@ -149,25 +148,25 @@ static enum wsc_err print_training(const struct conf_params *p)
 
 static enum wsc_err print_parts(const struct report_params *r)
 {
-    struct report_table *table;
-    TRY(report_table_new(&table, "lr", (const char *const[]){"module", "parameters"}));
+    struct out_table *table;
+    TRY(out_table_new(&table, "lr", (const char *const[]){"module", "parameters"}));
     for (int i = 0; i < r->n_parts; i++) {
         if (!r->part[i].n_params) continue;
-        report_table_cell(table, "%s", r->part[i].name);
-        report_table_cell(table, "%lld", (long long)r->part[i].n_params);
+        out_table_cell(table, "%s", r->part[i].name);
+        out_table_cell(table, "%lld", (long long)r->part[i].n_params);
     }
-    report_table_cell(table, "total");
-    report_table_cell(table, "%lld", (long long)r->n_params);
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    out_table_cell(table, "total");
+    out_table_cell(table, "%lld", (long long)r->n_params);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
 enum wsc_err report_params_print(const struct report_params *r)
 {
-    const struct conf_params *p = r->conf;
+    const struct zoo_params *p = r->conf;
     char *yaml = NULL;
-    TRY(conf_params_dump(p, &yaml));
+    TRY(zoo_params_dump(p, &yaml));
     if (p->n_phases > 1) (void)printf("# phase %d of %d\n", p->phase, p->n_phases);
     (void)printf("%s\n", yaml);
     wsc_free(yaml);
@@ -181,269 +180,269 @@ enum wsc_err report_params_print(const struct report_params *r)
 
 enum wsc_err report_speed_print(const struct report_scale_row *row)
 {
-    struct report_table *table;
+    struct out_table *table;
     char step[48];
-    report_step_time(step, sizeof step, row->step_time_ps);
-    TRY(report_table_new(
+    out_step_time(step, sizeof step, row->step_time_ps);
+    TRY(out_table_new(
         &table, "rlrrr",
         (const char *const[]){"systems", "step time", "samples/s", "tokens/s", "MFU"}));
-    report_table_cell(table, "%lld", (long long)row->num_csx);
-    report_table_cell(table, "%s", step);
-    report_table_cell(table, "%.4g", row->samples_per_s);
-    report_table_cell(table, "%.6g", row->tokens_per_s);
-    report_table_cell(table, "%.1f %%", 100 * row->mfu);
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    out_table_cell(table, "%lld", (long long)row->num_csx);
+    out_table_cell(table, "%s", step);
+    out_table_cell(table, "%.4g", row->samples_per_s);
+    out_table_cell(table, "%.6g", row->tokens_per_s);
+    out_table_cell(table, "%.1f %%", 100 * row->mfu);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     return rc;
 }
 
 enum wsc_err report_explored_print(const struct report_scale_row *row, int n, int best)
 {
-    struct report_table *table;
-    TRY(report_table_new(
+    struct out_table *table;
+    TRY(out_table_new(
         &table, "rlrrr",
         (const char *const[]){"micro_batch_size", "step time", "samples/s", "tokens/s", "MFU"}));
     for (int i = 0; i < n; i++) {
         char step[48];
-        report_step_time(step, sizeof step, row[i].step_time_ps);
-        report_table_cell(table, "%lld", (long long)row[i].micro_batch);
-        report_table_cell(table, "%s", step);
-        report_table_cell(table, "%.4g", row[i].samples_per_s);
-        report_table_cell(table, "%.6g", row[i].tokens_per_s);
-        report_table_cell(table, "%.1f %%", 100 * row[i].mfu);
+        out_step_time(step, sizeof step, row[i].step_time_ps);
+        out_table_cell(table, "%lld", (long long)row[i].micro_batch);
+        out_table_cell(table, "%s", step);
+        out_table_cell(table, "%.4g", row[i].samples_per_s);
+        out_table_cell(table, "%.6g", row[i].tokens_per_s);
+        out_table_cell(table, "%.1f %%", 100 * row[i].mfu);
     }
-    enum wsc_err rc = report_table_print(table, stdout, 2);
-    report_table_free(&table);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
     (void)printf("\nfastest: micro_batch_size %lld\n", (long long)row[best].micro_batch);
     return rc;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static void json_optional(struct report_json *j, const char *key, int64_t value)
+static void json_optional(struct out_json *j, const char *key, int64_t value)
 {
     if (value == CONF_NULL)
-        report_json_null(j, key);
+        out_json_null(j, key);
     else
-        report_json_int(j, key, value);
+        out_json_int(j, key, value);
 }
 
-static void json_text(struct report_json *j, const char *key, const char *value)
+static void json_text(struct out_json *j, const char *key, const char *value)
 {
     if (value)
-        report_json_str(j, key, value);
+        out_json_str(j, key, value);
     else
-        report_json_null(j, key);
+        out_json_null(j, key);
 }
 
-static void json_model(struct report_json *j, const struct report_params *r)
+static void json_model(struct out_json *j, const struct report_params *r)
 {
-    const struct conf_model *m = &r->conf->model;
-    const bool rotary = m->position_embedding_type == CONF_POSITION_ROTARY;
-    report_json_int(j, "params", r->n_params);
-    report_json_str(j, "name", r->family);
-    report_json_int(j, "hidden_size", m->hidden_size);
-    report_json_int(j, "num_hidden_layers", m->num_hidden_layers);
-    report_json_int(j, "num_heads", m->num_heads);
-    report_json_int(j, "num_kv_groups", m->num_kv_groups);
-    report_json_int(j, "head_dim", r->head_dim);
-    report_json_int(j, "filter_size", m->filter_size);
-    report_json_int(j, "vocab_size", m->vocab_size);
-    report_json_int(j, "max_position_embeddings", m->max_position_embeddings);
+    const struct zoo_model *m = &r->conf->model;
+    const bool rotary = m->position_embedding_type == ZOO_POSITION_ROTARY;
+    out_json_int(j, "params", r->n_params);
+    out_json_str(j, "name", r->family);
+    out_json_int(j, "hidden_size", m->hidden_size);
+    out_json_int(j, "num_hidden_layers", m->num_hidden_layers);
+    out_json_int(j, "num_heads", m->num_heads);
+    out_json_int(j, "num_kv_groups", m->num_kv_groups);
+    out_json_int(j, "head_dim", r->head_dim);
+    out_json_int(j, "filter_size", m->filter_size);
+    out_json_int(j, "vocab_size", m->vocab_size);
+    out_json_int(j, "max_position_embeddings", m->max_position_embeddings);
     json_text(j, "position_embedding_type", position_of(m));
     json_optional(j, "rotary_dim", rotary ? m->rotary_dim : CONF_NULL);
     json_optional(j, "attention_sliding_window_length", m->attention_sliding_window_length);
-    report_json_str(j, "nonlinearity", nonlinearity_of(m));
-    report_json_str(j, "norm_type", norm_of(m));
-    report_json_str(j, "block", m->parallel_block ? "par" : "seq");
-    report_json_bool(j, "tied", m->share_embedding_weights);
-    report_json_bool(j, "mup", has_mup(m));
-    report_json_int(j, "num_experts", m->moe.num_experts);
-    report_json_int(j, "num_shared_experts", m->moe.num_shared_experts);
-    report_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
+    out_json_str(j, "nonlinearity", nonlinearity_of(m));
+    out_json_str(j, "norm_type", norm_of(m));
+    out_json_str(j, "block", m->parallel_block ? "par" : "seq");
+    out_json_bool(j, "tied", m->share_embedding_weights);
+    out_json_bool(j, "mup", has_mup(m));
+    out_json_int(j, "num_experts", m->moe.num_experts);
+    out_json_int(j, "num_shared_experts", m->moe.num_shared_experts);
+    out_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
 }
 
 /* As the file says it: null also where it says nothing, "tiling" tells the two apart. */
-static void json_batch(struct report_json *j, const struct conf_params *p)
+static void json_batch(struct out_json *j, const struct zoo_params *p)
 {
-    const struct conf_input *in = main_input(p);
+    const struct zoo_input *in = main_input(p);
     const int64_t micro = in->micro_batch_size;
     json_optional(j, "batch_size", in->present ? in->batch_size : CONF_NULL);
     json_optional(j, "eval_batch_size",
                   p->eval_input.present ? p->eval_input.batch_size : CONF_NULL);
     if (micro == CONF_EXPLORE)
-        report_json_str(j, "micro_batch_size", "explore");
+        out_json_str(j, "micro_batch_size", "explore");
     else if (micro == CONF_AUTO && in->micro_batch_given)
-        report_json_str(j, "micro_batch_size", "auto");
+        out_json_str(j, "micro_batch_size", "auto");
     else
         json_optional(j, "micro_batch_size", micro == CONF_AUTO ? CONF_NULL : micro);
-    report_json_str(j, "tiling",
-                    micro == CONF_AUTO      ? "auto"
-                    : micro == CONF_EXPLORE ? "explore"
-                    : micro == CONF_NULL    ? "off"
-                                            : "fixed");
+    out_json_str(j, "tiling",
+                 micro == CONF_AUTO      ? "auto"
+                 : micro == CONF_EXPLORE ? "explore"
+                 : micro == CONF_NULL    ? "off"
+                                         : "fixed");
 }
 
-static void json_schedule(struct report_json *j, const char *key,
-                          const struct conf_sparsity_schedule *s)
+static void json_schedule(struct out_json *j, const char *key,
+                          const struct zoo_sparsity_schedule *s)
 {
-    if (s->kind == CONF_SPARSITY_CONSTANT) {
-        report_json_real(j, key, s->init);
+    if (s->kind == ZOO_SPARSITY_CONSTANT) {
+        out_json_real(j, key, s->init);
         return;
     }
-    if (s->kind == CONF_SPARSITY_LIST) {
-        report_json_open_list(j, key);
+    if (s->kind == ZOO_SPARSITY_LIST) {
+        out_json_open_list(j, key);
         for (int i = 0; i < s->n_values; i++)
-            report_json_real(j, NULL, s->value[i]);
-        report_json_close_list(j);
+            out_json_real(j, NULL, s->value[i]);
+        out_json_close_list(j);
         return;
     }
-    report_json_open(j, key);
-    report_json_str(j, "type", conf_sparsity_kind_name(s->kind));
-    report_json_real(j, "init", s->init);
-    report_json_real(j, "slope", s->slope);
-    report_json_real(j, "gamma", s->gamma);
-    report_json_real(j, "final", s->final);
-    report_json_real(j, "beta", s->beta);
-    report_json_real(j, "half_period", s->half_period);
-    report_json_real(j, "minimum", s->minimum);
-    report_json_close(j);
+    out_json_open(j, key);
+    out_json_str(j, "type", zoo_sparsity_kind_name(s->kind));
+    out_json_real(j, "init", s->init);
+    out_json_real(j, "slope", s->slope);
+    out_json_real(j, "gamma", s->gamma);
+    out_json_real(j, "final", s->final);
+    out_json_real(j, "beta", s->beta);
+    out_json_real(j, "half_period", s->half_period);
+    out_json_real(j, "minimum", s->minimum);
+    out_json_close(j);
 }
 
-static void json_update(struct report_json *j, const struct conf_sparsity *s)
+static void json_update(struct out_json *j, const struct zoo_sparsity *s)
 {
     if (s->update_freq == CONF_NULL && !s->n_update_steps) {
-        report_json_null(j, "update");
+        out_json_null(j, "update");
         return;
     }
-    report_json_open(j, "update");
+    out_json_open(j, "update");
     if (s->n_update_steps) {
-        report_json_open_list(j, "steps");
+        out_json_open_list(j, "steps");
         for (int i = 0; i < s->n_update_steps; i++)
-            report_json_int(j, NULL, s->update_step[i]);
-        report_json_close_list(j);
+            out_json_int(j, NULL, s->update_step[i]);
+        out_json_close_list(j);
     } else {
-        report_json_int(j, "freq", s->update_freq);
-        report_json_int(j, "start", s->update_start);
+        out_json_int(j, "freq", s->update_freq);
+        out_json_int(j, "start", s->update_start);
         json_optional(j, "stop", s->update_stop);
     }
-    report_json_close(j);
+    out_json_close(j);
 }
 
-static void json_sparsity_entry(struct report_json *j, const struct conf_sparsity *s)
+static void json_sparsity_entry(struct out_json *j, const struct zoo_sparsity *s)
 {
-    report_json_open(j, NULL);
-    report_json_str(j, "algorithm", conf_sparsity_algorithm_name(s->algorithm));
-    report_json_str(j, "init_method", conf_sparsity_init_name(s->init_method));
+    out_json_open(j, NULL);
+    out_json_str(j, "algorithm", zoo_sparsity_algorithm_name(s->algorithm));
+    out_json_str(j, "init_method", zoo_sparsity_init_name(s->init_method));
     json_schedule(j, "sparsity", &s->sparsity);
     json_schedule(j, "drop_fraction", &s->drop_fraction);
     json_update(j, s);
-    report_json_open_list(j, "param_filter");
+    out_json_open_list(j, "param_filter");
     for (int i = 0; i < s->n_filters; i++)
-        report_json_str(j, NULL, s->filter[i]);
-    report_json_close_list(j);
-    report_json_close(j);
+        out_json_str(j, NULL, s->filter[i]);
+    out_json_close_list(j);
+    out_json_close(j);
 }
 
-static void json_sparsity(struct report_json *j, const struct conf_sparsity_list *list)
+static void json_sparsity(struct out_json *j, const struct zoo_sparsity_list *list)
 {
     if (!list->n) {
-        report_json_null(j, "sparsity");
+        out_json_null(j, "sparsity");
         return;
     }
-    report_json_open_list(j, "sparsity");
+    out_json_open_list(j, "sparsity");
     for (int i = 0; i < list->n; i++)
         json_sparsity_entry(j, &list->entry[i]);
-    report_json_close_list(j);
+    out_json_close_list(j);
 }
 
 /* A value of the dump as a list of its lines, without the marks of a YAML list. */
-static void json_lines(struct report_json *j, const char *key, char *text)
+static void json_lines(struct out_json *j, const char *key, char *text)
 {
-    report_json_open_list(j, key);
+    out_json_open_list(j, key);
     for (char *at = text; at && *at;) {
         at += strspn(at, "\n -");
         char *end = at + strcspn(at, "\n");
         const bool last = !*end;
         *end = '\0';
-        if (*at) report_json_str(j, NULL, at);
+        if (*at) out_json_str(j, NULL, at);
         at = last ? end : end + 1;
     }
-    report_json_close_list(j);
+    out_json_close_list(j);
 }
 
-static enum wsc_err json_training(struct report_json *j, const struct conf_params *p)
+static enum wsc_err json_training(struct out_json *j, const struct zoo_params *p)
 {
-    const struct conf_runconfig *run = &p->runconfig;
+    const struct zoo_runconfig *run = &p->runconfig;
     char *rate = NULL;
     json_batch(j, p);
     json_optional(j, "steps", steps_of(run));
     json_optional(j, "num_csx", run->num_csx);
-    report_json_str(j, "precision", precision_of(&p->model));
-    report_json_int(j, "precision_opt_level", run->precision_opt_level);
+    out_json_str(j, "precision", precision_of(&p->model));
+    out_json_int(j, "precision_opt_level", run->precision_opt_level);
     json_text(j, "optimizer", p->optimizer.optimizer_type);
-    if (p->optimizer.optimizer_type) TRY(conf_params_text(p, "optimizer.learning_rate", &rate));
+    if (p->optimizer.optimizer_type) TRY(zoo_params_text(p, "optimizer.learning_rate", &rate));
     json_lines(j, "learning_rate", rate);
     wsc_free(rate);
     json_sparsity(j, &p->sparsity);
-    report_json_int(j, "phase", p->phase);
-    report_json_int(j, "n_phases", p->n_phases);
+    out_json_int(j, "phase", p->phase);
+    out_json_int(j, "n_phases", p->n_phases);
     return WSC_OK;
 }
 
-static void json_speed(struct report_json *j, const char *key, const struct report_scale_row *row)
+static void json_speed(struct out_json *j, const char *key, const struct report_scale_row *row)
 {
     if (!row) return;
-    report_json_open(j, key);
-    report_json_int(j, "num_csx", row->num_csx);
-    report_json_int(j, "micro_batch_size", row->micro_batch);
-    report_json_int(j, "step_time_ps", row->step_time_ps);
-    report_json_real(j, "samples_per_s", row->samples_per_s);
-    report_json_real(j, "tokens_per_s", row->tokens_per_s);
-    report_json_real(j, "mfu", row->mfu);
-    report_json_real(j, "joules_per_token", row->joules_per_token);
-    report_json_close(j);
+    out_json_open(j, key);
+    out_json_int(j, "num_csx", row->num_csx);
+    out_json_int(j, "micro_batch_size", row->micro_batch);
+    out_json_int(j, "step_time_ps", row->step_time_ps);
+    out_json_real(j, "samples_per_s", row->samples_per_s);
+    out_json_real(j, "tokens_per_s", row->tokens_per_s);
+    out_json_real(j, "mfu", row->mfu);
+    out_json_real(j, "joules_per_token", row->joules_per_token);
+    out_json_close(j);
 }
 
-static void json_rest(struct report_json *j, const struct report_params *r)
+static void json_rest(struct out_json *j, const struct report_params *r)
 {
-    report_json_open(j, "modules");
+    out_json_open(j, "modules");
     for (int i = 0; i < r->n_parts; i++)
-        report_json_int(j, r->part[i].name, r->part[i].n_params);
-    report_json_close(j);
-    report_json_open_list(j, "warnings");
+        out_json_int(j, r->part[i].name, r->part[i].n_params);
+    out_json_close(j);
+    out_json_open_list(j, "warnings");
     for (int i = 0; i < r->conf->n_warnings; i++)
-        report_json_str(j, NULL, r->conf->warning[i].text);
-    report_json_close_list(j);
+        out_json_str(j, NULL, r->conf->warning[i].text);
+    out_json_close_list(j);
 }
 
 enum wsc_err report_explored_print_json(const struct report_scale_row *row, int n, int best)
 {
-    struct report_json j = {0};
-    report_json_open(&j, NULL);
-    report_json_int(&j, "micro_batch_size", row[best].micro_batch);
-    report_json_open_list(&j, "explored");
+    struct out_json j = {0};
+    out_json_open(&j, NULL);
+    out_json_int(&j, "micro_batch_size", row[best].micro_batch);
+    out_json_open_list(&j, "explored");
     for (int i = 0; i < n; i++)
         json_speed(&j, NULL, &row[i]);
-    report_json_close_list(&j);
-    report_json_close(&j);
-    enum wsc_err rc = report_json_check(&j, "explore");
+    out_json_close_list(&j);
+    out_json_close(&j);
+    enum wsc_err rc = out_json_check(&j, "explore");
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    report_text_free(&j.text);
+    out_text_free(&j.text);
     return rc;
 }
 
 enum wsc_err report_params_print_json(const struct report_params *r)
 {
-    struct report_json j = {0};
-    report_json_open(&j, NULL);
+    struct out_json j = {0};
+    out_json_open(&j, NULL);
     json_model(&j, r);
     enum wsc_err rc = json_training(&j, r->conf);
     json_speed(&j, "speed", r->speed);
     json_rest(&j, r);
-    report_json_close(&j);
-    if (!rc) rc = report_json_check(&j, r->conf->file);
+    out_json_close(&j);
+    if (!rc) rc = out_json_check(&j, r->conf->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    report_text_free(&j.text);
+    out_text_free(&j.text);
     return rc;
 }

@@ -16,7 +16,7 @@ struct points {
 
 #define PLACE(r) (r)->path, (r)->line
 
-static WSC_CHECKED enum wsc_err check_head(struct report_csv *r)
+static WSC_CHECKED enum wsc_err check_head(struct out_csv *r)
 {
     bool good = r->n_fields >= N_NEEDED;
     for (int i = 0; good && i < N_NEEDED; i++)
@@ -30,15 +30,15 @@ static WSC_CHECKED enum wsc_err check_head(struct report_csv *r)
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err take_number(const struct report_csv *r, int column, double *value)
+static WSC_CHECKED enum wsc_err take_number(const struct out_csv *r, int column, double *value)
 {
     const char *text = r->field[column];
-    if (report_parse_real(text, strlen(text), value) && *value > 0) return WSC_OK;
+    if (out_parse_real(text, strlen(text), value) && *value > 0) return WSC_OK;
     return WSC_RAISE(WSC_FORMAT, "%s:%d: %s: expected a number above 0, got \"%.40s\"", PLACE(r),
                      needed[column], text);
 }
 
-static WSC_CHECKED enum wsc_err take_text(const struct report_csv *r, int column, char *text,
+static WSC_CHECKED enum wsc_err take_text(const struct out_csv *r, int column, char *text,
                                           size_t size)
 {
     size_t n = strlen(r->field[column]);
@@ -50,7 +50,7 @@ static WSC_CHECKED enum wsc_err take_text(const struct report_csv *r, int column
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err add_point(const struct report_csv *r, struct points *list)
+static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points *list)
 {
     if (r->n_fields != r->n_columns)
         return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", PLACE(r),
@@ -72,16 +72,16 @@ static WSC_CHECKED enum wsc_err add_point(const struct report_csv *r, struct poi
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err read_all(struct report_csv *r, struct points *list)
+static WSC_CHECKED enum wsc_err read_all(struct out_csv *r, struct points *list)
 {
     bool more;
-    TRY(report_csv_next(r, &more));
+    TRY(out_csv_next(r, &more));
     if (!more)
         return WSC_RAISE(WSC_FORMAT, "%s: empty, expected model,num_csx,tokens_per_s,source",
                          r->path);
     TRY(check_head(r));
     for (;;) {
-        TRY(report_csv_next(r, &more));
+        TRY(out_csv_next(r, &more));
         if (!more) return WSC_OK;
         TRY(add_point(r, list));
     }
@@ -90,12 +90,12 @@ static WSC_CHECKED enum wsc_err read_all(struct report_csv *r, struct points *li
 enum wsc_err report_points_read(const char *path, struct report_point **points, int *n)
 {
     struct points list = {0};
-    struct report_csv *r;
+    struct out_csv *r;
     *points = NULL;
     *n = 0;
-    TRY(report_csv_open(&r, path));
+    TRY(out_csv_open(&r, path));
     enum wsc_err rc = read_all(r, &list);
-    report_csv_close(&r);
+    out_csv_close(&r);
     if (rc) {
         wsc_free(list.point);
         return rc;

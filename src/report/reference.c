@@ -86,7 +86,7 @@ static const struct column_row {
 
 /* A file being read: where each column stands in its lines. */
 struct reader {
-    struct report_csv *csv;
+    struct out_csv *csv;
     int place[N_COLUMNS];
 };
 
@@ -97,7 +97,7 @@ static const char *field_of(const struct reader *r, enum column c)
     return r->csv->field[r->place[c]];
 }
 
-static WSC_CHECKED enum wsc_err unknown_column(const struct report_csv *csv, int i)
+static WSC_CHECKED enum wsc_err unknown_column(const struct out_csv *csv, int i)
 {
     const char *near = NULL;
     int best = 3;
@@ -115,10 +115,10 @@ static WSC_CHECKED enum wsc_err unknown_column(const struct report_csv *csv, int
 static WSC_CHECKED enum wsc_err read_head(struct reader *r)
 {
     bool more;
-    struct report_csv *csv = r->csv;
+    struct out_csv *csv = r->csv;
     for (int c = 0; c < N_COLUMNS; c++)
         r->place[c] = -1;
-    TRY(report_csv_next(csv, &more));
+    TRY(out_csv_next(csv, &more));
     if (!more) return WSC_RAISE(WSC_FORMAT, "%s: empty, expected a line of columns", csv->path);
     csv->n_columns = csv->n_fields;
     for (int i = 0; i < csv->n_fields; i++) {
@@ -305,7 +305,7 @@ static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
 static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct report_reference *rows,
                                          int n)
 {
-    const struct report_csv *csv = r->csv;
+    const struct out_csv *csv = r->csv;
     struct report_reference *row = &rows[n];
     *row = (struct report_reference){.micro_batch = CONF_AUTO};
     if (csv->n_fields != csv->n_columns)
@@ -324,7 +324,7 @@ static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct report_refere
     TRY(read_head(r));
     for (;;) {
         bool more;
-        TRY(report_csv_next(r->csv, &more));
+        TRY(out_csv_next(r->csv, &more));
         if (!more) return WSC_OK;
         struct report_reference *longer =
             wsc_realloc(WSC_MEM_REPORT, *rows, (size_t)*n + 1, sizeof *longer);
@@ -338,9 +338,9 @@ static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct report_refere
 enum wsc_err report_references_read(const char *path, struct report_reference **rows, int *n)
 {
     struct reader r;
-    TRY(report_csv_open(&r.csv, path));
+    TRY(out_csv_open(&r.csv, path));
     enum wsc_err rc = read_rows(&r, rows, n);
-    report_csv_close(&r.csv);
+    out_csv_close(&r.csv);
     return rc;
 }
 

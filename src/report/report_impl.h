@@ -7,102 +7,100 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { REPORT_REAL_SIZE = 40, REPORT_DATE_SIZE = 20, REPORT_N_PARTS = 5 };
+enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20, REPORT_N_PARTS = 5 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 /** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in
  *  @p failed (the error is raised), so that callers check once, at the end. */
-struct report_text {
+struct out_text {
     char *bytes; /**< NUL-terminated once something was added; owned */
     size_t n, size;
     bool failed;
 };
-void report_text_add(struct report_text *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-void report_text_bytes(struct report_text *t, const char *bytes, size_t n);
+void out_text_add(struct out_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void out_text_bytes(struct out_text *t, const char *bytes, size_t n);
 /** Escaped for HTML, text or attribute; what is not UTF-8 or not printable becomes U+FFFD. */
-void report_text_html(struct report_text *t, const char *s);
+void out_text_html(struct out_text *t, const char *s);
 /** A JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
-void report_text_json(struct report_text *t, const char *s);
+void out_text_json(struct out_text *t, const char *s);
 /** A CSV field (RFC 4180), quoted when it needs to be. */
-void report_text_csv(struct report_text *t, const char *s);
+void out_text_csv(struct out_text *t, const char *s);
 /** A string of gnuplot in single quotes, on one line. */
-void report_text_gnuplot(struct report_text *t, const char *s);
+void out_text_gnuplot(struct out_text *t, const char *s);
 /** Append the file @p path, at most @p limit bytes. */
-enum wsc_err report_text_file(struct report_text *t, const char *path, size_t limit) WSC_CHECKED;
-enum wsc_err report_text_check(const struct report_text *t) WSC_CHECKED;
+enum wsc_err out_text_file(struct out_text *t, const char *path, size_t limit) WSC_CHECKED;
+enum wsc_err out_text_check(const struct out_text *t) WSC_CHECKED;
 /** Makes the file `<dir>/<name>` of it, whole or not at all, and frees the text either way. */
-enum wsc_err report_text_write(struct report_text *t, const char *dir,
-                               const char *name) WSC_CHECKED;
-void report_text_free(struct report_text *t);
+enum wsc_err out_text_write(struct out_text *t, const char *dir, const char *name) WSC_CHECKED;
+void out_text_free(struct out_text *t);
 /** Append all of @p t to the open file @p fd or, when the disk fills up in the middle, nothing;
  *  @p path is for the message. */
-enum wsc_err report_append(int fd, const char *path, const struct report_text *t) WSC_CHECKED;
+enum wsc_err out_append(int fd, const char *path, const struct out_text *t) WSC_CHECKED;
 /** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none. */
-int report_utf8_length(const char *s);
+int out_utf8_length(const char *s);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 /** The shortest of 9, 15, 17 digits that parses back to @p value; always with a point or an
  *  exponent, so that typed readers see a real number.  @p value is finite. */
-void report_real(char text[static REPORT_REAL_SIZE], double value);
+void out_real(char text[static OUT_REAL_SIZE], double value);
 /** A number in JSON's grammar and nothing else: no hex, no nan, no trailing text. */
-bool report_parse_real(const char *text, size_t n, double *value);
+bool out_parse_real(const char *text, size_t n, double *value);
 
 /** Picoseconds as `1.025 s`: four digits, so that neighbouring node counts differ. */
-void report_step_time(char *text, int size, int64_t ps);
+void out_step_time(char *text, int size, int64_t ps);
 /** A number of parameters as model cards write it: `111 M`, `12.9 B`, `1.00 T`. */
-void report_params(char *text, int size, int64_t params);
+void out_params(char *text, int size, int64_t params);
 
 /** Seconds as a person says them: `3.9 days`, `26 h`. */
-void report_duration(char *text, size_t size, double seconds);
+void out_duration(char *text, size_t size, double seconds);
 
 /* ---- JSON out -------------------------------------------------------------------------------- */
-struct report_json {
-    struct report_text text;
+struct out_json {
+    struct out_text text;
     int depth;
     bool pretty, comma;
     const char *bad_key; /**< first real that is not finite */
     double bad;
 };
 /** @p key is NULL for the outermost object. */
-void report_json_open(struct report_json *j, const char *key);
-void report_json_close(struct report_json *j);
+void out_json_open(struct out_json *j, const char *key);
+void out_json_close(struct out_json *j);
 /** What is added between them has no key. */
-void report_json_open_list(struct report_json *j, const char *key);
-void report_json_close_list(struct report_json *j);
-void report_json_int(struct report_json *j, const char *key, int64_t value);
-void report_json_null(struct report_json *j, const char *key);
-void report_json_bool(struct report_json *j, const char *key, bool value);
-void report_json_real(struct report_json *j, const char *key, double value);
+void out_json_open_list(struct out_json *j, const char *key);
+void out_json_close_list(struct out_json *j);
+void out_json_int(struct out_json *j, const char *key, int64_t value);
+void out_json_null(struct out_json *j, const char *key);
+void out_json_bool(struct out_json *j, const char *key, bool value);
+void out_json_real(struct out_json *j, const char *key, double value);
 /** Nothing when @p value is NULL. */
-void report_json_str(struct report_json *j, const char *key, const char *value);
-void report_json_hash(struct report_json *j, const char *key, uint64_t value);
-void report_json_breakdown(struct report_json *j, const struct vtime_breakdown *b);
+void out_json_str(struct out_json *j, const char *key, const char *value);
+void out_json_hash(struct out_json *j, const char *key, uint64_t value);
+void out_json_breakdown(struct out_json *j, const struct vtime_breakdown *b);
 /** Errors of all that was added; @p what names the object in the sentence. */
-enum wsc_err report_json_check(const struct report_json *j, const char *what) WSC_CHECKED;
+enum wsc_err out_json_check(const struct out_json *j, const char *what) WSC_CHECKED;
 
 /* ---- CSV in ---------------------------------------------------------------------------------- */
-enum { REPORT_CSV_LINE = 8192, REPORT_CSV_FIELDS = 64 };
+enum { OUT_CSV_LINE = 8192, OUT_CSV_FIELDS = 64 };
 /** A CSV file being read, line by line. */
-struct report_csv {
+struct out_csv {
     const char *path; /**< borrowed */
     FILE *file;
     int line, n_columns; /**< n_columns: of the head line, for the caller */
     int n_fields;
-    char *field[REPORT_CSV_FIELDS]; /**< into text */
-    int column[REPORT_CSV_FIELDS];  /**< where each starts in its line, from 1 */
-    char text[REPORT_CSV_LINE];
+    char *field[OUT_CSV_FIELDS]; /**< into text */
+    int column[OUT_CSV_FIELDS];  /**< where each starts in its line, from 1 */
+    char text[OUT_CSV_LINE];
 };
-enum wsc_err report_csv_open(struct report_csv **out, const char *path) WSC_CHECKED;
+enum wsc_err out_csv_open(struct out_csv **out, const char *path) WSC_CHECKED;
 /** The next line that is neither blank nor a comment, split; *@p more is false at the end. */
-enum wsc_err report_csv_next(struct report_csv *r, bool *more) WSC_CHECKED;
-void report_csv_close(struct report_csv **r);
+enum wsc_err out_csv_next(struct out_csv *r, bool *more) WSC_CHECKED;
+void out_csv_close(struct out_csv **r);
 
 /* ---- provenance ------------------------------------------------------------------------------ */
-void report_date(char text[static REPORT_DATE_SIZE]);
-void report_host(char *text, size_t size);
+void out_date(char text[static OUT_DATE_SIZE]);
+void out_host(char *text, size_t size);
 /** `<dir>/<name>`, owned by the caller; NULL (raised) without memory. */
-char *report_path(const char *dir, const char *name) WSC_CHECKED;
+char *out_file_path(const char *dir, const char *name) WSC_CHECKED;
 
 /* ---- one step -------------------------------------------------------------------------------- */
 /** The path by part, longest first; at most @p most. */
@@ -127,13 +125,11 @@ int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *k
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 /** Draw @p commands (a `plot` line) as NAME.svg and NAME.png, @p height for a width of 1000. */
-void report_gnuplot_output(struct report_text *t, const char *name, const char *commands,
-                           int height);
+void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height);
 /** Run gnuplot on @p script in @p dir; what it says goes into the error. */
-enum wsc_err report_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
+enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
 /** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it. */
-enum wsc_err report_gnuplot(const char *dir, const char *name,
-                            struct report_text *script) WSC_CHECKED;
+enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script) WSC_CHECKED;
 
 /** validation.gp, and from it validation.svg and validation.png. */
 enum wsc_err report_validation_plot(const char *dir, const struct report_validation *v) WSC_CHECKED;
@@ -145,10 +141,10 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
 /** The same as tables on stdout. */
 enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
 /** Sections of report.html, with the pictures of @p dir inside. */
-enum wsc_err report_study_html(struct report_text *t, const char *dir,
+enum wsc_err report_study_html(struct out_text *t, const char *dir,
                                const struct report_scaling *s) WSC_CHECKED;
 /** The picture `<dir>/<name>` inside a page, without the XML head that HTML does not want. */
-enum wsc_err report_html_picture(struct report_text *t, const char *dir, const char *name,
+enum wsc_err report_html_picture(struct out_text *t, const char *dir, const char *name,
                                  const char *caption) WSC_CHECKED;
 
 /* ---- scaling --------------------------------------------------------------------------------- */
@@ -177,7 +173,7 @@ int report_ticks_choose(int64_t *tick, int n, int most);
 void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */
-void report_loss_words(struct report_text *t, const struct report_view *v, int m);
+void report_loss_words(struct out_text *t, const struct report_view *v, int m);
 
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 /** scaling.gp, and from it scaling.svg and scaling.png by gnuplot. */

@@ -192,7 +192,7 @@ static struct loss loss_between(const struct report_scale_row *base,
 }
 
 /* Every part that changed, largest first. */
-static void add_causes(struct report_text *t, const struct loss *loss)
+static void add_causes(struct out_text *t, const struct loss *loss)
 {
     const double least_ps = 0.5;
     bool told[REPORT_N_PARTS] = {false};
@@ -203,35 +203,35 @@ static void add_causes(struct report_text *t, const struct loss *loss)
             if (!told[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
         told[most] = true;
         if (fabs(loss->part[most]) < least_ps) {
-            if (n) report_text_add(t, ".");
+            if (n) out_text_add(t, ".");
             return;
         }
-        report_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
-        report_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
-                        loss->part[most] < 0 ? '-' : '+', time);
+        out_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
+        out_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
+                     loss->part[most] < 0 ? '-' : '+', time);
     }
-    report_text_add(t, ".");
+    out_text_add(t, ".");
 }
 
-void report_loss_words(struct report_text *t, const struct report_view *v, int m)
+void report_loss_words(struct out_text *t, const struct report_view *v, int m)
 {
     const struct report_scale_row *base = &v->row[v->model[m].first];
     const struct report_scale_row *last = &v->row[v->model[m].end - 1];
     if (base->num_csx == last->num_csx) {
-        report_text_add(t, "Only one node count was swept: there is nothing to compare with.");
+        out_text_add(t, "Only one node count was swept: there is nothing to compare with.");
         return;
     }
     struct loss loss = loss_between(base, last);
     char step[32], lost[32];
-    report_step_time(step, sizeof step, last->step_time_ps);
-    report_si_unit(lost, sizeof lost, fabs(loss.total) * 1e-12, "s");
-    report_text_add(t,
-                    "From %lld to %lld systems throughput grows %.2f times. A step takes %s, %s "
-                    "(%.3g %%) %s than with linear scaling.",
-                    (long long)base->num_csx, (long long)last->num_csx,
-                    last->tokens_per_s / base->tokens_per_s, step, lost,
-                    100.0 * fabs(loss.total) / (double)last->step_time_ps,
-                    loss.total < 0 ? "less" : "more");
+    out_step_time(step, sizeof step, last->step_time_ps);
+    out_si_unit(lost, sizeof lost, fabs(loss.total) * 1e-12, "s");
+    out_text_add(t,
+                 "From %lld to %lld systems throughput grows %.2f times. A step takes %s, %s "
+                 "(%.3g %%) %s than with linear scaling.",
+                 (long long)base->num_csx, (long long)last->num_csx,
+                 last->tokens_per_s / base->tokens_per_s, step, lost,
+                 100.0 * fabs(loss.total) / (double)last->step_time_ps,
+                 loss.total < 0 ? "less" : "more");
     add_causes(t, &loss);
 }
 
@@ -240,7 +240,7 @@ enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *
     enum wsc_err rc;
     struct report_view view;
     TRY(report_view_make(&view, s));
-    TRY_GOTO(report_mkdir(dir), cleanup);
+    TRY_GOTO(out_mkdir(dir), cleanup);
     TRY_GOTO(report_csv_write(dir, &view), cleanup);
     TRY_GOTO(report_plot_write(dir, &view), cleanup);
     TRY_GOTO(report_study_write(dir, s), cleanup);

@@ -10,21 +10,21 @@ enum { WRAP = 96 };
 /* ---- scaling.csv ------------------------------------------------------------------------------
  */
 
-static void add_real(struct report_text *t, double value)
+static void add_real(struct out_text *t, double value)
 {
-    char text[REPORT_REAL_SIZE];
-    report_real(text, value);
-    report_text_add(t, ",%s", text);
+    char text[OUT_REAL_SIZE];
+    out_real(text, value);
+    out_text_add(t, ",%s", text);
 }
 
-static void add_int(struct report_text *t, int64_t value)
+static void add_int(struct out_text *t, int64_t value)
 {
-    report_text_add(t, ",%lld", (long long)value);
+    out_text_add(t, ",%lld", (long long)value);
 }
 
-static void add_row(struct report_text *t, const struct report_scale_row *r)
+static void add_row(struct out_text *t, const struct report_scale_row *r)
 {
-    report_text_csv(t, r->model);
+    out_text_csv(t, r->model);
     add_int(t, r->params);
     add_int(t, r->num_csx);
     add_int(t, r->global_batch);
@@ -41,39 +41,39 @@ static void add_row(struct report_text *t, const struct report_scale_row *r)
     add_real(t, r->mfu);
     add_real(t, r->joules_per_token);
     add_int(t, r->breakdown.input_wait_ps);
-    report_text_add(t, "\n");
+    out_text_add(t, "\n");
 }
 
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 {
-    struct report_text t = {0};
-    report_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
-                        "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
-                        "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
+    struct out_text t = {0};
+    out_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
+                     "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
+                     "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
     for (int i = 0; i < v->in->n_rows; i++)
         add_row(&t, &v->row[i]);
-    return report_text_write(&t, dir, "scaling.csv");
+    return out_text_write(&t, dir, "scaling.csv");
 }
 
 /* ---- the table on stdout ----------------------------------------------------------------------
  */
 
-static void add_cells(struct report_table *t, const struct report_scale_row *r)
+static void add_cells(struct out_table *t, const struct report_scale_row *r)
 {
     char step[32], rate[32];
     double part[REPORT_N_PARTS];
     report_parts(&r->breakdown, part);
-    report_step_time(step, sizeof step, r->step_time_ps);
-    report_si(rate, sizeof rate, r->tokens_per_s);
-    report_table_cell(t, "%lld", (long long)r->num_csx);
-    report_table_cell(t, "%lld", (long long)r->global_batch);
-    report_table_cell(t, "%s", step);
-    report_table_cell(t, "%s", rate);
-    report_table_cell(t, "%.2f", r->speedup);
-    report_table_cell(t, "%.2f %%", 100.0 * r->efficiency);
+    out_step_time(step, sizeof step, r->step_time_ps);
+    out_si(rate, sizeof rate, r->tokens_per_s);
+    out_table_cell(t, "%lld", (long long)r->num_csx);
+    out_table_cell(t, "%lld", (long long)r->global_batch);
+    out_table_cell(t, "%s", step);
+    out_table_cell(t, "%s", rate);
+    out_table_cell(t, "%.2f", r->speedup);
+    out_table_cell(t, "%.2f %%", 100.0 * r->efficiency);
     for (int i = 0; i < REPORT_N_PARTS; i++)
-        report_table_cell(t, "%.1f %%", 100.0 * part[i] / (double)r->step_time_ps);
-    report_table_cell(t, "%.1f %%", 100.0 * r->mfu);
+        out_table_cell(t, "%.1f %%", 100.0 * part[i] / (double)r->step_time_ps);
+    out_table_cell(t, "%.1f %%", 100.0 * r->mfu);
 }
 
 /* Lines of at most WRAP columns, two of them blank. */
@@ -96,23 +96,23 @@ static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
                                        "speedup", "effic.", "compute",   "weights",
                                        "reduce",  "bound.", "input",     "MFU"};
     const struct report_scale_row *first = &v->row[v->model[m].first];
-    struct report_table *table = NULL;
-    struct report_text words = {0};
+    struct out_table *table = NULL;
+    struct out_text words = {0};
     char params[32];
-    report_params(params, sizeof params, first->params);
+    out_params(params, sizeof params, first->params);
     enum wsc_err rc;
-    TRY_GOTO(report_table_new(&table, "rrrrrrrrrrrr", head), cleanup);
+    TRY_GOTO(out_table_new(&table, "rrrrrrrrrrrr", head), cleanup);
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         add_cells(table, &v->row[i]);
     report_loss_words(&words, v, m);
-    TRY_GOTO(report_text_check(&words), cleanup);
+    TRY_GOTO(out_text_check(&words), cleanup);
     (void)printf("%s%s (%s parameters), %s scaling on %s\n", m ? "\n" : "", first->model, params,
                  v->in->scaling, v->in->cluster->name);
-    TRY_GOTO(report_table_print(table, stdout, 2), cleanup);
+    TRY_GOTO(out_table_print(table, stdout, 2), cleanup);
     print_wrapped(words.bytes);
 cleanup:
-    report_table_free(&table);
-    report_text_free(&words);
+    out_table_free(&table);
+    out_text_free(&words);
     return rc;
 }
 

@@ -104,7 +104,7 @@ static void parts_row(const struct report_prediction *p, struct cells *c)
     const int64_t part[] = {p->products_ps, p->attention_ps, p->elementwise_ps,  p->recompute_ps,
                             p->latency_ps,  p->jitter_ps,    b->weights_wait_ps, b->reduce_wait_ps,
                             b->boundary_ps, b->input_wait_ps};
-    report_step_time(step, sizeof step, p->step_time_ps);
+    out_step_time(step, sizeof step, p->step_time_ps);
     c->n = 0;
     add(c, "%s", p->ref->id);
     add(c, "%lld", (long long)p->micro_batch);
@@ -137,8 +137,8 @@ static void context_row(const struct report_reference *ref, struct cells *c)
 
 /* Stdout through a table, or Markdown. */
 struct sink {
-    struct report_table *table;
-    struct report_text *markdown;
+    struct out_table *table;
+    struct out_text *markdown;
 };
 
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
@@ -148,31 +148,31 @@ static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const s
     (void)snprintf(columns, sizeof columns, "%.*s", head->n, align);
     for (int i = 0; i < head->n; i++)
         name[i] = head->text[i];
-    if (!s->markdown) return report_table_new(&s->table, columns, name);
+    if (!s->markdown) return out_table_new(&s->table, columns, name);
     for (int i = 0; i < head->n; i++)
-        report_text_add(s->markdown, "| %s ", name[i]);
-    report_text_add(s->markdown, "|\n");
+        out_text_add(s->markdown, "| %s ", name[i]);
+    out_text_add(s->markdown, "|\n");
     for (int i = 0; i < head->n; i++)
-        report_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
-    report_text_add(s->markdown, "|\n");
+        out_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
+    out_text_add(s->markdown, "|\n");
     return WSC_OK;
 }
 
 static void put(struct sink *s, const struct cells *c)
 {
     for (int i = 0; i < c->n && s->table; i++)
-        report_table_cell(s->table, "%s", c->text[i]);
+        out_table_cell(s->table, "%s", c->text[i]);
     if (!s->markdown) return;
     for (int i = 0; i < c->n; i++)
-        report_text_add(s->markdown, "| %s ", c->text[i]);
-    report_text_add(s->markdown, "|\n");
+        out_text_add(s->markdown, "| %s ", c->text[i]);
+    out_text_add(s->markdown, "|\n");
 }
 
 static WSC_CHECKED enum wsc_err end(struct sink *s)
 {
     if (!s->table) return WSC_OK;
-    enum wsc_err rc = report_table_print(s->table, stdout, 2);
-    report_table_free(&s->table);
+    enum wsc_err rc = out_table_print(s->table, stdout, 2);
+    out_table_free(&s->table);
     return rc;
 }
 
@@ -236,20 +236,19 @@ static struct summary summarise(const struct report_validation *v)
     return s;
 }
 
-static void add_summary(struct report_text *t, const struct report_validation *v)
+static void add_summary(struct out_text *t, const struct report_validation *v)
 {
     static const char *const what[] = {"fitted", "predicted"};
     const struct summary s = summarise(v);
     for (int k = 0; k < 2; k++)
-        report_text_add(
-            t, "%d %s, %d outside the tolerance; mean deviation %.1f %%, worst %.1f %%.\n", s.n[k],
-            what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0, 100 * s.worst[k]);
+        out_text_add(t, "%d %s, %d outside the tolerance; mean deviation %.1f %%, worst %.1f %%.\n",
+                     s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0,
+                     100 * s.worst[k]);
     for (int i = 0; i < v->n_calibrated; i++)
-        report_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
-                        v->calibrated[i]->source);
-    if (!v->n_calibrated) report_text_add(t, "No constant of these machines is calibrated.\n");
-    report_text_add(t,
-                    "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
+        out_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
+                     v->calibrated[i]->source);
+    if (!v->n_calibrated) out_text_add(t, "No constant of these machines is calibrated.\n");
+    out_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
                     "say.\n");
 }
 
@@ -258,7 +257,7 @@ static void add_summary(struct report_text *t, const struct report_validation *v
 static WSC_CHECKED enum wsc_err print(const struct report_validation *v, struct cells *c)
 {
     struct sink s = {0};
-    struct report_text words = {0};
+    struct out_text words = {0};
     (void)printf("Published figures and predictions\n");
     TRY(put_comparison(&s, v, c));
     (void)printf("\nWhat the predicted steps consist of, and their share of the peak\n");
@@ -266,9 +265,9 @@ static WSC_CHECKED enum wsc_err print(const struct report_validation *v, struct 
     (void)printf("\nNot compared\n");
     TRY(put_context(&s, v, c));
     add_summary(&words, v);
-    enum wsc_err rc = report_text_check(&words);
+    enum wsc_err rc = out_text_check(&words);
     if (!rc) (void)printf("\n%s", words.bytes);
-    report_text_free(&words);
+    out_text_free(&words);
     return rc;
 }
 
@@ -283,28 +282,28 @@ enum wsc_err report_validation_print(const struct report_validation *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void add_real(struct report_text *t, double value)
+static void add_real(struct out_text *t, double value)
 {
-    char text[REPORT_REAL_SIZE];
-    report_text_add(t, ",");
+    char text[OUT_REAL_SIZE];
+    out_text_add(t, ",");
     if (!isfinite(value)) return;
-    report_real(text, value);
-    report_text_add(t, "%s", text);
+    out_real(text, value);
+    out_text_add(t, "%s", text);
 }
 
-static void csv_head(struct report_text *t, const struct report_validation *v)
+static void csv_head(struct out_text *t, const struct report_validation *v)
 {
-    report_text_add(t, "id,quantity,unit,published,predicted,error_percent,kind,source,low,high,"
-                       "holds,neutral,neutral_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
-                       "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
-                       "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
-                       "boundary_ps,input_wait_ps");
+    out_text_add(t, "id,quantity,unit,published,predicted,error_percent,kind,source,low,high,"
+                    "holds,neutral,neutral_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
+                    "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
+                    "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
+                    "boundary_ps,input_wait_ps");
     for (int i = 0; i < v->n_calibrated; i++)
-        report_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
-    report_text_add(t, "\n");
+        out_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
+    out_text_add(t, "\n");
 }
 
-static void csv_times(struct report_text *t, const struct report_prediction *p)
+static void csv_times(struct out_text *t, const struct report_prediction *p)
 {
     const struct vtime_breakdown *b = &p->breakdown;
     const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
@@ -313,23 +312,23 @@ static void csv_times(struct report_text *t, const struct report_prediction *p)
                              p->latency_ps,     p->jitter_ps,         b->weights_wait_ps,
                              b->reduce_wait_ps, b->boundary_ps,       b->input_wait_ps};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        report_text_add(t, ",%lld", (long long)value[i]);
+        out_text_add(t, ",%lld", (long long)value[i]);
 }
 
-static void csv_row(struct report_text *t, const struct report_validation *v, int i)
+static void csv_row(struct out_text *t, const struct report_validation *v, int i)
 {
     const struct report_prediction *p = &v->row[i];
     const struct report_reference *ref = p->ref;
-    report_text_csv(t, ref->id);
-    report_text_add(t, ",%s,%s", report_quantity_name(ref->quantity), ref->unit);
+    out_text_csv(t, ref->id);
+    out_text_add(t, ",%s,%s", report_quantity_name(ref->quantity), ref->unit);
     add_real(t, ref->value);
     add_real(t, p->predicted);
     add_real(t, 100 * error_of(ref, p->predicted));
-    report_text_add(t, ",%s,", report_reference_kind_name(ref->kind));
-    report_text_csv(t, ref->source);
+    out_text_add(t, ",%s,", report_reference_kind_name(ref->kind));
+    out_text_csv(t, ref->source);
     add_real(t, ref->low);
     add_real(t, ref->high);
-    report_text_add(t, ",%s", report_prediction_holds(p) ? "yes" : "no");
+    out_text_add(t, ",%s", report_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);
     add_real(t, 100 * error_of(ref, p->neutral));
     add_real(t, p->mfu);
@@ -337,59 +336,59 @@ static void csv_row(struct report_text *t, const struct report_validation *v, in
     csv_times(t, p);
     for (int k = 0; k < v->n_calibrated; k++)
         add_real(t, p->sensitivity[k]);
-    report_text_add(t, "\n");
+    out_text_add(t, "\n");
 }
 
 static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct report_validation *v)
 {
-    struct report_text t = {0};
+    struct out_text t = {0};
     csv_head(&t, v);
     for (int i = 0; i < v->n_rows; i++)
         csv_row(&t, v, i);
-    return report_text_write(&t, dir, "validation.csv");
+    return out_text_write(&t, dir, "validation.csv");
 }
 
-static void add_conditions(struct report_text *t, const struct report_validation *v)
+static void add_conditions(struct out_text *t, const struct report_validation *v)
 {
-    report_text_add(t, "\n## Sources and conditions\n\n");
+    out_text_add(t, "\n## Sources and conditions\n\n");
     for (int i = 0; i < v->n_context; i++) {
         const struct report_reference *ref = &v->context[i];
-        report_text_add(t, "- `%s`: %s.", ref->id, ref->source);
-        if (*ref->conditions) report_text_add(t, " %s.", ref->conditions);
+        out_text_add(t, "- `%s`: %s.", ref->id, ref->source);
+        if (*ref->conditions) out_text_add(t, " %s.", ref->conditions);
         if (ref->kind != REPORT_CONTEXT)
-            report_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
-        report_text_add(t, "\n");
+            out_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
+        out_text_add(t, "\n");
     }
 }
 
-static WSC_CHECKED enum wsc_err add_markdown(struct report_text *t,
-                                             const struct report_validation *v, struct cells *c)
+static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct report_validation *v,
+                                             struct cells *c)
 {
-    char date[REPORT_DATE_SIZE];
+    char date[OUT_DATE_SIZE];
     struct sink s = {.markdown = t};
-    report_date(date);
-    report_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n",
-                    report_version(), date, v->command ? v->command : "");
+    out_date(date);
+    out_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
+                 date, v->command ? v->command : "");
     TRY(put_comparison(&s, v, c));
-    report_text_add(t, "\n");
+    out_text_add(t, "\n");
     add_summary(t, v);
-    report_text_add(t, "\n![predicted over published](validation.png)\n\n"
-                       "## What the predicted steps consist of\n\n");
+    out_text_add(t, "\n![predicted over published](validation.png)\n\n"
+                    "## What the predicted steps consist of\n\n");
     TRY(put_parts(&s, v, c));
-    report_text_add(t, "\n## Not compared\n\n");
+    out_text_add(t, "\n## Not compared\n\n");
     TRY(put_context(&s, v, c));
     add_conditions(t, v);
-    return report_text_check(t);
+    return out_text_check(t);
 }
 
 static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct report_validation *v)
 {
-    struct report_text t = {0};
+    struct out_text t = {0};
     struct cells *c;
     TRY_NEW(c, WSC_MEM_REPORT, 1);
     enum wsc_err rc = add_markdown(&t, v, c);
-    if (!rc) rc = report_text_write(&t, dir, "validation.md");
-    report_text_free(&t);
+    if (!rc) rc = out_text_write(&t, dir, "validation.md");
+    out_text_free(&t);
     wsc_free(c);
     return rc;
 }
@@ -410,7 +409,7 @@ static WSC_CHECKED enum wsc_err check_finite(const struct report_validation *v)
 enum wsc_err report_validation_write(const char *dir, const struct report_validation *v)
 {
     TRY(check_finite(v));
-    TRY(report_mkdir(dir));
+    TRY(out_mkdir(dir));
     TRY(write_csv(dir, v));
     TRY(write_markdown(dir, v));
     return report_validation_plot(dir, v);

@@ -15,37 +15,37 @@ static bool drawn(const struct report_prediction *p)
     return p->ref->value > 0 && p->predicted > 0 && p->ref->low > 0;
 }
 
-static void add_point(struct report_text *t, const struct report_prediction *p, int x)
+static void add_point(struct out_text *t, const struct report_prediction *p, int x)
 {
     const double a = speed(p->ref, p->ref->low), b = speed(p->ref, p->ref->high);
-    report_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, speed(p->ref, p->predicted),
-                    speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
+    out_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, speed(p->ref, p->predicted),
+                 speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
 }
 
-static void add_data(struct report_text *t, const struct report_validation *v,
+static void add_data(struct out_text *t, const struct report_validation *v,
                      enum report_reference_kind kind)
 {
     int x = 0;
-    report_text_add(t, "$%s << EOD\n", report_reference_kind_name(kind));
+    out_text_add(t, "$%s << EOD\n", report_reference_kind_name(kind));
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
         x++;
         if (v->row[i].ref->kind == kind) add_point(t, &v->row[i], x);
     }
-    report_text_add(t, "EOD\n");
+    out_text_add(t, "EOD\n");
 }
 
-static int add_ticks(struct report_text *t, const struct report_validation *v)
+static int add_ticks(struct out_text *t, const struct report_validation *v)
 {
     int x = 0;
-    report_text_add(t, "set xtics rotate by 60 right (");
+    out_text_add(t, "set xtics rotate by 60 right (");
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
-        report_text_add(t, "%s", x++ ? ", " : "");
-        report_text_gnuplot(t, v->row[i].ref->id);
-        report_text_add(t, " %d", x);
+        out_text_add(t, "%s", x++ ? ", " : "");
+        out_text_gnuplot(t, v->row[i].ref->id);
+        out_text_add(t, " %d", x);
     }
-    report_text_add(t, ")\n");
+    out_text_add(t, ")\n");
     return x;
 }
 
@@ -63,15 +63,15 @@ static const char curves[] =
 
 enum wsc_err report_validation_plot(const char *dir, const struct report_validation *v)
 {
-    struct report_text t = {0};
-    report_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
-                        "set ylabel 'predicted / published speed'\nset yrange [0.5:2.6]\n");
+    struct out_text t = {0};
+    out_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
+                     "set ylabel 'predicted / published speed'\nset yrange [0.5:2.6]\n");
     add_data(&t, v, REPORT_CALIBRATION);
     add_data(&t, v, REPORT_VALIDATION);
     const int n = add_ticks(&t, v);
-    report_text_add(&t, "set xrange [0:%d]\nset bmargin 12\n", n + 1);
-    report_gnuplot_output(&t, "validation", curves, HEIGHT);
-    enum wsc_err rc = report_gnuplot(dir, "validation", &t);
-    report_text_free(&t);
+    out_text_add(&t, "set xrange [0:%d]\nset bmargin 12\n", n + 1);
+    out_gnuplot_output(&t, "validation", curves, HEIGHT);
+    enum wsc_err rc = out_gnuplot(dir, "validation", &t);
+    out_text_free(&t);
     return rc;
 }

@@ -16,7 +16,7 @@ static const double THRESHOLD = 0.1;
 struct job {
     const struct scaling_cases *cases;
     const struct scaling_fittable *fittable[REPORT_MAX_CALIBRATED];
-    struct conf_constant constant[REPORT_MAX_CALIBRATED];
+    struct hw_constant constant[REPORT_MAX_CALIBRATED];
     int n;
 };
 
@@ -35,10 +35,10 @@ static enum wsc_err residuals(void *ctx, const double *x, double *residual)
     const struct job *job = ctx;
     for (int i = 0; i < job->cases->n; i++) {
         const struct scaling_case *item = &job->cases->item[i];
-        struct conf_cluster cluster = *item->cluster; /* a shallow copy: only numbers differ */
+        struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
         double predicted;
         for (int k = 0; k < job->n; k++)
-            TRY(conf_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], x[k])));
+            TRY(hw_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], x[k])));
         TRY(scaling_predict(item, &cluster, &predicted, NULL));
         residual[i] = log(predicted / item->ref->value);
     }
@@ -57,7 +57,7 @@ static enum wsc_err add_constant(struct job *job, const char *path)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", f[i].path);
         if (strcmp(path, f[i].path) != 0) continue;
         job->fittable[job->n] = &f[i];
-        return conf_constant_find(path, &job->constant[job->n++]);
+        return hw_constant_find(path, &job->constant[job->n++]);
     }
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%.60s: not a constant that may be fitted", path),
                         "one of %s", list);
@@ -88,13 +88,13 @@ static enum wsc_err set_problem(struct job *job, struct fit_problem *p)
 /* ---- results --------------------------------------------------------------------------------- */
 
 /* To three digits, more than any fit knows. */
-static void write_constant(const struct conf_constant *constant, double value, char *text,
+static void write_constant(const struct hw_constant *constant, double value, char *text,
                            size_t size)
 {
     char digits[32];
     (void)snprintf(digits, sizeof digits, "%.2e", value);
     if (wsc_units_double(digits, &value)) return;
-    conf_constant_write(constant, value, text, size);
+    hw_constant_write(constant, value, text, size);
 }
 
 /* Standard error of the value: that of x, over the square of x where x is its inverse. */
@@ -110,7 +110,7 @@ static void fill_constant(const struct job *job, int k, const struct fit_result 
     const double error = value_error(f, r->x[k], r->standard_error[k]);
     *out = (struct report_fitted){.error = ""};
     (void)snprintf(out->path, sizeof out->path, "%s", f->path);
-    const struct conf_constant *c = &job->constant[k];
+    const struct hw_constant *c = &job->constant[k];
     const double value = to_value(f, r->x[k]);
     write_constant(c, value, out->value, sizeof out->value);
     /* An inverse that may be zero is a value that may be anything. */

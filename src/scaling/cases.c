@@ -12,26 +12,26 @@ enum { MAX_SETS = 64 };
 
 /* ---- machines -------------------------------------------------------------------------------- */
 
-static enum wsc_err load_machine(struct conf_cluster *out, const struct scaling_comparison *c,
+static enum wsc_err load_machine(struct hw_machine *out, const struct scaling_comparison *c,
                                  const char *name)
 {
     char path[PATH_MAX];
     char *text = NULL;
     size_t n = 0;
     (void)snprintf(path, sizeof path, "%s/%s.yaml", c->cluster_dir, name);
-    TRY(conf_cluster_read(path, &text, &n));
-    enum wsc_err rc = conf_cluster_parse(out, path, text, n, c->sets, c->n_sets);
+    TRY(hw_machine_read(path, &text, &n));
+    enum wsc_err rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
     wsc_free(text);
     return rc;
 }
 
-static bool same_grid(const struct conf_cluster *a, const struct conf_cluster *b)
+static bool same_grid(const struct hw_machine *a, const struct hw_machine *b)
 {
     return a->wafer.pe_cols == b->wafer.pe_cols && a->wafer.pe_rows == b->wafer.pe_rows;
 }
 
 static enum wsc_err find_machine(struct scaling_cases *cases, const struct scaling_comparison *c,
-                                 const char *name, const struct conf_cluster **out)
+                                 const char *name, const struct hw_machine **out)
 {
     int i = 0;
     while (i < cases->n_machines && strcmp(cases->name[i], name) != 0)
@@ -73,7 +73,7 @@ static enum wsc_err load_model(struct scaling_case *item, const struct scaling_c
     (void)snprintf(set_text, sizeof set_text, "%s", ref->set);
     const int n_sets = collect_sets(c, set_text, set);
     TRY(conf_read_file(path, &bytes, &n));
-    enum wsc_err rc = conf_params_parse(&item->params, path, bytes, n, set, n_sets);
+    enum wsc_err rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
     item->params.model.max_position_embeddings = ref->msl;
     item->params.train_input.micro_batch_size = ref->micro_batch;
@@ -111,9 +111,9 @@ void scaling_cases_free(struct scaling_cases **cases)
     struct scaling_cases *c = *cases;
     if (!c) return;
     for (int i = 0; i < c->n; i++)
-        conf_params_fini(&c->item[i].params);
+        zoo_params_fini(&c->item[i].params);
     for (int i = 0; i < c->n_machines; i++)
-        conf_cluster_fini(&c->machine[i]);
+        hw_machine_fini(&c->machine[i]);
     wsc_free(c->item);
     wsc_free(c);
     *cases = NULL;
@@ -123,7 +123,7 @@ void scaling_cases_free(struct scaling_cases **cases)
 
 /* Throughput of num_csx systems over that of one with the same batch per system. */
 static enum wsc_err predict_speedup(const struct scaling_case *item,
-                                    const struct conf_cluster *cluster,
+                                    const struct hw_machine *cluster,
                                     const struct report_scale_row *many, double *speedup)
 {
     const struct scaling_model model = {item->ref->id, &item->params};
@@ -134,7 +134,7 @@ static enum wsc_err predict_speedup(const struct scaling_case *item,
     return WSC_OK;
 }
 
-enum wsc_err scaling_predict(const struct scaling_case *item, const struct conf_cluster *cluster,
+enum wsc_err scaling_predict(const struct scaling_case *item, const struct hw_machine *cluster,
                              double *value, struct report_scale_row *row)
 {
     const struct scaling_model model = {item->ref->id, &item->params};

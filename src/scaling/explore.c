@@ -4,24 +4,24 @@
 #include <wsc/scaling.h>
 
 /* Sequences of a system that has most. */
-static int64_t share_of(const struct conf_params *p)
+static int64_t share_of(const struct zoo_params *p)
 {
     return (p->train_input.batch_size - 1) / p->runconfig.num_csx + 1;
 }
 
-static bool is_tried(const struct conf_input *in, int64_t share, int64_t size)
+static bool is_tried(const struct zoo_input *in, int64_t share, int64_t size)
 {
     const int64_t least = in->explore_min == CONF_NULL ? 1 : in->explore_min;
     const int64_t most = in->explore_max == CONF_NULL ? share : in->explore_max;
     return share % size == 0 && size >= least && size <= most;
 }
 
-static enum wsc_err try_all(const struct scaling_model *model, const struct conf_cluster *cluster,
+static enum wsc_err try_all(const struct scaling_model *model, const struct hw_machine *cluster,
                             struct report_scale_row *row, int *n)
 {
-    struct conf_params params = *model->params; /* shallow: one number differs */
+    struct zoo_params params = *model->params; /* shallow: one number differs */
     const struct scaling_model one = {model->name, &params};
-    const struct conf_input *in = &model->params->train_input;
+    const struct zoo_input *in = &model->params->train_input;
     const int64_t share = share_of(&params);
     for (int64_t size = 1; size <= share; size++) {
         if (!is_tried(in, share, size)) continue;
@@ -34,7 +34,7 @@ static enum wsc_err try_all(const struct scaling_model *model, const struct conf
     return WSC_OK;
 }
 
-static int count(const struct conf_params *p)
+static int count(const struct zoo_params *p)
 {
     const int64_t share = share_of(p);
     int n = 0;
@@ -43,7 +43,7 @@ static int count(const struct conf_params *p)
     return n;
 }
 
-enum wsc_err scaling_explore(const struct scaling_model *model, const struct conf_cluster *cluster,
+enum wsc_err scaling_explore(const struct scaling_model *model, const struct hw_machine *cluster,
                              struct report_scale_row **rows, int *n, int *best)
 {
     struct report_scale_row *row;

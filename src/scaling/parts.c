@@ -11,7 +11,7 @@ static void add(struct kernels_cycles *sum, const struct kernels_cycles *c)
     sum->recompute += c->recompute;
 }
 
-static void add_micro_batch(const struct run_cluster *c, const struct kernels_plan *plan,
+static void add_micro_batch(const struct cluster *c, const struct kernels_plan *plan,
                             int64_t n_samples, struct scaling_parts *out)
 {
     const int n = model_n_transfers(c->model, true);
@@ -24,11 +24,11 @@ static void add_micro_batch(const struct run_cluster *c, const struct kernels_pl
     out->latency_ps += n * c->hw.cluster->wafer.stage_latency_ps;
 }
 
-static enum wsc_err add_parts(const struct run_cluster *c, struct scaling_parts *out)
+static enum wsc_err add_parts(const struct cluster *c, struct scaling_parts *out)
 {
     struct kernels_plan plan;
     struct stream_batch batch;
-    TRY(run_plan_batch(c, &c->params->train_input, true, &plan, &batch));
+    TRY(cluster_plan_batch(c, &c->params->train_input, true, &plan, &batch));
     *out = (struct scaling_parts){.lanes = plan.lanes, .micro_batch = plan.micro_batch};
     for (int64_t micro = 0; micro < batch.n_micro; micro++) {
         int64_t first, end;
@@ -38,16 +38,16 @@ static enum wsc_err add_parts(const struct run_cluster *c, struct scaling_parts 
     return WSC_OK;
 }
 
-enum wsc_err scaling_parts_of(const struct conf_params *params, const struct conf_cluster *cluster,
+enum wsc_err scaling_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
                               struct scaling_parts *out)
 {
     struct comm *comm = NULL;
-    struct run_cluster *c = NULL;
+    struct cluster *c = NULL;
     const struct memoryx_hooks hooks = {0};
     enum wsc_err rc = comm_create(&comm, false);
-    if (!rc) rc = run_cluster_create(&c, comm, params, cluster, false, &hooks);
+    if (!rc) rc = cluster_create(&c, comm, params, cluster, false, &hooks);
     if (!rc) rc = add_parts(c, out);
-    run_cluster_destroy(&c);
+    cluster_destroy(&c);
     comm_destroy(&comm);
     return rc;
 }

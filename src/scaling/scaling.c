@@ -43,12 +43,13 @@ static struct vtime_breakdown mean_parts(const struct measured *m)
     return (struct vtime_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
 }
 
-static void fill_row(const struct run_cluster *c, const struct stream_pass *pass,
+static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                      const struct measured *m, struct report_scale_row *row)
 {
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
-    const struct run_rates r = run_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
     *row = (struct report_scale_row){.params = c->model->n_params,
                                      .num_csx = n,
                                      .global_batch = pass->batch.batch_size,
@@ -61,46 +62,46 @@ static void fill_row(const struct run_cluster *c, const struct stream_pass *pass
 }
 
 /* Jitter and lost packets differ from step to step. */
-static bool varies_by_step(const struct conf_cluster *c)
+static bool varies_by_step(const struct hw_machine *c)
 {
     bool varies = c->effects.jitter && c->jitter > 0;
     for (int i = 0; i < c->faults.n && !varies; i++) {
-        const enum conf_fault_kind kind = c->faults.item[i].kind;
-        varies = kind == CONF_FAULT_JITTER || kind == CONF_FAULT_LOSSY_LINK;
+        const enum hw_fault_kind kind = c->faults.item[i].kind;
+        varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
     }
     return varies;
 }
 
-static enum wsc_err simulate(struct comm *comm, const struct conf_params *params,
-                             const struct conf_cluster *cluster, struct report_scale_row *row)
+static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
+                             const struct hw_machine *cluster, struct report_scale_row *row)
 {
-    struct run_cluster *c = NULL;
+    struct cluster *c = NULL;
     struct measured measured = {0};
     const struct memoryx_hooks hooks = {add_step, NULL, &measured};
     struct kernels_plan plan;
     const bool varies = varies_by_step(cluster);
     struct stream_pass pass = {.mode = STREAM_TRAIN,
                                .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};
-    const struct wafer_work work = {.plan = &plan, .seed = run_seed(params)};
-    struct run_change change;
+    const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(params)};
+    struct cluster_change change;
     enum wsc_err rc;
-    TRY_GOTO(run_cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
-    TRY_GOTO(run_faults_plan(c, pass.n_steps, -1), cleanup);
-    TRY_GOTO(run_faults_enter(c, 0, &change), cleanup);
-    TRY_GOTO(run_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
-    TRY_GOTO(run_pass(c, &pass, &work), cleanup);
+    TRY_GOTO(cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
+    TRY_GOTO(cluster_faults_plan(c, pass.n_steps, -1), cleanup);
+    TRY_GOTO(cluster_faults_enter(c, 0, &change), cleanup);
+    TRY_GOTO(cluster_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
+    TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
     fill_row(c, &pass, &measured, row);
     row->micro_batch = plan.micro_batch;
 cleanup:
-    run_cluster_destroy(&c);
+    cluster_destroy(&c);
     return rc;
 }
 
-enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_cluster *cluster,
+enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
                            int64_t num_csx, int64_t global_batch, struct report_scale_row *row)
 {
     /* A shallow copy: only numbers differ, and the original owns the rest. */
-    struct conf_params params = *model->params;
+    struct zoo_params params = *model->params;
     struct comm *comm = NULL;
     params.runconfig.num_csx = num_csx;
     params.train_input.batch_size = global_batch;
@@ -111,7 +112,7 @@ enum wsc_err scaling_point(const struct scaling_model *model, const struct conf_
     return rc;
 }
 
-static int64_t batch_for(const struct scaling_sweep *s, const struct conf_params *p, int64_t n)
+static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params *p, int64_t n)
 {
     const int64_t per_csx =
         s->batch_per_csx ? s->batch_per_csx : p->train_input.batch_size / p->runconfig.num_csx;

@@ -12,7 +12,7 @@ struct scaling_parts {
     int lanes;
     int64_t micro_batch;
 };
-enum wsc_err scaling_parts_of(const struct conf_params *params, const struct conf_cluster *cluster,
+enum wsc_err scaling_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
                               struct scaling_parts *out) WSC_CHECKED;
 
 /* ---- cases ----------------------------------------------------------------------------------- */
@@ -20,14 +20,14 @@ enum wsc_err scaling_parts_of(const struct conf_params *params, const struct con
 /** A published figure with the model and the machine that it is about. */
 struct scaling_case {
     const struct report_reference *ref;
-    struct conf_params params;
-    const struct conf_cluster *cluster; /**< borrowed: of the cases, or the comparison's */
+    struct zoo_params params;
+    const struct hw_machine *cluster; /**< borrowed: of the cases, or the comparison's */
 };
 enum { SCALING_MAX_MACHINES = 16 };
 struct scaling_cases {
     struct scaling_case *item; /**< owned */
     int n;
-    struct conf_cluster machine[SCALING_MAX_MACHINES];
+    struct hw_machine machine[SCALING_MAX_MACHINES];
     char name[SCALING_MAX_MACHINES][32];
     int n_machines;
 };
@@ -36,7 +36,7 @@ enum wsc_err scaling_cases_load(struct scaling_cases **out, const struct scaling
                                 unsigned kinds) WSC_CHECKED;
 void scaling_cases_free(struct scaling_cases **cases);
 /** What the case's figure is on @p cluster; @p row (may be NULL) is the step of num_csx systems. */
-enum wsc_err scaling_predict(const struct scaling_case *item, const struct conf_cluster *cluster,
+enum wsc_err scaling_predict(const struct scaling_case *item, const struct hw_machine *cluster,
                              double *value, struct report_scale_row *row) WSC_CHECKED;
 
 /* ---- fit ------------------------------------------------------------------------------------- */

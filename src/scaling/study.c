@@ -21,8 +21,8 @@ void scaling_variants_free(struct report_variant **variants, int n)
     *variants = NULL;
 }
 
-static enum wsc_err run_variant(const struct scaling_sweep *sweep,
-                                const struct conf_cluster *cluster, struct report_variant *v)
+static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
+                                struct report_variant *v)
 {
     struct scaling_sweep s = *sweep;
     s.cluster = cluster;
@@ -33,7 +33,7 @@ static enum wsc_err run_variant(const struct scaling_sweep *sweep,
 
 enum { N_EFFECTS = 5 };
 
-static bool *effect_of(struct conf_cluster *c, int i, const char **name)
+static bool *effect_of(struct hw_machine *c, int i, const char **name)
 {
     const struct {
         const char *name;
@@ -50,7 +50,7 @@ static bool *effect_of(struct conf_cluster *c, int i, const char **name)
 /* Variant 0 is the machine itself, the last one has none of the mechanisms. */
 static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct report_variant *v)
 {
-    struct conf_cluster cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
+    struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
     const char *name;
     (void)snprintf(v->name, sizeof v->name, "%s", i ? "none of them" : "all");
     for (int k = 0; k < N_EFFECTS; k++) {
@@ -76,12 +76,12 @@ enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct report_va
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 /* @p item: room for all faults; variant 0 has them all. */
-static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct conf_fault *item,
+static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct hw_fault *item,
                                 struct report_variant *v)
 {
-    struct conf_cluster cluster = *sweep->cluster; /* a shallow copy with a list of its own */
-    const struct conf_fault_list *all = &sweep->cluster->faults;
-    cluster.faults = (struct conf_fault_list){.item = item};
+    struct hw_machine cluster = *sweep->cluster; /* a shallow copy with a list of its own */
+    const struct hw_fault_list *all = &sweep->cluster->faults;
+    cluster.faults = (struct hw_fault_list){.item = item};
     for (int k = 0; k < all->n; k++)
         if (k != i - 1) item[cluster.faults.n++] = all->item[k];
     (void)snprintf(v->name, sizeof v->name, "%s%s", i ? "without " : "with all faults",
@@ -92,7 +92,7 @@ static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct
 enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct report_variant **variants,
                             int *n)
 {
-    struct conf_fault *item;
+    struct hw_fault *item;
     *n = sweep->cluster->faults.n + 1;
     TRY_NEW(item, WSC_MEM_SCALING, *n);
     *variants = wsc_alloc(WSC_MEM_SCALING, (size_t)*n, sizeof **variants);
@@ -113,11 +113,11 @@ enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scalin
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < *n && !rc; i++) {
-        struct conf_cluster cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
+        struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
         struct report_variant *v = &(*variants)[i];
         v->value = values->value[i];
-        conf_constant_write(&values->constant, v->value, v->name, sizeof v->name);
-        rc = conf_constant_set(&values->constant, &cluster, v->value);
+        hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
+        rc = hw_constant_set(&values->constant, &cluster, v->value);
         if (!rc) rc = run_variant(sweep, &cluster, v);
     }
     if (rc) scaling_variants_free(variants, *n);
@@ -142,7 +142,7 @@ void scaling_sensitivity_free(struct report_sensitivity *s)
 
 /* Tokens per second of one model by node count; NaN when it does not fit the machine. */
 static enum wsc_err curve(const struct scaling_sweep *sweep, int model,
-                          const struct conf_cluster *cluster, double *tokens_per_s)
+                          const struct hw_machine *cluster, double *tokens_per_s)
 {
     struct scaling_sweep s = *sweep;
     struct report_scale_row *row = NULL;
@@ -160,16 +160,16 @@ static enum wsc_err curve(const struct scaling_sweep *sweep, int model,
 
 /* The machine of a comparison, and the curve it is compared with. */
 struct base {
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     double *tokens_per_s; /* owned */
 };
 
 static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const struct base *base,
-                           const struct conf_constant *c, double value, double **out)
+                           const struct hw_constant *c, double value, double **out)
 {
-    struct conf_cluster cluster = base->cluster;
+    struct hw_machine cluster = base->cluster;
     TRY_NEW(*out, WSC_MEM_SCALING, sweep->n_counts);
-    TRY(conf_constant_set(c, &cluster, value));
+    TRY(hw_constant_set(c, &cluster, value));
     TRY(curve(sweep, model, &cluster, *out));
     for (int i = 0; i < sweep->n_counts; i++)
         (*out)[i] /= base->tokens_per_s[i];
@@ -177,18 +177,18 @@ static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const s
 }
 
 static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
-                                 const struct base base[2], const struct conf_source *source,
+                                 const struct base base[2], const struct hw_source *source,
                                  struct report_sensitivity *s)
 {
-    struct conf_constant c;
+    struct hw_constant c;
     struct report_constant *out = &s->constant[s->n];
-    TRY(conf_constant_find(source->key, &c));
+    TRY(hw_constant_find(source->key, &c));
     const struct base *b = &base[!strcmp(source->key, "jitter")];
     s->n++;
     *out = (struct report_constant){.key = source->key, .kind = source->kind};
-    conf_constant_write(&c, conf_constant_get(&c, sweep->cluster), out->value, sizeof out->value);
-    conf_constant_write(&c, source->low, out->low, sizeof out->low);
-    conf_constant_write(&c, source->high, out->high, sizeof out->high);
+    hw_constant_write(&c, hw_constant_get(&c, sweep->cluster), out->value, sizeof out->value);
+    hw_constant_write(&c, source->low, out->low, sizeof out->low);
+    hw_constant_write(&c, source->high, out->high, sizeof out->high);
     TRY(ratios(sweep, model, b, &c, source->low, &out->at_low));
     return ratios(sweep, model, b, &c, source->high, &out->at_high);
 }
@@ -196,7 +196,7 @@ static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
 static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
                                   const struct base base[2], struct report_sensitivity *s)
 {
-    const struct conf_cluster *c = sweep->cluster;
+    const struct hw_machine *c = sweep->cluster;
     for (int i = 0; i < c->n_sources; i++) {
         if (!(c->source[i].low < c->source[i].high)) continue;
         if (sweep->progress)

@@ -24,26 +24,26 @@ const struct scaling_fittable *scaling_fittables(int *n)
     return table;
 }
 
-static enum wsc_err set_neutral(struct conf_cluster *cluster)
+static enum wsc_err set_neutral(struct hw_machine *cluster)
 {
     int n;
     const struct scaling_fittable *f = scaling_fittables(&n);
     for (int i = 0; i < n; i++) {
-        struct conf_constant constant;
-        TRY(conf_constant_find(f[i].path, &constant));
-        TRY(conf_constant_set(&constant, cluster, f[i].neutral));
+        struct hw_constant constant;
+        TRY(hw_constant_find(f[i].path, &constant));
+        TRY(hw_constant_set(&constant, cluster, f[i].neutral));
     }
     return WSC_OK;
 }
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-static int64_t picoseconds(const struct conf_cluster *cluster, double cycles)
+static int64_t picoseconds(const struct hw_machine *cluster, double cycles)
 {
     return llround(cycles * 1e12 / (double)cluster->wafer.clock_hz);
 }
 
-static enum wsc_err fill_parts(const struct scaling_case *item, const struct conf_cluster *cluster,
+static enum wsc_err fill_parts(const struct scaling_case *item, const struct hw_machine *cluster,
                                struct report_prediction *p)
 {
     struct scaling_parts parts;
@@ -62,7 +62,7 @@ static enum wsc_err fill_parts(const struct scaling_case *item, const struct con
 
 static enum wsc_err fill_neutral(const struct scaling_case *item, struct report_prediction *p)
 {
-    struct conf_cluster cluster = *item->cluster; /* a shallow copy: only numbers differ */
+    struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
     struct report_scale_row row;
     TRY(set_neutral(&cluster));
     TRY(scaling_predict(item, &cluster, &p->neutral, &row));
@@ -76,12 +76,12 @@ static enum wsc_err fill_sensitivity(const struct scaling_case *item,
 {
     const double tenth = 1.1;
     for (int i = 0; i < v->n_calibrated; i++) {
-        struct conf_cluster cluster = *item->cluster;
-        struct conf_constant constant;
+        struct hw_machine cluster = *item->cluster;
+        struct hw_constant constant;
         double changed;
-        TRY(conf_constant_find(v->calibrated[i]->key, &constant));
-        TRY(conf_constant_set(&constant, &cluster,
-                              conf_constant_get(&constant, item->cluster) * tenth));
+        TRY(hw_constant_find(v->calibrated[i]->key, &constant));
+        TRY(hw_constant_set(&constant, &cluster,
+                            hw_constant_get(&constant, item->cluster) * tenth));
         TRY(scaling_predict(item, &cluster, &changed, NULL));
         p->sensitivity[i] = p->predicted > 0 ? changed / p->predicted - 1 : 0;
     }
@@ -108,7 +108,7 @@ static enum wsc_err predict_row(const struct scaling_case *item, const struct re
 static void find_calibrated(const struct scaling_cases *cases, struct report_validation *v)
 {
     for (int i = 0; i < cases->n && !v->n_calibrated; i++) {
-        const struct conf_cluster *c = cases->item[i].cluster;
+        const struct hw_machine *c = cases->item[i].cluster;
         for (int s = 0; s < c->n_sources; s++) {
             bool fitted = !strcmp(c->source[s].kind, "calibrated");
             if (fitted && v->n_calibrated < REPORT_MAX_CALIBRATED)

@@ -40,7 +40,7 @@ static enum wsc_err take_list(struct scaling_values *v, const char *text, const 
         if (n >= sizeof item) return wrong(text, "a value is too long");
         if (v->n == SCALING_MAX_VALUES) return wrong(text, "more than 64 values");
         (void)snprintf(item, sizeof item, "%.*s", (int)n, p);
-        TRY(conf_constant_read(&v->constant, item, &value));
+        TRY(hw_constant_read(&v->constant, item, &value));
         TRY(take(v, value));
         p += n + (p[n] == ',');
     }
@@ -62,8 +62,8 @@ static enum wsc_err take_range(struct scaling_values *v, const char *text, const
     if (dots[2 + n_high] &&
         (wsc_units_int(dots + 3 + n_high, &n) || n < 2 || n > SCALING_MAX_VALUES))
         return wrong(text, "after the colon a number of values from 2 to 64");
-    TRY(conf_constant_read(&v->constant, low, &from));
-    TRY(conf_constant_read(&v->constant, high, &to));
+    TRY(hw_constant_read(&v->constant, low, &from));
+    TRY(hw_constant_read(&v->constant, high, &to));
     if (!(from > 0)) return wrong(text, "a range is logarithmic and starts above 0");
     if (!(to > from)) return wrong(text, "the range does not rise");
     for (int64_t i = 0; i < n; i++) {
@@ -82,7 +82,7 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
     if (!text[n] || !n || n >= sizeof path) return wrong(text, "expected cluster.KEY=VALUES");
     (void)snprintf(path, sizeof path, "%.*s", (int)n, text);
     if (strncmp(path, "cluster.", 8) != 0) return wrong(text, "a key of the cluster file is swept");
-    TRY(conf_constant_find(path, &out->constant));
+    TRY(hw_constant_find(path, &out->constant));
     const char *values = text + n + 1, *dots = strstr(values, "..");
     TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));
     return out->n ? WSC_OK : wrong(text, "no value");
@@ -121,7 +121,7 @@ double scaling_expected_loss(double flop)
 }
 
 struct report_training scaling_training(const struct report_scale_row *row,
-                                        const struct conf_cluster *cluster, double tokens,
+                                        const struct hw_machine *cluster, double tokens,
                                         double per_param)
 {
     struct report_training t = {.model = row->model,

@@ -24,7 +24,7 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
                                      enum link_of_joint link)
 {
     static const char *const name[N_LINKS] = {"weights", "credit", "gradients"};
-    const struct conf_retransmit *r = &net->hw->cluster->retransmit;
+    const struct hw_retransmit *r = &net->hw->cluster->retransmit;
     const uint64_t which = ((uint64_t)j->child << 8 | (uint64_t)j->n_up) * N_LINKS + link;
     if (link == DATA && !net->hw->cluster->effects.reduce)
         return (struct comm_link_spec){.max_waiting = GRADS_WAITING, .name = name[link]};
@@ -122,7 +122,7 @@ void stream_net_tune(struct stream_net *net)
 static enum wsc_err join_peers(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
-    const struct conf_memoryx *mx = &net->hw->cluster->memoryx;
+    const struct hw_memoryx *mx = &net->hw->cluster->memoryx;
     const struct comm_link_spec cable = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
                                          .latency_ps = mx->link_latency_ps,
                                          .name = "norms"};
@@ -156,7 +156,7 @@ static enum wsc_err place_roles(struct stream_net *net)
 
 static enum wsc_err set_up(struct stream_net *net)
 {
-    const struct conf_cluster *c = net->hw->cluster;
+    const struct hw_machine *c = net->hw->cluster;
     TRY_NEW(net->ports, WSC_MEM_STREAM, net->topology->n_roles);
     for (int role = 0; role < net->topology->n_roles; role++) {
         net->ports[role].net = net;

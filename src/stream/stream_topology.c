@@ -281,9 +281,9 @@ static int64_t part_of_rate(int64_t rate, double slowness, int n, int of)
 struct stream_cable stream_cable_below(const struct hw *hw, const struct stream_topology *t,
                                        int parent, int child)
 {
-    const struct conf_cluster *c = hw->cluster;
+    const struct hw_machine *c = hw->cluster;
     const bool to_wafer = parent < 0 ? !t->n_nodes : t->node[parent].leaf;
-    const enum conf_place place = to_wafer ? CONF_PLACE_WAFER : CONF_PLACE_NODE;
+    const enum hw_place place = to_wafer ? HW_PLACE_WAFER : HW_PLACE_NODE;
     const int which = to_wafer ? t->wafer_place[child] : t->node[child].place;
     const int n_children = parent < 0 ? 1 : t->node[parent].n_children;
     const int64_t above = parent < 0 ? 0 : lost_planes(hw, t, parent);

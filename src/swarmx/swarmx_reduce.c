@@ -30,7 +30,7 @@ static void child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct
 static struct vtime_span reduce_span(const struct swarmx *sx, struct vtime_span children,
                                      int64_t bytes)
 {
-    const struct conf_swarmx *c = &sx->net->hw->cluster->swarmx;
+    const struct hw_swarmx *c = &sx->net->hw->cluster->swarmx;
     if (!sx->net->hw->cluster->effects.reduce) return children;
     struct vtime_span out = vtime_span_add(children, c->add_latency_ps);
     int64_t line_ps =

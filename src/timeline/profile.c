@@ -41,7 +41,7 @@ static int64_t part_cycles(const struct timeline *t, const struct model *by_part
 static void add_stage(const struct timeline *t, const struct model *by_part,
                       const struct wafer_task *task, struct shares *s)
 {
-    const struct run_cluster *c = t->cluster;
+    const struct cluster *c = t->cluster;
     const struct model_stage *stage = &c->model->stage[task->stage];
     const struct wafer_cost cost = wafer_cost_of(&c->hw, c->model, &t->plan, task);
     double cycles[MODEL_MAX_PARTS], all = 0;

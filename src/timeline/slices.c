@@ -71,7 +71,7 @@ static void choose(struct choice *c)
 
 struct drawing {
     const struct timeline *t;
-    struct report_trace *out;
+    struct out_trace *out;
     const bool *shown;
     int64_t *last[2]; /* owned: by role, its newest bar down and up */
     int64_t n_arrows, left;
@@ -104,7 +104,7 @@ static void name_rows(const struct drawing *d)
         stream_role_name(tree, role, name, sizeof name);
         for (int up = 0; up < 2; up++) {
             (void)snprintf(row, sizeof row, "%s: %s", name, way[g][up]);
-            report_trace_row(d->out, g, group[g], 2 * index + up, row);
+            out_trace_row(d->out, g, group[g], 2 * index + up, row);
         }
     }
 }
@@ -113,10 +113,10 @@ static void draw_arrow(struct drawing *d, const struct slice *from, const struct
 {
     int index;
     const int64_t id = d->n_arrows++;
-    report_trace_arrow(d->out, id, false, group_of(d->t, from->role, &index), row_of(d->t, from),
-                       from->begin_ps);
-    report_trace_arrow(d->out, id, true, group_of(d->t, to->role, &index), row_of(d->t, to),
-                       to->begin_ps);
+    out_trace_arrow(d->out, id, false, group_of(d->t, from->role, &index), row_of(d->t, from),
+                    from->begin_ps);
+    out_trace_arrow(d->out, id, true, group_of(d->t, to->role, &index), row_of(d->t, to),
+                    to->begin_ps);
 }
 
 /* Bars come in the order of the plan, so the newest bar of a neighbour is of the same transfer. */
@@ -147,8 +147,8 @@ static void draw_slices(struct drawing *d)
         int index;
         if (!d->shown[s->role]) continue;
         if (s->transfer >= 0) timeline_transfer_name(d->t, s->transfer, name, sizeof name);
-        report_trace_bar(d->out, group_of(d->t, s->role, &index), row_of(d->t, s), name,
-                         s->begin_ps, s->end_ps, s->bytes);
+        out_trace_bar(d->out, group_of(d->t, s->role, &index), row_of(d->t, s), name, s->begin_ps,
+                      s->end_ps, s->bytes);
         draw_arrows(d, i);
         d->left -= EVENTS_PER_SLICE;
     }
@@ -162,13 +162,13 @@ static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const
     d.last[0] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[0]);
     d.last[1] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[1]);
     enum wsc_err rc = d.last[0] && d.last[1] ? WSC_OK : WSC_NOMEM;
-    if (!rc) rc = report_trace_open(&d.out, path);
+    if (!rc) rc = out_trace_open(&d.out, path);
     if (!rc) {
         for (int i = 0; i < n; i++)
             d.last[0][i] = d.last[1][i] = -1;
         name_rows(&d);
         draw_slices(&d);
-        rc = report_trace_close(&d.out);
+        rc = out_trace_close(&d.out);
     }
     wsc_free(d.last[0]);
     wsc_free(d.last[1]);

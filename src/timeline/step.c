@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-static const struct conf_cluster *machine(const struct timeline *t)
+static const struct hw_machine *machine(const struct timeline *t)
 {
     return t->cluster->hw.cluster;
 }
@@ -226,7 +226,7 @@ static int64_t samples_of(const struct timeline *t, int wafer, int64_t micro)
 static void begin_stage(struct timeline *t, struct stage *s)
 {
     const int n = model_n_transfers(t->cluster->model, true);
-    const struct run_cluster *c = t->cluster;
+    const struct cluster *c = t->cluster;
     struct joint *j = joint_of_wafer(t, s->wafer);
     struct edge in[3] = {after(t->wafer_now[s->wafer], PART_NONE, 0),
                          after(s->arrived[0], PART_NONE, 0)};
@@ -271,7 +271,7 @@ static void send_sums(struct timeline *t, struct stage *s, int64_t whole, bool s
 
 static void run_stage(struct timeline *t, int wafer, int32_t transfer)
 {
-    const struct run_cluster *c = t->cluster;
+    const struct cluster *c = t->cluster;
     const struct model_transfer what = timeline_transfer(t, transfer);
     const int n = model_n_transfers(c->model, true);
     const struct wafer_task task = {.wafer = tree(t)->wafer_place[wafer],
@@ -374,7 +374,7 @@ static void send_small(struct timeline *t, int32_t transfer, int64_t bytes)
 /* Shard 0 hears of all, decides, tells: when each shard knows what all of them had at @p ready. */
 static void share(struct timeline *t, int64_t bytes, const int32_t *ready, int32_t *known)
 {
-    const struct conf_memoryx *mx = &machine(t)->memoryx;
+    const struct hw_memoryx *mx = &machine(t)->memoryx;
     const int n = tree(t)->n_shards;
     const struct edge way =
         after(0, PART_GRADIENTS, vtime_duration_ps(bytes, mx->link_rate_bytes_per_s));
@@ -396,7 +396,7 @@ static void share(struct timeline *t, int64_t bytes, const int32_t *ready, int32
 
 static void update_shard(struct timeline *t, int m, int32_t known)
 {
-    const struct run_cluster *c = t->cluster;
+    const struct cluster *c = t->cluster;
     const int n = c->model->n_stages;
     const int32_t *arrived = &t->arrived[(ptrdiff_t)m * n];
     int32_t *ready = &t->ready[(ptrdiff_t)m * n];
@@ -430,7 +430,7 @@ static void update_at_once(struct timeline *t, int m)
 static void update(struct timeline *t)
 {
     const int n_shards = tree(t)->n_shards, n = t->cluster->model->n_stages;
-    int32_t reduced[CONF_MAX_SHARDS] = {0}, known[CONF_MAX_SHARDS] = {0};
+    int32_t reduced[HW_MAX_SHARDS] = {0}, known[HW_MAX_SHARDS] = {0};
     for (int m = 0; m < n_shards; m++)
         reduced[m] = latest(t, (struct label){m, -1}, &t->arrived[(ptrdiff_t)m * n], n);
     share(t, STREAM_SIGNAL_BYTES, reduced, known);

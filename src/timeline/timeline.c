@@ -25,7 +25,7 @@ static enum wsc_err measure(struct timeline *t, int64_t first, int64_t n)
         .mode = STREAM_TRAIN, .first_step = first, .n_steps = n, .batch = t->batch};
     const struct wafer_work work = {.plan = &t->plan, .seed = t->seed};
     TRY_NEW(t->measured, WSC_MEM_TIMELINE, n);
-    return run_pass(t->cluster, &pass, &work);
+    return cluster_run_pass(t->cluster, &pass, &work);
 }
 
 /* Both ways must give the same picosecond. */
@@ -137,21 +137,21 @@ static enum wsc_err walk(struct timeline *t, const struct timeline_job *job, int
     return WSC_OK;
 }
 
-static enum wsc_err set_up(struct timeline *t, const struct conf_params *params,
+static enum wsc_err set_up(struct timeline *t, const struct zoo_params *params,
                            const struct timeline_job *job)
 {
     const struct memoryx_hooks hooks = {keep_batch, NULL, t};
-    struct run_change change;
+    struct cluster_change change;
     TRY(comm_create(&t->comm, false));
-    TRY(run_cluster_create(&t->cluster, t->comm, params, job->cluster, false, &hooks));
-    TRY(run_faults_plan(t->cluster, job->first_step + job->n_steps, -1));
-    TRY(run_faults_enter(t->cluster, 0, &change));
-    TRY(run_plan_batch(t->cluster, &params->train_input, true, &t->plan, &t->batch));
+    TRY(cluster_create(&t->cluster, t->comm, params, job->cluster, false, &hooks));
+    TRY(cluster_faults_plan(t->cluster, job->first_step + job->n_steps, -1));
+    TRY(cluster_faults_enter(t->cluster, 0, &change));
+    TRY(cluster_plan_batch(t->cluster, &params->train_input, true, &t->plan, &t->batch));
     const struct stream_pass pass = {.mode = STREAM_TRAIN, .batch = t->batch};
     TRY(stream_window_create(&t->window, t->cluster->model, &pass,
                              job->cluster->stream.prefetch_window_bytes));
-    TRY(model_create(&t->by_part, params, CONF_STREAM_MATRIX));
-    t->seed = run_seed(params);
+    TRY(model_create(&t->by_part, params, HW_STREAM_MATRIX));
+    t->seed = cluster_seed(params);
     t->update_waits = memoryx_update_waits(params, t->cluster->model);
     t->n_rounds = memoryx_rounds(&params->optimizer, t->cluster->model, t->round_bytes);
     TRY(allocate(t));
@@ -162,7 +162,7 @@ static enum wsc_err set_up(struct timeline *t, const struct conf_params *params,
 static enum wsc_err make(struct timeline *t, const struct timeline_job *job)
 {
     /* A shallow copy: only numbers differ, and the original owns the rest. */
-    struct conf_params params = *job->params;
+    struct zoo_params params = *job->params;
     const int64_t before = job->first_step < WARM_UP ? job->first_step : WARM_UP;
     const int64_t first = job->first_step - before, n = before + job->n_steps;
     params.runconfig.num_csx = job->num_csx;
@@ -197,7 +197,7 @@ void timeline_destroy(struct timeline **t)
         wsc_free(owned[i]);
     stream_window_destroy(&a->window);
     model_destroy(&a->by_part);
-    run_cluster_destroy(&a->cluster);
+    cluster_destroy(&a->cluster);
     comm_destroy(&a->comm);
     wsc_free(a);
 }

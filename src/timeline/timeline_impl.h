@@ -85,9 +85,9 @@ struct slice {
     int64_t begin_ps, end_ps, bytes;
 };
 struct timeline {
-    struct run_cluster *cluster; /* owned */
-    struct comm *comm;           /* owned */
-    struct model *by_part;       /* owned: the same model, a stage for each part of a block */
+    struct cluster *cluster; /* owned */
+    struct comm *comm;       /* owned */
+    struct model *by_part;   /* owned: the same model, a stage for each part of a block */
     struct kernels_plan plan;
     struct stream_batch batch;
     struct stream_window *window; /* owned */

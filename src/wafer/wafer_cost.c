@@ -63,7 +63,7 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct kernels_plan *plan, const struct wafer_task *task)
 {
-    const struct conf_cluster *c = hw->cluster;
+    const struct hw_machine *c = hw->cluster;
     const int64_t n = task->n_samples;
     const struct wafer_price price =
         task->counted ? (struct wafer_price){.cycles = task->counted->cycles,
@@ -84,7 +84,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
 
 int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples)
 {
-    const struct conf_cluster *c = hw->cluster;
+    const struct hw_machine *c = hw->cluster;
     if (!c->effects.input) return 0;
     return vtime_duration_ps(n_samples * model->T * c->input.bytes_per_token,
                              c->input.rate_bytes_per_s);

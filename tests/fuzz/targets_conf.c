@@ -8,16 +8,16 @@
 /* What is accepted also becomes a model, or is refused there: sizes multiply. */
 bool fuzz_params(const uint8_t *bytes, size_t n)
 {
-    struct conf_params p;
+    struct zoo_params p;
     struct model *m = NULL;
     char *text = fuzz_as_text(bytes, n);
-    enum wsc_err rc = conf_params_parse(&p, "params.yaml", text, n, NULL, 0);
-    if (!rc) rc = model_create(&m, &p, CONF_STREAM_BLOCK);
+    enum wsc_err rc = zoo_params_parse(&p, "params.yaml", text, n, NULL, 0);
+    if (!rc) rc = model_create(&m, &p, HW_STREAM_BLOCK);
     const bool taken = fuzz_taken(rc);
     fuzz_check(!m || (m->n_params > 0 && m->n_stages > 0 && m->T > 0 && m->V > 0),
                "a model of no size");
     model_destroy(&m);
-    conf_params_fini(&p);
+    zoo_params_fini(&p);
     wsc_free(text);
     fuzz_check_memory(WSC_MEM_CONF);
     fuzz_check_memory(WSC_MEM_MODEL);
@@ -26,12 +26,12 @@ bool fuzz_params(const uint8_t *bytes, size_t n)
 
 bool fuzz_cluster(const uint8_t *bytes, size_t n)
 {
-    struct conf_cluster c;
+    struct hw_machine c;
     char *text = fuzz_as_text(bytes, n);
-    const bool taken = fuzz_taken(conf_cluster_parse(&c, "cluster.yaml", text, n, NULL, 0));
+    const bool taken = fuzz_taken(hw_machine_parse(&c, "cluster.yaml", text, n, NULL, 0));
     fuzz_check(!taken || (c.wafer.pe_rows > 0 && c.memoryx.shards > 0 && c.swarmx.fanout > 1),
                "a machine of no size");
-    conf_cluster_fini(&c);
+    hw_machine_fini(&c);
     wsc_free(text);
     fuzz_check_memory(WSC_MEM_CONF);
     return taken;
@@ -45,14 +45,14 @@ bool fuzz_set(const uint8_t *bytes, size_t n)
                                 "num_heads: 1, filter_size: 16, max_position_embeddings: 16}\n"
                                 "optimizer: {optimizer_type: AdamW, learning_rate: 0.1}\n"
                                 "runconfig: {max_steps: 1}\n";
-    struct conf_params p;
-    struct conf_cluster c;
+    struct zoo_params p;
+    struct hw_machine c;
     char *text = fuzz_as_text(bytes, n);
     const struct conf_set set = {text};
-    bool taken = fuzz_taken(conf_params_parse(&p, "params.yaml", least, sizeof least - 1, &set, 1));
-    taken |= fuzz_taken(conf_cluster_parse(&c, NULL, NULL, 0, &set, 1));
-    conf_params_fini(&p);
-    conf_cluster_fini(&c);
+    bool taken = fuzz_taken(zoo_params_parse(&p, "params.yaml", least, sizeof least - 1, &set, 1));
+    taken |= fuzz_taken(hw_machine_parse(&c, NULL, NULL, 0, &set, 1));
+    zoo_params_fini(&p);
+    hw_machine_fini(&c);
     wsc_free(text);
     fuzz_check_memory(WSC_MEM_CONF);
     return taken;

@@ -109,14 +109,14 @@ static bool is_small(const struct model *m)
 
 static enum wsc_err make_model(const char *yaml, const struct convert_family *family)
 {
-    struct conf_params params;
+    struct zoo_params params;
     struct model *model = NULL;
-    enum wsc_err rc = conf_params_parse(&params, "params.yaml", yaml, strlen(yaml), NULL, 0);
-    if (!rc) rc = model_create(&model, &params, CONF_STREAM_BLOCK);
+    enum wsc_err rc = zoo_params_parse(&params, "params.yaml", yaml, strlen(yaml), NULL, 0);
+    if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
     const struct convert_side cs = {family, &params, model, false};
     if (!rc && is_small(model)) rc = make_map(&cs);
     model_destroy(&model);
-    conf_params_fini(&params);
+    zoo_params_fini(&params);
     return rc;
 }
 

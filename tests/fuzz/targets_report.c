@@ -37,10 +37,10 @@ bool fuzz_reference(const uint8_t *bytes, size_t n)
 /* The metrics of an earlier run, which a resumed one goes on with. */
 bool fuzz_metrics(const uint8_t *bytes, size_t n)
 {
-    struct report_metrics *m = NULL;
+    struct job_metrics *m = NULL;
     (void)fuzz_put("metrics.jsonl", bytes, n);
-    const bool taken = fuzz_taken(report_metrics_open(&m, fuzz_folder(), 10));
-    report_metrics_close(&m);
+    const bool taken = fuzz_taken(job_metrics_open(&m, fuzz_folder(), 10));
+    job_metrics_close(&m);
     fuzz_check_memory(WSC_MEM_REPORT);
     return taken;
 }

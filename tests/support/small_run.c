@@ -47,14 +47,14 @@ enum wsc_err small_config_init(struct small_config *c, int64_t num_csx, const ch
     all[n++].text = "cluster.jitter=0"; /* steps are alike, unless a test wants them otherwise */
     for (; sets && *sets; sets++)
         if (n < SMALL_MAX_SETS + 3) all[n++].text = *sets;
-    TRY(conf_params_parse(&c->params, "small.yaml", text, sizeof text - 1, all, n));
-    return conf_cluster_parse(&c->cluster, NULL, NULL, 0, all, n);
+    TRY(zoo_params_parse(&c->params, "small.yaml", text, sizeof text - 1, all, n));
+    return hw_machine_parse(&c->cluster, NULL, NULL, 0, all, n);
 }
 
 void small_config_fini(struct small_config *c)
 {
-    conf_params_fini(&c->params);
-    conf_cluster_fini(&c->cluster);
+    zoo_params_fini(&c->params);
+    hw_machine_fini(&c->cluster);
 }
 
 static int32_t draw(uint64_t i, int32_t below)
@@ -91,7 +91,7 @@ static enum wsc_err keep(void *ctx, const struct memoryx_batch *batch)
 static enum wsc_err open_data(const struct small_config *c, const char *dir,
                               struct data_source **source)
 {
-    struct conf_input input = c->params.train_input;
+    struct zoo_input input = c->params.train_input;
     char *own = wsc_strdup(WSC_MEM_TEST, dir);
     if (!own) return WSC_NOMEM;
     input.data_dir[0] = own;
@@ -101,25 +101,25 @@ static enum wsc_err open_data(const struct small_config *c, const char *dir,
     return rc;
 }
 
-static enum wsc_err pass(struct run_cluster *cluster, const struct small_config *c, int n_steps,
+static enum wsc_err pass(struct cluster *cluster, const struct small_config *c, int n_steps,
                          struct data_source *source, struct small_result *out)
 {
     struct kernels_plan plan;
     struct stream_pass p = {.mode = STREAM_TRAIN, .values = source != NULL};
     const struct wafer_work work = {
         .plan = &plan, .numerics = source ? KERNELS_HOST : KERNELS_NONE, .source = source};
-    struct run_change change;
+    struct cluster_change change;
     for (int m = 0; source && m < cluster->machine->n_shards; m++)
         if (cluster->memoryx[m]) memoryx_init_weights(cluster->memoryx[m]);
-    TRY(run_faults_plan(cluster, n_steps, -1));
+    TRY(cluster_faults_plan(cluster, n_steps, -1));
     for (; p.first_step < n_steps; p.first_step += p.n_steps) {
-        TRY(run_faults_enter(cluster, p.first_step, &change));
+        TRY(cluster_faults_enter(cluster, p.first_step, &change));
         if (change.memory_lost) return WSC_RAISE(WSC_USAGE, "a small run has no checkpoints");
-        TRY(run_plan_batch(cluster, &c->params.train_input, true, &plan, &p.batch));
+        TRY(cluster_plan_batch(cluster, &c->params.train_input, true, &plan, &p.batch));
         const int64_t next = hw_faults_next(cluster->faults);
         p.n_steps = (next < n_steps ? next : n_steps) - p.first_step;
         p.first_sample = p.first_step * p.batch.batch_size;
-        TRY(run_pass(cluster, &p, &work));
+        TRY(cluster_run_pass(cluster, &p, &work));
     }
     stream_net_bytes(cluster->net, &out->bytes_down, &out->bytes_up);
     out->n_micro = p.batch.n_micro;
@@ -129,15 +129,15 @@ static enum wsc_err pass(struct run_cluster *cluster, const struct small_config 
 enum wsc_err small_run(struct comm *comm, const struct small_config *c, int n_steps,
                        const char *data_dir, struct small_result *out)
 {
-    struct run_cluster *cluster = NULL;
+    struct cluster *cluster = NULL;
     struct data_source *source = NULL;
     const struct memoryx_hooks hooks = {keep, NULL, out};
     memset(out, 0, sizeof *out);
     if (data_dir) TRY(open_data(c, data_dir, &source));
     enum wsc_err rc =
-        run_cluster_create(&cluster, comm, &c->params, &c->cluster, data_dir != NULL, &hooks);
+        cluster_create(&cluster, comm, &c->params, &c->cluster, data_dir != NULL, &hooks);
     if (!rc) rc = pass(cluster, c, n_steps, source, out);
-    run_cluster_destroy(&cluster);
+    cluster_destroy(&cluster);
     data_source_close(&source);
     return rc;
 }

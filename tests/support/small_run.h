@@ -12,8 +12,8 @@ enum { SMALL_MAX_SETS = 44, SMALL_MAX_STEPS = 16 };
 
 /** Params and cluster of one run. */
 struct small_config {
-    struct conf_params params;
-    struct conf_cluster cluster;
+    struct zoo_params params;
+    struct hw_machine cluster;
 };
 /** @p sets as after `--set`, ended by NULL; small_config_fini() also after an error. */
 enum wsc_err small_config_init(struct small_config *c, int64_t num_csx,

@@ -88,24 +88,24 @@ static enum wsc_err write_random(const char *dir, const char *text, enum convert
 {
     json_t *config = NULL;
     char *yaml = NULL, path[512];
-    struct conf_params params = {0};
+    struct zoo_params params = {0};
     struct model *model = NULL;
     struct convert_map map = {0};
     struct convert_side cs = {.params = &params};
     (void)snprintf(path, sizeof path, "%s/config.json", dir);
-    TRY(report_mkdir(dir));
-    TRY(report_write_text(path, text));
+    TRY(out_mkdir(dir));
+    TRY(out_write_text(path, text));
     enum wsc_err rc = convert_json_parse(&config, path, text, strlen(text));
     if (!rc) rc = convert_family_of(path, config, &cs.family);
     if (!rc) rc = convert_config_to_yaml(cs.family, path, config, "none.mdl", &yaml);
-    if (!rc) rc = conf_params_parse(&params, path, yaml, strlen(yaml), NULL, 0);
-    if (!rc) rc = model_create(&model, &params, CONF_STREAM_BLOCK);
+    if (!rc) rc = zoo_params_parse(&params, path, yaml, strlen(yaml), NULL, 0);
+    if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
     cs.model = model;
     if (!rc) rc = convert_map_create(&map, &cs, false);
     if (!rc) rc = write_pairs(dir, &map, dtype, seed);
     convert_map_fini(&map);
     model_destroy(&model);
-    conf_params_fini(&params);
+    zoo_params_fini(&params);
     wsc_free(yaml);
     json_decref(config);
     return rc;
@@ -163,7 +163,7 @@ bool hf_same_tensors(const char *a, const char *b)
 /* ---- logits ---------------------------------------------------------------------------------- */
 
 struct forward {
-    struct conf_params params;
+    struct zoo_params params;
     struct model *model;
     struct store_file *store;
     struct kernels_host *host;
@@ -177,10 +177,10 @@ static enum wsc_err open_model(struct forward *f, const char *checkpoint, const 
     size_t n = 0;
     TRY(conf_read_file(params, &bytes, &n));
     const struct conf_set narrow_off = {"model.mixed_precision=false"};
-    enum wsc_err rc = conf_params_parse(&f->params, params, bytes, n, &narrow_off, 1);
+    enum wsc_err rc = zoo_params_parse(&f->params, params, bytes, n, &narrow_off, 1);
     wsc_free(bytes);
     TRY(rc);
-    TRY(model_create(&f->model, &f->params, CONF_STREAM_BLOCK));
+    TRY(model_create(&f->model, &f->params, HW_STREAM_BLOCK));
     return store_open(&f->store, checkpoint);
 }
 
@@ -260,7 +260,7 @@ double hf_logits_error(const char *checkpoint, const char *params, const char *r
     data_batch_destroy(&f.batch);
     store_close(&f.store);
     model_destroy(&f.model);
-    conf_params_fini(&f.params);
+    zoo_params_fini(&f.params);
     json_decref(f.reference);
     return error;
 }

@@ -70,7 +70,7 @@ static void text_of(int64_t n_tokens, char *text)
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
     (void)snprintf(dir, sizeof dir, "%s/train", path_of("docs"));
-    struct conf_input in = {.data_dir = {dir}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
+    struct zoo_input in = {.data_dir = {dir}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
     T_OK(data_source_open(&s, &in, MAX, 257));
     T_OK(data_batch_create(&b, 1, MAX));
     T_OK(data_source_read(s, 0, 1, b));

@@ -51,7 +51,7 @@ static char byte_at(int64_t i)
 /* Samples of one folder against byte_at(), from sample @p first of the whole on. */
 static void check_folder(const char *dir, int64_t first, int64_t n, int64_t T, int64_t bytes)
 {
-    struct conf_input input = {
+    struct zoo_input input = {
         .data_dir = {NULL}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
     char copy[256];
     struct data_source *s = NULL;
@@ -143,7 +143,7 @@ TEST(make, packs_whole_texts)
     T_EQ(made.n_samples[DATA_TRAIN], N);
     T_EQ(made.n_documents, 5);
     T_EQ(made.n_empty, 1);
-    struct conf_input from = {.data_dir = {dir}, .n_data_dirs = 1, .use_vsl = true};
+    struct zoo_input from = {.data_dir = {dir}, .n_data_dirs = 1, .use_vsl = true};
     from.max_sequence_length = CONF_NULL;
     T_OK(data_source_open(&s, &from, T, EOS + 1));
     T_OK(data_batch_create(&b, N, T));
@@ -401,7 +401,7 @@ static int64_t first_ids(const char *dir, int32_t *ids)
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
     (void)snprintf(copy, sizeof copy, "%s", dir);
-    struct conf_input input = {
+    struct zoo_input input = {
         .data_dir = {copy}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
     T_OK(data_source_open(&s, &input, 1, 70000));
     int64_t n = data_source_n_samples(s);

@@ -101,13 +101,13 @@ static void put_file(const char *dir, const char *name, int32_t first, int64_t n
     T_OK(store_samples_write(path, data[0][0], n, T));
 }
 
-static struct conf_input input_of(char *dir)
+static struct zoo_input input_of(char *dir)
 {
-    return (struct conf_input){.present = true,
-                               .repeat = true,
-                               .data_dir = {dir},
-                               .n_data_dirs = 1,
-                               .max_sequence_length = CONF_NULL};
+    return (struct zoo_input){.present = true,
+                              .repeat = true,
+                              .data_dir = {dir},
+                              .n_data_dirs = 1,
+                              .max_sequence_length = CONF_NULL};
 }
 
 TEST(source, stream_runs_over_files_and_epochs_in_order)
@@ -117,7 +117,7 @@ TEST(source, stream_runs_over_files_and_epochs_in_order)
     put_file(dir, "b.h5", 5, 2); /* sorted by path, whatever the order of making */
     put_file(dir, "a.h5", 0, 5);
     put_file(dir, "c.h5", 7, 1);
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
     T_OK(data_source_open(&s, &input, T, 500));
@@ -154,7 +154,7 @@ TEST(source, shuffled_stream_does_not_depend_on_how_it_is_read)
         (void)snprintf(name, sizeof name, "p%02d.h5", f);
         put_file(dir, name, f * EACH, EACH);
     }
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     input.shuffle = true;
     input.shuffle_seed = 1337;
     struct data_source *s = NULL;
@@ -197,7 +197,7 @@ TEST(source, reads_a_file_of_h5py)
     struct data_batch *b = NULL;
     (void)snprintf(dir, sizeof dir, "%s", folder("h5py"));
     copy_file("tests/data/h5py_samples.h5", dir, "x.h5");
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     T_OK(data_source_open(&s, &input, 16, 50));
     T_OK(data_batch_create(&b, 12, 16));
     T_OK(data_source_read(s, 0, 12, b));
@@ -212,7 +212,7 @@ TEST(source, reads_a_file_of_h5py)
     data_batch_destroy(&b);
 }
 
-static void refused(struct conf_input *input, int64_t length, int64_t vocab, const char *what)
+static void refused(struct zoo_input *input, int64_t length, int64_t vocab, const char *what)
 {
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
@@ -230,7 +230,7 @@ static void refused(struct conf_input *input, int64_t length, int64_t vocab, con
 TEST(source, errors_name_file_and_place)
 {
     char dir[256] = "/nonexistent";
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     refused(&input, T, 500, "/nonexistent: cannot be listed: No such file");
     (void)snprintf(dir, sizeof dir, "%s", folder("none"));
     input = input_of(dir);
@@ -248,7 +248,7 @@ TEST(source, errors_name_file_and_place)
 /* ---- parts and mixtures ---------------------------------------------------------------------- */
 
 /* First tokens of samples [0, n) of the stream. */
-static void first_tokens(const struct conf_input *input, int64_t n, int64_t expected_epoch,
+static void first_tokens(const struct zoo_input *input, int64_t n, int64_t expected_epoch,
                          int32_t *out)
 {
     struct data_source *s = NULL;
@@ -263,8 +263,7 @@ static void first_tokens(const struct conf_input *input, int64_t n, int64_t expe
     data_source_close(&s);
 }
 
-static void expect(const struct conf_input *input, int64_t epoch, const int32_t *expected,
-                   int64_t n)
+static void expect(const struct zoo_input *input, int64_t epoch, const int32_t *expected, int64_t n)
 {
     int32_t got[64];
     first_tokens(input, n, epoch, got);
@@ -278,13 +277,13 @@ TEST(source, subsets_are_cut_as_the_model_zoo_cuts_them)
     (void)snprintf(dir, sizeof dir, "%s", folder("subset"));
     put_file(dir, "a.h5", 0, 4);
     put_file(dir, "b.h5", 4, 7);
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     /* int(11 x 0.1) = 1 to int(11 x 0.3) = 3, int(11 x 0.5) = 5 to 5, int(11 x 0.7) = 7 to 11 */
     input.data_subset[0] =
-        (struct conf_subset){.n = 3, .from = {0.1, 0.5, 0.7}, .to = {0.3, 0.5, 1}};
+        (struct zoo_subset){.n = 3, .from = {0.1, 0.5, 0.7}, .to = {0.3, 0.5, 1}};
     static const int32_t expected[] = {1, 2, 7, 8, 9, 10, 1, 2};
     expect(&input, 6, expected, 8);
-    input.data_subset[0] = (struct conf_subset){.n = 1, .from = {0}, .to = {0.05}};
+    input.data_subset[0] = (struct zoo_subset){.n = 1, .from = {0}, .to = {0.05}};
     struct data_source *s = NULL;
     CU_ASSERT_EQUAL(data_source_open(&s, &input, T, 500), WSC_FORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hold 11 samples, 0 of them in data_subset"));
@@ -297,7 +296,7 @@ TEST(source, num_samples_is_the_length_of_an_epoch)
     int seen[5] = {0};
     (void)snprintf(dir, sizeof dir, "%s", folder("epoch"));
     put_file(dir, "a.h5", 0, 5);
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     input.num_samples = 3;
     static const int32_t shorter[] = {0, 1, 2, 0, 1, 2, 0}, longer[] = {0, 1, 2, 3, 4, 0, 1, 0, 1};
     expect(&input, 3, shorter, 7);
@@ -328,7 +327,7 @@ TEST(source, data_that_do_not_repeat_end)
     struct data_batch *b = NULL;
     (void)snprintf(dir, sizeof dir, "%s", folder("once"));
     put_file(dir, "a.h5", 0, 5);
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     input.repeat = false;
     T_OK(data_source_open(&s, &input, T, 500));
     T_OK(data_batch_create(&b, 4, T));
@@ -339,16 +338,16 @@ TEST(source, data_that_do_not_repeat_end)
     data_source_close(&s);
 }
 
-static struct conf_input mixture_of(char *a, char *b, char *c)
+static struct zoo_input mixture_of(char *a, char *b, char *c)
 {
-    return (struct conf_input){.present = true,
-                               .repeat = true,
-                               .data_dir = {a, b, c},
-                               .data_set = {0, 1, 1},
-                               .n_data_dirs = 3,
-                               .n_sets = 2,
-                               .weight = {3, 1},
-                               .max_sequence_length = CONF_NULL};
+    return (struct zoo_input){.present = true,
+                              .repeat = true,
+                              .data_dir = {a, b, c},
+                              .data_set = {0, 1, 1},
+                              .n_data_dirs = 3,
+                              .n_sets = 2,
+                              .weight = {3, 1},
+                              .max_sequence_length = CONF_NULL};
 }
 
 /* Shares 3/4 and 1/4 of 6 and 4 samples: an epoch is max(6 / 0.75, 4 / 0.25) = 16 samples, 12 of
@@ -363,7 +362,7 @@ TEST(source, a_mixture_keeps_the_shares)
     put_file(a, "a.h5", 0, 6);
     put_file(b, "b.h5", 20, 1);
     put_file(c, "c.h5", 21, 3);
-    struct conf_input input = mixture_of(a, b, c);
+    struct zoo_input input = mixture_of(a, b, c);
     first_tokens(&input, 32, 16, got);
     int n_second = 0, next[2] = {0};
     for (int i = 0; i < 16; i++) { /* in order within each set, every four places three and one */
@@ -391,7 +390,7 @@ TEST(source, reads_vsl_and_corpus_files_of_h5py)
     struct data_batch *b = NULL;
     (void)snprintf(dir, sizeof dir, "%s", folder("vsl"));
     copy_file("tests/data/h5py_vsl.h5", dir, "x.h5");
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     CU_ASSERT_EQUAL(data_source_open(&s, &input, 16, 50), WSC_FORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "have 5 rows (VSL: attention_span"));
     input.use_vsl = true;
@@ -432,7 +431,7 @@ TEST(source, puts_sink_tokens_before_samples)
     struct data_batch *b = NULL, *plain = NULL;
     (void)snprintf(dir, sizeof dir, "%s", folder("sinks"));
     put_file(dir, "x.h5", 0, N);
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     T_OK(data_source_open(&s, &input, T, 1000));
     T_OK(data_batch_create(&plain, N, T));
     T_OK(data_source_read(s, 0, N, plain));
@@ -464,7 +463,7 @@ TEST(source, mask_must_be_zero_or_one)
     (void)snprintf(dir, sizeof dir, "%s", folder("mask"));
     (void)snprintf(path, sizeof path, "%s/m.h5", dir);
     T_OK(store_samples_write(path, data, 1, T));
-    struct conf_input input = input_of(dir);
+    struct zoo_input input = input_of(dir);
     refused(&input, T, 500, "sample 0, position 2: attention_mask is 2, expected 0 to 1");
     data[T + 2] = 1;
     data[2 * T + 1] = -1;

@@ -7,7 +7,7 @@
 /* Expected values by exact rational arithmetic outside: ceil(cycles 10^12 / clock). */
 TEST(hw, cycles_to_ps_is_exact_and_rounds_up)
 {
-    struct conf_cluster c = model_case_cs2();
+    struct hw_machine c = model_case_cs2();
     struct hw hw = {.cluster = &c};
     T_EQ(hw_cycles_to_ps(&hw, 0), 0);
     T_EQ(hw_cycles_to_ps(&hw, 1), 1177);
@@ -22,7 +22,7 @@ TEST(hw, cycles_to_ps_is_exact_and_rounds_up)
 
 TEST(hw, half_the_clock_is_twice_the_time)
 {
-    struct conf_cluster fast = model_case_cs2(), slow = fast;
+    struct hw_machine fast = model_case_cs2(), slow = fast;
     slow.wafer.clock_hz /= 2;
     struct hw a = {.cluster = &fast}, b = {.cluster = &slow};
     for (int64_t cycles = 17; cycles < (int64_t)1 << 44; cycles *= 17)
@@ -32,7 +32,7 @@ TEST(hw, half_the_clock_is_twice_the_time)
 
 TEST(hw, sizes_and_io)
 {
-    struct conf_cluster c = model_case_cs2();
+    struct hw_machine c = model_case_cs2();
     struct hw hw = {.cluster = &c};
     T_EQ(hw_n_pes(&hw), 745500);
     T_EQ(hw_activation_bytes_per_pe(&hw), 40960);
@@ -49,7 +49,7 @@ TEST(hw, swarmx_tree)
         int64_t nodes;
     } row[] = {{0, 0, 0},  {1, 0, 0},   {2, 1, 1},   {4, 1, 1},    {5, 2, 3},   {16, 2, 5},
                {17, 3, 8}, {64, 3, 21}, {65, 4, 25}, {192, 4, 64}, {256, 4, 85}};
-    struct conf_cluster c = model_case_cs2();
+    struct hw_machine c = model_case_cs2();
     struct hw hw = {.cluster = &c};
     for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
         T_EQ(hw_swarmx_levels(&hw, row[i].n), row[i].levels);
@@ -62,7 +62,7 @@ TEST(hw, swarmx_tree)
 
 TEST(hw, power_of_systems_nodes_and_shards)
 {
-    struct conf_cluster c = model_case_cs2();
+    struct hw_machine c = model_case_cs2();
     struct hw hw = {.cluster = &c};
     T_NEAR(hw_cluster_power_w(&hw, 1), 23000 + 12000, 0);
     T_NEAR(hw_cluster_power_w(&hw, 16), 16 * 23000 + 5 * 500 + 12000, 0);

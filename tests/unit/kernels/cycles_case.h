@@ -9,15 +9,15 @@
 #include <wsc/model.h>
 
 struct rig {
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     struct hw hw;
     struct model *model;
 };
 
 /** The CS-2 with a model that streams by @p granularity; end with model_destroy(&r->model). */
-static inline void rig_open(struct rig *r, struct model_case c, enum conf_granularity granularity)
+static inline void rig_open(struct rig *r, struct model_case c, enum hw_granularity granularity)
 {
-    struct conf_params p = model_case_params(c);
+    struct zoo_params p = model_case_params(c);
     r->cluster = model_case_cs2();
     r->hw = (struct hw){.cluster = &r->cluster};
     T_OK(model_create(&r->model, &p, granularity));

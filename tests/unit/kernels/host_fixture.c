@@ -130,7 +130,7 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
                        .head_dim = head_dim,
                        .kv_heads = s->H,
                        .causal = true,
-                       .position = s->no_positions ? CONF_POSITION_NONE : CONF_POSITION_LEARNED,
+                       .position = s->no_positions ? ZOO_POSITION_NONE : ZOO_POSITION_LEARNED,
                        .position_scale = 1,
                        .norm3 = true,
                        .qkv_bias = !s->no_bias,

@@ -14,7 +14,7 @@ struct fixture_shape {
     int64_t L, C, H, F, V, T;
     int64_t n_samples;
     bool tied, no_bias, head_bias, no_positions, matrices;
-    enum conf_nonlinearity nonlinearity;
+    enum zoo_nonlinearity nonlinearity;
     enum num_format format;
     double embeddings_scale, logits_scale; /**< 0 = 1 */
     bool scale_by_layer, softmax_16;

@@ -132,17 +132,17 @@ static void norm_back(const struct ref *r, enum model_tensor_kind kind, int laye
     }
 }
 
-static double activation(enum conf_nonlinearity f, double x)
+static double activation(enum zoo_nonlinearity f, double x)
 {
-    if (f == CONF_RELU) return x > 0 ? x : 0;
-    if (f == CONF_GELU) return 0.5 * x * (1 + erf(x / sqrt(2)));
+    if (f == ZOO_RELU) return x > 0 ? x : 0;
+    if (f == ZOO_GELU) return 0.5 * x * (1 + erf(x / sqrt(2)));
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-static double activation_slope(enum conf_nonlinearity f, double x)
+static double activation_slope(enum zoo_nonlinearity f, double x)
 {
-    if (f == CONF_RELU) return x > 0;
-    if (f == CONF_GELU) return 0.5 * (1 + erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
+    if (f == ZOO_RELU) return x > 0;
+    if (f == ZOO_GELU) return 0.5 * (1 + erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
     double th = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
     return 0.5 * (1 + th) + 0.5 * x * (1 - th * th) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
 }

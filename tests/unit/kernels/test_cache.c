@@ -18,40 +18,40 @@ enum { T = 150, V = 37, N = 3, MOST_STEPS = T + 1 };
 /* A feature that attention, positions or the feed-forward network has. */
 struct feature {
     const char *name;
-    void (*set)(struct conf_model *m);
+    void (*set)(struct zoo_model *m);
 };
 
-static void plain(struct conf_model *m)
+static void plain(struct zoo_model *m)
 {
     (void)m;
 }
 
-static void llama(struct conf_model *m)
+static void llama(struct zoo_model *m)
 {
-    m->position_embedding_type = CONF_POSITION_ROTARY;
+    m->position_embedding_type = ZOO_POSITION_ROTARY;
     m->rotary_dim = 8;
     m->rope_theta = 10000;
     m->num_kv_groups = 2;
-    m->norm_type = CONF_RMSNORM;
-    m->nonlinearity = CONF_SWIGLU;
+    m->norm_type = ZOO_RMSNORM;
+    m->nonlinearity = ZOO_SWIGLU;
     m->share_embedding_weights = false;
     m->use_ffn_bias = m->use_ffn_bias_in_attention = m->use_projection_bias_in_attention = false;
 }
 
-static void mistral(struct conf_model *m)
+static void mistral(struct zoo_model *m)
 {
     llama(m);
     m->attention_sliding_window_length = 20;
 }
 
-static void sinks(struct conf_model *m)
+static void sinks(struct zoo_model *m)
 {
     llama(m);
     m->attention_sliding_window_length = 9;
     m->attention_sink_tokens = 3;
 }
 
-static void gemma2(struct conf_model *m)
+static void gemma2(struct zoo_model *m)
 {
     mistral(m);
     m->sliding_window_every_other_decoder_layer = true;
@@ -60,32 +60,32 @@ static void gemma2(struct conf_model *m)
     m->final_logit_softcapping = 4;
 }
 
-static void falcon(struct conf_model *m)
+static void falcon(struct zoo_model *m)
 {
     llama(m);
-    m->nonlinearity = CONF_GELU;
+    m->nonlinearity = ZOO_GELU;
     m->num_kv_groups = 1;
     m->parallel_block = true;
 }
 
-static void alibi(struct conf_model *m)
+static void alibi(struct zoo_model *m)
 {
-    m->position_embedding_type = CONF_POSITION_ALIBI;
+    m->position_embedding_type = ZOO_POSITION_ALIBI;
     m->embedding_layer_norm = true;
 }
 
-static void fixed(struct conf_model *m)
+static void fixed(struct zoo_model *m)
 {
-    m->position_embedding_type = CONF_POSITION_FIXED;
+    m->position_embedding_type = ZOO_POSITION_FIXED;
 }
 
-static void mixtral(struct conf_model *m)
+static void mixtral(struct zoo_model *m)
 {
     llama(m);
-    m->moe = (struct conf_moe){.num_experts = 4,
-                               .num_shared_experts = 1,
-                               .top_k = 2,
-                               .expert_weighting_normalization = true};
+    m->moe = (struct zoo_moe){.num_experts = 4,
+                              .num_shared_experts = 1,
+                              .top_k = 2,
+                              .expert_weighting_normalization = true};
 }
 
 static const struct feature feature[] = {
@@ -124,13 +124,13 @@ static void fill_stage(const struct scene *s, int stage)
 
 static void scene_open(struct scene *s, int f, enum num_format format)
 {
-    struct conf_params p =
+    struct zoo_params p =
         model_case_params((struct model_case){.C = 32, .L = 2, .H = 4, .F = 24, .T = T});
     p.model.vocab_size = V;
     p.model.num_kv_groups = p.model.attention_inner_dim = CONF_NULL;
     p.model.attention_sliding_window_length = CONF_NULL;
     feature[f].set(&p.model);
-    T_OK(model_create(&s->model, &p, CONF_STREAM_BLOCK));
+    T_OK(model_create(&s->model, &p, HW_STREAM_BLOCK));
     s->model->format = format;
     s->weights = wsc_alloc(WSC_MEM_TEST, (size_t)s->model->n_stages, sizeof *s->weights);
     T_OK(data_batch_create(&s->batch, N, T));

@@ -32,7 +32,7 @@ static int by_size(const void *a, const void *b)
 TEST(cycles, the_forms_are_what_the_mesh_counts)
 {
     struct errors e = {.n = 0};
-    const struct conf_cluster cluster = model_case_cs2();
+    const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     T_OK(kernels_mesh_pairs(&hw, 20, 220, take, &e));
     T_EQ(e.n, 220);
@@ -49,8 +49,8 @@ TEST(cycles, the_machine_and_the_mesh_agree_on_set_ups)
         MESH_OP_MAP(XX)
 #undef XX
     };
-    const struct conf_cluster cluster = model_case_cs2();
-    const struct conf_wafer *w = &cluster.wafer;
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw_wafer *w = &cluster.wafer;
     T_EQ(w->vector_setup_cycles, setup[MESH_FMACHS]);
     T_EQ(w->vector_setup_fp32_cycles, setup[MESH_FMACS]);
     T_EQ(w->vector_setup_add_cycles, setup[MESH_FADDS]);
@@ -64,8 +64,8 @@ TEST(cycles, small_numbers_by_hand)
 {
     struct rig r;
     struct layout l;
-    rig_open(&r, (struct model_case){6, 1, 2, 24, 6}, CONF_STREAM_BLOCK);
-    struct conf_wafer *w = &r.cluster.wafer;
+    rig_open(&r, (struct model_case){6, 1, 2, 24, 6}, HW_STREAM_BLOCK);
+    struct hw_wafer *w = &r.cluster.wafer;
     w->pe_cols = 3;
     w->pe_rows = 2;
     w->vector_setup_cycles = w->vector_setup_add_cycles = w->vector_setup_copy_cycles = 1;
@@ -83,14 +83,14 @@ TEST(cycles, small_numbers_by_hand)
 
 /* ---- encoders -------------------------------------------------------------------------------- */
 
-static void rig_open_encoder(struct rig *r, struct model_case c, enum conf_objective objective)
+static void rig_open_encoder(struct rig *r, struct model_case c, enum zoo_objective objective)
 {
-    struct conf_params p = model_case_params(c);
+    struct zoo_params p = model_case_params(c);
     p.model.objective = objective;
     p.model.max_predictions_per_seq = 4;
     r->cluster = model_case_cs2();
     r->hw = (struct hw){.cluster = &r->cluster};
-    T_OK(model_create(&r->model, &p, CONF_STREAM_BLOCK));
+    T_OK(model_create(&r->model, &p, HW_STREAM_BLOCK));
 }
 
 TEST(cycles, an_encoder_pays_for_the_whole_square_and_little_head)
@@ -98,9 +98,9 @@ TEST(cycles, an_encoder_pays_for_the_whole_square_and_little_head)
     struct rig causal, masked, classes;
     struct kernels_plan p = {.lanes = 1};
     const struct model_case bert_large = {1024, 24, 16, 4096, 128};
-    rig_open(&causal, bert_large, CONF_STREAM_BLOCK);
-    rig_open_encoder(&masked, bert_large, CONF_MASKED_LM);
-    rig_open_encoder(&classes, bert_large, CONF_CLASSIFICATION);
+    rig_open(&causal, bert_large, HW_STREAM_BLOCK);
+    rig_open_encoder(&masked, bert_large, ZOO_MASKED_LM);
+    rig_open_encoder(&classes, bert_large, ZOO_CLASSIFICATION);
     for (int back = 0; back < 2; back++) {
         int head = causal.model->n_stages - 1;
         CU_ASSERT(kernels_stage_cycles(&masked.hw, masked.model, &p, 1, back, 1024) >
@@ -140,7 +140,7 @@ TEST(cycles, no_stage_beats_the_peak_of_the_wafer)
 {
     struct rig r;
     struct kernels_plan p = {.lanes = 1};
-    rig_open(&r, case_2p7b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_2p7b, HW_STREAM_BLOCK);
     for (p.lanes = 1; p.lanes <= 64; p.lanes += 9)
         for (int64_t n = 1; n < 2000; n *= 11)
             check_peak(&r, &p, n);
@@ -162,7 +162,7 @@ static void check_monotone(const struct rig *r, int lanes, int stage, bool backw
 TEST(cycles, more_sequences_are_never_cheaper)
 {
     struct rig r;
-    rig_open(&r, case_256m, CONF_STREAM_MATRIX);
+    rig_open(&r, case_256m, HW_STREAM_MATRIX);
     for (int s = 0; s < r.model->n_stages; s++) {
         check_monotone(&r, 1 + s % 7, s, false);
         check_monotone(&r, 1 + s % 7, s, true);
@@ -174,7 +174,7 @@ TEST(cycles, a_link_carries_one_sum_a_cycle)
 {
     struct rig r;
     struct layout l;
-    rig_open(&r, (struct model_case){750, 1, 1, 750, 994}, CONF_STREAM_BLOCK);
+    rig_open(&r, (struct model_case){750, 1, 1, 750, 994}, HW_STREAM_BLOCK);
     r.cluster.wafer.vector_setup_cycles = r.cluster.wafer.vector_loop_cycles = 0;
     r.cluster.wafer.simd_fmachs = r.cluster.wafer.simd_fadds = 1000;
     kernels_cycles_layout(&l, &r.hw, r.model, 1, 64);
@@ -205,8 +205,8 @@ TEST(cycles, a_better_pe_is_never_slower)
 {
     struct rig r;
     struct kernels_plan p = {.lanes = 2, .keep = KERNELS_KEEP_INPUT};
-    rig_open(&r, case_256m, CONF_STREAM_BLOCK);
-    struct conf_wafer *w = &r.cluster.wafer, before = *w;
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
+    struct hw_wafer *w = &r.cluster.wafer, before = *w;
     int64_t base = whole(&r, &p, 100);
     BETTER(w->simd_fmachs *= 2);
     BETTER(w->simd_fadds *= 2);
@@ -229,7 +229,7 @@ TEST(cycles, a_better_pe_is_never_slower)
 TEST(cycles, computing_again_costs_what_it_says)
 {
     struct rig r;
-    rig_open(&r, case_13b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
     int64_t n = 64, all = 0, last = 0;
     for (int keep = 0; keep < KERNELS_N_KEEPS; keep++) {
         struct kernels_plan p = {.lanes = 1, .keep = (enum kernels_keep)keep};
@@ -253,8 +253,8 @@ TEST(cycles, blocks_cost_what_their_parts_cost)
 {
     struct rig a, b;
     struct kernels_plan p = {.lanes = 3, .keep = KERNELS_KEEP_NO_ATTENTION};
-    rig_open(&a, case_256m, CONF_STREAM_BLOCK);
-    rig_open(&b, case_256m, CONF_STREAM_MATRIX);
+    rig_open(&a, case_256m, HW_STREAM_BLOCK);
+    rig_open(&b, case_256m, HW_STREAM_MATRIX);
     T_EQ(whole(&a, &p, 50), whole(&b, &p, 50));
     model_destroy(&a.model);
     model_destroy(&b.model);
@@ -276,7 +276,7 @@ TEST(cycles, the_first_gradient_comes_within_the_stage)
 {
     for (int g = 0; g < 2; g++) {
         struct rig r;
-        rig_open(&r, case_256m, g ? CONF_STREAM_MATRIX : CONF_STREAM_BLOCK);
+        rig_open(&r, case_256m, g ? HW_STREAM_MATRIX : HW_STREAM_BLOCK);
         for (int keep = 0; keep < KERNELS_N_KEEPS; keep++)
             check_first_gradient(&r, (enum kernels_keep)keep);
         model_destroy(&r.model);
@@ -286,7 +286,7 @@ TEST(cycles, the_first_gradient_comes_within_the_stage)
 TEST(cycles, absurd_sizes_stay_finite)
 {
     struct rig r;
-    rig_open(&r, (struct model_case){1 << 20, 8000, 1, 1 << 20, 1 << 20}, CONF_STREAM_BLOCK);
+    rig_open(&r, (struct model_case){1 << 20, 8000, 1, 1 << 20, 1 << 20}, HW_STREAM_BLOCK);
     r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 1;
     struct kernels_plan p = {.lanes = 1};
     T_EQ(kernels_stage_cycles(&r.hw, r.model, &p, 1, true, INT64_MAX), INT64_C(1) << 62);

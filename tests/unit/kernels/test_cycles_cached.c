@@ -25,8 +25,8 @@ TEST(cycles_cached, small_numbers_by_hand)
     struct rig r;
     struct layout l;
     const struct kernels_tokens tokens = {1, 6};
-    rig_open(&r, (struct model_case){6, 1, 2, 24, 8}, CONF_STREAM_BLOCK);
-    struct conf_wafer *w = &r.cluster.wafer;
+    rig_open(&r, (struct model_case){6, 1, 2, 24, 8}, HW_STREAM_BLOCK);
+    struct hw_wafer *w = &r.cluster.wafer;
     w->pe_cols = 3;
     w->pe_rows = 2;
     w->vector_setup_cycles = w->vector_setup_add_cycles = w->vector_setup_copy_cycles = 1;
@@ -49,8 +49,8 @@ TEST(cycles_cached, a_prompt_is_a_sequence_of_its_length)
     struct rig whole, prompt;
     struct model_case shorter = case_256m;
     shorter.T = 512;
-    rig_open(&whole, case_256m, CONF_STREAM_BLOCK);
-    rig_open(&prompt, shorter, CONF_STREAM_BLOCK);
+    rig_open(&whole, case_256m, HW_STREAM_BLOCK);
+    rig_open(&prompt, shorter, HW_STREAM_BLOCK);
     const struct kernels_tokens tokens = {512, 0};
     for (int s = 1; s < whole.model->n_stages - 1; s++) /* the head computes one token */
         T_EQ(kernels_generate_cycles(&whole.hw, whole.model, &one_lane, s, &tokens, 3),
@@ -62,7 +62,7 @@ TEST(cycles_cached, a_prompt_is_a_sequence_of_its_length)
 TEST(cycles_cached, more_keys_tokens_or_texts_are_never_faster)
 {
     struct rig r;
-    rig_open(&r, case_256m, CONF_STREAM_BLOCK);
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
     int64_t before = 0;
     for (int64_t cached = 0; cached < case_256m.T; cached += 93) {
         const int64_t now = all_stages(&r, 1, cached, 4);
@@ -79,7 +79,7 @@ TEST(cycles_cached, more_keys_tokens_or_texts_are_never_faster)
 TEST(cycles_cached, a_token_costs_a_token)
 {
     struct rig r;
-    rig_open(&r, case_256m, CONF_STREAM_BLOCK);
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
     const int64_t token = all_stages(&r, 1, 2000, 64), text = all_stages(&r, 2001, 0, 64);
     CU_ASSERT(token < text / 3);
     model_destroy(&r.model);
@@ -88,7 +88,7 @@ TEST(cycles_cached, a_token_costs_a_token)
 TEST(cycles_cached, a_window_bounds_the_keys)
 {
     struct rig r;
-    rig_open(&r, case_256m, CONF_STREAM_BLOCK);
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
     r.model->window = 255;
     const int64_t near = all_stages(&r, 1, 300, 4);
     T_EQ(all_stages(&r, 1, 2000, 4), near);

@@ -31,7 +31,7 @@ TEST(plan, sizes_add_up)
 {
     static const int64_t shares[] = {1, 2, 31, 97, 128, 255, 1000};
     struct rig r;
-    rig_open(&r, case_13b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
     for (unsigned i = 0; i < sizeof shares / sizeof *shares; i++) {
         struct kernels_plan p = plan(&r, shares[i], CONF_AUTO);
         CU_ASSERT(p.lanes >= 1 && p.lanes <= 64);
@@ -62,7 +62,7 @@ TEST(plan, bytes_of_a_pe_by_hand)
     };
     struct rig r;
     struct layout l;
-    rig_open(&r, case_2p7b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_2p7b, HW_STREAM_BLOCK);
     kernels_cycles_layout(&l, &r.hw, r.model, 1, 10);
     T_NEAR(l.t, 21, 0);
     for (int i = 0; i < KERNELS_N_KEEPS; i++) {
@@ -100,7 +100,7 @@ TEST(plan, is_the_fastest_of_all_ways)
 {
     static const int64_t shares[] = {1, 5, 20, 64};
     struct rig r;
-    rig_open(&r, case_256m, CONF_STREAM_BLOCK);
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
     for (unsigned i = 0; i < sizeof shares / sizeof *shares; i++) {
         struct kernels_plan p = plan(&r, shares[i], CONF_AUTO);
         T_EQ(p.n_micro, 1);
@@ -116,7 +116,7 @@ TEST(plan, is_the_fastest_of_all_ways)
 TEST(plan, computes_nothing_twice_when_all_fits)
 {
     struct rig r;
-    rig_open(&r, case_256m, CONF_STREAM_BLOCK);
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
     struct kernels_plan p = plan(&r, 16, CONF_AUTO);
     T_EQ(p.keep, KERNELS_KEEP_ALL);
     T_EQ(p.spill_bytes_per_sequence, 0);
@@ -132,7 +132,7 @@ TEST(plan, less_memory_is_never_faster)
 {
     struct rig r;
     double last = 0;
-    rig_open(&r, case_2p7b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_2p7b, HW_STREAM_BLOCK);
     for (int64_t reserved = 0; reserved <= 40000; reserved += 8000) {
         r.cluster.wafer.sram_reserved_bytes_per_pe = reserved;
         struct kernels_plan p = plan(&r, 128, CONF_AUTO);
@@ -145,7 +145,7 @@ TEST(plan, less_memory_is_never_faster)
 TEST(plan, a_given_micro_batch_is_used_and_spills)
 {
     struct rig r;
-    rig_open(&r, case_13b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
     struct kernels_plan p = plan(&r, 240, 90);
     T_EQ(p.micro_batch, 90);
     T_EQ(p.n_micro, 3);
@@ -166,7 +166,7 @@ TEST(plan, spilled_bytes_of_the_stages_are_the_plan_s)
     for (int g = 0; g < 2; g++) {
         struct rig r;
         int64_t sum = 0;
-        rig_open(&r, case_13b, g ? CONF_STREAM_MATRIX : CONF_STREAM_BLOCK);
+        rig_open(&r, case_13b, g ? HW_STREAM_MATRIX : HW_STREAM_BLOCK);
         struct kernels_plan p = plan(&r, 90, 90);
         for (int s = 0; s < r.model->n_stages; s++)
             sum += kernels_spill_bytes(r.model, &p, s, 90);
@@ -183,7 +183,7 @@ TEST(plan, one_sequence_that_does_not_fit_is_refused)
 {
     struct rig r;
     struct kernels_plan p;
-    rig_open(&r, case_13b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
     r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 16;
     CU_ASSERT_EQUAL(kernels_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, true), WSC_CAPACITY);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "40960"));
@@ -199,7 +199,7 @@ TEST(plan, evaluation_keeps_nothing)
 {
     struct rig r;
     struct kernels_plan p, q = {0};
-    rig_open(&r, case_13b, CONF_STREAM_BLOCK);
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
     q = plan(&r, 300, CONF_AUTO);
     T_OK(kernels_plan_wafer(&p, &r.hw, r.model, 300, CONF_AUTO, false));
     T_EQ(p.act_bytes_per_sequence, 0);
@@ -216,7 +216,7 @@ TEST(plan, evaluation_keeps_nothing)
 TEST(plan, a_trillion_parameters_are_planned_at_once)
 {
     struct rig r;
-    rig_open(&r, (struct model_case){25600, 128, 160, 102400, 2048}, CONF_STREAM_MATRIX);
+    rig_open(&r, (struct model_case){25600, 128, 160, 102400, 2048}, HW_STREAM_MATRIX);
     double start = wsc_clock_cpu_s();
     struct kernels_plan p = plan(&r, 256, CONF_AUTO);
     double seconds = wsc_clock_cpu_s() - start;
@@ -243,7 +243,7 @@ TEST(plan, largest_micro_batches_are_those_of_published_configs)
     for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
         struct rig r;
         int64_t n = 1;
-        rig_open(&r, row[i].c, CONF_STREAM_BLOCK);
+        rig_open(&r, row[i].c, HW_STREAM_BLOCK);
         for (struct layout l; n < 1000; n++) {
             kernels_cycles_layout(&l, &r.hw, r.model, 1, n + 1);
             if (kernels_plan_bytes_per_pe(&l, KERNELS_KEEP_ALL, true, false).work > 40960) break;
@@ -279,7 +279,7 @@ TEST(plan, the_layout_alone_explains_the_measured_rates)
     double utilisation[N_MEASURED];
     for (int i = 0; i < N_MEASURED; i++) {
         struct rig r;
-        rig_open(&r, *measured_case[i], CONF_STREAM_BLOCK);
+        rig_open(&r, *measured_case[i], HW_STREAM_BLOCK);
         double rate = layout_tokens_per_s(&r, 90);
         CU_ASSERT(fabs(rate / measured[i] - 1) < 0.18);
         utilisation[i] = rate * model_flop_per_token(r.model) / 7.5e15;
@@ -298,7 +298,7 @@ TEST(plan, whole_plans_stand_where_they_stood)
     static const double at_1100[N_MEASURED] = {1.18, 1.02, 0.95, 0.93};
     for (int i = 0; i < N_MEASURED; i++) {
         struct rig r;
-        rig_open(&r, *measured_case[i], CONF_STREAM_BLOCK);
+        rig_open(&r, *measured_case[i], HW_STREAM_BLOCK);
         struct kernels_plan p = plan(&r, 256, CONF_AUTO);
         CU_ASSERT(fabs(tokens_per_s(&r, &p, 256) / measured[i] - at_850[i]) < 0.02);
         r.cluster.wafer.clock_hz = 1100000000;

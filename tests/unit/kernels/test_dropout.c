@@ -195,8 +195,8 @@ TEST(mesh_features, are_those_of_gpt2)
         m.change;                                                                                  \
         refuse(&m, false, "model." key);                                                           \
     } while (0)
-    REFUSE(position = CONF_POSITION_ALIBI, "position_embedding_type");
-    REFUSE(norm = CONF_RMSNORM, "norm_type");
+    REFUSE(position = ZOO_POSITION_ALIBI, "position_embedding_type");
+    REFUSE(norm = ZOO_RMSNORM, "norm_type");
     REFUSE(embed_norm = true, "embedding_layer_norm");
     REFUSE(parallel = true, "name");
     REFUSE(sandwich = true, "norm_first_sandwich");
@@ -206,7 +206,7 @@ TEST(mesh_features, are_those_of_gpt2)
     REFUSE(attention_softcap = 30, "attention_logit_softcapping");
     REFUSE(logits_softcap = 30, "final_logit_softcapping");
     REFUSE(gated = true, "nonlinearity");
-    REFUSE(nonlinearity = CONF_SILU, "nonlinearity");
+    REFUSE(nonlinearity = ZOO_SILU, "nonlinearity");
     REFUSE(experts = 4, "moe.num_experts");
     fixture_destroy(&f);
 }

@@ -78,7 +78,7 @@ static void check_kernel(const struct mesh_kernel *k, const struct hw *hw, int n
 
 TEST(pe_cases, kernels_over_random_grids)
 {
-    const struct conf_cluster cluster = model_case_cs2();
+    const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     const struct mesh_kernel *k;
     int n = 0;
@@ -93,7 +93,7 @@ TEST(pe_cases, kernels_over_random_grids)
 
 TEST(pe_cases, shapes_that_cannot_run_say_why)
 {
-    const struct conf_cluster cluster = model_case_cs2();
+    const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     struct mesh_result r;
     for (int i = 0; kernels_mesh_kernel_at(i); i++) {

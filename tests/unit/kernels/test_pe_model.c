@@ -39,7 +39,7 @@ static void mesh_step(const struct fixture *f, const struct fixture_run *run,
                       const struct fabric *fabric, struct fixture_result *out, int64_t *cycles)
 {
     const struct model *m = &f->model;
-    struct conf_cluster cluster = model_case_cs2();
+    struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     int64_t first = run->first_leaf * run->leaf_samples, end = run->end_leaf * run->leaf_samples;
     int64_t one, to_gradient;
@@ -147,7 +147,7 @@ static const struct {
       .T = 3,
       .n_samples = 1,
       .no_positions = true,
-      .nonlinearity = CONF_RELU,
+      .nonlinearity = ZOO_RELU,
       .scale_by_layer = true},
      1,
      {9, 6, 1}},
@@ -158,7 +158,7 @@ static const struct {
       .V = 16,
       .T = 8,
       .n_samples = 4,
-      .nonlinearity = CONF_GELU_NEW},
+      .nonlinearity = ZOO_GELU_NEW},
      2,
      {2, 8, 1}},
 };
@@ -206,7 +206,7 @@ TEST(pe_model, gradients_do_not_depend_on_the_share)
 
 TEST(pe_model, memory_that_does_not_fit_is_told_with_the_tensor)
 {
-    struct conf_cluster cluster = model_case_cs2();
+    struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     struct kernels_mesh *k;
     struct fixture f;

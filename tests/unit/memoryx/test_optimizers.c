@@ -71,7 +71,7 @@ struct case_of {
     int stride;
 };
 
-static void spawn_shard(struct shard *s, struct comm *comm, const struct run_cluster *c, int m)
+static void spawn_shard(struct shard *s, struct comm *comm, const struct cluster *c, int m)
 {
     static const struct stream_pass pass = {
         .mode = STREAM_TRAIN, .values = true, .batch = {.batch_size = 6, .n_micro = 1}};
@@ -82,13 +82,13 @@ static void spawn_shard(struct shard *s, struct comm *comm, const struct run_clu
 }
 
 /* The cluster of @p shards with ten steps done; the caller destroys it and @p comm. */
-static struct run_cluster *train(const struct small_config *c, struct comm **comm, int shards)
+static struct cluster *train(const struct small_config *c, struct comm **comm, int shards)
 {
-    static struct shard shard[CONF_MAX_SHARDS];
-    struct run_cluster *cluster;
+    static struct shard shard[HW_MAX_SHARDS];
+    struct cluster *cluster;
     const struct memoryx_hooks hooks = {NULL, NULL, NULL};
     T_OK(comm_create(comm, false));
-    T_OK(run_cluster_create(&cluster, *comm, &c->params, &c->cluster, true, &hooks));
+    T_OK(cluster_create(&cluster, *comm, &c->params, &c->cluster, true, &hooks));
     T_EQ(cluster->net->topology->n_shards, shards);
     for (int m = 0; m < shards; m++)
         spawn_shard(&shard[m], *comm, cluster, m);
@@ -97,7 +97,7 @@ static struct run_cluster *train(const struct small_config *c, struct comm **com
 }
 
 /* Weights of all shards as one vector; the caller frees it. */
-static float *gather(const struct run_cluster *c)
+static float *gather(const struct cluster *c)
 {
     float *all = wsc_alloc(WSC_MEM_TEST, (size_t)c->model->n_params, sizeof *all), *to = all;
     for (int i = 0; i < c->model->n_tensors; i++) {
@@ -146,13 +146,13 @@ static uint64_t run_case(struct case_of *x, int shards)
     x->set[x->n_sets] = of_shards;
     x->set[x->n_sets + 1] = NULL;
     T_OK(small_config_init(&c, 1, x->set));
-    struct run_cluster *cluster = train(&c, &comm, shards);
+    struct cluster *cluster = train(&c, &comm, shards);
     const int64_t n = cluster->model->n_params;
     float *w = gather(cluster);
     if (shards == 1) check_values(x, cluster->model, w);
     const uint64_t hash = wsc_hash64(w, (size_t)n * sizeof *w, 0);
     wsc_free(w);
-    run_cluster_destroy(&cluster);
+    cluster_destroy(&cluster);
     comm_destroy(&comm);
     small_config_fini(&c);
     return hash;
@@ -233,7 +233,7 @@ TEST(memoryx_optimizers, the_fixture_has_the_tensors_of_the_model)
     (void)H5Fclose(file);
     x.set[x.n_sets] = NULL;
     T_OK(small_config_init(&c, 1, x.set));
-    T_OK(model_create(&model, &c.params, CONF_STREAM_BLOCK));
+    T_OK(model_create(&model, &c.params, HW_STREAM_BLOCK));
     for (int i = 0; i < model->n_tensors; i++)
         T_STR(model->tensor[i].name, strsep(&rest, "\n"));
     CU_ASSERT(!rest);

@@ -9,59 +9,59 @@ struct model_case {
 };
 
 /** Learned positions, biases everywhere but in the head, tied, 16-bit, no muP. */
-static inline struct conf_params model_case_params(struct model_case c)
+static inline struct zoo_params model_case_params(struct model_case c)
 {
-    struct conf_params p = {0};
-    p.model = (struct conf_model){.vocab_size = 50257,
-                                  .hidden_size = c.C,
-                                  .num_hidden_layers = c.L,
-                                  .num_heads = c.H,
-                                  .filter_size = c.F,
-                                  .max_position_embeddings = c.T,
-                                  .layer_norm_epsilon = 1e-5,
-                                  .share_embedding_weights = true,
-                                  .use_ffn_bias = true,
-                                  .use_ffn_bias_in_attention = true,
-                                  .use_projection_bias_in_attention = true,
-                                  .mixed_precision = true,
-                                  .fp16_type = CONF_BF16,
-                                  .attention_softmax_fp32 = true,
-                                  .initializer_range = 0.02,
-                                  .loss_weight = 1,
-                                  .embeddings_scale = 1,
-                                  .output_logits_scale = 1};
-    p.optimizer.adjust_learning_rate = (struct conf_lr_scale){1, 1, 1, 1, 1};
+    struct zoo_params p = {0};
+    p.model = (struct zoo_model){.vocab_size = 50257,
+                                 .hidden_size = c.C,
+                                 .num_hidden_layers = c.L,
+                                 .num_heads = c.H,
+                                 .filter_size = c.F,
+                                 .max_position_embeddings = c.T,
+                                 .layer_norm_epsilon = 1e-5,
+                                 .share_embedding_weights = true,
+                                 .use_ffn_bias = true,
+                                 .use_ffn_bias_in_attention = true,
+                                 .use_projection_bias_in_attention = true,
+                                 .mixed_precision = true,
+                                 .fp16_type = ZOO_BF16,
+                                 .attention_softmax_fp32 = true,
+                                 .initializer_range = 0.02,
+                                 .loss_weight = 1,
+                                 .embeddings_scale = 1,
+                                 .output_logits_scale = 1};
+    p.optimizer.adjust_learning_rate = (struct zoo_lr_scale){1, 1, 1, 1, 1};
     return p;
 }
 
 /** The constants of the CS-2 that hw, model and kernels read. */
-static inline struct conf_cluster model_case_cs2(void)
+static inline struct hw_machine model_case_cs2(void)
 {
-    return (struct conf_cluster){.wafer = {.clock_hz = 850000000,
-                                           .pe_cols = 750,
-                                           .pe_rows = 994,
-                                           .sram_bytes_per_pe = 49152,
-                                           .sram_reserved_bytes_per_pe = 8192,
-                                           .simd_fmach = 4,
-                                           .simd_fmachs = 2,
-                                           .simd_fmacs = 1,
-                                           .simd_fadds = 2,
-                                           .simd_fmuls = 1,
-                                           .simd_faddh = 4,
-                                           .vector_setup_cycles = 16,
-                                           .vector_setup_fp32_cycles = 17,
-                                           .vector_setup_add_cycles = 9,
-                                           .vector_setup_copy_cycles = 15,
-                                           .vector_loop_cycles = 5,
-                                           .kernel_factor = 1,
-                                           .hop_cycles = 1,
-                                           .ramp_cycles = 2,
-                                           .exp_cycles = 50,
-                                           .divide_cycles = 50,
-                                           .io_rate_bytes_per_s = 150000000000,
-                                           .peak_flop_per_s = 7500000000000000,
-                                           .system_power_w = 23000},
-                                 .swarmx = {.fanout = 4, .node_power_w = 500},
-                                 .memoryx = {.shards = 12, .shard_power_w = 1000}};
+    return (struct hw_machine){.wafer = {.clock_hz = 850000000,
+                                         .pe_cols = 750,
+                                         .pe_rows = 994,
+                                         .sram_bytes_per_pe = 49152,
+                                         .sram_reserved_bytes_per_pe = 8192,
+                                         .simd_fmach = 4,
+                                         .simd_fmachs = 2,
+                                         .simd_fmacs = 1,
+                                         .simd_fadds = 2,
+                                         .simd_fmuls = 1,
+                                         .simd_faddh = 4,
+                                         .vector_setup_cycles = 16,
+                                         .vector_setup_fp32_cycles = 17,
+                                         .vector_setup_add_cycles = 9,
+                                         .vector_setup_copy_cycles = 15,
+                                         .vector_loop_cycles = 5,
+                                         .kernel_factor = 1,
+                                         .hop_cycles = 1,
+                                         .ramp_cycles = 2,
+                                         .exp_cycles = 50,
+                                         .divide_cycles = 50,
+                                         .io_rate_bytes_per_s = 150000000000,
+                                         .peak_flop_per_s = 7500000000000000,
+                                         .system_power_w = 23000},
+                               .swarmx = {.fanout = 4, .node_power_w = 500},
+                               .memoryx = {.shards = 12, .shard_power_w = 1000}};
 }
 #endif

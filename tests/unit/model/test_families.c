@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-static struct model *make(const struct conf_params *p, enum conf_granularity granularity)
+static struct model *make(const struct zoo_params *p, enum hw_granularity granularity)
 {
     struct model *m = NULL;
     T_OK(model_create(&m, p, granularity));
@@ -21,21 +21,21 @@ struct family {
     const char *name;
     struct model_case size;
     int64_t vocab, kv, inner, experts, shared;
-    enum conf_position position;
-    enum conf_nonlinearity nonlinearity;
-    enum conf_norm norm;
+    enum zoo_position position;
+    enum zoo_nonlinearity nonlinearity;
+    enum zoo_norm norm;
     bool parallel, untied_norm, tied, head_bias, bias, ffn_bias, embed_norm, sandwich;
     int64_t params;
 };
 
-static struct conf_params params_of(const struct family *f)
+static struct zoo_params params_of(const struct family *f)
 {
-    struct conf_params p = model_case_params(f->size);
-    struct conf_model *m = &p.model;
+    struct zoo_params p = model_case_params(f->size);
+    struct zoo_model *m = &p.model;
     m->vocab_size = f->vocab;
     m->num_kv_groups = f->kv;
     m->attention_inner_dim = f->inner;
-    m->moe = (struct conf_moe){
+    m->moe = (struct zoo_moe){
         .num_experts = f->experts, .num_shared_experts = f->shared, .top_k = f->experts ? 1 : 0};
     m->position_embedding_type = f->position;
     m->rotary_dim = 16;
@@ -53,9 +53,9 @@ static struct conf_params params_of(const struct family *f)
     return p;
 }
 
-#define ROTARY .position = CONF_POSITION_ROTARY
-#define ALIBI  .position = CONF_POSITION_ALIBI
-#define LLAMA  ROTARY, .nonlinearity = CONF_SWIGLU, .norm = CONF_RMSNORM
+#define ROTARY .position = ZOO_POSITION_ROTARY
+#define ALIBI  .position = ZOO_POSITION_ALIBI
+#define LLAMA  ROTARY, .nonlinearity = ZOO_SWIGLU, .norm = ZOO_RMSNORM
 #define BIASES .bias = true, .ffn_bias = true
 
 /* Published sizes of the models that the Model Zoo has files of. */
@@ -141,7 +141,7 @@ static const struct family families[] = {
      .size = {768, 10, 12, 2048, 2048},
      .vocab = 50257,
      ALIBI,
-     .nonlinearity = CONF_SWIGLU,
+     .nonlinearity = ZOO_SWIGLU,
      .experts = 4,
      .shared = 1,
      .tied = true,
@@ -153,8 +153,8 @@ static const struct family families[] = {
      .kv = 8,
      .inner = 4096,
      ROTARY,
-     .nonlinearity = CONF_GEGLU,
-     .norm = CONF_RMSNORM,
+     .nonlinearity = ZOO_GEGLU,
+     .norm = ZOO_RMSNORM,
      .tied = true,
      .sandwich = true,
      .params = 9241705984},
@@ -170,14 +170,14 @@ static const struct family families[] = {
      .size = {4096, 32, 32, 16384, 2048},
      .vocab = 50432,
      ALIBI,
-     .norm = CONF_BIASLESS_LAYERNORM,
+     .norm = ZOO_BIASLESS_LAYERNORM,
      .tied = true,
      .params = 6649286656},
     {.name = "BTLM 3B",
      .size = {2560, 32, 32, 6826, 2048},
      .vocab = 50257,
      ALIBI,
-     .nonlinearity = CONF_SWIGLU,
+     .nonlinearity = ZOO_SWIGLU,
      .tied = true,
      BIASES,
      .params = 2646255744},
@@ -185,7 +185,7 @@ static const struct family families[] = {
      .size = {7168, 48, 56, 19114, 2048},
      .vocab = 84992,
      ALIBI,
-     .nonlinearity = CONF_SWIGLU,
+     .nonlinearity = ZOO_SWIGLU,
      .tied = true,
      BIASES,
      .params = 30208489408},
@@ -209,8 +209,8 @@ enum { N_FAMILIES = sizeof families / sizeof *families };
 TEST(families, parameter_counts_of_published_models)
 {
     for (int i = 0; i < N_FAMILIES; i++) {
-        struct conf_params p = params_of(&families[i]);
-        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        struct zoo_params p = params_of(&families[i]);
+        struct model *m = make(&p, HW_STREAM_BLOCK);
         T_EQ(m->n_params, families[i].params);
         if (m->n_params != families[i].params) (void)fprintf(stderr, "%s\n", families[i].name);
         model_destroy(&m);
@@ -238,8 +238,8 @@ TEST(families, names_and_shapes)
                              .shared = 2,
                              .sandwich = true,
                              .ffn_bias = true};
-    struct conf_params p = params_of(&f);
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct zoo_params p = params_of(&f);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     const struct model_tensor *t = find(m, LAYER1 "self_attn.proj_q_dense_layer.weight");
     CU_ASSERT(t->shape[0] == 64 && t->shape[1] == 32);
     t = find(m, LAYER1 "self_attn.proj_v_dense_layer.weight");
@@ -287,9 +287,9 @@ TEST(families, stages_stream_every_tensor)
         f.size = (struct model_case){64, 3, 8, 48, 16};
         f.kv = f.kv > 1 ? 2 : f.kv;
         f.inner = f.inner ? 128 : 0;
-        struct conf_params p = params_of(&f);
-        for (int g = CONF_STREAM_BLOCK; g <= CONF_STREAM_MATRIX; g++) {
-            struct model *m = make(&p, (enum conf_granularity)g);
+        struct zoo_params p = params_of(&f);
+        for (int g = HW_STREAM_BLOCK; g <= HW_STREAM_MATRIX; g++) {
+            struct model *m = make(&p, (enum hw_granularity)g);
             check_stages(m);
             model_destroy(&m);
         }
@@ -300,8 +300,8 @@ TEST(families, experts_of_a_stage_follow_each_other)
 {
     const struct family f = {
         .size = {32, 2, 4, 24, 16}, .vocab = 50, LLAMA, .experts = 3, .shared = 1};
-    struct conf_params p = params_of(&f);
-    struct model *m = make(&p, CONF_STREAM_MATRIX);
+    struct zoo_params p = params_of(&f);
+    struct model *m = make(&p, HW_STREAM_MATRIX);
     const struct model_stage *ffn0 = &m->stage[3];
     T_STR(ffn0->name, "layers.0.ffn0");
     const int first = model_stage_find(m, ffn0, MODEL_FFN0_W);
@@ -321,9 +321,9 @@ TEST(families, flops_of_active_experts)
 {
     const struct family f = {
         .size = {32, 1, 4, 24, 16}, .vocab = 50, .kv = 2, LLAMA, .experts = 4, .shared = 1};
-    struct conf_params p = params_of(&f);
+    struct zoo_params p = params_of(&f);
     p.model.moe.top_k = 2;
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     const double attention = 2 * 32 * 32 + 2 * 32 * 16, ffn = 3 * 3 * 24 * 32, router = 4 * 32;
     T_NEAR(model_flop_per_token(m), 6 * (attention + ffn + router + 50 * 32) + 12 * 16 * 32, 1e-9);
     model_destroy(&m);
@@ -332,12 +332,12 @@ TEST(families, flops_of_active_experts)
 /* muP by base sizes: 5.9 of the Model Zoo's conventions, restated in docs/FAMILIES.md. */
 TEST(families, mup_by_base_sizes)
 {
-    struct conf_params p = model_case_params((struct model_case){512, 8, 8, 1536, 64});
+    struct zoo_params p = model_case_params((struct model_case){512, 8, 8, 1536, 64});
     p.model.mup_base_hidden_size = 128;
     p.model.mup_base_filter_size = 384;
     p.model.output_logits_alpha = 2.2;
     p.model.scale_output_logits_by_d = true;
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     T_NEAR(m->logits_scale, 0.55, 1e-12);
     const struct model_tensor *q = find(m, LAYER1 "self_attn.proj_q_dense_layer.weight");
     T_NEAR(q->init.std, 0.01, 1e-12);
@@ -355,10 +355,10 @@ TEST(families, mup_by_base_sizes)
 
 static void refuse(struct family f, const char *key)
 {
-    struct conf_params p = params_of(&f);
+    struct zoo_params p = params_of(&f);
     struct model *m = NULL;
-    p.model.attention_logit_softcapping = f.position == CONF_POSITION_ALIBI ? 30 : 0;
-    CU_ASSERT_EQUAL(model_create(&m, &p, CONF_STREAM_BLOCK), WSC_CONFIG);
+    p.model.attention_logit_softcapping = f.position == ZOO_POSITION_ALIBI ? 30 : 0;
+    CU_ASSERT_EQUAL(model_create(&m, &p, HW_STREAM_BLOCK), WSC_CONFIG);
     CU_ASSERT_PTR_NULL(m);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), key));
 }
@@ -367,7 +367,7 @@ TEST(families, features_that_exclude_each_other)
 {
     const struct family base = {.size = {32, 1, 4, 24, 16}, .vocab = 50};
     struct family f = base;
-    f.position = CONF_POSITION_ALIBI;
+    f.position = ZOO_POSITION_ALIBI;
     refuse(f, "attention_logit_softcapping");
     f = base;
     f.parallel = f.sandwich = true;

@@ -11,7 +11,7 @@
 
 static const struct model_case tiny = {32, 3, 4, 128, 16};
 
-static struct model *make(const struct conf_params *p, enum conf_granularity granularity)
+static struct model *make(const struct zoo_params *p, enum hw_granularity granularity)
 {
     struct model *m = NULL;
     T_OK(model_create(&m, p, granularity));
@@ -35,8 +35,8 @@ TEST(model, parameter_counts_of_published_configs)
         {{1536, 12, 12, 6144, 1024}, 418748928},    {{1092, 12, 12, 4368, 1024}, 227886204},
     };
     for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
-        struct conf_params p = model_case_params(row[i].c);
-        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        struct zoo_params p = model_case_params(row[i].c);
+        struct model *m = make(&p, HW_STREAM_BLOCK);
         T_EQ(m->n_params, row[i].params);
         model_destroy(&m);
     }
@@ -53,8 +53,8 @@ TEST(model, flop_per_token)
                {{5120, 40, 40, 20480, 2048}, 82.07},
                {{6144, 44, 64, 24576, 2048}, 128.08}};
     for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
-        struct conf_params p = model_case_params(row[i].c);
-        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        struct zoo_params p = model_case_params(row[i].c);
+        struct model *m = make(&p, HW_STREAM_BLOCK);
         CU_ASSERT(fabs(model_flop_per_token(m) / 1e9 - row[i].gflop) < 0.0051);
         model_destroy(&m);
     }
@@ -70,8 +70,8 @@ static const struct model_tensor *find(const struct model *m, enum model_tensor_
 
 TEST(model, names_aliases_shapes_and_decay)
 {
-    struct conf_params p = model_case_params(tiny);
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct zoo_params p = model_case_params(tiny);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     const struct model_tensor *t = &m->tensor[0];
     T_STR(t->name, "model.embedding_layer.word_embeddings.weight");
     T_STR(t->alias, "model.lm_head.weight");
@@ -101,24 +101,24 @@ TEST(model, encoders_have_the_published_number_of_parameters)
 {
     static const struct {
         struct model_case c;
-        enum conf_objective objective;
+        enum zoo_objective objective;
         int64_t n_params;
     } published[] = {
-        {{768, 12, 12, 3072, 512}, CONF_MASKED_LM, 109514298},
-        {{768, 12, 12, 3072, 512}, CONF_CLASSIFICATION, 109483778},
-        {{1024, 24, 16, 4096, 512}, CONF_MASKED_LM, 335174458},
-        {{1024, 24, 16, 4096, 512}, CONF_CLASSIFICATION, 335143938},
+        {{768, 12, 12, 3072, 512}, ZOO_MASKED_LM, 109514298},
+        {{768, 12, 12, 3072, 512}, ZOO_CLASSIFICATION, 109483778},
+        {{1024, 24, 16, 4096, 512}, ZOO_MASKED_LM, 335174458},
+        {{1024, 24, 16, 4096, 512}, ZOO_CLASSIFICATION, 335143938},
     };
     for (int i = 0; i < 4; i++) {
-        struct conf_params p = model_case_params(published[i].c);
+        struct zoo_params p = model_case_params(published[i].c);
         p.model.vocab_size = 30522;
         p.model.use_bias_in_output = true;
         p.model.objective = published[i].objective;
         p.model.max_predictions_per_seq = 20;
-        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        struct model *m = make(&p, HW_STREAM_BLOCK);
         T_EQ(m->n_params, published[i].n_params);
         CU_ASSERT(!m->causal);
-        T_EQ(m->tied, published[i].objective == CONF_MASKED_LM);
+        T_EQ(m->tied, published[i].objective == ZOO_MASKED_LM);
         T_STR(find(m, MODEL_Q_W, 0)->name,
               "model.transformer_encoder.layers.0.self_attn.proj_q_dense_layer.weight");
         CU_ASSERT_PTR_NULL(find(m, MODEL_NORMF_W, -1));
@@ -130,27 +130,27 @@ TEST(model, encoders_have_the_published_number_of_parameters)
  * F = 8, V = 10, T = 6, 2 predictions: blocks 4 16 + 2 32 = 128, head 2/6 (10 4 + 16). */
 TEST(model, flops_of_an_encoder_by_hand)
 {
-    struct conf_params p = model_case_params((struct model_case){4, 1, 2, 8, 6});
+    struct zoo_params p = model_case_params((struct model_case){4, 1, 2, 8, 6});
     p.model.vocab_size = 10;
-    p.model.objective = CONF_MASKED_LM;
+    p.model.objective = ZOO_MASKED_LM;
     p.model.max_predictions_per_seq = 2;
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     T_NEAR(model_flop_per_token(m), 6 * (128 + 56 / 3.0) + 12 * 6 * 4, 1e-12);
     model_destroy(&m);
     p.model.max_predictions_per_seq = 7;
-    T_EQ(model_create(&m, &p, CONF_STREAM_BLOCK), WSC_CONFIG);
+    T_EQ(model_create(&m, &p, HW_STREAM_BLOCK), WSC_CONFIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "max_predictions_per_seq"));
 }
 
 TEST(model, switches_add_and_remove_tensors)
 {
-    struct conf_params p = model_case_params(tiny);
+    struct zoo_params p = model_case_params(tiny);
     p.model.share_embedding_weights = false;
     p.model.use_bias_in_output = true;
-    p.model.position_embedding_type = CONF_POSITION_NONE;
+    p.model.position_embedding_type = ZOO_POSITION_NONE;
     p.model.use_ffn_bias = p.model.use_ffn_bias_in_attention = false;
     p.model.use_projection_bias_in_attention = false;
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     T_STR(m->tensor[0].alias, "");
     T_STR(find(m, MODEL_LM_HEAD_W, -1)->name, "model.lm_head.weight");
     T_EQ(find(m, MODEL_LM_HEAD_B, -1)->n_elems, 50257);
@@ -163,11 +163,11 @@ TEST(model, switches_add_and_remove_tensors)
 
 TEST(model, default_initializers)
 {
-    struct conf_params p = model_case_params(tiny);
+    struct zoo_params p = model_case_params(tiny);
     p.model.share_embedding_weights = false;
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
-    const struct conf_init *i = &find(m, MODEL_WTE, -1)->init;
-    T_EQ(i->kind, CONF_INIT_TRUNCATED_NORMAL);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
+    const struct zoo_init *i = &find(m, MODEL_WTE, -1)->init;
+    T_EQ(i->kind, ZOO_INIT_TRUNCATED_NORMAL);
     T_NEAR(i->std, 0.02, 1e-15);
     T_NEAR(i->a, -0.04, 1e-15);
     T_NEAR(i->b, 0.04, 1e-15);
@@ -176,29 +176,29 @@ TEST(model, default_initializers)
     T_NEAR(i->b, 0.0163299316185545, 1e-15);
     T_NEAR(find(m, MODEL_O_W, 1)->init.std, 0.0081649658092772, 1e-15);
     T_NEAR(find(m, MODEL_V_W, 1)->init.std, 0.02, 1e-15);
-    T_EQ(find(m, MODEL_LM_HEAD_W, -1)->init.kind, CONF_INIT_NORMAL);
-    T_EQ(find(m, MODEL_NORM3_W, 2)->init.kind, CONF_INIT_ONES);
-    T_EQ(find(m, MODEL_NORM3_B, 2)->init.kind, CONF_INIT_ZEROS);
-    T_EQ(find(m, MODEL_K_B, 2)->init.kind, CONF_INIT_ZEROS);
+    T_EQ(find(m, MODEL_LM_HEAD_W, -1)->init.kind, ZOO_INIT_NORMAL);
+    T_EQ(find(m, MODEL_NORM3_W, 2)->init.kind, ZOO_INIT_ONES);
+    T_EQ(find(m, MODEL_NORM3_B, 2)->init.kind, ZOO_INIT_ZEROS);
+    T_EQ(find(m, MODEL_K_B, 2)->init.kind, ZOO_INIT_ZEROS);
     for (int k = 0; k < m->n_tensors; k++)
-        CU_ASSERT(m->tensor[k].init.kind != CONF_INIT_DEFAULT);
+        CU_ASSERT(m->tensor[k].init.kind != ZOO_INIT_DEFAULT);
     model_destroy(&m);
 }
 
 TEST(model, explicit_initializers_and_mup_scales)
 {
-    struct conf_params p = model_case_params(tiny);
+    struct zoo_params p = model_case_params(tiny);
     p.model.initializer =
-        (struct conf_init){.kind = CONF_INIT_NORMAL, .mean = 0, .std = 0.5, .a = 0, .b = 0};
+        (struct zoo_init){.kind = ZOO_INIT_NORMAL, .mean = 0, .std = 0.5, .a = 0, .b = 0};
     p.model.output_layer_initializer =
-        (struct conf_init){.kind = CONF_INIT_UNIFORM, .mean = 0, .std = 0, .a = -1, .b = 1};
-    p.model.embedding_initializer = (struct conf_init){.kind = CONF_INIT_CONSTANT, .value = 3};
+        (struct zoo_init){.kind = ZOO_INIT_UNIFORM, .mean = 0, .std = 0, .a = -1, .b = 1};
+    p.model.embedding_initializer = (struct zoo_init){.kind = ZOO_INIT_CONSTANT, .value = 3};
     p.model.scale_qk_dot_by_d = true;
     p.model.embeddings_scale = 10;
     p.optimizer.adjust_learning_rate.decoder_kernel = 0.25;
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     T_NEAR(find(m, MODEL_Q_W, 0)->init.std, 0.5, 0);
-    T_EQ(find(m, MODEL_O_W, 0)->init.kind, CONF_INIT_UNIFORM);
+    T_EQ(find(m, MODEL_O_W, 0)->init.kind, ZOO_INIT_UNIFORM);
     T_NEAR(find(m, MODEL_WPE, -1)->init.value, 3, 0);
     T_NEAR(m->qk_scale, 0.125, 0);
     T_NEAR(m->embeddings_scale, 10, 0);
@@ -244,10 +244,10 @@ static void check_stages(const struct model *m)
 TEST(model, stages_by_block_and_by_matrix)
 {
     for (int tied = 0; tied < 2; tied++) {
-        struct conf_params p = model_case_params(tiny);
+        struct zoo_params p = model_case_params(tiny);
         p.model.share_embedding_weights = tied;
         p.model.use_bias_in_output = true;
-        struct model *m = make(&p, CONF_STREAM_BLOCK);
+        struct model *m = make(&p, HW_STREAM_BLOCK);
         T_EQ(m->n_stages, 5);
         T_EQ(m->stage[2].n_parts, 4);
         T_STR(m->stage[2].name, "layers.1");
@@ -255,7 +255,7 @@ TEST(model, stages_by_block_and_by_matrix)
         T_EQ(model_stage_find(m, &m->stage[4], MODEL_WTE), tied ? 2 : -1);
         T_EQ(model_stage_find(m, &m->stage[4], MODEL_Q_W), -1);
         model_destroy(&m);
-        m = make(&p, CONF_STREAM_MATRIX);
+        m = make(&p, HW_STREAM_MATRIX);
         T_EQ(m->n_stages, 14);
         T_EQ(m->stage[4].part[0], MODEL_PART_FFN1);
         T_STR(m->stage[0].name, "embed");
@@ -268,8 +268,8 @@ TEST(model, stages_by_block_and_by_matrix)
 
 TEST(model, transfers_go_forward_then_back)
 {
-    struct conf_params p = model_case_params(tiny);
-    struct model *m = make(&p, CONF_STREAM_BLOCK);
+    struct zoo_params p = model_case_params(tiny);
+    struct model *m = make(&p, HW_STREAM_BLOCK);
     T_EQ(model_n_transfers(m, true), 10);
     T_EQ(model_n_transfers(m, false), 5);
     T_EQ(model_transfer_at(m, 4).stage, 4);
@@ -282,9 +282,9 @@ TEST(model, transfers_go_forward_then_back)
 
 TEST(model, a_trillion_parameters_take_little_memory)
 {
-    struct conf_params p = model_case_params((struct model_case){25600, 128, 160, 102400, 2048});
+    struct zoo_params p = model_case_params((struct model_case){25600, 128, 160, 102400, 2048});
     int64_t before = wsc_mem_in_use(WSC_MEM_MODEL);
-    struct model *m = make(&p, CONF_STREAM_MATRIX);
+    struct model *m = make(&p, HW_STREAM_MATRIX);
     int64_t C = 25600, block = 12 * C * C + 13 * C;
     T_EQ(m->n_params, 128 * block + 50257 * C + 2048 * C + 2 * C);
     CU_ASSERT(m->n_params > 1000000000000);
@@ -296,11 +296,11 @@ TEST(model, a_trillion_parameters_take_little_memory)
 }
 
 /** model_create refuses @p p and names @p key. */
-static void refuse(const struct conf_params *p, const char *key)
+static void refuse(const struct zoo_params *p, const char *key)
 {
     struct model *m;
     int64_t before = wsc_mem_in_use(WSC_MEM_MODEL);
-    CU_ASSERT_EQUAL(model_create(&m, p, CONF_STREAM_BLOCK), WSC_CONFIG);
+    CU_ASSERT_EQUAL(model_create(&m, p, HW_STREAM_BLOCK), WSC_CONFIG);
     CU_ASSERT_PTR_NULL(m);
     if (!strstr(wsc_err_message(), key)) {
         (void)fprintf(stderr, "no \"%s\" in: %s\n", key, wsc_err_message());
@@ -311,7 +311,7 @@ static void refuse(const struct conf_params *p, const char *key)
 
 #define REFUSE(change, key)                                                                        \
     do {                                                                                           \
-        struct conf_params p = model_case_params(tiny);                                            \
+        struct zoo_params p = model_case_params(tiny);                                             \
         p.change;                                                                                  \
         refuse(&p, key);                                                                           \
     } while (0)
@@ -331,31 +331,31 @@ TEST(model, refuses_what_makes_no_model)
     REFUSE(model.output_logits_scale = INFINITY, "output_logits_scale");
     REFUSE(model.initializer_range = -1, "initializer_range");
     REFUSE(model.initializer =
-               ((struct conf_init){.kind = CONF_INIT_NORMAL, .mean = 0, .std = 0, .a = 0, .b = 0}),
+               ((struct zoo_init){.kind = ZOO_INIT_NORMAL, .mean = 0, .std = 0, .a = 0, .b = 0}),
            "model.initializer");
     REFUSE(model.embedding_initializer =
-               ((struct conf_init){.kind = CONF_INIT_UNIFORM, .mean = 0, .std = 0, .a = 2, .b = 1}),
+               ((struct zoo_init){.kind = ZOO_INIT_UNIFORM, .mean = 0, .std = 0, .a = 2, .b = 1}),
            "model.embedding_initializer");
-    REFUSE(model.output_layer_initializer = ((struct conf_init){
-               .kind = CONF_INIT_TRUNCATED_NORMAL, .mean = 0, .std = 1, .a = NAN, .b = 1}),
+    REFUSE(model.output_layer_initializer = ((struct zoo_init){
+               .kind = ZOO_INIT_TRUNCATED_NORMAL, .mean = 0, .std = 1, .a = NAN, .b = 1}),
            "output_layer_initializer");
 }
 
 /* ---- learning rate ---- */
 
 /* A sequence of phases; each begins where the one before ends. */
-static void phase(struct conf_schedule *s, enum conf_scheduler scheduler, double from, double to,
+static void phase(struct zoo_schedule *s, enum zoo_scheduler scheduler, double from, double to,
                   int64_t iters)
 {
-    struct conf_schedule_node *root = &s->node[0];
-    root->scheduler = CONF_SCHEDULE_SEQUENTIAL;
+    struct zoo_schedule_node *root = &s->node[0];
+    root->scheduler = ZOO_SCHEDULE_SEQUENTIAL;
     root->first_child = 1;
     if (root->n_children) {
         const int64_t before = s->node[root->n_children].total_iters;
         const double end = root->n_milestones ? s->value[root->n_milestones - 1] : 0;
         s->value[root->n_milestones++] = end + (double)before;
     }
-    s->node[++root->n_children] = (struct conf_schedule_node){
+    s->node[++root->n_children] = (struct zoo_schedule_node){
         .scheduler = scheduler, .initial = from, .end = to, .total_iters = iters};
     s->n = root->n_children + 1;
 }
@@ -363,9 +363,9 @@ static void phase(struct conf_schedule *s, enum conf_scheduler scheduler, double
 /* The schedule of a published 111M run: 1525 steps of warm-up, then a cosine to a tenth. */
 TEST(model, warm_up_then_cosine)
 {
-    struct conf_schedule s = {0};
-    phase(&s, CONF_SCHEDULE_LINEAR, 0, 6e-4, 1525);
-    phase(&s, CONF_SCHEDULE_COSINE_DECAY, 6e-4, 6e-5, 7512);
+    struct zoo_schedule s = {0};
+    phase(&s, ZOO_SCHEDULE_LINEAR, 0, 6e-4, 1525);
+    phase(&s, ZOO_SCHEDULE_COSINE_DECAY, 6e-4, 6e-5, 7512);
     T_NEAR(model_schedule_value(&s, 0), 0, 0);
     T_NEAR(model_schedule_value(&s, 1), 6e-4 / 1525, 1e-18);
     T_NEAR(model_schedule_value(&s, 1524), 6e-4 * 1524 / 1525, 1e-18);
@@ -378,11 +378,11 @@ TEST(model, warm_up_then_cosine)
 
 TEST(model, phases_count_for_themselves)
 {
-    struct conf_schedule s = {0};
-    phase(&s, CONF_SCHEDULE_CONSTANT, 1, 0, 10);
-    phase(&s, CONF_SCHEDULE_LINEAR, 2, 0, 4);
+    struct zoo_schedule s = {0};
+    phase(&s, ZOO_SCHEDULE_CONSTANT, 1, 0, 10);
+    phase(&s, ZOO_SCHEDULE_LINEAR, 2, 0, 4);
     T_NEAR(model_schedule_value(&s, 15), 0, 0);
-    phase(&s, CONF_SCHEDULE_CONSTANT, 5, 0, CONF_NULL);
+    phase(&s, ZOO_SCHEDULE_CONSTANT, 5, 0, CONF_NULL);
     T_NEAR(model_schedule_value(&s, 9), 1, 0);
     T_NEAR(model_schedule_value(&s, 10), 2, 0);
     T_NEAR(model_schedule_value(&s, 13), 0.5, 0);
@@ -390,15 +390,15 @@ TEST(model, phases_count_for_themselves)
     T_NEAR(model_schedule_value(&s, INT64_MAX), 5, 0);
 }
 
-static void check_precision(enum conf_fp16_type type, bool mixed, int64_t level,
+static void check_precision(enum zoo_fp16_type type, bool mixed, int64_t level,
                             enum num_format format, bool softmax_16)
 {
-    struct conf_params p = model_case_params(tiny);
+    struct zoo_params p = model_case_params(tiny);
     struct model *m;
     p.model.fp16_type = type;
     p.model.mixed_precision = mixed;
     p.runconfig.precision_opt_level = level;
-    T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
+    T_OK(model_create(&m, &p, HW_STREAM_BLOCK));
     T_EQ(m->format, format);
     T_EQ(m->softmax_16, softmax_16);
     model_destroy(&m);
@@ -408,22 +408,22 @@ static void check_precision(enum conf_fp16_type type, bool mixed, int64_t level,
 TEST(model, precision_chooses_format_and_softmax)
 {
     for (int64_t level = 0; level <= 2; level++) {
-        check_precision(CONF_FP16, true, level, NUM_FP16, level == 2);
-        check_precision(CONF_BF16, true, level, NUM_BF16, level == 2);
-        check_precision(CONF_CB16, true, level, NUM_CB16, level >= 1);
-        check_precision(CONF_CB16, false, level, NUM_FP32, false);
+        check_precision(ZOO_FP16, true, level, NUM_FP16, level == 2);
+        check_precision(ZOO_BF16, true, level, NUM_BF16, level == 2);
+        check_precision(ZOO_CB16, true, level, NUM_CB16, level >= 1);
+        check_precision(ZOO_CB16, false, level, NUM_FP32, false);
     }
 }
 
 /* The rules of Glorot & Bengio and of He et al.: deviation, or half width, for a (128, 32) matrix.
  */
-static void check_spread(const struct conf_init *given, const struct conf_init *expected)
+static void check_spread(const struct zoo_init *given, const struct zoo_init *expected)
 {
-    struct conf_params p = model_case_params(tiny);
+    struct zoo_params p = model_case_params(tiny);
     struct model *m;
     p.model.initializer = *given;
-    T_OK(model_create(&m, &p, CONF_STREAM_BLOCK));
-    const struct conf_init *init = &find(m, MODEL_FFN0_W, 0)->init;
+    T_OK(model_create(&m, &p, HW_STREAM_BLOCK));
+    const struct zoo_init *init = &find(m, MODEL_FFN0_W, 0)->init;
     T_EQ(init->kind, expected->kind);
     T_NEAR(init->std, expected->std, 1e-15);
     T_NEAR(init->b, expected->b, 1e-15);
@@ -435,18 +435,18 @@ TEST(model, variance_scaling_by_fan)
 {
     const double cut = 0.87962566103423978;
     const struct {
-        struct conf_init given, expected;
-    } row[] = {{{.fan = CONF_FAN_AVG, .distribution = CONF_INIT_NORMAL, .value = 1},
-                {.kind = CONF_INIT_NORMAL, .std = 0.11180339887498948, .b = 0.22360679774997896}},
-               {{.fan = CONF_FAN_AVG, .distribution = CONF_INIT_UNIFORM, .value = 1},
-                {.kind = CONF_INIT_UNIFORM, .std = 0.11180339887498948, .b = 0.19364916731037085}},
-               {{.fan = CONF_FAN_IN, .distribution = CONF_INIT_UNIFORM, .value = 2},
-                {.kind = CONF_INIT_UNIFORM, .std = 0.25, .b = 0.43301270189221930}},
-               {{.fan = CONF_FAN_OUT, .distribution = CONF_INIT_TRUNCATED_NORMAL, .value = 2},
-                {.kind = CONF_INIT_TRUNCATED_NORMAL, .std = 0.125 / cut, .b = 0.25 / cut}}};
+        struct zoo_init given, expected;
+    } row[] = {{{.fan = ZOO_FAN_AVG, .distribution = ZOO_INIT_NORMAL, .value = 1},
+                {.kind = ZOO_INIT_NORMAL, .std = 0.11180339887498948, .b = 0.22360679774997896}},
+               {{.fan = ZOO_FAN_AVG, .distribution = ZOO_INIT_UNIFORM, .value = 1},
+                {.kind = ZOO_INIT_UNIFORM, .std = 0.11180339887498948, .b = 0.19364916731037085}},
+               {{.fan = ZOO_FAN_IN, .distribution = ZOO_INIT_UNIFORM, .value = 2},
+                {.kind = ZOO_INIT_UNIFORM, .std = 0.25, .b = 0.43301270189221930}},
+               {{.fan = ZOO_FAN_OUT, .distribution = ZOO_INIT_TRUNCATED_NORMAL, .value = 2},
+                {.kind = ZOO_INIT_TRUNCATED_NORMAL, .std = 0.125 / cut, .b = 0.25 / cut}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct conf_init given = row[i].given;
-        given.kind = CONF_INIT_VARIANCE_SCALING;
+        struct zoo_init given = row[i].given;
+        given.kind = ZOO_INIT_VARIANCE_SCALING;
         check_spread(&given, &row[i].expected);
     }
 }

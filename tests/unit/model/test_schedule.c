@@ -48,15 +48,15 @@ static bool is_near(double a, double b)
 }
 
 /* What the dump says is the same schedule again. */
-static void check_dump(const struct conf_params *p, const double *rate, int n)
+static void check_dump(const struct zoo_params *p, const double *rate, int n)
 {
-    struct conf_params again;
+    struct zoo_params again;
     char *text;
-    T_OK(conf_params_dump(p, &text));
-    T_OK(conf_params_parse(&again, "dump.yaml", text, strlen(text), NULL, 0));
+    T_OK(zoo_params_dump(p, &text));
+    T_OK(zoo_params_parse(&again, "dump.yaml", text, strlen(text), NULL, 0));
     for (int t = 0; t < n; t++)
         CU_ASSERT(is_near(model_schedule_value(&again.optimizer.learning_rate, t), rate[t]));
-    conf_params_fini(&again);
+    zoo_params_fini(&again);
     wsc_free(text);
 }
 
@@ -64,10 +64,10 @@ static void check_case(const char *name, const char *yaml, const double *rate, i
 {
     char lr[YAML_BYTES + 32], wd[YAML_BYTES + 32];
     const struct conf_set sets[] = {{lr}, {wd}};
-    struct conf_params p;
+    struct zoo_params p;
     (void)snprintf(lr, sizeof lr, "optimizer.learning_rate=%s", yaml);
     (void)snprintf(wd, sizeof wd, "optimizer.weight_decay=%s", yaml);
-    T_OK(conf_params_parse(&p, "base.yaml", base, sizeof base - 1, sets, 2));
+    T_OK(zoo_params_parse(&p, "base.yaml", base, sizeof base - 1, sets, 2));
     for (int t = 0; t < n; t++) {
         const double lr_t = model_schedule_value(&p.optimizer.learning_rate, t);
         if (!is_near(lr_t, rate[t]))
@@ -76,7 +76,7 @@ static void check_case(const char *name, const char *yaml, const double *rate, i
         CU_ASSERT(model_schedule_value(&p.optimizer.weight_decay, t) == lr_t);
     }
     check_dump(&p, rate, n);
-    conf_params_fini(&p);
+    zoo_params_fini(&p);
 }
 
 static herr_t visit(hid_t file, const char *name, const H5L_info_t *info, void *count)
@@ -121,7 +121,7 @@ TEST(model_schedule, groups_of_tensors)
         {"model.transformer_decoder.norm.weight", 1},
         {"model.lm_head.weight", 1},
     };
-    const struct conf_lr_scale scale = {2, 3, 5, 7, 11};
+    const struct zoo_lr_scale scale = {2, 3, 5, 7, 11};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         T_NEAR(model_lr_scale(&scale, row[i].name), row[i].factor, 0);
 }

@@ -53,17 +53,17 @@ const char *case_capture(int fd, void (*body)(void))
     return case_read(path);
 }
 
-static struct conf_source sources[] = {
+static struct hw_source sources[] = {
     {"wafer.clock", (char[]){"850 MHz"}, "documented", (char[]){"Hot Chips 31, \"slide 5\""}, 0, 0},
     {"wafer.stage_latency", (char[]){"20 us"}, "calibrated", (char[]){"fit on <1 system> & 2"}, 0,
      0},
     {"swarmx.fanout", (char[]){"4"}, "assumed", (char[]){"no figure is public"}, 0, 0}};
 
-static struct conf_cluster cluster = {.name = (char[]){"CS-2"},
-                                      .hash = 0x0123456789abcdefULL,
-                                      .source = sources,
-                                      .n_sources = sizeof sources / sizeof *sources,
-                                      .file = (char[]){"configs/cluster/cs2.yaml"}};
+static struct hw_machine cluster = {.name = (char[]){"CS-2"},
+                                    .hash = 0x0123456789abcdefULL,
+                                    .source = sources,
+                                    .n_sources = sizeof sources / sizeof *sources,
+                                    .file = (char[]){"configs/cluster/cs2.yaml"}};
 
 static const struct report_point points[] = {
     {"GPT-3 13B", 1, 24309, "Vassilieva et al., Table V"},

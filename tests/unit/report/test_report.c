@@ -14,22 +14,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct report_step step_of(int64_t step)
+static struct job_logged_step step_of(int64_t step)
 {
-    return (struct report_step){.step = step,
-                                .has_values = true,
-                                .loss = 10.0 / 3.0 + (double)step,
-                                .lr = 6e-4,
-                                .grad_norm = 0.1,
-                                .loss_scale = 1,
-                                .tokens = 1LL << 40,
-                                .virtual_time_ps = 9007199254740993, /* not a double */
-                                .step_time_ps = 123456789,
-                                .samples_per_s = 1e22,
-                                .tokens_per_s = 4.9406564584124654e-324,
-                                .host_samples_per_s = 1.7976931348623157e308,
-                                .host_tokens_per_s = 7,
-                                .breakdown = {1, 2, 3, 4, 5}};
+    return (struct job_logged_step){.step = step,
+                                    .has_values = true,
+                                    .loss = 10.0 / 3.0 + (double)step,
+                                    .lr = 6e-4,
+                                    .grad_norm = 0.1,
+                                    .loss_scale = 1,
+                                    .tokens = 1LL << 40,
+                                    .virtual_time_ps = 9007199254740993, /* not a double */
+                                    .step_time_ps = 123456789,
+                                    .samples_per_s = 1e22,
+                                    .tokens_per_s = 4.9406564584124654e-324,
+                                    .host_samples_per_s = 1.7976931348623157e308,
+                                    .host_tokens_per_s = 7,
+                                    .breakdown = {1, 2, 3, 4, 5}};
 }
 
 static double real_of(json_t *object, const char *key)
@@ -49,7 +49,7 @@ static int64_t int_of(json_t *object, const char *key)
 /* ---- metrics.jsonl ----------------------------------------------------------------------------
  */
 
-static void check_step_line(json_t *o, const struct report_step *s)
+static void check_step_line(json_t *o, const struct job_logged_step *s)
 {
     T_EQ(int_of(o, "step"), s->step);
     CU_ASSERT(real_of(o, "loss") == s->loss);
@@ -66,16 +66,16 @@ static void check_step_line(json_t *o, const struct report_step *s)
     T_EQ(int_of(json_object_get(o, "breakdown"), "reduce_wait"), 3);
 }
 
-TEST(report_metrics, every_value_parses_back)
+TEST(job_metrics, every_value_parses_back)
 {
-    struct report_metrics *m;
-    struct report_step s = step_of(1);
-    T_OK(report_metrics_open(&m, case_path("parse/back"), -1));
-    T_OK(report_metrics_step(m, &s));
+    struct job_metrics *m;
+    struct job_logged_step s = step_of(1);
+    T_OK(job_metrics_open(&m, case_path("parse/back"), -1));
+    T_OK(job_metrics_step(m, &s));
     s.has_hash = true;
     s.weights_hash = 0xabcULL;
-    T_OK(report_metrics_step(m, &s));
-    report_metrics_close(&m);
+    T_OK(job_metrics_step(m, &s));
+    job_metrics_close(&m);
     const char *text = case_read(case_path("parse/back/metrics.jsonl"));
     json_t *first = json_loads(text, JSON_DISABLE_EOF_CHECK, NULL);
     json_t *second = json_loads(strchr(text, '\n'), JSON_DISABLE_EOF_CHECK, NULL);
@@ -87,42 +87,42 @@ TEST(report_metrics, every_value_parses_back)
     json_decref(second);
 }
 
-TEST(report_metrics, eval_line_has_its_own_fields)
+TEST(job_metrics, eval_line_has_its_own_fields)
 {
-    struct report_metrics *m;
-    T_OK(report_metrics_open(&m, case_path("eval"), -1));
-    T_OK(report_metrics_eval(m, 20, 2.5, 0.25, 12.182493960703473, 64));
-    report_metrics_close(&m);
+    struct job_metrics *m;
+    T_OK(job_metrics_open(&m, case_path("eval"), -1));
+    T_OK(job_metrics_eval(m, 20, 2.5, 0.25, 12.182493960703473, 64));
+    job_metrics_close(&m);
     T_STR(case_read(case_path("eval/metrics.jsonl")),
           "{\"step\": 20, \"eval_loss\": 2.5, \"eval_accuracy\": 0.25, "
           "\"eval_perplexity\": 12.182493960703473, \"samples\": 64}\n");
 }
 
-TEST(report_metrics, non_finite_is_refused_and_nothing_is_written)
+TEST(job_metrics, non_finite_is_refused_and_nothing_is_written)
 {
-    struct report_metrics *m;
-    struct report_step s = step_of(7);
-    T_OK(report_metrics_open(&m, case_path("nan"), -1));
+    struct job_metrics *m;
+    struct job_logged_step s = step_of(7);
+    T_OK(job_metrics_open(&m, case_path("nan"), -1));
     s.grad_norm = NAN;
-    CU_ASSERT_EQUAL(report_metrics_step(m, &s), WSC_NUMERIC);
+    CU_ASSERT_EQUAL(job_metrics_step(m, &s), WSC_NUMERIC);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "grad_norm is "));
-    CU_ASSERT_EQUAL(report_metrics_eval(m, 7, INFINITY, 0, 0, 1), WSC_NUMERIC);
-    report_metrics_close(&m);
+    CU_ASSERT_EQUAL(job_metrics_eval(m, 7, INFINITY, 0, 0, 1), WSC_NUMERIC);
+    job_metrics_close(&m);
     T_STR(case_read(case_path("nan/metrics.jsonl")), "");
 }
 
 static void resume_torn(void)
 {
-    struct report_metrics *m;
-    struct report_step s = step_of(21);
-    T_OK(report_metrics_open(&m, case_path("resume"), 20));
-    T_OK(report_metrics_step(m, &s));
-    report_metrics_close(&m);
+    struct job_metrics *m;
+    struct job_logged_step s = step_of(21);
+    T_OK(job_metrics_open(&m, case_path("resume"), 20));
+    T_OK(job_metrics_step(m, &s));
+    job_metrics_close(&m);
 }
 
-TEST(report_metrics, resume_keeps_whole_lines_up_to_its_step)
+TEST(job_metrics, resume_keeps_whole_lines_up_to_its_step)
 {
-    T_OK(report_mkdir(case_path("resume")));
+    T_OK(out_mkdir(case_path("resume")));
     case_write(case_path("resume/metrics.jsonl"),
                "{\"step\": 10, \"loss\": 1.0}\n{\"step\": 20, \"eval_loss\": 1.0}\n"
                "{\"step\": 30, \"loss\": 1.0}\n{\"step\": 11, \"lo");
@@ -135,77 +135,77 @@ TEST(report_metrics, resume_keeps_whole_lines_up_to_its_step)
     CU_ASSERT_PTR_NULL(strstr(text, "\"lo\n"));
 }
 
-TEST(report_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
+TEST(job_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
 {
     const char *text = "{\"step\": 1}\nnot ours\n{\"step\": 2}\n";
-    struct report_metrics *m;
-    T_OK(report_mkdir(case_path("foreign")));
+    struct job_metrics *m;
+    T_OK(out_mkdir(case_path("foreign")));
     case_write(case_path("foreign/metrics.jsonl"), text);
-    CU_ASSERT_EQUAL(report_metrics_open(&m, case_path("foreign"), 5), WSC_FORMAT);
+    CU_ASSERT_EQUAL(job_metrics_open(&m, case_path("foreign"), 5), WSC_FORMAT);
     CU_ASSERT_PTR_NULL(m);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "metrics.jsonl:2:"));
     T_STR(case_read(case_path("foreign/metrics.jsonl")), text);
 }
 
-TEST(report_metrics, a_fresh_start_is_empty)
+TEST(job_metrics, a_fresh_start_is_empty)
 {
-    struct report_metrics *m;
-    T_OK(report_mkdir(case_path("fresh")));
+    struct job_metrics *m;
+    T_OK(out_mkdir(case_path("fresh")));
     case_write(case_path("fresh/metrics.jsonl"), "{\"step\": 0}\n{\"step\": 1}\n");
-    T_OK(report_metrics_open(&m, case_path("fresh"), -1));
-    report_metrics_close(&m);
+    T_OK(job_metrics_open(&m, case_path("fresh"), -1));
+    job_metrics_close(&m);
     T_STR(case_read(case_path("fresh/metrics.jsonl")), "");
 }
 
 /* A file size limit stands for a full disk: the write stops in the middle of the line. */
-TEST(report_metrics, a_line_that_does_not_fit_leaves_nothing_behind)
+TEST(job_metrics, a_line_that_does_not_fit_leaves_nothing_behind)
 {
-    struct report_metrics *m;
+    struct job_metrics *m;
     struct rlimit before, small;
-    struct report_step s = step_of(2);
-    T_OK(report_metrics_open(&m, case_path("full"), -1));
-    T_OK(report_metrics_eval(m, 1, 1, 0, 2, 3));
+    struct job_logged_step s = step_of(2);
+    T_OK(job_metrics_open(&m, case_path("full"), -1));
+    T_OK(job_metrics_eval(m, 1, 1, 0, 2, 3));
     size_t size = strlen(case_read(case_path("full/metrics.jsonl")));
     CU_ASSERT_FATAL(!getrlimit(RLIMIT_FSIZE, &before));
     small = before;
     small.rlim_cur = size + 40;
     void (*old)(int) = signal(SIGXFSZ, SIG_IGN);
     CU_ASSERT_FATAL(!setrlimit(RLIMIT_FSIZE, &small));
-    enum wsc_err rc = report_metrics_step(m, &s);
+    enum wsc_err rc = job_metrics_step(m, &s);
     CU_ASSERT_FATAL(!setrlimit(RLIMIT_FSIZE, &before));
     (void)signal(SIGXFSZ, old);
     CU_ASSERT_EQUAL(rc, WSC_IO);
     T_EQ(strlen(case_read(case_path("full/metrics.jsonl"))), size);
-    T_OK(report_metrics_eval(m, 3, 1, 0, 2, 3)); /* and the next one is whole again */
+    T_OK(job_metrics_eval(m, 3, 1, 0, 2, 3)); /* and the next one is whole again */
     T_EQ(strlen(case_read(case_path("full/metrics.jsonl"))), 2 * size);
-    report_metrics_close(&m);
+    job_metrics_close(&m);
 }
 
 /* ---- performance.json -------------------------------------------------------------------------
  */
 
-static const struct report_performance performance = {.num_csx = 16,
-                                                      .ranks = 4,
-                                                      .roles = 25,
-                                                      .params = 111053568,
-                                                      .global_batch_size = 120,
-                                                      .micro_batch_size = 8,
-                                                      .steps = 50,
-                                                      .virtual_time_ps = 1234567890123,
-                                                      .samples_per_s = 1.0 / 3.0,
-                                                      .tokens_per_s = 2048.0 / 3.0,
-                                                      .mfu = 0.21,
-                                                      .joules_per_token = 0.5,
-                                                      .host_seconds = 12.5,
-                                                      .host_tokens_per_s = 1e4,
-                                                      .breakdown = {10, 20, 30, 40, 50},
-                                                      .wafer_peak_rss_bytes = 77,
-                                                      .model_name = "gpt \"tiny\"\x80",
-                                                      .params_file = "a\\b.yaml",
-                                                      .cluster_file = NULL,
-                                                      .cluster_name = "CS-2",
-                                                      .cluster_hash = 255,
-                                                      .numerics = "host"};
+static const struct job_performance performance = {.num_csx = 16,
+                                                   .ranks = 4,
+                                                   .roles = 25,
+                                                   .params = 111053568,
+                                                   .global_batch_size = 120,
+                                                   .micro_batch_size = 8,
+                                                   .steps = 50,
+                                                   .virtual_time_ps = 1234567890123,
+                                                   .samples_per_s = 1.0 / 3.0,
+                                                   .tokens_per_s = 2048.0 / 3.0,
+                                                   .mfu = 0.21,
+                                                   .joules_per_token = 0.5,
+                                                   .host_seconds = 12.5,
+                                                   .host_tokens_per_s = 1e4,
+                                                   .breakdown = {10, 20, 30, 40, 50},
+                                                   .wafer_peak_rss_bytes = 77,
+                                                   .model_name = "gpt \"tiny\"\x80",
+                                                   .params_file = "a\\b.yaml",
+                                                   .cluster_file = NULL,
+                                                   .cluster_name = "CS-2",
+                                                   .cluster_hash = 255,
+                                                   .numerics = "host"};
 
 static void check_performance(json_t *o)
 {
@@ -221,7 +221,7 @@ static void check_performance(json_t *o)
     T_EQ(int_of(breakdown, "boundary"), 40);
     T_EQ(int_of(breakdown, "input_wait"), 50);
     T_STR(json_string_value(json_object_get(o, "model")), "gpt \"tiny\"\xEF\xBF\xBD");
-    T_STR(json_string_value(json_object_get(from, "program")), report_version());
+    T_STR(json_string_value(json_object_get(from, "program")), out_version());
     T_STR(json_string_value(json_object_get(from, "params_file")), "a\\b.yaml");
     T_STR(json_string_value(json_object_get(from, "cluster_hash")), "00000000000000ff");
     CU_ASSERT_PTR_NULL(json_object_get(from, "cluster_file"));
@@ -229,13 +229,13 @@ static void check_performance(json_t *o)
 
 static void print_performance(void)
 {
-    T_OK(report_performance_print(&performance));
+    T_OK(job_performance_print(&performance));
 }
 
-TEST(report_performance, file_and_stdout_parse_back)
+TEST(job_performance, file_and_stdout_parse_back)
 {
-    T_OK(report_mkdir(case_path("perf")));
-    T_OK(report_performance_write(case_path("perf"), &performance));
+    T_OK(out_mkdir(case_path("perf")));
+    T_OK(job_performance_write(case_path("perf"), &performance));
     json_t *file = json_loads(case_read(case_path("perf/performance.json")), 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
     check_performance(file);
@@ -246,10 +246,10 @@ TEST(report_performance, file_and_stdout_parse_back)
     json_decref(printed);
 }
 
-TEST(report_performance, a_file_that_cannot_be_made_is_told)
+TEST(job_performance, a_file_that_cannot_be_made_is_told)
 {
     case_write(case_path("plain"), "x");
-    CU_ASSERT_EQUAL(report_performance_write(case_path("plain/below"), &performance), WSC_IO);
+    CU_ASSERT_EQUAL(job_performance_write(case_path("plain/below"), &performance), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(wsc_err_message(), "performance.json: cannot be written: Not a directory"));
 }
@@ -259,14 +259,14 @@ TEST(report_performance, a_file_that_cannot_be_made_is_told)
 
 static void log_lines(void)
 {
-    struct report_step s = {.step = 50, .has_values = true, .loss = 7.151234};
-    const struct report_rate r = {0.123456, 2, 20, 10000000000000}, e = {10, 20, 20, 1000000000000};
-    const struct report_pace unknown = {1234.5, 1230.1, NAN, NAN, false};
-    const struct report_pace known = report_pace_of(&r, 8, 100, 1905, true);
-    report_log_train(&s, &unknown);
-    report_log_train(&s, &known);
-    report_log_eval(50, 3, 2.5, &e);
-    report_log_eval_end(2.5, 0.1, 12.25);
+    struct job_logged_step s = {.step = 50, .has_values = true, .loss = 7.151234};
+    const struct job_rate r = {0.123456, 2, 20, 10000000000000}, e = {10, 20, 20, 1000000000000};
+    const struct job_pace unknown = {1234.5, 1230.1, NAN, NAN, false};
+    const struct job_pace known = job_pace_of(&r, 8, 100, 1905, true);
+    job_print_train(&s, &unknown);
+    job_print_train(&s, &known);
+    job_print_eval(50, 3, 2.5, &e);
+    job_print_eval_end(2.5, 0.1, 12.25);
 }
 
 TEST(report_log, lines_are_the_model_zoos)
@@ -296,14 +296,14 @@ TEST(report_log, lines_are_the_model_zoos)
 
 TEST(report_log, rate_is_smoothed_and_global_rate_is_not)
 {
-    struct report_rate r = {0};
+    struct job_rate r = {0};
     const int64_t second = 1000000000000;
-    report_rate_update(&r, 100, second);
+    job_rate_update(&r, 100, second);
     T_NEAR(r.rate, 100, 1e-15);
-    report_rate_update(&r, 600, 2 * second);
+    job_rate_update(&r, 600, 2 * second);
     T_NEAR(r.rate, 0.6 * 300 + 0.4 * 100, 1e-15);
     T_NEAR(r.global_rate, 700.0 / 3.0, 1e-15);
-    report_rate_update(&r, 5, 0); /* no time passed: nothing to learn */
+    job_rate_update(&r, 5, 0); /* no time passed: nothing to learn */
     T_NEAR(r.rate, 220, 1e-15);
 }
 
@@ -328,30 +328,30 @@ TEST(report_units, three_significant_digits)
                  {1e-12, "1.00 p", "1.00 ps"}};
     char text[32];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        report_si(text, sizeof text, cases[i].value);
+        out_si(text, sizeof text, cases[i].value);
         T_STR(text, cases[i].bare);
-        report_si_unit(text, sizeof text, cases[i].value, "s");
+        out_si_unit(text, sizeof text, cases[i].value, "s");
         T_STR(text, cases[i].seconds);
     }
-    report_si(text, sizeof text, INFINITY);
+    out_si(text, sizeof text, INFINITY);
     T_STR(text, "inf");
 }
 
 static void print_table(void)
 {
     static const char *const head[] = {"name", "µs"};
-    struct report_table *t;
-    T_OK(report_table_new(&t, "lr", head));
-    report_table_cell(t, "%s", "ab");
-    report_table_cell(t, "%d", 12345);
-    report_table_cell(t, "longer");
-    report_table_cell(t, "1");
-    T_OK(report_table_print(t, stdout, 2));
-    report_table_free(&t);
+    struct out_table *t;
+    T_OK(out_table_new(&t, "lr", head));
+    out_table_cell(t, "%s", "ab");
+    out_table_cell(t, "%d", 12345);
+    out_table_cell(t, "longer");
+    out_table_cell(t, "1");
+    T_OK(out_table_print(t, stdout, 2));
+    out_table_free(&t);
     CU_ASSERT_PTR_NULL(t);
 }
 
-TEST(report_table, columns_align)
+TEST(out_table, columns_align)
 {
     T_STR(case_capture(1, print_table), "  name       µs\n"
                                         "  -------------\n"
@@ -362,24 +362,24 @@ TEST(report_table, columns_align)
 TEST(report_file, mkdir_makes_parents_and_accepts_what_is_there)
 {
     struct stat info;
-    T_OK(report_mkdir(case_path("a/b//c/")));
-    T_OK(report_mkdir(case_path("a/b/c")));
+    T_OK(out_mkdir(case_path("a/b//c/")));
+    T_OK(out_mkdir(case_path("a/b/c")));
     CU_ASSERT(!stat(case_path("a/b/c"), &info) && S_ISDIR(info.st_mode));
     case_write(case_path("a/file"), "x");
-    CU_ASSERT_EQUAL(report_mkdir(case_path("a/file")), WSC_IO);
-    CU_ASSERT_EQUAL(report_mkdir("/proc/none/x"), WSC_IO);
-    CU_ASSERT_EQUAL(report_mkdir(""), WSC_IO);
+    CU_ASSERT_EQUAL(out_mkdir(case_path("a/file")), WSC_IO);
+    CU_ASSERT_EQUAL(out_mkdir("/proc/none/x"), WSC_IO);
+    CU_ASSERT_EQUAL(out_mkdir(""), WSC_IO);
 }
 
 TEST(report_file, write_replaces_and_leaves_nothing_beside)
 {
-    T_OK(report_mkdir(case_path("write")));
-    T_OK(report_write_text(case_path("write/f"), "one"));
-    T_OK(report_write_text(case_path("write/f"), "two"));
+    T_OK(out_mkdir(case_path("write")));
+    T_OK(out_write_text(case_path("write/f"), "one"));
+    T_OK(out_write_text(case_path("write/f"), "two"));
     T_STR(case_read(case_path("write/f")), "two");
-    CU_ASSERT_EQUAL(report_write_text(case_path("missing/f"), "x"), WSC_IO);
-    T_OK(report_mkdir(case_path("write/folder")));
-    CU_ASSERT_EQUAL(report_write_text(case_path("write/folder"), "x"), WSC_IO);
+    CU_ASSERT_EQUAL(out_write_text(case_path("missing/f"), "x"), WSC_IO);
+    T_OK(out_mkdir(case_path("write/folder")));
+    CU_ASSERT_EQUAL(out_write_text(case_path("write/folder"), "x"), WSC_IO);
     CU_ASSERT_EQUAL(remove(case_path("write/f")), 0);
     CU_ASSERT_EQUAL(rmdir(case_path("write/folder")), 0);
     CU_ASSERT_EQUAL(rmdir(case_path("write")), 0); /* fails when a temporary file is left */
@@ -387,8 +387,8 @@ TEST(report_file, write_replaces_and_leaves_nothing_beside)
 
 TEST(report_file, version_names_the_program)
 {
-    CU_ASSERT(!strncmp(report_version(), "wsc ", 4));
-    CU_ASSERT(strchr(report_version(), '(') != NULL);
+    CU_ASSERT(!strncmp(out_version(), "wsc ", 4));
+    CU_ASSERT(strchr(out_version(), '(') != NULL);
 }
 
 TEST(report_file, no_memory_is_kept)
@@ -398,13 +398,13 @@ TEST(report_file, no_memory_is_kept)
 
 TEST(report, a_step_without_values_has_no_loss)
 {
-    struct report_metrics *m = NULL;
-    struct report_step s = step_of(1);
+    struct job_metrics *m = NULL;
+    struct job_logged_step s = step_of(1);
     char path[512], line[4096] = "";
     s.has_values = false;
-    T_OK(report_metrics_open(&m, test_tmpdir(), -1));
-    T_OK(report_metrics_step(m, &s));
-    report_metrics_close(&m);
+    T_OK(job_metrics_open(&m, test_tmpdir(), -1));
+    T_OK(job_metrics_step(m, &s));
+    job_metrics_close(&m);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", test_tmpdir());
     FILE *file = fopen(path, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);

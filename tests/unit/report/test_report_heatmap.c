@@ -60,6 +60,6 @@ TEST(report_heatmap, refusals_leave_nothing_behind)
     (void)snprintf(path, sizeof path, "%s/none/bad.png", test_tmpdir());
     T_EQ(report_heatmap_write(path, &map), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "none/bad.png: cannot be written"));
-    T_EQ(report_can_write(test_tmpdir()), WSC_IO);
+    T_EQ(out_can_write(test_tmpdir()), WSC_IO);
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }

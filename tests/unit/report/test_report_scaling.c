@@ -112,7 +112,7 @@ TEST(report_scaling, html_is_whole_escaped_and_needs_no_network)
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "Hot Chips 31, &quot;slide 5&quot;"));
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "fit on &lt;1 system&gt; &amp; 2"));
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "0123456789abcdef"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(html, report_version()));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, out_version()));
     T_EQ(count(html, "src="), 0);
     T_EQ(count(html, "<link"), 0);
     T_EQ(count(html, "url("), 0);
@@ -270,7 +270,7 @@ TEST(report_scaling, a_missing_gnuplot_is_named)
 TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)
 {
     struct report_scaling s = case_scaling();
-    T_OK(report_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
+    T_OK(out_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
     CU_ASSERT_EQUAL(report_scaling_write(case_path("blocked"), &s), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "gnuplot failed: "));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "scaling.svg"));

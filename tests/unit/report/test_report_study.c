@@ -151,16 +151,16 @@ TEST(report_study, sections_of_the_page)
 
 /* ---- trace ----------------------------------------------------------------------------------- */
 
-TEST(report_trace, is_json_and_loses_no_picosecond)
+TEST(out_trace, is_json_and_loses_no_picosecond)
 {
-    struct report_trace *t;
+    struct out_trace *t;
     const char *path_of = case_path("trace.json");
-    T_OK(report_trace_open(&t, path_of));
-    report_trace_row(t, 1, "a \"group\"", 4, "row");
-    report_trace_bar(t, 1, 4, "bar", 1234567890123, 1234567890124, 77);
-    report_trace_arrow(t, 5, false, 1, 4, 1000001);
-    report_trace_arrow(t, 5, true, 1, 4, 2000000);
-    T_OK(report_trace_close(&t));
+    T_OK(out_trace_open(&t, path_of));
+    out_trace_row(t, 1, "a \"group\"", 4, "row");
+    out_trace_bar(t, 1, 4, "bar", 1234567890123, 1234567890124, 77);
+    out_trace_arrow(t, 5, false, 1, 4, 1000001);
+    out_trace_arrow(t, 5, true, 1, 4, 2000000);
+    T_OK(out_trace_close(&t));
     const char *text = case_read(path_of);
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"ts\": 1234567.890123, \"dur\": 0.000001"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\"ts\": 1.000001"));
@@ -171,5 +171,5 @@ TEST(report_trace, is_json_and_loses_no_picosecond)
              json_object_get(json_object_get(json_array_get(events, 3), "args"), "bytes")),
          77);
     json_decref(o);
-    T_EQ(report_trace_open(&t, "/nowhere/at/all.json"), WSC_IO);
+    T_EQ(out_trace_open(&t, "/nowhere/at/all.json"), WSC_IO);
 }

@@ -43,7 +43,7 @@ static struct report_reference ref[N_ROWS] = {{.id = "a,1",
                                                .kind = REPORT_CONTEXT,
                                                .reason = "no apples here",
                                                .source = "s"}};
-static struct conf_source latency = {
+static struct hw_source latency = {
     "wafer.stage_latency", (char[]){"2 ms"}, "calibrated", (char[]){"fitted on something"}, 0, 0};
 
 static struct report_validation make(struct report_prediction row[2])
@@ -186,26 +186,26 @@ TEST(validation, a_fit_tells_how_sure_it_is)
 TEST(validation, a_fit_becomes_a_cluster_file)
 {
     const struct report_calibration c = make_fit();
-    struct conf_cluster cluster;
+    struct hw_machine cluster;
     char *text = NULL, cwd[512], base[640];
     size_t n = 0;
     int seen = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(cwd, sizeof cwd));
     (void)snprintf(base, sizeof base, "%s/configs/cluster/cs2.yaml", cwd);
     T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c));
-    T_OK(conf_cluster_read(case_path("fitted.yaml"), &text, &n));
-    T_OK(conf_cluster_parse(&cluster, "fitted.yaml", text, n, NULL, 0));
+    T_OK(hw_machine_read(case_path("fitted.yaml"), &text, &n));
+    T_OK(hw_machine_parse(&cluster, "fitted.yaml", text, n, NULL, 0));
     T_EQ(cluster.wafer.stage_latency_ps, 3000000000LL);
     T_NEAR(cluster.wafer.kernel_factor, 1.02, 1e-15);
     T_EQ(cluster.memoryx.update_rate_params_per_s, 6000000000LL);
     for (int i = 0; i < cluster.n_sources; i++) {
-        const struct conf_source *s = &cluster.source[i];
+        const struct hw_source *s = &cluster.source[i];
         if (strcmp(s->kind, "calibrated") != 0) continue;
         seen++;
         check_says(s->source, "on 1 published points (a,1)");
         if (!strcmp(s->key, "wafer.stage_latency")) T_NEAR(s->low, 2.8e9, 0);
     }
     T_EQ(seen, 3);
-    conf_cluster_fini(&cluster);
+    hw_machine_fini(&cluster);
     wsc_free(text);
 }

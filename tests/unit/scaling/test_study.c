@@ -254,7 +254,7 @@ TEST(scaling_training, tokens_are_a_number_or_per_parameter)
  * 8000 FLOP. */
 TEST(scaling_training, time_energy_and_flop)
 {
-    struct conf_cluster cluster = {.wafer.peak_flop_per_s = 100};
+    struct hw_machine cluster = {.wafer.peak_flop_per_s = 100};
     const struct report_scale_row row = {.model = "m",
                                          .params = 50,
                                          .num_csx = 2,

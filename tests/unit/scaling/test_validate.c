@@ -63,10 +63,10 @@ static void publish(struct report_reference *ref, int n, const struct conf_set *
 
 static double fitted(const struct scaling_calibration *c, int i)
 {
-    struct conf_constant constant;
+    struct hw_constant constant;
     double value = NAN;
-    T_OK(conf_constant_find(c->report.constant[i].path, &constant));
-    T_OK(conf_constant_read(&constant, c->report.constant[i].value, &value));
+    T_OK(hw_constant_find(c->report.constant[i].path, &constant));
+    T_OK(hw_constant_read(&constant, c->report.constant[i].value, &value));
     return value;
 }
 
@@ -211,21 +211,21 @@ TEST(validate, a_machine_stands_in_for_those_with_its_grid)
 {
     static const struct conf_set fast[] = {{"cluster.wafer.clock=2.2 GHz"}, {"cluster.jitter=0"}};
     struct report_reference ref[2];
-    struct conf_cluster mine;
+    struct hw_machine mine;
     struct scaling_validation own, stands_in;
     ref[0] = point("cs2", "gpt3_111m", 120, 2048, REPORT_VALIDATION);
     ref[1] = point("cs3", "gpt3_111m", 120, 2048, REPORT_VALIDATION);
     (void)snprintf(ref[1].cluster, sizeof ref[1].cluster, "cs3");
     struct scaling_comparison c = comparison_of(ref, 2, NULL, 0);
     T_OK(scaling_validate(&c, &own));
-    T_OK(conf_cluster_parse(&mine, NULL, NULL, 0, fast, 2));
+    T_OK(hw_machine_parse(&mine, NULL, NULL, 0, fast, 2));
     c.cluster = &mine;
     T_OK(scaling_validate(&c, &stands_in));
     CU_ASSERT(stands_in.report.row[0].predicted > 1.5 * own.report.row[0].predicted);
     T_NEAR(stands_in.report.row[1].predicted, own.report.row[1].predicted, 0);
     scaling_validation_fini(&own);
     scaling_validation_fini(&stands_in);
-    conf_cluster_fini(&mine);
+    hw_machine_fini(&mine);
     T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
 }
 

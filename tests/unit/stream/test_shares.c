@@ -138,7 +138,7 @@ static bool returns_whole(const struct model *model, int stage, int n_shards)
     return same;
 }
 
-static int wrong_stages(const struct conf_params *params, enum conf_granularity grain)
+static int wrong_stages(const struct zoo_params *params, enum hw_granularity grain)
 {
     struct model *model = NULL;
     int n_wrong = 0;
@@ -153,8 +153,8 @@ TEST(stream_slices, gather_and_scatter_return_the_vector)
 {
     struct small_config c;
     T_OK(small_config_init(&c, 1, NULL));
-    T_EQ(wrong_stages(&c.params, CONF_STREAM_BLOCK), 0);
-    T_EQ(wrong_stages(&c.params, CONF_STREAM_MATRIX), 0);
+    T_EQ(wrong_stages(&c.params, HW_STREAM_BLOCK), 0);
+    T_EQ(wrong_stages(&c.params, HW_STREAM_MATRIX), 0);
     small_config_fini(&c);
 }
 
@@ -210,7 +210,7 @@ TEST(stream_window, bytes_ahead_never_exceed_the_window)
     struct model *model = NULL;
     int n_wrong = 0;
     T_OK(small_config_init(&c, 1, NULL));
-    T_OK(model_create(&model, &c.params, CONF_STREAM_MATRIX));
+    T_OK(model_create(&model, &c.params, HW_STREAM_MATRIX));
     for (int64_t window = 0; window <= 400000; window = window * 3 / 2 + 100)
         for (int training = 0; training < 2; training++)
             n_wrong += wrong_needs(model, training, window);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/run.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <unistd.h>
+
+int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *cluster)
+{
+    int64_t n = cluster->memoryx.shards;
+    if (params && params->runconfig.num_wgt_servers > 0 && params->runconfig.num_wgt_servers < n)
+        n = params->runconfig.num_wgt_servers;
+    return (int)n;
+}
+
+uint64_t cluster_seed(const struct zoo_params *params)
+{
+    return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
+}
+
+static enum wsc_err make_topology(struct stream_topology **out, const struct zoo_params *params,
+                                  const struct hw_machine *cluster, int64_t num_csx)
+{
+    enum { MAX_CSX = 4096 };
+    if (num_csx < 1 || num_csx > MAX_CSX)
+        return WSC_RAISE(WSC_CONFIG, "num_csx: %lld is not in 1 .. %d", (long long)num_csx,
+                         MAX_CSX);
+    return stream_topology_create(out, cluster_n_shards(params, cluster), (int)num_csx,
+                                  (int)cluster->swarmx.fanout);
+}
+
+enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_machine *cluster,
+                             int64_t num_csx, int64_t *n_roles)
+{
+    struct stream_topology *t = NULL;
+    enum wsc_err rc = make_topology(&t, params, cluster, num_csx);
+    if (!rc && t) *n_roles = t->n_roles;
+    stream_topology_destroy(&t);
+    return rc;
+}
+
+static enum wsc_err check_systems(const struct zoo_params *params, const struct hw_machine *cluster)
+{
+    const int64_t n = params->runconfig.num_csx;
+    if (!cluster->systems || n <= cluster->systems) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CAPACITY, "num_csx: %lld, but %s has %lld systems",
+                                  (long long)n, cluster->name, (long long)cluster->systems),
+                        "--set cluster.systems=0 lifts the limit");
+}
+
+static enum wsc_err check_capacity(const struct model *model, const struct hw_machine *cluster)
+{
+    const struct hw_memoryx *mx = &cluster->memoryx;
+    double needed = (double)model->n_params * (double)mx->bytes_per_parameter;
+    if (needed <= (double)mx->capacity_bytes) return WSC_OK;
+    char need_text[32], have_text[32];
+    out_si_unit(need_text, sizeof need_text, needed, "B");
+    out_si_unit(have_text, sizeof have_text, (double)mx->capacity_bytes, "B");
+    enum wsc_err rc = WSC_RAISE(
+        WSC_CAPACITY, "%lld parameters of %lld bytes need %s of MemoryX, the cluster has %s",
+        (long long)model->n_params, (long long)mx->bytes_per_parameter, need_text, have_text);
+    return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
+}
+
+/* Values of the shards on this rank must fit this host: refuse before asking for the memory. */
+static enum wsc_err check_host_memory(const struct cluster *c)
+{
+    const struct stream_topology *t = c->net->topology;
+    const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    const double per_shard = (double)c->model->n_params / t->n_shards *
+                             (double)memoryx_host_bytes_per_param(&c->params->optimizer);
+    double needed = 0;
+    for (int m = 0; m < t->n_shards; m++)
+        if (comm_is_local(c->comm, stream_role_of_shard(t, m))) needed += per_shard;
+    if (needed <= host) return WSC_OK;
+    char need_text[32], have_text[32];
+    out_si_unit(need_text, sizeof need_text, needed, "B");
+    out_si_unit(have_text, sizeof have_text, host, "B");
+    enum wsc_err rc =
+        WSC_RAISE(WSC_NOMEM,
+                  "%lld parameters with values need %s of memory on one rank, this host "
+                  "has %s",
+                  (long long)c->model->n_params, need_text, have_text);
+    return wsc_err_hint(rc, "--numerics none keeps time without values; more ranks on more hosts "
+                            "share the weights");
+}
+
+static enum wsc_err create_roles(struct cluster *c, const struct memoryx_config *config)
+{
+    const struct stream_topology *t = c->machine;
+    TRY_NEW(c->memoryx, WSC_MEM_RUN, t->n_shards);
+    TRY_NEW(c->swarmx, WSC_MEM_RUN, t->n_nodes + 1);
+    TRY_NEW(c->wafer, WSC_MEM_RUN, t->n_wafers);
+    for (int role = 0; role < t->n_roles; role++) {
+        int i;
+        enum stream_kind kind = stream_kind_of_role(t, role, &i);
+        if (!comm_is_local(c->comm, role)) continue;
+        if (kind == STREAM_MEMORYX) TRY(memoryx_create(&c->memoryx[i], c->net, i, config));
+        if (kind == STREAM_SWARMX) TRY(swarmx_create(&c->swarmx[i], c->net, i));
+        if (kind == STREAM_WAFER) TRY(wafer_create(&c->wafer[i], c->net, i));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
+                            const struct zoo_params *params, const struct hw_machine *cluster,
+                            bool values, const struct memoryx_hooks *hooks)
+{
+    struct cluster *c;
+    struct stream_topology *whole = NULL;
+    TRY_NEW(c, WSC_MEM_RUN, 1);
+    *out = c;
+    c->comm = comm;
+    hw_apply_effects(&c->effective, cluster);
+    c->hw.cluster = &c->effective;
+    c->params = params;
+    c->values = values;
+    TRY(model_create(&c->model, params, cluster->stream.granularity));
+    TRY(check_systems(params, cluster));
+    TRY(check_capacity(c->model, cluster));
+    TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
+    TRY(cluster_faults_plan(c, 0, -1));
+    TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
+    TRY(stream_net_create(&c->net, comm, &c->hw, c->model, whole, cluster_seed(params)));
+    if (values) TRY(check_host_memory(c));
+    const struct memoryx_config config = {params, values, cluster_seed(params), *hooks};
+    return create_roles(c, &config);
+}
+
+static void destroy_roles(struct cluster *c)
+{
+    const struct stream_topology *t = c->machine;
+    for (int i = 0; c->memoryx && i < t->n_shards; i++)
+        memoryx_destroy(&c->memoryx[i]);
+    for (int i = 0; c->swarmx && i < t->n_nodes; i++)
+        swarmx_destroy(&c->swarmx[i]);
+    for (int i = 0; c->wafer && i < t->n_wafers; i++)
+        wafer_destroy(&c->wafer[i]);
+    wsc_free(c->memoryx);
+    wsc_free(c->swarmx);
+    wsc_free(c->wafer);
+}
+
+void cluster_destroy(struct cluster **cluster)
+{
+    struct cluster *c = *cluster;
+    *cluster = NULL;
+    if (!c) return;
+    if (c->machine) destroy_roles(c);
+    stream_net_destroy(&c->net);
+    stream_topology_destroy(&c->machine);
+    hw_faults_destroy(&c->faults);
+    model_destroy(&c->model);
+    wsc_free(c);
+}
+
+enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
+                                bool training, struct kernels_plan *plan,
+                                struct stream_batch *batch)
+{
+    const int64_t leaf = c->params->reduction_leaf;
+    *batch = (struct stream_batch){.batch_size = input->batch_size,
+                                   .leaf_samples = leaf,
+                                   .n_leaves = (input->batch_size + leaf - 1) / leaf,
+                                   .n_micro = 1,
+                                   .n_wafers = c->net->topology->n_wafers};
+    int64_t share = stream_max_samples(batch);
+    TRY(kernels_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
+    /* A micro-batch has at least one leaf on the wafer with the largest share. */
+    const int64_t n = batch->n_wafers, most_leaves = (batch->n_leaves + n - 1) / n;
+    batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
+    return WSC_OK;
+}
+
+enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
+                              const struct wafer_work *work)
+{
+    const struct stream_topology *t = c->net->topology;
+    for (int i = 0; i < t->n_shards; i++)
+        if (c->memoryx[i]) TRY(memoryx_spawn(c->memoryx[i], pass));
+    for (int i = 0; i < t->n_nodes; i++) {
+        struct swarmx *node = c->swarmx[t->node[i].place];
+        if (node) TRY(swarmx_spawn(node, i, pass));
+    }
+    for (int i = 0; i < t->n_wafers; i++) {
+        struct wafer *wafer = c->wafer[t->wafer_place[i]];
+        if (wafer) TRY(wafer_spawn(wafer, i, pass, work));
+    }
+    return comm_run(c->comm);
+}
+
+struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
+                                      int64_t samples, int64_t time_ps)
+{
+    struct cluster_rates r = {0};
+    if (time_ps <= 0) return r;
+    const double seconds = (double)time_ps * 1e-12;
+    const double peak = (double)hw->cluster->wafer.peak_flop_per_s * (double)n_csx;
+    r.samples_per_s = (double)samples / seconds;
+    r.tokens_per_s = r.samples_per_s * (double)model->T;
+    r.mfu = r.tokens_per_s * model_flop_per_token(model) / peak;
+    r.joules_per_token = hw_cluster_power_w(hw, n_csx) / r.tokens_per_s;
+    return r;
+}

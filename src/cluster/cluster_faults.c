@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The machine from step to step when parts of it fail. */
+#include <wsc/run.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+/* ---- the machine that is left ---------------------------------------------------------------- */
+
+/* Flags of what is lost in the present step: wafers, then SwarmX nodes. */
+static enum wsc_err find_lost(const struct cluster *c, bool **lost)
+{
+    const struct stream_topology *m = c->machine;
+    TRY_NEW(*lost, WSC_MEM_RUN, m->n_wafer_places + m->n_node_places);
+    for (int w = 0; w < m->n_wafer_places; w++)
+        (*lost)[w] = hw_is_lost(&c->hw, HW_PLACE_WAFER, w);
+    for (int i = 0; i < m->n_node_places; i++)
+        (*lost)[m->n_wafer_places + i] = hw_is_lost(&c->hw, HW_PLACE_NODE, i);
+    return WSC_OK;
+}
+
+static enum wsc_err tree_of_step(const struct cluster *c, struct stream_topology **out)
+{
+    bool *lost = NULL;
+    TRY(find_lost(c, &lost));
+    enum wsc_err rc =
+        stream_topology_create_without(out, c->machine, lost, lost + c->machine->n_wafer_places);
+    wsc_free(lost);
+    return rc;
+}
+
+static bool same_tree(const struct stream_topology *a, const struct stream_topology *b)
+{
+    bool same = a->n_wafers == b->n_wafers && a->n_nodes == b->n_nodes;
+    for (int i = 0; i < a->n_nodes && same; i++)
+        same =
+            a->node[i].place == b->node[i].place && a->node[i].n_children == b->node[i].n_children;
+    for (int w = 0; w < a->n_wafers && same; w++)
+        same = a->wafer_place[w] == b->wafer_place[w];
+    return same;
+}
+
+/* Every tree that there will be can be formed. */
+static enum wsc_err check_trees(struct cluster *c)
+{
+    int n;
+    const struct hw_event *event = hw_faults_events(c->faults, &n);
+    enum wsc_err rc = WSC_OK;
+    for (int i = 0; i < n && !rc; i++) {
+        struct stream_topology *t = NULL;
+        if (event[i].fault->kind != HW_FAULT_LOST_NODE) continue;
+        hw_faults_move(c->faults, event[i].first_step);
+        rc = tree_of_step(c, &t);
+        stream_topology_destroy(&t);
+        if (rc) rc = wsc_err_frame(rc, __FILE__, __LINE__, event[i].fault->text);
+    }
+    return rc;
+}
+
+enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int without)
+{
+    const struct stream_topology *m = c->machine;
+    const struct hw_fault_scope scope = {.n_places = {[HW_PLACE_WAFER] = m->n_wafer_places,
+                                                      [HW_PLACE_NODE] = m->n_node_places,
+                                                      [HW_PLACE_SHARD] = m->n_shards},
+                                         .seed = cluster_seed(c->params),
+                                         .last_step = last_step,
+                                         .without = without};
+    hw_faults_destroy(&c->faults);
+    c->hw.faults = NULL;
+    TRY(hw_faults_create(&c->faults, &c->effective, &scope));
+    c->hw.faults = c->faults;
+    TRY(check_trees(c));
+    hw_faults_go_on(c->faults, -1);
+    return WSC_OK;
+}
+
+/* ---- a step begins --------------------------------------------------------------------------- */
+
+/* Bytes that a lost shard reads: its part of weights and optimizer state; the 32-bit gradient is
+ * not in a checkpoint. */
+static int64_t shard_bytes(const struct cluster *c)
+{
+    const int64_t gradient = 4, kept = c->hw.cluster->memoryx.bytes_per_parameter - gradient;
+    return stream_per_shard_bytes(c->model->n_params * (kept > 0 ? kept : 1), c->machine->n_shards);
+}
+
+static void wait_all(struct cluster *c, struct vtime until, bool restored)
+{
+    for (int m = 0; m < c->machine->n_shards; m++)
+        if (c->memoryx[m]) memoryx_wait(c->memoryx[m], until, restored);
+}
+
+static void recover(struct cluster *c, int64_t ps)
+{
+    for (int m = 0; m < c->machine->n_shards; m++)
+        if (c->memoryx[m])
+            memoryx_wait(c->memoryx[m], vtime_add(memoryx_now(c->memoryx[m]), ps), false);
+}
+
+enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step, struct cluster_change *change)
+{
+    struct stream_topology *t = NULL;
+    const struct hw_event *event;
+    *change = (struct cluster_change){0};
+    hw_faults_move(c->faults, step);
+    TRY(tree_of_step(c, &t));
+    WSC_CHECK(t, "no tree");
+    change->replan = t->n_wafers != c->net->topology->n_wafers;
+    if (same_tree(t, c->net->topology)) {
+        stream_topology_destroy(&t);
+        stream_net_tune(c->net);
+    } else {
+        TRY(stream_net_form(c->net, t));
+    }
+    for (int i = 0; (event = hw_faults_new(c->faults, i)); i++)
+        change->memory_lost |= event->fault->kind == HW_FAULT_LOST_SHARD;
+    change->recovery_ps = hw_recovery_ps(&c->hw, shard_bytes(c));
+    if (change->recovery_ps && !change->memory_lost) recover(c, change->recovery_ps);
+    return WSC_OK;
+}
+
+void cluster_faults_restored(struct cluster *c, struct vtime lost, int64_t recovery_ps)
+{
+    wait_all(c, vtime_add(lost, recovery_ps), true);
+}
+
+int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t first_step, int64_t step)
+{
+    const int64_t every = rc->checkpoint_steps;
+    const int64_t saved = every > 0 ? step / every * every : 0;
+    if (saved > first_step) return saved;
+    return first_step > 0 || rc->save_initial_checkpoint ? first_step : -1;
+}
+
+/* ---- a training without values --------------------------------------------------------------- */
+
+/* One on its way. */
+struct walk {
+    struct cluster *cluster; /* owned */
+    struct kernels_plan plan;
+    struct stream_batch batch;
+    int64_t step;
+    struct cluster_dry_run *result;
+};
+
+static enum wsc_err add_time(void *ctx, const struct memoryx_batch *batch)
+{
+    struct cluster_dry_run *r = ctx;
+    r->time_ps += batch->time_ps;
+    return WSC_OK;
+}
+
+static enum wsc_err plan_walk(struct walk *w)
+{
+    return cluster_plan_batch(w->cluster, &w->cluster->params->train_input, true, &w->plan,
+                              &w->batch);
+}
+
+/* False when memory was lost: then the walk goes on from an earlier step. */
+static enum wsc_err enter_walk(struct walk *w, bool *goes_on)
+{
+    struct cluster *c = w->cluster;
+    struct cluster_change change;
+    TRY(cluster_faults_enter(c, w->step, &change));
+    w->result->recovery_ps += change.recovery_ps;
+    w->result->time_ps += change.recovery_ps;
+    *goes_on = !change.memory_lost;
+    if (change.replan) TRY(plan_walk(w));
+    if (*goes_on) return WSC_OK;
+    const int64_t saved =
+        cluster_checkpoint_before(&c->params->runconfig, w->result->first_step, w->step);
+    WSC_CHECK(saved >= 0, "no checkpoint before step %lld", (long long)w->step);
+    w->result->repeated_steps += w->step - saved;
+    w->step = saved;
+    cluster_faults_restored(c, memoryx_now(c->memoryx[0]), change.recovery_ps);
+    return WSC_OK;
+}
+
+static enum wsc_err walk_steps(struct walk *w)
+{
+    const struct cluster_dry_run *r = w->result;
+    const struct wafer_work work = {.plan = &w->plan, .seed = cluster_seed(w->cluster->params)};
+    while (w->step < r->last_step) {
+        bool goes_on = false;
+        TRY(enter_walk(w, &goes_on));
+        if (!goes_on) continue;
+        const int64_t change = hw_faults_next(w->cluster->faults);
+        const struct stream_pass pass = {
+            .mode = STREAM_TRAIN,
+            .first_step = w->step,
+            .n_steps = (change < r->last_step ? change : r->last_step) - w->step,
+            .batch = w->batch};
+        TRY(cluster_run_pass(w->cluster, &pass, &work));
+        w->step += pass.n_steps;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machine *cluster,
+                          struct cluster_dry_run *r)
+{
+    const struct memoryx_hooks hooks = {add_time, NULL, r};
+    struct walk w = {.step = r->first_step, .result = r};
+    struct comm *comm = NULL;
+    r->time_ps = r->recovery_ps = r->repeated_steps = 0;
+    enum wsc_err rc = comm_create(&comm, false);
+    if (!rc) rc = cluster_create(&w.cluster, comm, params, cluster, false, &hooks);
+    if (!rc) rc = cluster_faults_plan(w.cluster, r->last_step, r->without);
+    if (!rc) hw_faults_go_on(w.cluster->faults, r->first_step - 1);
+    if (!rc) rc = plan_walk(&w);
+    if (!rc) rc = walk_steps(&w);
+    cluster_destroy(&w.cluster);
+    comm_destroy(&comm);
+    return rc;
+}

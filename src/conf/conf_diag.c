@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+#include <wsc/mem.h>
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* All lines of one report must fit the message buffer of the error trace, 64 KiB. */
+enum { LINE_BYTES = 1024 };
+
+static const char *quote(const char *text, char *out, size_t size)
+{
+    static const char dots[] = "...";
+    const size_t most = size - sizeof dots - 2; /* room for quotes */
+    size_t n = strnlen(text, most + 1);
+    bool cut = n > most;
+    if (cut) n = most;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (char)(iscntrl((unsigned char)text[i]) ? '?' : text[i]);
+    memcpy(out + n, cut ? dots : "", cut ? sizeof dots : 1);
+    return out;
+}
+
+const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES])
+{
+    return quote(text, out, CONF_QUOTE_BYTES);
+}
+
+const char *conf_quote_path(const char *text, char out[CONF_QUOTE_PATH_BYTES])
+{
+    return quote(text, out, CONF_QUOTE_PATH_BYTES);
+}
+
+void conf_diag_origin(struct conf_diag *d, const char *key, const char *user)
+{
+    if (d->n_origins == CONF_MAX_ORIGINS) return;
+    d->origin[d->n_origins++] = (struct conf_origin){.key = key, .user = user};
+}
+
+/* The longest origin that @p key is or is below of; *n is its length. */
+static const char *find_origin(const struct conf_diag *d, const char *key, size_t *n)
+{
+    const char *user = NULL;
+    *n = 0;
+    for (int i = 0; i < d->n_origins; i++) {
+        size_t length = strlen(d->origin[i].key);
+        if (length <= *n || strncmp(key, d->origin[i].key, length) != 0) continue;
+        if (key[length] && key[length] != '.' && key[length] != '[') continue;
+        *n = length;
+        user = d->origin[i].user;
+    }
+    return user ? user : "";
+}
+
+const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH])
+{
+    static const char trainer[] = "trainer.";
+    size_t n, skip = sizeof trainer - 2;
+    const char *user = find_origin(d, key, &n);
+    char index[24] = "";
+    if (!d->n_origins && !d->trainer) return key;
+    if (!n && strncmp(key, trainer, skip + 1) != 0) return key;
+    if (d->trainer) (void)snprintf(index, sizeof index, "[%d]", d->trainer - 1);
+    const char *head = n ? user : key, *tail = n ? key + n : "";
+    if (strncmp(head, trainer, skip + 1) != 0) {
+        skip = 0;
+        index[0] = '\0';
+    }
+    (void)snprintf(out, CONF_MAX_PATH, "%.*s%s%s%s", (int)skip, head, index, head + skip, tail);
+    return out;
+}
+
+/* "file:line:col: key: ", or "--set path: " and the key only where it is not the path. */
+static int place(const struct conf_diag *d, struct conf_pos pos, const char *key, char *out,
+                 size_t size)
+{
+    /* A longer path keeps its end, which tells files apart. */
+    enum { MOST = 640 };
+    const char *file = pos.file ? d->base[pos.file - 1] : d->file;
+    const size_t length = strlen(file);
+    if (length > MOST) file += length - MOST;
+    const char *colon = key ? ": " : "", *name = "";
+    char user[CONF_MAX_PATH];
+    if (key) name = conf_diag_name(d, key, user);
+    if (pos.line > 0)
+        return snprintf(out, size, "%s:%d:%d: %s%s", file, pos.line, pos.column, name, colon);
+    if (pos.line == 0) return snprintf(out, size, "%s: %s%s", file, name, colon);
+    const char *text = d->sets[-pos.line - 1].text;
+    char path[CONF_QUOTE_BYTES], shown[CONF_QUOTE_BYTES];
+    (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
+    const char *cluster = conf_set_cluster_path(path);
+    if (cluster && !strcmp(cluster, HW_FAULTS_ADD)) {
+        const char *dot = key ? strrchr(key, '.') : NULL;
+        return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
+                        dot ? dot + 1 : "", dot ? ": " : "");
+    }
+    const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
+    if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
+    return snprintf(out, size, "--set %s: %s%s", path, name, colon);
+}
+
+__attribute__((format(printf, 4, 0))) static char *
+line_text(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, va_list ap)
+{
+    char line[LINE_BYTES];
+    int n = place(d, pos, key, line, sizeof line);
+    if (n >= 0 && n < LINE_BYTES) (void)vsnprintf(line + n, sizeof line - (size_t)n, fmt, ap);
+    char *text = wsc_strdup(WSC_MEM_CONF, line);
+    d->no_memory = d->no_memory || !text;
+    return text;
+}
+
+void conf_diag_error(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt,
+                     ...)
+{
+    if (d->n_errors++ >= CONF_MAX_ERRORS) return;
+    va_list ap;
+    va_start(ap, fmt);
+    d->error[d->n_errors - 1] = line_text(d, pos, key, fmt, ap);
+    va_end(ap);
+}
+
+void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, ...)
+{
+    if (!d->warning || *d->n_warnings >= CONF_MAX_WARNINGS) return;
+    size_t n = (size_t)*d->n_warnings + 1;
+    struct conf_warning *longer =
+        wsc_realloc(WSC_MEM_CONF, *d->warning, n, sizeof(struct conf_warning));
+    if (!longer) {
+        d->no_memory = true;
+        return;
+    }
+    *d->warning = longer;
+    va_list ap;
+    va_start(ap, fmt);
+    longer[n - 1].text = line_text(d, pos, key, fmt, ap);
+    va_end(ap);
+    *d->n_warnings = (int)n;
+}
+
+static enum wsc_err raise_all(const struct conf_diag *d)
+{
+    struct conf_text all = {0};
+    int shown = d->n_errors < CONF_MAX_ERRORS ? d->n_errors : CONF_MAX_ERRORS;
+    for (int i = 0; i < shown; i++)
+        conf_text_add(&all, "%s%s", i ? "\n" : "", d->error[i] ? d->error[i] : "");
+    if (d->n_errors > shown) conf_text_add(&all, "\n%s: %d more", d->file, d->n_errors - shown);
+    if (all.failed) return WSC_NOMEM;
+    enum wsc_err rc = WSC_RAISE(WSC_CONFIG, "%s", all.text);
+    wsc_free(all.text);
+    return rc;
+}
+
+enum wsc_err conf_diag_finish(struct conf_diag *d)
+{
+    enum wsc_err rc = WSC_OK;
+    if (d->no_memory)
+        rc = WSC_RAISE(WSC_NOMEM, "%s: not enough memory to read it", d->file);
+    else if (d->n_errors)
+        rc = raise_all(d);
+    for (int i = 0; i < CONF_MAX_ERRORS; i++)
+        wsc_free(d->error[i]);
+    memset(d->error, 0, sizeof d->error);
+    d->n_errors = 0;
+    return rc;
+}

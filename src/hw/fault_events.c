@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What faults do to the machine.  A kind is a row: how several of them at one place add up, and
+ * what the machine does before it goes on.  What a kind is called and takes is the same row of
+ * src/hw/fault_keys.c. */
+#include <wsc/hw.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+#include <wsc/rng.h>
+#include <wsc/vtime.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the kinds ------------------------------------------------------------------------------- */
+
+/* Several faults of a kind at one place. */
+static double multiply(double a, double b)
+{
+    return a * b;
+}
+static double add(double a, double b)
+{
+    return a + b;
+}
+static double add_squares(double a, double b)
+{
+    return sqrt(a * a + b * b);
+}
+/* Of what one lets pass, the other lets pass its part. */
+static double add_losses(double a, double b)
+{
+    return 1 - (1 - a) * (1 - b);
+}
+static double count(double a, double b)
+{
+    (void)b;
+    return a + 1;
+}
+
+static int64_t recover_wafer(const struct hw_machine *c, int64_t shard_bytes)
+{
+    (void)shard_bytes;
+    return c->recovery.detection_ps + c->recovery.redistribution_ps;
+}
+static int64_t recover_node(const struct hw_machine *c, int64_t shard_bytes)
+{
+    (void)shard_bytes;
+    return c->recovery.detection_ps + c->recovery.reroute_ps;
+}
+static int64_t recover_shard(const struct hw_machine *c, int64_t shard_bytes)
+{
+    return c->recovery.detection_ps +
+           vtime_duration_ps(shard_bytes, c->recovery.restore_rate_bytes_per_s);
+}
+
+static const struct effect {
+    double none; /* without a fault */
+    double (*join)(double a, double b);
+    bool forever; /* what is lost stays lost and cannot be lost again */
+    bool moment;  /* over as soon as it has happened */
+    int64_t (*recover)(const struct hw_machine *c, int64_t shard_bytes); /* NULL: nothing to do */
+} effect[HW_N_FAULT_KINDS] = {[HW_FAULT_STRAGGLER] = {1, multiply, false, false, NULL},
+                              [HW_FAULT_JITTER] = {0, add_squares, false, false, NULL},
+                              [HW_FAULT_LOST_WAFER] = {0, count, true, false, recover_wafer},
+                              [HW_FAULT_SLOW_LINK] = {1, multiply, false, false, NULL},
+                              [HW_FAULT_LOSSY_LINK] = {0, add_losses, false, false, NULL},
+                              [HW_FAULT_LOST_PLANES] = {0, add, false, false, NULL},
+                              [HW_FAULT_LOST_NODE] = {0, count, true, false, recover_node},
+                              [HW_FAULT_LOST_SHARD] = {0, count, false, true, recover_shard}};
+
+static const char *const place_title[HW_N_PLACES] = {"wafer", "SwarmX node", "MemoryX shard"};
+
+/* ---- the events ------------------------------------------------------------------------------ */
+
+enum { MOST_EVENTS = 10000 };
+
+struct hw_faults {
+    const struct hw_machine *cluster; /* borrowed */
+    struct hw_fault_scope scope;
+    struct hw_event *event; /* owned, by first_step */
+    int n, capacity;
+    const struct hw_event **now; /* owned (n): those of the present step */
+    int n_now;
+    int64_t step;
+    int64_t reached; /* the latest step that any state was of */
+    bool first_time; /* the present step was not reached before */
+};
+
+static enum wsc_err keep(struct hw_faults *f, const struct hw_event *e)
+{
+    if (f->n == MOST_EVENTS)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: more than %d events in %lld steps",
+                                      e->fault->text, MOST_EVENTS, (long long)f->scope.last_step),
+                            "a smaller rate");
+    if (f->n == f->capacity) {
+        f->capacity = 2 * f->capacity + 16;
+        struct hw_event *more =
+            wsc_realloc(WSC_MEM_HW, f->event, (size_t)f->capacity, sizeof *more);
+        if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep an event");
+        f->event = more;
+    }
+    f->event[f->n++] = *e;
+    return WSC_OK;
+}
+
+/* Steps that fault number @p i waits at @p place before it begins for the @p k-th time. */
+static int64_t draw_wait(const struct hw_faults *f, int i, int place, uint64_t k)
+{
+    const double longest = 1e15;
+    const double rate = f->cluster->faults.item[i].rate;
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_FAULT, (uint64_t)i << 16 | (uint64_t)place);
+    /* Inversion of the geometric distribution; -inf below the line where the rate is 1. */
+    const double wait = floor(log(wsc_rng_uniform(f->scope.seed, stream, k)) / log1p(-rate));
+    return (int64_t)fmin(wait, longest);
+}
+
+static int64_t end_of(const struct hw_fault *fault, int64_t first)
+{
+    if (effect[fault->kind].moment) return first + 1;
+    return fault->steps ? first + fault->steps : INT64_MAX;
+}
+
+static enum wsc_err add_events(struct hw_faults *f, int i, int place)
+{
+    const struct hw_fault *fault = &f->cluster->faults.item[i];
+    int64_t first = fault->from - 1;
+    for (uint64_t k = 0; first < f->scope.last_step; k++) {
+        if (fault->rate > 0) first += draw_wait(f, i, place, k);
+        if (first >= f->scope.last_step) break;
+        const struct hw_event e = {fault, place, first, end_of(fault, first)};
+        TRY(keep(f, &e));
+        if (!(fault->rate > 0) || e.end_step == INT64_MAX) break;
+        first = e.end_step;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err add_fault(struct hw_faults *f, int i)
+{
+    const struct hw_fault *fault = &f->cluster->faults.item[i];
+    const int n = f->scope.n_places[fault->place];
+    if (fault->where != CONF_NULL && fault->where >= n)
+        return WSC_RAISE(WSC_CONFIG, "fault %s: no %s %lld, the machine has %d", fault->text,
+                         place_title[fault->place], (long long)fault->where, n);
+    if (fault->kind == HW_FAULT_LOST_PLANES && fault->amount >= (double)f->cluster->swarmx.planes)
+        return WSC_RAISE(WSC_CONFIG, "fault %s: must be less than swarmx.planes, %lld", fault->text,
+                         (long long)f->cluster->swarmx.planes);
+    if (i == f->scope.without) return WSC_OK;
+    const int first = fault->where == CONF_NULL ? 0 : (int)fault->where;
+    const int end = fault->where == CONF_NULL ? n : first + 1;
+    for (int place = first; place < end; place++)
+        TRY(add_events(f, i, place));
+    return WSC_OK;
+}
+
+/* The places in the list of the cluster file are in the order of memory. */
+static int earlier(const void *x, const void *y)
+{
+    const struct hw_event *a = x, *b = y;
+    if (a->first_step != b->first_step) return a->first_step < b->first_step ? -1 : 1;
+    if (a->fault != b->fault) return a->fault < b->fault ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+static bool same_part(const struct hw_event *a, const struct hw_event *b)
+{
+    return a->fault->place == b->fault->place && a->place == b->place;
+}
+
+/* Nothing happens to what is lost already; the last wafer or node must stay. */
+static enum wsc_err lose_once(struct hw_faults *f)
+{
+    int kept = 0, lost[HW_N_PLACES] = {0};
+    for (int i = 0; i < f->n; i++) {
+        const struct hw_event e = f->event[i];
+        const int of = e.fault->place;
+        bool gone = false;
+        for (int k = 0; k < kept && !gone; k++)
+            gone = effect[f->event[k].fault->kind].forever && same_part(&f->event[k], &e);
+        if (gone) continue;
+        f->event[kept++] = e;
+        if (effect[e.fault->kind].forever && ++lost[of] == f->scope.n_places[of])
+            return wsc_err_hint(
+                WSC_RAISE(WSC_CONFIG, "fault %s: the last %s would be lost at step %lld",
+                          e.fault->text, place_title[of], (long long)e.first_step + 1),
+                "fewer or later losses, or fewer steps");
+    }
+    f->n = kept;
+    return WSC_OK;
+}
+
+/* Planes that a node has lost when event @p i has begun. */
+static enum wsc_err check_planes(const struct hw_faults *f, int i)
+{
+    const struct hw_event *last = &f->event[i];
+    double lost = 0;
+    if (last->fault->kind != HW_FAULT_LOST_PLANES) return WSC_OK;
+    for (int k = 0; k <= i; k++)
+        if (f->event[k].fault->kind == last->fault->kind && same_part(&f->event[k], last) &&
+            f->event[k].end_step > last->first_step)
+            lost += f->event[k].fault->amount;
+    if (lost < (double)f->cluster->swarmx.planes) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "fault %s: with those lost before %s %d has lost all of its %lld planes at "
+                     "step %lld",
+                     last->fault->text, place_title[last->fault->place], last->place,
+                     (long long)f->cluster->swarmx.planes, (long long)last->first_step + 1);
+}
+
+static enum wsc_err make(struct hw_faults *f)
+{
+    for (int i = 0; i < f->cluster->faults.n; i++)
+        TRY(add_fault(f, i));
+    if (f->n) qsort(f->event, (size_t)f->n, sizeof *f->event, earlier);
+    TRY(lose_once(f));
+    for (int i = 0; i < f->n; i++)
+        TRY(check_planes(f, i));
+    TRY_NEW(f->now, WSC_MEM_HW, f->n + 1);
+    f->reached = -1;
+    return WSC_OK;
+}
+
+enum wsc_err hw_faults_create(struct hw_faults **out, const struct hw_machine *cluster,
+                              const struct hw_fault_scope *scope)
+{
+    TRY_NEW(*out, WSC_MEM_HW, 1);
+    (*out)->cluster = cluster;
+    (*out)->scope = *scope;
+    enum wsc_err rc = make(*out);
+    if (rc) hw_faults_destroy(out);
+    return rc;
+}
+
+void hw_faults_destroy(struct hw_faults **faults)
+{
+    if (!*faults) return;
+    wsc_free((*faults)->event);
+    wsc_free((void *)(*faults)->now);
+    wsc_free(*faults);
+    *faults = NULL;
+}
+
+const struct hw_event *hw_faults_events(const struct hw_faults *faults, int *n)
+{
+    *n = faults->n;
+    return faults->event;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+void hw_faults_go_on(struct hw_faults *f, int64_t reached)
+{
+    f->reached = reached;
+    f->n_now = 0;
+}
+
+int64_t hw_faults_reached(const struct hw_faults *f)
+{
+    return f->reached;
+}
+
+void hw_faults_move(struct hw_faults *f, int64_t step)
+{
+    f->first_time = step > f->reached;
+    if (f->first_time) f->reached = step;
+    f->step = step;
+    f->n_now = 0;
+    for (int i = 0; i < f->n && f->event[i].first_step <= f->reached; i++) {
+        const struct hw_event *e = &f->event[i];
+        const bool lasts = e->first_step <= step && e->end_step > step;
+        if (lasts || effect[e->fault->kind].forever) f->now[f->n_now++] = e;
+    }
+}
+
+const struct hw_event *hw_faults_new(const struct hw_faults *f, int i)
+{
+    for (int k = 0; k < f->n_now && f->first_time; k++)
+        if (f->now[k]->first_step == f->step && !i--) return f->now[k];
+    return NULL;
+}
+
+int64_t hw_faults_next(const struct hw_faults *f)
+{
+    int64_t next = INT64_MAX;
+    for (int i = 0; i < f->n; i++) {
+        const struct hw_event *e = &f->event[i];
+        const int64_t at = e->first_step > f->step ? e->first_step : e->end_step;
+        if (at > f->step && at < next) next = at;
+    }
+    return next;
+}
+
+/* All faults of a kind at one place, in the order of the events: the same everywhere. */
+static double joint(const struct hw *hw, enum hw_fault_kind kind, enum hw_place place, int which)
+{
+    const struct hw_faults *f = hw->faults;
+    double all = effect[kind].none;
+    for (int i = 0; f && i < f->n_now; i++) {
+        const struct hw_event *e = f->now[i];
+        if (e->fault->kind == kind && e->fault->place == place && e->place == which)
+            all = effect[kind].join(all, e->fault->amount);
+    }
+    return all;
+}
+
+double hw_straggler(const struct hw *hw, int wafer)
+{
+    return joint(hw, HW_FAULT_STRAGGLER, HW_PLACE_WAFER, wafer);
+}
+
+double hw_jitter(const struct hw *hw, int wafer)
+{
+    if (!hw->cluster->effects.jitter) return 0;
+    const double more = joint(hw, HW_FAULT_JITTER, HW_PLACE_WAFER, wafer);
+    return more > 0 ? add_squares(hw->cluster->jitter, more) : hw->cluster->jitter;
+}
+
+double hw_link_slowness(const struct hw *hw, enum hw_place place, int which)
+{
+    return joint(hw, HW_FAULT_SLOW_LINK, place, which);
+}
+
+double hw_link_loss(const struct hw *hw, enum hw_place place, int which)
+{
+    return joint(hw, HW_FAULT_LOSSY_LINK, place, which);
+}
+
+int64_t hw_lost_planes(const struct hw *hw, int node)
+{
+    return (int64_t)joint(hw, HW_FAULT_LOST_PLANES, HW_PLACE_NODE, node);
+}
+
+bool hw_is_lost(const struct hw *hw, enum hw_place place, int which)
+{
+    const enum hw_fault_kind kind =
+        place == HW_PLACE_WAFER ? HW_FAULT_LOST_WAFER : HW_FAULT_LOST_NODE;
+    return joint(hw, kind, place, which) > 0;
+}
+
+int64_t hw_recovery_ps(const struct hw *hw, int64_t shard_bytes)
+{
+    const struct hw_event *event;
+    int64_t longest = 0;
+    for (int i = 0; hw->faults && (event = hw_faults_new(hw->faults, i)); i++) {
+        const struct effect *e = &effect[event->fault->kind];
+        const int64_t ps = e->recover ? e->recover(hw->cluster, shard_bytes) : 0;
+        if (ps > longest) longest = ps;
+    }
+    return longest;
+}

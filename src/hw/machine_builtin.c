@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+/* The file itself becomes part of the program, so that there is one text to maintain.  The path is
+ * relative to the repository root, where make runs. */
+__asm__(".section .rodata\n"
+        "hw_builtin_cs2_text:\n"
+        "    .incbin \"configs/cluster/cs2.yaml\"\n"
+        "hw_builtin_cs2_end:\n"
+        "    .byte 0\n"
+        ".text\n");
+
+extern const char hw_builtin_cs2_text[], hw_builtin_cs2_end[];
+
+const char *hw_builtin_cs2(size_t *n_bytes)
+{
+    /* cppcheck-suppress comparePointers ; both are labels of the one text above */
+    *n_bytes = (size_t)(hw_builtin_cs2_end - hw_builtin_cs2_text);
+    return hw_builtin_cs2_text;
+}

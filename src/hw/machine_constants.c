@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Numeric constants of a machine, one at a time: what a sweep sets, how sure each value is. */
+#include "conf_impl.h"
+
+#include <wsc/check.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_number(const struct conf_key *key)
+{
+    return key->status == CONF_USED &&
+           (key->type == CONF_T_INT || key->type == CONF_T_DOUBLE || key->type == CONF_T_QUANTITY);
+}
+
+static const struct conf_key *key_of(const struct hw_constant *c)
+{
+    return &hw_machine_table()->key[c->row];
+}
+
+/* ---- find, read, write ----------------------------------------------------------------------- */
+
+enum wsc_err hw_constant_find(const char *path, struct hw_constant *out)
+{
+    const struct conf_table *table = hw_machine_table();
+    const char *inside = conf_set_cluster_path(path);
+    int row = conf_keys_find(table, inside ? inside : path);
+    char shown[CONF_QUOTE_BYTES];
+    if (row < 0) {
+        struct conf_diag d = {.file = "cluster"};
+        conf_keys_unknown(table, &d, (struct conf_pos){0}, inside ? inside : path);
+        return conf_diag_finish(&d);
+    }
+    if (!is_number(&table->key[row]))
+        return WSC_RAISE(WSC_CONFIG, "cluster: %s: is no number", conf_quote(path, shown));
+    *out = (struct hw_constant){
+        .path = table->key[row].path, .row = row, .whole = table->key[row].type != CONF_T_DOUBLE};
+    return WSC_OK;
+}
+
+static enum wsc_err read_number(const struct conf_key *key, const char *text, double *value)
+{
+    int64_t whole = 0;
+    if (key->type == CONF_T_DOUBLE) return wsc_units_double(text, value);
+    if (key->type == CONF_T_INT)
+        TRY(wsc_units_int(text, &whole));
+    else
+        TRY(wsc_units_quantity(key->unit, text, &whole));
+    *value = (double)whole;
+    return WSC_OK;
+}
+
+enum wsc_err hw_constant_read(const struct hw_constant *constant, const char *text, double *value)
+{
+    char why[256];
+    enum wsc_err rc = read_number(key_of(constant), text, value);
+    if (!rc) return WSC_OK;
+    (void)snprintf(why, sizeof why, "%s", wsc_err_message());
+    return WSC_RAISE(WSC_CONFIG, "cluster.%s: %s", constant->path, why);
+}
+
+/* A long number in the largest unit that leaves something before the point. */
+static void write_short(enum wsc_unit unit, double value, char *text, size_t size)
+{
+    static const struct {
+        enum wsc_unit unit;
+        double factor;
+        const char *name;
+    } suffix[] = {{WSC_UNIT_TIME, 1e12, "s"},        {WSC_UNIT_TIME, 1e9, "ms"},
+                  {WSC_UNIT_TIME, 1e6, "us"},        {WSC_UNIT_TIME, 1e3, "ns"},
+                  {WSC_UNIT_BYTES, 1e12, "TB"},      {WSC_UNIT_BYTES, 1e9, "GB"},
+                  {WSC_UNIT_BYTES, 1e6, "MB"},       {WSC_UNIT_BYTES, 1e3, "kB"},
+                  {WSC_UNIT_RATE, 1e12, "TB/s"},     {WSC_UNIT_RATE, 1e9, "GB/s"},
+                  {WSC_UNIT_RATE, 1e6, "MB/s"},      {WSC_UNIT_RATE, 1e3, "kB/s"},
+                  {WSC_UNIT_FREQUENCY, 1e9, "GHz"},  {WSC_UNIT_FREQUENCY, 1e6, "MHz"},
+                  {WSC_UNIT_POWER, 1e3, "kW"},       {WSC_UNIT_FLOPS, 1e15, "PFLOP/s"},
+                  {WSC_UNIT_FLOPS, 1e12, "TFLOP/s"}, {WSC_UNIT_PARAMS_RATE, 1, "params/s"}};
+    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
+        if (suffix[i].unit == unit && value >= suffix[i].factor) {
+            (void)snprintf(text, size, "%.4g %s", value / suffix[i].factor, suffix[i].name);
+            return;
+        }
+}
+
+void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size)
+{
+    const struct conf_key *key = key_of(constant);
+    const size_t most_digits = 4;
+    if (key->type == CONF_T_QUANTITY) {
+        wsc_units_format(key->unit, llround(value), text, size);
+        if (strspn(text, "0123456789") > most_digits) write_short(key->unit, value, text, size);
+        return;
+    }
+    (void)snprintf(text, size, key->type == CONF_T_INT ? "%.0f" : "%.6g", value);
+}
+
+/* ---- get, set -------------------------------------------------------------------------------- */
+
+double hw_constant_get(const struct hw_constant *constant, const struct hw_machine *cluster)
+{
+    const struct conf_key *key = key_of(constant);
+    const void *field = (const char *)cluster + key->offset;
+    return key->type == CONF_T_DOUBLE ? *(const double *)field : (double)*(const int64_t *)field;
+}
+
+enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machine *cluster,
+                             double value)
+{
+    const struct conf_key *key = key_of(constant);
+    void *field = (char *)cluster + key->offset;
+    char shown[48], low[48], high[48];
+    const double rounded = constant->whole ? round(value) : value;
+    if (!(rounded >= key->min && rounded <= key->max)) {
+        hw_constant_write(constant, value, shown, sizeof shown);
+        hw_constant_write(constant, key->min, low, sizeof low);
+        hw_constant_write(constant, key->max, high, sizeof high);
+        return WSC_RAISE(WSC_CONFIG, "cluster.%s: %s is not in %s .. %s", constant->path, shown,
+                         low, high);
+    }
+    if (constant->whole)
+        *(int64_t *)field = (int64_t)rounded;
+    else
+        *(double *)field = rounded;
+    return WSC_OK;
+}
+
+/* ---- uncertainty ----------------------------------------------------------------------------- */
+
+/* How far the true value may lie from the one in the file when the file does not say. */
+static const struct {
+    const char *kind;
+    double below, above; /* factors */
+} by_kind[] = {
+    {"documented", 1, 1}, {"derived", 0.95, 1.05}, {"calibrated", 0.9, 1.1}, {"assumed", 0.5, 2}};
+
+static void spread(const struct conf_key *key, double value, double below, double above,
+                   struct hw_source *s)
+{
+    s->low = fmax(fmin(value * below, value), key->min);
+    s->high = fmin(fmax(value * above, value), key->max);
+}
+
+/* `10 %`; false when the text has another form. */
+static bool read_percent(const char *text, double *share)
+{
+    const double most = 100;
+    char number[CONF_QUOTE_BYTES];
+    size_t n = strlen(text);
+    if (!n || text[n - 1] != '%' || n >= sizeof number) return false;
+    for (n--; n && text[n - 1] == ' ';)
+        n--;
+    (void)snprintf(number, sizeof number, "%.*s", (int)n, text);
+    if (wsc_units_double(number, share) || *share < 0 || *share > most) return false;
+    *share /= 100;
+    return true;
+}
+
+/* `1 us..5 us` around @p value. */
+static bool read_range(const struct conf_key *key, const char *text, double value,
+                       struct hw_source *s)
+{
+    char low[CONF_QUOTE_BYTES];
+    const char *dots = strstr(text, "..");
+    if (!dots || (size_t)(dots - text) >= sizeof low) return false;
+    (void)snprintf(low, sizeof low, "%.*s", (int)(dots - text), text);
+    if (read_number(key, low, &s->low) || read_number(key, dots + 2, &s->high)) return false;
+    return s->low >= key->min && s->low <= value && value <= s->high && s->high <= key->max;
+}
+
+void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
+                         struct hw_source *s)
+{
+    const struct conf_key *key = &p->table->key[row];
+    char shown[CONF_QUOTE_BYTES];
+    double share;
+    if (!is_number(key)) {
+        if (text && (text->kind != CONF_NODE_SCALAR || strcmp(text->text, "0 %") != 0))
+            conf_diag_error(p->diag, text->pos, key->path, "uncertainty: the value is no number");
+        return;
+    }
+    const struct hw_constant constant = {key->path, row, key->type != CONF_T_DOUBLE};
+    const double value =
+        hw_constant_get(&constant, (const struct hw_machine *)(const void *)p->out);
+    for (size_t i = 0; i < sizeof by_kind / sizeof *by_kind; i++)
+        if (!strcmp(s->kind, by_kind[i].kind))
+            spread(key, value, by_kind[i].below, by_kind[i].above, s);
+    if (!text) return;
+    const bool scalar = text->kind == CONF_NODE_SCALAR;
+    if (scalar && read_percent(text->text, &share))
+        spread(key, value, 1 - share, 1 + share, s);
+    else if (!scalar || !read_range(key, text->text, value, s))
+        conf_diag_error(p->diag, text->pos, key->path,
+                        "uncertainty: expected a percentage (10 %%) or a range around the value "
+                        "(LOW..HIGH), got %s",
+                        conf_node_describe(text, shown));
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+#include <wsc/hash.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct conf_choice kinds[CONF_MAX_CHOICES] = {
+    {"documented", 0}, {"derived", 1}, {"assumed", 2}, {"calibrated", 3}};
+
+/* schema_version, the name and faults are no constants of the machine. */
+static bool is_constant(const struct conf_key *key)
+{
+    return key->status == CONF_USED && key->type != CONF_T_STRING && key->type != CONF_T_SPECIAL;
+}
+
+static int n_constants(const struct conf_table *table)
+{
+    int n = 0;
+    for (int i = 0; i < table->n; i++)
+        n += is_constant(&table->key[i]);
+    return n;
+}
+
+/* Place of a row's constant among the sources. */
+static struct hw_source *source_of(struct hw_machine *c, const struct conf_table *table, int row)
+{
+    int n = 0;
+    for (int i = 0; i < row; i++)
+        n += is_constant(&table->key[i]);
+    return &c->source[n];
+}
+
+static void read_source(struct conf_parse *p, int row, const struct conf_node *map)
+{
+    const char *path = p->table->key[row].path;
+    struct hw_source *s = source_of((struct hw_machine *)(void *)p->out, p->table, row);
+    const struct conf_node *value = conf_node_find(map, "value"),
+                           *kind = conf_node_find(map, "kind"),
+                           *source = conf_node_find(map, "source");
+    int k = conf_choice_find(kinds, kind);
+    char kind_path[CONF_MAX_PATH];
+    (void)snprintf(kind_path, sizeof kind_path, "%s.kind", path);
+    if (k < 0)
+        conf_key_unsupported(p, kind_path, kind, kinds);
+    else
+        s->kind = kinds[k].name;
+    if (source->kind != CONF_NODE_SCALAR || conf_node_is_null(source) || !*source->text)
+        conf_diag_error(p->diag, source->pos, path, "source must say where the value comes from");
+    else
+        s->source = wsc_strdup(WSC_MEM_CONF, source->text);
+    s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
+    if (s->kind) hw_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
+}
+
+/* A constant that the file does not have. */
+static void default_source(struct conf_parse *p, int row)
+{
+    struct hw_source *s = source_of((struct hw_machine *)(void *)p->out, p->table, row);
+    const struct conf_node none = {.kind = CONF_NODE_SCALAR, .plain = true, .text = "0 %"};
+    s->kind = kinds[2].name;
+    s->source = wsc_strdup(WSC_MEM_CONF, "not in the cluster file: the default");
+    s->value = wsc_strdup(WSC_MEM_CONF, p->table->key[row].fallback);
+    hw_uncertainty_read(p, row, &none, s);
+}
+
+static void default_sources(struct conf_parse *p)
+{
+    for (int row = 0; row < p->table->n; row++)
+        if (is_constant(&p->table->key[row]) && !p->seen[row] && p->table->key[row].fallback)
+            default_source(p, row);
+}
+
+/* A constant is {value, kind, source}, all three, and maybe its uncertainty. */
+static void read_row(struct conf_parse *p, int row, const struct conf_node *node)
+{
+    static const char *const parts[] = {"value", "kind", "source"};
+    const struct conf_key *key = &p->table->key[row];
+    char shown[CONF_QUOTE_BYTES];
+    if (!is_constant(key)) {
+        conf_key_read(p, row, node);
+        return;
+    }
+    p->seen[row] = true;
+    if (node->kind != CONF_NODE_MAP) {
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "expected {value: ..., kind: ..., source: ...}, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    int found = 0;
+    for (int i = 0; i < 3; i++) {
+        if (conf_node_find(node, parts[i]))
+            found++;
+        else
+            conf_diag_error(p->diag, node->pos, key->path, "%s is missing", parts[i]);
+    }
+    if (node->n > found + (conf_node_find(node, "uncertainty") != NULL))
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "has keys other than value, kind, source, uncertainty");
+    if (found < 3) return;
+    conf_key_read(p, row, conf_node_find(node, "value"));
+    read_source(p, row, node);
+}
+
+/* A value from the command line is what the user wants to see, without a doubt; a map is taken as
+ * it is. */
+static struct conf_node *as_constant(struct conf_doc *doc, struct conf_node *value)
+{
+    enum { N_PARTS = 4 };
+    static const char *const name[N_PARTS] = {"value", "kind", "source", "uncertainty"};
+    static const char *const text[N_PARTS] = {"", "assumed", "given on the command line", "0 %"};
+    if (value->kind == CONF_NODE_MAP) return value;
+    struct conf_node *map = conf_doc_map(doc, value->pos);
+    for (int i = 0; i < N_PARTS && map; i++) {
+        struct conf_entry entry = {.key = name[i], .key_pos = value->pos, .value = value};
+        if (i) entry.value = conf_doc_scalar(doc, text[i], strlen(text[i]), value->pos);
+        if (!entry.value || !conf_doc_put(doc, map, &entry)) return NULL;
+    }
+    return map;
+}
+
+static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
+{
+    for (int set = 1; set <= d->n_sets; set++) {
+        char path[CONF_MAX_PATH];
+        const char *text;
+        if (!conf_set_split(d, set, path, &text)) continue;
+        const char *mine = conf_set_cluster_path(path);
+        if (!mine) continue;
+        if (!strcmp(mine, HW_FAULTS_ADD)) {
+            hw_faults_add(doc, d, text, set);
+            continue;
+        }
+        int row = conf_keys_find(hw_machine_table(), mine);
+        if (row < 0) {
+            conf_keys_unknown(hw_machine_table(), d, (struct conf_pos){.line = -set}, mine);
+            continue;
+        }
+        struct conf_node *value = conf_doc_parse_value(doc, d, text, set);
+        if (!value) continue;
+        if (is_constant(&hw_machine_table()->key[row])) value = as_constant(doc, value);
+        if (value)
+            conf_doc_set(doc, d, mine, value);
+        else
+            d->no_memory = true;
+    }
+}
+
+static void check(struct conf_parse *p, const struct hw_machine *c)
+{
+    const char *reserved = "wafer.sram_reserved_per_pe";
+    const struct conf_node *node = p->given[conf_keys_find(p->table, reserved)];
+    if (node && c->wafer.sram_reserved_bytes_per_pe >= c->wafer.sram_bytes_per_pe &&
+        c->wafer.sram_bytes_per_pe > 0)
+        conf_diag_error(p->diag, node->pos, reserved, "must be less than wafer.sram_per_pe");
+}
+
+static void hash_values(struct hw_machine *c, struct conf_diag *d)
+{
+    const struct conf_table *table = hw_machine_table();
+    struct conf_text text = {0};
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        const void *field = (const char *)c + key->offset;
+        if (!is_constant(key)) continue;
+        conf_text_add(&text, "%s=", key->path);
+        if (key->type == CONF_T_DOUBLE)
+            conf_text_add(&text, "%.17g\n", *(const double *)field);
+        else if (key->type == CONF_T_CHOICE)
+            conf_text_add(&text, "%d\n", *(const int *)field);
+        else if (key->type == CONF_T_BOOL)
+            conf_text_add(&text, "%d\n", *(const bool *)field);
+        else
+            conf_text_add(&text, "%lld\n", (long long)*(const int64_t *)field);
+    }
+    for (int i = 0; i < c->faults.n; i++)
+        conf_text_add(&text, "fault=%s\n", c->faults.item[i].text);
+    if (text.failed)
+        d->no_memory = true;
+    else
+        c->hash = wsc_hash64(text.text, text.n, 0);
+    wsc_free(text.text);
+}
+
+static void read_tree(struct hw_machine *out, struct conf_doc *doc, struct conf_diag *d)
+{
+    struct conf_parse p = {.table = hw_machine_table(), .diag = d, .out = (char *)out};
+    apply_sets(doc, d);
+    conf_keys_read(&p, doc->root, read_row);
+    conf_keys_defaults(&p, doc->root);
+    default_sources(&p);
+    check(&p, out);
+    hash_values(out, d);
+}
+
+enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
+                              size_t n_bytes, const struct conf_set *sets, int n_sets)
+{
+    memset(out, 0, sizeof *out);
+    if (!bytes) bytes = hw_builtin_cs2(&n_bytes);
+    if (!file) file = "cs2.yaml (built in)";
+    struct conf_doc doc = {0};
+    struct conf_diag d = {.file = file, .sets = sets, .n_sets = n_sets};
+    int n = n_constants(hw_machine_table());
+    out->file = wsc_strdup(WSC_MEM_CONF, file);
+    out->source = wsc_alloc(WSC_MEM_CONF, (size_t)n, sizeof *out->source);
+    if (!out->file || !out->source) return WSC_NOMEM;
+    out->n_sources = n;
+    for (int i = 0, k = 0; i < hw_machine_table()->n; i++)
+        if (is_constant(&hw_machine_table()->key[i]))
+            out->source[k++].key = hw_machine_table()->key[i].path;
+    if (hw_machine_doc(&doc, &d, bytes, n_bytes)) read_tree(out, &doc, &d);
+    enum wsc_err rc = conf_diag_finish(&d); /* which may name files in the memory of doc */
+    conf_doc_fini(&doc);
+    return rc;
+}
+
+void hw_machine_fini(struct hw_machine *cluster)
+{
+    for (int i = 0; i < cluster->n_sources; i++) {
+        wsc_free(cluster->source[i].value);
+        wsc_free(cluster->source[i].source);
+    }
+    wsc_free(cluster->source);
+    wsc_free(cluster->faults.item);
+    wsc_free(cluster->name);
+    wsc_free(cluster->base);
+    wsc_free(cluster->file);
+    memset(cluster, 0, sizeof *cluster);
+}
+
+bool hw_is_machine_file(const char *bytes, size_t n_bytes)
+{
+    struct conf_doc doc = {0};
+    struct conf_diag d = {.file = ""};
+    bool yes = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS) &&
+               conf_node_find(doc.root, "schema_version") &&
+               (conf_node_find(doc.root, "wafer") || conf_node_find(doc.root, "base"));
+    conf_doc_fini(&doc);
+    (void)!conf_diag_finish(&d);
+    return yes;
+}

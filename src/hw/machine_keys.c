@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The keys of cluster files.  All are required: a machine is described as a whole. */
+#include "conf_impl.h"
+
+#define FIELD(p, f) .path = (p), .offset = offsetof(struct hw_machine, f), .required = true
+/* What older files lack: a neutral value stands in. */
+#define OPTIONAL(p, f, value)                                                                      \
+    .path = (p), .offset = offsetof(struct hw_machine, f), .fallback = (value)
+#define INT          .type = CONF_T_INT
+#define BOOL         .type = CONF_T_BOOL
+#define DOUBLE       .type = CONF_T_DOUBLE
+#define QUANTITY(u)  .type = CONF_T_QUANTITY, .unit = WSC_UNIT_##u
+#define RANGE(a, b)  .min = (a), .max = (b)
+#define DOC(t)       .doc = (t)
+#define MAX_RATE     1e18 /* bytes/s, FLOP/s beyond any machine, and far from overflow */
+#define MAX_LATENCY  1e15 /* ps: 1000 s */
+#define MAX_BYTES    1e18
+#define MAX_CYCLES   1e6
+#define MAX_POWER    1e9  /* W */
+#define MAX_RECOVERY 1e17 /* ps: a day and more */
+
+/* clang-format off */
+static const struct conf_key keys[] = {
+    {.path = "schema_version", .type = CONF_T_CHOICE, .status = CONF_ONLY, .required = true,
+     .choices = {{"1", 0}}, DOC("version of this list of keys")},
+    {FIELD("name", name), .type = CONF_T_STRING, DOC("name of the system, for reports")},
+    {OPTIONAL("base", base, NULL), .type = CONF_T_STRING,
+     DOC("cluster file whose constants hold where this one has none, relative to this one's folder")},
+
+    {FIELD("wafer.clock", wafer.clock_hz), QUANTITY(FREQUENCY), RANGE(1e3, 1e12),
+     DOC("clock of processing elements (PEs) and routers")},
+    {FIELD("wafer.pe_cols", wafer.pe_cols), INT, RANGE(1, 1e5), DOC("usable PEs along x")},
+    {FIELD("wafer.pe_rows", wafer.pe_rows), INT, RANGE(1, 1e5), DOC("usable PEs along y")},
+    {FIELD("wafer.sram_per_pe", wafer.sram_bytes_per_pe), QUANTITY(BYTES), RANGE(1, 1 << 30),
+     DOC("memory of a PE")},
+    {FIELD("wafer.sram_reserved_per_pe", wafer.sram_reserved_bytes_per_pe), QUANTITY(BYTES),
+     RANGE(0, 1 << 30), DOC("of it for code, queues and staging, not for activations")},
+    {FIELD("wafer.simd_fmach", wafer.simd_fmach), DOUBLE, RANGE(0.001, 1024),
+     DOC("16-bit multiply-adds with a 16-bit sum, per cycle and PE")},
+    {FIELD("wafer.simd_fmachs", wafer.simd_fmachs), DOUBLE, RANGE(0.001, 1024),
+     DOC("16-bit multiply-adds with a 32-bit sum, per cycle and PE")},
+    {FIELD("wafer.simd_fmacs", wafer.simd_fmacs), DOUBLE, RANGE(0.001, 1024),
+     DOC("32-bit multiply-adds, per cycle and PE")},
+    {FIELD("wafer.simd_fadds", wafer.simd_fadds), DOUBLE, RANGE(0.001, 1024),
+     DOC("32-bit additions, per cycle and PE")},
+    {FIELD("wafer.simd_fmuls", wafer.simd_fmuls), DOUBLE, RANGE(0.001, 1024),
+     DOC("32-bit products, per cycle and PE")},
+    {FIELD("wafer.simd_faddh", wafer.simd_faddh), DOUBLE, RANGE(0.001, 1024),
+     DOC("16-bit additions or products, per cycle and PE")},
+    {FIELD("wafer.vector_setup_cycles", wafer.vector_setup_cycles), INT, RANGE(0, MAX_CYCLES),
+     DOC("start of a multiply-add, 16-bit operands")},
+    {FIELD("wafer.vector_setup_fp32_cycles", wafer.vector_setup_fp32_cycles), INT,
+     RANGE(0, MAX_CYCLES), DOC("start of a multiply-add, 32-bit operands")},
+    {FIELD("wafer.vector_setup_add_cycles", wafer.vector_setup_add_cycles), INT,
+     RANGE(0, MAX_CYCLES), DOC("start of an addition, product or maximum")},
+    {FIELD("wafer.vector_setup_copy_cycles", wafer.vector_setup_copy_cycles), INT,
+     RANGE(0, MAX_CYCLES), DOC("start of a copy, or of scalar code over a vector")},
+    {FIELD("wafer.vector_loop_cycles", wafer.vector_loop_cycles), INT, RANGE(0, MAX_CYCLES),
+     DOC("from one vector operation of a loop to the next, beside the start")},
+    {FIELD("wafer.hop_cycles", wafer.hop_cycles), INT, RANGE(0, MAX_CYCLES),
+     DOC("router to neighbouring router")},
+    {FIELD("wafer.ramp_cycles", wafer.ramp_cycles), INT, RANGE(0, MAX_CYCLES),
+     DOC("router to PE, each way")},
+    {FIELD("wafer.exp_cycles", wafer.exp_cycles), INT, RANGE(1, MAX_CYCLES),
+     DOC("one exponential on one PE")},
+    {FIELD("wafer.divide_cycles", wafer.divide_cycles), INT, RANGE(1, MAX_CYCLES),
+     DOC("one division or square root on one PE")},
+    {FIELD("wafer.io_rate", wafer.io_rate_bytes_per_s), QUANTITY(RATE), RANGE(1, MAX_RATE),
+     DOC("off-wafer links, one direction")},
+    {FIELD("wafer.stage_latency", wafer.stage_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
+     DOC("fixed cost of starting a stage")},
+    {OPTIONAL("wafer.kernel_factor", wafer.kernel_factor, "1"), DOUBLE, RANGE(0.1, 10),
+     DOC("on the cycles of all kernels; 1 is what the formulas say")},
+    {FIELD("wafer.peak", wafer.peak_flop_per_s), QUANTITY(FLOPS), RANGE(1, MAX_RATE * 9),
+     DOC("dense 16-bit peak, for the utilisation that is reported")},
+    {FIELD("wafer.system_power", wafer.system_power_w), QUANTITY(POWER), RANGE(0, MAX_POWER),
+     DOC("power of one system")},
+
+    {FIELD("swarmx.fanout", swarmx.fanout), INT, RANGE(2, 64), DOC("children of a node")},
+    {FIELD("swarmx.link_rate", swarmx.link_rate_bytes_per_s), QUANTITY(RATE), RANGE(1, MAX_RATE),
+     DOC("one link, all planes, one direction")},
+    {FIELD("swarmx.link_latency", swarmx.link_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
+     DOC("cable and network cards of one hop")},
+    {FIELD("swarmx.latency", swarmx.latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
+     DOC("a node on the way down, first byte in to first byte out")},
+    {FIELD("swarmx.add_latency", swarmx.add_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
+     DOC("a node on the way up, with the addition")},
+    {FIELD("swarmx.node_power", swarmx.node_power_w), QUANTITY(POWER), RANGE(0, MAX_POWER),
+     DOC("power of a node")},
+
+    {FIELD("memoryx.shards", memoryx.shards), INT, RANGE(1, HW_MAX_SHARDS),
+     DOC("servers that share the weights")},
+    {FIELD("memoryx.link_rate", memoryx.link_rate_bytes_per_s), QUANTITY(RATE),
+     RANGE(1, MAX_RATE), DOC("one shard, one direction")},
+    {FIELD("memoryx.link_latency", memoryx.link_latency_ps), QUANTITY(TIME),
+     RANGE(0, MAX_LATENCY), DOC("shard to the first node of the tree")},
+    {FIELD("memoryx.update_rate", memoryx.update_rate_params_per_s), QUANTITY(PARAMS_RATE),
+     RANGE(1, MAX_RATE), DOC("optimizer of one shard")},
+    {FIELD("memoryx.update_latency", memoryx.update_latency_ps), QUANTITY(TIME),
+     RANGE(0, MAX_LATENCY), DOC("gradient complete to first updated weight")},
+    {FIELD("memoryx.capacity", memoryx.capacity_bytes), QUANTITY(BYTES), RANGE(1, MAX_BYTES),
+     DOC("memory of all shards")},
+    {FIELD("memoryx.bytes_per_parameter", memoryx.bytes_per_parameter), INT, RANGE(1, 1024),
+     DOC("master weight, moments, gradient")},
+    {FIELD("memoryx.shard_power", memoryx.shard_power_w), QUANTITY(POWER), RANGE(0, MAX_POWER),
+     DOC("power of a shard, with its share of the other servers")},
+
+    {FIELD("stream.granularity", stream.granularity), .type = CONF_T_CHOICE,
+     .choices = {{"block", HW_STREAM_BLOCK}, {"matrix", HW_STREAM_MATRIX}},
+     DOC("what streams at a time: a transformer block or one of its matrices")},
+    {FIELD("stream.prefetch_window", stream.prefetch_window_bytes), QUANTITY(BYTES),
+     RANGE(0, MAX_BYTES), DOC("weights granted ahead of the stage being consumed")},
+    {FIELD("stream.chunk", stream.chunk_bytes), QUANTITY(BYTES), RANGE(64, 1 << 30),
+     DOC("host transport: largest piece of one message; no effect on virtual time")},
+    {FIELD("stream.chunks_in_flight", stream.chunks_in_flight), INT, RANGE(1, 1024),
+     DOC("host transport: pieces posted at once; no effect on virtual time")},
+
+    {OPTIONAL("systems", systems, "0"), INT, RANGE(0, 4096),
+     DOC("systems of the installation; 0: as many as asked for")},
+
+    {OPTIONAL("jitter", jitter, "0"), DOUBLE, RANGE(0, 0.2),
+     DOC("relative standard deviation of a system's compute time from step to step")},
+    {OPTIONAL("input.rate", input.rate_bytes_per_s, "12.5 GB/s"), QUANTITY(RATE),
+     RANGE(1, MAX_RATE), DOC("samples into one system, fetched one step ahead")},
+    {OPTIONAL("input.bytes_per_token", input.bytes_per_token, "12"), INT, RANGE(1, 1e6),
+     DOC("of a sample: token, label and mask")},
+    {OPTIONAL("swarmx.planes", swarmx.planes, "12"), INT, RANGE(1, 64),
+     DOC("parallel networks that make up a link")},
+
+    {OPTIONAL("effects.boundary", effects.boundary, "true"), BOOL,
+     DOC("off: the optimizer takes no time and waits for no norm")},
+    {OPTIONAL("effects.reduce", effects.reduce, "true"), BOOL,
+     DOC("off: gradients reach MemoryX in no time")},
+    {OPTIONAL("effects.latency", effects.latency, "true"), BOOL,
+     DOC("off: links and SwarmX nodes have no latency")},
+    {OPTIONAL("effects.jitter", effects.jitter, "true"), BOOL,
+     DOC("off: all systems take the same time for the same work")},
+    {OPTIONAL("effects.input", effects.input, "true"), BOOL,
+     DOC("off: samples are always there")},
+
+    {OPTIONAL("recovery.detection", recovery.detection_ps, "40 s"), QUANTITY(TIME),
+     RANGE(0, MAX_RECOVERY), DOC("a part fails to the job knows")},
+    {OPTIONAL("recovery.redistribution", recovery.redistribution_ps, "60 s"), QUANTITY(TIME),
+     RANGE(0, MAX_RECOVERY), DOC("the share of a lost system goes to the others")},
+    {OPTIONAL("recovery.reroute", recovery.reroute_ps, "1 s"), QUANTITY(TIME),
+     RANGE(0, MAX_RECOVERY), DOC("the SwarmX tree is formed anew without a node")},
+    {OPTIONAL("recovery.restore_rate", recovery.restore_rate_bytes_per_s, "2 GB/s"),
+     QUANTITY(RATE), RANGE(1, MAX_RATE), DOC("a checkpoint into one MemoryX shard")},
+    {OPTIONAL("retransmit.packet", retransmit.packet_bytes, "4 KiB"), QUANTITY(BYTES),
+     RANGE(1, 1 << 30), DOC("what a lossy link loses at a time")},
+    {OPTIONAL("retransmit.timeout", retransmit.timeout_ps, "67.1 ms"), QUANTITY(TIME),
+     RANGE(0, MAX_LATENCY), DOC("until the last packet of a message is sent again")},
+    {OPTIONAL("faults", faults, NULL), .type = CONF_T_SPECIAL, .read = hw_read_faults,
+     .form = "list of faults", DOC("what goes wrong: FAULTS.md; `--fault` adds one")},
+};
+/* clang-format on */
+
+const struct conf_table *hw_machine_table(void)
+{
+    static const struct conf_table table = {
+        .key = keys, .n = sizeof keys / sizeof *keys, .sourced = true};
+    return &table;
+}

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/clock.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static bool trains(const struct job_state *s)
+{
+    enum zoo_mode mode = s->job->params->runconfig.mode;
+    return mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
+}
+
+static bool evaluates(const struct job_state *s)
+{
+    enum zoo_mode mode = s->job->params->runconfig.mode;
+    return mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL;
+}
+
+/* ---- set up ---------------------------------------------------------------------------------- */
+
+static bool has_local_wafer(const struct cluster *c)
+{
+    for (int i = 0; i < c->machine->n_wafer_places; i++)
+        if (c->wafer[i]) return true;
+    return false;
+}
+
+static bool has_local_shard(const struct cluster *c)
+{
+    for (int i = 0; i < c->net->topology->n_shards; i++)
+        if (c->memoryx[i]) return true;
+    return false;
+}
+
+static enum wsc_err open_data(struct job_state *s)
+{
+    const struct zoo_params *p = s->job->params;
+    const struct model *m = s->cluster->model;
+    if (!s->job->values || !has_local_wafer(s->cluster)) return WSC_OK;
+    if (trains(s)) TRY(data_source_open(&s->train_source, &p->train_input, m->T, m->V));
+    if (evaluates(s)) TRY(data_source_open(&s->eval_source, &p->eval_input, m->T, m->V));
+    return WSC_OK;
+}
+
+static enum wsc_err open_outputs(struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    char path[4096];
+    if (comm_rank(s->comm)) return WSC_OK;
+    TRY(out_mkdir(rc->model_dir));
+    (void)snprintf(path, sizeof path, "%s/run.log", rc->model_dir);
+    TRY(store_claim(rc->model_dir, &s->claim));
+    TRY(wsc_log_open(path));
+    return store_prune(rc->model_dir, 0, 0);
+}
+
+/* The mesh programs use the whole fabric as one lane and keep all activations on it; whether they
+ * fit is tried before the first pass. */
+static enum wsc_err plan_mesh(struct job_state *s, struct kernels_plan *plan,
+                              const struct stream_batch *batch, bool training)
+{
+    struct kernels_mesh *k;
+    if (s->job->numerics != KERNELS_MESH) return WSC_OK;
+    plan->lanes = 1;
+    plan->spill_bytes_per_sequence = 0;
+    if (!has_local_wafer(s->cluster)) return WSC_OK;
+    TRY(kernels_mesh_create(&k, &s->cluster->hw, s->cluster->model, stream_max_samples(batch),
+                            training));
+    kernels_mesh_destroy(&k);
+    return WSC_OK;
+}
+
+/* For the wafers that are there. */
+static enum wsc_err plan(struct job_state *s)
+{
+    const struct zoo_params *p = s->job->params;
+    if (trains(s)) {
+        TRY(cluster_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
+        TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
+    }
+    if (evaluates(s)) {
+        TRY(cluster_plan_batch(s->cluster, &p->eval_input, false, &s->eval_plan, &s->eval_batch));
+        TRY(plan_mesh(s, &s->eval_plan, &s->eval_batch, false));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err set_up_local(struct job_state *s)
+{
+    const struct job *job = s->job;
+    const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, s};
+    TRY(job_check(job));
+    TRY(cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
+    TRY(plan(s));
+    TRY(open_outputs(s));
+    return open_data(s);
+}
+
+/* The last step of this run: that of the run which it goes on with, or num_steps from here, but
+ * never past max_steps. */
+static void choose_last_step(struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    s->last_step = s->step;
+    if (!trains(s)) return;
+    if (s->planned_last_step >= 0) {
+        s->last_step = s->planned_last_step;
+        return;
+    }
+    int64_t last = STORE_LAST_STEP;
+    if (rc->num_steps != CONF_NULL && rc->num_steps < last - s->step)
+        last = s->step + rc->num_steps;
+    if (rc->max_steps != CONF_NULL && rc->max_steps < last) last = rc->max_steps;
+    if (last > s->last_step) s->last_step = last;
+}
+
+/* Samples and tokens are counted too, and there are more of them than steps. */
+static enum wsc_err check_counts(const struct job_state *s)
+{
+    const int64_t n_steps = s->last_step - s->step;
+    int64_t n;
+    bool over = __builtin_mul_overflow(n_steps, s->train_batch.batch_size, &n);
+    over |= __builtin_add_overflow(n, s->samples, &n);
+    over |= __builtin_mul_overflow(n, s->cluster->model->T, &n);
+    if (!over) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "runconfig: %lld steps after %lld samples have more tokens than "
+                                  "64 bits count",
+                                  (long long)n_steps, (long long)s->samples),
+                        "--num_steps ...");
+}
+
+static enum wsc_err open_metrics(struct job_state *s)
+{
+    if (comm_rank(s->comm)) return WSC_OK;
+    TRY(job_metrics_open(&s->metrics, s->job->params->runconfig.model_dir, s->step ? s->step : -1));
+    return job_events_open(s, trains(s), evaluates(s));
+}
+
+/* A shard can lose its memory only when there is a checkpoint to restore it from. */
+static enum wsc_err check_restores(const struct job_state *s)
+{
+    int n;
+    const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
+    for (int i = 0; i < n; i++) {
+        const int64_t step = event[i].first_step;
+        if (event[i].fault->kind != HW_FAULT_LOST_SHARD || step < s->first_step) continue;
+        if (cluster_checkpoint_before(&s->job->params->runconfig, s->first_step, step) >= 0)
+            continue;
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "fault %s: no checkpoint is written before step %lld",
+                                      event[i].fault->text, (long long)step + 1),
+                            "runconfig.checkpoint_steps, or runconfig.save_initial_checkpoint");
+    }
+    return WSC_OK;
+}
+
+/* A run that trains meets its faults; any other one those of the first step. */
+static enum wsc_err plan_faults(struct job_state *s)
+{
+    struct cluster_change change;
+    TRY(cluster_faults_plan(s->cluster, trains(s) ? s->last_step : 1, -1));
+    hw_faults_go_on(s->cluster->faults, s->reached_step);
+    if (trains(s)) return check_restores(s);
+    TRY(cluster_faults_enter(s->cluster, 0, &change));
+    return change.replan ? plan(s) : WSC_OK;
+}
+
+static enum wsc_err restore(struct job_state *s, bool *report)
+{
+    enum wsc_err rc = s->job->values ? job_restore(s) : WSC_OK;
+    if (!s->all_failed) return comm_agree(s->comm, rc, report);
+    *report = s->speaks;
+    return rc;
+}
+
+static enum wsc_err set_up(struct job_state *s, bool *report)
+{
+    TRY(comm_agree(s->comm, set_up_local(s), report));
+    WSC_CHECK(s->cluster, "set up without a cluster");
+    s->in_group = has_local_shard(s->cluster);
+    s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
+    TRY(job_check_shared(s, report));
+    TRY(job_compare_data(s, report));
+    job_log_start(s);
+    TRY(restore(s, report));
+    choose_last_step(s);
+    if (trains(s) && s->planned_last_step < 0) s->samples += s->job->params->runconfig.skip_samples;
+    TRY(comm_agree(s->comm, check_counts(s), report));
+    TRY(comm_agree(s->comm, open_metrics(s), report));
+    s->first_step = s->step;
+    s->first_samples = s->samples;
+    TRY(comm_agree(s->comm, plan_faults(s), report));
+    s->host_start_s = s->host_logged_s = wsc_clock_s();
+    s->host_logged_step = s->step;
+    return WSC_OK;
+}
+
+/* ---- passes ---------------------------------------------------------------------------------- */
+
+/* eval_steps batches, or all whole batches of the data.  Every rank walks the same number; ranks
+ * without wafers have no data and learn it from the others. */
+static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
+{
+    *n = s->job->params->runconfig.eval_steps;
+    if (*n != CONF_NULL) return WSC_OK;
+    int64_t here = s->job->values ? 0 : 1;
+    if (s->eval_source) here = data_source_n_samples(s->eval_source) / s->eval_batch.batch_size;
+    *n = comm_max(s->comm, here);
+    if (*n > 0) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "eval_input: fewer samples than one batch of %lld",
+                                  (long long)s->eval_batch.batch_size),
+                        "--set eval_input.batch_size=...");
+}
+
+static enum wsc_err evaluate(struct job_state *s)
+{
+    int64_t n;
+    TRY(count_eval_batches(s, &n));
+    const struct stream_pass pass = {
+        .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
+    const struct wafer_work work = {.plan = &s->eval_plan,
+                                    .numerics = s->job->numerics,
+                                    .source = s->eval_source,
+                                    .seed = cluster_seed(s->job->params)};
+    memset(&s->eval, 0, sizeof s->eval);
+    s->in_eval = true;
+    enum wsc_err err = cluster_run_pass(s->cluster, &pass, &work);
+    s->in_eval = false;
+    return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : job_log_eval_end(s);
+}
+
+static int64_t next_multiple(int64_t step, int64_t every)
+{
+    return every > 0 ? (step / every + 1) * every : INT64_MAX;
+}
+
+/* Where the roles have to stop: a checkpoint, an evaluation, a dump, the end. */
+static int64_t next_stop(const struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    int64_t stop = s->last_step;
+    int64_t save = next_multiple(s->step, s->job->values ? rc->checkpoint_steps : 0);
+    int64_t eval = next_multiple(s->step, evaluates(s) ? rc->eval_frequency : 0);
+    const int64_t change = hw_faults_next(s->cluster->faults);
+    if (change < stop) stop = change;
+    if (save < stop) stop = save;
+    if (eval < stop) stop = eval;
+    if (s->job->dump_gradients && s->step == s->first_step) stop = s->step + 1;
+    return stop;
+}
+
+static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
+{
+    const struct zoo_optimizer *optimizer = &s->job->params->optimizer;
+    const struct stream_pass pass = {.mode = STREAM_TRAIN,
+                                     .first_step = s->step,
+                                     .n_steps = n_steps,
+                                     .first_sample = s->samples,
+                                     .batch = s->train_batch,
+                                     .values = s->job->values,
+                                     .squares = s->job->values && optimizer->gradient_noise_scale};
+    const struct wafer_work work = {.plan = &s->train_plan,
+                                    .numerics = s->job->numerics,
+                                    .source = s->train_source,
+                                    .seed = cluster_seed(s->job->params)};
+    TRY(cluster_run_pass(s->cluster, &pass, &work));
+    s->samples += n_steps * s->train_batch.batch_size;
+    s->step += n_steps;
+    return WSC_OK;
+}
+
+static enum wsc_err train_to(struct job_state *s, int64_t stop)
+{
+    while (s->step < stop && !s->stop_signal) {
+        const int64_t left = stop - s->step;
+        const int64_t n = left < s->steps_per_look ? left : s->steps_per_look;
+        TRY(train_steps(s, n));
+        job_stop_look(s, n);
+    }
+    return WSC_OK;
+}
+
+static bool is_due(const struct job_state *s, int64_t every)
+{
+    return s->step == s->last_step || (every > 0 && s->step % every == 0);
+}
+
+static enum wsc_err after_training(struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    if (s->job->dump_gradients && s->job->values && s->step == s->first_step + 1)
+        TRY(job_dump_gradients(s));
+    /* First the evaluation: a run that goes on from the checkpoint does not repeat it. */
+    if (evaluates(s) && is_due(s, rc->eval_frequency)) TRY(evaluate(s));
+    if (s->job->values && rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps))
+        TRY(job_save(s));
+    return WSC_OK;
+}
+
+/* The largest process that holds a wafer, and the largest that holds a shard.  Collective. */
+static void measure_memory(struct job_state *s)
+{
+    const int64_t rss = wsc_mem_peak_rss_bytes();
+    s->wafer_rss_bytes = comm_max(s->comm, has_local_wafer(s->cluster) ? rss : 0);
+    s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
+}
+
+/* Cycles by kernel on the wafer that has most of them.  Collective. */
+static void collect_kernels(struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    if (s->job->numerics != KERNELS_MESH) return;
+    for (int row = 0; row < KERNELS_MESH_ROWS; row++) {
+        struct job_kernel here = {0};
+        for (int i = 0; i < c->machine->n_wafer_places; i++) {
+            const struct kernels_mesh_row *rows =
+                c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
+            if (!rows || rows[row].cycles < here.cycles) continue;
+            here = (struct job_kernel){.calls = rows[row].calls,
+                                       .cycles = rows[row].cycles,
+                                       .form_cycles = llround(rows[row].form)};
+        }
+        struct job_kernel *k = &s->kernel[row];
+        k->kernel = kernels_mesh_row_name(row, &k->pass);
+        k->calls = comm_max(s->comm, here.calls);
+        k->cycles = comm_max(s->comm, here.cycles);
+        k->form_cycles = comm_max(s->comm, here.form_cycles);
+        k->time_ps = hw_cycles_to_ps(&c->hw, k->cycles);
+        s->n_kernels = row + 1;
+    }
+}
+
+/* A training loop goes on to the next evaluation. */
+static void begin_loop(struct job_state *s)
+{
+    const int64_t every = s->job->params->runconfig.eval_frequency;
+    const int64_t eval = next_multiple(s->step, evaluates(s) ? every : 0);
+    s->loop++;
+    s->loop_end = eval < s->last_step ? eval : s->last_step;
+    WSC_INFO("Starting training loop %d, from global step %lld to %lld", s->loop,
+             (long long)s->step, (long long)s->loop_end);
+}
+
+static void tell_faults(const struct job_state *s)
+{
+    const struct hw_event *event;
+    for (int i = 0; (event = hw_faults_new(s->cluster->faults, i)); i++) {
+        const struct hw_fault *f = event->fault;
+        const bool everywhere = f->where == CONF_NULL && !(f->rate > 0);
+        if (everywhere && event->place) continue; /* told once */
+        WSC_WARNING("step %lld: fault %s at %s %d%s", (long long)event->first_step + 1, f->text,
+                    hw_place_name(f->place), event->place, everywhere ? " and all others" : "");
+    }
+}
+
+/* The weights live in MemoryX: a lost wafer takes nothing with it but its share of the speed.  A
+ * lost shard takes the steps since the newest checkpoint, when *@p again is set. */
+static enum wsc_err meet_faults(struct job_state *s, bool *again)
+{
+    struct cluster_change change;
+    TRY(cluster_faults_enter(s->cluster, s->step, &change));
+    tell_faults(s);
+    *again = change.memory_lost;
+    s->recovery_ps += change.recovery_ps;
+    job_rate_update(&s->rate, 0, change.recovery_ps);
+    if (change.replan) {
+        TRY(plan(s));
+        WSC_WARNING("%d systems share the batch of %lld", s->train_batch.n_wafers,
+                    (long long)s->train_batch.batch_size);
+    }
+    if (!*again) return WSC_OK;
+    const struct cluster *c = s->cluster;
+    const int64_t lost = comm_max(s->comm, c->memoryx[0] ? memoryx_now(c->memoryx[0]).ps : 0);
+    const int64_t before = s->step;
+    TRY(job_restore_again(
+        s, cluster_checkpoint_before(&s->job->params->runconfig, s->first_step, s->step)));
+    cluster_faults_restored(s->cluster, (struct vtime){lost}, change.recovery_ps);
+    s->repeated_steps += before - s->step;
+    return WSC_OK;
+}
+
+static enum wsc_err train(struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    if (s->job->values && rc->save_initial_checkpoint && s->step == 0) TRY(job_save(s));
+    if (s->step == s->last_step)
+        WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
+                    (long long)s->step);
+    if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
+    s->loop_end = s->step;
+    while (s->step < s->last_step) {
+        if (s->step == s->loop_end) begin_loop(s);
+        bool again = false;
+        TRY(meet_faults(s, &again));
+        if (again) continue;
+        TRY(train_to(s, next_stop(s)));
+        if (s->stop_signal && s->step < s->last_step) return job_stop_here(s);
+        TRY(after_training(s));
+    }
+    out_progress_end();
+    WSC_INFO("Training completed successfully!");
+    const double host_s = wsc_clock_s() - s->host_start_s;
+    WSC_INFO("Processed %lld training sample(s) in %.2f seconds.",
+             (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
+    measure_memory(s);
+    collect_kernels(s);
+    return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
+}
+
+static enum wsc_err train_until_told(struct job_state *s)
+{
+    job_stop_begin(s);
+    enum wsc_err rc = train(s);
+    job_stop_end();
+    return rc;
+}
+
+/* ---- the job --------------------------------------------------------------------------------- */
+
+static enum wsc_err work(struct job_state *s)
+{
+    switch (s->job->params->runconfig.mode) {
+    case ZOO_TRAIN:
+    case ZOO_TRAIN_AND_EVAL:
+        return train_until_told(s);
+    case ZOO_EVAL:
+        return evaluate(s);
+    case ZOO_GENERATE:
+        return job_generate(s);
+    }
+    return WSC_OK;
+}
+
+static void tear_down(struct job_state *s)
+{
+    out_progress_end();
+    job_metrics_close(&s->metrics);
+    job_events_close(s);
+    data_source_close(&s->train_source);
+    data_source_close(&s->eval_source);
+    wsc_log_close();
+    store_release(s->claim);
+    cluster_destroy(&s->cluster);
+    wsc_free(s->start_path);
+    wsc_free(s->fault);
+}
+
+/* An error in the middle of a run is this rank's alone; the others wait for its messages. */
+static void end_job(const struct job_state *s, enum wsc_err rc)
+{
+    enum { PER_RANK_NS = 20000000, MOST_RANKS = 40 };
+    const long rank = comm_rank(s->comm);
+    if (comm_size(s->comm) == 1) return;
+    out_progress_end();
+    /* Several ranks may fail over the same thing; the first that speaks ends the others. */
+    const struct timespec turn = {.tv_nsec = (rank < MOST_RANKS ? rank : MOST_RANKS) * PER_RANK_NS};
+    (void)nanosleep(&turn, NULL);
+    (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
+    wsc_err_show_trace();
+    comm_abort(wsc_err_exit_status(rc));
+}
+
+enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report)
+{
+    struct job_state s = {.comm = comm,
+                          .job = job,
+                          .saved_step = -1,
+                          .planned_last_step = -1,
+                          .claim = -1,
+                          .reached_step = -1,
+                          .noise_scale = NAN};
+    *report = true;
+    enum wsc_err rc = set_up(&s, report);
+    if (!rc) {
+        *report = true; /* from here on an error is this rank's own */
+        rc = work(&s);
+        if (rc == WSC_INTERRUPTED)
+            *report = comm_rank(comm) == 0; /* all ranks agree on that */
+        else if (s.all_failed)
+            *report = s.speaks;
+        else if (rc)
+            end_job(&s, rc);
+    }
+    tear_down(&s);
+    return rc;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+static enum wsc_err check_sparsity(const struct zoo_params *p)
+{
+    const enum zoo_mode mode = p->runconfig.mode;
+    if (!p->sparsity.n || (mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: sparsity: training with sparse weights is not supported "
+                                  "in this release",
+                                  p->file),
+                        "--set sparsity=null trains the dense model, --numerics none keeps its "
+                        "time");
+}
+
+static enum wsc_err check_values(const struct zoo_params *p)
+{
+    TRY(check_sparsity(p));
+    const struct zoo_model *m = &p->model;
+    if (m->objective != ZOO_CAUSAL_LM)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: model.objective: encoders have no values in this "
+                                      "release, their time alone is kept",
+                                      p->file),
+                            "--numerics none");
+    return WSC_OK;
+}
+
+/* The time of a step with a reference model is not that of one without. */
+static enum wsc_err check_dpo(const struct zoo_params *p)
+{
+    const enum zoo_mode mode = p->runconfig.mode;
+    if (!p->dpo.present || (mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: model.dpo: training by preferences is not supported in "
+                                  "this release",
+                                  p->file),
+                        "--validate_only and --compile_only describe its policy model");
+}
+
+/* What the mesh programs cannot do. */
+static enum wsc_err check_mesh(const struct zoo_params *p)
+{
+    if (p->train_input.use_vsl || p->eval_input.use_vsl)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: use_vsl: --numerics mesh computes samples of one text",
+                                      p->file),
+                            "--numerics host");
+    if (p->optimizer.gradient_noise_scale)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: optimizer.gradient_noise_scale: --numerics mesh has no "
+                                      "gradients of single leaves",
+                                      p->file),
+                            "--set optimizer.gradient_noise_scale=false");
+    if (!p->model.mixed_precision) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: model.mixed_precision: --numerics mesh computes in fp32",
+                                  p->file),
+                        "--set model.mixed_precision=false");
+}
+
+static enum wsc_err check_modes(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    const enum zoo_mode mode = p->runconfig.mode;
+    const bool trains = mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
+    if (trains && p->runconfig.num_steps == CONF_NULL && p->runconfig.max_steps == CONF_NULL)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: neither runconfig.num_steps nor max_steps", p->file),
+            "--num_steps 100");
+    if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
+        return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
+    if (mode != ZOO_GENERATE) return WSC_OK;
+    if (!job->n_prompts)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
+                            "--prompt 'The hacker '");
+    if (p->model.vocab_size == 256 || job->prompts_are_ids || job->tokenizer) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: --prompt: no tokenizer is named, and vocab_size %lld is not "
+                                  "that of bytes",
+                                  p->file, (long long)p->model.vocab_size),
+                        "--tokenizer bpe --vocab vocab.json --merges merges.txt, --tokenizer byte, "
+                        "or --prompt_ids");
+}
+
+enum wsc_err job_check(const struct job *job)
+{
+    TRY(check_modes(job));
+    TRY(check_dpo(job->params));
+    if (job->dump_gradients && !job->values)
+        return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
+    if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
+    return job->values ? check_values(job->params) : WSC_OK;
+}

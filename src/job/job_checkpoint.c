@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 4096 };
+
+static struct memoryx *any_shard(const struct job_state *s)
+{
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) return s->cluster->memoryx[m];
+    return NULL;
+}
+
+/* Every rank arrives, whether its part failed or not, and all go the same way. */
+static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
+{
+    enum wsc_err all = comm_agree(s->comm, rc, &s->speaks);
+    s->all_failed = all != WSC_OK;
+    if (all && !s->speaks) return WSC_RAISE(all, "another rank failed");
+    return all;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static const char *const counter_name[] = {"global_step", "dataloader.samples_streamed",
+                                           "dataloader.seed", "wsc.last_step", "wsc.reached_step"};
+enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
+/* Text attribute: which run wrote the file, see run_job.run_id. */
+#define RUN_ID "wsc.run_id"
+
+static void list_counters(const struct job_state *s, int64_t value[N_COUNTERS])
+{
+    const int64_t now[N_COUNTERS] = {s->step, s->samples, s->job->params->train_input.shuffle_seed,
+                                     s->last_step, hw_faults_reached(s->cluster->faults)};
+    memcpy(value, now, sizeof now);
+}
+
+static enum wsc_err define_counters(const struct job_state *s, struct store_file *file)
+{
+    const int64_t one = 1;
+    int64_t value[N_COUNTERS];
+    list_counters(s, value);
+    for (int i = 0; i < N_COUNTERS; i++) {
+        TRY(store_define(file, counter_name[i], STORE_I64, 1, &one));
+        TRY(store_set_number(file, counter_name[i], STORE_I64, (double)value[i]));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err write_counters(const struct job_state *s, struct store_file *file)
+{
+    int64_t value[N_COUNTERS];
+    list_counters(s, value);
+    for (int i = 0; i < N_COUNTERS && s->group.rank == 0; i++)
+        TRY(store_write(file, counter_name[i], 0, 1, &value[i]));
+    return WSC_OK;
+}
+
+static enum wsc_err write_shards(const struct job_state *s, struct store_file *file)
+{
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) TRY(memoryx_save(s->cluster->memoryx[m], file));
+    return write_counters(s, file);
+}
+
+static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
+{
+    struct store_file *file = NULL;
+    TRY(store_create(&file, path, &s->group));
+    enum wsc_err rc = memoryx_define(any_shard(s), file);
+    if (!rc) rc = define_counters(s, file);
+    if (!rc) rc = store_describe(file);
+    if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
+    if (rc) {
+        store_close(&file);
+        return rc;
+    }
+    rc = write_shards(s, file);
+    enum wsc_err committed = store_commit(&file);
+    return rc ? rc : committed;
+}
+
+enum wsc_err job_save(struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    char path[PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s/checkpoint_%lld.mdl", rc->model_dir, (long long)s->step);
+    WSC_INFO("Saving checkpoint at step %lld", (long long)s->step);
+    TRY(agree(s, s->in_group ? write_checkpoint(s, path) : WSC_OK));
+    s->saved_step = s->step;
+    WSC_INFO("Saved checkpoint %s", path);
+    if (comm_rank(s->comm)) return WSC_OK;
+    return store_prune(rc->model_dir, s->step, rc->max_checkpoints);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static enum wsc_err write_gradients(struct job_state *s, const char *path)
+{
+    struct store_file *file = NULL;
+    const int64_t one = 1;
+    TRY(store_create(&file, path, &s->group));
+    enum wsc_err rc = memoryx_define_gradients(any_shard(s), file);
+    if (!rc) rc = store_define(file, "loss", STORE_F64, 1, &one);
+    if (rc) {
+        store_close(&file);
+        return rc;
+    }
+    for (int m = 0; m < s->cluster->net->topology->n_shards && !rc; m++)
+        if (s->cluster->memoryx[m]) rc = memoryx_save_gradients(s->cluster->memoryx[m], file);
+    if (!rc && comm_rank(s->comm) == 0) rc = store_write(file, "loss", 0, 1, &s->last_loss);
+    enum wsc_err committed = store_commit(&file);
+    return rc ? rc : committed;
+}
+
+enum wsc_err job_dump_gradients(struct job_state *s)
+{
+    const char *path = s->job->dump_gradients;
+    TRY(agree(s, s->in_group ? write_gradients(s, path) : WSC_OK));
+    WSC_INFO("Wrote the gradients of step %lld to %s", (long long)s->step, path);
+    return WSC_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static bool asks_for(const char *states, const char *what)
+{
+    const size_t length = strlen(what);
+    for (const char *p = states; p && *p;) {
+        p += strspn(p, ", ");
+        size_t n = strcspn(p, ", ");
+        if (n == length && !strncmp(p, what, n)) return true;
+        p += n;
+    }
+    return !states;
+}
+
+static enum wsc_err read_counter(struct store_file *file, const char *name, int64_t *value)
+{
+    return store_has(file, name) ? store_read(file, name, STORE_I64, 0, 1, value) : WSC_OK;
+}
+
+/* No run of ours counts so far, and a file name has no more digits. */
+static enum wsc_err check_counters(int64_t step, int64_t samples)
+{
+    if (step >= 0 && step <= STORE_LAST_STEP && samples >= 0) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "checkpoint: global step %lld after %lld samples", (long long)step,
+                     (long long)samples);
+}
+
+/* A file of weights has nothing else that could be asked for. */
+static enum wsc_err check_states(bool is_run, const char *states)
+{
+    if (is_run || asks_for(states, "model")) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "checkpoint: it holds weights alone, and "
+                                  "runconfig.load_checkpoint_states asks for \"%s\"",
+                                  states),
+                        "--set runconfig.load_checkpoint_states=model");
+}
+
+/* What @p states, NULL for all, asks for; a file that is not of a run has weights alone. */
+static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    const bool is_run = store_has(file, "global_step");
+    struct memoryx_load what = {.weights = asks_for(states, "model"),
+                                .optimizer = is_run && asks_for(states, "optimizer"),
+                                .schedule = is_run && asks_for(states, "lr_scheduler"),
+                                .scaler = is_run && asks_for(states, "grad_scaler"),
+                                .strict = !rc->disable_strict_checkpoint_loading};
+    int64_t samples = s->samples;
+    TRY(check_states(is_run, states));
+    if (is_run) TRY(read_counter(file, "global_step", &what.step));
+    if (is_run) TRY(read_counter(file, "dataloader.samples_streamed", &samples));
+    TRY(check_counters(what.step, samples));
+    for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    if (is_run && asks_for(states, "global_step")) {
+        s->step = what.step;
+        s->reached_step = what.step - 1;
+        TRY(read_counter(file, "wsc.reached_step", &s->reached_step));
+    }
+    if (is_run && asks_for(states, "dataloader")) s->samples = samples;
+    return WSC_OK;
+}
+
+static enum wsc_err load_path(struct job_state *s, const char *path, const char *states, bool same)
+{
+    struct store_file *file = NULL;
+    TRY(store_open(&file, path));
+    enum wsc_err rc = load_file(s, file, states);
+    if (!rc && same) rc = read_counter(file, "wsc.last_step", &s->planned_last_step);
+    if (s->planned_last_step > STORE_LAST_STEP) s->planned_last_step = STORE_LAST_STEP;
+    store_close(&file);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
+}
+
+/* The newest checkpoint that can be trusted.  One that fails its own checks is passed over with a
+ * warning; when all fail the run ends, as starting anew would hide that steps were lost. */
+static enum wsc_err newest_good(const char *dir, char **path)
+{
+    enum wsc_err rc = WSC_OK;
+    int64_t step = INT64_MAX;
+    int n_bad = 0;
+    for (;; n_bad++) {
+        TRY(store_newest(dir, step, path, &step));
+        if (!*path) break;
+        rc = store_check(*path);
+        if (rc != WSC_FORMAT && rc != WSC_IO) break;
+        WSC_WARNING("%s", wsc_err_message());
+        wsc_free(*path);
+        *path = NULL;
+    }
+    if (*path && n_bad && !rc) WSC_WARNING("going on from %s instead", *path);
+    if (*path || !n_bad) return rc;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: none of its %d checkpoint(s) can be read", dir, n_bad),
+        "warnings say why; move them away to start anew");
+}
+
+/* Was the checkpoint written by the run that this one goes on with? */
+static enum wsc_err is_of_this_run(const struct job_state *s, const char *path, bool *same)
+{
+    struct store_file *file = NULL;
+    char *id = NULL;
+    *same = false;
+    if (!s->job->run_id || !path) return WSC_OK;
+    TRY(store_open(&file, path));
+    enum wsc_err rc = WSC_OK;
+    if (store_has_text(file, RUN_ID)) rc = store_get_text(file, RUN_ID, &id);
+    if (!rc && id) *same = !strcmp(id, s->job->run_id);
+    wsc_free(id);
+    store_close(&file);
+    return rc;
+}
+
+/* On rank 0: a checkpoint of this very run; else the given one; else the newest. */
+static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *same)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    const bool automatic = !rc->checkpoint_path && rc->autoload_last_checkpoint;
+    if (automatic)
+        WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
+                 rc->model_dir);
+    if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
+    if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
+    if (automatic && !*path) WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    TRY(is_of_this_run(s, *path, same));
+    if (automatic || *same) return WSC_OK;
+    wsc_free(*path);
+    *path = NULL;
+    if (!rc->checkpoint_path) return WSC_OK;
+    *path = wsc_strdup(WSC_MEM_RUN, rc->checkpoint_path);
+    if (!*path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
+    return store_check(*path);
+}
+
+/* Rank 0 looks, all get the path; *path is NULL when there is nothing to load. */
+static enum wsc_err choose_path(struct job_state *s, char **path, bool *same)
+{
+    enum wsc_err err = WSC_OK;
+    int64_t n_bytes = -1;
+    *path = NULL;
+    *same = false;
+    if (comm_rank(s->comm) == 0) {
+        err = look_for_path(s, path, same);
+        n_bytes = *path ? (int64_t)strlen(*path) : -1;
+    }
+    TRY(agree(s, err));
+    *same = comm_max(s->comm, *same);
+    return comm_share(s->comm, path, &n_bytes);
+}
+
+enum wsc_err job_restore(struct job_state *s)
+{
+    const char *states = s->job->params->runconfig.load_checkpoint_states;
+    char *path = NULL;
+    bool same;
+    enum wsc_err rc = choose_path(s, &path, &same);
+    for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
+        if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
+    if (!rc && path) rc = agree(s, load_path(s, path, states, same));
+    if (!rc && !path)
+        WSC_INFO("No checkpoint was provided. Using randomly initialized model parameters.");
+    if (!rc && path) WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
+    if (path && (same || !s->job->params->runconfig.checkpoint_path)) s->saved_step = s->step;
+    s->start_path = path;
+    return rc;
+}
+
+enum wsc_err job_restore_again(struct job_state *s, int64_t step)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    const bool own = step > s->first_step || !s->first_step;
+    s->samples = s->first_samples + (step - s->first_step) * s->train_batch.batch_size;
+    s->step = step;
+    if (!s->job->values) return WSC_OK;
+    char *path =
+        own ? wsc_asprintf(WSC_MEM_RUN, "%s/checkpoint_%lld.mdl", rc->model_dir, (long long)step)
+            : wsc_strdup(WSC_MEM_RUN, s->start_path);
+    enum wsc_err err = path ? store_check(path) : WSC_NOMEM;
+    if (!err) err = load_path(s, path, own ? NULL : rc->load_checkpoint_states, false);
+    err = agree(s, err);
+    if (!err) WSC_INFO("Restored %s, global step %lld", path, (long long)step);
+    wsc_free(path);
+    return err;
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a run leaves for TensorBoard: <model_dir>/train and <model_dir>/eval, each with events and
+ * the params of the run, under the tags of the Model Zoo. */
+#include "job_impl.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+
+static enum wsc_err open_folder(const struct job_state *s, const char *mode,
+                                struct out_events **events)
+{
+    const char *model_dir = s->job->params->runconfig.model_dir;
+    char dir[4096], path[4096 + 64];
+    char *params = NULL;
+    int n = snprintf(dir, sizeof dir, "%s/%s", model_dir, mode);
+    if (n >= (int)sizeof dir)
+        return WSC_RAISE(WSC_CONFIG, "runconfig.model_dir: the path is too long");
+    TRY(out_events_open(events, dir));
+    (void)snprintf(path, sizeof path, "%s/params_%s.yaml", dir, mode);
+    TRY(zoo_params_dump(s->job->params, &params));
+    enum wsc_err rc = out_write_text(path, params);
+    wsc_free(params);
+    return rc;
+}
+
+enum wsc_err job_events_open(struct job_state *s, bool trains, bool evaluates)
+{
+    if (trains) TRY(open_folder(s, "train", &s->train_events));
+    if (evaluates && s->job->values) TRY(open_folder(s, "eval", &s->eval_events));
+    return WSC_OK;
+}
+
+void job_events_close(struct job_state *s)
+{
+    out_events_close(&s->train_events);
+    out_events_close(&s->eval_events);
+}
+
+static enum wsc_err layer_norms(struct out_events *events, const struct job_logged_step *step)
+{
+    struct out_scalar *scalar;
+    enum { TAG_BYTES = 48 };
+    const int64_t L = step->n_layers;
+    TRY_NEW(scalar, WSC_MEM_RUN, L);
+    char *tags = wsc_alloc(WSC_MEM_RUN, (size_t)L, TAG_BYTES);
+    for (int64_t l = 0; tags && l < L; l++) {
+        char *tag = tags + l * TAG_BYTES;
+        (void)snprintf(tag, TAG_BYTES, "per_layer_grad_norm/layer_%lld", (long long)l);
+        scalar[l] = (struct out_scalar){tag, step->layer_grad_norm[l]};
+    }
+    enum wsc_err rc = tags ? out_events_scalars(events, step->step, scalar, (int)L)
+                           : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "tags of layers");
+    wsc_free(tags);
+    wsc_free(scalar);
+    return rc;
+}
+
+enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step *step,
+                              const struct job_pace *pace)
+{
+    const bool norms = step->has_values && step->layer_grad_norm;
+    const double none = NAN, batch = (double)s->train_batch.batch_size;
+    const struct out_scalar scalar[] = {
+        {"loss", step->has_values ? step->loss : none},
+        {"loss_scale", step->has_values ? step->loss_scale : none},
+        {"lr/0", step->has_values ? step->lr : none},
+        {"model_wise_grad_norm", norms ? step->grad_norm : none},
+        {"model_wise_params_norm", norms ? step->params_norm : none},
+        {"pegsqnorm/model", step->has_noise ? step->pegsqnorm : none},
+        {"gsqnorm/model", step->has_noise ? step->gsqnorm : none},
+        {"gradient_noise_scale", step->has_noise ? step->noise_scale : none},
+        {"local_samples_per_sec", pace->rate},
+        {"avg_samples_per_sec", pace->global_rate},
+        {"avg_steps_per_sec", pace->global_rate / batch},
+        {"loop_time_remaining", pace->loop_s},
+        {"time_remaining", pace->total_s},
+    };
+    TRY(out_events_scalars(s->train_events, step->step, scalar,
+                           (int)(sizeof scalar / sizeof *scalar)));
+    return norms ? layer_norms(s->train_events, step) : WSC_OK;
+}
+
+enum wsc_err job_events_eval(struct job_state *s, double loss, double accuracy, double perplexity)
+{
+    const struct out_scalar scalar[] = {{"loss", loss},
+                                        {"val_loss", loss},
+                                        {"eval/accuracy", accuracy},
+                                        {"eval/lm_perplexity", perplexity}};
+    return out_events_scalars(s->eval_events, s->step, scalar,
+                              (int)(sizeof scalar / sizeof *scalar));
+}

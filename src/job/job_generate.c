@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Texts that a model continues: prompts to tokens, tokens to texts. */
+#include "job_impl.h"
+
+#include <wsc/data.h>
+#include <wsc/mem.h>
+#include <wsc/units.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- prompts to tokens ----------------------------------------------------------------------- */
+
+struct prompts {
+    int n;
+    int32_t **tokens;  /* owned, each owned */
+    int64_t *n_tokens; /* owned */
+};
+
+/* "1,2,3" */
+static enum wsc_err read_ids(const char *text, int32_t *ids, int64_t *n)
+{
+    char item[24];
+    for (const char *at = text; *at || at == text;) {
+        const size_t length = strcspn(at, ",");
+        int64_t id = -1;
+        (void)snprintf(item, sizeof item, "%.*s", (int)(length < 23 ? length : 23), at);
+        if (wsc_units_int(item, &id) || id < 0 || id > INT32_MAX)
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--prompt_ids: \"%s\" is no token id", item),
+                                "--prompt_ids 464,3290");
+        ids[(*n)++] = (int32_t)id;
+        at += length + (at[length] == ',');
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err encode(const struct job_state *s, const char *text, int32_t *ids, int64_t *n)
+{
+    const struct data_text piece = {(const unsigned char *)text, (int64_t)strlen(text), true};
+    int64_t used = 0;
+    if (s->job->prompts_are_ids) return read_ids(text, ids, n);
+    return data_tokenizer_encode(s->tokenizer, &piece, ids, n, &used);
+}
+
+static enum wsc_err tokenize(const struct job_state *s, int i, struct prompts *p)
+{
+    const char *text = s->job->prompt[i];
+    const int64_t V = s->cluster->model->V;
+    if (!*text) return WSC_RAISE(WSC_USAGE, "--prompt: an empty text");
+    TRY_NEW(p->tokens[i], WSC_MEM_RUN, strlen(text) + 1);
+    TRY(encode(s, text, p->tokens[i], &p->n_tokens[i]));
+    for (int64_t k = 0; k < p->n_tokens[i]; k++)
+        if (p->tokens[i][k] >= V)
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--prompt: token %d, the model has %lld",
+                                          p->tokens[i][k], (long long)V),
+                                "is it the tokenizer that the model was trained with?");
+    return WSC_OK;
+}
+
+/* ---- tokens to texts ------------------------------------------------------------------------- */
+
+static enum wsc_err print_ids(const int32_t *ids, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        (void)printf("%s%d", i ? "," : "", ids[i]);
+    (void)putchar('\n');
+    return WSC_OK;
+}
+
+/* The bytes of @p ids, one each; counted alone when @p bytes is NULL. */
+static int64_t gather_bytes(const struct data_tokenizer *t, const int32_t *ids, int64_t n,
+                            int32_t *bytes)
+{
+    int64_t total = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t length = 0;
+        const unsigned char *token = data_tokenizer_bytes(t, ids[i], &length);
+        for (int64_t k = 0; k < length && bytes; k++)
+            bytes[total + k] = token[k];
+        total += length;
+    }
+    return total;
+}
+
+static enum wsc_err print_text(const struct data_tokenizer *t, const int32_t *ids, int64_t n)
+{
+    const int64_t n_bytes = gather_bytes(t, ids, n, NULL);
+    int32_t *bytes;
+    char *text = wsc_alloc(WSC_MEM_RUN, (size_t)n_bytes + 1, 1);
+    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
+    bytes = wsc_alloc(WSC_MEM_RUN, (size_t)n_bytes + 1, sizeof *bytes);
+    if (bytes) {
+        (void)gather_bytes(t, ids, n, bytes);
+        data_decode_bytes(bytes, n_bytes, text);
+        (void)puts(text);
+    }
+    wsc_free(text);
+    wsc_free(bytes);
+    return bytes ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
+}
+
+enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
+{
+    struct job_state *s = ctx;
+    s->generated.new_tokens = -s->generated.prompt_tokens;
+    for (int64_t at = 0; at < n_words;) {
+        const int64_t n = words[at++];
+        s->generated.new_tokens += n;
+        if (s->job->prompts_are_ids)
+            TRY(print_ids(words + at, n));
+        else
+            TRY(print_text(s->tokenizer, words + at, n));
+        at += n;
+    }
+    (void)fflush(stdout);
+    return WSC_OK;
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+void job_on_generated(struct job_state *s, const struct memoryx_batch *b)
+{
+    struct job_generated *g = &s->generated;
+    if (!g->steps++) g->first_ps = b->time_ps;
+    g->total_ps += b->time_ps;
+    vtime_breakdown_add(&g->breakdown, &b->breakdown);
+}
+
+/* Texts of the wafer that has most of them, and the longest text at the end. */
+static void count_texts(const struct job_state *s, const struct prompts *p, int64_t *n_texts,
+                        int64_t *n_tokens)
+{
+    const int64_t T = s->cluster->model->T, n_wafers = s->cluster->net->topology->n_wafers;
+    *n_texts = (p->n + n_wafers - 1) / n_wafers;
+    *n_tokens = 0;
+    for (int i = 0; i < p->n; i++) {
+        int64_t most = T;
+        if (s->job->max_new_tokens < T - p->n_tokens[i])
+            most = p->n_tokens[i] + s->job->max_new_tokens;
+        if (most > *n_tokens) *n_tokens = most;
+    }
+}
+
+/* Keys and values of all texts of a wafer lie on it, beside what one text needs while it is
+ * computed.  The programs of the mesh keep none. */
+static enum wsc_err check_cache(struct job_state *s, const struct prompts *p)
+{
+    const struct kernels_plan *plan = &s->eval_plan;
+    int64_t n_texts, n_tokens;
+    count_texts(s, p, &n_texts, &n_tokens);
+    const double bytes = (double)kernels_cache_bytes(s->cluster->model, n_tokens) * (double)n_texts;
+    const double room = (double)plan->act_bytes_available - (double)plan->work_bytes_per_sequence;
+    if (s->job->numerics == KERNELS_MESH) return WSC_OK;
+    s->generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);
+    if (bytes <= room) return WSC_OK;
+    char need_text[32], have_text[32];
+    out_si_unit(need_text, sizeof need_text, bytes, "B");
+    out_si_unit(have_text, sizeof have_text, fmax(room, 0), "B");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CAPACITY,
+                  "--max_new_tokens: keys and values of %lld texts of %lld tokens need %s on a "
+                  "wafer, %s are free",
+                  (long long)n_texts, (long long)n_tokens, need_text, have_text),
+        "fewer tokens, fewer prompts, or a larger --num_csx");
+}
+
+static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
+{
+    const struct job *job = s->job;
+    const struct wafer_prompts prompts = {.n = p->n,
+                                          .tokens = (const int32_t *const *)p->tokens,
+                                          .n_tokens = p->n_tokens,
+                                          .temperature = job->temperature,
+                                          .top_k = job->top_k,
+                                          .top_p = job->top_p,
+                                          .eos_id = job->eos_id,
+                                          .seed = cluster_seed(job->params)};
+    struct zoo_input input = {.batch_size = p->n, .micro_batch_size = CONF_NULL};
+    struct stream_pass pass = {
+        .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = job->values};
+    TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
+    pass.batch.n_micro = 1;
+    TRY(check_cache(s, p));
+    const struct wafer_work work = {
+        .plan = &s->eval_plan, .numerics = job->numerics, .prompts = &prompts};
+    s->generated.n_prompts = p->n;
+    for (int i = 0; i < p->n; i++)
+        s->generated.prompt_tokens += p->n_tokens[i];
+    s->generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
+    TRY(cluster_run_pass(s->cluster, &pass, &work));
+    return comm_rank(s->comm) == 0 ? job_write_generated(s) : WSC_OK;
+}
+
+static enum wsc_err generate(struct job_state *s, struct prompts *p)
+{
+    TRY_NEW(p->tokens, WSC_MEM_RUN, p->n);
+    TRY_NEW(p->n_tokens, WSC_MEM_RUN, p->n);
+    const struct job *job = s->job;
+    TRY(data_tokenizer_open(&s->tokenizer, job->tokenizer ? job->tokenizer : "byte", job->vocab,
+                            job->merges));
+    for (int i = 0; i < p->n; i++)
+        TRY(tokenize(s, i, p));
+    return generate_from(s, p);
+}
+
+enum wsc_err job_generate(struct job_state *s)
+{
+    struct prompts p = {.n = s->job->n_prompts};
+    enum wsc_err rc = generate(s, &p);
+    for (int i = 0; p.tokens && i < p.n; i++)
+        wsc_free(p.tokens[i]);
+    wsc_free(p.tokens);
+    wsc_free(p.n_tokens);
+    data_tokenizer_close(&s->tokenizer);
+    return rc;
+}

@@ -1,0 +1,116 @@
+/** What the files of a job share. */
+#ifndef WSC_RUN_JOB_IMPL_H
+#define WSC_RUN_JOB_IMPL_H
+#include <wsc/run.h>
+
+/* Sums over the batches of one evaluation. */
+struct job_eval_sums {
+    double loss; /* of batch losses */
+    struct stream_loss sums;
+    int64_t n_batches;
+    struct job_rate rate;
+};
+
+/* What a run of --mode generate has done. */
+struct job_generated {
+    int64_t n_prompts, prompt_tokens, new_tokens, steps;
+    int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
+    int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
+    struct vtime_breakdown breakdown;
+};
+
+struct job_state {
+    struct comm *comm;        /* borrowed */
+    const struct job *job;    /* borrowed */
+    struct cluster *cluster;  /* owned */
+    struct store_group group; /* of the ranks that hold shards */
+    bool in_group;
+    struct data_source *train_source, *eval_source; /* owned; NULL without values */
+    struct kernels_plan train_plan, eval_plan;
+    struct stream_batch train_batch, eval_batch;
+    bool in_eval;                     /* the pass in progress evaluates */
+    struct data_tokenizer *tokenizer; /* owned; while it generates */
+
+    int64_t step, last_step;           /* finished, and where to stop */
+    int64_t planned_last_step;         /* of the run that a restart goes on with, or -1 */
+    int64_t samples;                   /* of the stream, so far */
+    int64_t first_step, first_samples; /* at the start of this run */
+    int64_t saved_step;                /* of the newest checkpoint; -1 none */
+    char *start_path;                  /* owned: the checkpoint that this run began with, or NULL */
+    int64_t reached_step;              /* as hw_faults_reached(), of the run before */
+    int64_t recovery_ps;               /* virtual time of recovery from faults */
+    int64_t repeated_steps;            /* done again after memory was lost */
+    int64_t steps_per_look;            /* between looks at what signals ask for */
+    double looked_s;                   /* the last look, host clock */
+    int stop_signal;                   /* that asked to stop; 0: go on */
+    int claim;                         /* of model_dir, rank 0 only */
+    bool all_failed, speaks;           /* every rank knows of the failure, and this one tells it */
+
+    /* rank 0 only: what on_batch keeps */
+    struct job_metrics *metrics;                   /* owned */
+    struct out_events *train_events, *eval_events; /* owned; NULL in other modes */
+    int loop;                                      /* training loops so far */
+    int64_t loop_end;                              /* last step of the one in progress */
+    struct job_rate rate;
+    struct vtime_breakdown total;
+    int64_t total_time_ps;
+    double host_start_s, host_logged_s;
+    int64_t host_logged_step;
+    double last_loss, noise_scale;
+    struct job_fault_cost *fault; /* owned: what the faults cost */
+    int n_faults;
+    int64_t wafer_rss_bytes, memoryx_rss_bytes;
+    struct job_eval_sums eval;
+    struct job_generated generated;
+    int n_kernels; /* 0 unless the values come from the mesh */
+    struct job_kernel kernel[KERNELS_MESH_ROWS];
+};
+
+/* log.c: hooks of shard 0, and what they print */
+enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch);
+enum wsc_err job_write_performance(struct job_state *s);
+enum wsc_err job_write_generated(struct job_state *s);
+void job_log_start(const struct job_state *s);
+enum wsc_err job_log_eval_end(struct job_state *s);
+
+/* events.c: TensorBoard; rank 0 only */
+enum wsc_err job_events_open(struct job_state *s, bool trains, bool evaluates) WSC_CHECKED;
+void job_events_close(struct job_state *s);
+enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step *step,
+                              const struct job_pace *pace) WSC_CHECKED;
+enum wsc_err job_events_eval(struct job_state *s, double loss, double accuracy,
+                             double perplexity) WSC_CHECKED;
+
+/* generate.c */
+enum wsc_err job_generate(struct job_state *s) WSC_CHECKED;
+/* Hooks of shard 0: a step of it; the texts, on stdout. */
+void job_on_generated(struct job_state *s, const struct memoryx_batch *b);
+enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words);
+
+/* stop.c: what asks a training run to stop; all but job_stop_end collective over the job */
+void job_stop_begin(struct job_state *s);
+void job_stop_end(void);
+/* After @p n_steps steps since the last look: set stop_signal and steps_per_look on all ranks. */
+void job_stop_look(struct job_state *s, int64_t n_steps);
+/* Write a checkpoint and raise WSC_INTERRUPTED. */
+enum wsc_err job_stop_here(struct job_state *s) WSC_CHECKED;
+
+/* checkpoint.c; all collective over the job */
+enum wsc_err job_restore(struct job_state *s);
+/* The newest checkpoint of this run once more, in the middle of it. */
+enum wsc_err job_restore_again(struct job_state *s, int64_t step);
+enum wsc_err job_save(struct job_state *s);
+enum wsc_err job_dump_gradients(struct job_state *s);
+
+/* job_same.c: do all ranks read the same samples?  WSC_CONFIG names the first that does not.
+ * Collective; *@p report as of comm_agree() */
+enum wsc_err job_compare_data(const struct job_state *s, bool *report);
+/* shared.c: is model_dir the same folder on all hosts with shards?  Collective; *@p report as of
+ * comm_agree() */
+enum wsc_err job_check_shared(const struct job_state *s, bool *report);
+/* costs.c: walk the run again, without values, to see what each fault cost; this process alone */
+enum wsc_err job_find_fault_costs(struct job_state *s) WSC_CHECKED;
+
+/* check.c: what the params ask for and this program cannot do */
+enum wsc_err job_check(const struct job *job);
+#endif

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.h"
+
+#include <wsc/clock.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+
+static const char *kind_of(const struct job_state *s)
+{
+    static const char *const name[] = {"none", "host", "mesh"};
+    return name[s->job->numerics];
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static struct job_logged_step step_report(struct job_state *s, const struct memoryx_batch *b)
+{
+    const struct cluster *c = s->cluster;
+    const int64_t n = s->train_batch.batch_size;
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps);
+    const double host_s = wsc_clock_s() - s->host_logged_s;
+    const double host_samples = (double)((b->step - s->host_logged_step) * n);
+    const double host_rate = host_s > 0 ? host_samples / host_s : 0;
+    return (struct job_logged_step){.step = b->step,
+                                    .has_values = b->has_values,
+                                    .loss = b->loss,
+                                    .lr = b->learning_rate,
+                                    .grad_norm = b->grad_norm,
+                                    .loss_scale = b->loss_scale,
+                                    .skipped = b->skipped,
+                                    .tokens = (s->first_samples + (b->step - s->first_step) * n) *
+                                              c->model->T,
+                                    .virtual_time_ps = b->end.ps,
+                                    .step_time_ps = b->time_ps,
+                                    .samples_per_s = r.samples_per_s,
+                                    .tokens_per_s = r.tokens_per_s,
+                                    .host_samples_per_s = host_rate,
+                                    .host_tokens_per_s = host_rate * (double)c->model->T,
+                                    .layer_grad_norm = b->layer_grad_norm,
+                                    .n_layers = c->model->L,
+                                    .params_norm = b->params_norm,
+                                    .has_noise = b->noise.known,
+                                    .pegsqnorm = b->noise.leaf_square,
+                                    .gsqnorm = b->noise.batch_square,
+                                    .noise_variance = b->noise.variance,
+                                    .noise_scale = b->noise.scale,
+                                    .has_hash = b->has_hash,
+                                    .weights_hash = b->weights_hash,
+                                    .breakdown = b->breakdown};
+}
+
+static void account(struct job_state *s, const struct memoryx_batch *b)
+{
+    vtime_breakdown_add(&s->total, &b->breakdown);
+    s->total_time_ps += b->time_ps;
+    s->last_loss = b->loss;
+    s->noise_scale = b->noise.scale;
+    job_rate_update(&s->rate, s->train_batch.batch_size, b->time_ps);
+}
+
+static void show_progress(const struct job_state *s, const struct memoryx_batch *b)
+{
+    char note[64];
+    if (b->has_values)
+        (void)snprintf(note, sizeof note, "loss %.4f", b->loss);
+    else
+        (void)snprintf(note, sizeof note, "%.3f ms/step", (double)b->time_ps * 1e-9);
+    out_progress(b->step - s->first_step, note);
+}
+
+static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_batch *b)
+{
+    const int64_t every = s->job->params->runconfig.log_steps;
+    account(s, b);
+    show_progress(s, b);
+    if (b->step % every && b->step != s->last_step) return WSC_OK;
+    const struct job_logged_step step = step_report(s, b);
+    s->host_logged_s = wsc_clock_s();
+    s->host_logged_step = b->step;
+    const struct job_pace pace =
+        job_pace_of(&s->rate, s->train_batch.batch_size, s->loop_end - b->step,
+                    s->last_step - b->step, s->eval_events != NULL);
+    job_print_train(&step, &pace);
+    job_print_noise(&step);
+    TRY(job_metrics_step(s->metrics, &step));
+    return job_events_train(s, &step, &pace);
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------ */
+
+static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
+{
+    struct job_eval_sums *e = &s->eval;
+    const int64_t every = s->job->params->runconfig.log_steps;
+    e->n_batches++;
+    e->loss += b->loss;
+    e->sums.loss_sum += b->sums.loss_sum;
+    e->sums.n_tokens += b->sums.n_tokens;
+    e->sums.n_correct += b->sums.n_correct;
+    job_rate_update(&e->rate, s->eval_batch.batch_size, b->time_ps);
+    if (!b->has_values || e->n_batches % every) return;
+    job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
+}
+
+enum wsc_err job_log_eval_end(struct job_state *s)
+{
+    const struct job_eval_sums *e = &s->eval;
+    if (!s->job->values || !e->n_batches) return WSC_OK;
+    const double tokens = (double)e->sums.n_tokens;
+    const double loss = e->loss / (double)e->n_batches;
+    const double accuracy = (double)e->sums.n_correct / tokens;
+    const double perplexity = exp(e->sums.loss_sum / tokens);
+    job_print_eval_end(loss, accuracy, perplexity);
+    WSC_INFO("Evaluation completed successfully!");
+    TRY(job_metrics_eval(s->metrics, s->step, loss, accuracy, perplexity, e->rate.samples));
+    return job_events_eval(s, loss, accuracy, perplexity);
+}
+
+enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
+{
+    struct job_state *s = ctx;
+    if (s->job->params->runconfig.mode == ZOO_GENERATE) {
+        job_on_generated(s, batch);
+        return WSC_OK;
+    }
+    if (s->in_eval) {
+        on_eval_batch(s, batch);
+        return WSC_OK;
+    }
+    return on_train_batch(s, batch);
+}
+
+/* ---- start and end --------------------------------------------------------------------------- */
+
+void job_log_start(const struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    const struct stream_topology *t = c->machine;
+    const int64_t b = s->train_batch.batch_size;
+    char params[32];
+    out_si(params, sizeof params, (double)c->model->n_params);
+    WSC_INFO("%s parameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s",
+             params, c->model->n_stages, t->n_wafers, c->hw.cluster->name, t->n_nodes,
+             t->n_nodes == 1 ? "" : "s", t->n_shards, t->n_shards == 1 ? "" : "s",
+             comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
+    if (!b) return;
+    WSC_INFO("Effective batch size is %lld.", (long long)b);
+    const struct kernels_plan *p = &s->train_plan;
+    WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
+             p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train_batch.n_micro,
+             p->recompute ? "on" : "off");
+    if (p->spill_bytes_per_sequence)
+        WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
+                 (double)p->spill_bytes_per_sequence * 1e-6);
+    if (s->train_batch.n_leaves < t->n_wafers)
+        WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
+                    (long long)s->train_batch.n_leaves, t->n_wafers);
+}
+
+/* What every kind of run has: who ran, where, from what. */
+static struct job_performance whereabouts(const struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    const struct job *job = s->job;
+    return (struct job_performance){.num_csx = c->machine->n_wafers,
+                                    .ranks = comm_size(s->comm),
+                                    .roles = c->machine->n_roles,
+                                    .params = c->model->n_params,
+                                    .host_seconds = wsc_clock_s() - s->host_start_s,
+                                    .wafer_peak_rss_bytes = s->wafer_rss_bytes,
+                                    .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
+                                    .model_name = job->params->file,
+                                    .params_file = job->params->file,
+                                    .cluster_file = job->cluster->file,
+                                    .cluster_name = job->cluster->name,
+                                    .cluster_hash = job->cluster->hash,
+                                    .kernel = s->kernel,
+                                    .n_kernels = s->n_kernels,
+                                    .numerics = kind_of(s),
+                                    .command = job->command};
+}
+
+static struct job_performance performance(const struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    const int64_t steps = s->step - s->first_step, n_csx = c->machine->n_wafers;
+    const int64_t samples = steps * s->train_batch.batch_size;
+    const int64_t time_ps = s->total_time_ps + s->recovery_ps;
+    const struct cluster_rates r = cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps);
+    struct job_performance p = whereabouts(s);
+    p.global_batch_size = s->train_batch.batch_size;
+    p.micro_batch_size = s->train_plan.micro_batch;
+    p.steps = steps;
+    p.virtual_time_ps = time_ps;
+    p.rate = s->rate.rate;
+    p.global_rate = s->rate.global_rate;
+    p.samples_per_s = r.samples_per_s;
+    p.tokens_per_s = r.tokens_per_s;
+    p.mfu = r.mfu;
+    p.joules_per_token = r.joules_per_token;
+    if (p.host_seconds > 0) p.host_tokens_per_s = (double)(samples * c->model->T) / p.host_seconds;
+    p.breakdown = s->total;
+    p.recovery_ps = s->recovery_ps;
+    p.fault = s->fault;
+    p.n_faults = s->n_faults;
+    if (s->job->params->optimizer.gradient_noise_scale && s->job->values)
+        p.noise_scale = &s->noise_scale;
+    if (s->job->numerics == KERNELS_HOST)
+        p.wafer_activation_bytes =
+            kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
+    return p;
+}
+
+enum wsc_err job_write_performance(struct job_state *s)
+{
+    TRY(job_find_fault_costs(s));
+    const struct job_performance p = performance(s);
+    TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
+    if (s->n_kernels && !s->job->json) TRY(job_kernels_print(s->kernel, s->n_kernels));
+    if (s->n_faults && !s->job->json) TRY(job_fault_costs_print(s->fault, s->n_faults));
+    return s->job->json ? job_performance_print(&p) : WSC_OK;
+}
+
+/* Rates over all new tokens, from the first step on. */
+enum wsc_err job_write_generated(struct job_state *s)
+{
+    const struct job_generated *g = &s->generated;
+    const struct cluster *c = s->cluster;
+    const double seconds = (double)g->total_ps * 1e-12;
+    const struct job_generation generation = {
+        .prompts = g->n_prompts,
+        .prompt_tokens = g->prompt_tokens,
+        .new_tokens = g->new_tokens,
+        .first_token_ps = g->first_ps,
+        .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
+        .cache_bytes_per_wafer = g->cache_bytes};
+    struct job_performance p = whereabouts(s);
+    p.generation = &generation;
+    p.global_batch_size = g->n_prompts;
+    p.micro_batch_size = s->eval_plan.micro_batch;
+    p.steps = g->steps;
+    p.virtual_time_ps = g->total_ps;
+    p.breakdown = g->breakdown;
+    if (seconds > 0) {
+        p.samples_per_s = (double)g->n_prompts / seconds;
+        p.tokens_per_s = (double)g->new_tokens / seconds;
+        p.joules_per_token = hw_cluster_power_w(&c->hw, p.num_csx) / p.tokens_per_s;
+    }
+    if (p.host_seconds > 0) p.host_tokens_per_s = (double)g->new_tokens / p.host_seconds;
+    WSC_INFO("Generated %lld token(s) behind %lld prompt(s) at %.1f tokens/sec: the first after "
+             "%.6g ms, then one every %.6g ms.",
+             (long long)g->new_tokens, (long long)g->n_prompts, p.tokens_per_s,
+             (double)g->first_ps * 1e-9, (double)generation.token_ps * 1e-9);
+    TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
+    return s->job->json ? job_performance_print(&p) : WSC_OK;
+}

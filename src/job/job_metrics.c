@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LINE_SIZE = 65536 };
+
+struct job_metrics {
+    char *path;
+    int fd;
+};
+
+/* The step of one line without its newline; false when the line is not one of ours. */
+static bool step_of(const char *line, size_t n, int64_t *step)
+{
+    json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+    json_t *value = json_object_get(object, "step");
+    bool good = json_is_integer(value);
+    if (good) *step = json_integer_value(value);
+    json_decref(object);
+    return good;
+}
+
+/* Copy the lines to keep; a crash can only have torn the last one. */
+static WSC_CHECKED enum wsc_err keep_lines(struct out_text *kept, FILE *file, const char *path,
+                                           char *line, int64_t keep_to)
+{
+    for (int number = 1; fgets(line, LINE_SIZE, file); number++) {
+        size_t n = strlen(line);
+        int64_t step = 0;
+        bool whole = n && line[n - 1] == '\n' && step_of(line, n - 1, &step);
+        if (whole && step <= keep_to) out_text_bytes(kept, line, n);
+        if (whole) continue;
+        int next = fgetc(file);
+        if (next != EOF) {
+            return wsc_err_hint(
+                WSC_RAISE(WSC_FORMAT, "%s:%d: not a line of metrics with a \"step\"", path, number),
+                "move the file away to start a new one");
+        }
+        WSC_WARNING("%s:%d: the last line is torn and is dropped", path, number);
+    }
+    if (ferror(file)) return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    return out_text_check(kept);
+}
+
+static WSC_CHECKED enum wsc_err cut_back(const char *path, int64_t keep_to)
+{
+    FILE *file = fopen(path, "r");
+    if (!file && errno == ENOENT) return WSC_OK;
+    if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    struct out_text kept = {0};
+    enum wsc_err rc = WSC_NOMEM;
+    char *line = wsc_alloc_raw(WSC_MEM_REPORT, LINE_SIZE, 1);
+    if (line) rc = keep_lines(&kept, file, path, line, keep_to);
+    (void)fclose(file);
+    if (!rc) rc = out_write_text(path, kept.bytes ? kept.bytes : "");
+    wsc_free(line);
+    out_text_free(&kept);
+    return rc;
+}
+
+enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, int64_t keep_to)
+{
+    enum wsc_err rc;
+    struct job_metrics *m;
+    *out = NULL;
+    TRY(out_mkdir(dir));
+    TRY_NEW(m, WSC_MEM_REPORT, 1);
+    m->fd = -1;
+    m->path = out_file_path(dir, "metrics.jsonl");
+    TRY_GOTO(m->path ? WSC_OK : WSC_NOMEM, failed);
+    TRY_GOTO(cut_back(m->path, keep_to), failed);
+    m->fd = open(m->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (m->fd < 0) {
+        rc = WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", m->path, strerror(errno));
+        goto failed;
+    }
+    *out = m;
+    return WSC_OK;
+failed:
+    job_metrics_close(&m);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_json *j)
+{
+    enum wsc_err rc = out_json_check(j, m->path);
+    if (!rc) rc = out_append(m->fd, m->path, &j->text);
+    out_text_free(&j->text);
+    return rc;
+}
+
+static void write_value(struct out_json *j, const char *key, bool has_value, double value)
+{
+    if (has_value)
+        out_json_real(j, key, value);
+    else
+        out_json_null(j, key);
+}
+
+static void add_noise(struct out_json *j, const struct job_logged_step *step)
+{
+    if (!step->has_noise) return;
+    out_json_real(j, "pegsqnorm", step->pegsqnorm);
+    out_json_real(j, "gsqnorm", step->gsqnorm);
+    out_json_real(j, "noise_variance", step->noise_variance);
+    write_value(j, "noise_scale", !isnan(step->noise_scale), step->noise_scale);
+}
+
+enum wsc_err job_metrics_step(struct job_metrics *m, const struct job_logged_step *step)
+{
+    struct out_json j = {0};
+    out_json_open(&j, NULL);
+    out_json_int(&j, "step", step->step);
+    write_value(&j, "loss", step->has_values, step->loss);
+    out_json_real(&j, "lr", step->lr);
+    write_value(&j, "grad_norm", step->has_values && !step->skipped, step->grad_norm);
+    if (step->skipped) out_json_bool(&j, "skipped", true);
+    out_json_real(&j, "loss_scale", step->loss_scale);
+    out_json_int(&j, "tokens", step->tokens);
+    out_json_int(&j, "virtual_time_ps", step->virtual_time_ps);
+    out_json_int(&j, "step_time_ps", step->step_time_ps);
+    out_json_real(&j, "samples_per_s", step->samples_per_s);
+    out_json_real(&j, "tokens_per_s", step->tokens_per_s);
+    out_json_real(&j, "host_samples_per_s", step->host_samples_per_s);
+    out_json_real(&j, "host_tokens_per_s", step->host_tokens_per_s);
+    if (step->layer_grad_norm) out_json_real(&j, "params_norm", step->params_norm);
+    add_noise(&j, step);
+    if (step->has_hash) out_json_hash(&j, "weights_hash", step->weights_hash);
+    out_json_breakdown(&j, &step->breakdown);
+    out_json_close(&j);
+    return finish_line(m, &j);
+}
+
+enum wsc_err job_metrics_eval(struct job_metrics *m, int64_t step, double loss, double accuracy,
+                              double perplexity, int64_t samples)
+{
+    struct out_json j = {0};
+    out_json_open(&j, NULL);
+    out_json_int(&j, "step", step);
+    out_json_real(&j, "eval_loss", loss);
+    out_json_real(&j, "eval_accuracy", accuracy);
+    out_json_real(&j, "eval_perplexity", perplexity);
+    out_json_int(&j, "samples", samples);
+    out_json_close(&j);
+    return finish_line(m, &j);
+}
+
+void job_metrics_close(struct job_metrics **m)
+{
+    if (!*m) return;
+    if ((*m)->fd >= 0) (void)close((*m)->fd);
+    wsc_free((*m)->path);
+    wsc_free(*m);
+    *m = NULL;
+}

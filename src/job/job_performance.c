@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static void add_provenance(struct out_json *j, const struct job_performance *p)
+{
+    char date[OUT_DATE_SIZE], host[256];
+    out_date(date);
+    out_host(host, sizeof host);
+    out_json_open(j, "provenance");
+    out_json_str(j, "program", out_version());
+    out_json_str(j, "command", p->command);
+    out_json_str(j, "host", host);
+    out_json_str(j, "date", date);
+    out_json_str(j, "params_file", p->params_file);
+    out_json_str(j, "cluster_file", p->cluster_file);
+    out_json_str(j, "cluster_name", p->cluster_name);
+    out_json_hash(j, "cluster_hash", p->cluster_hash);
+    out_json_close(j);
+}
+
+/* "kernels": what the mesh counted, beside the closed forms. */
+static void add_kernels(struct out_json *j, const struct job_performance *p)
+{
+    if (!p->n_kernels) return;
+    out_json_open_list(j, "kernels");
+    for (int i = 0; i < p->n_kernels; i++) {
+        const struct job_kernel *k = &p->kernel[i];
+        out_json_open(j, NULL);
+        out_json_str(j, "kernel", k->kernel);
+        out_json_str(j, "pass", k->pass);
+        out_json_int(j, "calls", k->calls);
+        out_json_int(j, "cycles", k->cycles);
+        out_json_int(j, "closed_form_cycles", k->form_cycles);
+        out_json_int(j, "time_ps", k->time_ps);
+        out_json_close(j);
+    }
+    out_json_close_list(j);
+}
+
+/* "faults": the virtual time of the training with all of them, and without this one. */
+static void add_faults(struct out_json *j, const struct job_performance *p)
+{
+    if (!p->n_faults) return;
+    out_json_int(j, "recovery_ps", p->recovery_ps);
+    out_json_open_list(j, "faults");
+    for (int i = 0; i < p->n_faults; i++) {
+        const struct job_fault_cost *f = &p->fault[i];
+        out_json_open(j, NULL);
+        out_json_str(j, "fault", f->fault);
+        out_json_int(j, "events", f->n_events);
+        out_json_int(j, "time_ps", f->with_ps);
+        out_json_int(j, "time_without_ps", f->without_ps);
+        out_json_int(j, "cost_ps", f->with_ps - f->without_ps);
+        out_json_int(j, "repeated_tokens", f->repeated_tokens);
+        out_json_close(j);
+    }
+    out_json_close_list(j);
+}
+
+static void add_generation(struct out_json *j, const struct job_generation *g)
+{
+    out_json_open(j, "generation");
+    out_json_int(j, "prompts", g->prompts);
+    out_json_int(j, "prompt_tokens", g->prompt_tokens);
+    out_json_int(j, "new_tokens", g->new_tokens);
+    out_json_int(j, "first_token_ps", g->first_token_ps);
+    out_json_int(j, "token_ps", g->token_ps);
+    out_json_int(j, "cache_bytes_per_wafer", g->cache_bytes_per_wafer);
+    out_json_close(j);
+}
+
+/* Samples are sequences of training. */
+static void add_samples(struct out_json *j, const struct job_performance *p)
+{
+    out_json_real(j, "rate", p->rate);
+    out_json_real(j, "global_rate", p->global_rate);
+    out_json_real(j, "samples_per_sec", p->global_rate);
+    out_json_int(j, "total_samples", p->steps * p->global_batch_size);
+}
+
+static void add_performance(struct out_json *j, const struct job_performance *p)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "model", p->model_name);
+    out_json_int(j, "num_csx", p->num_csx);
+    out_json_int(j, "ranks", p->ranks);
+    out_json_int(j, "roles", p->roles);
+    out_json_int(j, "params", p->params);
+    out_json_int(j, "global_batch_size", p->global_batch_size);
+    out_json_int(j, "micro_batch_size", p->micro_batch_size);
+    out_json_int(j, "steps", p->steps);
+    out_json_str(j, "numerics", p->numerics);
+    out_json_int(j, "virtual_time_ps", p->virtual_time_ps);
+    if (p->generation)
+        add_generation(j, p->generation);
+    else
+        add_samples(j, p);
+    out_json_real(j, "total_time", (double)p->virtual_time_ps * 1e-12);
+    out_json_real(j, "samples_per_s", p->samples_per_s);
+    out_json_real(j, "tokens_per_s", p->tokens_per_s);
+    if (!p->generation) out_json_real(j, "mfu", p->mfu);
+    out_json_real(j, "joules_per_token", p->joules_per_token);
+    if (p->noise_scale && isnan(*p->noise_scale)) out_json_null(j, "gradient_noise_scale");
+    if (p->noise_scale && !isnan(*p->noise_scale))
+        out_json_real(j, "gradient_noise_scale", *p->noise_scale);
+    out_json_real(j, "host_seconds", p->host_seconds);
+    out_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
+    out_json_breakdown(j, &p->breakdown);
+    out_json_open(j, "host_memory");
+    out_json_int(j, "wafer_peak_rss_bytes", p->wafer_peak_rss_bytes);
+    out_json_int(j, "wafer_activation_bytes", p->wafer_activation_bytes);
+    out_json_int(j, "memoryx_peak_rss_bytes", p->memoryx_peak_rss_bytes);
+    out_json_close(j);
+    add_kernels(j, p);
+    add_faults(j, p);
+    add_provenance(j, p);
+    out_json_close(j);
+}
+
+enum wsc_err job_performance_write(const char *dir, const struct job_performance *p)
+{
+    enum wsc_err rc;
+    struct out_json j = {.pretty = true};
+    char *path = out_file_path(dir, "performance.json");
+    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    add_performance(&j, p);
+    TRY_GOTO(out_json_check(&j, path), cleanup);
+    TRY_GOTO(out_write_text(path, j.text.bytes), cleanup);
+cleanup:
+    out_text_free(&j.text);
+    wsc_free(path);
+    return rc;
+}
+
+enum wsc_err job_performance_print(const struct job_performance *p)
+{
+    struct out_json j = {.pretty = true};
+    add_performance(&j, p);
+    enum wsc_err rc = out_json_check(&j, "performance");
+    if (!rc && (fputs(j.text.bytes, stdout) < 0 || fflush(stdout)))
+        rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
+    out_text_free(&j.text);
+    return rc;
+}

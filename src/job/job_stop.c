@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A signal stops all ranks after the same step: they look together, about once a second of the
+ * host.  Where a run is cut changes neither values nor virtual time. */
+#include "job_impl.h"
+
+#include <wsc/clock.h>
+#include <wsc/log.h>
+#include <wsc/stop.h>
+
+#include <string.h>
+
+void job_stop_begin(struct job_state *s)
+{
+    s->steps_per_look = 1;
+    s->looked_s = wsc_clock_s();
+    wsc_stop_watch(true);
+}
+
+void job_stop_end(void)
+{
+    wsc_stop_watch(false);
+}
+
+void job_stop_look(struct job_state *s, int64_t n_steps)
+{
+    enum { US_BETWEEN_LOOKS = 1000000, MOST_GROWTH = 8 };
+    const double now = wsc_clock_s();
+    int64_t us = (int64_t)((now - s->looked_s) * 1e6);
+    us = comm_max(s->comm, us > 1 ? us : 1) / n_steps + 1;
+    s->looked_s = now;
+    int64_t n = US_BETWEEN_LOOKS / us;
+    if (n > MOST_GROWTH * s->steps_per_look) n = MOST_GROWTH * s->steps_per_look;
+    s->steps_per_look = n > 1 ? n : 1;
+    s->stop_signal = (int)comm_max(s->comm, wsc_stop_asked());
+}
+
+enum wsc_err job_stop_here(struct job_state *s)
+{
+    const bool saves = s->job->values && s->job->params->runconfig.checkpoint_steps > 0;
+    if (saves && s->saved_step != s->step) TRY(job_save(s));
+    enum wsc_err rc =
+        WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
+                  strsignal(s->stop_signal), (long long)s->step, (long long)s->last_step);
+    if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
+    return wsc_err_hint(rc, "started again, it goes on from %s/checkpoint_%lld.mdl",
+                        s->job->params->runconfig.model_dir, (long long)s->step);
+}

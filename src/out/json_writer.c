@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <jansson.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool out_parse_real(const char *text, size_t n, double *value)
+{
+    json_t *number = json_loadb(text, n, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
+    bool good = json_is_real(number);
+    if (good) *value = json_real_value(number);
+    json_decref(number);
+    return good;
+}
+
+void out_real(char text[static OUT_REAL_SIZE], double value)
+{
+    static const int digits[] = {9, 15, 17};
+    for (int i = 0; i < 3; i++) {
+        double back = 0;
+        (void)snprintf(text, OUT_REAL_SIZE, "%.*g", digits[i], value);
+        if (out_parse_real(text, strlen(text), &back) && back == value) break;
+    }
+    size_t n = strlen(text);
+    if (!strpbrk(text, ".en")) (void)snprintf(text + n, OUT_REAL_SIZE - n, ".0");
+}
+
+static void new_line(struct out_json *j)
+{
+    if (j->pretty) out_text_add(&j->text, "\n%*s", 4 * j->depth, "");
+}
+
+static void add_key(struct out_json *j, const char *key)
+{
+    if (j->comma) out_text_add(&j->text, j->pretty ? "," : ", ");
+    if (j->depth) new_line(j);
+    j->comma = true;
+    if (!key) return;
+    out_text_json(&j->text, key);
+    out_text_add(&j->text, ": ");
+}
+
+void out_json_open(struct out_json *j, const char *key)
+{
+    add_key(j, key);
+    out_text_add(&j->text, "{");
+    j->comma = false;
+    j->depth++;
+}
+
+void out_json_close(struct out_json *j)
+{
+    j->depth--;
+    new_line(j);
+    out_text_add(&j->text, j->depth ? "}" : "}\n");
+    j->comma = true;
+}
+
+void out_json_open_list(struct out_json *j, const char *key)
+{
+    add_key(j, key);
+    out_text_add(&j->text, "[");
+    j->comma = false;
+    j->depth++;
+}
+
+void out_json_close_list(struct out_json *j)
+{
+    j->depth--;
+    new_line(j);
+    out_text_add(&j->text, "]");
+    j->comma = true;
+}
+
+void out_json_int(struct out_json *j, const char *key, int64_t value)
+{
+    add_key(j, key);
+    out_text_add(&j->text, "%lld", (long long)value);
+}
+
+void out_json_null(struct out_json *j, const char *key)
+{
+    add_key(j, key);
+    out_text_add(&j->text, "null");
+}
+
+void out_json_bool(struct out_json *j, const char *key, bool value)
+{
+    add_key(j, key);
+    out_text_add(&j->text, value ? "true" : "false");
+}
+
+void out_json_real(struct out_json *j, const char *key, double value)
+{
+    char text[OUT_REAL_SIZE];
+    if (!isfinite(value) && !j->bad_key) {
+        j->bad_key = key;
+        j->bad = value;
+    }
+    add_key(j, key);
+    out_real(text, value);
+    out_text_add(&j->text, "%s", text);
+}
+
+void out_json_str(struct out_json *j, const char *key, const char *value)
+{
+    if (!value) return;
+    add_key(j, key);
+    out_text_json(&j->text, value);
+}
+
+void out_json_hash(struct out_json *j, const char *key, uint64_t value)
+{
+    add_key(j, key);
+    out_text_add(&j->text, "\"%016llx\"", (unsigned long long)value);
+}
+
+void out_json_breakdown(struct out_json *j, const struct vtime_breakdown *b)
+{
+    out_json_open(j, "breakdown");
+    out_json_int(j, "compute", b->compute_ps);
+    out_json_int(j, "weights_wait", b->weights_wait_ps);
+    out_json_int(j, "reduce_wait", b->reduce_wait_ps);
+    out_json_int(j, "boundary", b->boundary_ps);
+    out_json_int(j, "input_wait", b->input_wait_ps);
+    out_json_close(j);
+}
+
+enum wsc_err out_json_check(const struct out_json *j, const char *what)
+{
+    if (j->bad_key) {
+        return WSC_RAISE(WSC_NUMERIC, "%s: %s is %g, expected a finite number", what, j->bad_key,
+                         j->bad);
+    }
+    return out_text_check(&j->text);
+}

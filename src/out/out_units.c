@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SMALLEST = -4, LARGEST = 6 };
+
+/* @p scaled with @p digits significant digits; it lies between 1 and 1000. */
+static void add_digits(char *text, size_t size, double scaled, int digits)
+{
+    double ten = 10.0 - 5.0 * pow(10.0, -digits), hundred = 10.0 * ten;
+    int before = scaled < ten ? 1 : scaled < hundred ? 2 : 3;
+    (void)snprintf(text, size, "%.*f", digits > before ? digits - before : 0, scaled);
+}
+
+static void format(char *text, int size, double value, int digits, const char *unit)
+{
+    static const char *const prefix[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};
+    double scaled = fabs(value), limit = 1000.0 - 500.0 * pow(10.0, -digits);
+    char number[64];
+    int power = 0;
+    if (value == 0 || !isfinite(value)) {
+        (void)snprintf(text, (size_t)size, "%g%s%s", value, *unit ? " " : "", unit);
+        return;
+    }
+    for (; scaled >= limit && power < LARGEST; power++)
+        scaled /= 1000;
+    for (; scaled < limit / 1000 && power > SMALLEST; power--)
+        scaled *= 1000;
+    const char *letter = prefix[power - SMALLEST];
+    add_digits(number, sizeof number, scaled, digits);
+    (void)snprintf(text, (size_t)size, "%s%s%s%s%s", value < 0 ? "-" : "", number,
+                   *letter || *unit ? " " : "", letter, unit);
+}
+
+void out_si_unit(char *text, int size, double value, const char *unit)
+{
+    format(text, size, value, 3, unit);
+}
+
+void out_si(char *text, int size, double value)
+{
+    format(text, size, value, 3, "");
+}
+
+void out_step_time(char *text, int size, int64_t ps)
+{
+    format(text, size, (double)ps * 1e-12, 4, "s");
+}
+
+void out_params(char *text, int size, int64_t params)
+{
+    format(text, size, (double)params, 3, "");
+    char *giga = strchr(text, 'G');
+    if (giga) *giga = 'B';
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Checks between keys of params files, and of texts that have a meaning. */
+#include "conf_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Position of the first of the keys that is in the file. */
+static struct conf_pos where(const struct conf_parse *p, const char *path, const char *other)
+{
+    const char *const paths[] = {path, other};
+    for (int i = 0; i < 2; i++) {
+        int row = paths[i] ? conf_keys_find(p->table, paths[i]) : -1;
+        if (row >= 0 && p->given[row]) return p->given[row]->pos;
+    }
+    return (struct conf_pos){0};
+}
+
+static void check_sections(struct conf_parse *p, const struct conf_node *root, enum zoo_mode mode)
+{
+    bool trains = mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
+    bool evals = mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL;
+    const struct {
+        const char *name;
+        bool needed;
+    } sections[] = {
+        {"model", true}, {"train_input", trains}, {"optimizer", trains}, {"eval_input", evals}};
+    for (int i = 0; i < 4; i++) {
+        if (!sections[i].needed || !conf_node_is_null(conf_node_find(root, sections[i].name)))
+            continue;
+        conf_diag_error(p->diag, (struct conf_pos){0}, sections[i].name,
+                        "required section is missing");
+    }
+}
+
+static void check_text(struct conf_parse *p, const char *path, const char *text,
+                       const struct conf_choice *choices)
+{
+    if (!text) return;
+    const struct conf_node node = {
+        .kind = CONF_NODE_SCALAR, .text = text, .pos = where(p, path, NULL)};
+    if (conf_choice_find(choices, &node) < 0) conf_key_unsupported(p, path, &node, choices);
+}
+
+/* What the loader of the Model Zoo does otherwise, or this release does not. */
+static void check_data(struct conf_parse *p, const struct zoo_input *in, const char *section,
+                       const struct zoo_model *m)
+{
+    char path[CONF_MAX_PATH], near[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.data_dir", section);
+    (void)snprintf(near, sizeof near, "%s.data_processor", section);
+    if (!in->n_data_dirs && !in->n_sets)
+        conf_diag_error(p->diag, where(p, path, near), path,
+                        "required key is missing; hint: or mixture, a list of maps with data_dir "
+                        "and weight");
+    (void)snprintf(path, sizeof path, "%s.use_vsl", section);
+    if (in->use_vsl && in->sink_tokens)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not with data_transforms: the texts of a sample have no common tokens");
+    if (in->use_vsl && m->attention_sink_tokens)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not with model.attention_sink_tokens: the texts of a sample have no "
+                        "common tokens");
+    (void)snprintf(path, sizeof path, "%s.drop_last", section);
+    if (!in->drop_last)
+        conf_diag_warn(p->diag, where(p, path, NULL), path,
+                       "batches are of one size: samples that are left over begin the next epoch");
+}
+
+static void check_input(struct conf_parse *p, const struct zoo_input *in, bool training,
+                        const struct zoo_params *params)
+{
+    static const struct conf_choice processors[CONF_MAX_CHOICES] = {{"GptHDF5MapDataProcessor", 0},
+                                                                    {"GptHDF5DataProcessor", 0},
+                                                                    {"BertHDF5DataProcessor", 1},
+                                                                    {"DpoHDF5DataProcessor", 2}};
+    const char *batch = training ? "train_input.batch_size" : "eval_input.batch_size";
+    const char *micro = training ? "train_input.micro_batch_size" : "eval_input.micro_batch_size";
+    const char *processor = training ? "train_input.data_processor" : "eval_input.data_processor";
+    const bool bert = in->data_processor && !strncasecmp(in->data_processor, "bert", 4);
+    if (bert && params->model.objective == ZOO_CAUSAL_LM)
+        conf_diag_error(p->diag, where(p, processor, NULL), processor,
+                        "%s makes data for model.objective masked_lm or classification",
+                        in->data_processor);
+    const bool pairs =
+        in->data_processor && !strcasecmp(in->data_processor, "DpoHDF5DataProcessor");
+    if (pairs && !params->dpo.present)
+        conf_diag_error(p->diag, where(p, processor, NULL), processor,
+                        "%s makes pairs for model.dpo, which is missing", in->data_processor);
+    int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
+    check_data(p, in, training ? "train_input" : "eval_input", &params->model);
+    check_text(p, processor, in->data_processor, processors);
+    if (b < 1 || n < 1) return;
+    if (b % n)
+        conf_diag_warn(p->diag, where(p, batch, NULL), batch,
+                       "%lld sequences do not divide evenly among %lld systems; the real cluster "
+                       "wants that",
+                       (long long)b, (long long)n);
+    else if (m > 0 && (b / n) % m)
+        conf_diag_warn(p->diag, where(p, micro, NULL), micro,
+                       "%lld does not divide the %lld sequences of a system", (long long)m,
+                       (long long)(b / n));
+    if (training && params->reduction_leaf > b)
+        conf_diag_error(p->diag, where(p, "reduction_leaf", NULL), "reduction_leaf",
+                        "must be at most train_input.batch_size, %lld, got %lld", (long long)b,
+                        (long long)params->reduction_leaf);
+}
+
+static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
+{
+    const char *path = "eval_input.data_transforms";
+    const struct zoo_input *train = &params->train_input, *eval = &params->eval_input;
+    if (!train->present || !eval->present || train->sink_tokens == eval->sink_tokens) return;
+    conf_diag_warn(p->diag, where(p, path, "eval_input.data_dir"), path,
+                   "%lld sink tokens before a sample, %lld in train_input; with them it has "
+                   "model.max_position_embeddings tokens",
+                   (long long)eval->sink_tokens, (long long)train->sink_tokens);
+}
+
+static bool was_given(const struct conf_parse *p, const char *path)
+{
+    return !conf_node_is_null(p->given[conf_keys_find(p->table, path)]);
+}
+
+/* @p width: of a head. */
+static void check_rotary(struct conf_parse *p, struct zoo_model *m, int64_t width,
+                         struct conf_pos pos)
+{
+    const bool narrow = m->attention_inner_dim != CONF_NULL;
+    if (m->position_embedding_type != ZOO_POSITION_ROTARY) return;
+    if (m->rotary_dim == CONF_NULL) m->rotary_dim = width / 8 * 2;
+    if (m->rotary_dim < 2 || m->rotary_dim % 2 || m->rotary_dim > width)
+        conf_diag_error(p->diag, pos, "model.rotary_dim",
+                        "must be an even number from 2 to the width of a head, %lld, got %lld; "
+                        "hint: that width is %s over num_heads, change the three together",
+                        (long long)width, (long long)m->rotary_dim,
+                        narrow ? "attention_inner_dim" : "hidden_size");
+}
+
+static void check_heads(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *inner = "model.attention_inner_dim", *heads = "model.num_heads",
+               *groups = "model.extra_attention_params.num_kv_groups", *rotary = "model.rotary_dim";
+    const bool narrow = m->attention_inner_dim != CONF_NULL;
+    const int64_t width = narrow ? m->attention_inner_dim : m->hidden_size, n = m->num_heads;
+    if (n < 1 || width < 1) return;
+    if (width % n) {
+        conf_diag_error(p->diag, where(p, heads, narrow ? inner : "model.hidden_size"), heads,
+                        "%lld heads do not divide %s, %lld; hint: change both together",
+                        (long long)n, narrow ? "attention_inner_dim" : "hidden_size",
+                        (long long)width);
+        return;
+    }
+    if (m->attention_module == ZOO_MULTIHEAD && m->num_kv_groups > 0 && m->num_kv_groups != n)
+        conf_diag_error(p->diag, where(p, groups, NULL), groups,
+                        "%lld heads of keys and values need model.attention_module: "
+                        "multiquery_attention",
+                        (long long)m->num_kv_groups);
+    if (m->num_kv_groups == CONF_NULL)
+        m->num_kv_groups = m->attention_module == ZOO_MULTIQUERY ? 1 : n;
+    if (m->num_kv_groups < 1) return; /* what was read was no number */
+    if (n % m->num_kv_groups)
+        conf_diag_error(p->diag, where(p, groups, NULL), groups,
+                        "%lld does not divide num_heads, %lld; hint: change both together",
+                        (long long)m->num_kv_groups, (long long)n);
+    check_rotary(p, m, width / n, where(p, rotary, heads));
+}
+
+static void check_positions(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *args = "model.pos_scaling_extra_args.original_max_position_embeddings",
+               *type = "model.pos_scaling_type",
+               *every = "model.sliding_window_every_other_decoder_layer",
+               *high = "model.pos_scaling_extra_args.high_freq_factor";
+    struct zoo_rope_args *rope = &m->pos_scaling_extra_args;
+    enum { LLAMA3_LENGTH = 8192 };
+    if (m->pos_scaling_type == ZOO_ROPE_LLAMA3 &&
+        rope->original_max_position_embeddings == CONF_NULL)
+        rope->original_max_position_embeddings = LLAMA3_LENGTH;
+    if (m->pos_scaling_type == ZOO_ROPE_YARN && rope->original_max_position_embeddings == CONF_NULL)
+        conf_diag_error(p->diag, where(p, type, NULL), args, "is needed by pos_scaling_type yarn");
+    if (m->pos_scaling_type == ZOO_ROPE_LLAMA3 && !(rope->low_freq_factor < rope->high_freq_factor))
+        conf_diag_error(p->diag, where(p, high, type), high,
+                        "must be greater than low_freq_factor, %.15g", rope->low_freq_factor);
+    if (m->sliding_window_every_other_decoder_layer &&
+        m->attention_sliding_window_length == CONF_NULL)
+        conf_diag_error(p->diag, where(p, every, NULL), every,
+                        "needs model.attention_sliding_window_length");
+}
+
+static void check_experts(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *top_k = "model.moe.top_k", *routing = "model.moe.routing_algorithm",
+               *experts = "model.moe.num_experts", *shared = "model.moe.num_shared_experts";
+    struct zoo_moe *moe = &m->moe;
+    if (moe->num_experts + moe->num_shared_experts <= 1) {
+        moe->num_experts = moe->num_shared_experts = 0;
+        return;
+    }
+    const bool hash = moe->routing_algorithm == ZOO_ROUTING_HASH;
+    if (!moe->num_experts)
+        conf_diag_error(p->diag, where(p, experts, shared), experts,
+                        "must be at least 1 beside shared experts");
+    else if (moe->top_k > moe->num_experts)
+        conf_diag_error(p->diag, where(p, top_k, experts), top_k,
+                        "must be at most num_experts, %lld", (long long)moe->num_experts);
+    if (hash && (moe->top_k != 1 || moe->num_shared_experts || moe->load_balancing_loss_coef > 0))
+        conf_diag_error(p->diag, where(p, routing, NULL), routing,
+                        "hash goes with top_k 1, without shared experts and load balancing");
+    if (!moe->expert_weighting_normalization && moe->null_expert_bias > 0)
+        conf_diag_error(p->diag, where(p, "model.moe.null_expert_bias", NULL),
+                        "model.moe.null_expert_bias", "needs expert_weighting_normalization");
+}
+
+static void check_mup(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *hidden = "model.mup_base_hidden_size", *filter = "model.mup_base_filter_size",
+               *scale = "model.output_logits_scale";
+    const bool has_hidden = m->mup_base_hidden_size > 0, has_filter = m->mup_base_filter_size > 0;
+    if (has_hidden != has_filter)
+        conf_diag_error(p->diag, where(p, hidden, filter), has_hidden ? filter : hidden,
+                        "is missing: muP by base sizes needs both");
+    if (has_hidden && was_given(p, scale) && m->output_logits_scale != 1)
+        conf_diag_error(p->diag, where(p, scale, NULL), scale,
+                        "not with mup_base_hidden_size, which sets it; hint: output_logits_alpha");
+    if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;
+}
+
+static void check_model(struct conf_parse *p, struct zoo_model *m)
+{
+    check_heads(p, m);
+    check_positions(p, m);
+    check_experts(p, m);
+    check_mup(p, m);
+    if (m->parallel_block) m->dropout_rate = m->residual_dropout_rate;
+    if (m->loss_scaling == ZOO_LOSS_NUM_TOKENS && m->loss_weight != 1) {
+        conf_diag_warn(p->diag, where(p, "model.loss_weight", NULL), "model.loss_weight",
+                       "taken as 1 with loss_scaling num_tokens");
+        m->loss_weight = 1;
+    }
+}
+
+/* cbfloat16 has too short a mantissa to do without. */
+static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *params)
+{
+    const char *path = "optimizer.loss_scaling_factor";
+    const struct zoo_model *m = &params->model;
+    const bool needed = m->mixed_precision && m->fp16_type == ZOO_CB16;
+    if (!params->optimizer.optimizer_type || !needed ||
+        params->optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC)
+        return;
+    conf_diag_error(p->diag, where(p, path, "model.fp16_type"), path,
+                    "cbfloat16 needs dynamic loss scaling; hint: write dynamic");
+}
+
+/* Comma list of what a checkpoint can hold. */
+static void check_states(struct conf_parse *p, const char *list)
+{
+    static const char *const states[] = {"model",        "optimizer", "dataloader", "grad_scaler",
+                                         "lr_scheduler", "sparsity",  "global_step"};
+    const char *path = "runconfig.load_checkpoint_states";
+    for (; list && *list; list += *list == ',') {
+        list += strspn(list, " ");
+        size_t n = strcspn(list, ", ");
+        bool known = false;
+        for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+            known = known || (strlen(states[i]) == n && !strncmp(list, states[i], n));
+        if (!known) {
+            conf_diag_error(p->diag, where(p, path, NULL), path,
+                            "unknown state \"%.*s\"; supported: model, optimizer, dataloader, "
+                            "grad_scaler, lr_scheduler, sparsity, global_step",
+                            (int)(n < 40 ? n : 40), list);
+            return;
+        }
+        list += n + strspn(list + n, " ");
+    }
+}
+
+static void check_profile(struct conf_parse *p, const struct zoo_runconfig *r)
+{
+    const char *first = "runconfig.op_profiler_config.start_step",
+               *last = "runconfig.op_profiler_config.end_step";
+    bool has_first = r->profile_start_step != CONF_NULL,
+         has_last = r->profile_end_step != CONF_NULL;
+    if (has_first != has_last)
+        conf_diag_error(p->diag, where(p, first, last), "runconfig.op_profiler_config",
+                        "needs both start_step and end_step");
+    else if (has_first && r->profile_start_step > r->profile_end_step)
+        conf_diag_error(p->diag, where(p, last, NULL), last, "must be at least start_step, %lld",
+                        (long long)r->profile_start_step);
+}
+
+/* Epochs become steps, for which the length of an epoch has to be known. */
+static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
+{
+    const char *epochs = "runconfig.num_epochs", *length = "runconfig.steps_per_epoch";
+    if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
+        conf_diag_error(p->diag, where(p, epochs, NULL), epochs, "not together with num_steps");
+    else if (r->num_epochs != CONF_NULL && r->steps_per_epoch == CONF_NULL)
+        conf_diag_error(p->diag, where(p, epochs, NULL), epochs,
+                        "needs steps_per_epoch; hint: or write num_steps");
+    else if (r->num_epochs != CONF_NULL)
+        r->num_steps = r->num_epochs * r->steps_per_epoch;
+    else if (r->steps_per_epoch != CONF_NULL)
+        conf_diag_warn(p->diag, where(p, length, NULL), length, "without effect: no num_epochs");
+    r->num_epochs = r->steps_per_epoch = CONF_NULL;
+}
+
+void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct zoo_params *params)
+{
+    check_sections(p, root, params->runconfig.mode);
+    if (params->train_input.present) check_input(p, &params->train_input, true, params);
+    if (params->eval_input.present) check_input(p, &params->eval_input, false, params);
+    check_sinks(p, params);
+    check_model(p, &params->model);
+    if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
+    check_loss_scaling(p, params);
+    if (params->dpo.present)
+        conf_diag_warn(p->diag, (struct conf_pos){0}, "model.dpo",
+                       "shown and planned as language modelling, without the reference model");
+    check_states(p, params->runconfig.load_checkpoint_states);
+    check_profile(p, &params->runconfig);
+    check_epochs(p, &params->runconfig);
+}

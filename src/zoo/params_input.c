@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the samples come from: data_dir, data_subset, mixture. */
+#include "conf_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- directories ----------------------------------------------------------------------------- */
+
+static void add_dir(struct conf_parse *p, const char *path, const struct conf_node *node,
+                    struct zoo_input *in)
+{
+    char shown[CONF_QUOTE_BYTES];
+    if (node->kind != CONF_NODE_SCALAR || conf_node_is_null(node) || !*node->text) {
+        conf_diag_error(p->diag, node->pos, path, "expected a directory, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    if (in->n_data_dirs == ZOO_MAX_DIRS) {
+        conf_diag_error(p->diag, node->pos, path, "more than %d directories", ZOO_MAX_DIRS);
+        return;
+    }
+    char *copy = wsc_strdup(WSC_MEM_CONF, node->text);
+    if (!copy) {
+        p->diag->no_memory = true;
+        return;
+    }
+    in->data_set[in->n_data_dirs] = in->n_sets ? in->n_sets - 1 : 0;
+    in->data_dir[in->n_data_dirs++] = copy;
+}
+
+static void add_dirs(struct conf_parse *p, const char *path, const struct conf_node *node,
+                     struct zoo_input *in)
+{
+    if (node->kind != CONF_NODE_LIST) {
+        add_dir(p, path, node, in);
+    } else if (!node->n || node->n > ZOO_MAX_DIRS) {
+        conf_diag_error(p->diag, node->pos, path, "expected 1 to %d directories, got %d",
+                        ZOO_MAX_DIRS, node->n);
+    } else {
+        for (int i = 0; i < node->n; i++)
+            add_dir(p, path, node->entry[i].value, in);
+    }
+}
+
+/* Exactly one of data_dir and mixture. */
+static bool is_first(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     const struct zoo_input *in)
+{
+    if (!in->n_data_dirs && !in->n_sets) return true;
+    conf_diag_error(p->diag, node->pos, key->path,
+                    "data_dir and mixture exclude each other; hint: null takes the other one out");
+    return false;
+}
+
+void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *input)
+{
+    if (is_first(p, key, node, input)) add_dirs(p, key->path, node, input);
+}
+
+static void write_dirs(struct conf_text *out, const struct zoo_input *in, int set, int indent)
+{
+    for (int i = 0; i < in->n_data_dirs; i++) {
+        if (in->data_set[i] != set) continue;
+        conf_text_add(out, "\n%*s- ", indent, "");
+        conf_text_string(out, in->data_dir[i]);
+    }
+}
+
+void zoo_write_data_dir(struct conf_text *out, const void *input, int indent)
+{
+    const struct zoo_input *in = input;
+    if (in->n_sets)
+        conf_text_add(out, " null");
+    else
+        write_dirs(out, in, 0, indent);
+}
+
+/* ---- parts of a data set --------------------------------------------------------------------- */
+
+/* "0.25" up to @p end into *share. */
+static bool read_share(const char *text, const char *end, double *share)
+{
+    char copy[32];
+    size_t n = (size_t)(end - text);
+    if (!n || n >= sizeof copy) return false;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    return wsc_units_double(copy, share) == WSC_OK && *share >= 0 && *share <= 1;
+}
+
+/* One range; *text moves behind it and its comma. */
+static bool read_range(const char **text, struct zoo_subset *s)
+{
+    const char *end = *text + strcspn(*text, ","),
+               *dash = memchr(*text, '-', (size_t)(end - *text));
+    if (s->n == ZOO_MAX_RANGES || !dash) return false;
+    double from, to, before = s->n ? s->to[s->n - 1] : 0;
+    if (!read_share(*text, dash, &from) || !read_share(dash + 1, end, &to)) return false;
+    if (from < before || to < from) return false;
+    s->from[s->n] = from;
+    s->to[s->n++] = to;
+    *text = *end ? end + 1 : end;
+    return *end != ',' || **text;
+}
+
+static void read_subset(struct conf_parse *p, const char *path, const struct conf_node *node,
+                        struct zoo_subset *s)
+{
+    char shown[CONF_QUOTE_BYTES];
+    const char *text = node->kind == CONF_NODE_SCALAR ? node->text : "";
+    bool ok = *text != '\0';
+    *s = (struct zoo_subset){0};
+    while (ok && *text)
+        ok = read_range(&text, s);
+    if (!ok)
+        conf_diag_error(p->diag, node->pos, path,
+                        "expected at most %d rising ranges from 0 to 1 such as 0.0-0.5,0.8-1.0, "
+                        "got %s",
+                        ZOO_MAX_RANGES, conf_node_describe(node, shown));
+}
+
+void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *input)
+{
+    struct zoo_input *in = input;
+    read_subset(p, key->path, node, &in->data_subset[0]);
+}
+
+static void write_subset(struct conf_text *out, const struct zoo_subset *s)
+{
+    conf_text_add(out, s->n ? " \"" : " null");
+    for (int i = 0; i < s->n; i++) {
+        conf_text_add(out, i ? "," : "");
+        conf_text_double(out, s->from[i]);
+        conf_text_add(out, "-");
+        conf_text_double(out, s->to[i]);
+    }
+    if (s->n) conf_text_add(out, "\"");
+}
+
+void zoo_write_data_subset(struct conf_text *out, const void *input, int indent)
+{
+    static const struct zoo_subset all = {0};
+    const struct zoo_input *in = input;
+    (void)indent;
+    write_subset(out, in->n_sets ? &all : &in->data_subset[0]);
+}
+
+/* ---- mixtures -------------------------------------------------------------------------------- */
+
+static void read_weight(struct conf_parse *p, const char *path, const struct conf_node *node,
+                        double *weight)
+{
+    if (!conf_read_double(p, path, node, weight)) return;
+    if (*weight < 0) conf_diag_error(p->diag, node->pos, path, "must not be negative");
+}
+
+static void read_set_key(struct conf_parse *p, const char *path, const struct conf_entry *e,
+                         struct zoo_input *in)
+{
+    char full[CONF_MAX_PATH];
+    const int set = in->n_sets - 1;
+    (void)snprintf(full, sizeof full, "%s.%.80s", path, e->key);
+    if (!strcmp(e->key, "data_dir"))
+        add_dirs(p, full, e->value, in);
+    else if (!strcmp(e->key, "weight"))
+        read_weight(p, full, e->value, &in->weight[set]);
+    else if (strcmp(e->key, "data_subset") != 0)
+        conf_diag_error(p->diag, e->key_pos, full,
+                        "unknown key; hint: data_dir, weight, data_subset");
+    else if (!conf_node_is_null(e->value))
+        read_subset(p, full, e->value, &in->data_subset[set]);
+}
+
+static void read_set(struct conf_parse *p, const char *path, const struct conf_node *node,
+                     struct zoo_input *in)
+{
+    char shown[CONF_QUOTE_BYTES];
+    const int n_dirs = in->n_data_dirs;
+    if (node->kind != CONF_NODE_MAP) {
+        conf_diag_error(p->diag, node->pos, path, "expected a map with data_dir and weight, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    in->n_sets++;
+    in->data_subset[in->n_sets - 1] = (struct zoo_subset){0};
+    for (int i = 0; i < node->n; i++)
+        read_set_key(p, path, &node->entry[i], in);
+    if (in->n_data_dirs == n_dirs || !conf_node_find(node, "weight"))
+        conf_diag_error(p->diag, node->pos, path, "data_dir and weight are both needed");
+}
+
+void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *input)
+{
+    struct zoo_input *in = input;
+    double sum = 0;
+    if (!is_first(p, key, node, in)) return;
+    if (node->kind != CONF_NODE_LIST || !node->n || node->n > ZOO_MAX_DIRS) {
+        conf_diag_error(p->diag, node->pos, key->path, "expected a list of 1 to %d data sets",
+                        ZOO_MAX_DIRS);
+        return;
+    }
+    const int n_errors = p->diag->n_errors;
+    for (int i = 0; i < node->n; i++)
+        read_set(p, key->path, node->entry[i].value, in);
+    for (int i = 0; i < in->n_sets; i++)
+        sum += in->weight[i];
+    if (!(sum > 0) && p->diag->n_errors == n_errors)
+        conf_diag_error(p->diag, node->pos, key->path, "no weight is above 0");
+}
+
+void zoo_write_mixture(struct conf_text *out, const void *input, int indent)
+{
+    const struct zoo_input *in = input;
+    if (!in->n_sets) conf_text_add(out, " null");
+    for (int i = 0; i < in->n_sets; i++) {
+        conf_text_add(out, "\n%*s- weight: ", indent, "");
+        conf_text_double(out, in->weight[i]);
+        conf_text_add(out, "\n%*s  data_subset:", indent, "");
+        write_subset(out, &in->data_subset[i]);
+        conf_text_add(out, "\n%*s  data_dir:", indent, "");
+        write_dirs(out, in, i, indent + 4);
+    }
+}

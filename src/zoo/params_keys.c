@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
+ * style, release 2.2) with their defaults, and two keys of our own at the top.  Where a row has a
+ * field, the path is its name in struct zoo_params. */
+#include "conf_impl.h"
+
+#include <float.h>
+
+#define FIELD(f)    .path = #f, .offset = offsetof(struct zoo_params, f)
+#define AT(p, f)    .path = (p), .offset = offsetof(struct zoo_params, f)
+#define KEY(p)      .path = (p)
+#define INT         .type = CONF_T_INT
+#define DOUBLE      .type = CONF_T_DOUBLE
+#define BOOL        .type = CONF_T_BOOL, .nullable = true
+#define STRING      .type = CONF_T_STRING
+#define CHOICE      .type = CONF_T_CHOICE
+#define SPECIAL(w)  .type = CONF_T_SPECIAL, .read = zoo_read_##w, .write = zoo_write_##w
+#define NULLABLE    .nullable = true
+#define REQUIRED    .required = true
+#define RANGE(a, b) .min = (a), .max = (b)
+#define ABOVE_0     .positive = true, .max = DBL_MAX
+#define NO_EFFECT   .type = CONF_T_ANY, .status = CONF_NO_EFFECT
+#define NOISE       .type = CONF_T_ANY, .status = CONF_NOISE
+#define ONLY(...)   .type = CONF_T_CHOICE, .status = CONF_ONLY, .choices = {__VA_ARGS__}
+#define OFF                                                                                        \
+    {"null", 0},                                                                                   \
+    {                                                                                              \
+        "false", 0                                                                                 \
+    }
+#define DEFAULT(t) .fallback = (t)
+#define DOC(t)     .doc = (t)
+#define SCHEDULE   "number, scheduler, or list of schedulers in sequence"
+
+#define MAX_STEPS   1e15
+#define MAX_SAMPLES 1e9
+
+/* clang-format off */
+#define INPUT(in)                                                                                  \
+    {FIELD(in.data_processor), STRING, REQUIRED, DOC("class of the data loader")},                 \
+    {AT(#in ".data_dir", in), SPECIAL(data_dir), NULLABLE, DEFAULT("null"),                        \
+     .form = "directory or list of them", DOC("directories with *.h5 files; at most 64")},         \
+    {AT(#in ".mixture", in), SPECIAL(mixture), NULLABLE, DEFAULT("null"),                          \
+     .form = "list of maps with data_dir, weight, data_subset",                                    \
+     DOC("instead of data_dir: several data sets, mixed by weight")},                              \
+    {AT(#in ".data_subset", in), SPECIAL(data_subset), NULLABLE, DEFAULT("null"),                  \
+     .form = "ranges such as 0.0-0.5,0.8-1.0", DOC("shares of data_dir that are used; null: all")}, \
+    {FIELD(in.num_samples), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),                   \
+     DOC("samples of an epoch; null: each once")},                                                 \
+    {FIELD(in.use_vsl), BOOL, DEFAULT("false"),                                                    \
+     DOC("samples hold several texts, which do not see each other")},          \
+    {FIELD(in.batch_size), INT, REQUIRED, RANGE(1, MAX_SAMPLES),                                   \
+     DOC("global batch in sequences, shared by the systems")},                                     \
+    {AT(#in ".micro_batch_size", in), SPECIAL(micro_batch), DEFAULT("auto"),                       \
+     .form = "whole number, auto, null, explore or {explore: {min, max}}",                         \
+     DOC("sequences that one system computes at a time; null: its whole share; explore: of "       \
+         "training, print the speed of every size and stop")},                                     \
+    {FIELD(in.shuffle), BOOL, DEFAULT("false"), DOC("permute the samples in every epoch")},        \
+    {FIELD(in.shuffle_seed), INT, NULLABLE, DEFAULT("0"), RANGE(-DBL_MAX, DBL_MAX),                \
+     DOC("seed of that permutation")},                                                             \
+    {FIELD(in.repeat), BOOL, DEFAULT("true"), DOC("start again after the last sample")},           \
+    {FIELD(in.drop_last), BOOL, DEFAULT("true"), DOC("leave out a last incomplete batch")},        \
+    {FIELD(in.max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),             \
+     DOC("tokens per sample, needed for corpus files")},                                           \
+    {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
+     DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
+    {KEY(#in ".num_workers"), NO_EFFECT, DOC("loader processes")},                                 \
+    {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
+    {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
+    {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
+    {KEY(#in ".vocab_size"), NO_EFFECT, DOC("used by synthetic data only")},                       \
+    {KEY(#in ".shuffle_buffer"), NO_EFFECT, DOC("the whole data set is permuted")},                \
+    {KEY(#in ".pad_last"), NO_EFFECT, DOC("there is no incomplete batch")},                        \
+    {KEY(#in ".features_list"), NO_EFFECT, DOC("names of the rows, which are always the same")},   \
+    {KEY(#in ".sort_files"), ONLY({"null", 0}, {"true", 0}), DOC("files in the order of paths")},  \
+    {KEY(#in ".mixed_precision"), NOISE, DOC("no longer a key of the data loader")},               \
+    {KEY(#in ".use_multiple_workers"), NOISE, DOC("no longer a key of the data loader")}
+
+#define INITIALIZER(f, text)                                                                       \
+    {FIELD(f), SPECIAL(initializer), .form = "name, or map with name, mean, std, a, b, val",       \
+     DOC(text)}
+
+static const struct conf_key keys[] = {
+    INPUT(train_input),
+    INPUT(eval_input),
+
+    {FIELD(model.vocab_size), INT, REQUIRED, RANGE(1, 512000), DOC("tokens of the vocabulary")},
+    {FIELD(model.hidden_size), INT, DEFAULT("768"), RANGE(1, 1 << 20), DOC("width")},
+    {FIELD(model.num_hidden_layers), INT, DEFAULT("12"), RANGE(1, 10000),
+     DOC("transformer blocks")},
+    {FIELD(model.num_heads), INT, DEFAULT("12"), RANGE(1, 1 << 20),
+     DOC("attention heads; they divide hidden_size")},
+    {FIELD(model.filter_size), INT, DEFAULT("3072"), RANGE(1, 1 << 22),
+     DOC("inner width of the feed-forward network")},
+    {FIELD(model.max_position_embeddings), INT, DEFAULT("1024"), RANGE(1, 1 << 20),
+     DOC("sequence length, and rows of the learned position table")},
+    {FIELD(model.objective), CHOICE, DEFAULT("causal_lm"),
+     .choices = {{"causal_lm", ZOO_CAUSAL_LM}, {"masked_lm", ZOO_MASKED_LM},
+                 {"classification", ZOO_CLASSIFICATION}},
+     DOC("what is trained; the last two are encoders (BERT), with --numerics none")},
+    {FIELD(model.max_predictions_per_seq), INT, DEFAULT("20"), RANGE(1, 1 << 20),
+     DOC("masked_lm: positions of a sequence that the head computes")},
+    {FIELD(model.name), SPECIAL(family), .form = "family of the Model Zoo",
+     DOC("what the file's other keys do not say, see docs/FAMILIES.md; without it gpt2, or gptj "
+         "when residual_dropout_rate or use_untied_layer_norm are given")},
+    {FIELD(model.use_untied_layer_norm), BOOL, DEFAULT("false"),
+     DOC("parallel blocks: a norm of its own for the feed-forward network")},
+    {FIELD(model.norm_first_sandwich), BOOL, DEFAULT("false"),
+     DOC("norms also behind attention and feed-forward network")},
+    {FIELD(model.position_embedding_type), CHOICE, DEFAULT("learned"),
+     .choices = {{"learned", ZOO_POSITION_LEARNED}, {"null", ZOO_POSITION_NONE},
+                 {"fixed", ZOO_POSITION_FIXED}, {"rotary", ZOO_POSITION_ROTARY},
+                 {"alibi", ZOO_POSITION_ALIBI}},
+     DOC("how positions enter")},
+    {FIELD(model.rotary_dim), INT, NULLABLE, DEFAULT("null"), RANGE(2, 1 << 20),
+     DOC("rotary: turned dimensions of a head, an even number; null: a quarter of the head")},
+    {FIELD(model.rope_theta), DOUBLE, NULLABLE, DEFAULT("10000"), ABOVE_0,
+     DOC("rotary: base of the frequencies")},
+    {FIELD(model.pos_scaling_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("rotary and ALiBi: positions are divided by it")},
+    {FIELD(model.pos_scaling_type), CHOICE, NULLABLE, DEFAULT("linear"),
+     .choices = {{"linear", ZOO_ROPE_LINEAR}, {"llama3", ZOO_ROPE_LLAMA3},
+                 {"yarn", ZOO_ROPE_YARN}},
+     DOC("rotary: how pos_scaling_factor acts on the frequencies")},
+#define ROPE(name) FIELD(model.pos_scaling_extra_args.name)
+    {ROPE(low_freq_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0, DOC("llama3")},
+    {ROPE(high_freq_factor), DOUBLE, NULLABLE, DEFAULT("4.0"), ABOVE_0, DOC("llama3")},
+    {ROPE(beta_fast), DOUBLE, NULLABLE, DEFAULT("32"), ABOVE_0, DOC("yarn")},
+    {ROPE(beta_slow), DOUBLE, NULLABLE, DEFAULT("1"), ABOVE_0, DOC("yarn")},
+    {ROPE(extrapolation_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), RANGE(0, 1), DOC("yarn")},
+    {ROPE(mscale_a), DOUBLE, NULLABLE, DEFAULT("0.1"), RANGE(0, 100), DOC("yarn")},
+    {ROPE(mscale_b), DOUBLE, NULLABLE, DEFAULT("1.0"), RANGE(0, 100), DOC("yarn")},
+    {ROPE(original_max_position_embeddings), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 30),
+     DOC("llama3 and yarn: sequence length before stretching; llama3 without it: 8192")},
+#undef ROPE
+    {FIELD(model.nonlinearity), CHOICE, DEFAULT("gelu"),
+     .choices = {{"gelu", ZOO_GELU}, {"gelu_new", ZOO_GELU_NEW}, {"relu", ZOO_RELU},
+                 {"silu", ZOO_SILU}, {"quick_gelu", ZOO_QUICK_GELU},
+                 {"squared_gelu", ZOO_SQUARED_GELU}, {"squared_relu", ZOO_SQUARED_RELU},
+                 {"leaky_relu", ZOO_LEAKY_RELU}, {"relu6", ZOO_RELU6}, {"tanh", ZOO_TANH},
+                 {"sigmoid", ZOO_SIGMOID}, {"mish", ZOO_MISH}, {"linear", ZOO_LINEAR},
+                 {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU}, {"reglu", ZOO_REGLU},
+                 {"liglu", ZOO_LIGLU}, {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW},
+                 {"null", ZOO_LINEAR}},
+     DOC("activation of the feed-forward network; the *glu ones have a second linear layer")},
+    {FIELD(model.norm_type), CHOICE, DEFAULT("layernorm"),
+     .choices = {{"layernorm", ZOO_LAYERNORM}, {"biasless-layernorm", ZOO_BIASLESS_LAYERNORM},
+                 {"rmsnorm", ZOO_RMSNORM}},
+     DOC("kind of normalisation")},
+    {FIELD(model.embedding_layer_norm), BOOL, DEFAULT("false"), DOC("norm after the embeddings")},
+    {FIELD(model.attention_module), CHOICE, DEFAULT("aiayn_attention"),
+     .choices = {{"aiayn_attention", ZOO_MULTIHEAD}, {"multiquery_attention", ZOO_MULTIQUERY}},
+     DOC("heads of keys and values: one per head, or extra_attention_params.num_kv_groups")},
+    {AT("model.extra_attention_params.num_kv_groups", model.num_kv_groups), INT, NULLABLE,
+     DEFAULT("null"), RANGE(1, 1 << 20),
+     DOC("heads of keys and values, a divisor of num_heads; multiquery_attention without it: 1")},
+    {FIELD(model.attention_inner_dim), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),
+     DOC("width of all heads together, a multiple of num_heads; null: hidden_size")},
+    {FIELD(model.attention_type), CHOICE, DEFAULT("scaled_dot_product"),
+     .choices = {{"scaled_dot_product", ZOO_SCALED_DOT_PRODUCT},
+                 {"dot_product", ZOO_DOT_PRODUCT}},
+     DOC("scores divided by the root of the head's width, or not")},
+    {FIELD(model.attention_sliding_window_length), INT, NULLABLE, DEFAULT("null"),
+     RANGE(1, 1 << 30), DOC("a token sees itself and that many before; null: all before")},
+    {FIELD(model.sliding_window_every_other_decoder_layer), BOOL, DEFAULT("false"),
+     DOC("the window holds in layers 0, 2, 4, ... only")},
+    {FIELD(model.attention_sink_tokens), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+     DOC("first tokens of a sequence that every token sees beside its window")},
+    {FIELD(model.attention_logit_softcapping), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("c of c tanh(score / c) before the softmax; 0 or null: off")},
+    {FIELD(model.final_logit_softcapping), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("c of c tanh(logit / c); 0 or null: off")},
+    {FIELD(model.moe.num_experts), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),
+     DOC("experts of the feed-forward network that tokens choose from; 0: no mixture")},
+    {FIELD(model.moe.num_shared_experts), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),
+     DOC("further experts that take every token")},
+    {FIELD(model.moe.top_k), INT, NULLABLE, DEFAULT("1"), RANGE(1, 1024),
+     DOC("experts of a token")},
+    {FIELD(model.moe.load_balancing_loss_coef), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("factor of the load-balancing loss")},
+    {FIELD(model.moe.null_expert_bias), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("added to the sum by which the chosen experts' probabilities are divided")},
+    {FIELD(model.moe.routing_algorithm), CHOICE, NULLABLE, DEFAULT("learned"),
+     .choices = {{"learned", ZOO_ROUTING_LEARNED}, {"hash", ZOO_ROUTING_HASH}},
+     DOC("experts by a linear layer's softmax, or by the token's number")},
+    {FIELD(model.moe.expert_weighting_normalization), BOOL, DEFAULT("true"),
+     DOC("divide the chosen experts' probabilities by their sum")},
+    INITIALIZER(model.moe.gate_initializer, "router; default: as initializer"),
+    {KEY("model.moe.router_selection_nonlinearity"), ONLY({"null", 0}, {"softmax", 0}),
+     DOC("probabilities of the experts")},
+    {KEY("model.moe.expert_weighting_nonlinearity"), ONLY({"null", 0}, {"softmax", 0}),
+     DOC("weights of the chosen experts")},
+    {KEY("model.moe.router_fp32"), NO_EFFECT, DOC("the router is computed in 32 bits")},
+    {KEY("model.moe.moe_implementation"), NO_EFFECT, DOC("hint for the compiler")},
+    {KEY("model.moe.probability_before_ffn"), ONLY(OFF), DOC("weights before the experts")},
+    {KEY("model.moe.sinkhorn_n_iters"), NO_EFFECT, DOC("sinkhorn routing only")},
+    {FIELD(model.layer_norm_epsilon), DOUBLE, DEFAULT("1e-5"), ABOVE_0,
+     DOC("added to the variance")},
+    {FIELD(model.share_embedding_weights), BOOL, DEFAULT("true"),
+     DOC("tie the output layer to the word embedding")},
+    {FIELD(model.use_bias_in_output), BOOL, DEFAULT("false"), DOC("bias of the output layer")},
+    {FIELD(model.use_ffn_bias), BOOL, DEFAULT("true"), DOC("biases of the feed-forward network")},
+    {FIELD(model.use_ffn_bias_in_attention), BOOL, DEFAULT("true"),
+     DOC("bias of the attention output projection")},
+    {FIELD(model.use_projection_bias_in_attention), BOOL, DEFAULT("true"),
+     DOC("biases of the query, key and value projections")},
+    {FIELD(model.dropout_rate), DOUBLE, NULLABLE, DEFAULT("0.1"), RANGE(0, 1),
+     DOC("dropout of the residual branches")},
+    {FIELD(model.attention_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1), DOC("dropout of the attention probabilities")},
+    {FIELD(model.embedding_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1), DOC("dropout of the embeddings")},
+    {FIELD(model.residual_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
+     RANGE(0, 1), DOC("the GPT-J family's name of dropout_rate")},
+    {FIELD(model.mixed_precision), BOOL, DEFAULT("false"), DOC("16-bit activations")},
+    {FIELD(model.fp16_type), CHOICE, DEFAULT("bfloat16"),
+     .choices = {{"float16", ZOO_FP16}, {"bfloat16", ZOO_BF16}, {"cbfloat16", ZOO_CB16}},
+     DOC("the 16-bit format")},
+    {FIELD(model.attention_softmax_fp32), BOOL, DEFAULT("true"), DOC("softmax in 32 bits")},
+    {FIELD(model.initializer_range), DOUBLE, DEFAULT("0.02"), ABOVE_0,
+     DOC("standard deviation of the default initializers, cut at twice it")},
+    INITIALIZER(model.initializer, "weights of the blocks; default: truncated normal"),
+    INITIALIZER(model.embedding_initializer, "embeddings; default: truncated normal"),
+    INITIALIZER(model.output_layer_initializer,
+                "output projections of the blocks; default: range over sqrt(2 layers)"),
+    INITIALIZER(model.ffn_initializer, "first layers of the feed-forward network; default: "
+                                       "as initializer"),
+    INITIALIZER(model.ffn_output_layer_initializer,
+                "last layer of the feed-forward network; default: as output_layer_initializer"),
+    {FIELD(model.loss_scaling), CHOICE, DEFAULT("num_tokens"),
+     .choices = {{"num_tokens", ZOO_LOSS_NUM_TOKENS}, {"batch_size", ZOO_LOSS_BATCH_SIZE}},
+     DOC("what the summed loss is divided by")},
+    {FIELD(model.loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("factor of the loss; with batch_size only")},
+    {FIELD(model.compute_eval_metrics), BOOL, DEFAULT("true"), DOC("accuracy and perplexity")},
+    {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("muP: factor of the embedding output")},
+    {FIELD(model.output_logits_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("muP: factor of the logits")},
+    {FIELD(model.scale_qk_dot_by_d), BOOL, DEFAULT("false"),
+     DOC("muP: 1/d instead of 1/sqrt(d) in attention")},
+    {FIELD(model.scale_qk_dot_by_layer_idx), BOOL, DEFAULT("false"),
+     DOC("a further 1/(layer + 1) in attention")},
+    {KEY("model.attention_kernel"), NO_EFFECT, DOC("hint for the compiler")},
+    {KEY("model.boundary_casting"), NO_EFFECT, DOC("hint for the compiler")},
+    {FIELD(model.mup_base_hidden_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+     DOC("muP: width that the other settings were tuned at; 0: off")},
+    {FIELD(model.mup_base_filter_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
+     DOC("muP: inner width of the feed-forward network that they were tuned at")},
+    {FIELD(model.output_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("muP by base sizes: factor of the logits beside the base width's")},
+    {FIELD(model.attention_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("a further factor of the scores of attention")},
+    {FIELD(model.scale_output_logits_by_d), BOOL, DEFAULT("true"),
+     DOC("muP by base sizes: logits by the ratio of widths, not by its root")},
+    {KEY("model.pad_rope"), NO_EFFECT, DOC("hint for the compiler")},
+    {KEY("model.fold_rope_consts"), NO_EFFECT, DOC("hint for the compiler")},
+    {KEY("model.num_relative_attention_buckets"), NO_EFFECT, DOC("relative positions only")},
+    {KEY("model.alibi_trainable_slopes"), ONLY(OFF), DOC("ALiBi's slopes as weights")},
+    {KEY("model.alibi_implementation"), NOISE, DOC("no longer a key")},
+    {KEY("model.tf_summary"), NOISE, DOC("no longer a key")},
+    {KEY("model.allow_multireplica"), NOISE, DOC("no longer a key")},
+    {KEY("model.position_embedding_offset"), ONLY({"null", 0}, {"0", 0}),
+     DOC("first row of the position table")},
+#define XX(name, text) {KEY("model." #name), ONLY({"null", 0}), DOC(text)},
+    XX(attention_vertical_column_spacing, "columns that every token sees")
+    XX(attention_vertical_column_width, "columns that every token sees")
+    XX(attention_chunk_size, "attention in chunks")
+    XX(attention_qk_norm_layer, "norms of queries and keys")
+    XX(memory_tokens, "memory tokens")
+    XX(rel_distance_extra_args, "capped or grouped distances")
+    XX(constant_pos_embedding, "one position for a picture's tokens")
+#undef XX
+    {KEY("model.attention_qk_norm_eps"), NO_EFFECT, DOC("norms of queries and keys only")},
+    {KEY("model.rel_distance_mode"), ONLY({"null", 0}, {"default", 0}),
+     DOC("distances that rotary embedding sees")},
+    {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},
+    {KEY("model.lora_params"), ONLY({"null", 0}), DOC("low-rank adapters")},
+    {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
+    {AT("model.dpo.beta", dpo.beta), DOUBLE, DEFAULT("0.1"), ABOVE_0,
+     DOC("preference optimisation: temperature; shown, training with it is not supported")},
+    {AT("model.dpo.reference_free", dpo.reference_free), BOOL, DEFAULT("false"),
+     DOC("preference optimisation without a reference model")},
+    {KEY("model.dpo.loss_type"), NO_EFFECT, DOC("preference optimisation: kind of loss")},
+    {KEY("model.dpo.disable_dropout"), NO_EFFECT, DOC("preference optimisation: no dropout")},
+
+    {FIELD(sparsity), SPECIAL(sparsity), .form = "number, map or list of maps",
+     DOC("weight sparsity: sparsity or schedule, algorithm, init_method, update, drop_fraction, "
+         "param_filter; shown and timed as dense, training with it is not supported")},
+
+    {FIELD(optimizer.optimizer_type), STRING, REQUIRED,
+     DOC("AdamW, Adam, Adafactor, Lamb, SGD, Lion, Adadelta, Adagrad, Adamax, ASGD, NAdam, RAdam, "
+         "RMSprop or Rprop, in any case")},
+    {FIELD(optimizer.learning_rate), SPECIAL(schedule), REQUIRED, .form = SCHEDULE,
+     DOC("learning rate of each step; the schedulers are in docs/TRAINING.md")},
+    {AT("optimizer.betas", optimizer), SPECIAL(betas), .form = "list of two numbers",
+     DOC("decay rates of the two moments; default [0.9, 0.999], Lion [0.9, 0.99]")},
+    {FIELD(optimizer.beta1), DOUBLE, NULLABLE, .status = CONF_OLD, DEFAULT("0.9"), RANGE(0, 1),
+     DOC("write optimizer.betas")},
+    {FIELD(optimizer.beta2), DOUBLE, NULLABLE, .status = CONF_OLD, DEFAULT("0.999"), RANGE(0, 1),
+     DOC("write optimizer.betas")},
+    {AT("optimizer.eps", optimizer), SPECIAL(eps), DEFAULT("1e-6"),
+     .form = "number, Adafactor: list of two",
+     DOC("added to the root of the second moment, before bias correction; NAdam and RMSprop 1e-8; "
+         "Adafactor [1e-30, 1e-3]: added to squares, least root mean square of a tensor")},
+    {FIELD(optimizer.weight_decay), SPECIAL(schedule), NULLABLE, DEFAULT("0.0"), .form = SCHEDULE,
+     DOC("decay of all but biases and norms; decoupled with AdamW, Lamb, Lion and Adafactor")},
+    {FIELD(optimizer.correct_bias), BOOL, DEFAULT("true"), DOC("AdamW: bias correction")},
+    {FIELD(optimizer.amsgrad), BOOL, DEFAULT("false"),
+     DOC("Adam, AdamW: divide by the largest second moment so far")},
+    {FIELD(optimizer.maximize), BOOL, DEFAULT("false"), DOC("go up instead of down")},
+    {FIELD(optimizer.momentum), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1), DOC("SGD, RMSprop")},
+    {FIELD(optimizer.dampening), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1),
+     DOC("SGD: 1 - share of the gradient in the momentum")},
+    {FIELD(optimizer.nesterov), BOOL, DEFAULT("false"), DOC("SGD: look ahead")},
+    {FIELD(optimizer.rho), DOUBLE, DEFAULT("0.9"), RANGE(0, 1), DOC("Adadelta: decay rate")},
+    {FIELD(optimizer.alpha), DOUBLE, NULLABLE, DEFAULT("0.99"), RANGE(0, 1),
+     DOC("RMSprop: decay rate; ASGD: exponent of the rate, 0.75")},
+    {FIELD(optimizer.lambd), DOUBLE, DEFAULT("1e-4"), RANGE(0, DBL_MAX), DOC("ASGD: decay")},
+    {FIELD(optimizer.t0), DOUBLE, DEFAULT("1e6"), RANGE(0, DBL_MAX),
+     DOC("ASGD: step at which averaging starts")},
+    {FIELD(optimizer.momentum_decay), DOUBLE, DEFAULT("4e-3"), RANGE(0, DBL_MAX),
+     DOC("NAdam: decay of the momentum")},
+    {AT("optimizer.etas", optimizer), SPECIAL(etas), .form = "list of two numbers",
+     DOC("Rprop: factors of a step that shrinks and grows; default [0.5, 1.2]")},
+    {AT("optimizer.step_sizes", optimizer), SPECIAL(step_sizes), .form = "list of two numbers",
+     DOC("Rprop: least and greatest step; default [1e-6, 50]")},
+    {FIELD(optimizer.lr_decay), DOUBLE, DEFAULT("0"), RANGE(0, DBL_MAX), DOC("Adagrad")},
+    {FIELD(optimizer.initial_accumulator_value), DOUBLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("Adagrad: sum of squares at the start")},
+    {FIELD(optimizer.centered), BOOL, DEFAULT("false"), DOC("RMSprop: divide by the deviation")},
+    {FIELD(optimizer.decay_rate), DOUBLE, DEFAULT("-0.8"), RANGE(-DBL_MAX, 0),
+     DOC("Adafactor: exponent of the second moment's decay")},
+    {FIELD(optimizer.scale_parameter), BOOL, DEFAULT("true"),
+     DOC("Adafactor: rate times the tensor's root mean square")},
+    {FIELD(optimizer.adam), BOOL, DEFAULT("false"), DOC("Lamb: trust ratio 1")},
+    {KEY("optimizer.clip_threshold"), ONLY({"1.0", 0}, {"1", 0}),
+     DOC("Adafactor: largest root mean square of an update")},
+    {KEY("optimizer.relative_step"), ONLY(OFF), DOC("Adafactor: rate by the step")},
+    {KEY("optimizer.warmup_init"), ONLY(OFF), DOC("Adafactor: warm-up of its own")},
+    {FIELD(optimizer.max_gradient_norm), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("clip by the global norm; 0 or null: off")},
+    {FIELD(optimizer.max_gradient_value), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("clip every element; 0 or null: off")},
+    {FIELD(optimizer.loss_scaling_factor), SPECIAL(loss_scale), DEFAULT("1.0"),
+     .form = "number or dynamic",
+     DOC("factor of the loss before the backward pass, float16 and cbfloat16 only")},
+    {FIELD(optimizer.initial_loss_scale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("dynamic scaling: first factor; 0: 2^15, cbfloat16 2^31")},
+    {FIELD(optimizer.min_loss_scale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("dynamic scaling: lower bound; 0: 2^-14")},
+    {FIELD(optimizer.max_loss_scale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("dynamic scaling: upper bound; 0: the first factor")},
+    {FIELD(optimizer.steps_per_increase), INT, NULLABLE, DEFAULT("2000"), RANGE(1, MAX_STEPS),
+     DOC("dynamic scaling: good steps before the factor doubles")},
+    {FIELD(optimizer.log_summaries), BOOL, DEFAULT("false"),
+     DOC("norms and the loss scale to TensorBoard")},
+    {FIELD(optimizer.gradient_noise_scale), BOOL, DEFAULT("false"),
+     DOC("noise scale of the gradient, from the gradients of the leaves")},
+#define SCALE(group, text)                                                                         \
+    {FIELD(optimizer.adjust_learning_rate.group), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,       \
+     DOC("factor of the rate of " text)}
+    SCALE(decoder_kernel, "`*decoder*dense*weight` and `*decoder*linear*weight` (muP)"),
+    SCALE(embedding, "`*embedding*weight`"),
+    SCALE(decoder_attention, "`*decoder*attn*dense*weight`"),
+    SCALE(decoder_input_ffn, "`*decoder*ffn.ffn.[!1]*weight`"),
+    SCALE(decoder_output_ffn, "`*decoder*ffn.ffn.[1]*weight`"),
+#undef SCALE
+    {KEY("optimizer.grad_accum_steps"), NO_EFFECT, DOC("CPU and GPU only")},
+    {KEY("optimizer.disable_lr_steps_reset"), NOISE, DOC("phases count their own steps")},
+    {KEY("optimizer.ws_summary"), NOISE, DOC("misspelling of log_summaries")},
+
+    {FIELD(runconfig.mode), CHOICE, NULLABLE, DEFAULT("train"),
+     .choices = {{"train", ZOO_TRAIN}, {"eval", ZOO_EVAL},
+                 {"train_and_eval", ZOO_TRAIN_AND_EVAL}, {"generate", ZOO_GENERATE}},
+     DOC("what the run does")},
+    {FIELD(runconfig.model_dir), STRING, NULLABLE, DEFAULT("./model_dir"),
+     DOC("folder of logs, events and checkpoints")},
+    {FIELD(runconfig.checkpoint_path), STRING, NULLABLE, DEFAULT("null"),
+     DOC("checkpoint to start from")},
+    {FIELD(runconfig.num_csx), INT, NULLABLE, DEFAULT("1"), RANGE(1, 4096),
+     DOC("number of systems")},
+    {FIELD(runconfig.num_steps), INT, NULLABLE, DEFAULT("null"), RANGE(0, MAX_STEPS),
+     DOC("steps of this run")},
+    {FIELD(runconfig.max_steps), INT, NULLABLE, DEFAULT("null"), RANGE(0, MAX_STEPS),
+     DOC("last step, counted from the first run")},
+    {FIELD(runconfig.eval_frequency), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
+     DOC("steps between evaluations in train_and_eval")},
+    {FIELD(runconfig.eval_steps), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
+     DOC("batches of one evaluation; null: all")},
+    {FIELD(runconfig.checkpoint_steps), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
+     DOC("steps between checkpoints; 0: none")},
+    {FIELD(runconfig.max_checkpoints), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
+     DOC("keep the newest; null: all")},
+    {FIELD(runconfig.save_initial_checkpoint), BOOL, DEFAULT("false"),
+     DOC("a checkpoint of step 0")},
+    {FIELD(runconfig.autoload_last_checkpoint), BOOL, DEFAULT("true"),
+     DOC("continue from the newest checkpoint in model_dir")},
+    {FIELD(runconfig.check_loss_values), BOOL, DEFAULT("true"), DOC("stop at NaN and infinity")},
+    {FIELD(runconfig.disable_strict_checkpoint_loading), BOOL, DEFAULT("false"),
+     DOC("accept missing and additional tensors")},
+    {FIELD(runconfig.load_checkpoint_states), STRING, NULLABLE, DEFAULT("null"),
+     DOC("what to load, with commas between: model, optimizer, ...; null: all")},
+    {FIELD(runconfig.skip_samples), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
+     DOC("samples of the stream to leave out where the run begins or goes on")},
+    {FIELD(runconfig.log_steps), INT, NULLABLE, DEFAULT("1"), RANGE(1, MAX_STEPS),
+     DOC("steps between log lines")},
+    {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),
+     DOC("seed of all random numbers")},
+    {FIELD(runconfig.precision_opt_level), INT, NULLABLE, DEFAULT("1"), RANGE(0, 2),
+     DOC("0: most precise, 2: fastest")},
+    {FIELD(runconfig.num_wgt_servers), INT, NULLABLE, DEFAULT("null"), RANGE(1, HW_MAX_SHARDS),
+     DOC("upper bound of MemoryX shards; null: as in the cluster file")},
+    {FIELD(runconfig.validate_only), BOOL, DEFAULT("false"), DOC("check, do not run")},
+    {FIELD(runconfig.compile_only), BOOL, DEFAULT("false"), DOC("plan, do not run")},
+    {AT("runconfig.op_profiler_config.start_step", runconfig.profile_start_step), INT, NULLABLE,
+     DEFAULT("null"), RANGE(1, MAX_STEPS), DOC("first step of chrome_trace.json")},
+    {AT("runconfig.op_profiler_config.end_step", runconfig.profile_end_step), INT, NULLABLE,
+     DEFAULT("null"), RANGE(1, MAX_STEPS), DOC("last step of chrome_trace.json")},
+    {FIELD(runconfig.num_epochs), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_SAMPLES),
+     DOC("instead of num_steps, with steps_per_epoch: their product")},
+    {FIELD(runconfig.steps_per_epoch), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_SAMPLES),
+     DOC("steps of an epoch")},
+    {KEY("runconfig.grad_accum_steps"), ONLY({"null", 0}, {"1", 0}), DOC("CPU and GPU only")},
+    {KEY("runconfig.drop_data"), ONLY(OFF), DOC("do not fetch results")},
+    {KEY("runconfig.dump_activations"), ONLY(OFF), DOC("activations to a file")},
+    {KEY("runconfig.use_cs_grad_accum"), NOISE, DOC("write train_input.micro_batch_size")},
+#define XX(name, text) {KEY("runconfig." #name), NOISE, DOC(text)},
+    XX(use_appliance_data, "no longer a key")
+    XX(save_losses, "no longer a key")
+    XX(show_debug_metrics, "no longer a key")
+    XX(experimental_api, "no longer a key")
+    XX(multireplica, "no longer a key")
+    XX(num_replicas, "no longer a key")
+    XX(service_dir, "no longer a key")
+    XX(log_step_count_steps, "no longer a key")
+    XX(save_summary_steps, "no longer a key")
+#undef XX
+#define XX(name, text) {KEY("runconfig." #name), NO_EFFECT, DOC(text)},
+    XX(target_device, "given on the command line")
+    XX(num_workers_per_csx, "host processes of the real cluster")
+    XX(num_act_servers, "host processes of the real cluster")
+    XX(transfer_processes, "host processes of the real cluster")
+    XX(execute_crd_memory_gi, "memory of a host process")
+    XX(compile_crd_memory_gi, "memory of a host process")
+    XX(wrk_memory_gi, "memory of a host process")
+    XX(act_memory_gi, "memory of a host process")
+    XX(cmd_memory_gi, "memory of a host process")
+    XX(wgt_memory_gi, "memory of a host process")
+    XX(compile_dir, "cache of the compiler")
+    XX(credentials_path, "log-in to the real cluster")
+    XX(mgmt_address, "log-in to the real cluster")
+    XX(mgmt_namespace, "log-in to the real cluster")
+    XX(mount_dirs, "mounts on the real cluster")
+    XX(python_paths, "mounts on the real cluster")
+    XX(debug_args_path, "debugging of the real cluster")
+    XX(debug_args, "debugging of the real cluster")
+    XX(ini, "debugging of the real cluster")
+    XX(retrace_every_iteration, "debugging of the real cluster")
+    XX(job_labels, "job queue of the real cluster")
+    XX(job_priority, "job queue of the real cluster")
+    XX(job_time_sec, "job queue of the real cluster")
+    XX(disable_version_check, "versions of the real cluster")
+    XX(wsc_log_level, "log level of the real cluster")
+    XX(logging, "log level of the real cluster")
+    XX(enable_act_frequency, "logging of the real cluster")
+    XX(log_input_summaries, "input tensors to TensorBoard")
+    XX(summary_dir, "events stand under model_dir")
+    XX(wandb, "a service on the Internet")
+    XX(lazy_initialization, "PyTorch only")
+    XX(use_cstorch_optimizer_step, "PyTorch only")
+    XX(enable_distributed, "GPU only")
+    XX(sync_batchnorm, "GPU only")
+    XX(dist_addr, "GPU only")
+    XX(dist_backend, "GPU only")
+    XX(init_method, "GPU only")
+    XX(main_process_id, "GPU only")
+    XX(experimental, "experiments of the real cluster")
+#undef XX
+
+    {KEY("inference_input"), NO_EFFECT, DOC("data of inference")},
+    {KEY("cerebras"), NO_EFFECT, DOC("settings of the real cluster")},
+    {FIELD(trace_hash), BOOL, DEFAULT("false"), DOC("log weights_hash at every step")},
+    {FIELD(reduction_leaf), INT, DEFAULT("1"), RANGE(1, MAX_SAMPLES),
+     DOC("consecutive samples whose gradient is computed together")},
+};
+/* clang-format on */
+
+const struct conf_table *zoo_params_table(void)
+{
+    static const struct conf_table table = {.key = keys, .n = sizeof keys / sizeof *keys};
+    return &table;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Key names of older Model Zoo releases. */
+#include "conf_impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* `value` NULL moves the value as it is.  Otherwise the row is for the booleans `when`: the new
+ * key gets `value`, or there is no new key. */
+struct rename {
+    const char *from, *to;
+    bool when;
+    const char *value;
+};
+
+static const struct rename renames[] = {
+    {"optimizer.weight_decay_rate", "optimizer.weight_decay", false, NULL},
+    {"optimizer.epsilon", "optimizer.eps", false, NULL},
+    {"optimizer.use_bias_correction", "optimizer.correct_bias", false, NULL},
+    {"model.precision_opt_level", "runconfig.precision_opt_level", false, NULL},
+    {"model.scale_by_layer_index", "model.scale_qk_dot_by_layer_idx", false, NULL},
+    {"model.model_name", "model.name", false, NULL},
+    {"runconfig.save_checkpoint_steps", "runconfig.checkpoint_steps", false, NULL},
+    {"runconfig.keep_checkpoint_max", "runconfig.max_checkpoints", false, NULL},
+    {"model.use_bfloat16", "model.fp16_type", true, "bfloat16"},
+    {"model.use_bfloat16", "model.fp16_type", false, "float16"},
+    {"model.use_rms_norm", "model.norm_type", true, "rmsnorm"},
+    {"model.use_rms_norm", NULL, false, ""},
+    {"model.use_biasless_norm", "model.norm_type", true, "biasless-layernorm"},
+    {"model.use_biasless_norm", NULL, false, ""},
+    {"model.use_position_embedding", NULL, true, ""},
+    {"model.use_position_embedding", "model.position_embedding_type", false, "null"},
+    {"runconfig.is_pretrained_checkpoint", "runconfig.load_checkpoint_states", true,
+     "model,dataloader"},
+    {"runconfig.is_pretrained_checkpoint", NULL, false, ""},
+};
+enum { N_RENAMES = sizeof renames / sizeof *renames };
+
+const char *zoo_renames_path(const char *path)
+{
+    for (int i = 0; i < N_RENAMES; i++)
+        if (!renames[i].value && !strcmp(renames[i].from, path)) return renames[i].to;
+    return path;
+}
+
+static const char *last_part(const char *path)
+{
+    return strchr(path, '.') + 1;
+}
+
+/* The section of a two-part path as a map that may be written; NULL when it is no map. */
+static struct conf_node *section_of(struct conf_doc *doc, const char *path)
+{
+    char section[CONF_MAX_PATH];
+    (void)snprintf(section, sizeof section, "%.*s", (int)strcspn(path, "."), path);
+    return conf_doc_own(doc, doc->root, section);
+}
+
+/* Where the new key goes; a section that is not there yet is made. */
+static struct conf_node *target_of(struct conf_doc *doc, const char *path, struct conf_pos pos)
+{
+    struct conf_node *map = section_of(doc, path);
+    if (map) return map;
+    map = conf_doc_map(doc, pos);
+    char *section = conf_doc_text(doc, path, strcspn(path, "."));
+    struct conf_entry entry = {.key = section, .key_pos = pos, .value = map};
+    return map && section && conf_doc_put(doc, doc->root, &entry) ? map : NULL;
+}
+
+static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename *r,
+                 const struct conf_entry *old)
+{
+    if (!r->to) {
+        conf_diag_warn(d, old->key_pos, r->from, "ignored: no longer a key");
+        return;
+    }
+    struct conf_node *target = target_of(doc, r->to, old->key_pos);
+    struct conf_entry entry = {
+        .key = last_part(r->to), .key_pos = old->key_pos, .value = old->value};
+    if (r->value) entry.value = conf_doc_scalar(doc, r->value, strlen(r->value), old->value->pos);
+    bool both = conf_node_index(target, entry.key) >= 0;
+    char user[CONF_MAX_PATH];
+    conf_diag_warn(d, old->key_pos, r->from, "old spelling: write %s%s%s%s",
+                   conf_diag_name(d, r->to, user), r->value ? ": " : "", r->value ? r->value : "",
+                   both && old->key_pos.line > 0 ? "; the new one, given as well, counts" : "");
+    if (both && old->key_pos.line > 0) return;
+    if (!target || !entry.value || !conf_doc_put(doc, target, &entry)) d->no_memory = true;
+}
+
+static void apply(struct conf_doc *doc, struct conf_diag *d, const struct rename *r)
+{
+    bool truth = false;
+    if (!conf_node_at(doc->root, r->from)) return;
+    struct conf_node *map = section_of(doc, r->from);
+    int i = conf_node_index(map, last_part(r->from));
+    if (i < 0) return;
+    struct conf_entry old = map->entry[i];
+    if (r->value) {
+        bool is_bool =
+            old.value->kind == CONF_NODE_SCALAR && conf_parse_bool(old.value->text, &truth);
+        if (!is_bool || truth != r->when) return;
+    }
+    conf_node_remove(map, old.key);
+    move(doc, d, r, &old);
+}
+
+void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d)
+{
+    for (int i = 0; i < N_RENAMES && doc->root; i++)
+        apply(doc, d, &renames[i]);
+}
+
+void zoo_renames_write(struct conf_text *out)
+{
+    conf_text_add(out, "| old | now |\n|---|---|\n");
+    for (int i = 0; i < N_RENAMES; i++) {
+        const struct rename *r = &renames[i];
+        conf_text_add(out, "| `%s%s` | ", r->from, !r->value ? "" : r->when ? ": true" : ": false");
+        if (r->to)
+            conf_text_add(out, "`%s%s%s` |\n", r->to, r->value ? ": " : "",
+                          r->value ? r->value : "");
+        else
+            conf_text_add(out, "nothing: it is the default |\n");
+    }
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Optimizers: which keys each takes, what differs from the keys' defaults, and the keys of
+ * `optimizer` whose values have a form of their own. */
+#include "conf_impl.h"
+
+#include <wsc/units.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* `keys`: those that not all optimizers take.  A default of 0 is the key's own. */
+static const struct row {
+    const char *name, *keys;
+    struct {
+        double beta2, eps, alpha;
+    } standard;
+} rows[ZOO_N_OPTIMIZERS] = {
+    [ZOO_ADAMW] = {"AdamW", "betas eps correct_bias amsgrad", {0, 0, 0}},
+    [ZOO_ADAM] = {"Adam", "betas eps amsgrad", {0, 0, 0}},
+    [ZOO_ADAFACTOR] = {"Adafactor",
+                       "eps decay_rate scale_parameter clip_threshold relative_step warmup_init",
+                       {0, 1e-30, 0}},
+    [ZOO_LAMB] = {"Lamb", "betas eps adam", {0, 0, 0}},
+    [ZOO_SGD] = {"SGD", "momentum dampening nesterov", {0, 0, 0}},
+    [ZOO_LION] = {"Lion", "betas", {0.99, 0, 0}},
+    [ZOO_ADADELTA] = {"Adadelta", "rho eps", {0, 0, 0}},
+    [ZOO_ADAGRAD] = {"Adagrad", "eps lr_decay initial_accumulator_value", {0, 0, 0}},
+    [ZOO_ADAMAX] = {"Adamax", "betas eps", {0, 0, 0}},
+    [ZOO_ASGD] = {"ASGD", "lambd alpha t0", {0, 0, 0.75}},
+    [ZOO_NADAM] = {"NAdam", "betas eps momentum_decay", {0, 1e-8, 0}},
+    [ZOO_RADAM] = {"RAdam", "betas eps", {0, 0, 0}},
+    [ZOO_RMSPROP] = {"RMSprop", "alpha eps momentum centered", {0, 1e-8, 0}},
+    [ZOO_RPROP] = {"Rprop", "etas step_sizes", {0, 0, 0}},
+};
+
+/* Keys that some optimizers do not take. */
+static const char *const special_keys[] = {"betas",
+                                           "beta1",
+                                           "beta2",
+                                           "eps",
+                                           "correct_bias",
+                                           "amsgrad",
+                                           "momentum",
+                                           "dampening",
+                                           "nesterov",
+                                           "rho",
+                                           "alpha",
+                                           "lambd",
+                                           "t0",
+                                           "momentum_decay",
+                                           "etas",
+                                           "step_sizes",
+                                           "lr_decay",
+                                           "centered",
+                                           "decay_rate",
+                                           "scale_parameter",
+                                           "adam",
+                                           "clip_threshold",
+                                           "relative_step",
+                                           "warmup_init",
+                                           "initial_accumulator_value"};
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static const struct conf_node *given(const struct conf_parse *p, const char *key)
+{
+    char path[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "optimizer.%s", key);
+    const int row = conf_keys_find(p->table, path);
+    return row < 0 || conf_node_is_null(p->given[row]) ? NULL : p->given[row];
+}
+
+static struct conf_pos where(const struct conf_parse *p, const char *key, const char *other)
+{
+    const struct conf_node *node = given(p, key);
+    if (!node) node = given(p, other);
+    return node ? node->pos : (struct conf_pos){0};
+}
+
+static bool takes(const struct row *row, const char *key)
+{
+    const char *name = strncmp(key, "beta", 4) != 0 ? key : "betas";
+    const size_t n = strlen(name);
+    for (const char *at = row->keys; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, name, n)) return true;
+        at += length;
+    }
+    return false;
+}
+
+static int find(const char *name)
+{
+    for (int i = 0; i < ZOO_N_OPTIMIZERS; i++)
+        if (!strcasecmp(rows[i].name, name)) return i;
+    return -1;
+}
+
+static void warn_unused(struct conf_parse *p, const struct row *row)
+{
+    for (size_t i = 0; i < sizeof special_keys / sizeof *special_keys; i++) {
+        const struct conf_node *node = given(p, special_keys[i]);
+        char path[CONF_MAX_PATH];
+        if (!node || takes(row, special_keys[i])) continue;
+        (void)snprintf(path, sizeof path, "optimizer.%s", special_keys[i]);
+        conf_diag_warn(p->diag, node->pos, path, "ignored: not an argument of %s", row->name);
+    }
+}
+
+static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo_optimizer *o)
+{
+    const bool has_beta2 = given(p, "betas") || given(p, "beta2");
+    if (row->standard.beta2 > 0 && !has_beta2) o->beta2 = row->standard.beta2;
+    if (row->standard.eps > 0 && !given(p, "eps")) o->eps = row->standard.eps;
+    if (row->standard.alpha > 0 && !given(p, "alpha")) o->alpha = row->standard.alpha;
+}
+
+static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
+{
+    const struct {
+        const char *old;
+        double value;
+    } betas[] = {{"beta1", o->beta1}, {"beta2", o->beta2}};
+    for (int i = 0; i < 2; i++)
+        if (!(betas[i].value >= 0 && betas[i].value < 1))
+            conf_diag_error(p->diag, where(p, "betas", betas[i].old), "optimizer.betas",
+                            "must be at least 0 and less than 1, got %.15g", betas[i].value);
+    if (o->max_loss_scale > 0 && o->min_loss_scale > o->max_loss_scale)
+        conf_diag_error(p->diag, where(p, "min_loss_scale", "max_loss_scale"),
+                        "optimizer.min_loss_scale", "is greater than max_loss_scale");
+    if (o->nesterov && (o->momentum <= 0 || o->dampening != 0))
+        conf_diag_error(p->diag, where(p, "nesterov", "momentum"), "optimizer.nesterov",
+                        "needs a momentum and no dampening");
+    if (!(o->eta_minus > 0 && o->eta_minus < 1 && o->eta_plus > 1))
+        conf_diag_error(p->diag, where(p, "etas", "etas"), "optimizer.etas",
+                        "expected 0 < first < 1 < second");
+    if (!(o->step_min > 0 && o->step_min <= o->step_max))
+        conf_diag_error(p->diag, where(p, "step_sizes", "step_sizes"), "optimizer.step_sizes",
+                        "expected 0 < least <= greatest");
+}
+
+/* One group contains the three others, which would count twice. */
+static void check_lr_groups(struct conf_parse *p, const struct zoo_lr_scale *s)
+{
+    const bool parts =
+        s->decoder_attention != 1 || s->decoder_input_ffn != 1 || s->decoder_output_ffn != 1;
+    if (s->decoder_kernel != 1 && parts)
+        conf_diag_error(p->diag, where(p, "adjust_learning_rate.decoder_kernel", "betas"),
+                        "optimizer.adjust_learning_rate",
+                        "decoder_kernel contains decoder_attention, decoder_input_ffn and "
+                        "decoder_output_ffn; hint: give either the one or the three");
+}
+
+void zoo_optimizer_init(struct zoo_optimizer *o)
+{
+    o->eps_rms = 1e-3;
+    o->eta_minus = 0.5;
+    o->eta_plus = 1.2;
+    o->step_min = 1e-6;
+    o->step_max = 50;
+}
+
+bool zoo_optimizer_takes(const struct zoo_optimizer *o, const char *key)
+{
+    for (size_t i = 0; i < sizeof special_keys / sizeof *special_keys; i++)
+        if (!strcmp(special_keys[i], key)) return takes(&rows[o->type], key);
+    return true;
+}
+
+void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
+{
+    const int i = find(o->optimizer_type);
+    if (i < 0) {
+        struct conf_choice names[CONF_MAX_CHOICES] = {0};
+        const struct conf_node name = {.kind = CONF_NODE_SCALAR,
+                                       .text = o->optimizer_type,
+                                       .pos = where(p, "optimizer_type", "betas")};
+        for (int k = 0; k < ZOO_N_OPTIMIZERS; k++)
+            names[k] = (struct conf_choice){rows[k].name, k};
+        conf_key_unsupported(p, "optimizer.optimizer_type", &name, names);
+        return;
+    }
+    o->type = (enum zoo_optimizer_type)i;
+    set_defaults(p, &rows[i], o);
+    warn_unused(p, &rows[i]);
+    check_values(p, o);
+    check_lr_groups(p, &o->adjust_learning_rate);
+}
+
+/* ---- lists of two ---------------------------------------------------------------------------- */
+
+static bool read_two(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     double *first, double *second)
+{
+    char shown[CONF_QUOTE_BYTES];
+    if (node->kind == CONF_NODE_LIST && node->n == 2)
+        return conf_read_double(p, key->path, node->entry[0].value, first) &&
+               conf_read_double(p, key->path, node->entry[1].value, second);
+    conf_diag_error(p->diag, node->pos, key->path, "expected a list of two numbers, got %s",
+                    conf_node_describe(node, shown));
+    return false;
+}
+
+static void write_two(struct conf_text *out, double first, double second)
+{
+    conf_text_add(out, " [");
+    conf_text_double(out, first);
+    conf_text_add(out, ", ");
+    conf_text_double(out, second);
+    conf_text_add(out, "]");
+}
+
+void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *optimizer)
+{
+    struct zoo_optimizer *o = optimizer;
+    if (!read_two(p, key, node, &o->beta1, &o->beta2)) return;
+    p->seen[conf_keys_find(p->table, "optimizer.beta1")] = true;
+    p->seen[conf_keys_find(p->table, "optimizer.beta2")] = true;
+}
+
+void zoo_write_betas(struct conf_text *out, const void *optimizer, int indent)
+{
+    const struct zoo_optimizer *o = optimizer;
+    (void)indent;
+    write_two(out, o->beta1, o->beta2);
+}
+
+void zoo_read_etas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *optimizer)
+{
+    struct zoo_optimizer *o = optimizer;
+    (void)read_two(p, key, node, &o->eta_minus, &o->eta_plus);
+}
+
+void zoo_write_etas(struct conf_text *out, const void *optimizer, int indent)
+{
+    const struct zoo_optimizer *o = optimizer;
+    (void)indent;
+    write_two(out, o->eta_minus, o->eta_plus);
+}
+
+void zoo_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *optimizer)
+{
+    struct zoo_optimizer *o = optimizer;
+    (void)read_two(p, key, node, &o->step_min, &o->step_max);
+}
+
+void zoo_write_step_sizes(struct conf_text *out, const void *optimizer, int indent)
+{
+    const struct zoo_optimizer *o = optimizer;
+    (void)indent;
+    write_two(out, o->step_min, o->step_max);
+}
+
+/* Adafactor takes two of them. */
+void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                  void *optimizer)
+{
+    struct zoo_optimizer *o = optimizer;
+    const bool two = node->kind == CONF_NODE_LIST;
+    if (!two && !conf_read_double(p, key->path, node, &o->eps)) return;
+    if (two && !read_two(p, key, node, &o->eps, &o->eps_rms)) return;
+    if (!(o->eps > 0))
+        conf_diag_error(p->diag, node->pos, key->path, "must be greater than 0, got %.15g", o->eps);
+    if (two && !(o->eps_rms > 0))
+        conf_diag_error(p->diag, node->pos, key->path, "must be greater than 0, got %.15g",
+                        o->eps_rms);
+}
+
+void zoo_write_eps(struct conf_text *out, const void *optimizer, int indent)
+{
+    const struct zoo_optimizer *o = optimizer;
+    (void)indent;
+    if (o->type == ZOO_ADAFACTOR) {
+        write_two(out, o->eps, o->eps_rms);
+        return;
+    }
+    conf_text_add(out, " ");
+    conf_text_double(out, o->eps);
+}
+
+/* ---- loss_scaling_factor --------------------------------------------------------------------- */
+
+void zoo_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *field)
+{
+    static const struct conf_choice words[CONF_MAX_CHOICES] = {{"dynamic", 0}, {"null", 1}};
+    char shown[CONF_QUOTE_BYTES];
+    double *out = field, value;
+    int word = conf_choice_find(words, node);
+    if (word >= 0) {
+        *out = word ? 1 : ZOO_LOSS_SCALE_DYNAMIC;
+    } else if (node->kind != CONF_NODE_SCALAR || wsc_units_double(node->text, &value) != WSC_OK) {
+        conf_diag_error(p->diag, node->pos, key->path, "expected a number or dynamic, got %s",
+                        conf_node_describe(node, shown));
+    } else if (!(value > 0)) {
+        conf_diag_error(p->diag, node->pos, key->path, "must be greater than 0, got %s",
+                        conf_node_describe(node, shown));
+    } else {
+        *out = value;
+    }
+}
+
+void zoo_write_loss_scale(struct conf_text *out, const void *field, int indent)
+{
+    double value = *(const double *)field;
+    (void)indent;
+    conf_text_add(out, " ");
+    if (value == ZOO_LOSS_SCALE_DYNAMIC)
+        conf_text_add(out, "dynamic");
+    else
+        conf_text_double(out, value);
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conf_impl.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Which of the trainers: the last `phase=` among the sets, which is no key of a file. */
+static int64_t choose_phase(struct conf_diag *d)
+{
+    int64_t phase = 1;
+    for (int set = 1; set <= d->n_sets; set++) {
+        const struct conf_pos pos = {.line = -set};
+        char path[CONF_MAX_PATH];
+        const char *value;
+        if (strncmp(d->sets[set - 1].text, "phase=", 6) != 0) continue;
+        if (conf_set_split(d, set, path, &value) && wsc_units_int(value, &phase))
+            conf_diag_error(d, pos, "phase", "%s", wsc_err_message());
+    }
+    return phase;
+}
+
+/* True for paths that this pass over the sets applies: those of the trainer style, or the others.
+ */
+static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *path, bool trainer,
+                       bool file_is_trainer)
+{
+    const bool is_trainer = !strcmp(path, "trainer") || !strncmp(path, "trainer.", 8);
+    if (!strcmp(path, "phase")) return false;
+    if (is_trainer && !trainer && !file_is_trainer)
+        conf_diag_error(d, pos, path,
+                        "the file has the runconfig style; hint: its keys are model, optimizer, "
+                        "train_input, eval_input, runconfig");
+    return is_trainer == trainer;
+}
+
+/* Apply the --set of params files to the tree; those of cluster files are only looked up. */
+static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
+                       bool file_is_trainer)
+{
+    for (int set = 1; set <= d->n_sets; set++) {
+        char path[CONF_MAX_PATH];
+        const char *value;
+        struct conf_pos pos = {.line = -set};
+        /* A bad one is told once, in the pass that every file has. */
+        if (trainer && strncmp(d->sets[set - 1].text, "trainer", 7) != 0) continue;
+        if (!conf_set_split(d, set, path, &value)) continue;
+        if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
+        const char *cluster = conf_set_cluster_path(path);
+        if (cluster) {
+            if (strcmp(cluster, HW_FAULTS_ADD) != 0 &&
+                conf_keys_find(hw_machine_table(), cluster) < 0)
+                conf_keys_unknown(hw_machine_table(), d, pos, cluster);
+            continue;
+        }
+        struct conf_node *node = conf_doc_parse_value(doc, d, value, set);
+        if (node) conf_doc_set(doc, d, trainer ? path : zoo_renames_path(path), node);
+    }
+}
+
+static void warn_list(const struct conf_parse *p, struct conf_text *list)
+{
+    if (list->n)
+        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->text);
+    wsc_free(list->text);
+    *list = (struct conf_text){0};
+}
+
+/* The keys that nothing depends on, in one warning or as many as their names need. */
+void zoo_params_warn_no_effect(const struct conf_parse *p)
+{
+    enum { LONGEST = 600 };
+    struct conf_text list = {0};
+    for (int i = 0; i < p->table->n; i++) {
+        const struct conf_key *key = &p->table->key[i];
+        char user[CONF_MAX_PATH];
+        if (key->status != CONF_NO_EFFECT || conf_node_is_null(p->given[i])) continue;
+        if (list.n > LONGEST) warn_list(p, &list);
+        conf_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
+    }
+    warn_list(p, &list);
+}
+
+/* A tree of the trainer style becomes one of the runconfig style; false after an error. */
+static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
+{
+    const bool is_trainer = zoo_trainer_is(doc->root);
+    zoo_trainer_choose(doc, d, choose_phase(d), &out->n_phases);
+    out->phase = d->trainer ? d->trainer : 1;
+    if (!is_trainer || d->n_errors) return !d->n_errors;
+    zoo_trainer_normalise(doc, d);
+    apply_sets(doc, d, true, true);
+    zoo_trainer_normalise(doc, d);
+    zoo_trainer_convert(doc, d);
+    return true;
+}
+
+static bool was_given(const struct conf_parse *p, const char *path)
+{
+    return p->given[conf_keys_find(p->table, path)] != NULL;
+}
+
+static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
+{
+    struct conf_parse p = {.table = zoo_params_table(), .diag = d, .out = (char *)out};
+    const bool is_trainer = zoo_trainer_is(doc->root);
+    if (!take_trainer(out, doc, d)) return;
+    zoo_renames_apply(doc, d);
+    apply_sets(doc, d, false, is_trainer);
+    zoo_renames_apply(doc, d);
+    if (zoo_params_refuse_encoder(doc->root, d)) return;
+    out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
+    out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
+    zoo_optimizer_init(&out->optimizer);
+    conf_keys_read(&p, doc->root, conf_key_read);
+    zoo_family_resolve(&p, &out->model);
+    conf_keys_defaults(&p, doc->root);
+    out->dpo.present = !conf_node_is_null(conf_node_at(doc->root, "model.dpo"));
+    out->train_input.micro_batch_given = was_given(&p, "train_input.micro_batch_size");
+    out->eval_input.micro_batch_given = was_given(&p, "eval_input.micro_batch_size");
+    zoo_params_check(&p, doc->root, out);
+    zoo_params_warn_no_effect(&p);
+}
+
+enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
+                              size_t n_bytes, const struct conf_set *sets, int n_sets)
+{
+    memset(out, 0, sizeof *out);
+    struct conf_doc doc = {0};
+    struct conf_diag d = {.file = file,
+                          .sets = sets,
+                          .n_sets = n_sets,
+                          .warning = &out->warning,
+                          .n_warnings = &out->n_warnings};
+    out->file = wsc_strdup(WSC_MEM_CONF, file);
+    if (!out->file) return WSC_NOMEM;
+    if (conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS)) read_tree(out, &doc, &d);
+    conf_doc_fini(&doc);
+    return conf_diag_finish(&d);
+}
+
+static void input_fini(struct zoo_input *in)
+{
+    wsc_free(in->data_processor);
+    for (int i = 0; i < in->n_data_dirs; i++)
+        wsc_free(in->data_dir[i]);
+}
+
+void zoo_params_fini(struct zoo_params *params)
+{
+    input_fini(&params->train_input);
+    input_fini(&params->eval_input);
+    zoo_sparsity_fini(&params->sparsity);
+    wsc_free(params->optimizer.optimizer_type);
+    wsc_free(params->runconfig.model_dir);
+    wsc_free(params->runconfig.checkpoint_path);
+    wsc_free(params->runconfig.load_checkpoint_states);
+    for (int i = 0; i < params->n_warnings; i++)
+        wsc_free(params->warning[i].text);
+    wsc_free(params->warning);
+    wsc_free(params->file);
+    memset(params, 0, sizeof *params);
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define INPUT                                                                                      \
+    "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d, batch_size: 8}\n"
+#define MODEL "model: {vocab_size: 256, hidden_size: 64, num_heads: 2}\n"
+#define OPTIM "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3}\n"
+
+static enum wsc_err parse(struct zoo_params *p, const char *text)
+{
+    return zoo_params_parse(p, "t.yaml", text, strlen(text), NULL, 0);
+}
+
+static enum wsc_err parse_set(struct zoo_params *p, const char *text, const char *set)
+{
+    const struct conf_set sets[] = {{set}};
+    return zoo_params_parse(p, "t.yaml", text, strlen(text), sets, 1);
+}
+
+static bool warns(const struct zoo_params *p, const char *part)
+{
+    for (int i = 0; i < p->n_warnings; i++)
+        if (strstr(p->warning[i].text, part)) return true;
+    return false;
+}
+
+static void check_default_model(const struct zoo_model *m)
+{
+    T_EQ(m->num_hidden_layers, 12);
+    T_EQ(m->filter_size, 3072);
+    T_EQ(m->max_position_embeddings, 1024);
+    T_EQ(m->position_embedding_type, ZOO_POSITION_LEARNED);
+    T_EQ(m->nonlinearity, ZOO_GELU);
+    T_EQ(m->fp16_type, ZOO_BF16);
+    CU_ASSERT(m->layer_norm_epsilon == 1e-5);
+    CU_ASSERT(m->dropout_rate == 0.1 && m->attention_dropout_rate == 0.1);
+    CU_ASSERT(m->share_embedding_weights && m->use_ffn_bias && m->use_ffn_bias_in_attention);
+    CU_ASSERT(!m->use_bias_in_output && !m->mixed_precision && m->attention_softmax_fp32);
+    T_EQ(m->initializer.kind, ZOO_INIT_DEFAULT);
+    CU_ASSERT(m->embeddings_scale == 1 && m->output_logits_scale == 1);
+}
+
+/* The defaults that release 2.2 documents. */
+TEST(zoo_params, defaults)
+{
+    struct zoo_params p;
+    T_OK(parse(&p, INPUT MODEL OPTIM));
+    check_default_model(&p.model);
+    CU_ASSERT(p.optimizer.beta1 == 0.9 && p.optimizer.beta2 == 0.999 && p.optimizer.eps == 1e-6);
+    CU_ASSERT(p.optimizer.correct_bias && p.optimizer.weight_decay.node[0].initial == 0);
+    CU_ASSERT(p.optimizer.max_gradient_norm == 0 && p.optimizer.loss_scaling_factor == 1);
+    T_EQ(p.optimizer.learning_rate.n, 1);
+    T_EQ(p.optimizer.learning_rate.node[0].scheduler, ZOO_SCHEDULE_CONSTANT);
+    CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1e-3);
+    T_EQ(p.train_input.micro_batch_size, CONF_AUTO);
+    CU_ASSERT(p.train_input.repeat && !p.train_input.shuffle && !p.eval_input.present);
+    T_EQ(p.runconfig.num_steps, CONF_NULL);
+    T_EQ(p.runconfig.max_steps, CONF_NULL);
+    T_EQ(p.runconfig.checkpoint_steps, 0);
+    T_EQ(p.runconfig.num_csx, 1);
+    T_STR(p.runconfig.model_dir, "./model_dir");
+    CU_ASSERT_PTR_NULL(p.runconfig.checkpoint_path);
+    T_EQ(p.reduction_leaf, 1);
+    T_EQ(p.n_warnings, 0);
+    zoo_params_fini(&p);
+}
+
+/* What users' files do: anchors, merge keys, duplicates, dotless exponents, ints for floats,
+ * mixed booleans, quotes, lists without indentation, no final newline. */
+TEST(zoo_params, yaml_as_users_write_it)
+{
+    struct zoo_params p;
+    T_OK(parse(&p, "train_input: &data\n"
+                   "    data_processor: \"GptHDF5DataProcessor\"   \n"
+                   "    data_dir:\n"
+                   "    - './a b'\n"
+                   "    - ./c/\n"
+                   "    batch_size: 8.0 # trailing\n"
+                   "    shuffle: True\n"
+                   "    micro_batch_size: ~\n"
+                   "eval_input:\n"
+                   "    <<: *data\n"
+                   "    data_dir: ./val\n"
+                   "    shuffle: off\n"
+                   "##### model\n"
+                   "model:\n"
+                   "  vocab_size: 50257\n"
+                   "  layer_norm_epsilon: 1e-05\n"
+                   "  dropout_rate: 0\n"
+                   "  attention_dropout_rate: 0.5\n"
+                   "  embeddings_scale: 10\n"
+                   "  loss_weight: 2147483648.0\n"
+                   "  loss_scaling: batch_size\n"
+                   "  initializer: &i\n"
+                   "    name: truncated_normal\n"
+                   "    std: 0.08\n"
+                   "    a: -0.15\n"
+                   "    a: -0.16\n"
+                   "  embedding_initializer: *i\n"
+                   "  output_layer_initializer: zeros\n"
+                   "optimizer:\n"
+                   "  optimizer_type: adamw\n"
+                   "  learning_rate: 6e-06\n"
+                   "  betas: [0.9, 0.95]\n"
+                   "runconfig: {max_steps: 1e3}"));
+    T_EQ(p.train_input.n_data_dirs, 2);
+    T_STR(p.train_input.data_dir[0], "./a b");
+    T_EQ(p.train_input.micro_batch_size, CONF_NULL);
+    T_EQ(p.eval_input.batch_size, 8);
+    T_EQ(p.eval_input.n_data_dirs, 1);
+    T_STR(p.eval_input.data_dir[0], "./val");
+    CU_ASSERT(p.eval_input.present && p.train_input.shuffle && !p.eval_input.shuffle);
+    CU_ASSERT(p.model.layer_norm_epsilon == 1e-5 && p.model.embeddings_scale == 10);
+    CU_ASSERT(p.model.dropout_rate == 0 && p.model.attention_dropout_rate == 0.5);
+    CU_ASSERT(p.model.embedding_dropout_rate == 0 && p.model.residual_dropout_rate == 0);
+    CU_ASSERT(p.model.loss_weight == 2147483648.0);
+    T_EQ(p.model.embedding_initializer.kind, ZOO_INIT_TRUNCATED_NORMAL);
+    CU_ASSERT(p.model.embedding_initializer.a == -0.16 && p.model.embedding_initializer.b == 0.16);
+    T_EQ(p.model.output_layer_initializer.kind, ZOO_INIT_ZEROS);
+    CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 6e-6 && p.optimizer.beta2 == 0.95);
+    T_EQ(p.runconfig.max_steps, 1000);
+    T_EQ(p.n_warnings, 1);
+    CU_ASSERT(warns(&p, "t.yaml:26:5: model.initializer.a: given twice, first on line 25"));
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, old_spellings_are_taken_with_a_warning)
+{
+    struct zoo_params p;
+    T_OK(parse(&p,
+               INPUT "model: {vocab_size: 9, use_bfloat16: True, use_position_embedding: True,\n"
+                     "  use_rms_norm: False, precision_opt_level: 2, scale_by_layer_index: on}\n"
+                     "optimizer: {optimizer_type: AdamW, weight_decay_rate: 0.1, beta1: 0.8,\n"
+                     "  epsilon: 1e-9, use_bias_correction: False, ws_summary: True,\n"
+                     "  learning_rate: [{scheduler: linearlr, initial_learning_rate: 0,\n"
+                     "    end_learning_rate: 1, steps: 10},\n"
+                     "    {scheduler: COSINEDECAY, initial_learning_rate: 1, alpha: 0,\n"
+                     "     end_learning_rate: 0, decay_steps: 1399998000}]}\n"
+                     "runconfig: {save_checkpoint_steps: 7, keep_checkpoint_max: 3,\n"
+                     "  is_pretrained_checkpoint: True, use_cs_grad_accum: True}\n"));
+    T_EQ(p.model.fp16_type, ZOO_BF16);
+    CU_ASSERT(p.model.scale_qk_dot_by_layer_idx && !p.optimizer.correct_bias);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.1 && p.optimizer.eps == 1e-9);
+    CU_ASSERT(p.optimizer.beta1 == 0.8 && p.optimizer.beta2 == 0.999);
+    T_EQ(p.optimizer.learning_rate.n, 3);
+    T_EQ(p.optimizer.learning_rate.node[1].total_iters, 10);
+    T_EQ(p.optimizer.learning_rate.node[2].scheduler, ZOO_SCHEDULE_COSINE_DECAY);
+    T_EQ(p.optimizer.learning_rate.node[2].total_iters, 1399998000);
+    T_EQ(p.runconfig.precision_opt_level, 2);
+    T_EQ(p.runconfig.checkpoint_steps, 7);
+    T_EQ(p.runconfig.max_checkpoints, 3);
+    T_STR(p.runconfig.load_checkpoint_states, "model,dataloader");
+    CU_ASSERT(warns(&p, "optimizer.weight_decay_rate: old spelling: write optimizer.weight_decay"));
+    CU_ASSERT(warns(&p, "model.use_bfloat16: old spelling: write model.fp16_type: bfloat16"));
+    CU_ASSERT(warns(&p, "optimizer.learning_rate[0].steps: old spelling: write total_iters"));
+    CU_ASSERT(warns(&p, "optimizer.ws_summary: ignored"));
+    CU_ASSERT(!warns(&p, "beta2"));
+    T_EQ(p.n_warnings, 17);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, new_spelling_wins_over_the_old_one)
+{
+    struct zoo_params p;
+    T_OK(parse(&p, INPUT MODEL "optimizer: {optimizer_type: AdamW, learning_rate: 1,\n"
+                               "  weight_decay: 0.1, weight_decay_rate: 0.2}\n"));
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.1);
+    CU_ASSERT(warns(&p, "the new one, given as well, counts"));
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, warnings_of_meaning)
+{
+    struct zoo_params p;
+    T_OK(parse(&p, INPUT "model: {vocab_size: 9, loss_weight: 0.5, pad_rope: true}\n" OPTIM
+                         "runconfig: {num_csx: 3}\n"));
+    CU_ASSERT(p.model.loss_weight == 1);
+    CU_ASSERT(warns(&p, "model.loss_weight: taken as 1"));
+    CU_ASSERT(warns(&p, "8 sequences do not divide evenly among 3 systems"));
+    CU_ASSERT(warns(&p, "without effect here: model.pad_rope"));
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, set_goes_through_the_same_row)
+{
+    struct zoo_params p;
+    const struct conf_set sets[] = {{"model.hidden_size=128"},
+                                    {"optimizer.betas=[0.5, 0.6]"},
+                                    {"runconfig.op_profiler_config.start_step=2"},
+                                    {"runconfig.op_profiler_config.end_step=4"},
+                                    {"runconfig.model_dir=./a=b"},
+                                    {"optimizer.weight_decay_rate=0.3"},
+                                    {"model.use_bfloat16=False"},
+                                    {"cluster.wafer.clock=1 GHz"},
+                                    {"trace_hash=true"}};
+    const char *text =
+        INPUT "model: {vocab_size: 9, hidden_size: 64, num_heads: 2, fp16_type: bfloat16}\n"
+              "optimizer: {optimizer_type: AdamW, learning_rate: 1, weight_decay: 1}\n";
+    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), sets, 9));
+    T_EQ(p.model.hidden_size, 128);
+    CU_ASSERT(p.optimizer.beta1 == 0.5 && p.optimizer.beta2 == 0.6);
+    T_EQ(p.runconfig.profile_start_step, 2);
+    T_EQ(p.runconfig.profile_end_step, 4);
+    T_STR(p.runconfig.model_dir, "./a=b");
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.3 && p.trace_hash);
+    T_EQ(p.model.fp16_type, ZOO_FP16);
+    zoo_params_fini(&p);
+}
+
+/* However many keys have no effect, each is named. */
+TEST(zoo_params, every_key_without_effect_is_told)
+{
+    static const char *const keys[] = {"num_workers_per_csx",
+                                       "num_act_servers",
+                                       "transfer_processes",
+                                       "wrk_memory_gi",
+                                       "execute_crd_memory_gi",
+                                       "act_memory_gi",
+                                       "cmd_memory_gi",
+                                       "wgt_memory_gi",
+                                       "compile_crd_memory_gi",
+                                       "compile_dir",
+                                       "credentials_path",
+                                       "mgmt_address",
+                                       "mgmt_namespace",
+                                       "mount_dirs",
+                                       "python_paths",
+                                       "debug_args_path",
+                                       "debug_args",
+                                       "ini",
+                                       "job_labels",
+                                       "job_priority",
+                                       "job_time_sec",
+                                       "wsc_log_level",
+                                       "logging",
+                                       "summary_dir",
+                                       "lazy_initialization",
+                                       "enable_distributed",
+                                       "sync_batchnorm",
+                                       "dist_addr",
+                                       "dist_backend",
+                                       "enable_act_frequency"};
+    enum { N = sizeof keys / sizeof *keys };
+    struct zoo_params p;
+    char text[2048];
+    size_t n = (size_t)snprintf(text, sizeof text, INPUT MODEL OPTIM "runconfig: {");
+    for (int i = 0; i < N; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s: 1", i ? ", " : "", keys[i]);
+    (void)snprintf(text + n, sizeof text - n, "}\n");
+    T_OK(parse(&p, text));
+    for (int i = 0; i < N; i++)
+        CU_ASSERT(warns(&p, keys[i]));
+    CU_ASSERT(p.n_warnings > 1);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, epochs_are_steps)
+{
+    struct zoo_params p;
+    T_OK(parse_set(&p, INPUT MODEL OPTIM "runconfig: {num_epochs: 3}\n",
+                   "runconfig.steps_per_epoch=50"));
+    T_EQ(p.runconfig.num_steps, 150);
+    T_EQ(p.runconfig.num_epochs, CONF_NULL);
+    zoo_params_fini(&p);
+}
+
+/* An alias shares the node of its anchor; a --set must not reach the other place. */
+TEST(zoo_params, set_does_not_leak_through_an_alias)
+{
+    struct zoo_params p;
+    T_OK(parse_set(&p,
+                   "train_input: &d {data_processor: GptHDF5DataProcessor, data_dir: x,\n"
+                   "  batch_size: 8}\neval_input: *d\n" MODEL OPTIM,
+                   "eval_input.batch_size=2"));
+    T_EQ(p.train_input.batch_size, 8);
+    T_EQ(p.eval_input.batch_size, 2);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, mode_decides_which_sections_are_needed)
+{
+    struct zoo_params p;
+    T_OK(parse_set(&p, MODEL, "runconfig.mode=generate"));
+    T_EQ(p.runconfig.mode, ZOO_GENERATE);
+    zoo_params_fini(&p);
+    CU_ASSERT_EQUAL(parse_set(&p, INPUT MODEL OPTIM, "runconfig.mode=eval"), WSC_CONFIG);
+    T_STR(wsc_err_message(), "t.yaml: eval_input: required section is missing");
+    zoo_params_fini(&p);
+}
+
+static bool same_init(const struct zoo_init *x, const struct zoo_init *y)
+{
+    return x->kind == y->kind && x->mean == y->mean && x->std == y->std && x->a == y->a &&
+           x->b == y->b && x->value == y->value && x->fan == y->fan &&
+           x->distribution == y->distribution;
+}
+
+static void check_same(const struct zoo_params *p, const struct zoo_params *q)
+{
+    T_EQ(p->model.hidden_size, q->model.hidden_size);
+    T_EQ(p->model.position_embedding_type, q->model.position_embedding_type);
+    T_EQ(p->model.nonlinearity, q->model.nonlinearity);
+    T_EQ(p->model.fp16_type, q->model.fp16_type);
+    CU_ASSERT(same_init(&p->model.initializer, &q->model.initializer));
+    CU_ASSERT(same_init(&p->model.embedding_initializer, &q->model.embedding_initializer));
+    CU_ASSERT(p->optimizer.loss_scaling_factor == q->optimizer.loss_scaling_factor);
+    const struct zoo_schedule *x = &p->optimizer.learning_rate, *y = &q->optimizer.learning_rate;
+    T_EQ(x->n, y->n);
+    CU_ASSERT(!memcmp(x->node, y->node, (size_t)x->n * sizeof *x->node));
+    for (int i = 0; i < x->n_used; i++)
+        CU_ASSERT(x->value[i] == y->value[i]);
+    T_STR(p->runconfig.model_dir, q->runconfig.model_dir);
+    T_EQ(p->runconfig.num_steps, q->runconfig.num_steps);
+}
+
+static void check_round_trip(const char *name, const char *bytes, size_t n)
+{
+    struct zoo_params p, q;
+    char *once, *twice;
+    T_OK(zoo_params_parse(&p, name, bytes, n, NULL, 0));
+    T_OK(zoo_params_dump(&p, &once));
+    T_OK(zoo_params_parse(&q, name, once, strlen(once), NULL, 0));
+    T_OK(zoo_params_dump(&q, &twice));
+    T_STR(twice, once);
+    check_same(&p, &q);
+    T_EQ(q.n_warnings, 0);
+    wsc_free(once);
+    wsc_free(twice);
+    zoo_params_fini(&p);
+    zoo_params_fini(&q);
+}
+
+TEST(zoo_params, dump_parses_back_to_the_same)
+{
+    static const char odd[] = INPUT
+        "model: {vocab_size: 9, hidden_size: 4, num_heads: 2, position_embedding_type: null,\n"
+        "  initializer: {name: normal, mean: 0.1, std: 0.3333333333333333}, nonlinearity: RELU,\n"
+        "  embedding_initializer: {name: glorot_uniform, gain: 3}, fp16_type: cbfloat16}\n"
+        "optimizer: {optimizer_type: AdamW, loss_scaling_factor: dynamic, learning_rate: [\n"
+        "  {scheduler: Constant, learning_rate: 0.1, total_iters: 3},\n"
+        "  {scheduler: Linear, initial_learning_rate: 1, end_learning_rate: 0, total_iters: 4}]}\n"
+        "runconfig: {model_dir: \"a\\\"b\\\\ \\u00e9\\t\", num_steps: 5, mode: train}\n";
+    int64_t before = wsc_mem_in_use(WSC_MEM_CONF);
+    check_round_trip("odd", odd, strlen(odd));
+    T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
+}
+
+struct shipped {
+    const char *name;
+    double parameters, tolerance;
+    long long batch;
+};
+
+/* V C + T C + L (4 C^2 + 4 C + 2 C F + F + C + 4 C) + 2 C: a tied GPT with biases. */
+static double n_parameters(const struct zoo_model *m)
+{
+    double c = (double)m->hidden_size, f = (double)m->filter_size;
+    double rows = (double)(m->vocab_size + m->max_position_embeddings);
+    double block = 4 * c * c + 9 * c + 2 * c * f + f;
+    return rows * c + (double)m->num_hidden_layers * block + 2 * c;
+}
+
+static void check_shipped(const struct shipped *file)
+{
+    struct zoo_params p;
+    char path[64], *bytes;
+    size_t n;
+    (void)snprintf(path, sizeof path, "configs/params/%s.yaml", file->name);
+    T_OK(conf_read_file(path, &bytes, &n));
+    T_OK(zoo_params_parse(&p, path, bytes, n, NULL, 0));
+    T_NEAR(n_parameters(&p.model), file->parameters, file->tolerance);
+    T_EQ(p.train_input.batch_size, file->batch);
+    T_EQ(p.n_warnings, 0);
+    CU_ASSERT(p.model.dropout_rate == 0 && p.optimizer.max_gradient_norm == 1);
+    check_round_trip(path, bytes, n);
+    zoo_params_fini(&p);
+    wsc_free(bytes);
+}
+
+/* Parameter counts of Cerebras-GPT as published; 175B and 1T are published as rounded. */
+TEST(zoo_params, shipped_files_have_the_published_sizes)
+{
+    static const struct shipped files[] = {{"gpt3_111m", 111050496, 0, 120},
+                                           {"gpt3_256m", 255977024, 0, 264},
+                                           {"gpt3_590m", 590310912, 0, 264},
+                                           {"gpt3_1p3b", 1315723264, 0, 528},
+                                           {"gpt3_2p7b", 2651553280, 0, 528},
+                                           {"gpt3_6p7b", 6658404352, 0, 1040},
+                                           {"gpt3_13b", 12853386240, 0, 1080},
+                                           {"gpt3_20b", 20256221184, 0, 77},
+                                           {"gpt3_175b", 175e9, 3e-3, 1472},
+                                           {"gpt3_1t", 1008e9, 1e-4, 256},
+                                           {"tiny", 120576, 0, 8},
+                                           {"default", 4870144, 0, 4}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        check_shipped(&files[i]);
+}
+
+TEST(zoo_params, a_failed_parse_is_safe_to_release)
+{
+    struct zoo_params p;
+    int64_t before = wsc_mem_in_use(WSC_MEM_CONF);
+    CU_ASSERT_EQUAL(parse(&p, "model: ["), WSC_CONFIG);
+    zoo_params_fini(&p);
+    zoo_params_fini(&p);
+    CU_ASSERT_EQUAL(parse(&p, INPUT "model: {vocab_size: 0}\n" OPTIM "zz: 1\n"), WSC_CONFIG);
+    zoo_params_fini(&p);
+    T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
+}
+
+TEST(conf_file, missing_folder_and_huge_files_are_refused)
+{
+    char *bytes, path[128];
+    size_t n;
+    CU_ASSERT_EQUAL(conf_read_file("no/such/file.yaml", &bytes, &n), WSC_CONFIG);
+    T_STR(wsc_err_message(), "no/such/file.yaml: cannot be opened: No such file or directory");
+    CU_ASSERT_EQUAL(conf_read_file("configs", &bytes, &n), WSC_IO);
+    CU_ASSERT_PTR_NULL(bytes);
+    (void)snprintf(path, sizeof path, "%s/huge.yaml", test_tmpdir());
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fseek(f, 17L << 20, SEEK_SET);
+    (void)fputc('x', f);
+    (void)fclose(f);
+    CU_ASSERT_EQUAL(conf_read_file(path, &bytes, &n), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "larger than 16 MiB"));
+}

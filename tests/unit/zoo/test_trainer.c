@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Params files of the trainer style, and the files of tests/golden/params in both styles. */
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FOLDER "tests/golden/params/"
+enum { MAX_SETS = 4, LEAST_FILES = 5 };
+
+static enum wsc_err parse_file(struct zoo_params *p, const char *path, const char *set)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    const struct conf_set sets[] = {{set ? set : ""}};
+    memset(p, 0, sizeof *p);
+    TRY(conf_read_file(path, &bytes, &n));
+    enum wsc_err rc = zoo_params_parse(p, path, bytes, n, sets, set ? 1 : 0);
+    wsc_free(bytes);
+    return rc;
+}
+
+static enum wsc_err parse_text(struct zoo_params *p, const char *text, const char *set)
+{
+    const struct conf_set sets[] = {{set ? set : ""}};
+    return zoo_params_parse(p, "t.yaml", text, strlen(text), sets, set ? 1 : 0);
+}
+
+static bool warns(const struct zoo_params *p, const char *part)
+{
+    for (int i = 0; i < p->n_warnings; i++)
+        if (strstr(p->warning[i].text, part)) return true;
+    return false;
+}
+
+static char *dump_of(const char *path, const char *set)
+{
+    struct zoo_params p;
+    char *text = NULL;
+    T_OK(parse_file(&p, path, set));
+    T_OK(zoo_params_dump(&p, &text));
+    zoo_params_fini(&p);
+    return text;
+}
+
+/* Two spellings of one job are one job. */
+TEST(zoo_trainer, means_what_the_runconfig_style_means)
+{
+    char *trainer = dump_of(FOLDER "trainer.yaml", NULL);
+    char *runconfig = dump_of(FOLDER "runconfig.yaml", NULL);
+    T_STR(trainer, runconfig);
+    wsc_free(trainer);
+    wsc_free(runconfig);
+}
+
+static void check_callbacks(const struct zoo_params *p)
+{
+    T_EQ(p->train_input.micro_batch_size, 2);
+    T_EQ(p->eval_input.micro_batch_size, 4);
+    T_STR(p->runconfig.load_checkpoint_states, "model,optimizer");
+    T_EQ(p->runconfig.max_checkpoints, 5);
+    CU_ASSERT(!p->runconfig.check_loss_values && p->optimizer.log_summaries);
+    T_EQ(p->runconfig.profile_end_step, 2);
+    CU_ASSERT(warns(p, "trainer.init.callbacks.GlobalFlags.csx.debug.*"));
+    CU_ASSERT(warns(p, "trainer.init.loggers.TensorBoardLogger"));
+    CU_ASSERT(warns(p, "trainer.init.backend.cluster_config.mount_dirs"));
+}
+
+static void check_sparsity(const struct zoo_sparsity_list *list)
+{
+    T_EQ(list->n, 1);
+    const struct zoo_sparsity *s = &list->entry[0];
+    T_EQ(s->algorithm, ZOO_SPARSITY_RIGL);
+    T_EQ(s->init_method, ZOO_SPARSITY_RANDOM);
+    CU_ASSERT(s->sparsity.kind == ZOO_SPARSITY_CONSTANT && s->sparsity.init == 0.75);
+    CU_ASSERT(s->drop_fraction.kind == ZOO_SPARSITY_COSINE && s->drop_fraction.half_period == 75);
+    CU_ASSERT(s->update_freq == 10 && s->update_start == 0 && s->update_stop == 75);
+    T_EQ(s->n_filters, 2);
+    T_STR(s->filter[0], "*proj_[qkv]_dense_layer.weight");
+}
+
+TEST(zoo_trainer, every_part_goes_to_its_place)
+{
+    struct zoo_params p;
+    T_OK(parse_file(&p, FOLDER "trainer.yaml", NULL));
+    T_EQ(p.phase, 1);
+    T_EQ(p.n_phases, 1);
+    T_EQ(p.model.hidden_size, 64);
+    CU_ASSERT(p.model.mixed_precision && p.model.fp16_type == ZOO_BF16);
+    CU_ASSERT(p.optimizer.beta2 == 0.95 && p.optimizer.adjust_learning_rate.decoder_kernel == 0.25);
+    CU_ASSERT(p.optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC);
+    CU_ASSERT(p.optimizer.initial_loss_scale == 1024 && p.optimizer.max_gradient_norm == 1);
+    T_EQ(p.optimizer.learning_rate.n, 3);
+    T_EQ(p.optimizer.learning_rate.node[2].total_iters, 96);
+    T_EQ(p.runconfig.num_csx, 2);
+    T_EQ(p.runconfig.num_wgt_servers, 3);
+    T_STR(p.runconfig.checkpoint_path, "./start.mdl");
+    T_STR(p.eval_input.data_dir[0], "./data/val/");
+    check_callbacks(&p);
+    check_sparsity(&p.sparsity);
+    zoo_params_fini(&p);
+}
+
+static void check_set(const char *set, int64_t width, int64_t micro_batch, double decay)
+{
+    struct zoo_params p;
+    T_OK(parse_file(&p, FOLDER "trainer.yaml", set));
+    T_EQ(p.model.hidden_size, width);
+    T_EQ(p.train_input.micro_batch_size, micro_batch);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].initial == decay);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_trainer, sets_take_the_paths_of_both_styles)
+{
+    check_set("trainer.init.model.hidden_size=128", 128, 2, 0.1);
+    check_set("model.hidden_size=128", 128, 2, 0.1);
+    check_set("trainer.init.optimizer.ADAMW.weight_decay=0.5", 64, 2, 0.5);
+    check_set("optimizer.weight_decay_rate=0.5", 64, 2, 0.5);
+    check_set("trainer.init.callbacks.ScopedTrainFlags.csx.performance.micro_batch_size=8", 64, 8,
+              0.1);
+    check_set("train_input.micro_batch_size=8", 64, 8, 0.1);
+}
+
+TEST(zoo_trainer, a_list_has_phases)
+{
+    struct zoo_params p;
+    T_OK(parse_file(&p, FOLDER "phases.yaml", NULL));
+    CU_ASSERT(p.phase == 1 && p.n_phases == 2);
+    T_EQ(p.model.max_position_embeddings, 32);
+    T_EQ(p.runconfig.max_steps, 4);
+    zoo_params_fini(&p);
+    T_OK(parse_file(&p, FOLDER "phases.yaml", "phase=2"));
+    CU_ASSERT(p.phase == 2 && p.n_phases == 2);
+    T_EQ(p.model.max_position_embeddings, 64);
+    T_EQ(p.model.hidden_size, 64);
+    T_EQ(p.runconfig.max_steps, 6);
+    T_EQ(p.runconfig.checkpoint_steps, 4);
+    T_EQ(p.train_input.batch_size, 4);
+    T_STR(p.train_input.data_dir[0], "./long");
+    zoo_params_fini(&p);
+    CU_ASSERT_EQUAL(parse_file(&p, FOLDER "phases.yaml", "phase=3"), WSC_CONFIG);
+    T_STR(wsc_err_message(), FOLDER "phases.yaml: trainer: there is no phase 3, the file has 2");
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_trainer, without_training_data_it_evaluates)
+{
+    struct zoo_params p;
+    T_OK(parse_file(&p, FOLDER "validate_only.yaml", NULL));
+    T_EQ(p.runconfig.mode, ZOO_EVAL);
+    CU_ASSERT(p.eval_input.present && !p.train_input.present);
+    T_EQ(p.eval_input.micro_batch_size, CONF_NULL);
+    T_STR(p.eval_input.data_dir[0], "./val");
+    CU_ASSERT(warns(&p, "trainer.validate_all.val_dataloaders: 2 sets: the first one"));
+    zoo_params_fini(&p);
+}
+
+#define TRAINER(init, fit)                                                                         \
+    "trainer:\n"                                                                                   \
+    "  init:\n"                                                                                    \
+    "    model: {name: gpt2, vocab_size: 9, hidden_size: 4, num_heads: 2}\n" init "  fit:\n"       \
+    "    train_dataloader: {data_processor: GptHDF5DataProcessor, data_dir: d, batch_size: "       \
+    "2}\n" fit
+#define ADAMW     "    optimizer: {AdamW: {}}\n"
+#define SCHEDULER "    schedulers: {ConstantLR: {learning_rate: 1}}\n"
+
+TEST(zoo_trainer, short_forms)
+{
+    struct zoo_params p;
+    T_OK(parse_text(&p,
+                    TRAINER("    optimizer: {adamw: {lr: 1e-05}}\n"
+                            "    schedulers: null\n    precision: null\n    sparsity: 0.0\n"
+                            "    callbacks: [ComputeNorm: null, CountParams: null, {Lora: null}]\n",
+                            "    val_dataloader: null\n    ckpt_path: ~\n"),
+                    NULL));
+    CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1e-5);
+    CU_ASSERT(!p.optimizer.log_summaries && !p.model.mixed_precision && !p.sparsity.n);
+    CU_ASSERT_PTR_NULL(p.runconfig.checkpoint_path);
+    T_EQ(p.train_input.micro_batch_size, CONF_AUTO);
+    T_EQ(p.n_warnings, 0);
+    zoo_params_fini(&p);
+}
+
+/* Names that end in WD schedule the weight decay, the others the learning rate. */
+TEST(zoo_trainer, schedulers_of_the_weight_decay)
+{
+    struct zoo_params p;
+    T_OK(parse_text(&p,
+                    TRAINER(ADAMW "    schedulers:\n"
+                                  "    - LinearWD: {initial_val: 0.1, end_val: 0.2, "
+                                  "total_iters: 5}\n"
+                                  "    - ConstantLR: {learning_rate: 1}\n",
+                            ""),
+                    NULL));
+    T_EQ(p.optimizer.weight_decay.node[0].scheduler, ZOO_SCHEDULE_LINEAR);
+    CU_ASSERT(p.optimizer.weight_decay.node[0].end == 0.2);
+    T_EQ(p.optimizer.learning_rate.node[0].scheduler, ZOO_SCHEDULE_CONSTANT);
+    zoo_params_fini(&p);
+}
+
+/* Without ScalePerParamLR the factors of the groups have no effect. */
+TEST(zoo_trainer, factors_of_groups_need_their_scheduler)
+{
+    struct zoo_params p;
+    const char *text = TRAINER(
+        "    optimizer: {AdamW: {adjust_learning_rate: {decoder_kernel: 0.5}}}\n" SCHEDULER, "");
+    T_OK(parse_text(&p, text, NULL));
+    CU_ASSERT(p.optimizer.adjust_learning_rate.decoder_kernel == 1);
+    CU_ASSERT(warns(&p, "t.yaml:4:47: trainer.init.optimizer.AdamW.adjust_learning_rate: without "
+                        "effect"));
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_trainer, a_changed_alias_changes_one_place)
+{
+    struct zoo_params p;
+    const char *text = TRAINER(ADAMW SCHEDULER "    loop: {eval_frequency: 5}\n",
+                               "    val_dataloader: &v {data_processor: GptHDF5DataProcessor,\n"
+                               "      data_dir: v, batch_size: 2}\n"
+                               "  validate: {val_dataloader: *v}\n");
+    T_OK(parse_text(&p, text, "trainer.fit.val_dataloader.batch_size=4"));
+    T_EQ(p.eval_input.batch_size, 4);
+    CU_ASSERT(warns(&p, "trainer.validate.val_dataloader: not used"));
+    zoo_params_fini(&p);
+}
+
+static void expect_error(const char *text, const char *set, const char *message)
+{
+    struct zoo_params p;
+    CU_ASSERT_EQUAL(parse_text(&p, text, set), WSC_CONFIG);
+    T_STR(wsc_err_message(), message);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_trainer, errors_of_sets_name_the_path_as_given)
+{
+    const char *text = TRAINER(ADAMW SCHEDULER, "");
+    expect_error(text, "trainer.init.model.hidden_size=x",
+                 "--set trainer.init.model.hidden_size: expected a whole number, got \"x\"");
+    expect_error(text, "model.hidden_size=x",
+                 "--set model.hidden_size: expected a whole number, got \"x\"");
+    expect_error(
+        text, "trainer.init.modelx.x=1",
+        "--set trainer.init.modelx.x: trainer.init.modelx: unknown key; hint: did you mean "
+        "trainer.init.model?");
+    expect_error(text, "phase=x", "--set phase: expected a whole number, got \"x\"");
+    expect_error("model: {vocab_size: 9, hidden_size: 4, num_heads: 2}\n"
+                 "runconfig: {mode: generate}\n",
+                 "trainer.init.seed=1",
+                 "--set trainer.init.seed: the file has the runconfig style; hint: its keys are "
+                 "model, optimizer, train_input, eval_input, runconfig");
+}
+
+static void check_round_trip(const char *name)
+{
+    char path[512], *once, *twice;
+    struct zoo_params p, q;
+    (void)snprintf(path, sizeof path, FOLDER "%s", name);
+    T_OK(parse_file(&p, path, NULL));
+    T_OK(zoo_params_dump(&p, &once));
+    T_OK(parse_text(&q, once, NULL));
+    T_OK(zoo_params_dump(&q, &twice));
+    T_STR(twice, once);
+    T_EQ(q.n_warnings, 0);
+    T_EQ(q.sparsity.n, p.sparsity.n);
+    T_EQ(q.train_input.batch_size, p.train_input.batch_size);
+    wsc_free(once);
+    wsc_free(twice);
+    zoo_params_fini(&p);
+    zoo_params_fini(&q);
+}
+
+TEST(zoo_trainer, every_dump_parses_back_to_the_same)
+{
+    int n_files = 0;
+    int64_t before = wsc_mem_in_use(WSC_MEM_CONF);
+    DIR *folder = opendir(FOLDER);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    if (!folder) return;
+    for (struct dirent *e = readdir(folder); e; e = readdir(folder)) {
+        if (e->d_name[0] == '.') continue;
+        check_round_trip(e->d_name);
+        n_files++;
+    }
+    (void)closedir(folder);
+    CU_ASSERT(n_files >= LEAST_FILES);
+    T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
+}
+
+static struct zoo_sparsity_list *sparsity_of(struct zoo_params *p, const char *yaml)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text,
+                   "model: {vocab_size: 9, hidden_size: 4, num_heads: 2}\n"
+                   "runconfig: {mode: generate}\nsparsity: %s\n",
+                   yaml);
+    T_OK(parse_text(p, text, NULL));
+    return &p->sparsity;
+}
+
+TEST(zoo_sparsity, forms)
+{
+    struct zoo_params p;
+    const struct zoo_sparsity_list *s = sparsity_of(&p, "0.5");
+    CU_ASSERT(s->n == 1 && s->entry[0].sparsity.init == 0.5);
+    T_EQ(s->entry[0].algorithm, ZOO_SPARSITY_STATIC);
+    zoo_params_fini(&p);
+    s = sparsity_of(&p, "[{sparsity: 0.5, init_method: topk, param_filter: '*a*'},\n"
+                        "  {algorithm: GMP, schedule: [0.1, 0.2], update: {steps: [3, 9]}}]");
+    T_EQ(s->n, 2);
+    T_EQ(s->entry[0].init_method, ZOO_SPARSITY_TOPK);
+    T_EQ(s->entry[1].sparsity.n_values, 2);
+    CU_ASSERT(s->entry[1].n_update_steps == 2 && s->entry[1].update_step[1] == 9);
+    zoo_params_fini(&p);
+    s = sparsity_of(&p, "null");
+    T_EQ(s->n, 0);
+    zoo_params_fini(&p);
+}
+
+/* Releases before 2.2: other names, and expressions instead of globs. */
+TEST(zoo_sparsity, old_spellings)
+{
+    struct zoo_params p;
+    T_OK(parse_file(&p, FOLDER "old_runconfig.yaml", NULL));
+    T_EQ(p.sparsity.n, 2);
+    const struct zoo_sparsity *s = p.sparsity.entry;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    if (!s) return;
+    T_STR(s[0].filter[0], "*proj_q*");
+    T_EQ(s[0].init_method, ZOO_SPARSITY_TOPK);
+    T_EQ(s[0].sparsity.n_values, 2);
+    T_EQ(s[1].sparsity.kind, ZOO_SPARSITY_LINEAR);
+    T_EQ(s[1].algorithm, ZOO_SPARSITY_SET);
+    T_EQ(s[1].update_start, 10);
+    CU_ASSERT(warns(&p, "sparsity.type: old spelling: write algorithm"));
+    CU_ASSERT(warns(&p, "sparsity.schedule: old spelling: write update"));
+    zoo_params_fini(&p);
+}
