@@ -7,8 +7,8 @@
  *   one     13B on 64 CS-2: messages per CPU second, CPU seconds of a step, peak memory
  *   sweep   8 models x 1 .. 64 CS-2: CPU seconds, peak memory */
 #include <wsc/clock.h>
+#include <wsc/job.h>
 #include <wsc/mem.h>
-#include <wsc/run.h>
 #include <wsc/scaling.h>
 
 #include <stdio.h>

@@ -7,9 +7,9 @@
  */
 #ifndef WSC_DATA_H
 #define WSC_DATA_H
-#include <wsc/conf.h>
 #include <wsc/err.h>
 #include <wsc/store.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,10 +7,10 @@
  */
 #ifndef WSC_MEMORYX_H
 #define WSC_MEMORYX_H
-#include <wsc/conf.h>
 #include <wsc/err.h>
 #include <wsc/store.h>
 #include <wsc/stream.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,9 +7,10 @@
  */
 #ifndef WSC_MODEL_H
 #define WSC_MODEL_H
-#include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/hw.h>
 #include <wsc/num.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,151 +8,15 @@
  */
 #ifndef WSC_REPORT_H
 #define WSC_REPORT_H
-#include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/hw.h>
+#include <wsc/out.h>
 #include <wsc/vtime.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/** One logged training step. */
-struct job_logged_step {
-    int64_t step;
-    bool has_values; /**< false: time without values; loss and grad_norm are null */
-    double loss, lr, grad_norm, loss_scale;
-    bool skipped;   /**< dynamic loss scaling: the norm is not finite and is written as null */
-    int64_t tokens; /**< trained so far, all steps */
-    int64_t virtual_time_ps, step_time_ps;
-    double samples_per_s, tokens_per_s;           /**< of the emulated machine, this step */
-    double host_samples_per_s, host_tokens_per_s; /**< of this program on this host */
-    const double *layer_grad_norm; /**< borrowed (n_layers): of the gradient's parts; NULL: not
-                                      asked for, nor params_norm */
-    int64_t n_layers;
-    double params_norm;
-    bool has_noise;            /**< the four below */
-    double pegsqnorm, gsqnorm; /**< mean of |g|^2 of a leaf; |g|^2 of the batch */
-    double noise_variance;     /**< tr(Sigma), running mean */
-    double noise_scale;        /**< B_simple, samples; NAN: not known yet, written as null */
-    bool has_hash;
-    uint64_t weights_hash;
-    struct vtime_breakdown breakdown;
-};
-
-/* ---- metrics.jsonl --------------------------------------------------------------------------- */
-struct job_metrics;
-/** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping only whole lines with
- *  step <= @p keep_to: -1 starts afresh, a resume passes the step of its checkpoint.  A last line
- *  that a crash tore is dropped; any other line that is not ours is an error (WSC_FORMAT) and the
- *  file is left as it was. */
-enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir,
-                              int64_t keep_to) WSC_CHECKED;
-/** One object on one line, written whole or not at all; `breakdown` holds ps. */
-enum wsc_err job_metrics_step(struct job_metrics *m,
-                              const struct job_logged_step *step) WSC_CHECKED;
-/** One evaluation: `{"step", "eval_loss", "eval_accuracy", "eval_perplexity", "samples"}`. */
-enum wsc_err job_metrics_eval(struct job_metrics *m, int64_t step, double loss, double accuracy,
-                              double perplexity, int64_t samples) WSC_CHECKED;
-/** Close and release; NULL inside allowed. */
-void job_metrics_close(struct job_metrics **m);
-
-/* ---- log lines of the Model Zoo -------------------------------------------------------------- */
-/** Rates of the emulated machine, smoothed as the Model Zoo does; start from all zero. */
-struct job_rate {
-    double rate, global_rate; /**< samples/s: 0.6 new + 0.4 old, and since the start */
-    int64_t samples, time_ps; /**< since the start */
-};
-/** Account for @p samples that took @p time_ps of virtual time. */
-void job_rate_update(struct job_rate *r, int64_t samples, int64_t time_ps);
-/** How fast the emulated machine goes, and how long it will; seconds, NaN: not known. */
-struct job_pace {
-    double rate, global_rate; /**< samples/s: smoothed, and since the start */
-    double loop_s, total_s;   /**< left of this training loop, and of the run */
-    bool more;                /**< total_s leaves out what has no estimate (evaluations) */
-};
-/** The pace after rate @p r with @p loop and @p total steps to go, each of @p batch_size. */
-struct job_pace job_pace_of(const struct job_rate *r, int64_t batch_size, int64_t loop,
-                            int64_t total, bool more);
-/** `| Train Device=CSX, Step=50, Loss=7.15123, Rate=1234.50 samples/sec, GlobalRate=...
- *  samples/sec, LoopTimeRemaining=0:06:42, TimeRemaining>0:06:42`; without values no Loss. */
-void job_print_train(const struct job_logged_step *s, const struct job_pace *pace);
-/** `| Step=50, GradientNoiseScale=123.456 samples`; nothing when it was not measured. */
-void job_print_noise(const struct job_logged_step *s);
-/** `| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=..., Rate=..., GlobalRate=...`. */
-void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_rate *r);
-/** `Avg Eval Loss: v`, `Evaluation metrics:`, `  - eval/accuracy = v`,
- *  `  - eval/lm_perplexity = v`. */
-void job_print_eval_end(double loss, double accuracy, double perplexity);
-
-/* ---- TensorBoard ----------------------------------------------------------------------------- */
-/** An event file `<dir>/events.out.tfevents.<time>.<host>.<pid>.<n>`. */
-struct out_events;
-struct out_scalar {
-    const char *tag;
-    double value; /**< stored as a float; NaN: there is none, the tag stays away */
-};
-/** Make @p dir where it is missing and begin a file in it. */
-enum wsc_err out_events_open(struct out_events **out, const char *dir) WSC_CHECKED;
-/** One event with @p n values; on disk when it returns. */
-enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct out_scalar *scalar,
-                                int n) WSC_CHECKED;
-/** NULL inside allowed. */
-void out_events_close(struct out_events **e);
-
-/* ---- performance.json ------------------------------------------------------------------------ */
-/** Cycles of one kind of kernel over a run: counted on the mesh, and by its closed form. */
-struct job_kernel {
-    const char *kernel, *pass;
-    int64_t calls, cycles, form_cycles, time_ps;
-};
-/** The table on stdout. */
-enum wsc_err job_kernels_print(const struct job_kernel *kernel, int n) WSC_CHECKED;
-/** What --mode generate has beside that. */
-struct job_generation {
-    int64_t prompts, prompt_tokens, new_tokens;
-    int64_t first_token_ps; /**< from the start to the first new tokens: the prompts' forward */
-    int64_t token_ps;       /**< mean of the steps after it; 0 when there was one */
-    int64_t cache_bytes_per_wafer;
-};
-/** What a fault of the emulated machine cost a training: its virtual time with all faults, and
- *  without this one. */
-struct job_fault_cost {
-    const char *fault; /**< as `--fault` takes it, or "all of them"; borrowed */
-    int64_t n_events;  /**< how often it began */
-    int64_t with_ps, without_ps;
-    int64_t repeated_tokens; /**< that were trained on again because of it */
-};
-/** The table on stdout. */
-enum wsc_err job_fault_costs_print(const struct job_fault_cost *fault, int n) WSC_CHECKED;
-struct job_performance {
-    int64_t num_csx, ranks, roles, params, global_batch_size, micro_batch_size, steps;
-    int64_t virtual_time_ps;
-    double rate, global_rate; /**< as the newest log line; samples/s */
-    double samples_per_s, tokens_per_s, mfu, joules_per_token;
-    double host_seconds, host_tokens_per_s;
-    struct vtime_breakdown breakdown;
-    /** Host memory: the largest process with a wafer, the activations of one wafer in it, the
-     *  largest process with a MemoryX shard. */
-    int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
-    const char *model_name, *params_file, *cluster_file, *cluster_name;
-    uint64_t cluster_hash;
-    const struct job_kernel *kernel; /**< borrowed */
-    int n_kernels;
-    const double *noise_scale;               /**< borrowed; NULL: not measured */
-    const struct job_generation *generation; /**< borrowed; NULL: a run that trained.  Then
-                                                     tokens are new ones, rate, global_rate and mfu
-                                                     are left out */
-    int64_t recovery_ps;                     /**< of virtual_time_ps, recovery from faults */
-    const struct job_fault_cost *fault;      /**< borrowed; none in a sound machine */
-    int n_faults;
-    const char *numerics; /**< host, none, mesh */
-    const char *command;  /**< the command line, for provenance; NULL leaves it out */
-};
-/** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps.  The folder is
- *  there: one that was removed during the run is an error and not made anew. */
-enum wsc_err job_performance_write(const char *dir, const struct job_performance *p) WSC_CHECKED;
-/** The same object on stdout. */
-enum wsc_err job_performance_print(const struct job_performance *p) WSC_CHECKED;
 
 /* ---- wsc scale ------------------------------------------------------------------------------- */
 /** One row of scaling.csv. */
@@ -434,51 +298,6 @@ enum wsc_err report_anatomy_print(const struct report_anatomy *a) WSC_CHECKED;
 /** `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
 enum wsc_err report_anatomy_write(const char *dir, const struct report_anatomy *a) WSC_CHECKED;
 
-/** A trace for chrome://tracing and Perfetto, written event by event. */
-struct out_trace;
-enum wsc_err out_trace_open(struct out_trace **out, const char *path) WSC_CHECKED;
-/** Name a row: @p group and @p row are numbers of our own choice. */
-void out_trace_row(struct out_trace *t, int group, const char *group_name, int row,
-                   const char *row_name);
-/** A bar from @p begin_ps to @p end_ps, with the bytes that it moves (0: none). */
-void out_trace_bar(struct out_trace *t, int group, int row, const char *name, int64_t begin_ps,
-                   int64_t end_ps, int64_t bytes);
-/** An arrow between bars: one end each; ends with the same @p id belong together. */
-void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int row, int64_t at_ps);
-/** End the file and release; the first failure of all calls. */
-enum wsc_err out_trace_close(struct out_trace **t) WSC_CHECKED;
-
-/* ---- progress -------------------------------------------------------------------------------- */
-/** On a terminal (stderr) one line that is redrawn at most ten times a second; elsewhere nothing,
- *  the log lines tell.  One at a time. */
-void out_progress_start(const char *what, int64_t total);
-void out_progress(int64_t done, const char *note);
-void out_progress_end(void);
-
-/* ---- tables, units, files -------------------------------------------------------------------- */
-/** A table of text: cells are added row by row, columns are aligned when it is printed. */
-struct out_table;
-/** @p align has one letter per column, `l` or `r`; @p head may be NULL (no head line).
- *  @p head is copied. */
-enum wsc_err out_table_new(struct out_table **out, const char *align,
-                           const char *const *head) WSC_CHECKED;
-/** Add the next cell, left to right; a lack of memory is told by out_table_print(). */
-void out_table_cell(struct out_table *t, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/** Print to @p out, each line after @p indent spaces. */
-enum wsc_err out_table_print(const struct out_table *t, FILE *out, int indent) WSC_CHECKED;
-void out_table_free(struct out_table **t);
-
-/** `12.3 k`, `4.50 M`, `950`: three significant digits with an SI prefix. */
-void out_si(char *text, int size, double value);
-/** The same with a unit: `12.3 ms`, `4.50 Mtokens/s`, `950 s`. */
-void out_si_unit(char *text, int size, double value, const char *unit);
-/** Make a folder and its parents. */
-enum wsc_err out_mkdir(const char *path) WSC_CHECKED;
-/** Replace the file @p path by @p text at once: written beside, synced, renamed. */
-enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;
-/** Whether out_write_text(path) can go well: for a check before a long run. */
-enum wsc_err out_can_write(const char *path) WSC_CHECKED;
-/** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)". */
-const char *out_version(void);
+/** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
+enum wsc_err report_config_reference(char **text) WSC_CHECKED;
 #endif

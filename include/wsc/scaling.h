@@ -7,7 +7,9 @@
 #define WSC_SCALING_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/hw.h>
 #include <wsc/report.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>

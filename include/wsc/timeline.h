@@ -10,9 +10,10 @@
  */
 #ifndef WSC_TIMELINE_H
 #define WSC_TIMELINE_H
-#include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/hw.h>
 #include <wsc/report.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,9 +4,11 @@
 #include <wsc/comm.h>
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/hw.h>
 #include <wsc/report.h>
 #include <wsc/scaling.h>
 #include <wsc/timeline.h>
+#include <wsc/zoo.h>
 
 #include <getopt.h>
 #include <limits.h>

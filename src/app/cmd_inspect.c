@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app.h"
 
+#include <wsc/job.h>
 #include <wsc/mem.h>
 #include <wsc/report.h>
-#include <wsc/run.h>
 #include <wsc/store.h>
 
 #include <errno.h>

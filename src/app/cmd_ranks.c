@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app.h"
 
-#include <wsc/run.h>
+#include <wsc/job.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app.h"
 
+#include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
-#include <wsc/run.h>
 #include <wsc/stop.h>
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <wsc/run.h>
+#include <wsc/cluster.h>
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/out.h>
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The machine from step to step when parts of it fail. */
-#include <wsc/run.h>
+#include <wsc/cluster.h>
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

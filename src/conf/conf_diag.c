@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conf_impl.h"
+#include <wsc/conf.h>
 
 #include <wsc/mem.h>
 
@@ -92,7 +92,7 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
     char path[CONF_QUOTE_BYTES], shown[CONF_QUOTE_BYTES];
     (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
     const char *cluster = conf_set_cluster_path(path);
-    if (cluster && !strcmp(cluster, HW_FAULTS_ADD)) {
+    if (cluster && !strcmp(cluster, CONF_FAULTS_ADD)) {
         const char *dot = key ? strrchr(key, '.') : NULL;
         return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
                         dot ? dot + 1 : "", dot ? ": " : "");

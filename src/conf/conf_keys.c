@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conf_impl.h"
+#include <wsc/conf.h>
 
 #include <wsc/check.h>
 

@@ -2,11 +2,11 @@
  *  sides, JSON with checked access. */
 #ifndef WSC_CONVERT_IMPL_H
 #define WSC_CONVERT_IMPL_H
-#include <wsc/conf.h>
 #include <wsc/convert.h>
 #include <wsc/model.h>
 #include <wsc/num.h>
 #include <wsc/store.h>
+#include <wsc/zoo.h>
 
 #include <jansson.h>
 

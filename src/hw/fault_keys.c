@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What `faults:` and `--fault` say.  A kind is a row: where it happens, which keys it takes, what
  * they may be.  What it does to the machine is the same row of src/hw/fault_events.c. */
-#include "conf_impl.h"
+#include "machine_file.h"
 
 #include <wsc/mem.h>
 

@@ -3,7 +3,7 @@
  * base first, the file itself last, each after a line `# wsc-cluster-file BYTES FOLLOW PATH`
  * (FOLLOW files come after it), so that ranks that read no files see the same constants and name
  * the same lines. */
-#include "conf_impl.h"
+#include "machine_file.h"
 
 #include <wsc/mem.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conf_impl.h"
+#include "machine_file.h"
 
 /* The file itself becomes part of the program, so that there is one text to maintain.  The path is
  * relative to the repository root, where make runs. */

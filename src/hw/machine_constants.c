@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numeric constants of a machine, one at a time: what a sweep sets, how sure each value is. */
-#include "conf_impl.h"
+#include "machine_file.h"
 
 #include <wsc/check.h>
 

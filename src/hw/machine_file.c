@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conf_impl.h"
+#include "machine_file.h"
 
 #include <wsc/hash.h>
 #include <wsc/mem.h>
@@ -130,7 +130,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
         if (!conf_set_split(d, set, path, &text)) continue;
         const char *mine = conf_set_cluster_path(path);
         if (!mine) continue;
-        if (!strcmp(mine, HW_FAULTS_ADD)) {
+        if (!strcmp(mine, CONF_FAULTS_ADD)) {
             hw_faults_add(doc, d, text, set);
             continue;
         }

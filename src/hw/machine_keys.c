@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The keys of cluster files.  All are required: a machine is described as a whole. */
-#include "conf_impl.h"
+#include "machine_file.h"
 
 #define FIELD(p, f) .path = (p), .offset = offsetof(struct hw_machine, f), .required = true
 /* What older files lack: a neutral value stands in. */

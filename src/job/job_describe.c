@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "job_impl.h"
+#include "job_state.h"
 
 #include <wsc/mem.h>
 

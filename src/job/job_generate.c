@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Texts that a model continues: prompts to tokens, tokens to texts. */
-#include "job_impl.h"
+#include "job_state.h"
 
 #include <wsc/data.h>
 #include <wsc/mem.h>

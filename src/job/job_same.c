@@ -5,7 +5,7 @@
  * one rank before the first pass.  Samples are compared by a hash of their number and of a few of
  * them, spread over an epoch: a copy made of another text or with another seed is found, one that
  * differs in a single sample need not be. */
-#include "job_impl.h"
+#include "job_state.h"
 
 #include <wsc/data.h>
 #include <wsc/hash.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A signal stops all ranks after the same step: they look together, about once a second of the
  * host.  Where a run is cut changes neither values nor virtual time. */
-#include "job_impl.h"
+#include "job_state.h"
 
 #include <wsc/clock.h>
 #include <wsc/log.h>

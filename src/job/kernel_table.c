@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+#include <wsc/job.h>
 
 static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+#include <wsc/job.h>
 
 #include <wsc/log.h>
 

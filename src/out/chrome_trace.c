@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The Trace Event Format of chrome://tracing, which Perfetto reads too: times in microseconds, here
  * with six digits behind the point, so that no picosecond is lost. */
-#include "report_impl.h"
+#include <wsc/out.h>
 
 #include <wsc/mem.h>
 

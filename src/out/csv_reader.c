@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Comma-separated values (RFC 4180, one record a line), with `#` lines and blank lines between. */
-#include "report_impl.h"
+#include <wsc/out.h>
 
 #include <wsc/mem.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pictures: gnuplot, started as a program in the folder of its script. */
-#include "report_impl.h"
+#include <wsc/out.h>
 
 #include <wsc/mem.h>
 

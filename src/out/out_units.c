@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+#include <wsc/out.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -55,4 +55,19 @@ void out_params(char *text, int size, int64_t params)
     format(text, size, (double)params, 3, "");
     char *giga = strchr(text, 'G');
     if (giga) *giga = 'B';
+}
+
+void out_duration(char *text, size_t size, double seconds)
+{
+    const double minute = 60, hour = 3600, day = 86400, year = 365.25 * day;
+    if (seconds < 2 * minute)
+        (void)snprintf(text, size, "%.3g s", seconds);
+    else if (seconds < 2 * hour)
+        (void)snprintf(text, size, "%.3g min", seconds / minute);
+    else if (seconds < 2 * day)
+        (void)snprintf(text, size, "%.3g h", seconds / hour);
+    else if (seconds < 2 * year)
+        (void)snprintf(text, size, "%.3g days", seconds / day);
+    else
+        (void)snprintf(text, size, "%.3g years", seconds / year);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/clock.h>
 #include <wsc/log.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <stdio.h>
 #include <stdlib.h>

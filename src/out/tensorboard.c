@@ -4,7 +4,7 @@
  *   Event {double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5;}
  *   Summary {repeated Value value = 1;}   Value {string tag = 1; float simple_value = 2;}
  * tensorflow/core/util/event.proto, core/framework/summary.proto, core/lib/io/record_writer.h. */
-#include "report_impl.h"
+#include <wsc/out.h>
 
 #include <wsc/clock.h>
 #include <wsc/mem.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* docs/CONFIG.md from the key tables. */
-#include "conf_impl.h"
+#include <wsc/report.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void write_trainer_path(struct conf_text *out, const char *path)
         const struct conf_key *key = &table->key[i];
         if (!key->to || strlen(key->to) != longest || !covers(key->to, path)) continue;
         const char *below = path + longest;
-        const bool named = *below && key->read == zoo_trainer_take_optimizer;
+        const bool named = *below && zoo_trainer_is_named(key);
         conf_text_add(out, "%s`%s%s%s`", comma, key->path + sizeof "trainer." - 1,
                       named ? ".TYPE" : "", below);
         comma = ", ";

@@ -288,21 +288,6 @@ static enum wsc_err draw_tornado(const char *dir, const struct report_sensitivit
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-void out_duration(char *text, size_t size, double seconds)
-{
-    const double minute = 60, hour = 3600, day = 86400, year = 365.25 * day;
-    if (seconds < 2 * minute)
-        (void)snprintf(text, size, "%.3g s", seconds);
-    else if (seconds < 2 * hour)
-        (void)snprintf(text, size, "%.3g min", seconds / minute);
-    else if (seconds < 2 * day)
-        (void)snprintf(text, size, "%.3g h", seconds / hour);
-    else if (seconds < 2 * year)
-        (void)snprintf(text, size, "%.3g days", seconds / day);
-    else
-        (void)snprintf(text, size, "%.3g years", seconds / year);
-}
-
 static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
 {
     struct out_text t = {0};

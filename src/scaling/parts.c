@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_impl.h"
 
-#include <wsc/run.h>
+#include <wsc/cluster.h>
 
 static void add(struct kernels_cycles *sum, const struct kernels_cycles *c)
 {

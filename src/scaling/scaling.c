@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/scaling.h>
 
+#include <wsc/cluster.h>
 #include <wsc/mem.h>
-#include <wsc/run.h>
 
 #include <stddef.h>
 

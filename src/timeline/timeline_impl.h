@@ -1,7 +1,7 @@
 /** What the files of timeline share: the graph of events, the machine that is walked. */
 #ifndef WSC_TIMELINE_IMPL_H
 #define WSC_TIMELINE_IMPL_H
-#include <wsc/run.h>
+#include <wsc/cluster.h>
 #include <wsc/timeline.h>
 
 /* ---- the graph ------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files of the Model Zoo's encoders have many keys of their own; instead of naming each, one line
  * says what they are. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 /* Keys that no decoder-only file has. */
 static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks between keys of params files, and of texts that have a meaning. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Key names of older Model Zoo releases. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The section `sparsity`: a number, a map or a list of maps, in the spelling of release 2.2 and of
  * those before it (type, param_name_patterns, schedule for the updates). */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #include <wsc/mem.h>
 

@@ -2,7 +2,7 @@
 /* The keys of params files of the trainer style (releases 2.3 to 2.10), each with the runconfig
  * style's key of the same meaning.  Callbacks and loggers stand in lists of maps with one key; here
  * they are read as one map. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #define ROW(p, t)                                                                                  \
     {                                                                                              \
@@ -187,4 +187,9 @@ const struct conf_table *zoo_trainer_table(void)
 {
     static const struct conf_table table = {.key = keys, .n = sizeof keys / sizeof *keys};
     return &table;
+}
+
+bool zoo_trainer_is_named(const struct conf_key *key)
+{
+    return key->read == zoo_trainer_take_optimizer;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the name of a family implies: defaults that differ from GPT-2's.  Everything else of a
  * family is in the keys of its files. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #include <wsc/check.h>
 

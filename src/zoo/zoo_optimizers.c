@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Optimizers: which keys each takes, what differs from the keys' defaults, and the keys of
  * `optimizer` whose values have a form of their own. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #include <wsc/units.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
+#include <wsc/hw.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -48,7 +49,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
         if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
         const char *cluster = conf_set_cluster_path(path);
         if (cluster) {
-            if (strcmp(cluster, HW_FAULTS_ADD) != 0 &&
+            if (strcmp(cluster, CONF_FAULTS_ADD) != 0 &&
                 conf_keys_find(hw_machine_table(), cluster) < 0)
                 conf_keys_unknown(hw_machine_table(), d, pos, cluster);
             continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Schedules of the learning rate and of the weight decay.  The table has one row per scheduler of
  * the Model Zoo; it drives the reader, the messages and the dump. */
-#include "conf_impl.h"
+#include "zoo_impl.h"
 
 #include <math.h>
 #include <stdio.h>

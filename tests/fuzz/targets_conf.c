@@ -2,8 +2,10 @@
 #include "fuzz.h"
 
 #include <wsc/conf.h>
+#include <wsc/hw.h>
 #include <wsc/model.h>
 #include <wsc/units.h>
+#include <wsc/zoo.h>
 
 /* What is accepted also becomes a model, or is refused there: sizes multiply. */
 bool fuzz_params(const uint8_t *bytes, size_t n)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
 
+#include <wsc/job.h>
 #include <wsc/report.h>
 
 #include <unistd.h>

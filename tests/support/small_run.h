@@ -5,7 +5,7 @@
  */
 #ifndef WSC_TEST_SMALL_RUN_H
 #define WSC_TEST_SMALL_RUN_H
-#include <wsc/run.h>
+#include <wsc/job.h>
 
 enum { SMALL_LAYERS = 2, SMALL_V = 64, SMALL_T = 16, SMALL_BATCH = 6 };
 enum { SMALL_MAX_SETS = 44, SMALL_MAX_STEPS = 16 };

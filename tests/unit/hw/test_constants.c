@@ -2,6 +2,7 @@
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
 
 #include <string.h>

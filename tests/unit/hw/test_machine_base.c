@@ -3,6 +3,7 @@
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>

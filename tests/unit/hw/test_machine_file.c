@@ -2,7 +2,9 @@
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
+#include <wsc/report.h>
 #include <wsc/units.h>
 
 #include <stdio.h>

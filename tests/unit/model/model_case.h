@@ -2,7 +2,8 @@
  */
 #ifndef WSC_TEST_MODEL_CASE_H
 #define WSC_TEST_MODEL_CASE_H
-#include <wsc/conf.h>
+#include <wsc/hw.h>
+#include <wsc/zoo.h>
 
 struct model_case {
     int64_t C, L, H, F, T;

@@ -6,6 +6,7 @@
 #include <wsc/conf.h>
 #include <wsc/mem.h>
 #include <wsc/model.h>
+#include <wsc/zoo.h>
 
 #include <hdf5.h>
 #include <math.h>

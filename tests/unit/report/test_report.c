@@ -2,6 +2,7 @@
 #include "../../support/test.h"
 #include "report_case.h"
 
+#include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 

@@ -57,9 +57,9 @@ TEST(report_heatmap, refusals_leave_nothing_behind)
     T_EQ(report_heatmap_write(path, &map), WSC_NUMERIC);
     T_STR(wsc_err_message(), "a share: PE (0, 1) is nan, expected a finite number");
     CU_ASSERT(stat(path, &info) != 0);
-    (void)snprintf(path, sizeof path, "%s/none/bad.png", test_tmpdir());
+    (void)snprintf(path, sizeof path, "%s/no_such_folder/bad.png", test_tmpdir());
     T_EQ(report_heatmap_write(path, &map), WSC_IO);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "none/bad.png: cannot be written"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "no_such_folder/bad.png: cannot be written"));
     T_EQ(out_can_write(test_tmpdir()), WSC_IO);
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }

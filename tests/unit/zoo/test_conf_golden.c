@@ -4,7 +4,9 @@
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
+#include <wsc/zoo.h>
 
 #include <dirent.h>
 #include <stdio.h>

@@ -3,8 +3,10 @@
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
+#include <wsc/zoo.h>
 
 #include <stdio.h>
 #include <string.h>

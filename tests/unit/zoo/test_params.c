@@ -3,6 +3,7 @@
 
 #include <wsc/conf.h>
 #include <wsc/mem.h>
+#include <wsc/zoo.h>
 
 #include <stdio.h>
 #include <string.h>

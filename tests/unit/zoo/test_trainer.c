@@ -4,6 +4,7 @@
 
 #include <wsc/conf.h>
 #include <wsc/mem.h>
+#include <wsc/zoo.h>
 
 #include <dirent.h>
 #include <stdio.h>

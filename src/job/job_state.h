@@ -1,7 +1,7 @@
 /** What the files of a job share. */
 #ifndef WSC_RUN_JOB_IMPL_H
 #define WSC_RUN_JOB_IMPL_H
-#include <wsc/run.h>
+#include <wsc/job.h>
 
 /* Sums over the batches of one evaluation. */
 struct job_eval_sums {

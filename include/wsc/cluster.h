@@ -1,21 +1,20 @@
-/** Run: one job from files to results.  Layer 6.
+/** The emulated cluster: roles on the ranks of a job, passes, faults.  Layer 7.
  *
- *  struct cluster is the emulated machine with all its roles, ready for passes; a sweep uses
- *  it directly.  job_run() is what `wsc run` does: load, train, evaluate, write, resume.
+ *  A struct cluster holds the model, the machine and the roles of this rank.  cluster_run_pass()
+ *  runs one pass (training steps, an evaluation, a step of generation) on all local roles.
  */
-#ifndef WSC_RUN_H
-#define WSC_RUN_H
+#ifndef WSC_CLUSTER_H
+#define WSC_CLUSTER_H
 #include <wsc/comm.h>
-#include <wsc/conf.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
 #include <wsc/memoryx.h>
 #include <wsc/model.h>
-#include <wsc/report.h>
 #include <wsc/stream.h>
 #include <wsc/swarmx.h>
 #include <wsc/wafer.h>
+#include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,43 +100,4 @@ struct cluster_rates {
 /** @p samples sequences in @p time_ps on @p n_csx systems. */
 struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
                                       int64_t samples, int64_t time_ps);
-
-/* ---- the job --------------------------------------------------------------------------------- */
-
-/** What `wsc run` was asked for; all borrowed. */
-struct job {
-    const struct zoo_params *params;
-    const struct hw_machine *cluster;
-    enum kernels_numerics numerics;
-    bool values;                /**< numerics is not KERNELS_NONE */
-    const char *dump_gradients; /**< file, or NULL */
-    /** NULL, or a name that a run shares with its restarts: one that finds checkpoints of this name
-     *  in model_dir goes on from the newest to the step at which the first was to end. */
-    const char *run_id;
-    const char *const *prompt; /**< texts to continue, or lists of token ids */
-    int n_prompts;
-    bool prompts_are_ids;
-    const char *tokenizer, *vocab, *merges; /**< as data_tokenizer_open() takes them; NULL:
-                                                 bytes */
-    int64_t max_new_tokens;
-    double temperature, top_p; /**< as struct wafer_prompts has them, and the next two */
-    int64_t top_k, eos_id;
-    bool json; /**< performance.json on stdout too */
-    bool print_placement;
-    const struct report_scale_row *speed; /**< for job_describe(); NULL: not asked for */
-    const char *command;                  /**< the command line, for provenance */
-};
-/** Do all ranks run the same version with the same command line?  WSC_CONFIG names the first that
- *  does not, and the word that differs.  To be called before anything else that depends on the
- *  command line, which later steps take to be equal.  Collective; *@p report as of comm_agree(). */
-enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
-                                  bool *report) WSC_CHECKED;
-/** Run it.  Collective over the job.  Errors before the first pass are agreed on by all ranks
- *  (*@p report: this rank should print its message), and so is WSC_INTERRUPTED; later ones end the
- *  job with comm_abort() after printing, when there are several ranks. */
-enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
-/** `--validate_only` and `--compile_only`: parameters, plan and capacity, as text or JSON. */
-enum wsc_err job_describe(const struct job *job, bool with_plan) WSC_CHECKED;
-/** `--print_placement`: which role lives on which rank of @p comm and on which host, on stdout. */
-enum wsc_err job_print_placement(const struct job *job, const struct comm *comm) WSC_CHECKED;
 #endif

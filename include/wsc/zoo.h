@@ -1,0 +1,436 @@
+/** Params: the users' Model Zoo files to plain structs.  Layer 3.
+ *
+ *  What the Model Zoo accepts is accepted, in both styles: aliases, old key names, `1e-05`, the
+ * last duplicate wins with a warning.  One key table (src/zoo/params_keys.c) drives it. Start
+ * reading at struct zoo_params.
+ */
+#ifndef WSC_ZOO_H
+#define WSC_ZOO_H
+#include <wsc/conf.h>
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ZOO_MAX_DIRS = 64, ZOO_MAX_RANGES = 16 };
+/** Schedulers of one schedule, and numbers of all their lists. */
+enum { ZOO_MAX_SCHEDULES = 40, ZOO_MAX_SCHEDULE_VALUES = 400 };
+
+/* ---- params ---------------------------------------------------------------------------------- */
+
+/** Parts of a data set, in order and without overlap; n = 0: all of it. */
+struct zoo_subset {
+    int n;
+    double from[ZOO_MAX_RANGES], to[ZOO_MAX_RANGES]; /**< shares from 0 to 1 */
+};
+/** train_input, eval_input. */
+struct zoo_input {
+    bool present;                 /**< the section is in the file */
+    char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
+    char *data_dir[ZOO_MAX_DIRS]; /**< directories with *.h5; owned */
+    int n_data_dirs;
+    /** Of `mixture`: its data sets, each with a weight and its directories; 0: without mixture all
+     *  directories are one data set, number 0. */
+    int n_sets;
+    int data_set[ZOO_MAX_DIRS];                  /**< of each directory */
+    double weight[ZOO_MAX_DIRS];                 /**< of each data set, not normalised */
+    struct zoo_subset data_subset[ZOO_MAX_DIRS]; /**< of each data set */
+    int64_t num_samples;                         /**< of an epoch; CONF_NULL or 0: all once */
+    bool use_vsl;                                /**< files with attention_span and position_ids */
+    int64_t batch_size;                          /**< global, sequences */
+    int64_t micro_batch_size;         /**< sequences per system, CONF_AUTO, CONF_NULL (no split) or
+                                           CONF_EXPLORE: try every size and stop */
+    int64_t explore_min, explore_max; /**< of the sizes to try; CONF_NULL: no bound */
+    int64_t sink_tokens;              /**< put before every sample (data_transforms); 0: none */
+    int64_t sink_token_id;
+    bool micro_batch_given; /**< the file says it; the default otherwise */
+    bool shuffle;
+    int64_t shuffle_seed;
+    bool repeat, drop_last;
+    int64_t max_sequence_length; /**< for corpus files; CONF_NULL when absent */
+};
+
+enum zoo_init_kind {
+    ZOO_INIT_DEFAULT,
+    ZOO_INIT_CONSTANT,
+    ZOO_INIT_ZEROS,
+    ZOO_INIT_ONES,
+    ZOO_INIT_NORMAL,
+    ZOO_INIT_TRUNCATED_NORMAL,
+    ZOO_INIT_UNIFORM,
+    ZOO_INIT_EYE,
+    ZOO_INIT_VARIANCE_SCALING
+};
+/** What variance scaling divides by: inputs of a matrix (out, in), outputs, their mean. */
+enum zoo_fan { ZOO_FAN_IN, ZOO_FAN_OUT, ZOO_FAN_AVG };
+/** An initializer spec; a and b are absolute bounds. */
+struct zoo_init {
+    enum zoo_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
+    double mean, std, a, b, value;
+    /** VARIANCE_SCALING: variance is value / fan; NORMAL, TRUNCATED_NORMAL or UNIFORM. */
+    enum zoo_fan fan;
+    enum zoo_init_kind distribution;
+};
+
+/** Families of the Model Zoo by name; what a name implies is a row of src/zoo/zoo_families.c. */
+enum zoo_family {
+    ZOO_FAMILY_NONE, /**< no name in the file */
+    ZOO_GPT2,
+    ZOO_GPT3,
+    ZOO_GPTJ,
+    ZOO_GPT_NEOX,
+    ZOO_FALCON,
+    ZOO_LLAMA,
+    ZOO_MISTRAL,
+    ZOO_MIXTRAL,
+    ZOO_BLOOM,
+    ZOO_MPT,
+    ZOO_BTLM,
+    ZOO_JAIS,
+    ZOO_STARCODER,
+    ZOO_SANTACODER,
+    ZOO_GEMMA2,
+    ZOO_BERT
+};
+/** How positions enter.  FIXED: a table of sines; ROTARY: q and k are turned (Su et al. 2021);
+ *  ALIBI: a bias that falls with the distance (Press et al. 2022). */
+enum zoo_position {
+    ZOO_POSITION_LEARNED,
+    ZOO_POSITION_NONE,
+    ZOO_POSITION_FIXED,
+    ZOO_POSITION_ROTARY,
+    ZOO_POSITION_ALIBI
+};
+/** How rotary frequencies are stretched for longer sequences. */
+enum zoo_rope_scaling { ZOO_ROPE_LINEAR, ZOO_ROPE_LLAMA3, ZOO_ROPE_YARN };
+/** LayerNorm (Ba et al. 2016) with or without bias, RMSNorm (Zhang and Sennrich 2019). */
+enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
+enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
+enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
+/** What is trained.  The two of encoders attend in both directions and are kept in time only. */
+enum zoo_objective {
+    ZOO_CAUSAL_LM,     /**< the next token, at every position */
+    ZOO_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
+    ZOO_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
+};
+/** Activation of the feed-forward network.  A gated one (Shazeer 2020) multiplies the first linear
+ *  layer's output by the function of a second one's: the function with ZOO_GATED added. */
+enum zoo_nonlinearity {
+    ZOO_GELU,
+    ZOO_GELU_NEW,
+    ZOO_RELU,
+    ZOO_SILU,
+    ZOO_QUICK_GELU,
+    ZOO_SQUARED_GELU,
+    ZOO_SQUARED_RELU,
+    ZOO_LEAKY_RELU,
+    ZOO_RELU6,
+    ZOO_TANH,
+    ZOO_SIGMOID,
+    ZOO_MISH,
+    ZOO_LINEAR,
+    ZOO_N_FUNCTIONS,
+    ZOO_GATED = 32,
+    ZOO_SWIGLU = ZOO_GATED + ZOO_SILU,
+    ZOO_GEGLU = ZOO_GATED + ZOO_GELU,
+    ZOO_REGLU = ZOO_GATED + ZOO_RELU,
+    ZOO_LIGLU = ZOO_GATED + ZOO_LINEAR
+};
+enum zoo_routing { ZOO_ROUTING_LEARNED, ZOO_ROUTING_HASH };
+/** Scores of attention divided by the root of the head's width, or not at all. */
+enum zoo_attention_type { ZOO_SCALED_DOT_PRODUCT, ZOO_DOT_PRODUCT };
+enum zoo_attention_module { ZOO_MULTIHEAD, ZOO_MULTIQUERY };
+
+struct zoo_model {
+    int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
+    int64_t max_position_embeddings;
+    enum zoo_objective objective;
+    int64_t max_predictions_per_seq; /**< ZOO_MASKED_LM */
+    enum zoo_family name;            /**< after the checks never ZOO_FAMILY_NONE */
+    bool parallel_block; /**< by the family: attention and feed-forward read the same input */
+    bool use_untied_layer_norm; /**< of a parallel block: the feed-forward has its own norm */
+    bool norm_first_sandwich;   /**< norms also behind attention and feed-forward */
+    enum zoo_position position_embedding_type;
+    int64_t rotary_dim; /**< turned dimensions of a head; CONF_NULL: see <wsc/model.h> */
+    double rope_theta, pos_scaling_factor;
+    enum zoo_rope_scaling pos_scaling_type;
+    struct zoo_rope_args {
+        double low_freq_factor, high_freq_factor;                              /**< llama3 */
+        double beta_fast, beta_slow, extrapolation_factor, mscale_a, mscale_b; /**< yarn */
+        int64_t original_max_position_embeddings; /**< CONF_NULL when absent */
+    } pos_scaling_extra_args;
+    enum zoo_nonlinearity nonlinearity;
+    enum zoo_norm norm_type;
+    bool embedding_layer_norm;
+    enum zoo_attention_module attention_module;
+    int64_t num_kv_groups;                   /**< heads of k and v; CONF_NULL: by the module */
+    int64_t attention_inner_dim;             /**< heads x head width; CONF_NULL: hidden_size */
+    int64_t attention_sliding_window_length; /**< CONF_NULL: all earlier tokens */
+    bool sliding_window_every_other_decoder_layer;
+    int64_t attention_sink_tokens; /**< first tokens that every token sees */
+    double attention_logit_softcapping, final_logit_softcapping; /**< 0 = off */
+    struct zoo_moe {
+        int64_t num_experts, num_shared_experts, top_k;
+        double load_balancing_loss_coef, null_expert_bias;
+        enum zoo_routing routing_algorithm;
+        bool expert_weighting_normalization;
+        struct zoo_init gate_initializer;
+    } moe;
+    double layer_norm_epsilon;
+    bool share_embedding_weights, use_bias_in_output;
+    bool use_ffn_bias, use_ffn_bias_in_attention, use_projection_bias_in_attention;
+    double dropout_rate, attention_dropout_rate, embedding_dropout_rate, residual_dropout_rate;
+    bool mixed_precision;
+    enum zoo_fp16_type fp16_type;
+    bool attention_softmax_fp32;
+    double initializer_range;
+    struct zoo_init initializer, embedding_initializer, output_layer_initializer;
+    enum zoo_loss_scaling loss_scaling;
+    double loss_weight;
+    bool compute_eval_metrics;
+    struct zoo_init ffn_initializer, ffn_output_layer_initializer;
+    double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
+    enum zoo_attention_type attention_type;
+    bool scale_qk_dot_by_d, scale_qk_dot_by_layer_idx;
+    double mup_base_hidden_size, mup_base_filter_size; /**< 0 = no muP by base sizes */
+    double output_logits_alpha, attention_logits_alpha;
+    bool scale_output_logits_by_d;
+};
+
+/** How a value goes from step to step: the Model Zoo's families `...LR` and `...WD`, without the
+ *  suffix.  docs/TRAINING.md has the formulas. */
+enum zoo_scheduler {
+    ZOO_SCHEDULE_CONSTANT,
+    ZOO_SCHEDULE_POLYNOMIAL,
+    ZOO_SCHEDULE_LINEAR,
+    ZOO_SCHEDULE_COSINE_DECAY,
+    ZOO_SCHEDULE_EXPONENTIAL,
+    ZOO_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY,
+    ZOO_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY,
+    ZOO_SCHEDULE_STEP,
+    ZOO_SCHEDULE_MULTI_STEP,
+    ZOO_SCHEDULE_PIECEWISE_CONSTANT,
+    ZOO_SCHEDULE_COSINE_ANNEALING,
+    ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS,
+    ZOO_SCHEDULE_MULTIPLICATIVE,
+    ZOO_SCHEDULE_CYCLIC,
+    ZOO_SCHEDULE_ONE_CYCLE,
+    ZOO_SCHEDULE_SEQUENTIAL,
+    ZOO_SCHEDULE_CHAINED,
+    ZOO_N_SCHEDULES
+};
+enum zoo_cyclic_mode { ZOO_CYCLIC_TRIANGULAR, ZOO_CYCLIC_TRIANGULAR2, ZOO_CYCLIC_EXP_RANGE };
+
+/** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps. */
+struct zoo_schedule_node {
+    enum zoo_scheduler scheduler;
+    double initial, end, max; /**< end also eta_min, max also that of CYCLIC and ONE_CYCLE */
+    int64_t total_iters;      /**< also total_steps, T_max, T_0; CONF_NULL = for ever */
+    double power, decay_rate, step_exponent, scale, gamma, coefficient, pct_start;
+    double final_div_factor;
+    int64_t warmup_steps, step_size, t_mult, step_size_up, step_size_down;
+    bool staircase, three_phase;
+    int anneal_linear;           /**< ONE_CYCLE: 0 follows a cosine, 1 a straight line */
+    int mode;                    /**< CYCLIC: enum zoo_cyclic_mode */
+    int first_child, n_children; /**< SEQUENTIAL, CHAINED: nodes of the same schedule */
+    /** Entries of `value`: steps at which the next part begins (n_children - 1 of SEQUENTIAL, those
+     *  of MULTI_STEP and PIECEWISE_CONSTANT), and the values of PIECEWISE_CONSTANT. */
+    int first_milestone, n_milestones, first_value, n_values;
+};
+/** A tree of schedulers; node 0 is its root. */
+struct zoo_schedule {
+    int n, n_used;
+    struct zoo_schedule_node node[ZOO_MAX_SCHEDULES];
+    double value[ZOO_MAX_SCHEDULE_VALUES];
+};
+
+/** Rules of update; docs/TRAINING.md has the formulas. */
+enum zoo_optimizer_type {
+    ZOO_ADAMW,
+    ZOO_ADAM,
+    ZOO_ADAFACTOR,
+    ZOO_LAMB,
+    ZOO_SGD,
+    ZOO_LION,
+    ZOO_ADADELTA,
+    ZOO_ADAGRAD,
+    ZOO_ADAMAX,
+    ZOO_ASGD,
+    ZOO_NADAM,
+    ZOO_RADAM,
+    ZOO_RMSPROP,
+    ZOO_RPROP,
+    ZOO_N_OPTIMIZERS
+};
+
+/** Factors on the learning rate of groups of tensors, adjust_learning_rate; 1 otherwise. */
+struct zoo_lr_scale {
+    double decoder_kernel, embedding;
+    double decoder_attention, decoder_input_ffn, decoder_output_ffn;
+};
+
+/** Fields that an optimizer does not take keep their defaults. */
+struct zoo_optimizer {
+    char *optimizer_type; /**< as written; owned */
+    enum zoo_optimizer_type type;
+    struct zoo_schedule learning_rate, weight_decay;
+    double beta1, beta2, eps;
+    double eps_rms; /**< Adafactor: least root mean square of a tensor */
+    bool correct_bias, amsgrad, maximize, nesterov;
+    double momentum, dampening;       /**< SGD, RMSprop */
+    double rho;                       /**< Adadelta */
+    double alpha;                     /**< RMSprop, ASGD */
+    double lambd, t0;                 /**< ASGD */
+    double momentum_decay;            /**< NAdam */
+    double eta_minus, eta_plus;       /**< Rprop */
+    double step_min, step_max;        /**< Rprop */
+    double lr_decay;                  /**< Adagrad */
+    double initial_accumulator_value; /**< Adagrad */
+    bool centered;                    /**< RMSprop */
+    double decay_rate;                /**< Adafactor */
+    bool scale_parameter;             /**< Adafactor */
+    bool adam;                        /**< Lamb without its trust ratio */
+    double max_gradient_norm;         /**< 0 = no clipping */
+    double max_gradient_value;        /**< 0 = no clipping */
+    /** 1, a factor, or ZOO_LOSS_SCALE_DYNAMIC; acts with float16 and cbfloat16 only. */
+    double loss_scaling_factor;
+    double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
+                                       rule of fp16_type */
+    int64_t steps_per_increase; /**< dynamic scaling: good steps before the scale doubles */
+    bool log_summaries, gradient_noise_scale;
+    struct zoo_lr_scale adjust_learning_rate;
+};
+#define ZOO_LOSS_SCALE_DYNAMIC (-1.0)
+
+enum zoo_mode { ZOO_TRAIN, ZOO_EVAL, ZOO_TRAIN_AND_EVAL, ZOO_GENERATE };
+
+struct zoo_runconfig {
+    enum zoo_mode mode;
+    char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
+    int64_t num_csx;
+    int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
+                                       this run, max_steps is the absolute last step */
+    int64_t num_epochs, steps_per_epoch; /**< CONF_NULL after the checks: they are in num_steps */
+    int64_t eval_frequency, eval_steps;  /**< CONF_NULL when absent */
+    int64_t checkpoint_steps;            /**< 0 = never */
+    int64_t max_checkpoints;             /**< keep the newest N; CONF_NULL = all */
+    int64_t skip_samples;                /**< of the stream, before the first step of the run */
+    bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
+    bool disable_strict_checkpoint_loading;
+    char *load_checkpoint_states; /**< comma list or NULL = all; owned */
+    int64_t log_steps;
+    int64_t seed;
+    int64_t precision_opt_level;
+    int64_t num_wgt_servers; /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    bool validate_only, compile_only;
+    /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL
+     *  when absent. */
+    int64_t profile_start_step, profile_end_step;
+};
+
+enum zoo_sparsity_algorithm {
+    ZOO_SPARSITY_STATIC,
+    ZOO_SPARSITY_GMP,
+    ZOO_SPARSITY_SET,
+    ZOO_SPARSITY_RIGL
+};
+enum zoo_sparsity_init {
+    ZOO_SPARSITY_RANDOM,
+    ZOO_SPARSITY_TOPK,
+    ZOO_SPARSITY_FROM_ZEROS,
+    ZOO_SPARSITY_CHECKERBOARD
+};
+/** A number that may change with the steps, as the Model Zoo writes it: constant init; linear init
+ *  and slope; exp init, gamma, final; power init and beta; cosine and cycling init, half_period,
+ *  minimum; or one value per update. */
+enum zoo_sparsity_kind {
+    ZOO_SPARSITY_CONSTANT,
+    ZOO_SPARSITY_LINEAR,
+    ZOO_SPARSITY_EXP,
+    ZOO_SPARSITY_POWER,
+    ZOO_SPARSITY_COSINE,
+    ZOO_SPARSITY_CYCLING,
+    ZOO_SPARSITY_LIST
+};
+enum { ZOO_MAX_SPARSITY = 8, ZOO_MAX_FILTERS = 16, ZOO_MAX_UPDATES = 64 };
+struct zoo_sparsity_schedule {
+    enum zoo_sparsity_kind kind;
+    double init, slope, gamma, final, beta, half_period, minimum;
+    double value[ZOO_MAX_UPDATES]; /**< ZOO_SPARSITY_LIST, one per update */
+    int n_values;
+};
+/** One entry of `sparsity`: which weights, how many of them zero, and when the mask changes. */
+struct zoo_sparsity {
+    enum zoo_sparsity_algorithm algorithm;
+    enum zoo_sparsity_init init_method;
+    struct zoo_sparsity_schedule sparsity;      /**< fraction of zeros */
+    struct zoo_sparsity_schedule drop_fraction; /**< SET and RigL */
+    int64_t update_freq, update_start;          /**< steps; freq CONF_NULL: never */
+    int64_t update_stop;                        /**< exclusive; CONF_NULL: to the end */
+    int64_t update_step[ZOO_MAX_UPDATES];       /**< instead of freq */
+    int n_update_steps;
+    int64_t balance_in_groups, balance_out_groups; /**< CONF_NULL: none */
+    char *filter[ZOO_MAX_FILTERS]; /**< globs of names; none: all matrices of the blocks; owned */
+    int n_filters;
+    bool add_summaries;
+};
+struct zoo_sparsity_list {
+    struct zoo_sparsity *entry; /**< owned */
+    int n;                      /**< 0: dense */
+};
+
+/** model.dpo: preference optimisation (Rafailov et al. 2023); read and shown, not trained. */
+struct zoo_dpo {
+    bool present;
+    double beta;
+    bool reference_free;
+};
+
+struct zoo_params {
+    struct zoo_input train_input, eval_input;
+    struct zoo_model model;
+    struct zoo_optimizer optimizer;
+    struct zoo_runconfig runconfig;
+    struct zoo_sparsity_list sparsity;
+    struct zoo_dpo dpo;
+    bool trace_hash;              /**< log weights_hash at every step */
+    int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
+    int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */
+    struct conf_warning *warning; /**< owned array */
+    int n_warnings;
+    char *file; /**< name for messages; owned */
+};
+
+/** Parse params from memory; @p file is the name for messages.  @p out is filled with defaults
+ *  first; zoo_params_fini() it also after an error.  The `cluster.` sets are only checked to name
+ *  a key. */
+enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
+                              size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+void zoo_params_fini(struct zoo_params *params);
+/** The effective params as YAML text that parses back to the same struct; owned by the caller. */
+enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
+/** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
+enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
+                             char **text) WSC_CHECKED;
+/** Names of the Model Zoo. */
+const char *zoo_sparsity_algorithm_name(enum zoo_sparsity_algorithm algorithm);
+const char *zoo_sparsity_init_name(enum zoo_sparsity_init init);
+/** Not of ZOO_SPARSITY_LIST, which has none. */
+const char *zoo_sparsity_kind_name(enum zoo_sparsity_kind kind);
+/** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
+ *  a value that the key does not have. */
+const char *zoo_params_choice(const char *path, int value);
+/** The value of the key at @p path, as the dump writes it: "null", "12", "gelu".  False when there
+ *  is no such key, its value has a form of its own, or @p text is too short. */
+bool zoo_params_value(const struct zoo_params *params, const char *path, char *text, size_t size);
+/** The key table of the trainer style. */
+const struct conf_table *zoo_trainer_table(void);
+/** True for a row of the trainer table whose value is a map from a type's name to that type's keys.
+ */
+bool zoo_trainer_is_named(const struct conf_key *key);
+/** The key table of params files. */
+const struct conf_table *zoo_params_table(void);
+/** They as a table in Markdown. */
+void zoo_renames_write(struct conf_text *out);
+#endif
