@@ -76,7 +76,7 @@ static int64_t batch_of(const struct bench *b, int model, int64_t n)
 static enum wsc_err verify(const struct bench *b, bool *valid)
 {
     for (int i = 0; i < (int)(sizeof pinned / sizeof *pinned); i++) {
-        struct report_scale_row row;
+        struct scaling_row row;
         int64_t n = pinned[i].num_csx;
         const struct scaling_model *model = &b->model[pinned[i].model];
         TRY(scaling_point(model, &b->cluster, n, batch_of(b, pinned[i].model, n), &row));
@@ -163,7 +163,7 @@ static enum wsc_err time_sweep(const struct bench *b, struct result *r)
                                         .cluster = &b->cluster};
     double cpu[N_ROUNDS], wall[N_ROUNDS];
     for (int i = 0; i < N_ROUNDS; i++) {
-        struct report_scale_row *rows;
+        struct scaling_row *rows;
         double start = wsc_clock_s(), cpu_start = wsc_clock_cpu_s();
         TRY(scaling_run(&sweep, &rows));
         wall[i] = wsc_clock_s() - start;

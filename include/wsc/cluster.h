@@ -43,6 +43,9 @@ uint64_t cluster_seed(const struct zoo_params *params);
 /** Roles of a job, which is the number of ranks for one role per rank; @p params may be NULL. */
 enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_machine *cluster,
                              int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
+/** Check that the installation has as many systems as the params use. */
+enum wsc_err run_check_systems(const struct zoo_params *params,
+                               const struct hw_machine *cluster) WSC_CHECKED;
 /** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
 enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,

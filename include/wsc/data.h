@@ -126,6 +126,12 @@ struct data_make {
 /** Byte tokenizer's usual values in all fields but input, tokenizer and out_dir. */
 void data_make_defaults(struct data_make *make);
 
+/** Find out whether some of the inputs, as in struct data_make, are JSON Lines (@p objects) or CSV
+ *  and TSV (@p tables), which have keys and columns.  Opens no file.  Errors: a path that is not
+ *  there, an unknown format. */
+enum wsc_err data_input_formats(const char *const *path, int n, const char *format, bool *objects,
+                                bool *tables) WSC_CHECKED;
+
 struct data_made {
     int64_t n_files, n_ignored; /**< inputs; files in folders that were left out */
     int64_t n_documents, n_empty;

@@ -6,7 +6,6 @@
 #define WSC_JOB_H
 #include <wsc/cluster.h>
 #include <wsc/out.h>
-#include <wsc/report.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -156,8 +155,7 @@ struct job {
     int64_t top_k, eos_id;
     bool json; /**< performance.json on stdout too */
     bool print_placement;
-    const struct report_scale_row *speed; /**< for job_describe(); NULL: not asked for */
-    const char *command;                  /**< the command line, for provenance */
+    const char *command; /**< the command line, for provenance */
 };
 /** Do all ranks run the same version with the same command line?  WSC_CONFIG names the first that
  *  does not, and the word that differs.  To be called before anything else that depends on the
@@ -168,8 +166,29 @@ enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
  *  (*@p report: this rank should print its message), and so is WSC_INTERRUPTED; later ones end the
  *  job with comm_abort() after printing, when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
-/** `--validate_only` and `--compile_only`: parameters, plan and capacity, as text or JSON. */
-enum wsc_err job_describe(const struct job *job, bool with_plan) WSC_CHECKED;
+/** Parameters of one module of a model. */
+struct job_module {
+    const char *name; /**< static */
+    int64_t n_params;
+};
+enum { JOB_MODULES = 6 };
+/** What a job comes to before it runs; job_description_fini() it. */
+struct job_description {
+    const struct zoo_params *params; /**< borrowed */
+    const struct model *model;       /**< borrowed from one of the next two */
+    struct model *own_model;         /**< owned; NULL with a plan */
+    struct cluster *cluster;         /**< owned; NULL without a plan */
+    struct comm *comm;               /**< owned; NULL without a plan */
+    char *family;                    /**< name of the model's family as YAML text; owned */
+    struct job_module module[JOB_MODULES];
+    struct kernels_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
+    struct stream_batch batch;
+};
+/** Describe @p job; with a plan also the machine, which the model must fit (WSC_CAPACITY).
+ *  job_description_fini() @p out also after an error. */
+enum wsc_err job_describe(struct job_description *out, const struct job *job,
+                          bool with_plan) WSC_CHECKED;
+void job_description_fini(struct job_description *d);
 /** `--print_placement`: which role lives on which rank of @p comm and on which host, on stdout. */
 enum wsc_err job_print_placement(const struct job *job, const struct comm *comm) WSC_CHECKED;
 #endif

@@ -18,6 +18,8 @@ void wsc_log(enum wsc_log_level level, const char *fmt, ...) __attribute__((form
 void wsc_log_set_level(enum wsc_log_level level);
 /** Silence INFO and WARNING of this process: for ranks other than 0. */
 void wsc_log_quiet(bool quiet);
+/** From now on INFO goes to stderr too: stdout is for results that a program reads. */
+void wsc_log_to_stderr(void);
 /** Copy every line to @p path from now on, appending. */
 enum wsc_err wsc_log_open(const char *path) WSC_CHECKED;
 void wsc_log_close(void);

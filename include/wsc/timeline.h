@@ -12,11 +12,45 @@
 #define WSC_TIMELINE_H
 #include <wsc/err.h>
 #include <wsc/hw.h>
-#include <wsc/report.h>
+
+#include <wsc/out.h>
+#include <wsc/vtime.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* ---- one step, taken apart ------------------------------------------------------------------- */
+
+/** A stretch of the critical path. */
+struct timeline_segment {
+    const char *part; /**< what takes the time; static */
+    char who[48];     /**< whose event: "wafer 3" */
+    char what[64];    /**< about what: "layers.3 backward" */
+    int64_t begin_ps, end_ps;
+};
+/** One direction of a link in a step. */
+struct timeline_link {
+    char from[48], to[48];
+    int64_t rate_bytes_per_s; /**< 0: no limit */
+    int64_t bytes, busy_ps, n_messages;
+};
+/** Time of a module of the model in a step. */
+struct timeline_module {
+    char name[96];
+    int64_t ps;
+};
+/** All of them, of one step of @p num_csx systems. */
+struct timeline_step {
+    const char *model;
+    int64_t num_csx, step_time_ps, n_events;
+    const struct timeline_segment *path;
+    int n_path;
+    const struct timeline_link *link;
+    int n_links;
+    const struct timeline_module *module;
+    int n_modules;
+};
 
 struct timeline;
 
@@ -45,14 +79,14 @@ int64_t timeline_n_events(const struct timeline *t);
 /** The critical path of the step: from the end of the last wafer back through what each event
  *  waited for, to the start of the step.  Stretches in time order, without a gap: they add up to
  *  the step.  *@p path is owned by the caller. */
-enum wsc_err timeline_path(const struct timeline *t, struct report_stretch **path,
+enum wsc_err timeline_path(const struct timeline *t, struct timeline_segment **path,
                            int *n) WSC_CHECKED;
 /** Bytes and busy time of every link in the step, parents first; owned by the caller. */
-enum wsc_err timeline_links(const struct timeline *t, struct report_link **links,
+enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links,
                             int *n) WSC_CHECKED;
 /** Time of the slowest wafer by module of the model, with rows for what it waited for; adds up to
  *  the step; longest first; owned by the caller. */
-enum wsc_err timeline_profile(const struct timeline *t, struct report_module **rows,
+enum wsc_err timeline_profile(const struct timeline *t, struct timeline_module **rows,
                               int *n) WSC_CHECKED;
 /** Write chrome_trace.json of the steps: all roles when they have at most @p max_events events,
  *  else the slowest wafer with its way to the root, and as many others as there is room for. */

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `wsc inspect`: looks into a file, finds out what it is (HDF5: dataset or tensors; YAML: params or
+ * cluster) and prints what is in it. */
 #include "app.h"
 
 #include <wsc/job.h>
@@ -9,16 +11,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char help[] =
-    "usage: wsc inspect FILE [--json]\n\n"
-    "Says what is in a checkpoint (.mdl), a dataset (.h5), a params file or a cluster file.\n\n"
-    "examples:\n"
-    "  wsc inspect model_dir/checkpoint_100.mdl\n"
-    "  wsc inspect configs/cluster/cs2.yaml\n";
-
-static const struct option long_option[] = {
-    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
 static enum wsc_err is_hdf5(const char *path, bool *yes)
 {
@@ -127,8 +119,11 @@ static enum wsc_err inspect_params(const char *path, bool json)
     struct hw_machine cluster = {0};
     enum wsc_err rc = app_load_params(NULL, &config, &params);
     if (!rc) rc = app_load_cluster(NULL, &config, &cluster, NULL);
-    const struct job job = {.params = &params, .cluster = &cluster, .json = json};
-    if (!rc) rc = job_describe(&job, false);
+    const struct job job = {.params = &params, .cluster = &cluster};
+    struct job_description description = {0};
+    if (!rc) rc = job_describe(&description, &job, false);
+    if (!rc) rc = report_job_print(&description, NULL, json);
+    job_description_fini(&description);
     zoo_params_fini(&params);
     hw_machine_fini(&cluster);
     return rc;
@@ -144,20 +139,13 @@ static enum wsc_err inspect_yaml(const char *path, bool json)
     return cluster ? inspect_cluster(path, json) : inspect_params(path, json);
 }
 
-enum wsc_err app_inspect(int argc, char **argv)
+enum wsc_err app_run_inspect(struct app_call *call)
 {
-    int option;
-    bool json = false, hdf5 = false;
-    while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {
-        if (option == '?' || option == ':') return app_bad_option("inspect", argv, option);
-        if (option == 'j') json = true;
-        if (option == 'h') {
-            (void)fputs(help, stdout);
-            return WSC_OK;
-        }
-    }
-    if (optind + 1 != argc)
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "one FILE is needed"), "wsc inspect --help");
-    TRY(is_hdf5(argv[optind], &hdf5));
-    return hdf5 ? inspect_hdf5(argv[optind]) : inspect_yaml(argv[optind], json);
+    const struct app_inspect *o = call->request;
+    bool hdf5 = false;
+    TRY(is_hdf5(o->file, &hdf5));
+    if (hdf5 && o->json)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--json: %s is an HDF5 file", o->file),
+                            "params and cluster files are described as JSON");
+    return hdf5 ? inspect_hdf5(o->file) : inspect_yaml(o->file, o->json);
 }

@@ -1,309 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `wsc run`: loads params and cluster, understands all phases of a list of trainers before the
+ * first one runs, then hands each phase to job, or describes, dumps or explores it instead.  After
+ * a training it takes one step apart when a profile is asked for (step_breakdown.c). */
 #include "app.h"
 
 #include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/num.h>
-#include <wsc/stop.h>
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PROMPTS = 64 };
-
-struct run_options {
-    struct app_config config;
-    struct job job;
-    const char *prompt[MAX_PROMPTS];
-    bool validate_only, compile_only, dump_params, help;
-    int64_t phase; /* 0: all */
-    const char *trace, *goal;
-};
-
-static const char help[] =
-    "usage: wsc run [CSX|CPU] --params FILE [options]\n"
-    "       mpirun -n R wsc run ...     any R from 1 to `wsc ranks`; the results are the same\n\n"
-    "  --params FILE           Model Zoo params, trainer or runconfig style\n"
-    "  --phase N               of a list of trainers: this one alone; default: one after another\n"
-    "  --mode MODE             train, eval, train_and_eval, generate\n"
-    "  --num_csx N             emulated CS-2 systems\n"
-    "  --num_steps S           steps of this run\n"
-    "  --max_steps S           absolute last step\n"
-    "  --model_dir DIR         where results and checkpoints go\n"
-    "  --checkpoint_path FILE  start from this checkpoint, or from plain tensors\n"
-    "  --run_id ID             shared by a run and its restarts: go on from a checkpoint of this\n"
-    "                          ID in model_dir, to the step at which the first was to end\n"
-    "  --cluster FILE          the emulated machine; built-in: CS-2\n"
-    "  --numerics host|mesh|none\n"
-    "                          compute values on the host, on an emulated mesh of PEs wavelet by\n"
-    "                          wavelet (small models), or keep time only\n"
-    "  --set PATH=VALUE        override any key, e.g. model.num_hidden_layers=2,\n"
-    "                          trainer.init.model.num_hidden_layers=2,\n"
-    "                          cluster.swarmx.link_latency=5us; may be repeated\n"
-    "  --fault KIND:KEY=VALUE,...\n"
-    "                          something that goes wrong, e.g. "
-    "straggler:wafer=3,factor=2,from=10;\n"
-    "                          may be repeated (docs/FAULTS.md)\n"
-    "  --seed K                seed of the initial weights\n"
-    "  --validate_only         check the params, print what they mean\n"
-    "  --compile_only          print the plan of the emulated machine and its speed as well\n"
-    "  --dump_params           print the params as they are understood, as YAML\n"
-    "  --json                  results as JSON on stdout\n"
-    "  --dump_gradients FILE   mean gradient of every tensor after the first step (HDF5)\n"
-    "  --print_placement       which role lives on which rank and host\n"
-    "  --trace FILE            Chrome trace of a step of the virtual timeline, with the op "
-    "profile\n"
-    "                          and the critical path; runconfig.op_profiler_config picks steps\n"
-    "  --goal FILE             GOAL schedule (LogGOPSim) of that step\n"
-    "  --prompt TEXT           generate: continue TEXT; may be repeated\n"
-    "  --max_new_tokens N      generate: tokens to add (200)\n"
-    "  --temperature X         generate: 0 takes the most likely token (0.8)\n"
-    "  --prompt_ids I,J,...    generate: a prompt as token ids, and ids as the answer\n"
-    "  --tokenizer byte|bpe    generate: how texts become tokens; bpe takes the files; without\n"
-    "                          it byte, when the model has 256 tokens\n"
-    "  --vocab FILE            vocab.json\n"
-    "  --merges FILE           merges.txt\n"
-    "  --top_k K               generate: draw among the K most likely; 0 = all (40)\n"
-    "  --top_p P               generate: draw among the most likely that have the probability P\n"
-    "                          together (1: all)\n"
-    "  --eos_id ID             generate: a text ends behind this token (-1: none does)\n\n"
-    "examples:\n"
-    "  wsc run --params configs/params/tiny.yaml --num_csx 2 --num_steps 20\n"
-    "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 --numerics none\n"
-    "  wsc run --params configs/params/mesh.yaml --num_csx 2 --numerics mesh \\\n"
-    "          --set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16\n"
-    "  wsc run --params configs/params/gpt3_111m.yaml --num_csx 4 --num_steps 4 \\\n"
-    "          --numerics none --model_dir out/111m --trace out/111m/chrome_trace.json\n"
-    "  wsc run --params my.yaml --mode generate --prompt 'A hacker is '\n";
-
-enum {
-    OPT_PARAMS = 256,
-    OPT_MODE,
-    OPT_NUM_CSX,
-    OPT_NUM_STEPS,
-    OPT_MAX_STEPS,
-    OPT_MODEL_DIR,
-    OPT_CHECKPOINT,
-    OPT_RUN_ID,
-    OPT_CLUSTER,
-    OPT_NUMERICS,
-    OPT_SET,
-    OPT_FAULT,
-    OPT_SEED,
-    OPT_VALIDATE,
-    OPT_COMPILE,
-    OPT_JSON,
-    OPT_DUMP_PARAMS,
-    OPT_PHASE,
-    OPT_DUMP,
-    OPT_PLACEMENT,
-    OPT_PROMPT,
-    OPT_NEW_TOKENS,
-    OPT_TEMPERATURE,
-    OPT_TOP_K,
-    OPT_TOP_P,
-    OPT_EOS,
-    OPT_PROMPT_IDS,
-    OPT_TOKENIZER,
-    OPT_VOCAB,
-    OPT_MERGES,
-    OPT_TRACE,
-    OPT_GOAL
-};
-
-static const struct option long_option[] = {
-    {"params", required_argument, NULL, OPT_PARAMS},
-    {"mode", required_argument, NULL, OPT_MODE},
-    {"num_csx", required_argument, NULL, OPT_NUM_CSX},
-    {"num_steps", required_argument, NULL, OPT_NUM_STEPS},
-    {"max_steps", required_argument, NULL, OPT_MAX_STEPS},
-    {"model_dir", required_argument, NULL, OPT_MODEL_DIR},
-    {"checkpoint_path", required_argument, NULL, OPT_CHECKPOINT},
-    {"run_id", required_argument, NULL, OPT_RUN_ID},
-    {"cluster", required_argument, NULL, OPT_CLUSTER},
-    {"numerics", required_argument, NULL, OPT_NUMERICS},
-    {"set", required_argument, NULL, OPT_SET},
-    {"fault", required_argument, NULL, OPT_FAULT},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"validate_only", no_argument, NULL, OPT_VALIDATE},
-    {"compile_only", no_argument, NULL, OPT_COMPILE},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"dump_params", no_argument, NULL, OPT_DUMP_PARAMS},
-    {"phase", required_argument, NULL, OPT_PHASE},
-    {"dump_gradients", required_argument, NULL, OPT_DUMP},
-    {"print_placement", no_argument, NULL, OPT_PLACEMENT},
-    {"prompt", required_argument, NULL, OPT_PROMPT},
-    {"max_new_tokens", required_argument, NULL, OPT_NEW_TOKENS},
-    {"temperature", required_argument, NULL, OPT_TEMPERATURE},
-    {"top_k", required_argument, NULL, OPT_TOP_K},
-    {"top_p", required_argument, NULL, OPT_TOP_P},
-    {"eos_id", required_argument, NULL, OPT_EOS},
-    {"prompt_ids", required_argument, NULL, OPT_PROMPT_IDS},
-    {"tokenizer", required_argument, NULL, OPT_TOKENIZER},
-    {"vocab", required_argument, NULL, OPT_VOCAB},
-    {"merges", required_argument, NULL, OPT_MERGES},
-    {"trace", required_argument, NULL, OPT_TRACE},
-    {"goal", required_argument, NULL, OPT_GOAL},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-
-/* Options that are keys of the params under another name. */
-static const struct {
-    int option;
-    const char *path;
-} override[] = {
-    {OPT_MODE, "runconfig.mode"},           {OPT_NUM_CSX, "runconfig.num_csx"},
-    {OPT_NUM_STEPS, "runconfig.num_steps"}, {OPT_MAX_STEPS, "runconfig.max_steps"},
-    {OPT_MODEL_DIR, "runconfig.model_dir"}, {OPT_CHECKPOINT, "runconfig.checkpoint_path"},
-    {OPT_SEED, "runconfig.seed"},
-};
-
-static enum wsc_err parse_numerics(const char *text, struct job *job)
+/* The options of generation as the job takes them. */
+static void take_prompts(struct app_run *o)
 {
-    static const char *const name[] = {"none", "host", "mesh"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, name[i]) != 0) continue;
-        job->numerics = (enum kernels_numerics)i;
-        job->values = job->numerics != KERNELS_NONE;
-        return WSC_OK;
-    }
-    return WSC_RAISE(WSC_USAGE, "--numerics: expected host, mesh or none, got \"%s\"", text);
+    const struct app_texts *given = o->prompt_ids.n ? &o->prompt_ids : &o->prompt;
+    o->job.prompts_are_ids = o->prompt_ids.n > 0;
+    o->job.prompt = given->item;
+    o->job.n_prompts = given->n;
 }
 
-static enum wsc_err take_phase(struct run_options *o, const char *value)
+static void complete(struct app_run *o)
 {
-    TRY(app_parse_int("--phase", value, 1, 1 << 20, &o->phase));
-    return app_add_override(&o->config, "phase", value);
-}
-
-static enum wsc_err take_prompt(struct run_options *o, const char *value, bool ids)
-{
-    if (o->job.n_prompts == MAX_PROMPTS)
-        return WSC_RAISE(WSC_USAGE, "--prompt: more than %d", MAX_PROMPTS);
-    if (o->job.n_prompts && o->job.prompts_are_ids != ids)
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--prompt and --prompt_ids go not together"),
-                            "either texts or ids");
-    o->job.prompts_are_ids = ids;
-    o->prompt[o->job.n_prompts++] = value;
-    return WSC_OK;
-}
-
-static enum wsc_err take_generation(struct run_options *o, int option, const char *value)
-{
-    struct job *job = &o->job;
-    switch (option) {
-    case OPT_NEW_TOKENS:
-        return app_parse_int("--max_new_tokens", value, 1, 1 << 20, &job->max_new_tokens);
-    case OPT_TEMPERATURE:
-        return app_parse_real("--temperature", value, 0, 100, &job->temperature);
-    case OPT_TOP_K:
-        return app_parse_int("--top_k", value, 0, 1 << 20, &job->top_k);
-    case OPT_TOP_P:
-        return app_parse_real("--top_p", value, 1e-9, 1, &job->top_p);
-    case OPT_EOS:
-        return app_parse_int("--eos_id", value, -1, INT32_MAX, &job->eos_id);
-    case OPT_TOKENIZER:
-        job->tokenizer = value;
-        return WSC_OK;
-    case OPT_VOCAB:
-        job->vocab = value;
-        return WSC_OK;
-    case OPT_MERGES:
-        job->merges = value;
-        return WSC_OK;
-    default:
-        return take_prompt(o, value, option == OPT_PROMPT_IDS);
-    }
-}
-
-static enum wsc_err take_option(struct run_options *o, int option, const char *value)
-{
-    for (int i = 0; i < (int)(sizeof override / sizeof *override); i++)
-        if (override[i].option == option)
-            return app_add_override(&o->config, override[i].path, value);
-    switch (option) {
-    case OPT_PARAMS:
-        o->config.params_path = value;
-        return WSC_OK;
-    case OPT_CLUSTER:
-        o->config.cluster_path = value;
-        return WSC_OK;
-    case OPT_SET:
-        return app_add_set(&o->config, value);
-    case OPT_FAULT:
-        return app_add_fault(&o->config, value);
-    case OPT_NUMERICS:
-        return parse_numerics(value, &o->job);
-    case OPT_RUN_ID:
-        o->job.run_id = value;
-        return WSC_OK;
-    case OPT_DUMP:
-        o->job.dump_gradients = value;
-        return WSC_OK;
-    case OPT_VALIDATE:
-        o->validate_only = true;
-        return WSC_OK;
-    case OPT_COMPILE:
-        o->compile_only = true;
-        return WSC_OK;
-    case OPT_JSON:
-        o->job.json = true;
-        return WSC_OK;
-    case OPT_DUMP_PARAMS:
-        o->dump_params = true;
-        return WSC_OK;
-    case OPT_PHASE:
-        return take_phase(o, value);
-    case OPT_PLACEMENT:
-        o->job.print_placement = true;
-        return WSC_OK;
-    case OPT_TRACE:
-        o->trace = value;
-        return WSC_OK;
-    case OPT_GOAL:
-        o->goal = value;
-        return WSC_OK;
-    case 'h':
-        o->help = true;
-        return WSC_OK;
-    default:
-        return take_generation(o, option, value);
-    }
-}
-
-/* The Model Zoo's run.py takes the device as a word; every device here is emulated. */
-static enum wsc_err take_device(int argc, char **argv)
-{
-    for (int i = optind; i < argc; i++)
-        if (strcmp(argv[i], "CSX") != 0 && strcmp(argv[i], "CPU") != 0)
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: unexpected argument", argv[i]),
-                                "wsc run --help");
-    return WSC_OK;
-}
-
-static enum wsc_err parse(struct run_options *o, int argc, char **argv)
-{
-    int option;
-    o->job.numerics = KERNELS_HOST;
-    o->job.values = true;
-    o->job.max_new_tokens = 200;
-    o->job.temperature = 0.8;
-    o->job.top_k = 40;
-    o->job.top_p = 1;
-    o->job.eos_id = -1;
-    o->job.prompt = o->prompt;
+    take_prompts(o);
+    o->job.numerics = (enum kernels_numerics)o->numerics;
+    o->job.values = o->job.numerics != KERNELS_NONE;
+    o->job.print_placement = o->print_placement;
     o->job.command = app_command_line();
-    while ((option = getopt_long(argc, argv, ":h", long_option, NULL)) != -1) {
-        if (option == '?' || option == ':') return app_bad_option("run", argv, option);
-        TRY(take_option(o, option, optarg));
-    }
-    return take_device(argc, argv);
 }
 
 /* Which steps a profile looks at: those of op_profiler_config, else the third one, which is like
  * all that follow; false when nobody asks. */
-static bool choose_steps(const struct run_options *o, struct timeline_job *job)
+static bool choose_steps(const struct app_run *o, struct timeline_job *job)
 {
     enum { STEADY = 2, MOST_STEPS = 16 };
     const struct zoo_runconfig *rc = &o->job.params->runconfig;
@@ -321,24 +49,24 @@ static bool choose_steps(const struct run_options *o, struct timeline_job *job)
 }
 
 /* Virtual time does not depend on ranks or values, so one process can walk the steps again. */
-static enum wsc_err profile(const struct run_options *o)
+static enum wsc_err profile(const struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     struct timeline_job job = {.params = p,
                                .cluster = o->job.cluster,
                                .num_csx = p->runconfig.num_csx,
                                .global_batch = p->train_input.batch_size};
-    struct app_anatomy a;
+    struct app_breakdown a;
     char path[4096];
     const char *trace = o->trace;
     if (!choose_steps(o, &job)) return WSC_OK;
     TRY(app_refuse_passing_faults(o->job.cluster, "a profile looks at a step", false));
     (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
     if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
-    TRY(app_anatomy_make(&a, &job, p->file, trace, o->goal));
+    TRY(app_breakdown_make(&a, &job, p->file, trace, o->goal));
     enum wsc_err rc = o->job.json ? WSC_OK : report_anatomy_print(&a.report);
     if (!rc) rc = report_anatomy_write(p->runconfig.model_dir, &a.report);
-    app_anatomy_fini(&a);
+    app_breakdown_fini(&a);
     return rc;
 }
 
@@ -353,7 +81,7 @@ static bool explores(const struct zoo_params *p)
 }
 
 /* True when nothing runs. */
-static bool describes(const struct run_options *o, const struct zoo_params *p)
+static bool describes(const struct app_run *o, const struct zoo_params *p)
 {
     return o->dump_params || o->validate_only || o->compile_only || p->runconfig.validate_only ||
            p->runconfig.compile_only || explores(p);
@@ -368,29 +96,30 @@ static enum wsc_err dump_params(const struct zoo_params *p)
     return WSC_OK;
 }
 
-/* `--compile_only` also tells how fast the emulated machine trains. */
-static enum wsc_err describe(struct run_options *o)
+/* `--compile_only` also prints how fast the emulated machine trains. */
+static enum wsc_err describe(struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     const bool with_plan = o->compile_only || p->runconfig.compile_only;
-    struct report_scale_row speed;
+    struct job_description description;
+    struct scaling_row speed;
+    const bool timed = with_plan && p->train_input.present;
     const struct scaling_model model = {.name = p->file, .params = p};
-    if (with_plan && p->train_input.present) {
+    if (timed)
         TRY(scaling_point(&model, o->job.cluster, p->runconfig.num_csx, p->train_input.batch_size,
                           &speed));
-        o->job.speed = &speed;
-    }
-    enum wsc_err rc = job_describe(&o->job, with_plan);
-    o->job.speed = NULL;
+    enum wsc_err rc = job_describe(&description, &o->job, with_plan);
+    if (!rc) rc = report_job_print(&description, timed ? &speed : NULL, o->job.json);
+    job_description_fini(&description);
     return rc;
 }
 
 /* micro_batch_size: explore. */
-static enum wsc_err explore(struct run_options *o)
+static enum wsc_err explore(struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     const struct scaling_model model = {.name = p->file, .params = p};
-    struct report_scale_row *rows = NULL;
+    struct scaling_row *rows = NULL;
     int n, best;
     TRY(scaling_explore(&model, o->job.cluster, &rows, &n, &best));
     enum wsc_err rc = o->job.json ? report_explored_print_json(rows, n, best)
@@ -399,7 +128,7 @@ static enum wsc_err explore(struct run_options *o)
     return rc;
 }
 
-static enum wsc_err execute(struct comm *comm, struct run_options *o)
+static enum wsc_err execute(struct comm *comm, struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     if (o->dump_params) return comm_rank(comm) ? WSC_OK : dump_params(p);
@@ -420,15 +149,14 @@ static enum wsc_err check_ranks(struct comm *comm, const struct job *job)
     int64_t n_roles;
     TRY(cluster_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
     if (comm_size(comm) <= n_roles) return WSC_OK;
-    if (comm_rank(comm)) app_set_reported();
     return wsc_err_hint(
         WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm), (long long)n_roles),
         "mpirun -n %lld, or fewer", (long long)n_roles);
 }
 
-/* A phase goes on from the checkpoint that the one before it leaves in the same model_dir, or from
+/* A phase resumes from the checkpoint that the one before it leaves in the same model_dir, or from
  * one that its own params name. */
-static enum wsc_err check_continues(const struct run_options *o, const struct zoo_params *before,
+static enum wsc_err check_continues(const struct app_run *o, const struct zoo_params *before,
                                     const struct zoo_params *p)
 {
     const bool named = p->runconfig.checkpoint_path != NULL;
@@ -450,21 +178,46 @@ struct params_text {
     size_t n;
 };
 
+/* The modes of all phases, as a list of words. */
+struct modes {
+    char text[256];
+};
+
+static void add_mode(struct modes *modes, const struct zoo_params *p)
+{
+    static const char *const name[] = {[ZOO_TRAIN] = "train",
+                                       [ZOO_EVAL] = "eval",
+                                       [ZOO_TRAIN_AND_EVAL] = "train_and_eval",
+                                       [ZOO_GENERATE] = "generate"};
+    const size_t used = strlen(modes->text);
+    (void)snprintf(modes->text + used, sizeof modes->text - used, "%s%s", used ? " " : "",
+                   name[p->runconfig.mode]);
+}
+
+static enum wsc_err check_phase_option(const struct app_run *o, const struct zoo_params *p)
+{
+    if (!o->phase || p->n_phases > 1) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "--phase: %s has one phase only", p->file);
+}
+
 /* All phases are understood before the first one runs.  *@p n: their number. */
-static enum wsc_err check_phases(struct comm *comm, const struct run_options *o,
-                                 const struct params_text *text, int *n)
+static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
+                                 const struct params_text *text, struct modes *modes, int *n)
 {
     struct zoo_params p[2] = {0};
     const bool runs = !o->validate_only && !o->compile_only && !o->dump_params;
-    enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, 0, &p[1]);
+    enum wsc_err rc =
+        app_parse_params(comm, &o->config, text->bytes, text->n, (int)o->phase, &p[1]);
+    if (!rc) add_mode(modes, &p[1]);
+    if (!rc) rc = app_reported_once(comm, check_phase_option(o, &p[1]));
     *n = rc || o->phase ? 1 : p[1].n_phases;
     for (int k = 2; k <= *n && !rc; k++) {
         zoo_params_fini(&p[0]);
         p[0] = p[1];
         rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &p[1]);
-        if (rc || !runs) continue;
-        rc = check_continues(o, &p[0], &p[1]);
-        if (rc && comm_rank(comm)) app_set_reported();
+        if (rc) break;
+        add_mode(modes, &p[1]);
+        if (runs) rc = app_reported_once(comm, check_continues(o, &p[0], &p[1]));
     }
     zoo_params_fini(&p[0]);
     zoo_params_fini(&p[1]);
@@ -472,8 +225,8 @@ static enum wsc_err check_phases(struct comm *comm, const struct run_options *o,
 }
 
 /* Phase @p k, 0 where there is no choice. */
-static enum wsc_err run_phase(struct comm *comm, struct run_options *o,
-                              const struct params_text *text, int k)
+static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct params_text *text,
+                              int k)
 {
     struct zoo_params params = {0};
     struct hw_machine cluster = {0};
@@ -484,7 +237,8 @@ static enum wsc_err run_phase(struct comm *comm, struct run_options *o,
     o->job.params = &params;
     o->job.cluster = &cluster;
     if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
-    if (!rc) rc = check_ranks(comm, &o->job);
+    if (!rc && !o->dump_params) rc = app_reported_once(comm, run_check_systems(&params, &cluster));
+    if (!rc) rc = app_reported_once(comm, check_ranks(comm, &o->job));
     if (!rc) rc = execute(comm, o);
     o->job.params = NULL;
     o->job.cluster = NULL;
@@ -493,52 +247,26 @@ static enum wsc_err run_phase(struct comm *comm, struct run_options *o,
     return rc;
 }
 
-static enum wsc_err load_and_run(struct comm *comm, struct run_options *o)
+static enum wsc_err load_and_run(struct app_call *call, struct app_run *o)
 {
+    struct comm *comm = call->comm;
     struct params_text text = {0};
+    struct modes modes = {0};
     int n = 1;
-    wsc_log_quiet(comm_rank(comm) != 0);
     enum wsc_err rc = app_read_params(comm, &o->config, &text.bytes, &text.n);
-    if (!rc) rc = check_phases(comm, o, &text, &n);
+    if (!rc) rc = parse_phases(comm, o, &text, &modes, &n);
+    if (!rc) rc = app_reported_once(comm, app_check_mode(call, modes.text));
     for (int k = 1; k <= n && !rc; k++)
-        rc = run_phase(comm, o, &text, n > 1 ? k : 0);
+        rc = run_phase(comm, o, &text, n > 1 ? k : (int)o->phase);
     wsc_free(text.bytes);
     return rc;
 }
 
-/* From here on all ranks take the same way: a wrong command line on one of them is the end of all,
- * and so is another one. */
-static enum wsc_err start_together(struct comm *comm, enum wsc_err rc, int argc, char **argv)
+enum wsc_err app_run_job(struct app_call *call)
 {
-    bool report;
-    rc = comm_agree(comm, rc, &report);
-    if (!rc) rc = job_compare_commands(comm, argc, argv, &report);
-    if (rc && !report) app_set_reported();
-    return rc;
-}
-
-enum wsc_err app_run(int argc, char **argv)
-{
-    struct run_options o = {0};
-    struct comm *comm = NULL;
-    enum wsc_err rc = wsc_stop_start();
-    if (!rc) rc = parse(&o, argc, argv);
-    if (!rc && o.help) {
-        (void)fputs(help, stdout);
-        app_config_fini(&o.config);
-        return WSC_OK;
-    }
-    /* Even a wrong command line starts MPI, so that the ranks end together and one speaks. */
-    if (app_under_mpi() || !rc) {
-        enum wsc_err started = comm_create(&comm, app_under_mpi());
-        if (!rc) rc = started;
-        if (!started) rc = start_together(comm, rc, argc, argv);
-    }
-    num_init(0);
-    if (!rc) rc = load_and_run(comm, &o);
-    /* Before MPI ends: the first rank that exits with a failure takes the others with it. */
-    if (rc) app_report_error();
-    comm_destroy(&comm);
-    app_config_fini(&o.config);
-    return rc;
+    struct app_run *o = call->request;
+    complete(o);
+    if (o->job.json) wsc_log_to_stderr();
+    wsc_log_quiet(comm_rank(call->comm) != 0);
+    return load_and_run(call, o);
 }

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The program: finds the command, has its options parsed, starts MPI where the command uses ranks,
+ * runs it, prints the error, ends with its exit status.
+ *
+ * One line is printed for one error, whatever the number of ranks: who does not print it calls
+ * app_set_reported().  Read next: commands.c (the commands), option_parse.c, cmd_run.c. */
 #include "app.h"
 
 #include <wsc/check.h>
+#include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
-#include <wsc/report.h>
+#include <wsc/stop.h>
 #include <wsc/store.h>
+#include <wsc/units.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct app_command command[] = {
-    {"run", app_run, "train, evaluate or generate on emulated CS-2 systems"},
-    {"scale", app_scale, "throughput against the number of systems, as table, plot and report"},
-    {"validate", app_validate, "predict published figures and say how far off each is"},
-    {"calibrate", app_calibrate, "fit constants of the machine to published figures"},
-    {"mesh", app_mesh, "run a kernel on the emulated dataflow mesh, cycle by cycle"},
-    {"data", app_data, "make a dataset from text"},
-    {"convert", app_convert, "checkpoints from and to Hugging Face"},
-    {"inspect", app_inspect, "say what is in a checkpoint, dataset, params or cluster file"},
-    {"ranks", app_ranks, "print the number of MPI ranks for one role per rank"},
-};
-enum { N_COMMANDS = sizeof command / sizeof *command };
+#include <unistd.h>
 
 static char command_line[4096];
 static bool reported;
@@ -49,16 +46,18 @@ static void remember_command_line(int argc, char **argv)
     }
 }
 
-static void print_help(FILE *out)
+/* ---- what is printed ------------------------------------------------------------------------- */
+
+static void print_overview(FILE *out)
 {
     (void)fputs("wsc: an emulator of a wafer-scale cluster: CS-2 wafers, the MemoryX weight store\n"
-                "and the SwarmX tree.  It trains GPTs by weight streaming and keeps the emulated\n"
-                "machine's time.\n\n"
+                "and the SwarmX tree.  It trains GPTs by weight streaming and keeps the virtual\n"
+                "time of the emulated machine.\n\n"
                 "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n"
                 "       wsc --version | --help-config\n\n",
                 out);
-    for (int i = 0; i < N_COMMANDS; i++)
-        (void)fprintf(out, "  %-10s %s\n", command[i].name, command[i].summary);
+    for (const struct app_command *c = app_commands; c->name; c++)
+        (void)fprintf(out, "  %-15s %s\n", c->name, c->summary);
     (void)fputs("\nexamples:\n"
                 "  wsc run --params configs/params/default.yaml --num_csx 4\n"
                 "  mpirun -n $(wsc ranks --num_csx 4) wsc run --params my.yaml --num_csx 4\n"
@@ -70,71 +69,204 @@ static void print_help(FILE *out)
 }
 
 /* A list of configuration errors has a line each. */
-static void print_errors(const char *message)
+static void report_error(void)
 {
-    while (*message) {
+    const char *message = wsc_err_message();
+    while (!reported && *message) {
         int length = (int)strcspn(message, "\n");
         (void)fprintf(stderr, "wsc: error: %.*s\n", length, message);
         message += length + (message[length] == '\n');
     }
-}
-
-void app_report_error(void)
-{
-    if (!reported) print_errors(wsc_err_message());
     reported = true;
 }
 
-static int fail(enum wsc_err rc)
+/* Results that nobody can read are a failure: a full disk, a closed descriptor. */
+static enum wsc_err check_stdout(void)
 {
-    app_report_error();
-    wsc_err_show_trace();
-    return wsc_err_exit_status(rc);
+    if (!fflush(stdout) && !ferror(stdout)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "standard output cannot be written"),
+                        "is it closed, or its disk full?");
 }
 
-static enum wsc_err unknown_command(const char *name)
+/* Without this the next file that is opened would get the number of a closed standard stream, and
+ * the output with it.  Writing to what stands in for it fails. */
+static void fill_standard_streams(void)
 {
-    enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: no such command", name);
-    return wsc_err_hint(rc, "wsc --help lists them");
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) < 0) _exit(1);
 }
 
-static enum wsc_err dispatch(int argc, char **argv)
+static enum wsc_err print_text(enum wsc_err rc, char *text)
 {
-    for (int i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(argv[1], command[i].name)) return command[i].run(argc - 1, argv + 1);
-    return unknown_command(argv[1]);
+    if (!rc) (void)fputs(text, stdout);
+    wsc_free(text);
+    return rc;
 }
 
 /* Every key of params and cluster files: docs/CONFIG.md. */
 static enum wsc_err print_keys(void)
 {
     char *text = NULL;
-    TRY(report_config_reference(&text));
-    (void)fputs(text, stdout);
-    wsc_free(text);
-    return WSC_OK;
+    enum wsc_err rc = report_config_reference(&text);
+    return print_text(rc, text);
+}
+
+static enum wsc_err print_help(const struct app_call *call)
+{
+    char *text = NULL;
+    enum wsc_err rc = app_help(call->command, call->table, &text);
+    return print_text(rc, text);
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* True when this process was started by mpirun, srun or the like; those tell the number of ranks
+ * before MPI starts, or not. */
+static bool started_by_mpi(const struct app_command *command)
+{
+    static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
+    bool found = getenv("PMIX_RANK") || getenv("PMI_RANK");
+    for (int i = 0; i < (int)(sizeof size / sizeof *size); i++) {
+        const char *n = getenv(size[i]);
+        if (n && !strcmp(n, "1") && command->ranks != APP_RANKS_ALL) return false;
+        found = found || n;
+    }
+    return found;
+}
+
+/* Rank 0 works; the others learn whether it succeeded. */
+static enum wsc_err run_on_first(struct app_call *call, struct comm *comm)
+{
+    bool mine = true;
+    enum wsc_err rc = comm_rank(comm) ? WSC_OK : call->command->run(call);
+    enum wsc_err all = comm_agree(comm, rc, &mine);
+    if (all && !mine) app_set_reported();
+    return all;
+}
+
+static enum wsc_err run_on_ranks(struct app_call *call, struct comm *comm)
+{
+    switch (call->command->ranks) {
+    case APP_RANKS_ALL:
+        call->comm = comm;
+        break;
+    case APP_RANKS_FIRST:
+        return run_on_first(call, comm);
+    case APP_RANKS_ONE:
+        if (comm_size(comm) == 1) break;
+        if (comm_rank(comm)) app_set_reported();
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "wsc %s: %d ranks, but it uses one",
+                                      call->command->name, comm_size(comm)),
+                            "start it without mpirun");
+    }
+    return call->command->run(call);
+}
+
+/* Ranks that agree on an error @p rc of the command line, and that have the same command line. */
+static enum wsc_err start_together(struct comm *comm, enum wsc_err rc, int argc, char **argv)
+{
+    bool mine;
+    rc = comm_agree(comm, rc, &mine);
+    if (!rc) rc = job_compare_commands(comm, argc, argv, &mine);
+    if (rc && !mine) app_set_reported();
+    return rc;
+}
+
+/* Even a wrong command line (@p rc) starts MPI, so that the ranks end together and one reports. */
+static enum wsc_err start(struct app_call *call, struct comm **comm, enum wsc_err rc, int argc,
+                          char **argv)
+{
+    const struct app_command *command = call->command;
+    const bool mpi = started_by_mpi(command);
+    if (mpi || (!rc && command->ranks == APP_RANKS_ALL)) {
+        enum wsc_err started = comm_create(comm, mpi);
+        rc = started ? started : start_together(*comm, rc, argc, argv);
+    }
+    if (!rc && command->ranks == APP_RANKS_ALL) num_init(0);
+    return rc;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+static enum wsc_err run_command(const struct app_command *command, int argc, char **argv)
+{
+    struct app_call call = {.command = command, .table = app_options};
+    struct comm *comm = NULL;
+    enum wsc_err rc = command->ranks == APP_RANKS_ALL ? wsc_stop_start() : WSC_OK;
+    if (!rc) rc = app_parse(&call, command, app_options, argc, argv);
+    if (!rc && call.help) {
+        rc = print_help(&call);
+    } else {
+        rc = start(&call, &comm, rc, argc, argv);
+        if (!rc) rc = comm ? run_on_ranks(&call, comm) : command->run(&call);
+    }
+    if (!rc) rc = check_stdout();
+    /* Before MPI ends: the first rank that exits with a failure takes the others with it. */
+    if (rc) report_error();
+    comm_destroy(&comm);
+    app_call_fini(&call);
+    return rc;
+}
+
+/* The command that the first arguments name, and in how many words; the longest name wins. */
+static const struct app_command *find_command(int argc, char **argv, int *n_words)
+{
+    const struct app_command *found = NULL;
+    for (const struct app_command *c = app_commands; c->name; c++) {
+        const char *second = strchr(c->name, ' ');
+        const size_t n = strcspn(c->name, " ");
+        if (strlen(argv[1]) != n || strncmp(argv[1], c->name, n) != 0) continue;
+        if (second && (argc < 3 || strcmp(argv[2], second + 1) != 0)) continue;
+        found = c;
+        *n_words = second ? 2 : 1;
+    }
+    return found;
+}
+
+static enum wsc_err unknown_command(const char *name)
+{
+    const char *near = NULL;
+    int best = 3;
+    for (const struct app_command *c = app_commands; c->name; c++) {
+        const int d = wsc_units_distance(name, c->name);
+        if (d >= best) continue;
+        best = d;
+        near = c->name;
+    }
+    enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: no such command", name);
+    return near ? wsc_err_hint(rc, "did you mean wsc %s?", near)
+                : wsc_err_hint(rc, "wsc --help lists the commands");
+}
+
+static enum wsc_err dispatch(int argc, char **argv)
+{
+    int n_words = 0;
+    const struct app_command *command = find_command(argc, argv, &n_words);
+    if (command) return run_command(command, argc - n_words, argv + n_words);
+    if (argc > 2) return unknown_command(argv[1]);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        print_overview(stdout);
+    else if (!strcmp(argv[1], "--version"))
+        (void)printf("%s\n", out_version());
+    else
+        TRY(strcmp(argv[1], "--help-config") ? unknown_command(argv[1]) : print_keys());
+    return check_stdout();
 }
 
 int main(int argc, char **argv)
 {
     if (store_probe_served(argc, argv)) return 0;
+    fill_standard_streams();
     wsc_mem_tune();
     (void)signal(SIGXFSZ, SIG_IGN); /* a quota is a failed write, not a death */
     remember_command_line(argc, argv);
     if (argc < 2) {
-        print_help(stderr);
+        print_overview(stderr);
         return wsc_err_exit_status(WSC_USAGE);
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        print_help(stdout);
-        return 0;
-    }
-    if (!strcmp(argv[1], "--version")) {
-        (void)printf("%s\n", out_version());
-        return 0;
-    }
-    opterr = 0;
-    enum wsc_err rc = strcmp(argv[1], "--help-config") ? dispatch(argc, argv) : print_keys();
-    if (rc) return fail(rc);
-    return wsc_mem_balanced() ? 0 : 1;
+    enum wsc_err rc = dispatch(argc, argv);
+    if (!rc) return wsc_mem_balanced() ? 0 : 1;
+    report_error();
+    wsc_err_show_trace();
+    return wsc_err_exit_status(rc);
 }

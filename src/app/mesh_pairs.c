@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* `wsc validate --mesh`: runs kernels on emulated fabrics, over shapes and grids that a seed
+ * samples, and compares the simulated cycles with those of the analytical model.  Fails when the
+ * median or the largest error is above what is claimed (docs/MODEL.md). */
 #include "app.h"
 
 #include <wsc/kernels.h>
@@ -8,8 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* `wsc validate --mesh`: counted cycles beside closed forms. */
 
 /* What is claimed of the closed forms. */
 static const double median_claimed = 0.03, worst_claimed = 0.10, values_claimed = 1e-4;
@@ -98,27 +99,28 @@ static enum wsc_err conclude(struct pairs *all)
                      100 * worst_claimed);
 }
 
-static enum wsc_err run(const struct app_mesh_pairs *what, const struct hw *hw, struct pairs *all)
+static enum wsc_err run(const struct app_validate *what, const struct hw *hw, struct pairs *all)
 {
     static const char *const head[] = {"kernel",  "pass", "PEs",  "shape",
                                        "counted", "form", "error"};
     all->json = what->json;
     TRY(out_table_new(&all->table, "llllrrr", head));
-    TRY_NEW(all->pair, WSC_MEM_APP, what->n);
-    TRY_NEW(all->error, WSC_MEM_APP, what->n);
-    out_progress_start("validate --mesh", what->n);
-    enum wsc_err rc = kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->n, take_pair, all);
+    TRY_NEW(all->pair, WSC_MEM_APP, what->pairs);
+    TRY_NEW(all->error, WSC_MEM_APP, what->pairs);
+    out_progress_start("validate --mesh", what->pairs);
+    enum wsc_err rc =
+        kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->pairs, take_pair, all);
     out_progress_end();
     return rc ? rc : conclude(all);
 }
 
-enum wsc_err app_validate_mesh(const struct app_mesh_pairs *what, const struct app_config *config)
+enum wsc_err app_validate_mesh(const struct app_validate *request)
 {
     struct pairs all = {0};
     struct hw_machine cluster;
-    enum wsc_err rc = app_load_cluster(NULL, config, &cluster, NULL);
+    enum wsc_err rc = app_load_cluster(NULL, &request->config, &cluster, NULL);
     const struct hw hw = {.cluster = &cluster};
-    if (!rc) rc = run(what, &hw, &all);
+    if (!rc) rc = run(request, &hw, &all);
     out_table_free(&all.table);
     wsc_free(all.pair);
     wsc_free(all.error);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mesh_show.h"
+/* What `wsc mesh KERNEL` shows besides the cycles, from a watch on the fabric: a heat map of PEs
+ * and links, a trace of chosen PEs, and where the cycles went (--explain). */
 #include "app.h"
 
 #include <wsc/log.h>
@@ -10,16 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_RECTS = 256, USUAL_EVENTS = 200000, MAX_LEGS = 1000, TEXT_LEGS = 12 };
-
-const char *app_show_option(const struct app_show *s)
-{
-    if (s->heatmap) return "--heatmap";
-    if (s->trace) return "--trace";
-    if (s->trace_pe) return "--trace_pe";
-    if (s->trace_events) return "--trace_events";
-    return s->explain ? "--explain" : NULL;
-}
+enum { MAX_RECTS = 256, MAX_LEGS = 1000, TEXT_LEGS = 12 };
 
 /* ---- which PEs ------------------------------------------------------------------------------- */
 
@@ -83,10 +75,6 @@ static bool ends_in_png(const char *path)
 
 static enum wsc_err check(const struct app_show *s)
 {
-    if (!s->trace && (s->trace_pe || s->trace_events))
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: there is no --trace",
-                                      s->trace_pe ? "--trace_pe" : "--trace_events"),
-                            "--trace trace.json");
     if (s->heatmap && !ends_in_png(s->heatmap))
         return wsc_err_hint(WSC_RAISE(WSC_USAGE,
                                       "--heatmap: expected a name that ends in .png, "
@@ -105,17 +93,15 @@ enum wsc_err app_show_begin(struct app_show *s, int w, int h)
     const int fabric[2] = {w, h};
     int n = 0;
     TRY(check(s));
-    if (!app_show_option(s)) return WSC_OK;
+    if (!s->heatmap && !s->trace && !s->explain) return WSC_OK;
     if (s->trace_pe)
         TRY(parse_pes(s->trace_pe, fabric, rect, &n));
     else if (s->trace)
         n = mesh_trace_choice(w, h, rect);
-    return mesh_watch_create(&s->watch,
-                             &(struct mesh_watch_config){
-                                 .causes = s->explain,
-                                 .trace = rect,
-                                 .n_trace = n,
-                                 .max_events = s->trace_events ? s->trace_events : USUAL_EVENTS});
+    return mesh_watch_create(&s->watch, &(struct mesh_watch_config){.causes = s->explain,
+                                                                    .trace = rect,
+                                                                    .n_trace = n,
+                                                                    .max_events = s->trace_events});
 }
 
 void app_show_fini(struct app_show *s)

@@ -1,194 +1,429 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of options: one row for each option of each command.
+ *
+ * To add an option: a row here and a member of the command's request (requests.h).  Parsing, range
+ * and choice errors, `did you mean`, `--help` and the checks of option against option follow from
+ * the row (option_parse.c, option_help.c).  Rows that several commands share stand first; a command
+ * sees its rows in the order of the table. */
+#include "options.h"
 #include "app.h"
-
-#include <wsc/mem.h>
-#include <wsc/units.h>
+#include "requests.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-void app_config_fini(struct app_config *c)
-{
-    for (int i = 0; i < c->n_owned; i++)
-        wsc_free(c->owned[i]);
-    c->n_owned = c->n_sets = 0;
-}
+/* ---- values that no type describes ----------------------------------------------------------- */
 
-enum wsc_err app_add_set(struct app_config *c, const char *text)
+/* "16x8" */
+static enum wsc_err take_fabric(void *request, const struct app_option *o, const char *text)
 {
-    if (c->n_sets == APP_MAX_SETS) return WSC_RAISE(WSC_USAGE, "more than %d --set", APP_MAX_SETS);
-    c->set[c->n_sets++].text = text;
+    struct mesh_case *c = &((struct app_mesh *)request)->c;
+    char width[16];
+    const char *x = strchr(text, 'x');
+    int64_t w = 0, h = 0;
+    if (!x || x - text >= (int)sizeof width)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--%s: expected WxH, got \"%s\"", o->name, text),
+                            "--fabric 16x8");
+    (void)snprintf(width, sizeof width, "%.*s", (int)(x - text), text);
+    TRY(app_parse_int("--fabric", width, o->min, o->max, &w));
+    TRY(app_parse_int("--fabric", x + 1, o->min, o->max, &h));
+    c->w = (int)w;
+    c->h = (int)h;
     return WSC_OK;
 }
 
-enum wsc_err app_add_override(struct app_config *c, const char *path, const char *value)
+static enum wsc_err take_sweep(void *request, const struct app_option *o, const char *text)
 {
-    if (c->n_owned == APP_MAX_SETS) return WSC_RAISE(WSC_USAGE, "too many options");
-    char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", path, value);
-    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "override");
-    c->owned[c->n_owned++] = text;
-    return app_add_set(c, text);
+    (void)o;
+    return scaling_values_parse(&((struct app_scale *)request)->values, text);
 }
 
-typedef enum wsc_err (*read_fn)(const char *path, char **bytes, size_t *n);
-
-/* What rank 0 reads of @p path, on every rank. */
-static enum wsc_err share_file(struct comm *comm, read_fn read, const char *path, char **bytes,
-                               size_t *n)
+static enum wsc_err take_tokens(void *request, const struct app_option *o, const char *text)
 {
-    int64_t n_bytes = -1;
-    enum wsc_err rc = WSC_OK;
-    if (!comm || comm_rank(comm) == 0) {
-        rc = read(path, bytes, n);
-        n_bytes = rc ? -1 : (int64_t)*n;
-    }
-    if (!comm) return rc;
-    bool mine;
-    enum wsc_err all = comm_agree(comm, rc, &mine);
-    if (all && !mine) app_set_reported();
-    if (all) return all;
-    TRY(comm_share(comm, bytes, &n_bytes));
-    *n = (size_t)n_bytes;
-    return WSC_OK;
+    struct app_scale *r = request;
+    (void)o;
+    return scaling_tokens_parse(text, &r->tokens, &r->tokens_per_param);
 }
 
-/* Every rank finds the same errors in the same bytes; rank 0 tells. */
-static enum wsc_err told_once(struct comm *comm, enum wsc_err rc)
+/* "a,b,c", cut in place. */
+static enum wsc_err take_fit(void *request, const struct app_option *o, const char *list)
 {
-    if (rc && comm && comm_rank(comm)) app_set_reported();
-    return rc;
-}
-
-enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes, size_t *n)
-{
-    *bytes = NULL;
-    if (c->params_path) return share_file(comm, conf_read_file, c->params_path, bytes, n);
-    return told_once(comm, wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params is missing"),
-                                        "--params configs/params/default.yaml"));
-}
-
-enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
-                              size_t n, int phase, struct zoo_params *params)
-{
-    struct app_config with = *c;
-    char text[32];
-    memset(params, 0, sizeof *params);
-    (void)snprintf(text, sizeof text, "phase=%d", phase);
-    if (phase) TRY(told_once(comm, app_add_set(&with, text)));
-    return told_once(comm,
-                     zoo_params_parse(params, c->params_path, bytes, n, with.set, with.n_sets));
-}
-
-enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
-                             struct zoo_params *params)
-{
-    char *bytes = NULL;
-    size_t n = 0;
-    memset(params, 0, sizeof *params);
-    enum wsc_err rc = app_read_params(comm, c, &bytes, &n);
-    if (!rc) rc = app_parse_params(comm, c, bytes, n, 0, params);
-    wsc_free(bytes);
-    return rc;
-}
-
-enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
-                              struct hw_machine *cluster, char **text)
-{
-    char *bytes = NULL;
-    size_t n = 0;
-    enum wsc_err rc = WSC_OK;
-    memset(cluster, 0, sizeof *cluster);
-    if (c->cluster_path) rc = share_file(comm, hw_machine_read, c->cluster_path, &bytes, &n);
-    if (!rc)
-        rc = told_once(comm,
-                       hw_machine_parse(cluster, c->cluster_path, bytes, n, c->set, c->n_sets));
-    if (text)
-        *text = bytes;
-    else
-        wsc_free(bytes);
-    return rc;
-}
-
-enum wsc_err app_add_fault(struct app_config *c, const char *text)
-{
-    return app_add_override(c, "cluster.faults+", text);
-}
-
-enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
-                                       bool lossy)
-{
-    for (int i = 0; i < cluster->faults.n; i++) {
-        const struct hw_fault *f = &cluster->faults.item[i];
-        const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
-        if (f->kind == HW_FAULT_LOSSY_LINK ? always && lossy
-                                           : always && f->kind != HW_FAULT_LOST_SHARD)
-            continue;
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: %s like all others", f->text, who),
-                            "wsc run --numerics none tells what it costs");
+    struct app_calibrate *r = request;
+    char *rest = r->fit;
+    if (strlen(list) >= sizeof r->fit)
+        return WSC_RAISE(WSC_USAGE, "--%s: the list is too long", o->name);
+    memcpy(r->fit, list, strlen(list) + 1);
+    r->n_paths = 0;
+    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ",")) {
+        for (int i = 0; i < r->n_paths; i++)
+            if (!strcmp(r->path[i], item))
+                return WSC_RAISE(WSC_USAGE, "--%s: %s stands twice in the list", o->name, item);
+        if (r->n_paths == VALIDATION_MAX_CALIBRATED)
+            return WSC_RAISE(WSC_USAGE, "--%s: more than %d constants", o->name,
+                             VALIDATION_MAX_CALIBRATED);
+        r->path[r->n_paths++] = item;
     }
     return WSC_OK;
 }
 
-enum wsc_err app_bad_option(const char *command, char **argv, int option)
-{
-    const char *word = argv[optind - 1] ? argv[optind - 1] : "";
-    enum wsc_err rc = option == ':' ? WSC_RAISE(WSC_USAGE, "%s: a value is missing", word)
-                                    : WSC_RAISE(WSC_USAGE, "%s: no such option", word);
-    return wsc_err_hint(rc, "wsc %s --help lists them", command);
-}
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
-                           int64_t *out)
-{
-    int64_t value = 0;
-    if (wsc_units_int(text, &value) || value < min || value > max)
-        return WSC_RAISE(WSC_USAGE, "%s: expected a whole number from %lld to %lld, got \"%s\"",
-                         what, (long long)min, (long long)max, text);
-    *out = value;
-    return WSC_OK;
-}
+#define AT(command, member) .at = offsetof(struct app_##command, member)
+/* Also a member of the struct that all requests begin with. */
+#define SHARED(member) .at = offsetof(struct app_config, member)
 
-enum wsc_err app_parse_real(const char *what, const char *text, double min, double max, double *out)
-{
-    double value = 0;
-    if (wsc_units_double(text, &value) || value < min || value > max)
-        return WSC_RAISE(WSC_USAGE, "%s: expected a number from %g to %g, got \"%s\"", what, min,
-                         max, text);
-    *out = value;
-    return WSC_OK;
-}
+enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 
-enum wsc_err app_parse_int_list(const char *what, const char *text, int64_t min, int64_t max,
-                                int64_t *out, int *n)
-{
-    *n = 0;
-    for (const char *p = text; *p;) {
-        char item[32];
-        size_t length = strcspn(p, ",");
-        if (*n == APP_MAX_LIST)
-            return WSC_RAISE(WSC_USAGE, "%s: more than %d numbers", what, APP_MAX_LIST);
-        (void)snprintf(item, sizeof item, "%.*s", (int)(length < 31 ? length : 31), p);
-        TRY(app_parse_int(what, item, min, max, &out[(*n)++]));
-        p += length;
-        if (*p == ',') p++;
+#define DRY_RUNS    "instead of a run"
+#define PROFILE     "one step, taken apart"
+#define GENERATION  "generation (--mode generate)"
+#define STUDY       "what the curve depends on (tables, CSV, pictures, sections of report.html)"
+#define SCALE_STEP  "one step, taken apart, of the first model on the largest node count"
+#define MESH_MODE   "with --mesh: simulated cycles against the analytical model"
+#define TO_HF       "from cs to hf"
+#define SHAPES      "shape of a kernel (wsc mesh list shows which kernel takes which)"
+#define WATCH       "what a kernel did"
+#define SURVEY      "survey"
+#define KERNEL_ONLY "!WHAT=list !WHAT=survey !WHAT=calibration"
+
+/* Sizes of a kernel's operands, all alike. */
+#define SHAPE(option, letter, most, usual, text)                                                   \
+    {                                                                                              \
+        APP_ON_MESH, #option, APP_INT, letter, SHAPES, text, AT(mesh, c.option),                   \
+            .min = 1, .max = (most), .preset = usual, .needs = KERNEL_ONLY                         \
     }
-    if (*n) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: an empty list", what), "%s 1,2,4", what);
-}
 
-void app_base_name(const char *path, char *name, int size)
-{
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(name, (size_t)size, "%s", slash ? slash + 1 : path);
-    char *dot = strrchr(name, '.');
-    if (dot && dot != name) *dot = '\0';
-}
+const struct app_option app_options[] = {
+    /* several commands */
+    {APP_ON_RUN, NULL, APP_CHOICE, "CSX|CPU", .help = "the Model Zoo's device; always emulated",
+     AT(run, device), .words = "CSX CPU", .bare = true},
+    {APP_ON_RUN | APP_ON_RANKS, "params", APP_FILE, "FILE", SHARED(params_path),
+     .help = "Model Zoo params, trainer or runconfig style"},
+    {APP_ON_SCALE, "params", APP_TEXT, "FILE[,FILE...]", AT(scale, params_list),
+     .help = "params of one or more models", .required = ""},
+    {APP_ON_SCALE, "out", APP_FOLDER, "DIR", AT(scale, out),
+     .help = "folder for scaling.csv, scaling.svg, scaling.png, report.html", .required = ""},
+    {APP_ON_VALIDATE, "out", APP_FOLDER, "DIR", AT(validate, out),
+     .help = "folder for validation.csv, validation.md, validation.svg, validation.png",
+     .required = "!mesh", .needs = "!mesh"},
+    {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
+     .help = "the cluster file to write; it must not exist yet", .required = ""},
+    {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
+     .help = "the cluster file may exist: replace it"},
+    {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
+     .help = "constants to fit, of wafer.stage_latency, memoryx.update_rate, wafer.kernel_factor"},
+    {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
+     .help = "of a list of trainers, run this one alone", .preset_why = "all, one after another"},
+    {APP_ON_RUN, "mode", APP_TEXT, "MODE", .key = "runconfig.mode",
+     .help = "train, eval, train_and_eval or generate"},
+    {APP_ON_RUN, "num_csx", APP_INT, "N", .key = "runconfig.num_csx",
+     .help = "number of emulated CS-2 systems"},
+    {APP_ON_RANKS, "num_csx", APP_INT, "N", AT(ranks_of, num_csx), .min = 1, .max = MAX_CSX,
+     .help = "number of emulated CS-2 systems", .required = "!params"},
+    {APP_ON_SCALE, "num_csx", APP_INTS, "LIST", AT(scale, num_csx), .min = 1, .max = MAX_CSX,
+     .preset = "1,2,4,8,16,32,64",
+     .help = "node counts; the default is cut to what the cluster has"},
+    {APP_ON_SCALE, "scaling", APP_CHOICE, NULL, AT(scale, strong), .words = "weak strong",
+     .preset = "weak",
+     .help = "weak: the batch per system is constant; strong: the global batch is constant"},
+    {APP_ON_SCALE, "batch_per_csx", APP_INT, "B", AT(scale, batch_per_csx), .min = 1,
+     .max = INT32_MAX, .needs = "scaling=weak", .help = "weak scaling: sequences per system",
+     .preset_why = "batch_size / num_csx of the file"},
+    {APP_ON_RUN | APP_ON_SCALE | APP_ON_RANKS, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
+     .help = "the emulated machine", .preset_why = "built-in CS-2"},
+    {APP_ON_VALIDATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
+     .help = "replaces the rows' machines that have the same grid of PEs"},
+    {APP_ON_CALIBRATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
+     .help = "the machine to fit", .preset_why = "configs/cluster/cs2.yaml"},
+    {APP_ON_SCALE, "points", APP_FILE, "FILE", AT(scale, points),
+     .help = "published measurements to draw, CSV: model,num_csx,tokens_per_s,source",
+     .preset_why = "those that come with the program"},
+    {APP_ON_VALIDATE, "reference", APP_FOLDER, "DIR", AT(validate, figures.reference),
+     .help = "published figures, *.csv", .preset_why = "benchmarks/reference", .needs = "!mesh"},
+    {APP_ON_VALIDATE, "params", APP_FOLDER, "DIR", AT(validate, figures.params),
+     .help = "models of the rows", .preset_why = "configs/params", .needs = "!mesh"},
+    {APP_ON_VALIDATE, "machines", APP_FOLDER, "DIR", AT(validate, figures.machines),
+     .help = "machines of the rows", .preset_why = "configs/cluster", .needs = "!mesh"},
+    {APP_ON_CALIBRATE, "reference", APP_FOLDER, "DIR", AT(calibrate, figures.reference),
+     .help = "published figures, *.csv", .preset_why = "benchmarks/reference"},
+    {APP_ON_CALIBRATE, "params", APP_FOLDER, "DIR", AT(calibrate, figures.params),
+     .help = "models of the rows", .preset_why = "configs/params"},
+    {APP_ON_CALIBRATE, "machines", APP_FOLDER, "DIR", AT(calibrate, figures.machines),
+     .help = "machines of the rows", .preset_why = "configs/cluster"},
+    {APP_ON_RUN | APP_ON_SCALE | APP_ON_RANKS, "set", APP_TEXT, "PATH=VALUE", .key = "",
+     .repeats = true,
+     .help = "override any key of the params, e.g. model.num_hidden_layers=2, or of the cluster, "
+             "e.g. cluster.swarmx.link_latency=5us"},
+    {APP_ON_VALIDATE | APP_ON_CALIBRATE, "set", APP_TEXT, "PATH=VALUE", .key = "", .repeats = true,
+     .help = "override any key of all models or, cluster.KEY, of all machines"},
+    {APP_ON_RUN | APP_ON_SCALE, "fault", APP_TEXT, "KIND:KEY=VALUE,...", .key = "cluster.faults+",
+     .repeats = true,
+     .help = "something that goes wrong, e.g. straggler:wafer=3,factor=2 (docs/FAULTS.md); "
+             "wsc scale takes faults that last"},
 
-bool app_under_mpi(void)
-{
-    static const char *const mark[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"};
-    for (int i = 0; i < (int)(sizeof mark / sizeof *mark); i++)
-        if (getenv(mark[i])) return true;
-    return false;
-}
+    /* run */
+    {APP_ON_RUN, "num_steps", APP_INT, "S", .key = "runconfig.num_steps",
+     .help = "steps of this run", .modes = "train train_and_eval"},
+    {APP_ON_RUN, "max_steps", APP_INT, "S", .key = "runconfig.max_steps",
+     .help = "absolute last step", .modes = "train train_and_eval"},
+    {APP_ON_RUN, "model_dir", APP_FOLDER, "DIR", .key = "runconfig.model_dir",
+     .help = "where results and checkpoints go"},
+    {APP_ON_RUN, "checkpoint_path", APP_FILE, "FILE", .key = "runconfig.checkpoint_path",
+     .help = "start from this checkpoint, or from a file of tensors"},
+    {APP_ON_RUN, "run_id", APP_TEXT, "ID", AT(run, job.run_id), .modes = "train train_and_eval",
+     .help = "shared by a run and its restarts: a restart resumes from the newest checkpoint of "
+             "this ID in model_dir and trains to the step at which the first was to end"},
+    {APP_ON_RUN, "numerics", APP_CHOICE, NULL, AT(run, numerics), .words = "none host mesh",
+     .preset = "host",
+     .help = "none: keep time only; host: compute values on the host; mesh: compute them on an "
+             "emulated mesh of PEs, wavelet by wavelet (small models)"},
+    {APP_ON_RUN, "seed", APP_INT, "K", .key = "runconfig.seed", .help = "seed of random numbers"},
+    {APP_ON_RUN, "json", APP_FLAG, AT(run, job.json), .needs = "!dump_params !print_placement",
+     .help = "results as JSON on stdout; log lines go to stderr"},
+    {APP_ON_RUN, "dump_gradients", APP_FILE, "FILE", AT(run, job.dump_gradients),
+     .needs = "!numerics=none", .modes = "train train_and_eval",
+     .help = "HDF5 file with the mean gradient of every tensor after the first step"},
+    {APP_ON_RUN, "validate_only", APP_FLAG, NULL, DRY_RUNS, AT(run, validate_only),
+     .needs = "!compile_only !dump_params !print_placement",
+     .help = "check the params and print what they mean"},
+    {APP_ON_RUN, "compile_only", APP_FLAG, NULL, DRY_RUNS, AT(run, compile_only),
+     .needs = "!dump_params !print_placement",
+     .help = "print the plan of the emulated machine and its speed as well"},
+    {APP_ON_RUN, "dump_params", APP_FLAG, NULL, DRY_RUNS, AT(run, dump_params),
+     .needs = "!print_placement", .help = "print the params as they are understood, as YAML"},
+    {APP_ON_RUN, "print_placement", APP_FLAG, NULL, DRY_RUNS, AT(run, print_placement),
+     .help = "print which role runs on which rank and host"},
+    {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace),
+     .modes = "train train_and_eval",
+     .help = "Chrome trace of a step of the virtual timeline, with op profile and critical path; "
+             "runconfig.op_profiler_config chooses steps"},
+    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal), .modes = "train train_and_eval",
+     .help = "GOAL schedule (LogGOPSim) of that step"},
+    {APP_ON_RUN, "prompt", APP_TEXTS, "TEXT", GENERATION, AT(run, prompt), .max = 64,
+     .needs = "!prompt_ids", .modes = "generate", .help = "continue this text"},
+    {APP_ON_RUN, "prompt_ids", APP_TEXTS, "I,J,...", GENERATION, AT(run, prompt_ids), .max = 64,
+     .modes = "generate", .help = "continue these token ids, and print ids"},
+    {APP_ON_RUN, "max_new_tokens", APP_INT, "N", GENERATION, AT(run, job.max_new_tokens), .min = 1,
+     .max = 1 << 20, .preset = "200", .modes = "generate", .help = "tokens to add"},
+    {APP_ON_RUN, "temperature", APP_REAL, "X", GENERATION, AT(run, job.temperature), .low = 0,
+     .high = 100, .preset = "0.8", .modes = "generate", .help = "0 takes the most likely token"},
+    {APP_ON_RUN, "top_k", APP_INT, "K", GENERATION, AT(run, job.top_k), .min = 0, .max = 1 << 20,
+     .preset = "40", .modes = "generate", .needs = "!temperature=0",
+     .help = "sample among the K most likely tokens; 0: among all"},
+    {APP_ON_RUN, "top_p", APP_REAL, "P", GENERATION, AT(run, job.top_p), .low = 1e-9, .high = 1,
+     .preset = "1", .modes = "generate", .needs = "!temperature=0",
+     .help = "sample among the most likely tokens that have the probability P together; 1: all"},
+    {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
+     .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate",
+     .help = "a text ends after this token"},
+    {APP_ON_RUN, "tokenizer", APP_WORD, NULL, GENERATION, AT(run, job.tokenizer),
+     .words = "byte bpe", .needs = "!prompt_ids", .modes = "generate",
+     .help = "how texts become tokens; bpe needs --vocab and --merges",
+     .preset_why = "byte, when the model has 256 tokens"},
+    {APP_ON_RUN, "vocab", APP_FILE, "FILE", GENERATION, AT(run, job.vocab),
+     .needs = "tokenizer=bpe", .modes = "generate", .help = "vocab.json"},
+    {APP_ON_RUN, "merges", APP_FILE, "FILE", GENERATION, AT(run, job.merges),
+     .needs = "tokenizer=bpe", .modes = "generate", .help = "merges.txt"},
+
+    /* scale */
+    {APP_ON_SCALE, "effects", APP_FLAG, NULL, STUDY, AT(scale, effects),
+     .help = "scaling-loss breakdown: each mechanism switched off in turn"},
+    {APP_ON_SCALE, "sensitivity", APP_FLAG, NULL, STUDY, AT(scale, sensitivity),
+     .help = "each uncertain constant at the ends of its range: tornado plot, band"},
+    {APP_ON_SCALE, "sweep", APP_TEXT, "KEY=VALUES", STUDY, .take = take_sweep,
+     .help = "one constant of the cluster: LOW..HIGH, LOW..HIGH:N (logarithmic) or A,B,C; values "
+             "have units"},
+    {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
+     .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
+    {APP_ON_SCALE, "anatomy", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
+     .help = "step breakdown: op profile, critical path, load of the links"},
+    {APP_ON_SCALE, "trace", APP_FILE, "FILE", SCALE_STEP, AT(scale, trace),
+     .help = "Chrome trace of the virtual timeline (chrome://tracing, Perfetto); includes "
+             "--anatomy"},
+    {APP_ON_SCALE, "goal", APP_FILE, "FILE", SCALE_STEP, AT(scale, goal),
+     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --anatomy"},
+
+    /* validate --mesh */
+    {APP_ON_VALIDATE, "mesh", APP_FLAG, NULL, MESH_MODE, AT(validate, mesh),
+     .help = "run kernels on emulated fabrics and compare their cycles with the analytical model"},
+    {APP_ON_VALIDATE, "pairs", APP_INT, "N", MESH_MODE, AT(validate, pairs), .min = 1,
+     .max = 100000, .preset = "264", .needs = "mesh",
+     .help = "number of kernels, shapes and grids"},
+    {APP_ON_VALIDATE, "seed", APP_INT, "S", MESH_MODE, AT(validate, seed), .min = 0,
+     .max = INT32_MAX, .preset = "1", .needs = "mesh", .help = "seed that samples them"},
+    {APP_ON_VALIDATE, "json", APP_FLAG, NULL, MESH_MODE, AT(validate, json), .needs = "mesh",
+     .help = "pairs as JSON"},
+
+    /* mesh */
+    {APP_ON_MESH, NULL, APP_TEXT, "WHAT", .help = "list, survey, calibration, or a kernel's name",
+     AT(mesh, what), .bare = true, .required = ""},
+    {APP_ON_MESH, "json", APP_FLAG, AT(mesh, json), .needs = "!WHAT=list",
+     .help = "results as JSON"},
+    {APP_ON_MESH, "fabric", APP_TEXT, "WxH", .take = take_fabric, .min = 1, .max = 2048,
+     .help = "size of the fabric, PEs", .preset_why = "8x8; 8x1 for a ring, 1x1 for fmacs",
+     .needs = KERNEL_ONLY},
+    {APP_ON_MESH, "arch", APP_CHOICE, NULL, AT(mesh, arch), .words = "wse2 wse3", .preset = "wse2",
+     .needs = KERNEL_ONLY, .help = "generation of the wafer"},
+    {APP_ON_MESH, "half", APP_CHOICE, NULL, AT(mesh, half), .words = "fp16 bf16", .preset = "fp16",
+     .needs = KERNEL_ONLY, .help = "16-bit format"},
+    {APP_ON_MESH, "algo", APP_TEXT, "NAME", AT(mesh, c.algo), .needs = KERNEL_ONLY,
+     .help = "algorithm, of those that wsc mesh list shows for the kernel",
+     .preset_why = "the kernel's own choice"},
+    {APP_ON_MESH, "pass", APP_CHOICE, NULL, AT(mesh, pass), .words = "forward backward",
+     .preset = "forward", .needs = KERNEL_ONLY,
+     .help = "backward runs the gradient of layernorm, attention, ..."},
+    {APP_ON_MESH, "seed", APP_INT, "S", AT(mesh, seed), .min = 0, .max = INT32_MAX, .preset = "1",
+     .needs = KERNEL_ONLY, .help = "seed of the operands' values"},
+    {APP_ON_MESH, "threads", APP_INT, "T", AT(mesh, threads), .min = 1, .max = 64,
+     .needs = KERNEL_ONLY, .help = "threads of the host; the results do not depend on them",
+     .preset_why = "one for each processor"},
+    SHAPE(words, "B", 12288, "64", "32-bit words of a vector or block"),
+    SHAPE(m, "M", 65536, "32", "rows"),
+    SHAPE(n, "N", 65536, "32", "columns"),
+    SHAPE(k, "K", 65536, "32", "inner dimension, or features that come out"),
+    SHAPE(length, "L", 6000, "32", "elements of a vector operation"),
+    SHAPE(calls, "C", 1000000, "100", "vector operations, one after another"),
+    SHAPE(tokens, "T", 65536, "16", "tokens of a sequence"),
+    SHAPE(samples, "B", 4096, "1", "sequences"),
+    SHAPE(features, "C", 65536, "32", "features"),
+    SHAPE(heads, "H", 1024, "2", "attention heads"),
+    SHAPE(head_dim, "D", 4096, "8", "size of a head"),
+    SHAPE(vocab, "V", 65536, "64", "vocabulary"),
+    {APP_ON_MESH, "groups", APP_INT, "G", SHAPES, AT(mesh, c.groups), .min = 1, .max = 2048,
+     .needs = KERNEL_ONLY, .help = "groups of a ktree",
+     .preset_why = "the divisor of the width below its square root"},
+    {APP_ON_MESH, "zeros", APP_REAL, "F", SHAPES, AT(mesh, c.zeros), .low = 0, .high = 1,
+     .preset = "0", .needs = KERNEL_ONLY, .help = "fraction of weights that are zero"},
+    {APP_ON_MESH, "explain", APP_FLAG, NULL, WATCH, AT(mesh, show.explain), .needs = KERNEL_ONLY,
+     .help = "where the cycles went: over all PEs, and on the critical path"},
+    {APP_ON_MESH, "heatmap", APP_FILE, "FILE.png", WATCH, AT(mesh, show.heatmap),
+     .needs = KERNEL_ONLY,
+     .help = "picture of the fabric: how busy PEs and links are, what is held back, how full "
+             "queues get"},
+    {APP_ON_MESH, "trace", APP_FILE, "FILE.json", WATCH, AT(mesh, show.trace), .needs = KERNEL_ONLY,
+     .help = "tasks, operations and wavelets for chrome://tracing or Perfetto; 1 cycle is 1 us"},
+    {APP_ON_MESH, "trace_pe", APP_TEXT, "PES", WATCH, AT(mesh, show.trace_pe), .needs = "trace",
+     .help = "which PEs: all, 'X,Y;X,Y', X0-X1,Y0-Y1",
+     .preset_why = "the corners, the middle, the neighbours of PE (0, 0)"},
+    {APP_ON_MESH, "trace_events", APP_INT, "N", WATCH, AT(mesh, show.trace_events), .min = 1,
+     .max = 50000000, .preset = "200000", .needs = "trace",
+     .help = "the most events of all traced PEs together"},
+    {APP_ON_MESH, "max_p", APP_INT, "P", SURVEY, AT(mesh, max_p), .min = 4, .max = 512,
+     .preset = "512", .needs = "WHAT=survey", .help = "largest row of PEs"},
+    {APP_ON_MESH, "max_words", APP_INT, "B", SURVEY, AT(mesh, max_words), .min = 1, .max = 4096,
+     .preset = "4096", .needs = "WHAT=survey", .help = "longest vector"},
+
+    /* data and data train-bpe */
+    {APP_ON_DATA, "input", APP_PATHS, "PATH...", AT(data, text.path), .max = 4096, .bare = true,
+     .required = "", .help = "files or folders; plain, gzip or zstd"},
+    {APP_ON_TRAIN_BPE, "input", APP_PATHS, "PATH...", AT(train_bpe, text.path), .max = 4096,
+     .bare = true, .required = "", .help = "files or folders; plain, gzip or zstd"},
+    {APP_ON_DATA, "out", APP_FOLDER, "DIR", AT(data, text.out), .required = "",
+     .help = "folder for the dataset"},
+    {APP_ON_TRAIN_BPE, "out", APP_FOLDER, "DIR", AT(train_bpe, text.out), .required = "",
+     .help = "folder for vocab.json and merges.txt"},
+#define TEXT_INPUT(on, request, usual)                                                             \
+    {on,                                                                                           \
+     "format",                                                                                     \
+     APP_WORD,                                                                                     \
+     NULL,                                                                                         \
+     AT(request, text.format),                                                                     \
+     .words = "text jsonl csv tsv",                                                                \
+     .help = "format of all files",                                                                \
+     .preset_why = "by the ending of each, else text"},                                            \
+        {on,                                                                                       \
+         "jsonl_key",                                                                              \
+         APP_TEXT,                                                                                 \
+         "KEY",                                                                                    \
+         AT(request, text.jsonl_key),                                                              \
+         .needs = "!column",                                                                       \
+         .help = "key of the text in JSON Lines",                                                  \
+         .preset_why = "text"},                                                                    \
+        {on,                                                                                       \
+         "column",                                                                                 \
+         APP_TEXT,                                                                                 \
+         "NAME",                                                                                   \
+         AT(request, text.column),                                                                 \
+         .help = "column of the text in CSV and TSV",                                              \
+         .preset_why = "text"},                                                                    \
+    {                                                                                              \
+        on, "errors", APP_CHOICE, NULL, AT(request, text.errors),                                  \
+            .words = "strict replace keep", .preset_why = usual,                                   \
+            .help = "where a byte is not UTF-8: an error, U+FFFD, or the byte as it is"            \
+    }
+    TEXT_INPUT(APP_ON_DATA, data, "strict with bpe, keep with byte"),
+    TEXT_INPUT(APP_ON_TRAIN_BPE, train_bpe, "strict"),
+    {APP_ON_DATA, "tokenizer", APP_CHOICE, NULL, AT(data, tokenizer), .words = "byte bpe",
+     .preset = "byte",
+     .help = "byte: one token per byte, vocabulary 256; bpe: byte-level BPE of GPT-2"},
+    {APP_ON_DATA, "vocab", APP_FILE, "FILE", AT(data, vocab), .needs = "tokenizer=bpe",
+     .required = "tokenizer=bpe", .help = "vocab.json"},
+    {APP_ON_DATA, "merges", APP_FILE, "FILE", AT(data, merges), .needs = "tokenizer=bpe",
+     .required = "tokenizer=bpe", .help = "merges.txt"},
+    {APP_ON_DATA, "eos_id", APP_INT, "ID", AT(data, make.eos_id), .min = 0, .max = APP_MAX_ID,
+     .none = "none", .preset_why = "<|endoftext|> where the vocabulary has it, else none",
+     .help = "token after each document, or none"},
+    {APP_ON_DATA, "bos_id", APP_INT, "ID", AT(data, make.bos_id), .min = 0, .max = APP_MAX_ID,
+     .none = "none", .preset = "none", .help = "token before each document, or none"},
+    {APP_ON_DATA, "pad_id", APP_INT, "ID", AT(data, make.pad_id), .min = 0, .max = APP_MAX_ID,
+     .preset_why = "the EOS, else 0", .help = "token after the text in the last sample"},
+    {APP_ON_DATA, "max_seq_length", APP_INT, "T", AT(data, make.T), .min = 1, .max = 1 << 20,
+     .preset = "256", .help = "tokens per sample"},
+    {APP_ON_DATA, "use_vsl", APP_FLAG, AT(data, make.use_vsl),
+     .help = "whole documents in a sample, which do not attend to each other: also attention_span "
+             "and position_ids; needs an EOS"},
+    {APP_ON_DATA, "split", APP_REAL, "F", AT(data, make.share[DATA_VAL]), .low = 0, .high = 0.99,
+     .preset = "0.05", .help = "fraction of the samples held out in val/"},
+    {APP_ON_DATA, "test_split", APP_REAL, "F", AT(data, make.share[DATA_TEST]), .low = 0,
+     .high = 0.99, .preset = "0", .help = "fraction of the samples held out in test/"},
+    {APP_ON_DATA, "shuffle", APP_FLAG, AT(data, make.shuffle),
+     .help = "permute the samples before they are written"},
+    {APP_ON_DATA, "seed", APP_INT, "S", AT(data, make.seed), .min = INT64_MIN, .max = INT64_MAX,
+     .preset = "0", .needs = "shuffle", .help = "seed of that permutation"},
+    {APP_ON_DATA, "dtype", APP_CHOICE, NULL, AT(data, dtype), .words = "int32 uint16",
+     .preset = "int32", .help = "type of the token ids in the files"},
+    {APP_ON_DATA, "samples_per_file", APP_INT, "N", AT(data, make.samples_per_file), .min = 1,
+     .max = 1 << 30, .preset = "2000", .help = "samples in each file"},
+    {APP_ON_DATA, "checkpoint_bytes", APP_INT, "N", AT(data, make.checkpoint_bytes), .min = 1,
+     .max = INT64_MAX, .preset = "67108864",
+     .help = "bytes of text between two states from which an interrupted run resumes"},
+    {APP_ON_TRAIN_BPE, "vocab_size", APP_INT, "N", AT(train_bpe, request.vocab_size), .min = 257,
+     .max = 1 << 20, .required = "",
+     .help = "256 bytes, the merges, and <|endoftext|> as the last; from 257"},
+    {APP_ON_TRAIN_BPE, "min_frequency", APP_INT, "N", AT(train_bpe, request.min_frequency),
+     .min = 1, .max = INT64_MAX, .preset = "2",
+     .help = "a pair becomes a token when it occurs this often"},
+    {APP_ON_TRAIN_BPE, "max_bytes", APP_INT, "N", AT(train_bpe, request.max_bytes), .min = 1,
+     .max = INT64_MAX, .preset = "1073741824", .help = "read at most this many bytes of text"},
+
+    /* convert */
+    {APP_ON_CONVERT, "from", APP_CHOICE, NULL, AT(convert, from), .words = "hf cs", .required = "",
+     .help = "format of the input: Hugging Face, or checkpoint and params"},
+    {APP_ON_CONVERT, "to", APP_CHOICE, NULL, AT(convert, to), .words = "hf cs", .required = "",
+     .help = "format of the output"},
+    {APP_ON_CONVERT, "input", APP_FILE, "PATH", AT(convert, job.input), .required = "",
+     .help = "from hf: the folder; from cs: the checkpoint (.mdl)"},
+    {APP_ON_CONVERT, "out", APP_FOLDER, "DIR", AT(convert, job.out), .required = "",
+     .help = "from hf: gets model.mdl and params.yaml; from cs: gets config.json and "
+             "model.safetensors, or shards and their index"},
+    {APP_ON_CONVERT, "set", APP_TEXT, "PATH=VALUE", .key = "", .repeats = true,
+     .help = "override a key of the params"},
+    {APP_ON_CONVERT, "lenient", APP_FLAG, AT(convert, job.lenient),
+     .help = "leave out tensors without a counterpart, with a warning"},
+    {APP_ON_CONVERT, "params", APP_FILE, "FILE", TO_HF, AT(convert, job.params), .needs = "from=cs",
+     .required = "from=cs", .help = "the params of the checkpoint"},
+    {APP_ON_CONVERT, "model", APP_TEXT, "FAMILY", TO_HF, AT(convert, job.family),
+     .needs = "from=cs", .required = "from=cs",
+     .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b or "
+             "starcoder"},
+    {APP_ON_CONVERT, "dtype", APP_CHOICE, NULL, TO_HF, AT(convert, dtype), .words = "f32 f16 bf16",
+     .needs = "from=cs", .help = "type of the tensors",
+     .preset_why = "as in the folder that the checkpoint was made of, else f32"},
+    {APP_ON_CONVERT, "shard_size", APP_BYTES, "SIZE", TO_HF, AT(convert, job.shard_bytes), .min = 1,
+     .max = INT64_MAX, .preset = "10GB", .needs = "from=cs", .help = "largest file"},
+
+    /* inspect */
+    {APP_ON_INSPECT, NULL, APP_FILE, "FILE", .help = "checkpoint, dataset, params or cluster file",
+     AT(inspect, file), .bare = true, .required = ""},
+    {APP_ON_INSPECT, "json", APP_FLAG, AT(inspect, json), .help = "results as JSON"},
+    {0}};

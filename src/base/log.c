@@ -9,7 +9,7 @@
 
 static struct {
     enum wsc_log_level threshold;
-    bool quiet;
+    bool quiet, no_stdout;
     FILE *file;
     void (*before_line)(void);
 } sink = {.threshold = WSC_LOG_INFO};
@@ -25,7 +25,7 @@ void wsc_log(enum wsc_log_level level, const char *fmt, ...)
     (void)vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     if (sink.before_line) sink.before_line();
-    FILE *out = level >= WSC_LOG_WARNING ? stderr : stdout;
+    FILE *out = level >= WSC_LOG_WARNING || sink.no_stdout ? stderr : stdout;
     (void)fprintf(out, "%s %s:   %s\n", stamp, name[level], text);
     (void)fflush(out);
     if (!sink.file) return;
@@ -41,6 +41,11 @@ void wsc_log_set_level(enum wsc_log_level level)
 void wsc_log_quiet(bool quiet)
 {
     sink.quiet = quiet;
+}
+
+void wsc_log_to_stderr(void)
+{
+    sink.no_stdout = true;
 }
 
 void wsc_log_close(void)

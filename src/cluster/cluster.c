@@ -41,7 +41,7 @@ enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_ma
     return rc;
 }
 
-static enum wsc_err check_systems(const struct zoo_params *params, const struct hw_machine *cluster)
+enum wsc_err run_check_systems(const struct zoo_params *params, const struct hw_machine *cluster)
 {
     const int64_t n = params->runconfig.num_csx;
     if (!cluster->systems || n <= cluster->systems) return WSC_OK;
@@ -118,7 +118,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     c->params = params;
     c->values = values;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
-    TRY(check_systems(params, cluster));
+    TRY(run_check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
     TRY(cluster_faults_plan(c, 0, -1));

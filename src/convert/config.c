@@ -36,6 +36,8 @@ static bool print_json(char text[CONVERT_VALUE_BYTES], const json_t *value)
         n = snprintf(text, CONVERT_VALUE_BYTES, "%s", json_is_true(value) ? "true" : "false");
     else if (json_is_string(value))
         n = snprintf(text, CONVERT_VALUE_BYTES, "%s", json_string_value(value));
+    else if (json_is_object(value) && !json_object_size(value))
+        n = snprintf(text, CONVERT_VALUE_BYTES, "{}");
     else
         return false;
     return n < CONVERT_VALUE_BYTES;
@@ -67,26 +69,45 @@ static bool same_value(const char *a, const char *b)
     return !wsc_units_double(a, &x) && !wsc_units_double(b, &y) && x == y;
 }
 
-enum wsc_err convert_config_value(const struct convert_key *key, const char *path,
-                                  const json_t *config, char text[CONVERT_VALUE_BYTES])
+static const json_t *find_value(const struct convert_key *key, const struct convert_source *s)
 {
-    const json_t *value = json_object_get(config, key->hf);
-    if (!value && key->old_hf) value = json_object_get(config, key->old_hf);
-    if (!value && !key->missing) return WSC_RAISE(WSC_FORMAT, "%s: %s is missing", path, key->hf);
+    const json_t *value = json_object_get(s->json, key->hf);
+    return value || !key->old_hf ? value : json_object_get(s->json, key->old_hf);
+}
+
+enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
+                                  char text[CONVERT_VALUE_BYTES])
+{
+    const json_t *value = find_value(key, s);
+    if (!value && !key->missing) return convert_source_raise(s, WSC_FORMAT, key->hf, "is missing");
     if (!value)
         (void)snprintf(text, CONVERT_VALUE_BYTES, "%s", key->missing);
     else if (!print_json(text, value) || !has_type(text, key->type))
-        return WSC_RAISE(WSC_FORMAT, "%s: %s: has another type than expected", path, key->hf);
+        return convert_source_raise(s, WSC_FORMAT, key->hf, "has another type than expected");
     return WSC_OK;
 }
 
-static enum wsc_err list_words(const struct convert_key *key, const char *path, const char *text)
+/* Null is as good as no key, but for a bool: there it is false. */
+enum wsc_err convert_config_fixed(const struct convert_key *key, const struct convert_source *s)
+{
+    char text[CONVERT_VALUE_BYTES] = "false";
+    const json_t *value = find_value(key, s);
+    if (!value || (json_is_null(value) && key->type != CONVERT_BOOL)) return WSC_OK;
+    if (!json_is_null(value) && !print_json(text, value))
+        (void)snprintf(text, sizeof text, "what stands here");
+    if (same_value(text, key->fixed)) return WSC_OK;
+    return convert_source_raise(s, WSC_CONFIG, key->hf, "%s is not supported, only %s", text,
+                                key->fixed);
+}
+
+static enum wsc_err list_words(const struct convert_key *key, const struct convert_source *s,
+                               const char *text)
 {
     char list[256] = "";
     size_t used = 0;
     for (const struct convert_word *w = key->word; w->hf && used < sizeof list; w++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", w->hf);
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s: %s is not supported", path, key->hf, text),
+    return wsc_err_hint(convert_source_raise(s, WSC_CONFIG, key->hf, "%s is not supported", text),
                         "known are: %s", list);
 }
 
@@ -94,19 +115,16 @@ static enum wsc_err key_to_yaml(const struct convert_key *key, struct convert_ya
 {
     char text[CONVERT_VALUE_BYTES];
     const char *value = text;
+    y->key = key;
     if (key->to_cs) return key->to_cs(y);
     if (!key->hf) {
         convert_yaml_add(y, key->cs, "%s", key->fixed);
         return WSC_OK;
     }
-    TRY(convert_config_value(key, y->path, y->config, text));
-    if (!key->cs) {
-        if (same_value(text, key->fixed)) return WSC_OK;
-        return WSC_RAISE(WSC_CONFIG, "%s: %s: %s is not supported, only %s", y->path, key->hf, text,
-                         key->fixed);
-    }
+    if (!key->cs) return convert_config_fixed(key, y->from);
+    TRY(convert_config_value(key, y->from, text));
     for (const struct convert_word *w = key->word; w; w++) {
-        if (!w->hf) return list_words(key, y->path, text);
+        if (!w->hf) return list_words(key, y->from, text);
         value = w->cs;
         if (!strcmp(text, w->hf)) break;
     }
@@ -141,8 +159,8 @@ static void print_quoted(FILE *out, const char *text)
 /* Weights of 16 bits are computed with in 16 bits. */
 static void add_precision(struct convert_yaml *y)
 {
-    const char *dtype = json_string_value(json_object_get(y->config, "torch_dtype"));
-    if (!dtype) dtype = json_string_value(json_object_get(y->config, "dtype"));
+    const char *dtype = json_string_value(json_object_get(y->from->json, "torch_dtype"));
+    if (!dtype) dtype = json_string_value(json_object_get(y->from->json, "dtype"));
     const bool narrow = dtype && (!strcmp(dtype, "bfloat16") || !strcmp(dtype, "float16"));
     convert_yaml_add(y, "mixed_precision", "%s", narrow ? "true" : "false");
     if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype);
@@ -184,13 +202,15 @@ static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_fami
     return WSC_OK;
 }
 
-enum wsc_err convert_config_to_yaml(const struct convert_family *family, const char *path,
-                                    const json_t *config, const char *checkpoint, char **yaml)
+enum wsc_err convert_config_to_yaml(const struct convert_family *family,
+                                    const struct convert_source *s, const char *checkpoint,
+                                    char **yaml)
 {
-    struct convert_yaml y = {.path = path, .config = config};
+    struct convert_yaml y = {.from = s};
     char *text = NULL;
     size_t n = 0;
     *yaml = NULL;
+    TRY(convert_source_check(s, family));
     y.out = open_memstream(&text, &n);
     if (!y.out) return WSC_RAISE(WSC_NOMEM, "no memory for the params");
     enum wsc_err rc = write_yaml(&y, family, checkpoint);
@@ -250,7 +270,6 @@ static enum wsc_err key_to_json(const struct convert_key *key, const struct conv
     char path[CONVERT_NAME_BYTES], text[CONVERT_VALUE_BYTES];
     const char *value = text;
     if (key->to_hf) return key->to_hf(config, cs);
-    if (key->to_cs) return WSC_OK;
     if (!key->hf) return check_fixed(key, cs);
     if (!key->cs) return convert_config_set(config, key->hf, json_of(key->fixed, key->type));
     (void)snprintf(path, sizeof path, "model.%s", key->cs);

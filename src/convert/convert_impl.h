@@ -27,6 +27,8 @@ enum wsc_err convert_json_parse(json_t **out, const char *path, const char *byte
                                 size_t n) WSC_CHECKED;
 /** Read and parse a file of at most CONVERT_MAX_TEXT_BYTES. */
 enum wsc_err convert_json_read(json_t **out, const char *path) WSC_CHECKED;
+/** The bytes of a file of at most CONVERT_MAX_TEXT_BYTES, owned by the caller. */
+enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n) WSC_CHECKED;
 
 /* ---- safetensors.c, index.c ------------------------------------------------------------------ */
 
@@ -96,6 +98,7 @@ struct convert_family {
     int n_rules;
     const struct convert_key *key;
     int n_keys;
+    const char *const *ignored; /**< keys of config.json without influence, NULL at the end */
     const char *select; /**< boolean key that tells families of one model_type apart, or NULL */
     bool selected;      /**< its value */
 };
@@ -113,10 +116,17 @@ enum convert_value { CONVERT_INT, CONVERT_REAL, CONVERT_BOOL, CONVERT_TEXT };
 struct convert_word {
     const char *hf, *cs;
 };
+/** A folder's config.json. */
+struct convert_source {
+    const char *path; /**< for messages, borrowed */
+    char *text;       /**< its bytes, owned, with a NUL after them */
+    size_t n;         /**< of the bytes */
+    json_t *json;     /**< the object, owned */
+};
 /** A folder's configuration on its way to params. */
 struct convert_yaml {
-    const char *path; /**< of config.json, for messages */
-    const json_t *config;
+    const struct convert_source *from;
+    const struct convert_key *key; /**< the row that is being converted */
     FILE *out;
 };
 /** Our side: params, the model they give. */
@@ -126,6 +136,7 @@ struct convert_side {
     const struct model *model;
     bool fold; /**< to Hugging Face: the model's factors become part of its tensors */
 };
+enum { CONVERT_MAX_READS = 4 };
 /** A configuration key on both sides: one value, as it stands or through `word`.  Without `cs` the
  *  folder must have `fixed`, without `hf` the params must (with `any`: may have anything).  A key
  *  that is more than a value has functions. */
@@ -139,22 +150,48 @@ struct convert_key {
     const struct convert_word *word; /**< pairs, {NULL, NULL} at the end */
     enum wsc_err (*to_cs)(struct convert_yaml *y);
     enum wsc_err (*to_hf)(json_t *config, const struct convert_side *cs);
+    const char *reads[CONVERT_MAX_READS]; /**< other keys of config.json that to_cs takes in */
 };
 /** A line of the section `model`. */
 void convert_yaml_add(struct convert_yaml *y, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /** The value of key->hf as text ("null", "12", "gelu"), checked for key->type. */
-enum wsc_err convert_config_value(const struct convert_key *key, const char *path,
-                                  const json_t *config, char text[CONVERT_VALUE_BYTES]) WSC_CHECKED;
+enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
+                                  char text[CONVERT_VALUE_BYTES]) WSC_CHECKED;
+/** Fail unless the folder has key->fixed, or does not have the key. */
+enum wsc_err convert_config_fixed(const struct convert_key *key,
+                                  const struct convert_source *s) WSC_CHECKED;
 /** Set a key of config.json; takes @p value, NULL is an error. */
 enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value) WSC_CHECKED;
 /** The params file of a folder, owned by the caller. */
-enum wsc_err convert_config_to_yaml(const struct convert_family *family, const char *path,
-                                    const json_t *config, const char *checkpoint,
+enum wsc_err convert_config_to_yaml(const struct convert_family *family,
+                                    const struct convert_source *s, const char *checkpoint,
                                     char **yaml) WSC_CHECKED;
 /** config.json of params; the caller owns *@p config. */
 enum wsc_err convert_config_to_json(const struct convert_side *cs, enum convert_dtype dtype,
                                     json_t **config) WSC_CHECKED;
+
+/* ---- hf_source.c ----------------------------------------------------------------------------- */
+
+/** Take in @p n bytes of config.json, for convert_source_fini() also after an error; @p path is
+ *  borrowed. */
+enum wsc_err convert_source_parse(struct convert_source *s, const char *path, const char *bytes,
+                                  size_t n) WSC_CHECKED;
+/** Take in the file @p path, for convert_source_fini() also after an error. */
+enum wsc_err convert_source_read(struct convert_source *s, const char *path) WSC_CHECKED;
+void convert_source_fini(struct convert_source *s);
+/** Raise "path:line:column: key: text", with the place of the top-level key @p key if it is there.
+ */
+enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err code,
+                                  const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/** Fail at the first key that is neither converted nor known to change nothing. */
+enum wsc_err convert_source_check(const struct convert_source *s,
+                                  const struct convert_family *family) WSC_CHECKED;
+/** Raise the error @p rc of params again that were made of @p s and read under its path: with the
+ *  keys and places of config.json. */
+enum wsc_err convert_source_blame(const struct convert_source *s,
+                                  const struct convert_family *family, enum wsc_err rc);
 
 /* ---- map.c ----------------------------------------------------------------------------------- */
 

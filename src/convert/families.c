@@ -22,7 +22,11 @@ static const struct convert_word gated_activation[] = {
 #define HF_IS(h, t, v)   .hf = (h), .type = CONVERT_##t, .fixed = (v), .missing = (v)
 #define CS_IS(c, v)      .cs = (c), .fixed = (v)
 #define CS_SETS(c, v)    .cs = (c), .fixed = (v), .any = true
-#define SPECIAL(name)    .to_cs = convert_##name##_to_cs, .to_hf = convert_##name##_to_hf
+#define SPECIAL(name, c, ...)                                                                      \
+    .cs = (c), .to_cs = convert_##name##_to_cs, .to_hf = convert_##name##_to_hf, .reads = {__VA_ARGS__}
+#define THETA            BOTH("rope_theta", "rope_theta", REAL), .to_cs = convert_rope_theta_to_cs
+#define SCALING {SPECIAL(rope_scaling, "pos_scaling_factor", "rope_scaling", "rope_parameters")}
+#define HEAD_DIM {SPECIAL(head_dim, "rotary_dim", "head_dim", "partial_rotary_factor")}
 #define N(rows)          ((int)(sizeof(rows) / sizeof *(rows)))
 #define NO_SCALING {CS_IS("pos_scaling_factor", "1.0")}
 #define NO_WINDOW  {CS_IS("attention_sliding_window_length", "null")}
@@ -32,12 +36,14 @@ static const struct convert_word gated_activation[] = {
     {BOTH("n_layer", "num_hidden_layers", INT)},                                                   \
     {BOTH("n_head", "num_heads", INT)},                                                            \
     {BOTH("n_positions", "max_position_embeddings", INT)},                                         \
-    {SPECIAL(inner)},                                                                              \
+    {SPECIAL(inner, "filter_size", "n_inner")},                                                                              \
     {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},                    \
     {BOTH("embd_pdrop", "embedding_dropout_rate", REAL), MISSING("0.1")},                          \
     {BOTH("attn_pdrop", "attention_dropout_rate", REAL), MISSING("0.1")},                          \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")}
-#define LLAMA_KEYS                                                                                 \
+#define EIGHT_KV_HEADS                                                                             \
+    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("8")}
+#define LLAMA_KEYS(eps, theta)                                                                          \
     {BOTH("vocab_size", "vocab_size", INT)},                                                       \
     {BOTH("hidden_size", "hidden_size", INT)},                                                     \
     {BOTH("num_hidden_layers", "num_hidden_layers", INT)},                                         \
@@ -45,12 +51,14 @@ static const struct convert_word gated_activation[] = {
     {BOTH("intermediate_size", "filter_size", INT)},                                               \
     {BOTH("max_position_embeddings", "max_position_embeddings", INT)},                             \
     {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("silu"), .word = gated_activation},         \
-    {BOTH("rms_norm_eps", "layer_norm_epsilon", REAL), MISSING("1e-06")},                          \
-    {BOTH("rope_theta", "rope_theta", REAL), MISSING("10000.0")},                                  \
+    {BOTH("rms_norm_eps", "layer_norm_epsilon", REAL), MISSING(eps)},                              \
+    {THETA, MISSING(theta)},                                                                       \
+    SCALING,                                                                                       \
     {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},                   \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
-    {SPECIAL(head_dim)},                                                                           \
-    {SPECIAL(kv_heads)},                                                                           \
+    {HF_IS("attention_bias", BOOL, "false")},                                                      \
+    {HF_IS("mlp_bias", BOOL, "false")},                                                            \
+    HEAD_DIM,                                                                           \
     {CS_IS("position_embedding_type", "rotary")},                                                  \
     {CS_IS("norm_type", "rmsnorm")},                                                               \
     {CS_IS("use_projection_bias_in_attention", "false")},                                          \
@@ -199,7 +207,7 @@ static const struct convert_key bigcode_keys[] = {
      .word = activation},
     {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("true")},
-    {SPECIAL(multi_query)},
+    {SPECIAL(multi_query, "extra_attention_params", "multi_query", "num_kv_heads")},
     {HF_IS("scale_attn_weights", BOOL, "true")},
     {HF_IS("add_cross_attention", BOOL, "false")},
     {CS_IS("position_embedding_type", "learned")},
@@ -217,6 +225,8 @@ static const struct convert_key gptj_keys[] = {
     {BOTH("resid_pdrop", "residual_dropout_rate", REAL), MISSING("0.0")},
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
     {BOTH("rotary_dim", "rotary_dim", INT), MISSING("64")},
+    {HF_IS("rotary", BOOL, "true")},
+    {HF_IS("scale_attn_weights", BOOL, "true")},
     {CS_IS("position_embedding_type", "rotary")},
     {CS_IS("use_untied_layer_norm", "false")},
     {CS_IS("use_projection_bias_in_attention", "false")},
@@ -225,7 +235,7 @@ static const struct convert_key gptj_keys[] = {
     {CS_IS("use_bias_in_output", "true")},
 };
 static const struct convert_key neox_keys[] = {
-    NO_SCALING,
+    SCALING,
     NO_WINDOW,
     {CS_SETS("name", "gpt-neox")},
     {BOTH("vocab_size", "vocab_size", INT)},
@@ -236,10 +246,13 @@ static const struct convert_key neox_keys[] = {
     {BOTH("max_position_embeddings", "max_position_embeddings", INT)},
     {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},
     {BOTH("layer_norm_eps", "layer_norm_epsilon", REAL), MISSING("1e-05")},
-    {SPECIAL(rotary_pct)},
-    {BOTH("rotary_emb_base", "rope_theta", REAL), OLD("rope_theta"), MISSING("10000")},
-    {BOTH("hidden_dropout", "residual_dropout_rate", REAL), MISSING("0.0")},
-    {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},
+    {SPECIAL(rotary_pct, "rotary_dim", "rotary_pct", "partial_rotary_factor")},
+    {BOTH("rotary_emb_base", "rope_theta", REAL), OLD("rope_theta"), MISSING("10000"),
+     .to_cs = convert_rope_theta_to_cs},
+    {BOTH("hidden_dropout", "residual_dropout_rate", REAL), OLD("hidden_dropout_prob"),
+     MISSING("0.0")},
+    {BOTH("attention_dropout", "attention_dropout_rate", REAL),
+     OLD("attention_probs_dropout_prob"), MISSING("0.0")},
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
     {HF_IS("use_parallel_residual", BOOL, "true")},
@@ -255,26 +268,26 @@ static const struct convert_key neox_keys[] = {
 static const struct convert_key llama_keys[] = {
     {CS_SETS("name", "llama")},
     NO_WINDOW,
-    LLAMA_KEYS,
+    LLAMA_KEYS("1e-06", "10000.0"),
+    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads")},
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
-    {SPECIAL(rope_scaling)},
-    {HF_IS("attention_bias", BOOL, "false")},
-    {HF_IS("mlp_bias", BOOL, "false")},
+    {HF_IS("rope_interleaved", BOOL, "false")},
 };
 static const struct convert_key mistral_keys[] = {
     {CS_SETS("name", "mistral")},
-    NO_SCALING,
-    LLAMA_KEYS,
+    LLAMA_KEYS("1e-06", "10000.0"),
+    EIGHT_KV_HEADS,
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
     {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("4096")},
 };
 static const struct convert_key mixtral_keys[] = {
     {CS_SETS("name", "mixtral")},
-    NO_SCALING,
-    LLAMA_KEYS,
+    LLAMA_KEYS("1e-05", "1e6"),
+    EIGHT_KV_HEADS,
+    {HF_IS("router_jitter_noise", REAL, "0.0")},
     {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
     {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("null")},
-    {SPECIAL(experts)},
+    {SPECIAL(experts, "moe", "num_local_experts", "num_experts_per_tok", "router_aux_loss_coef")},
 };
 static const struct convert_key bloom_keys[] = {
     {CS_SETS("name", "bloom")},
@@ -285,7 +298,7 @@ static const struct convert_key bloom_keys[] = {
     {BOTH("n_layer", "num_hidden_layers", INT), OLD("num_hidden_layers")},
     {BOTH("n_head", "num_heads", INT), OLD("num_attention_heads")},
     {BOTH("seq_length", "max_position_embeddings", INT), MISSING("2048")},
-    {SPECIAL(four_hidden)},
+    {SPECIAL(four_hidden, "filter_size", "n_inner")},
     {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},
     {BOTH("hidden_dropout", "dropout_rate", REAL), MISSING("0.0")},
     {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},
@@ -308,11 +321,13 @@ static const struct convert_key bloom_keys[] = {
     {BOTH("num_hidden_layers", "num_hidden_layers", INT), OLD("n_layer")},                         \
     {BOTH("num_attention_heads", "num_heads", INT), OLD("n_head")},                                \
     {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("2048")},            \
-    {SPECIAL(ffn_hidden)},                                                                         \
-    {SPECIAL(head_dim)},                                                                           \
+    {SPECIAL(ffn_hidden, "filter_size", "ffn_hidden_size")},                                                                         \
+    HEAD_DIM,                                                                           \
     {BOTH("activation", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},               \
     {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},                    \
-    {BOTH("rope_theta", "rope_theta", REAL), MISSING("10000.0")},                                  \
+    {THETA, MISSING("10000.0")},                                                                   \
+    SCALING,                                                                                       \
+    {HF_IS("apply_residual_connection_post_layernorm", BOOL, "false")},                            \
     {BOTH("hidden_dropout", "residual_dropout_rate", REAL), MISSING("0.0")},                       \
     {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},                   \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
@@ -327,42 +342,77 @@ static const struct convert_key bloom_keys[] = {
     {CS_IS("use_ffn_bias", "false")},                                                              \
     {CS_IS("use_bias_in_output", "false")}
 static const struct convert_key falcon_7b_keys[] = {
-    NO_SCALING,
+    {HF_IS("num_ln_in_parallel_attn", INT, "1")},
     NO_WINDOW,
     FALCON_KEYS,
     {HF_IS("new_decoder_architecture", BOOL, "false")},
-    {SPECIAL(multi_query)},
+    {SPECIAL(multi_query, "extra_attention_params", "multi_query", "num_kv_heads")},
     {CS_IS("use_untied_layer_norm", "false")},
 };
 static const struct convert_key falcon_40b_keys[] = {
-    NO_SCALING,
+    {HF_IS("num_ln_in_parallel_attn", INT, "2")},
     NO_WINDOW,
     FALCON_KEYS,
     {HF_IS("new_decoder_architecture", BOOL, "true")},
-    {SPECIAL(num_kv_heads)},
+    {SPECIAL(num_kv_heads, "extra_attention_params", "num_kv_heads")},
     {CS_IS("use_untied_layer_norm", "true")},
 };
 
+/* ---- keys without influence ------------------------------------------------------------------ */
+
+/* Of every family's own; those that any folder may have are in hf_source.c. */
+#define SUMMARY                                                                                    \
+    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",       \
+        "summary_use_proj"
+static const char *const gpt2_ignored[] = {
+    SUMMARY, "n_ctx", "n_special", "predict_special_tokens", "reorder_and_upcast_attn", NULL};
+static const char *const bigcode_ignored[] = {SUMMARY,
+                                              "n_ctx",
+                                              "attention_softmax_in_fp32",
+                                              "scale_attention_softmax_in_fp32",
+                                              "inference_runner",
+                                              "validate_runner_input",
+                                              "max_batch_size",
+                                              "max_sequence_length",
+                                              "pad_key_length",
+                                              "pre_allocate_kv_cache",
+                                              "num_key_value_heads",
+                                              NULL};
+static const char *const llama_ignored[] = {"max_sequence_length", "is_llama_config",
+                                            "unsloth_fixed", NULL};
+static const char *const mixtral_ignored[] = {"output_router_logits", NULL};
+static const char *const bloom_ignored[] = {"attention_softmax_in_fp32",
+                                            "bias_dropout_fusion",
+                                            "masked_softmax_fusion",
+                                            "offset_alibi",
+                                            "skip_bias_add",
+                                            "skip_bias_add_qkv",
+                                            "slow_but_exact",
+                                            NULL};
+static const char *const falcon_40b_ignored[] = {"multi_query", NULL};
+static const char *const none_ignored[] = {NULL};
+
 /* ---- the families ---------------------------------------------------------------------------- */
 
-#define FAMILY(rules, keys) .rule = (rules), .n_rules = N(rules), .key = (keys), .n_keys = N(keys)
+#define FAMILY(rules, keys, names)                                                                 \
+    .rule = (rules), .n_rules = N(rules), .key = (keys), .n_keys = N(keys), .ignored = (names)
 static const struct convert_family family[] = {
-    {"gpt2", "gpt2", "GPT2LMHeadModel", "transformer.", "h", FAMILY(gpt2_rules, gpt2_keys)},
-    {"gptj", "gptj", "GPTJForCausalLM", "transformer.", "h", FAMILY(gptj_rules, gptj_keys)},
+    {"gpt2", "gpt2", "GPT2LMHeadModel", "transformer.", "h", FAMILY(gpt2_rules, gpt2_keys, gpt2_ignored)},
+    {"gptj", "gptj", "GPTJForCausalLM", "transformer.", "h", FAMILY(gptj_rules, gptj_keys, gpt2_ignored)},
     {"gpt-neox", "gpt_neox", "GPTNeoXForCausalLM", "gpt_neox.", "layers",
-     FAMILY(neox_rules, neox_keys)},
-    {"llama", "llama", "LlamaForCausalLM", "model.", "layers", FAMILY(llama_rules, llama_keys)},
+     FAMILY(neox_rules, neox_keys, none_ignored)},
+    {"llama", "llama", "LlamaForCausalLM", "model.", "layers", FAMILY(llama_rules, llama_keys, llama_ignored)},
     {"mistral", "mistral", "MistralForCausalLM", "model.", "layers",
-     FAMILY(llama_rules, mistral_keys)},
+     FAMILY(llama_rules, mistral_keys, none_ignored)},
     {"mixtral", "mixtral", "MixtralForCausalLM", "model.", "layers",
-     FAMILY(mixtral_rules, mixtral_keys)},
-    {"bloom", "bloom", "BloomForCausalLM", "transformer.", "h", FAMILY(bloom_rules, bloom_keys)},
+     FAMILY(mixtral_rules, mixtral_keys, mixtral_ignored)},
+    {"bloom", "bloom", "BloomForCausalLM", "transformer.", "h", FAMILY(bloom_rules, bloom_keys, bloom_ignored)},
     {"falcon-7b", "falcon", "FalconForCausalLM", "transformer.", "h",
-     FAMILY(falcon_7b_rules, falcon_7b_keys), "new_decoder_architecture", false},
+     FAMILY(falcon_7b_rules, falcon_7b_keys, none_ignored), "new_decoder_architecture", false},
     {"falcon-40b", "falcon", "FalconForCausalLM", "transformer.", "h",
-     FAMILY(falcon_40b_rules, falcon_40b_keys), "new_decoder_architecture", true},
+     FAMILY(falcon_40b_rules, falcon_40b_keys, falcon_40b_ignored), "new_decoder_architecture", true},
     {"starcoder", "gpt_bigcode", "GPTBigCodeForCausalLM", "transformer.", "h",
-     FAMILY(bigcode_rules, bigcode_keys)},
+     FAMILY(bigcode_rules, bigcode_keys, bigcode_ignored)},
 };
 /* clang-format on */
 

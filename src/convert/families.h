@@ -20,4 +20,7 @@
     enum wsc_err convert_##name##_to_hf(json_t *config, const struct convert_side *cs) WSC_CHECKED;
 CONVERT_SPECIAL_MAP(XX)
 #undef XX
+/** Base of the rotary frequencies, as rope_theta or among rope_parameters; the way back is that of
+ * a plain value. */
+enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y) WSC_CHECKED;
 #endif

@@ -3,7 +3,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct import {
     struct convert_result *result;
     char config_path[CONVERT_PATH_BYTES];
     struct convert_files *files;
-    json_t *config;
+    struct convert_source config;
     char *yaml;
     struct zoo_params params;
     struct model *model;
@@ -49,19 +49,25 @@ static bool is_bare(const struct import *im)
     return !convert_files_find(im->files, name) && convert_files_find(im->files, f->rule[0].hf);
 }
 
+/* The params are read as if config.json were their file, which is the one that the user has. */
+static enum wsc_err make_model(struct import *im)
+{
+    TRY(zoo_params_parse(&im->params, im->config_path, im->yaml, strlen(im->yaml), im->job->set,
+                         im->job->n_sets));
+    return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
+}
+
 static enum wsc_err open_input(struct import *im)
 {
     struct convert_result *r = im->result;
     TRY(find_config(im));
-    TRY(convert_json_read(&im->config, im->config_path));
-    TRY(convert_family_of(im->config_path, im->config, &im->cs.family));
+    TRY(convert_source_read(&im->config, im->config_path));
+    TRY(convert_family_of(im->config_path, im->config.json, &im->cs.family));
     TRY(convert_files_open(&im->files, im->job->input));
     r->family = im->cs.family->name;
-    TRY(convert_config_to_yaml(im->cs.family, im->config_path, im->config, r->checkpoint,
-                               &im->yaml));
-    TRY(zoo_params_parse(&im->params, r->params, im->yaml, strlen(im->yaml), im->job->set,
-                         im->job->n_sets));
-    TRY(model_create(&im->model, &im->params, HW_STREAM_BLOCK));
+    TRY(convert_config_to_yaml(im->cs.family, &im->config, r->checkpoint, &im->yaml));
+    const enum wsc_err rc = make_model(im);
+    if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
     im->cs.params = &im->params;
     im->cs.model = im->model;
     TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
@@ -261,7 +267,7 @@ enum wsc_err convert_from_hf(const struct convert_job *job, struct convert_resul
     model_destroy(&im.model);
     zoo_params_fini(&im.params);
     wsc_free(im.yaml);
-    json_decref(im.config);
+    convert_source_fini(&im.config);
     convert_files_close(&im.files);
     return rc;
 }

@@ -35,16 +35,23 @@ static enum wsc_err read_bytes(const char *path, FILE *file, char **bytes, size_
     return WSC_RAISE(WSC_IO, "%s: cannot be read", path);
 }
 
+enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n)
+{
+    *bytes = NULL;
+    FILE *file = fopen(path, "rb");
+    if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    enum wsc_err rc = read_bytes(path, file, bytes, n);
+    (void)fclose(file);
+    return rc;
+}
+
 enum wsc_err convert_json_read(json_t **out, const char *path)
 {
     char *bytes = NULL;
     size_t n = 0;
     *out = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    enum wsc_err rc = read_bytes(path, file, &bytes, &n);
-    (void)fclose(file);
-    if (!rc) rc = convert_json_parse(out, path, bytes, n);
+    TRY(convert_json_bytes(path, &bytes, &n));
+    enum wsc_err rc = convert_json_parse(out, path, bytes, n);
     wsc_free(bytes);
     return rc;
 }

@@ -3,7 +3,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <stdlib.h>
 #include <string.h>

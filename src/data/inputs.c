@@ -164,6 +164,21 @@ enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *pat
     return WSC_OK;
 }
 
+enum wsc_err data_input_formats(const char *const *path, int n, const char *format, bool *objects,
+                                bool *tables)
+{
+    struct data_inputs inputs;
+    enum wsc_err rc = data_inputs_list(&inputs, path, n, format);
+    *objects = *tables = false;
+    for (int i = 0; i < inputs.n; i++) {
+        const struct data_format *f = inputs.file[i].format;
+        *objects |= f == &data_format_jsonl;
+        *tables |= f == &data_format_csv || f == &data_format_tsv;
+    }
+    data_inputs_fini(&inputs);
+    return rc;
+}
+
 void data_inputs_fini(struct data_inputs *inputs)
 {
     for (int i = 0; i < inputs->n; i++)

@@ -382,7 +382,7 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     const int64_t before = s->step;
     TRY(job_restore_again(
         s, cluster_checkpoint_before(&s->job->params->runconfig, s->first_step, s->step)));
-    cluster_faults_restored(s->cluster, (struct vtime){lost}, change.recovery_ps);
+    cluster_faults_restored(s->cluster, (struct vtime){.ps = lost}, change.recovery_ps);
     s->repeated_steps += before - s->step;
     return WSC_OK;
 }

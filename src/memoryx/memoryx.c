@@ -168,7 +168,7 @@ void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored)
 {
     struct memoryx_times *t = &memoryx->times;
     t->step_end = t->reduced = until;
-    t->updating = restored ? until : vtime_max(t->updating, until);
+    t->updating = restored ? until : vtime_max(until, t->updating);
     for (int s = 0; s < memoryx->net->model->n_stages; s++)
-        t->ready[s] = restored ? until : vtime_max(t->ready[s], until);
+        t->ready[s] = restored ? until : vtime_max(until, t->ready[s]);
 }

@@ -29,11 +29,11 @@ static void pack_times(const struct memoryx *mx, int64_t *row)
 
 static void unpack_times(struct memoryx *mx, const int64_t *row)
 {
-    mx->times.step_end.ps = *row++;
-    mx->times.reduced.ps = *row++;
-    mx->times.updating.ps = *row++;
+    mx->times.step_end = (struct vtime){.ps = *row++};
+    mx->times.reduced = (struct vtime){.ps = *row++};
+    mx->times.updating = (struct vtime){.ps = *row++};
     for (int s = 0; s < mx->net->model->n_stages; s++)
-        mx->times.ready[s].ps = *row++;
+        mx->times.ready[s] = (struct vtime){.ps = *row++};
 }
 
 static enum wsc_err save_times(const struct memoryx *mx, struct store_file *file)

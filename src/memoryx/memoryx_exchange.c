@@ -17,7 +17,7 @@ static enum wsc_err send(const struct memoryx_round *round, struct comm_link *li
     return (round->bytes ? stream_send : stream_signal)(link, &msg);
 }
 
-/* Receive *@p payload, and move *@p at on to when it is here. */
+/* Receive *@p payload, which is here at *@p at. */
 static enum wsc_err receive(const struct memoryx *mx, const struct memoryx_round *round,
                             struct comm_link *link, enum stream_msg_kind kind,
                             struct comm_buf **payload, struct vtime *at)
@@ -25,7 +25,7 @@ static enum wsc_err receive(const struct memoryx *mx, const struct memoryx_round
     struct stream_msg msg;
     TRY(stream_recv(mx->ports, link, kind, round->step, round->index, &msg));
     *payload = msg.payload;
-    *at = vtime_max(*at, msg.span.last);
+    *at = msg.span.last;
     return WSC_OK;
 }
 
@@ -34,8 +34,11 @@ static enum wsc_err combine(const struct memoryx *mx, const struct memoryx_round
                             struct comm_buf **part, struct comm_buf **total, struct vtime *at)
 {
     const struct stream_ports *ports = mx->ports;
+    struct vtime known[HW_MAX_SHARDS];
+    known[0] = *at;
     for (int i = 0; i < ports->n_peers; i++)
-        TRY(receive(mx, round, ports->peer_in[i], STREAM_MSG_PART, &part[i + 1], at));
+        TRY(receive(mx, round, ports->peer_in[i], STREAM_MSG_PART, &part[i + 1], &known[i + 1]));
+    if (round->bytes) *at = vtime_latest_of(comm_recorder(mx->net->comm), known, mx->n_shards);
     return part[0] ? round->combine(mx, round->ctx, part, total) : WSC_OK;
 }
 

@@ -53,11 +53,13 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
 {
     const struct memoryx_times *t = &mx->times;
     const struct vtime ready = t->ready[at->stage];
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
     const int64_t bytes = stream_weight_bytes(mx->net->model, at->stage);
+    vtime_label(r, at->index);
     struct stream_msg msg = {.kind = STREAM_MSG_WEIGHTS,
                              .step = at->step,
                              .index = at->index,
-                             .span = vtime_at(vtime_max(ready, granted)),
+                             .span = vtime_at(vtime_join(r, ready, granted)),
                              .bytes = stream_per_shard_bytes(bytes, mx->n_shards),
                              .field.weights = {.step_start = t->step_end,
                                                .reduced = t->reduced,

@@ -44,9 +44,10 @@ static void update_stage_at(struct memoryx *mx, int stage, struct vtime gradient
 {
     const struct hw *hw = mx->net->hw;
     const int64_t ps = memoryx_update_ps(hw, mx->net->model, stage, mx->n_shards);
-    struct vtime start =
-        vtime_max(mx->times.updating, vtime_add(gradient, hw->cluster->memoryx.update_latency_ps));
-    mx->times.updating = vtime_add(start, ps);
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
+    const struct vtime start = vtime_join_after(
+        r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
+    mx->times.updating = vtime_after(r, start, ps, VTIME_UPDATE);
     mx->times.ready[stage] = mx->times.updating;
 }
 
@@ -57,7 +58,8 @@ static void update_at_once(struct memoryx *mx)
     for (int s = 0; s < n; s++)
         mx->times.ready[s] = mx->arrived[s];
     if (mx->net->model->tied)
-        mx->times.ready[0] = mx->times.ready[n - 1] = vtime_max(mx->arrived[0], mx->arrived[n - 1]);
+        mx->times.ready[0] = mx->times.ready[n - 1] =
+            vtime_join(comm_recorder(mx->net->comm), mx->arrived[0], mx->arrived[n - 1]);
 }
 
 /* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
@@ -72,7 +74,7 @@ static void keep_time(struct memoryx *mx, bool waits, struct vtime known)
     }
     if (model->tied) {
         struct vtime *head = &mx->times.ready[model->n_stages - 1];
-        *head = vtime_max(*head, mx->times.ready[0]);
+        *head = vtime_join(comm_recorder(mx->net->comm), *head, mx->times.ready[0]);
     }
 }
 
@@ -143,9 +145,9 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
 enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
 {
     struct vtime known = {0};
-    mx->times.reduced = (struct vtime){0};
-    for (int s = 0; s < mx->net->model->n_stages; s++)
-        mx->times.reduced = vtime_max(mx->times.reduced, mx->arrived[s]);
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
+    vtime_label(r, VTIME_NO_TRANSFER);
+    mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);
     memoryx_noise_after(mx);
@@ -156,6 +158,9 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         keep_time(mx, memoryx_update_waits(mx->config.params, mx->net->model), known);
     else
         update_at_once(mx);
+    const struct vtime_bar bar = {
+        .kind = VTIME_BAR_UPDATE, .begin = mx->times.reduced, .end = mx->times.updating};
+    vtime_record_bar(r, &bar);
     if (!mx->pass->values) return WSC_OK;
     for (int i = 0; i < mx->net->model->n_tensors; i++)
         mx->slice[i].g_started = false;

@@ -11,7 +11,7 @@ enum { REPORT_N_PARTS = 5 };
 
 /* ---- one step -------------------------------------------------------------------------------- */
 /** The path by part, longest first; at most @p most. */
-int report_path_parts(const struct report_anatomy *a, struct report_module *part, int most);
+int report_path_parts(const struct timeline_step *a, struct timeline_module *part, int most);
 /** Stretches of the path of one kind: "spill, wafer *, layers.* forward". */
 struct report_group {
     char name[160];
@@ -19,7 +19,7 @@ struct report_group {
     int64_t ps;
 };
 /** The path by kind of stretch, longest first; owned by the caller. */
-enum wsc_err report_path_groups(const struct report_anatomy *a, struct report_group **out,
+enum wsc_err report_path_groups(const struct timeline_step *a, struct report_group **out,
                                 int *n) WSC_CHECKED;
 /** Links between the same kinds of roles. */
 struct report_link_kind {
@@ -28,10 +28,10 @@ struct report_link_kind {
     int64_t bytes; /**< of all */
     int64_t least_busy_ps, most_busy_ps;
 };
-int report_link_kinds(const struct report_anatomy *a, struct report_link_kind *kind, int most);
+int report_link_kinds(const struct timeline_step *a, struct report_link_kind *kind, int most);
 
 /** validation.gp, and from it validation.svg and validation.png. */
-enum wsc_err report_validation_plot(const char *dir, const struct report_validation *v) WSC_CHECKED;
+enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v) WSC_CHECKED;
 
 /* ---- studies --------------------------------------------------------------------------------- */
 /** effects.csv, sweep.csv, sensitivity.csv, training.csv and their pictures, as far as there is
@@ -50,7 +50,7 @@ enum wsc_err report_html_picture(struct out_text *t, const char *dir, const char
 /** Rows by model (in order of appearance) and node count. */
 struct report_view {
     const struct report_scaling *in;
-    struct report_scale_row *row; /**< owned copy, sorted */
+    struct scaling_row *row; /**< owned copy, sorted */
     struct report_span {
         int first, end;
     } * model; /**< owned; rows of each model */
@@ -62,8 +62,7 @@ struct report_view {
 enum wsc_err report_view_make(struct report_view *v, const struct report_scaling *s) WSC_CHECKED;
 void report_view_fini(struct report_view *v);
 /** The row of model @p m at @p num_csx; NULL when it was not swept. */
-const struct report_scale_row *report_view_find(const struct report_view *v, int m,
-                                                int64_t num_csx);
+const struct scaling_row *report_view_find(const struct report_view *v, int m, int64_t num_csx);
 /** Choose at most about @p most of the rising node counts @p tick, so that labels do not touch:
  *  all when they are few, else the powers of two and the last.  Returns how many stay. */
 int report_ticks_choose(int64_t *tick, int n, int most);

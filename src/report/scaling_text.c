@@ -22,7 +22,7 @@ static void add_int(struct out_text *t, int64_t value)
     out_text_add(t, ",%lld", (long long)value);
 }
 
-static void add_row(struct out_text *t, const struct report_scale_row *r)
+static void add_row(struct out_text *t, const struct scaling_row *r)
 {
     out_text_csv(t, r->model);
     add_int(t, r->params);
@@ -58,7 +58,7 @@ enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 /* ---- the table on stdout ----------------------------------------------------------------------
  */
 
-static void add_cells(struct out_table *t, const struct report_scale_row *r)
+static void add_cells(struct out_table *t, const struct scaling_row *r)
 {
     char step[32], rate[32];
     double part[REPORT_N_PARTS];
@@ -95,7 +95,7 @@ static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
     static const char *const head[] = {"systems", "batch",  "step time", "tokens/s",
                                        "speedup", "effic.", "compute",   "weights",
                                        "reduce",  "bound.", "input",     "MFU"};
-    const struct report_scale_row *first = &v->row[v->model[m].first];
+    const struct scaling_row *first = &v->row[v->model[m].first];
     struct out_table *table = NULL;
     struct out_text words = {0};
     char params[32];

@@ -77,7 +77,7 @@ static void add_change(struct out_text *t, double ratio)
 /* ---- variants -------------------------------------------------------------------------------- */
 
 static void add_variants(struct out_text *t, const struct report_scaling *s,
-                         const struct report_variant *v, int n)
+                         const struct scaling_variant *v, int n)
 {
     open_table(t, "machine|model|systems>|tokens/s>|against the first>");
     for (int i = 0; i < s->n_rows; i++) {
@@ -85,7 +85,7 @@ static void add_variants(struct out_text *t, const struct report_scaling *s,
         if (i + 1 < s->n_rows && !strcmp(s->row[i].model, s->row[i + 1].model)) continue;
         for (int k = 0; k < n; k++) {
             char rate[32], count[32];
-            const struct report_scale_row *r = &v[k].row[i];
+            const struct scaling_row *r = &v[k].row[i];
             out_si(rate, sizeof rate, r->tokens_per_s);
             (void)snprintf(count, sizeof count, "%lld", (long long)r->num_csx);
             out_text_add(t, "<tr>");
@@ -102,7 +102,7 @@ static void add_variants(struct out_text *t, const struct report_scaling *s,
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
 
-static void add_sensitivity(struct out_text *t, const struct report_sensitivity *s)
+static void add_sensitivity(struct out_text *t, const struct scaling_sensitivity *s)
 {
     const int last = s->n_counts - 1;
     out_text_add(t, "<h3>");
@@ -112,7 +112,7 @@ static void add_sensitivity(struct out_text *t, const struct report_sensitivity 
                  100 * (s->above[last] - 1));
     open_table(t, "constant|kind|value>|low>|high>|tokens/s at low>|at high>");
     for (int k = 0; k < s->n && k < MOST_ROWS; k++) {
-        const struct report_constant *c = &s->constant[k];
+        const struct scaling_constant *c = &s->constant[k];
         out_text_add(t, "<tr>");
         add_cell(t, c->key, false);
         add_cell(t, c->kind, false);
@@ -135,7 +135,7 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
                     "Pile, for about 20 tokens per parameter.</p>\n");
     open_table(t, "model|systems>|tokens>|time>|energy>|FLOP>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
-        const struct report_training *r = &s->training[i];
+        const struct scaling_training *r = &s->training[i];
         char text[48];
         out_text_add(t, "<tr>");
         add_cell(t, r->model, false);
@@ -156,13 +156,13 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static double percent(const struct report_anatomy *a, int64_t ps)
+static double percent(const struct timeline_step *a, int64_t ps)
 {
     return 100.0 * (double)ps / (double)a->step_time_ps;
 }
 
-static void add_modules(struct out_text *t, const struct report_anatomy *a,
-                        const struct report_module *m, int n, const char *heads)
+static void add_modules(struct out_text *t, const struct timeline_step *a,
+                        const struct timeline_module *m, int n, const char *heads)
 {
     open_table(t, heads);
     for (int i = 0; i < n; i++) {
@@ -175,7 +175,7 @@ static void add_modules(struct out_text *t, const struct report_anatomy *a,
     close_table(t);
 }
 
-static enum wsc_err add_groups(struct out_text *t, const struct report_anatomy *a)
+static enum wsc_err add_groups(struct out_text *t, const struct timeline_step *a)
 {
     struct report_group *g = NULL;
     int n = 0;
@@ -194,7 +194,7 @@ static enum wsc_err add_groups(struct out_text *t, const struct report_anatomy *
     return WSC_OK;
 }
 
-static void add_links(struct out_text *t, const struct report_anatomy *a)
+static void add_links(struct out_text *t, const struct timeline_step *a)
 {
     struct report_link_kind kind[MOST_KINDS];
     const int n = report_link_kinds(a, kind, MOST_KINDS);
@@ -213,9 +213,9 @@ static void add_links(struct out_text *t, const struct report_anatomy *a)
     close_table(t);
 }
 
-static enum wsc_err add_anatomy(struct out_text *t, const struct report_anatomy *a)
+static enum wsc_err add_anatomy(struct out_text *t, const struct timeline_step *a)
 {
-    struct report_module part[MOST_PARTS];
+    struct timeline_module part[MOST_PARTS];
     char time[32];
     out_step_time(time, sizeof time, a->step_time_ps);
     out_text_add(t, "<h2>One step of ");

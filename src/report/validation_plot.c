@@ -5,28 +5,28 @@
 enum { HEIGHT = 620 };
 
 /* Speed against the published one: a time that is shorter is a speed that is higher. */
-static double speed(const struct report_reference *ref, double figure)
+static double speed(const struct validation_figure *ref, double figure)
 {
-    return ref->quantity == REPORT_TIME ? ref->value / figure : figure / ref->value;
+    return ref->quantity == VALIDATION_TIME ? ref->value / figure : figure / ref->value;
 }
 
-static bool drawn(const struct report_prediction *p)
+static bool drawn(const struct validation_prediction *p)
 {
     return p->ref->value > 0 && p->predicted > 0 && p->ref->low > 0;
 }
 
-static void add_point(struct out_text *t, const struct report_prediction *p, int x)
+static void add_point(struct out_text *t, const struct validation_prediction *p, int x)
 {
     const double a = speed(p->ref, p->ref->low), b = speed(p->ref, p->ref->high);
     out_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, speed(p->ref, p->predicted),
                  speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
 }
 
-static void add_data(struct out_text *t, const struct report_validation *v,
-                     enum report_reference_kind kind)
+static void add_data(struct out_text *t, const struct validation_table *v,
+                     enum validation_kind kind)
 {
     int x = 0;
-    out_text_add(t, "$%s << EOD\n", report_reference_kind_name(kind));
+    out_text_add(t, "$%s << EOD\n", validation_kind_name(kind));
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
         x++;
@@ -35,7 +35,7 @@ static void add_data(struct out_text *t, const struct report_validation *v,
     out_text_add(t, "EOD\n");
 }
 
-static int add_ticks(struct out_text *t, const struct report_validation *v)
+static int add_ticks(struct out_text *t, const struct validation_table *v)
 {
     int x = 0;
     out_text_add(t, "set xtics rotate by 60 right (");
@@ -61,13 +61,13 @@ static const char curves[] =
     "  $calibration using 1:2 with points pt 7 lc rgb '#D55E00' title 'fitted', \\\n"
     "  $validation using 1:2 with points pt 7 lc rgb '#0072B2' title 'predicted'\n";
 
-enum wsc_err report_validation_plot(const char *dir, const struct report_validation *v)
+enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v)
 {
     struct out_text t = {0};
     out_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
                      "set ylabel 'predicted / published speed'\nset yrange [0.5:2.6]\n");
-    add_data(&t, v, REPORT_CALIBRATION);
-    add_data(&t, v, REPORT_VALIDATION);
+    add_data(&t, v, VALIDATION_KIND_CALIBRATION);
+    add_data(&t, v, VALIDATION_KIND_VALIDATION);
     const int n = add_ticks(&t, v);
     out_text_add(&t, "set xrange [0:%d]\nset bmargin 12\n", n + 1);
     out_gnuplot_output(&t, "validation", curves, HEIGHT);

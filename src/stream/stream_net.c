@@ -27,8 +27,10 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
     const struct hw_retransmit *r = &net->hw->cluster->retransmit;
     const uint64_t which = ((uint64_t)j->child << 8 | (uint64_t)j->n_up) * N_LINKS + link;
     if (link == DATA && !net->hw->cluster->effects.reduce)
-        return (struct comm_link_spec){.max_waiting = GRADS_WAITING, .name = name[link]};
-    return (struct comm_link_spec){.rate_bytes_per_s = j->cable.rate_bytes_per_s,
+        return (struct comm_link_spec){
+            .part = VTIME_GRADIENTS, .max_waiting = GRADS_WAITING, .name = name[link]};
+    return (struct comm_link_spec){.part = link == DATA ? VTIME_GRADIENTS : VTIME_WEIGHTS,
+                                   .rate_bytes_per_s = j->cable.rate_bytes_per_s,
                                    .latency_ps = j->latency_ps,
                                    .max_waiting = link == DATA ? GRADS_WAITING : 0,
                                    .name = name[link],
@@ -125,6 +127,7 @@ static enum wsc_err join_peers(struct stream_net *net)
     const struct hw_memoryx *mx = &net->hw->cluster->memoryx;
     const struct comm_link_spec cable = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
                                          .latency_ps = mx->link_latency_ps,
+                                         .part = VTIME_GRADIENTS,
                                          .name = "norms"};
     const struct comm_link_spec inside = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
                                           .name = "updated weights"};

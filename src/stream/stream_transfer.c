@@ -42,15 +42,18 @@ static void join_fields(struct stream_weights *all, const struct stream_weights 
 static enum wsc_err recv_other_parts(const struct stream_ports *ports, const struct stream_at *at,
                                      struct stream_msg *msg, struct comm_buf **whole)
 {
+    struct vtime_span span[STREAM_MAX_FANOUT];
+    span[0] = msg->span;
     TRY(put_part(ports, at->stage, 0, &msg->payload, whole));
     for (int m = 1; m < ports->up.n; m++) {
         struct stream_msg part;
         TRY(stream_recv(ports, ports->up.weights[m], STREAM_MSG_WEIGHTS, at->step, at->index,
                         &part));
         TRY(put_part(ports, at->stage, m, &part.payload, whole));
-        msg->span = vtime_span_max(msg->span, part.span);
+        span[m] = part.span;
         join_fields(&msg->field.weights, &part.field.weights);
     }
+    msg->span = vtime_span_latest(comm_recorder(ports->net->comm), span, ports->up.n);
     return WSC_OK;
 }
 
@@ -95,12 +98,13 @@ enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, 
 enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime *time)
 {
-    *time = (struct vtime){0};
+    struct vtime granted[STREAM_MAX_FANOUT];
     for (int i = 0; i < ports->down.n; i++) {
         struct stream_msg msg;
         TRY(stream_recv(ports, ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
-        *time = vtime_max(*time, msg.span.last);
+        granted[i] = msg.span.last;
     }
+    *time = vtime_latest_of(comm_recorder(ports->net->comm), granted, ports->down.n);
     return WSC_OK;
 }
 

@@ -27,25 +27,25 @@ static void child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct
 }
 
 /* When the sum may leave: after the slowest child, at line rate. */
-static struct vtime_span reduce_span(const struct swarmx *sx, struct vtime_span children,
+static struct vtime_span reduce_span(const struct swarmx *sx, const struct vtime_span *child,
                                      int64_t bytes)
 {
+    struct vtime_recorder *r = comm_recorder(sx->net->comm);
+    const struct vtime_span children = vtime_span_latest(r, child, sx->ports->down.n);
     const struct hw_swarmx *c = &sx->net->hw->cluster->swarmx;
     if (!sx->net->hw->cluster->effects.reduce) return children;
-    struct vtime_span out = vtime_span_add(children, c->add_latency_ps);
-    int64_t line_ps =
+    const int64_t line_ps =
         vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->net->topology, sx->index));
-    out.last = vtime_max(out.last, vtime_add(out.first, line_ps));
-    return out;
+    const struct vtime first = vtime_after(r, children.first, c->add_latency_ps, VTIME_ADD);
+    const struct vtime_edge in[] = {{children.last, c->add_latency_ps, VTIME_ADD},
+                                    {first, line_ps, VTIME_ADD}};
+    return (struct vtime_span){first, vtime_latest(r, in, 2)};
 }
 
-/* Receive from child @p c; *@p span is that of all children so far. */
 static enum wsc_err recv_child(struct swarmx *sx, int c, enum stream_msg_kind kind, int64_t step,
-                               int index, struct stream_msg *msg, struct vtime_span *span)
+                               int index, struct stream_msg *msg)
 {
-    TRY(stream_recv(sx->ports, sx->ports->down.data[c], kind, step, index, msg));
-    *span = c ? vtime_span_max(*span, msg->span) : msg->span;
-    return WSC_OK;
+    return stream_recv(sx->ports, sx->ports->down.data[c], kind, step, index, msg);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -61,19 +61,20 @@ enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *
 {
     const int64_t n_elems = sx->net->model->stage[at->stage].n_elems;
     const int64_t bytes = stream_grad_bytes(sx->net->model, at->stage);
-    struct vtime_span span = {0};
+    struct vtime_span child[STREAM_MAX_FANOUT];
     struct comm_buf *sums;
     int n_sums;
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct stream_msg msg;
         struct num_nodes subtrees;
-        TRY(recv_child(sx, c, STREAM_MSG_GRADIENTS, at->step, at->index, &msg, &span));
+        TRY(recv_child(sx, c, STREAM_MSG_GRADIENTS, at->step, at->index, &msg));
+        child[c] = msg.span;
         if (!msg.payload) continue;
         child_subtrees(sx, at->micro, c, &subtrees);
         stream_sums_append(&sx->sums, &subtrees, sx->pass->batch.n_leaves, n_elems, msg.payload);
     }
     TRY(pack_sums(sx, n_elems, &sums, &n_sums));
-    return stream_send_gradients(sx->ports, at, reduce_span(sx, span, bytes), sums, n_sums);
+    return stream_send_gradients(sx->ports, at, reduce_span(sx, child, bytes), sums, n_sums);
 }
 
 /* ---- beside the line ------------------------------------------------------------------------- */
@@ -81,18 +82,19 @@ enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *
 enum wsc_err swarmx_reduce_losses(struct swarmx *sx, const struct stream_at *at)
 {
     struct stream_losses sums = {0};
-    struct vtime_span span = {0};
+    struct vtime_span child[STREAM_MAX_FANOUT];
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct stream_msg msg;
         struct num_nodes subtrees;
-        TRY(recv_child(sx, c, STREAM_MSG_LOSSES, at->step, at->index, &msg, &span));
+        TRY(recv_child(sx, c, STREAM_MSG_LOSSES, at->step, at->index, &msg));
+        child[c] = msg.span;
         if (!msg.payload) continue;
         child_subtrees(sx, at->micro, c, &subtrees);
         stream_losses_append(&sums, &subtrees, sx->pass->batch.n_leaves,
                              comm_buf_data(msg.payload));
         comm_buf_unref(&msg.payload);
     }
-    span = reduce_span(sx, span, STREAM_LOSS_BYTES);
+    const struct vtime_span span = reduce_span(sx, child, STREAM_LOSS_BYTES);
     return stream_send_losses(sx->ports, at, span, sx->pass->values ? &sums : NULL);
 }
 
@@ -119,11 +121,12 @@ static enum wsc_err join_squares(struct swarmx *sx, struct comm_buf *const *part
 /* Receive the times of all children and keep those of the one that ended last: the first of equals.
  * part[c] is the payload of child c. */
 static enum wsc_err recv_times(struct swarmx *sx, int64_t step, struct stream_times *slowest,
-                               struct vtime_span *span, struct comm_buf **part)
+                               struct vtime_span *child, struct comm_buf **part)
 {
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct stream_msg msg;
-        TRY(recv_child(sx, c, STREAM_MSG_TIMES, step, 0, &msg, span));
+        TRY(recv_child(sx, c, STREAM_MSG_TIMES, step, 0, &msg));
+        child[c] = msg.span;
         part[c] = msg.payload;
         if (!c || msg.field.times.end.ps > slowest->end.ps) *slowest = msg.field.times;
     }
@@ -134,12 +137,13 @@ enum wsc_err swarmx_reduce_times(struct swarmx *sx, int64_t step)
 {
     struct stream_msg out = {.kind = STREAM_MSG_TIMES, .step = step, .bytes = STREAM_SIGNAL_BYTES};
     struct comm_buf *part[STREAM_MAX_FANOUT] = {0};
-    enum wsc_err rc = recv_times(sx, step, &out.field.times, &out.span, part);
+    struct vtime_span child[STREAM_MAX_FANOUT];
+    enum wsc_err rc = recv_times(sx, step, &out.field.times, child, part);
     if (!rc) rc = join_squares(sx, part, &out.payload);
     for (int c = 0; c < sx->ports->down.n; c++)
         comm_buf_unref(&part[c]);
     TRY(rc);
-    out.span = reduce_span(sx, out.span, out.bytes);
+    out.span = reduce_span(sx, child, out.bytes);
     return stream_send_up(sx->ports, &out);
 }
 
@@ -163,15 +167,20 @@ static enum wsc_err append_texts(struct swarmx *sx, struct comm_buf **texts,
 enum wsc_err swarmx_gather_texts(struct swarmx *sx)
 {
     struct stream_msg out = {.kind = STREAM_MSG_TEXTS, .step = stream_end_step(sx->pass)};
+    struct vtime_span child[STREAM_MAX_FANOUT];
     enum wsc_err rc = WSC_OK;
     for (int c = 0; c < sx->ports->down.n && !rc; c++) {
         struct stream_msg msg;
-        rc = recv_child(sx, c, STREAM_MSG_TEXTS, out.step, 0, &msg, &out.span);
+        rc = recv_child(sx, c, STREAM_MSG_TEXTS, out.step, 0, &msg);
         if (rc) break;
+        child[c] = msg.span;
         out.bytes += msg.bytes;
         rc = append_texts(sx, &out.payload, msg.payload);
     }
-    if (!rc) return stream_send_up(sx->ports, &out);
+    if (!rc) {
+        out.span = vtime_span_latest(comm_recorder(sx->net->comm), child, sx->ports->down.n);
+        return stream_send_up(sx->ports, &out);
+    }
     comm_buf_unref(&out.payload);
     return rc;
 }

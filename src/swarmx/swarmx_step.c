@@ -16,7 +16,8 @@ static enum wsc_err broadcast(struct swarmx *sx, const struct stream_at *at)
 {
     struct stream_msg weights;
     TRY(stream_recv_weights(sx->ports, at, &weights));
-    weights.span = vtime_span_add(weights.span, sx->net->hw->cluster->swarmx.latency_ps);
+    weights.span = vtime_span_after(comm_recorder(sx->net->comm), weights.span,
+                                    sx->net->hw->cluster->swarmx.latency_ps, VTIME_LATENCY);
     return stream_send_weights(sx->ports, &weights);
 }
 

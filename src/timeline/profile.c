@@ -79,12 +79,12 @@ static void add_stages(const struct timeline *t, const struct model *by_part, st
 
 static int by_time(const void *a, const void *b)
 {
-    const struct report_module *x = a, *y = b;
+    const struct timeline_module *x = a, *y = b;
     if (x->ps != y->ps) return x->ps < y->ps ? 1 : -1;
     return strcmp(x->name, y->name);
 }
 
-static int name_rows(const struct timeline *t, const struct shares *s, struct report_module *out)
+static int name_rows(const struct timeline *t, const struct shares *s, struct timeline_module *out)
 {
     struct vtime_breakdown b;
     int64_t step_ps;
@@ -115,7 +115,7 @@ static int name_rows(const struct timeline *t, const struct shares *s, struct re
     return n;
 }
 
-enum wsc_err timeline_profile(const struct timeline *t, struct report_module **rows, int *n)
+enum wsc_err timeline_profile(const struct timeline *t, struct timeline_module **rows, int *n)
 {
     struct shares s = {0};
     TRY_NEW(*rows, WSC_MEM_TIMELINE, MOST_ROWS);

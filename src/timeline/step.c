@@ -98,7 +98,7 @@ static struct sent over_link(struct timeline *t, struct label label, const int32
 
 static void count(struct timeline *t, struct joint *j, int up, struct sent s, int64_t bytes)
 {
-    struct report_link *load = &j->load[up];
+    struct timeline_link *load = &j->load[up];
     if (t->graph.rc) return;
     load->bytes += bytes;
     load->busy_ps += timeline_ps(&t->graph, s.left) - timeline_ps(&t->graph, s.start);

@@ -232,7 +232,7 @@ void timeline_transfer_name(const struct timeline *t, int32_t transfer, char *te
 }
 
 /* Stretches from the end to the start; the caller turns them round. */
-static enum wsc_err walk_back(const struct timeline *t, struct report_stretch **path, int *n)
+static enum wsc_err walk_back(const struct timeline *t, struct timeline_segment **path, int *n)
 {
     const struct graph *g = &t->graph;
     const int64_t start = timeline_ps(g, t->step_start);
@@ -245,12 +245,12 @@ static enum wsc_err walk_back(const struct timeline *t, struct report_stretch **
         if (begin == e->ps) continue;
         if (*n == size) {
             size = 2 * size + 64;
-            struct report_stretch *more =
+            struct timeline_segment *more =
                 wsc_realloc(WSC_MEM_TIMELINE, *path, (size_t)size, sizeof *more);
             if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep a path");
             *path = more;
         }
-        struct report_stretch *s = &(*path)[(*n)++];
+        struct timeline_segment *s = &(*path)[(*n)++];
         s->part = timeline_part_name[e->part];
         s->begin_ps = begin;
         s->end_ps = e->ps;
@@ -260,7 +260,7 @@ static enum wsc_err walk_back(const struct timeline *t, struct report_stretch **
     return WSC_OK;
 }
 
-enum wsc_err timeline_path(const struct timeline *t, struct report_stretch **path, int *n)
+enum wsc_err timeline_path(const struct timeline *t, struct timeline_segment **path, int *n)
 {
     *path = NULL;
     *n = 0;
@@ -271,14 +271,14 @@ enum wsc_err timeline_path(const struct timeline *t, struct report_stretch **pat
         return rc;
     }
     for (int a = 0, b = *n - 1; a < b; a++, b--) {
-        const struct report_stretch s = (*path)[a];
+        const struct timeline_segment s = (*path)[a];
         (*path)[a] = (*path)[b];
         (*path)[b] = s;
     }
     return WSC_OK;
 }
 
-enum wsc_err timeline_links(const struct timeline *t, struct report_link **links, int *n)
+enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links, int *n)
 {
     const struct stream_topology *tree = t->cluster->net->topology;
     TRY_NEW(*links, WSC_MEM_TIMELINE, 2 * t->n_joints);
@@ -286,7 +286,7 @@ enum wsc_err timeline_links(const struct timeline *t, struct report_link **links
     for (int i = 0; i < t->n_joints; i++)
         for (int up = 0; up < 2; up++) {
             const struct joint *j = &t->joint[i];
-            struct report_link *l = &(*links)[(*n)++];
+            struct timeline_link *l = &(*links)[(*n)++];
             *l = j->load[up];
             l->rate_bytes_per_s = up ? j->up_rate : j->rate;
             stream_role_name(tree, up ? j->child : j->parent, l->from, sizeof l->from);

@@ -70,11 +70,11 @@ static inline int64_t timeline_ps(const struct graph *g, int32_t event)
 struct joint {
     int32_t parent, child; /* roles */
     int64_t rate, latency_ps, up_rate, up_latency_ps;
-    int32_t down_free, up_free; /* events */
-    int32_t first, last;        /* weights at the child */
-    int32_t up_first, up_last;  /* sums at the parent */
-    int32_t credit;             /* at the parent */
-    struct report_link load[2]; /* of the step: down, up */
+    int32_t down_free, up_free;   /* events */
+    int32_t first, last;          /* weights at the child */
+    int32_t up_first, up_last;    /* sums at the parent */
+    int32_t credit;               /* at the parent */
+    struct timeline_link load[2]; /* of the step: down, up */
 };
 /* What a viewer draws: a bar on the row of a role. */
 enum slice_kind { SLICE_DOWN, SLICE_STAGE, SLICE_UP, SLICE_UPDATE };

@@ -10,6 +10,8 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
 struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                   const struct stream_msg *weights,
                                   const struct kernels_counted *counted);
-/* Its gradients have left at @p left. */
-void wafer_clock_leave(struct wafer *w, struct vtime left);
+/* Gradients are not stored: a stage ends when they have left, on the links to all shards. */
+void wafer_clock_leave(struct wafer *w);
+/* Keep the stage from @p begin to now as a bar of the record of virtual time. */
+void wafer_clock_record(struct wafer *w, struct vtime begin);
 #endif

@@ -12,9 +12,9 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     const struct stream_msg *weights = &s->weights;
     *s = (struct wafer_stage){0};
     TRY(stream_recv_weights(w->ports, at, &s->weights));
-    const struct vtime begin = wafer_clock_begin(w, at, weights);
-    enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, begin);
-    if (rc) wafer_stage_fini(s);
+    s->begin = wafer_clock_begin(w, at, weights);
+    const enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
+    if (rc) comm_buf_unref(&s->weights.payload);
     if (weights->payload && w->pass->mode == STREAM_TRAIN)
         kernels_values_scale_gradients(w->values, weights->field.weights.gradient_scale);
     return rc;
@@ -60,13 +60,13 @@ enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
     struct comm_buf *sums = s->sums;
     s->sums = NULL;
     TRY(stream_send_gradients(w->ports, at, s->ready, sums, s->n_sums));
-    for (int i = 0; i < w->ports->up.n; i++)
-        wafer_clock_leave(w, comm_link_time(w->ports->up.data[i])->free);
+    wafer_clock_leave(w);
     return WSC_OK;
 }
 
-void wafer_stage_fini(struct wafer_stage *s)
+void wafer_stage_fini(struct wafer *w, struct wafer_stage *s)
 {
+    wafer_clock_record(w, s->begin);
     comm_buf_unref(&s->weights.payload);
     comm_buf_unref(&s->sums);
 }

@@ -23,7 +23,8 @@ struct wafer {
     int place;                        /* which one of the machine */
     int index;                        /* among those that are left, in the run in progress */
     struct wafer_clock clock;
-    const struct stream_pass *pass; /* borrowed, of the run in progress */
+    struct vtime_recorder *recorder; /* borrowed, of the run in progress; NULL: none */
+    const struct stream_pass *pass;  /* borrowed, of the run in progress */
     struct wafer_work work;
     struct wafer_micro micro;
     struct wafer_price *price;     /* owned, of each stage forward and backward */

@@ -111,7 +111,7 @@ static enum wsc_err make_model(const char *yaml, const struct convert_family *fa
 {
     struct zoo_params params;
     struct model *model = NULL;
-    enum wsc_err rc = zoo_params_parse(&params, "params.yaml", yaml, strlen(yaml), NULL, 0);
+    enum wsc_err rc = zoo_params_parse(&params, "config.json", yaml, strlen(yaml), NULL, 0);
     if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
     const struct convert_side cs = {family, &params, model, false};
     if (!rc && is_small(model)) rc = make_map(&cs);
@@ -122,16 +122,19 @@ static enum wsc_err make_model(const char *yaml, const struct convert_family *fa
 
 bool fuzz_hf_config(const uint8_t *bytes, size_t n)
 {
-    json_t *config = NULL;
+    struct convert_source config;
     char *yaml = NULL;
     const struct convert_family *family = NULL;
-    enum wsc_err rc = convert_json_parse(&config, "config.json", (const char *)bytes, n);
-    if (!rc) rc = convert_family_of("config.json", config, &family);
-    if (!rc) rc = convert_config_to_yaml(family, "config.json", config, "model.mdl", &yaml);
-    if (!rc) rc = make_model(yaml, family);
+    enum wsc_err rc = convert_source_parse(&config, "config.json", (const char *)bytes, n);
+    if (!rc) rc = convert_family_of("config.json", config.json, &family);
+    if (!rc) rc = convert_config_to_yaml(family, &config, "model.mdl", &yaml);
+    if (!rc) {
+        rc = make_model(yaml, family);
+        if (rc) rc = convert_source_blame(&config, family, rc);
+    }
     const bool taken = fuzz_taken(rc);
     wsc_free(yaml);
-    json_decref(config);
+    convert_source_fini(&config);
     fuzz_check_memory(WSC_MEM_CONVERT);
     fuzz_check_memory(WSC_MEM_CONF);
     fuzz_check_memory(WSC_MEM_MODEL);

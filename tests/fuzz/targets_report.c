@@ -6,13 +6,13 @@
 
 #include <unistd.h>
 
-static bool check_rows(const struct report_reference *rows, int n)
+static bool check_rows(const struct validation_figure *rows, int n)
 {
-    struct report_point *points = NULL;
+    struct validation_point *points = NULL;
     int n_points = 0;
     for (int i = 0; i < n; i++)
         fuzz_check(rows[i].id[0] && rows[i].value - rows[i].value == 0, "a row without a figure");
-    const bool taken = fuzz_taken(report_points_of(rows, n, &points, &n_points));
+    const bool taken = fuzz_taken(validation_points_of(rows, n, &points, &n_points));
     wsc_free(points);
     return taken;
 }
@@ -20,15 +20,15 @@ static bool check_rows(const struct report_reference *rows, int n)
 /* Published figures, and points to draw. */
 bool fuzz_reference(const uint8_t *bytes, size_t n)
 {
-    struct report_reference *rows = NULL;
-    struct report_point *points = NULL;
+    struct validation_figure *rows = NULL;
+    struct validation_point *points = NULL;
     int n_rows = 0, n_points = 0;
     char path[FUZZ_PATH_BYTES];
     const int fd = fuzz_as_file(bytes, n, path);
     bool taken =
-        fuzz_taken(report_references_read(path, &rows, &n_rows)) && check_rows(rows, n_rows);
+        fuzz_taken(validation_figures_read(path, &rows, &n_rows)) && check_rows(rows, n_rows);
     wsc_free(rows);
-    taken |= fuzz_taken(report_points_read(path, &points, &n_points));
+    taken |= fuzz_taken(validation_points_read(path, &points, &n_points));
     wsc_free(points);
     (void)close(fd);
     fuzz_check_memory(WSC_MEM_REPORT);

@@ -65,6 +65,12 @@ findings() {
     names)
         find src include tests benchmarks -name '*.[ch]' 2>/dev/null | sort |
             awk -f "$here/module.awk" -f "$here/names.awk" $tables/layers.txt - ;;
+    docs)
+        git ls-files -co --exclude-standard >"$work/files" 2>/dev/null || find . -type f | sed 's|^\./||' >"$work/files"
+        sources | xargs grep -HE '^[A-Za-z_][A-Za-z0-9_ *]*\(' >"$work/functions"
+        awk -f "$here/module.awk" -f "$here/docs.awk" "$tables/layers.txt" \
+            kind=files "$work/files" kind=functions "$work/functions" \
+            kind=docs README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/decisions/*.md ;;
     *) echo "lint: no rule '$1'; see $tables/limits.txt" >&2; exit 1 ;;
     esac
 }

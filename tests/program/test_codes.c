@@ -26,7 +26,7 @@ static const struct raised raised[] = {
                    "the host has no more memory"},
     [WSC_CONFIG] = {"$RUN --set model.hidden_size=-1", "model.hidden_size"},
     [WSC_USAGE] = {"\"$WSC\" ranks", "--num_csx"},
-    [WSC_IO] = {"touch $TMP/file && $RUN --model_dir $TMP/file/m", "is not a folder"},
+    [WSC_IO] = {"touch $TMP/file && $RUN --set runconfig.model_dir=$TMP/file/m", "is not a folder"},
     [WSC_FORMAT] = {"echo text >$TMP/a.mdl && $RUN --checkpoint_path $TMP/a.mdl",
                     "is not an HDF5 file"},
     [WSC_MPI] = {"WSC_INJECT=long:1:50 $RANKS $RUN", "MPI_ERR_TRUNCATE"},

@@ -85,7 +85,8 @@ TEST(disk, full_of_lines)
     for (int n_ranks = 1; n_ranks <= 3; n_ranks += 2) {
         (void)snprintf(out, sizeof out, "%s", job_path("lines"));
         on_small_disk(&r, n_ranks, "size=96k",
-                      "run --set runconfig.checkpoint_steps=0 --max_steps 100000; first=$?; "
+                      "run --set runconfig.checkpoint_steps=0 --set runconfig.max_steps=100000; "
+                      "first=$?; "
                       "cp \"$SMALL/m/metrics.jsonl\" \"$OUT\"; exit $first",
                       out);
         check_error(&r, ": No space left on device");
@@ -131,8 +132,9 @@ static void remove_folder(int n_ranks, const char *options, const char *after, c
 
 TEST(disk, a_folder_that_is_removed)
 {
-    static const char many[] = FAULT_RUN " --max_steps 4000";
-    static const char without[] = FAULT_RUN " --max_steps 1000 --set runconfig.checkpoint_steps=0";
+    static const char many[] = FAULT_RUN " --set runconfig.max_steps=4000";
+    static const char without[] =
+        FAULT_RUN " --set runconfig.max_steps=1000 --set runconfig.checkpoint_steps=0";
     for (int n_ranks = 1; n_ranks <= 3; n_ranks += 2) {
         remove_folder(n_ranks, many, "checkpoint_5.mdl", ".mdl.tmp: cannot be ");
         remove_folder(n_ranks, without, "metrics.jsonl", "performance.json: cannot be written: ");

@@ -58,6 +58,13 @@ static bool params_exist(const char *words)
     return !access(path, R_OK);
 }
 
+/* True when the command does not run anything by itself. */
+static bool is_dry(const char *words)
+{
+    return strstr(words, "--validate_only") || strstr(words, "--compile_only") ||
+           strstr(words, "--dump_params") || strstr(words, "--print_placement");
+}
+
 static void check_command(const char *file, int line_number, char *line)
 {
     char *words = program_words(line);
@@ -66,7 +73,7 @@ static void check_command(const char *file, int line_number, char *line)
     n_commands++;
     bool ok = spawn_ok("\"$WSC\" %s --help", words);
     if (!strncmp(words, " run ", 5) && params_exist(words))
-        ok = spawn_ok("\"$WSC\" %s --validate_only", words) && ok;
+        ok = spawn_ok("\"$WSC\" %s %s", words, is_dry(words) ? "" : "--validate_only") && ok;
     if (!ok) (void)fprintf(stderr, "%s:%d: build/wsc%s\n", file, line_number, words);
     CU_ASSERT(ok);
 }

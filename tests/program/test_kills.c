@@ -216,7 +216,7 @@ static void kill_all(const struct plan *p, struct side_result *r)
 
 /* ---- hangs ----------------------------------------------------------------------------------- */
 
-#define ENDLESS FAULT_RUN " --max_steps 100000"
+#define ENDLESS FAULT_RUN " --set runconfig.max_steps=100000"
 
 /* The last sign of life: a line of metrics, or the start. */
 static double last_life_s(const struct own *o, double start_s)

@@ -43,12 +43,15 @@ TEST(modes, training_prints_the_lines_and_writes_the_files)
     const char *dir = job_path("train");
     spawn_run(&r, "%s --num_csx 2 --model_dir %s --json", job_tiny(), dir);
     T_EQ(r.status, 0);
-    T_EQ(count(r.out, "INFO:   | Train Device=CSX, Step="), 20);
-    T_EQ(count(r.out, " samples/sec, GlobalRate="), 20);
-    T_EQ(count(r.out, "Saved checkpoint "), 2);
-    T_EQ(count(r.out, "Training completed successfully!"), 1);
-    T_EQ(count(r.out, "Processed 160 training sample(s) in "), 1);
+    T_EQ(count(r.err, "INFO:   | Train Device=CSX, Step="), 20);
+    T_EQ(count(r.err, " samples/sec, GlobalRate="), 20);
+    T_EQ(count(r.err, "Saved checkpoint "), 2);
+    T_EQ(count(r.err, "Training completed successfully!"), 1);
+    T_EQ(count(r.err, "Processed 160 training sample(s) in "), 1);
     T_EQ(count(r.out, "\"num_csx\": 2"), 1);
+    /* A program reads stdout: one JSON object and nothing else. */
+    T_EQ(r.out[0], '{');
+    T_EQ(count(r.out, "INFO:"), 0);
     static const char *const file[] = {"run.log", "metrics.jsonl", "performance.json",
                                        "checkpoint_10.mdl", "checkpoint_20.mdl"};
     for (int i = 0; i < (int)(sizeof file / sizeof *file); i++)

@@ -7,7 +7,7 @@
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <math.h>
 #include <string.h>
@@ -86,7 +86,7 @@ static enum wsc_err write_pairs(const char *dir, const struct convert_map *map,
 static enum wsc_err write_random(const char *dir, const char *text, enum convert_dtype dtype,
                                  uint64_t seed)
 {
-    json_t *config = NULL;
+    struct convert_source config;
     char *yaml = NULL, path[512];
     struct zoo_params params = {0};
     struct model *model = NULL;
@@ -95,9 +95,9 @@ static enum wsc_err write_random(const char *dir, const char *text, enum convert
     (void)snprintf(path, sizeof path, "%s/config.json", dir);
     TRY(out_mkdir(dir));
     TRY(out_write_text(path, text));
-    enum wsc_err rc = convert_json_parse(&config, path, text, strlen(text));
-    if (!rc) rc = convert_family_of(path, config, &cs.family);
-    if (!rc) rc = convert_config_to_yaml(cs.family, path, config, "none.mdl", &yaml);
+    enum wsc_err rc = convert_source_parse(&config, path, text, strlen(text));
+    if (!rc) rc = convert_family_of(path, config.json, &cs.family);
+    if (!rc) rc = convert_config_to_yaml(cs.family, &config, "none.mdl", &yaml);
     if (!rc) rc = zoo_params_parse(&params, path, yaml, strlen(yaml), NULL, 0);
     if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
     cs.model = model;
@@ -107,7 +107,7 @@ static enum wsc_err write_random(const char *dir, const char *text, enum convert
     model_destroy(&model);
     zoo_params_fini(&params);
     wsc_free(yaml);
-    json_decref(config);
+    convert_source_fini(&config);
     return rc;
 }
 

@@ -6,7 +6,7 @@
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <string.h>
 #include <unistd.h>
@@ -188,14 +188,14 @@ TEST(convert, wrong_configurations_are_told)
     static const struct {
         const char *rest, *why;
     } row[] = {
-        {"", "n_layer is missing"},
+        {"", "n_layer: is missing"},
         {", \"n_layer\": \"two\"", "n_layer: has another type"},
         {", \"n_layer\": 1.5", "n_layer: has another type"},
         {", \"n_layer\": [1]", "n_layer: has another type"},
         {", \"n_layer\": 1, \"activation_function\": \"tanhish\"", "tanhish is not supported"},
         {", \"n_layer\": 1, \"scale_attn_weights\": false", "only true"},
         {", \"n_layer\": 1, \"n_inner\": true", "n_inner: has another type"},
-        {", \"n_layer\": -1", "num_hidden_layers"},
+        {", \"n_layer\": -1", "config.json:1:85: n_layer: must be at least 1"},
         {", \"n_layer\": 1, \"n_layer\": 1", "duplicate object key"},
     };
     char text[400];

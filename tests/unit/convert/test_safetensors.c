@@ -4,7 +4,7 @@
 #include "hf_case.h"
 
 #include <wsc/mem.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
-#include <wsc/report.h>
+#include <wsc/out.h>
 
 #include <dirent.h>
 #include <math.h>

@@ -65,15 +65,15 @@ static struct hw_machine cluster = {.name = (char[]){"CS-2"},
                                     .n_sources = sizeof sources / sizeof *sources,
                                     .file = (char[]){"configs/cluster/cs2.yaml"}};
 
-static const struct report_point points[] = {
+static const struct validation_point points[] = {
     {"GPT-3 13B", 1, 24309, "Vassilieva et al., Table V"},
     {"GPT-3 13B", 16, 371000, "a talk, with a title that is far too long for any legend"},
     {"GPT-3 111M", 1, 1.6e6, "Vassilieva et al., Table V"}};
 
 /* One second of compute on any count (weak scaling), waits that grow with the logarithm. */
-static struct report_scale_row row_of(const char *model, int64_t params, int64_t n, double rate)
+static struct scaling_row row_of(const char *model, int64_t params, int64_t n, double rate)
 {
-    struct report_scale_row r = {.model = model, .params = params, .num_csx = n};
+    struct scaling_row r = {.model = model, .params = params, .num_csx = n};
     int64_t ps = 1000000000000, level = 0;
     for (int64_t k = n; k > 1; k /= 2)
         level++;
@@ -95,7 +95,7 @@ static struct report_scale_row row_of(const char *model, int64_t params, int64_t
 
 struct report_scaling case_scaling(void)
 {
-    static struct report_scale_row row[N_MODELS * N_COUNTS];
+    static struct scaling_row row[N_MODELS * N_COUNTS];
     for (int i = 0; i < N_COUNTS; i++) {
         row[i] = row_of("GPT-3 13B", 12853473280, 1LL << i, 24000);
         row[N_COUNTS + i] = row_of("GPT-3 111M", 111053568, 1LL << i, 1.5e6);

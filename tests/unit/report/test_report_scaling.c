@@ -39,7 +39,7 @@ static const char *sweep_file(const char *name)
 }
 
 /* Behind the name a line is a list of numbers, as JSON writes them. */
-static void check_csv_line(const char *line, const struct report_scale_row *r)
+static void check_csv_line(const char *line, const struct scaling_row *r)
 {
     char list[512];
     size_t name = strlen(r->model);
@@ -149,7 +149,7 @@ TEST(report_scaling, table_has_a_block_per_model_and_a_row_per_count)
 TEST(report_scaling, rows_may_come_in_any_order)
 {
     struct report_scaling s = case_scaling();
-    struct report_scale_row mixed[3] = {s.row[2], s.row[7], s.row[0]};
+    struct scaling_row mixed[3] = {s.row[2], s.row[7], s.row[0]};
     s.row = mixed;
     s.n_rows = 3;
     s.n_points = 0;
@@ -168,7 +168,7 @@ TEST(report_scaling, rows_may_come_in_any_order)
 TEST(report_scaling, many_node_counts_are_thinned_in_the_headline_only)
 {
     enum { N = 64 };
-    static struct report_scale_row row[N];
+    static struct scaling_row row[N];
     struct report_scaling s = case_scaling();
     for (int i = 0; i < N; i++) {
         row[i] = s.row[0];
@@ -188,7 +188,7 @@ TEST(report_scaling, many_node_counts_are_thinned_in_the_headline_only)
 }
 
 /* The same global batch on 4 systems: linear is a quarter of the time, every part counts. */
-static struct report_scale_row strong[2];
+static struct scaling_row strong[2];
 static void print_strong(void)
 {
     struct report_scaling s = case_scaling();
@@ -240,7 +240,7 @@ TEST(report_scaling, the_loss_of_strong_scaling_is_against_the_smaller_share)
 TEST(report_scaling, numbers_that_cannot_be_drawn_are_refused)
 {
     struct report_scaling s = case_scaling();
-    struct report_scale_row bad = s.row[0];
+    struct scaling_row bad = s.row[0];
     s.n_rows = 0;
     CU_ASSERT_EQUAL(report_scaling_write(case_path("bad"), &s), WSC_USAGE);
     s.n_rows = 1;
@@ -281,13 +281,13 @@ TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)
 
 TEST(report_points, reads_quotes_comments_and_more_columns)
 {
-    struct report_point *p = NULL;
+    struct validation_point *p = NULL;
     int n = 0;
     case_write(case_path("good.csv"), "# published\nmodel,num_csx,tokens_per_s,source,note\r\n"
                                       "\n  # more\n"
                                       "GPT-3 13B , 1 ,24309,\"a \"\"b\"\", c\",x\n"
                                       "gpt,16,3.71e5,talk,\"\"");
-    T_OK(report_points_read(case_path("good.csv"), &p, &n));
+    T_OK(validation_points_read(case_path("good.csv"), &p, &n));
     T_EQ(n, 2);
     T_STR(p[0].model, "GPT-3 13B");
     T_NEAR(p[0].tokens_per_s, 24309, 0);
@@ -301,12 +301,12 @@ TEST(report_points, many_points_fit)
 {
     enum { N = 1000 };
     static char text[N * 32];
-    struct report_point *p = NULL;
+    struct validation_point *p = NULL;
     int n = 0, used = snprintf(text, sizeof text, "model,num_csx,tokens_per_s,source\n");
     for (int i = 1; i <= N; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "m,%d,%d.5,s\n", i, i);
     case_write(case_path("many.csv"), text);
-    T_OK(report_points_read(case_path("many.csv"), &p, &n));
+    T_OK(validation_points_read(case_path("many.csv"), &p, &n));
     T_EQ(n, N);
     T_NEAR(p[N - 1].tokens_per_s, N + 0.5, 0);
     wsc_free(p);
@@ -339,10 +339,10 @@ TEST(report_points, errors_name_file_and_line)
         {HEAD "m,1,12,\n", "bad.csv:2: source is empty"},
         {long_line, "bad.csv:1: longer than"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct report_point *p;
+        struct validation_point *p;
         int n;
         case_write(case_path("bad.csv"), cases[i].text);
-        CU_ASSERT_EQUAL(report_points_read(case_path("bad.csv"), &p, &n), WSC_FORMAT);
+        CU_ASSERT_EQUAL(validation_points_read(case_path("bad.csv"), &p, &n), WSC_FORMAT);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
         CU_ASSERT(!p && n == 0);
@@ -352,12 +352,12 @@ TEST(report_points, errors_name_file_and_line)
 TEST(report_points, a_missing_file_and_long_names_are_errors)
 {
     char text[512];
-    struct report_point *p;
+    struct validation_point *p;
     int n;
-    CU_ASSERT_EQUAL(report_points_read(case_path("none.csv"), &p, &n), WSC_IO);
+    CU_ASSERT_EQUAL(validation_points_read(case_path("none.csv"), &p, &n), WSC_IO);
     (void)snprintf(text, sizeof text, HEAD "%064d,1,2,s\n", 7);
     case_write(case_path("long.csv"), text);
-    CU_ASSERT_EQUAL(report_points_read(case_path("long.csv"), &p, &n), WSC_FORMAT);
+    CU_ASSERT_EQUAL(validation_points_read(case_path("long.csv"), &p, &n), WSC_FORMAT);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "model is longer than 63 bytes"));
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }

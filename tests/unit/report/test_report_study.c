@@ -10,28 +10,29 @@
 
 enum { N_ROWS = 2 };
 
-static struct report_scale_row rows[3][N_ROWS];
-static struct report_variant variant[] = {
+static struct scaling_row rows[3][N_ROWS];
+static struct scaling_variant variant[] = {
     {"all", 1, rows[0]}, {"without, \"jitter\"", 10, rows[1]}, {"none of them", 100, rows[2]}};
 static double low[] = {1, 0.9}, high[] = {1, 1.05}, unfit[] = {NAN, NAN}, one[] = {1, 1},
               below[] = {1, 0.9}, above[] = {1, 1.05}, rates[] = {100, 390};
 static int64_t counts[] = {1, 4};
-static struct report_constant constant[] = {
+static struct scaling_constant constant[] = {
     {"wafer.sram_per_pe", "assumed", "48 KiB", "1 KiB", "96 KiB", unfit, one},
     {"wafer.clock", "documented", "1 GHz", "800 MHz", "1.2 GHz", low, high}};
-static const struct report_sensitivity sensitivity = {"m",   counts, below,    above,
-                                                      rates, 2,      constant, 2};
-static const struct report_training training = {"m", 50, 4, 5.12e9, 93600, 7.2e9, 8e20, 2.049};
-static const struct report_stretch path[] = {
+static const struct scaling_sensitivity sensitivity = {"m",   counts, below,    above,
+                                                       rates, 2,      constant, 2};
+static const struct scaling_training training = {"m", 50, 4, 5.12e9, 93600, 7.2e9, 8e20, 2.049};
+static const struct timeline_segment path[] = {
     {"compute", "wafer 3", "layers.11 forward, micro-batch 2", 0, 600},
     {"compute", "wafer 3", "layers.12 forward, micro-batch 2", 600, 900},
     {"optimizer", "MemoryX shard 10", "end of step", 900, 1000}};
-static const struct report_link links[] = {{"MemoryX shard 0", "SwarmX node 0", 100, 2000, 250, 4},
-                                           {"MemoryX shard 11", "SwarmX node 0", 100, 4000, 500, 4},
-                                           {"wafer 0", "SwarmX node 0", 0, 10, 0, 1}};
-static const struct report_module modules[] = {{"model.lm_head.fwd", 700},
-                                               {"(step boundary)", 300}};
-static const struct report_anatomy anatomy = {"m", 4, 1000, 12345, path, 3, links, 3, modules, 2};
+static const struct timeline_link links[] = {
+    {"MemoryX shard 0", "SwarmX node 0", 100, 2000, 250, 4},
+    {"MemoryX shard 11", "SwarmX node 0", 100, 4000, 500, 4},
+    {"wafer 0", "SwarmX node 0", 0, 10, 0, 1}};
+static const struct timeline_module modules[] = {{"model.lm_head.fwd", 700},
+                                                 {"(step boundary)", 300}};
+static const struct timeline_step anatomy = {"m", 4, 1000, 12345, path, 3, links, 3, modules, 2};
 
 static struct report_scaling study_case(void)
 {

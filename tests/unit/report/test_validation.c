@@ -12,74 +12,74 @@
 
 enum { N_ROWS = 3 };
 
-static struct report_reference ref[N_ROWS] = {{.id = "a,1",
-                                               .quantity = REPORT_TIME,
-                                               .unit = "h",
-                                               .value = 100,
-                                               .samples = 10,
-                                               .model = "m",
-                                               .num_csx = 2,
-                                               .global_batch = 8,
-                                               .kind = REPORT_CALIBRATION,
-                                               .low = 90,
-                                               .high = 110,
-                                               .tolerance = "10 %",
-                                               .reason = "why",
-                                               .source = "a \"paper\""},
-                                              {.id = "b",
-                                               .quantity = REPORT_BOUNDARY,
-                                               .unit = "s",
-                                               .value = 0,
-                                               .kind = REPORT_VALIDATION,
-                                               .low = 0,
-                                               .high = 0.1,
-                                               .tolerance = "0..0.1",
-                                               .reason = "bound",
-                                               .source = "s"},
-                                              {.id = "c",
-                                               .quantity = REPORT_OTHER,
-                                               .unit = "apples",
-                                               .value = 3,
-                                               .kind = REPORT_CONTEXT,
-                                               .reason = "no apples here",
-                                               .source = "s"}};
+static struct validation_figure ref[N_ROWS] = {{.id = "a,1",
+                                                .quantity = VALIDATION_TIME,
+                                                .unit = "h",
+                                                .value = 100,
+                                                .samples = 10,
+                                                .model = "m",
+                                                .num_csx = 2,
+                                                .global_batch = 8,
+                                                .kind = VALIDATION_KIND_CALIBRATION,
+                                                .low = 90,
+                                                .high = 110,
+                                                .tolerance = "10 %",
+                                                .reason = "why",
+                                                .source = "a \"paper\""},
+                                               {.id = "b",
+                                                .quantity = VALIDATION_BOUNDARY,
+                                                .unit = "s",
+                                                .value = 0,
+                                                .kind = VALIDATION_KIND_VALIDATION,
+                                                .low = 0,
+                                                .high = 0.1,
+                                                .tolerance = "0..0.1",
+                                                .reason = "bound",
+                                                .source = "s"},
+                                               {.id = "c",
+                                                .quantity = VALIDATION_OTHER,
+                                                .unit = "apples",
+                                                .value = 3,
+                                                .kind = VALIDATION_KIND_CONTEXT,
+                                                .reason = "no apples here",
+                                                .source = "s"}};
 static struct hw_source latency = {
     "wafer.stage_latency", (char[]){"2 ms"}, "calibrated", (char[]){"fitted on something"}, 0, 0};
 
-static struct report_validation make(struct report_prediction row[2])
+static struct validation_table make(struct validation_prediction row[2])
 {
-    row[0] = (struct report_prediction){.ref = &ref[0],
-                                        .predicted = 105,
-                                        .neutral = 80,
-                                        .sensitivity = {0.02},
-                                        .step_time_ps = 1000,
-                                        .mfu = 0.2,
-                                        .mfu_neutral = 0.25,
-                                        .micro_batch = 4,
-                                        .lanes = 2,
-                                        .breakdown = {900, 50, 30, 15, 5},
-                                        .products_ps = 500,
-                                        .attention_ps = 200,
-                                        .elementwise_ps = 50,
-                                        .recompute_ps = 40,
-                                        .latency_ps = 100,
-                                        .jitter_ps = 10};
+    row[0] = (struct validation_prediction){.ref = &ref[0],
+                                            .predicted = 105,
+                                            .neutral = 80,
+                                            .sensitivity = {0.02},
+                                            .step_time_ps = 1000,
+                                            .mfu = 0.2,
+                                            .mfu_neutral = 0.25,
+                                            .micro_batch = 4,
+                                            .lanes = 2,
+                                            .breakdown = {900, 50, 30, 15, 5},
+                                            .products_ps = 500,
+                                            .attention_ps = 200,
+                                            .elementwise_ps = 50,
+                                            .recompute_ps = 40,
+                                            .latency_ps = 100,
+                                            .jitter_ps = 10};
     row[1] = row[0];
     row[1].ref = &ref[1];
     row[1].predicted = 0.2;
-    return (struct report_validation){.row = row,
-                                      .n_rows = 2,
-                                      .context = ref,
-                                      .n_context = N_ROWS,
-                                      .calibrated = {&latency},
-                                      .n_calibrated = 1,
-                                      .command = "wsc validate"};
+    return (struct validation_table){.row = row,
+                                     .n_rows = 2,
+                                     .context = ref,
+                                     .n_context = N_ROWS,
+                                     .calibrated = {&latency},
+                                     .n_calibrated = 1,
+                                     .command = "wsc validate"};
 }
 
 static void print(void)
 {
-    struct report_prediction row[2];
-    const struct report_validation v = make(row);
+    struct validation_prediction row[2];
+    const struct validation_table v = make(row);
     T_OK(report_validation_print(&v));
 }
 
@@ -114,8 +114,8 @@ TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
 
 TEST(validation, files_hold_the_same)
 {
-    struct report_prediction row[2];
-    const struct report_validation v = make(row);
+    struct validation_prediction row[2];
+    const struct validation_table v = make(row);
     T_OK(report_validation_write(case_path("validation"), &v));
     const char *csv = case_read(case_path("validation/validation.csv"));
     check_says(csv, "id,quantity,unit,published,predicted,error_percent,kind,source,");
@@ -136,8 +136,8 @@ TEST(validation, files_hold_the_same)
 
 TEST(validation, what_is_not_finite_is_not_written)
 {
-    struct report_prediction row[2];
-    const struct report_validation v = make(row);
+    struct validation_prediction row[2];
+    const struct validation_table v = make(row);
     row[1].neutral = NAN;
     T_EQ(report_validation_write(case_path("bad_validation"), &v), WSC_NUMERIC);
     check_says(wsc_err_message(), "b: predicted 0.2, neutral nan");
@@ -146,11 +146,11 @@ TEST(validation, what_is_not_finite_is_not_written)
 
 /* ---- a fit ----------------------------------------------------------------------------------- */
 
-static struct report_calibration make_fit(void)
+static struct validation_fit make_fit(void)
 {
-    static const struct report_reference *const point[] = {&ref[0]};
+    static const struct validation_figure *const point[] = {&ref[0]};
     static const double residual[] = {0.0487901641694320}; /* ln 1.05 */
-    return (struct report_calibration){
+    return (struct validation_fit){
         .constant = {{"wafer.stage_latency", "3 ms", "100 us", "2800 us", "3200 us"},
                      {"memoryx.update_rate", "6e9 params/s", "", "", ""},
                      {"wafer.kernel_factor", "1.02", "0.01", "1", "1.04"}},
@@ -168,7 +168,7 @@ static struct report_calibration make_fit(void)
 
 static void print_fit(void)
 {
-    const struct report_calibration c = make_fit();
+    const struct validation_fit c = make_fit();
     T_OK(report_calibration_print(&c));
 }
 
@@ -185,7 +185,7 @@ TEST(validation, a_fit_tells_how_sure_it_is)
 /* The file is a machine: read back it has the constants, of kind calibrated, with their sources. */
 TEST(validation, a_fit_becomes_a_cluster_file)
 {
-    const struct report_calibration c = make_fit();
+    const struct validation_fit c = make_fit();
     struct hw_machine cluster;
     char *text = NULL, cwd[512], base[640];
     size_t n = 0;

@@ -33,7 +33,7 @@ static struct scaling_sweep sweep_of(const struct scaling_model *model, const in
 }
 
 /* Every row is a run of that cluster: its third step, nothing fitted. */
-static void check_row(const struct report_scale_row *row)
+static void check_row(const struct scaling_row *row)
 {
     struct small_config c = config; /* only numbers differ */
     struct small_result r;
@@ -54,7 +54,7 @@ static void check_row(const struct report_scale_row *row)
 TEST(scaling, weak_scaling_grows_the_batch_with_the_systems)
 {
     static const int64_t counts[] = {1, 2, 3, 8};
-    struct report_scale_row *row = NULL;
+    struct scaling_row *row = NULL;
     set_up();
     const struct scaling_model model = {"small", &config.params};
     const struct scaling_sweep sweep = sweep_of(&model, counts, 4);
@@ -76,7 +76,7 @@ TEST(scaling, weak_scaling_grows_the_batch_with_the_systems)
 TEST(scaling, strong_scaling_keeps_the_batch)
 {
     static const int64_t counts[] = {1, 2, 6};
-    struct report_scale_row *row = NULL;
+    struct scaling_row *row = NULL;
     set_up();
     const struct scaling_model model = {"small", &config.params};
     struct scaling_sweep sweep = sweep_of(&model, counts, 3);
@@ -94,7 +94,7 @@ TEST(scaling, strong_scaling_keeps_the_batch)
 TEST(scaling, the_smallest_count_is_the_base)
 {
     static const int64_t counts[] = {4, 2, 8};
-    struct report_scale_row *row = NULL;
+    struct scaling_row *row = NULL;
     set_up();
     const struct scaling_model model = {"small", &config.params};
     struct scaling_sweep sweep = sweep_of(&model, counts, 3);
@@ -118,7 +118,7 @@ static void count_calls(void *ctx, int done, int total, const char *what)
 TEST(scaling, models_follow_each_other_and_progress_is_told)
 {
     static const int64_t counts[] = {1, 3};
-    struct report_scale_row *row = NULL;
+    struct scaling_row *row = NULL;
     int n_calls = 0;
     set_up();
     const struct scaling_model model[] = {{"first", &config.params}, {"second", &config.params}};
@@ -138,7 +138,7 @@ TEST(scaling, models_follow_each_other_and_progress_is_told)
 TEST(scaling, a_model_that_does_not_fit_ends_the_sweep)
 {
     static const int64_t counts[] = {1, 2};
-    struct report_scale_row *row = NULL;
+    struct scaling_row *row = NULL;
     set_up();
     config.cluster.memoryx.capacity_bytes = 1000;
     const struct scaling_model model = {"small", &config.params};

@@ -96,8 +96,8 @@ TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
                                        "without jitter",
                                        "without input",
                                        "none of them"};
-    struct report_variant *v;
-    struct report_scale_row *row;
+    struct scaling_variant *v;
+    struct scaling_row *row;
     int n;
     const struct scaling_sweep sweep = set_up((const char *const[]){"cluster.jitter=0.02", NULL});
     T_OK(scaling_effects(&sweep, &v, &n));
@@ -124,8 +124,8 @@ TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
 /* The sweep without a fault is the sweep of a machine that never had it. */
 TEST(scaling_study, faults_are_left_out_in_turn)
 {
-    struct report_variant *v;
-    struct report_scale_row *row;
+    struct scaling_variant *v;
+    struct scaling_row *row;
     int n;
     const struct scaling_sweep sweep =
         set_up((const char *const[]){"cluster.faults+=straggler:wafer=0,factor=2",
@@ -150,7 +150,7 @@ TEST(scaling_study, faults_are_left_out_in_turn)
 /* A point is of the systems that were asked for, whatever is left of them. */
 TEST(scaling_study, a_lost_system_stays_in_the_count)
 {
-    struct report_scale_row sound, lost;
+    struct scaling_row sound, lost;
     const struct scaling_sweep sweep =
         set_up((const char *const[]){"cluster.faults+=lost_wafer:wafer=1", NULL});
     T_OK(scaling_point(sweep.model, sweep.cluster, 4, 1200, &lost));
@@ -166,7 +166,7 @@ TEST(scaling_study, a_lost_system_stays_in_the_count)
 TEST(scaling_study, a_sweep_has_a_curve_for_each_value)
 {
     struct scaling_values values;
-    struct report_variant *v;
+    struct scaling_variant *v;
     int n;
     const struct scaling_sweep sweep = set_up(NULL);
     T_OK(scaling_values_parse(&values, "cluster.swarmx.link_latency=1us,100us,10ms"));
@@ -184,8 +184,8 @@ TEST(scaling_study, a_sweep_has_a_curve_for_each_value)
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
 
-static const struct report_constant *constant_of(const struct report_sensitivity *s,
-                                                 const char *key)
+static const struct scaling_constant *constant_of(const struct scaling_sensitivity *s,
+                                                  const char *key)
 {
     for (int i = 0; i < s->n; i++)
         if (!strcmp(s->constant[i].key, key)) return &s->constant[i];
@@ -193,7 +193,7 @@ static const struct report_constant *constant_of(const struct report_sensitivity
 }
 
 /* Of constants in the order of their effect; at the second count. */
-static void check_band(const struct report_sensitivity *s)
+static void check_band(const struct scaling_sensitivity *s)
 {
     double below = 0, before = INFINITY;
     for (int i = 0; i < s->n; i++) {
@@ -210,13 +210,13 @@ static void check_band(const struct report_sensitivity *s)
  * constants that are certain are not in it. */
 TEST(scaling_study, sensitivity_moves_one_constant_at_a_time)
 {
-    struct report_sensitivity s;
-    struct report_scale_row *base, *moved;
+    struct scaling_sensitivity s;
+    struct scaling_row *base, *moved;
     const struct scaling_sweep sweep = set_up(NULL);
     T_OK(scaling_sensitivity(&sweep, 0, &s));
     T_EQ(s.n_counts, 2);
     CU_ASSERT_PTR_NULL(constant_of(&s, "wafer.pe_cols"));
-    const struct report_constant *c = constant_of(&s, "swarmx.link_latency");
+    const struct scaling_constant *c = constant_of(&s, "swarmx.link_latency");
     CU_ASSERT_PTR_NOT_NULL_FATAL(c);
     if (!c) return;
     T_STR(c->high, "10 us");
@@ -255,13 +255,13 @@ TEST(scaling_training, tokens_are_a_number_or_per_parameter)
 TEST(scaling_training, time_energy_and_flop)
 {
     struct hw_machine cluster = {.wafer.peak_flop_per_s = 100};
-    const struct report_scale_row row = {.model = "m",
-                                         .params = 50,
-                                         .num_csx = 2,
-                                         .tokens_per_s = 10,
-                                         .mfu = 0.4,
-                                         .joules_per_token = 2};
-    struct report_training t = scaling_training(&row, &cluster, 1000, 0);
+    const struct scaling_row row = {.model = "m",
+                                    .params = 50,
+                                    .num_csx = 2,
+                                    .tokens_per_s = 10,
+                                    .mfu = 0.4,
+                                    .joules_per_token = 2};
+    struct scaling_training t = scaling_training(&row, &cluster, 1000, 0);
     T_NEAR(t.seconds, 100, 1e-15);
     T_NEAR(t.joules, 2000, 1e-15);
     T_NEAR(t.flop, 8000, 1e-15);

@@ -26,7 +26,7 @@ static struct timeline_job job_of(const struct small_config *c, int64_t first_st
 
 static void check_path(const struct timeline *t)
 {
-    struct report_stretch *path;
+    struct timeline_segment *path;
     struct vtime_breakdown parts;
     int64_t step_ps, sum = 0;
     int n;
@@ -45,7 +45,7 @@ static void check_path(const struct timeline *t)
 
 static void check_profile(const struct timeline *t)
 {
-    struct report_module *row;
+    struct timeline_module *row;
     struct vtime_breakdown parts;
     int64_t step_ps, sum = 0;
     int n;
@@ -62,7 +62,7 @@ static void check_links(const struct timeline *t, const struct small_config *c)
 {
     enum { STEPS = 2 };
     struct small_result r;
-    struct report_link *link;
+    struct timeline_link *link;
     struct vtime_breakdown parts;
     int64_t step_ps, bytes[2] = {0};
     int n;

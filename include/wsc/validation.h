@@ -1,0 +1,176 @@
+/** Validation: published figures, what the emulator predicts for them, and the fit of constants.
+ *  Layer 10.
+ *
+ *  A row of benchmarks/reference is a struct validation_figure; validation_run() predicts each row
+ *  that is to be compared by simulating a step, validation_calibrate() fits at most
+ *  VALIDATION_MAX_CALIBRATED constants to the rows of kind calibration.
+ */
+#ifndef WSC_VALIDATION_H
+#define WSC_VALIDATION_H
+#include <wsc/err.h>
+#include <wsc/hw.h>
+#include <wsc/scaling.h>
+#include <wsc/vtime.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- published points -------------------------------------------------------------------------
+ */
+
+/** A published measurement to draw beside the curves. */
+struct validation_point {
+    char model[64];
+    double num_csx, tokens_per_s;
+    char source[128];
+};
+/** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source` (more columns
+ *  may follow); `#` lines and blank lines are skipped, fields may be quoted.  *@p points is owned
+ *  by the caller. */
+enum wsc_err validation_points_read(const char *path, struct validation_point **points,
+                                    int *n) WSC_CHECKED;
+
+/* ---- published figures ----------------------------------------------------------------------- */
+/** What was measured; src/validation/published_figures.c has the names and units. */
+enum validation_quantity {
+    VALIDATION_TIME,       /**< of `samples` samples: h, s, ms */
+    VALIDATION_RATE,       /**< samples/s, tokens/s */
+    VALIDATION_SPEEDUP,    /**< of num_csx systems over one, the batch per system the same */
+    VALIDATION_EFFICIENCY, /**< the same over the number of systems */
+    VALIDATION_BOUNDARY,   /**< s of a step in which the wafers wait for its end */
+    VALIDATION_OTHER       /**< whatever a row of kind context tells */
+};
+enum validation_kind {
+    VALIDATION_KIND_CALIBRATION, /**< constants were fitted on it */
+    VALIDATION_KIND_VALIDATION,  /**< compared, not fitted */
+    VALIDATION_KIND_CONTEXT      /**< not compared; `reason` says why */
+};
+/** A published figure with its conditions: a row of benchmarks/reference. */
+struct validation_figure {
+    char id[48];
+    enum validation_quantity quantity;
+    char unit[16];
+    double value; /**< as published, in unit */
+    double samples;
+    char model[48];       /**< name of a params file */
+    int64_t num_csx;      /**< 0: not told */
+    int64_t global_batch; /**< sequences; 0: not told */
+    int64_t micro_batch;  /**< per system, or CONF_AUTO */
+    int64_t msl;          /**< tokens of a sequence */
+    char cluster[32];     /**< name of a cluster file */
+    char set[128];        /**< overrides `path=value`, separated by `;` */
+    enum validation_kind kind;
+    double low, high;   /**< what a prediction must lie in, in unit */
+    char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
+    char reason[192], conditions[256], source[160];
+};
+/** Read the rows of a CSV with the columns id, quantity, unit, value, samples, model, num_csx,
+ *  global_batch, micro_batch, msl, cluster, set, kind, tolerance, reason, conditions, source in any
+ *  order, and add them to *@p rows (owned by the caller, NULL at first; stays valid after an
+ *  error).  Errors (WSC_FORMAT) name file, line, column and the field. */
+enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows,
+                                     int *n) WSC_CHECKED;
+const char *validation_quantity_name(enum validation_quantity quantity);
+const char *validation_kind_name(enum validation_kind kind);
+/** The figure @p ref would show for a machine that trains @p samples_per_s (VALIDATION_TIME,
+ *  VALIDATION_RATE), in its unit. */
+double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s);
+/** The rates among @p rows as points for a plot, one for each model, number of systems and source;
+ *  owned by the caller. */
+enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
+                                  struct validation_point **points, int *n) WSC_CHECKED;
+
+enum { VALIDATION_MAX_CALIBRATED = 3 };
+/** A published figure and what the emulator makes of it. */
+struct validation_prediction {
+    const struct validation_figure *ref; /**< borrowed */
+    double predicted;                    /**< in the unit of ref */
+    double neutral; /**< the same with the calibrated constants at their neutral values */
+    /** Change of the prediction, relative, when a calibrated constant grows by a tenth. */
+    double sensitivity[VALIDATION_MAX_CALIBRATED];
+    /** The step behind it (of num_csx systems): time, where it went, share of the peak. */
+    int64_t step_time_ps;
+    double mfu, mfu_neutral;
+    int64_t micro_batch;
+    int lanes;
+    struct vtime_breakdown breakdown;
+    /** What breakdown.compute_ps consists of; jitter may be negative. */
+    int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
+};
+bool validation_prediction_holds(const struct validation_prediction *p);
+struct validation_table {
+    const struct validation_prediction *row;
+    int n_rows;
+    const struct validation_figure *context; /**< all rows; those of kind context are listed */
+    int n_context;
+    const struct hw_source *calibrated[VALIDATION_MAX_CALIBRATED]; /**< borrowed */
+    int n_calibrated;
+    const char *command; /**< for provenance */
+};
+/** One constant of a fit. */
+struct validation_fitted {
+    char path[64];          /**< without `cluster.` */
+    char value[48];         /**< with unit */
+    char error[48];         /**< standard error with unit; "" when the points do not tell */
+    char low[48], high[48]; /**< two standard errors around the value, inside the key's range */
+};
+struct validation_fit {
+    struct validation_fitted constant[VALIDATION_MAX_CALIBRATED];
+    double correlation[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
+    int n_constants;
+    const struct validation_figure *const *point; /**< borrowed; what was fitted */
+    const double *residual;                       /**< ln(predicted / published), parallel */
+    int n_points;
+    double sigma, threshold, objective, objective_before;
+    int n_evaluations;
+};
+
+/* ---- predictions and fits ---------------------------------------------------------------------
+ */
+
+/** What a comparison with published figures needs; all borrowed. */
+struct validation_comparison {
+    const struct validation_figure *ref;
+    int n_refs;
+    const char *params_dir, *cluster_dir; /**< where the models and machines of the rows lie */
+    /** Stands in for the rows' machines that have the same grid of PEs; NULL: none. */
+    const struct hw_machine *cluster;
+    const struct conf_set *sets; /**< of all models and machines */
+    int n_sets;
+    void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
+    void *progress_ctx;
+};
+/** Constants that may be fitted, at most VALIDATION_MAX_CALIBRATED, and what they are when they say
+ *  nothing: no latency, an infinite rate, a factor of one. */
+struct validation_fittable {
+    const char *path; /**< without `cluster.` */
+    double neutral;   /**< base units */
+    double low, high; /**< bounds of a fit, base units */
+    double step;      /**< first step of the search, in x */
+    bool inverse;     /**< the search moves in x = 1 / value */
+};
+const struct validation_fittable *validation_fittables(int *n);
+
+/** Predict every row that is to be compared.  validation_result_fini() @p out also after an
+ *  error. */
+struct validation_result {
+    struct validation_table report; /**< its rows are owned */
+    struct validation_cases *cases; /**< owned; what the rows were computed from */
+};
+enum wsc_err validation_run(const struct validation_comparison *comparison,
+                            struct validation_result *out) WSC_CHECKED;
+void validation_result_fini(struct validation_result *v);
+
+/** Fit the constants @p path (of validation_fittables()) to the rows of kind calibration: least
+ * squares of ln(predicted / published), with Huber's function so that no row rules.  @p out borrows
+ * from the comparison; validation_calibration_fini() it also after an error. */
+struct validation_calibration {
+    struct validation_fit report;
+    const struct validation_figure **point; /**< owned */
+    double *residual;                       /**< owned */
+};
+enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
+                                  const char *const *path, int n_paths,
+                                  struct validation_calibration *out) WSC_CHECKED;
+void validation_calibration_fini(struct validation_calibration *c);
+#endif

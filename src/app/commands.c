@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table of commands: names, summaries, usage and examples of `--help`, use of MPI ranks, the
+ * function.  Their options are rows of options.c.  main.c walks this table. */
+#include "app.h"
+
+const struct app_command app_commands[] = {
+    {.name = "run",
+     .bit = APP_ON_RUN,
+     .summary = "train, evaluate or generate on emulated CS-2 systems",
+     .usage = "run [CSX|CPU] --params FILE [options]\n"
+              "mpirun -n R wsc run ...     any R from 1 to `wsc ranks`; the results are the same",
+     .examples =
+         "  wsc run --params configs/params/tiny.yaml --num_csx 2 --num_steps 20\n"
+         "  wsc run --params configs/params/gpt3_13b.yaml --num_csx 64 --num_steps 3 \\\n"
+         "          --numerics none\n"
+         "  wsc run --params configs/params/mesh.yaml --num_csx 2 --numerics mesh \\\n"
+         "          --set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16\n"
+         "  wsc run --params configs/params/gpt3_111m.yaml --num_csx 4 --num_steps 4 \\\n"
+         "          --numerics none --model_dir out/111m --trace out/111m/chrome_trace.json\n"
+         "  wsc run --params my.yaml --mode generate --prompt 'A hacker is '\n",
+     .ranks = APP_RANKS_ALL,
+     .request_bytes = sizeof(struct app_run),
+     .run = app_run_job},
+    {.name = "scale",
+     .bit = APP_ON_SCALE,
+     .summary = "throughput against the number of systems, as table, plot and report",
+     .usage = "scale --params FILE[,FILE...] --out DIR [options]",
+     .examples =
+         "  wsc scale --params configs/params/gpt3_13b.yaml --out out/13b\n"
+         "  wsc scale --params configs/params/gpt3_1p3b.yaml --num_csx 1,16,192 --out out/192 \\\n"
+         "            --set cluster.swarmx.link_latency=10us\n"
+         "  wsc scale --params configs/params/gpt3_1p3b.yaml --out out/latency \\\n"
+         "            --sweep cluster.swarmx.latency=1us..1ms\n"
+         "  wsc scale --params configs/params/gpt3_13b.yaml --out out/uncertainty --effects \\\n"
+         "            --sensitivity --tokens 20xparams\n"
+         "  wsc scale --params configs/params/gpt3_111m.yaml --num_csx 4 --out out/step \\\n"
+         "            --anatomy --trace out/step/chrome_trace.json --goal out/step/step.goal\n",
+     .ranks = APP_RANKS_FIRST,
+     .request_bytes = sizeof(struct app_scale),
+     .run = app_run_scale},
+    {.name = "validate",
+     .bit = APP_ON_VALIDATE,
+     .summary = "predict published figures and print the error of each",
+     .usage = "validate --out DIR [options]\n"
+              "wsc validate --mesh [--pairs N] [--seed S] [--json]",
+     .about = "Predicts every published figure of benchmarks/reference and prints the error, the "
+              "rows that constants were fitted on, the parts of the predicted steps, and the "
+              "predictions of the same machine with its calibrated constants at neutral values. "
+              "Exit status 1 when a row leaves the tolerance that its file states.",
+     .examples = "  wsc validate --out out/validation\n"
+                 "  wsc validate --mesh\n"
+                 "  wsc validate --out out/slow_start --set cluster.wafer.stage_latency=2ms\n",
+     .ranks = APP_RANKS_FIRST,
+     .request_bytes = sizeof(struct app_validate),
+     .run = app_run_validate},
+    {.name = "calibrate",
+     .bit = APP_ON_CALIBRATE,
+     .summary = "fit constants of the machine to published figures",
+     .usage = "calibrate --out FILE [options]",
+     .about = "Fits constants to the published figures of kind calibration, estimates the "
+              "uncertainty of each, and writes them, with the figures they were fitted on, into a "
+              "cluster file based on the machine.",
+     .examples = "  wsc calibrate --out out/fitted.yaml\n"
+                 "  wsc calibrate --out out/three.yaml \\\n"
+                 "      --fit wafer.stage_latency,memoryx.update_rate,wafer.kernel_factor\n",
+     .ranks = APP_RANKS_FIRST,
+     .request_bytes = sizeof(struct app_calibrate),
+     .run = app_run_calibrate},
+    {.name = "mesh",
+     .bit = APP_ON_MESH,
+     .summary = "run a kernel on the emulated dataflow mesh, cycle by cycle",
+     .usage = "mesh list\n"
+              "wsc mesh survey [--max_p P] [--max_words B] [--json]\n"
+              "wsc mesh calibration [--json]\n"
+              "wsc mesh KERNEL [options]",
+     .about = "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result "
+              "against the host and prints the cycles it took. survey compares simulated cycles "
+              "with the analytical models of the literature, calibration with published counts.",
+     .examples =
+         "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
+         "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --zeros 0.5 --json\n"
+         "  wsc mesh allreduce --fabric 32x32 --words 64 --heatmap heat.png --explain\n"
+         "  wsc mesh attention --fabric 16x8 --tokens 32 --heads 4 --head_dim 16 --pass backward\n"
+         "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_mesh),
+     .run = app_run_mesh},
+    {.name = "data",
+     .bit = APP_ON_DATA,
+     .summary = "make a dataset from text",
+     .usage = "data --input FILE|FOLDER... --out DIR [options]",
+     .about = "Makes a Model Zoo HDF5 dataset from text: DIR/train, DIR/val, DIR/test with .h5 "
+              "files and data_params.json. A run that was interrupted resumes when it is started "
+              "again.",
+     .examples =
+         "  wsc data --input book.txt notes.txt.gz --out data/books --max_seq_length 512\n"
+         "  wsc data --input pile/ --tokenizer bpe --vocab vocab.json --merges merges.txt \\\n"
+         "           --out data/pile --max_seq_length 2048 --split 0.01 --test_split 0.01 "
+         "--shuffle\n"
+         "  wsc data --input reviews.csv.zst --column review --out data/reviews\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_data),
+     .run = app_run_data},
+    {.name = "data train-bpe",
+     .bit = APP_ON_TRAIN_BPE,
+     .summary = "learn a byte-level BPE vocabulary from text",
+     .usage = "data train-bpe --input FILE|FOLDER... --out DIR --vocab_size N [options]",
+     .about = "Learns a byte-level BPE from text: DIR/vocab.json and DIR/merges.txt, as GPT-2 and "
+              "Hugging Face's tokenizers have them. Text and options determine the files.",
+     .examples = "  wsc data train-bpe --input corpus/ --out data/bpe --vocab_size 8000\n"
+                 "  wsc data --input corpus/ --out data/corpus --tokenizer bpe \\\n"
+                 "           --vocab data/bpe/vocab.json --merges data/bpe/merges.txt\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_train_bpe),
+     .run = app_run_train_bpe},
+    {.name = "convert",
+     .bit = APP_ON_CONVERT,
+     .summary = "convert checkpoints from and to Hugging Face",
+     .usage = "convert --from hf --to cs --input DIR --out DIR [options]\n"
+              "wsc convert --from cs --to hf --input FILE --params FILE --model FAMILY --out DIR",
+     .about = "Makes a checkpoint and params of a Hugging Face folder (config.json and "
+              "safetensors, one file or shards), or such a folder of a checkpoint and its params.",
+     .examples =
+         "  wsc convert --from hf --to cs --input gpt2 --out out/gpt2\n"
+         "  wsc run --params out/gpt2/params.yaml --mode generate --prompt 'Once'\n"
+         "  wsc convert --from cs --to hf --model gpt2 --input model_dir/checkpoint_100.mdl \\\n"
+         "          --params out/gpt2/params.yaml --dtype bf16 --out out/gpt2_hf\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_convert),
+     .run = app_run_convert},
+    {.name = "inspect",
+     .bit = APP_ON_INSPECT,
+     .summary = "print what is in a checkpoint, dataset, params or cluster file",
+     .usage = "inspect FILE [--json]",
+     .about = "Prints what is in a checkpoint (.mdl), a dataset (.h5), a params file or a cluster "
+              "file.",
+     .examples = "  wsc inspect model_dir/checkpoint_100.mdl\n"
+                 "  wsc inspect configs/cluster/cs2.yaml\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_inspect),
+     .run = app_run_inspect},
+    {.name = "ranks",
+     .bit = APP_ON_RANKS,
+     .summary = "print the number of MPI ranks for one role per rank",
+     .usage = "ranks --num_csx N [--cluster FILE] [--params FILE] [--set PATH=VALUE]",
+     .about = "Prints the number of MPI ranks for one role per rank: N wafers, the SwarmX nodes "
+              "of their tree and the MemoryX shards.",
+     .examples = "  mpirun -n $(wsc ranks --num_csx 16) wsc run --params my.yaml --num_csx 16\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_ranks_of),
+     .run = app_run_ranks},
+    {0}};

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Files that come with the program, beside it in the source tree or where it was installed, and the
+ * comparison with published figures that `wsc validate` and `wsc calibrate` make of them. */
+#include "app.h"
+
+#include <wsc/mem.h>
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PLACES = 2 };
+
+/* From the folder of the program: build/VARIANT/bin of the source tree, PREFIX/bin. */
+static const char *const place[APP_N_SHIPPED][PLACES] = {
+    [APP_REFERENCE] = {"../../../benchmarks/reference", "../share/wsc/reference"},
+    [APP_PARAMS] = {"../../../configs/params", "../share/wsc/configs/params"},
+    [APP_CLUSTER] = {"../../../configs/cluster", "../share/wsc/configs/cluster"}};
+
+bool app_find_folder(enum app_shipped folder, char *path, size_t size)
+{
+    char exe[PATH_MAX], found[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n <= 0) return false;
+    exe[n] = '\0';
+    char *slash = strrchr(exe, '/');
+    if (slash) *slash = '\0';
+    for (int i = 0; i < PLACES; i++) {
+        char name[2 * PATH_MAX];
+        (void)snprintf(name, sizeof name, "%s/%s", exe, place[folder][i]);
+        if (!realpath(name, found) || strlen(found) >= size) continue;
+        memcpy(path, found, strlen(found) + 1);
+        return true;
+    }
+    return false;
+}
+
+/* ---- published figures ----------------------------------------------------------------------- */
+
+static int is_csv(const struct dirent *e)
+{
+    const size_t n = strlen(e->d_name);
+    return n > 4 && !strcmp(e->d_name + n - 4, ".csv");
+}
+
+enum wsc_err app_read_references(const char *dir, struct validation_figure **rows, int *n)
+{
+    struct dirent **file = NULL;
+    enum wsc_err rc = WSC_OK;
+    const int n_files = scandir(dir, &file, is_csv, alphasort);
+    *rows = NULL;
+    *n = 0;
+    for (int i = 0; i < n_files; i++) {
+        char path[PATH_MAX];
+        (void)snprintf(path, sizeof path, "%s/%s", dir, file[i]->d_name);
+        if (!rc) rc = validation_figures_read(path, rows, n);
+        free(file[i]);
+    }
+    free(file);
+    if (rc) {
+        wsc_free(*rows);
+        *rows = NULL;
+        return rc;
+    }
+    if (*n) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: no published figures there", dir),
+                        "--reference benchmarks/reference");
+}
+
+/* ---- a comparison ---------------------------------------------------------------------------- */
+
+static enum wsc_err need_folder(const char *given, enum app_shipped folder, const char *option,
+                                char path[PATH_MAX])
+{
+    if (given) {
+        (void)snprintf(path, PATH_MAX, "%s", given);
+        return WSC_OK;
+    }
+    if (app_find_folder(folder, path, PATH_MAX)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "the folder of %s is not beside the program", option),
+                        "--%s DIR", option);
+}
+
+static void show_progress(void *ctx, int done, int total, const char *what)
+{
+    (void)ctx, (void)total;
+    out_progress(done, what);
+}
+
+enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_config *config,
+                                 const struct app_figures *figures)
+{
+    char reference[PATH_MAX];
+    struct validation_figure *rows;
+    int n;
+    TRY(need_folder(figures->reference, APP_REFERENCE, "reference", reference));
+    TRY(need_folder(figures->params, APP_PARAMS, "params", c->params_dir));
+    TRY(need_folder(figures->machines, APP_CLUSTER, "machines", c->cluster_dir));
+    if (config->cluster_path) {
+        TRY(app_load_cluster(NULL, config, &c->cluster, NULL));
+        c->has_cluster = true;
+    }
+    TRY(app_read_references(reference, &rows, &n));
+    c->rows = rows;
+    c->comparison = (struct validation_comparison){.ref = rows,
+                                                   .n_refs = n,
+                                                   .params_dir = c->params_dir,
+                                                   .cluster_dir = c->cluster_dir,
+                                                   .cluster = c->has_cluster ? &c->cluster : NULL,
+                                                   .sets = config->set,
+                                                   .n_sets = config->n_sets,
+                                                   .progress = show_progress};
+    return WSC_OK;
+}
+
+void app_comparison_fini(struct app_comparison *c)
+{
+    hw_machine_fini(&c->cluster);
+    wsc_free(c->rows);
+}

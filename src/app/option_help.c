@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc COMMAND --help`, written from the rows of the option table: usage, what the command does,
+ * its options by group with choices and defaults, examples.  The usage and the examples are the
+ * command's (commands.c); names, values, ranges and defaults are the rows' own (options.c). */
+#include "options.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 96, WIDEST = 24 };
+
+/* "  --name VALUE"; choices stand as a|b|c. */
+static void write_name(const struct app_option *o, char text[256])
+{
+    if (!o->name) {
+        (void)snprintf(text, 256, "  %s", o->arg);
+        return;
+    }
+    const bool choice = !o->arg && o->words;
+    (void)snprintf(text, 256, "  --%s%s%s", o->name, o->type == APP_FLAG ? "" : " ",
+                   choice   ? o->words
+                   : o->arg ? o->arg
+                            : "");
+    for (char *at = choice ? strchr(text + 3, ' ') + 1 : NULL; at && *at; at++)
+        if (*at == ' ') *at = '|';
+}
+
+/* Help text and default. */
+static void write_text(const struct app_option *o, char text[1024])
+{
+    const char *why = o->preset ? o->preset : o->preset_why;
+    (void)snprintf(
+        text, 1024, "%s%s%s%s%s", o->help, why ? " (default: " : "", why ? why : "", why ? ")" : "",
+        o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS ? "; may be repeated" : "");
+}
+
+/* @p text from column @p column on, broken at spaces. */
+static void wrap(FILE *f, const char *text, int column)
+{
+    while (*text) {
+        size_t n = strlen(text);
+        const size_t most = (size_t)(LINE - column);
+        if (n > most)
+            for (n = most; n && text[n] != ' ';)
+                n--;
+        if (!n) n = strcspn(text, " ");
+        (void)fprintf(f, "%.*s\n", (int)n, text);
+        text += n + strspn(text + n, " ");
+        if (*text) (void)fprintf(f, "%*s", column, "");
+    }
+}
+
+/* Where the help texts begin: behind the longest name that is not too long. */
+static int find_column(const struct app_option *table, const struct app_command *command)
+{
+    int widest = 0;
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(table, command, o))) {
+        char name[256];
+        write_name(o, name);
+        const int n = (int)strlen(name);
+        if (n > widest && n <= WIDEST) widest = n;
+    }
+    return widest + 2;
+}
+
+static void write_rows(FILE *f, const struct app_command *command, const struct app_option *table)
+{
+    const int column = find_column(table, command);
+    const char *group = NULL;
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(table, command, o))) {
+        char name[256], text[1024];
+        if (o->group && (!group || strcmp(o->group, group) != 0))
+            (void)fprintf(f, "\n%s:\n", o->group);
+        group = o->group;
+        write_name(o, name);
+        write_text(o, text);
+        const bool fits = (int)strlen(name) + 2 <= column;
+        (void)fprintf(f, "%-*s%s", column, name, fits ? "" : "\n");
+        if (!fits) (void)fprintf(f, "%*s", column, "");
+        wrap(f, text, column);
+    }
+    (void)fprintf(f, "%s%-*sprint this text\n", group ? "\n" : "", column, "  --help");
+}
+
+/* "usage: wsc " before the first line, below it the others. */
+static void write_usage(FILE *f, const char *usage)
+{
+    for (const char *at = usage; *at;) {
+        const size_t n = strcspn(at, "\n");
+        (void)fprintf(f, "%s%.*s\n", at == usage ? "usage: wsc " : "       ", (int)n, at);
+        at += n + (at[n] == '\n');
+    }
+}
+
+enum wsc_err app_help(const struct app_command *command, const struct app_option *table,
+                      char **text)
+{
+    char *buffer = NULL;
+    size_t size = 0;
+    *text = NULL;
+    FILE *f = open_memstream(&buffer, &size);
+    if (!f) return WSC_RAISE(WSC_NOMEM, "the host has no memory for a help text");
+    write_usage(f, command->usage);
+    (void)fputs("\n", f);
+    if (command->about) wrap(f, command->about, 0);
+    if (command->about) (void)fputs("\n", f);
+    write_rows(f, command, table);
+    (void)fprintf(f, "\nexamples:\n%s", command->examples);
+    const bool failed = fclose(f) != 0;
+    if (!failed) *text = wsc_strdup(WSC_MEM_APP, buffer);
+    free(buffer);
+    return *text ? WSC_OK : WSC_RAISE(WSC_NOMEM, "the host has no memory for a help text");
+}

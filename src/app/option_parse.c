@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Command line to request: every rule is read off the rows of the option table.
+ *
+ * app_parse() writes the defaults of the command's rows into the request, through the same reader
+ * as values of the user; then getopt_long() walks the arguments with a list made of the rows; then
+ * the conditions of the rows (needs, required) are checked.  Conditions about the mode of a run
+ * wait until the params are known: app_check_mode().  Every error is one line and WSC_USAGE.
+ * Read next: options.c (the table), commands.c (who calls this). */
+#include "options.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+#include <wsc/units.h>
+
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct app_option *app_next_option(const struct app_option *table,
+                                         const struct app_command *command,
+                                         const struct app_option *row)
+{
+    for (row = row ? row + 1 : table; row->commands; row++)
+        if (row->commands & command->bit) return row;
+    return NULL;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* What messages call the row: "--name", or the name of a bare argument. */
+static const char *label(const struct app_option *o, char text[64])
+{
+    (void)snprintf(text, 64, "%s%s", o->name ? "--" : "", o->name ? o->name : o->arg);
+    return text;
+}
+
+static bool is_named(const struct app_option *o, const char *name, size_t n)
+{
+    const char *own = o->name ? o->name : o->arg;
+    return strlen(own) == n && !strncmp(own, name, n);
+}
+
+static const struct app_option *find(const struct app_call *call, const char *name, size_t n)
+{
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(call->table, call->command, o)))
+        if (is_named(o, name, n)) return o;
+    return NULL;
+}
+
+static const char **given_of(const struct app_call *call, const struct app_option *o)
+{
+    return (const char **)&call->given[o - call->table];
+}
+
+bool app_given(const struct app_call *call, const char *name)
+{
+    const struct app_option *o = find(call, name, strlen(name));
+    WSC_CHECK(o, "option %s of wsc %s", name, call->command->name);
+    return *given_of(call, o) != NULL;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+enum wsc_err app_add_set(struct app_config *c, const char *text)
+{
+    if (c->n_sets == APP_MAX_SETS)
+        return WSC_RAISE(WSC_USAGE, "--set: more than %d keys are overridden", APP_MAX_SETS);
+    c->set[c->n_sets++].text = text;
+    return WSC_OK;
+}
+
+enum wsc_err app_add_override(struct app_config *c, const char *path, const char *value)
+{
+    if (c->n_owned == APP_MAX_SETS)
+        return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", path, APP_MAX_SETS);
+    char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", path, value);
+    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "override");
+    c->owned[c->n_owned++] = text;
+    return app_add_set(c, text);
+}
+
+enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
+                           int64_t *out)
+{
+    int64_t value = 0;
+    if (!wsc_units_int(text, &value) && value >= min && value <= max) {
+        *out = value;
+        return WSC_OK;
+    }
+    if (max == INT64_MAX)
+        return WSC_RAISE(WSC_USAGE, "%s: expected a whole number%s, got \"%s\"", what,
+                         min == INT64_MIN ? ""
+                         : min            ? " of at least 1"
+                                          : " that is not negative",
+                         text);
+    return WSC_RAISE(WSC_USAGE, "%s: expected a whole number from %lld to %lld, got \"%s\"", what,
+                     (long long)min, (long long)max, text);
+}
+
+static enum wsc_err take_real(const struct app_option *o, const char *text, double *out)
+{
+    double value = 0;
+    char name[64];
+    if (wsc_units_double(text, &value) || value < o->low || value > o->high)
+        return WSC_RAISE(WSC_USAGE, "%s: expected a number from %g to %g, got \"%s\"",
+                         label(o, name), o->low, o->high, text);
+    *out = value;
+    return WSC_OK;
+}
+
+static enum wsc_err take_bytes(const struct app_option *o, const char *text, int64_t *out)
+{
+    int64_t value = 0;
+    char name[64], min[48], max[48];
+    if (!wsc_units_quantity(WSC_UNIT_BYTES, text, &value) && value >= o->min && value <= o->max) {
+        *out = value;
+        return WSC_OK;
+    }
+    wsc_units_format(WSC_UNIT_BYTES, o->min, min, sizeof min);
+    wsc_units_format(WSC_UNIT_BYTES, o->max, max, sizeof max);
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: expected a size from %s to %s, got \"%s\"",
+                                  label(o, name), min, max, text),
+                        "%s %s", name, o->preset ? o->preset : min);
+}
+
+/* The word of the list @p words that is spelt most like @p text, or length 0. */
+static void nearest_word(const char *words, const char *text, char near[64])
+{
+    int best = 3;
+    near[0] = '\0';
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        char word[64];
+        const size_t n = strcspn(at, " ");
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, at);
+        const int d = wsc_units_distance(text, word);
+        if (d < best && d < (int)n) {
+            best = d;
+            (void)snprintf(near, 64, "%s", word);
+        }
+        at += n;
+    }
+}
+
+/* "a b c" as "a, b or c". */
+static void list_words(const char *words, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *at = words; *at;) {
+        const size_t n = strcspn(at, " ");
+        const bool last = !at[n], first = at == words;
+        (void)snprintf(text + used, size - used, "%s%.*s",
+                       first  ? ""
+                       : last ? " or "
+                              : ", ",
+                       (int)n, at);
+        used += strlen(text + used);
+        at += n + !last;
+    }
+}
+
+static enum wsc_err take_choice(const struct app_option *o, const char *text, int *out)
+{
+    char name[64], near[64], all[512];
+    int i = 0;
+    for (const char *at = o->words; *at; at += strspn(at, " "), i++) {
+        const size_t n = strcspn(at, " ");
+        if (strlen(text) == n && !strncmp(at, text, n)) {
+            *out = i;
+            return WSC_OK;
+        }
+        at += n;
+    }
+    list_words(o->words, all, sizeof all);
+    nearest_word(o->words, text, near);
+    enum wsc_err rc =
+        WSC_RAISE(WSC_USAGE, "%s: expected %s, got \"%s\"", label(o, name), all, text);
+    return *near ? wsc_err_hint(rc, "did you mean %s?", near) : rc;
+}
+
+static enum wsc_err take_ints(const struct app_option *o, const char *text, struct app_ints *out)
+{
+    char name[64];
+    out->n = 0;
+    for (const char *p = text; *p;) {
+        char item[32];
+        const size_t length = strcspn(p, ",");
+        int64_t value;
+        (void)snprintf(item, sizeof item, "%.*s", (int)(length < 31 ? length : 31), p);
+        TRY(app_parse_int(label(o, name), item, o->min, o->max, &value));
+        for (int i = 0; i < out->n; i++)
+            if (out->item[i] == value)
+                return WSC_RAISE(WSC_USAGE, "%s: %lld stands twice in the list", name,
+                                 (long long)value);
+        if (out->n == APP_MAX_LIST)
+            return WSC_RAISE(WSC_USAGE, "%s: more than %d numbers", name, APP_MAX_LIST);
+        out->item[out->n++] = value;
+        p += length;
+        if (*p == ',') p++;
+    }
+    if (out->n) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: the list is empty", label(o, name)), "%s 1,2,4",
+                        name);
+}
+
+static enum wsc_err take_text(const struct app_option *o, const char *text, struct app_texts *out)
+{
+    char name[64];
+    if (out->n == o->max)
+        return WSC_RAISE(WSC_USAGE, "%s: more than %lld values", label(o, name), (long long)o->max);
+    const char **item = wsc_realloc(WSC_MEM_APP, out->item, (size_t)out->n + 1, sizeof *item);
+    if (!item) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "values of an option");
+    out->item = item;
+    out->item[out->n++] = text;
+    return WSC_OK;
+}
+
+static enum wsc_err store(void *to, const struct app_option *o, const char *text)
+{
+    char name[64];
+    int position;
+    switch (o->type) {
+    case APP_FLAG:
+        *(bool *)to = true;
+        return WSC_OK;
+    case APP_TEXT:
+    case APP_FILE:
+    case APP_FOLDER:
+        if (!*text) return WSC_RAISE(WSC_USAGE, "%s: the value is empty", label(o, name));
+        *(const char **)to = text;
+        return WSC_OK;
+    case APP_TEXTS:
+    case APP_PATHS:
+        return take_text(o, text, to);
+    case APP_INT:
+        if (o->none && !strcmp(text, o->none)) {
+            *(int64_t *)to = -1;
+            return WSC_OK;
+        }
+        return app_parse_int(label(o, name), text, o->min, o->max, to);
+    case APP_REAL:
+        return take_real(o, text, to);
+    case APP_BYTES:
+        return take_bytes(o, text, to);
+    case APP_CHOICE:
+        return take_choice(o, text, to);
+    case APP_WORD:
+        TRY(take_choice(o, text, &position));
+        *(const char **)to = text;
+        return WSC_OK;
+    case APP_INTS:
+        return take_ints(o, text, to);
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err take_value(void *request, const struct app_option *o, const char *text)
+{
+    if (o->take) return o->take(request, o, text);
+    if (!o->key) return store((char *)request + o->at, o, text);
+    return *o->key ? app_add_override(request, o->key, text) : app_add_set(request, text);
+}
+
+static bool may_repeat(const struct app_option *o)
+{
+    return o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS || o->type == APP_FLAG;
+}
+
+/* A value of the user. */
+static enum wsc_err take_given(struct app_call *call, const struct app_option *o, const char *text)
+{
+    const char **given = given_of(call, o);
+    char name[64];
+    if (*given && !may_repeat(o))
+        return WSC_RAISE(WSC_USAGE, "%s: given twice, \"%s\" and \"%s\"", label(o, name), *given,
+                         text);
+    *given = text;
+    return take_value(call->request, o, text);
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static enum wsc_err bad_option(const struct app_call *call, const char *word, bool no_value)
+{
+    char best[64] = "", wanted[64];
+    int distance = 3;
+    const struct app_option *o = NULL;
+    if (no_value) {
+        enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: a value is missing", word);
+        return wsc_err_hint(rc, "wsc %s --help lists the options", call->command->name);
+    }
+    (void)snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(word, "="), word);
+    while ((o = app_next_option(call->table, call->command, o))) {
+        char name[64];
+        const int d = o->name ? wsc_units_distance(wanted, label(o, name)) : distance;
+        if (d >= distance) continue;
+        distance = d;
+        (void)snprintf(best, sizeof best, "%s", name);
+    }
+    if (strchr(word, '=') && *best && !distance)
+        return WSC_RAISE(WSC_USAGE, "%s: takes no value", best);
+    enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: no such option", word);
+    if (*best) return wsc_err_hint(rc, "did you mean %s?", best);
+    return wsc_err_hint(rc, "wsc %s --help lists the options", call->command->name);
+}
+
+/* An argument that follows no option goes to the row that takes such. */
+static enum wsc_err take_bare(struct app_call *call, const char *word)
+{
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(call->table, call->command, o))) {
+        if (!o->bare) continue;
+        if (*given_of(call, o) && !may_repeat(o)) break;
+        return take_given(call, o, word);
+    }
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: unexpected argument", word), "wsc %s --help",
+                        call->command->name);
+}
+
+static enum wsc_err walk(struct app_call *call, int argc, char **argv)
+{
+    struct option list[APP_MAX_ROWS + 2] = {0};
+    const struct app_option *row[APP_MAX_ROWS], *o = NULL;
+    int n = 0, code, index = 0;
+    while ((o = app_next_option(call->table, call->command, o))) {
+        if (!o->name) continue;
+        row[n] = o;
+        list[n++] = (struct option){o->name, o->type == APP_FLAG ? no_argument : required_argument,
+                                    NULL, 1};
+    }
+    list[n] = (struct option){"help", no_argument, NULL, 'h'};
+    opterr = 0;
+    optind = 0; /* start anew, also in a process that has parsed before */
+    while ((code = getopt_long(argc, argv, ":h", list, &index)) != -1) {
+        if (code == '?' || code == ':')
+            return bad_option(call, argv[optind - 1] ? argv[optind - 1] : "", code == ':');
+        if (code == 'h')
+            call->help = true;
+        else
+            TRY(take_given(call, row[index], optarg ? optarg : ""));
+    }
+    for (int i = optind; i < argc; i++)
+        TRY(take_bare(call, argv[i]));
+    return WSC_OK;
+}
+
+/* ---- option against option ------------------------------------------------------------------- */
+
+/* One condition, taken apart. */
+struct condition {
+    const struct app_option *row;
+    bool not ;
+    char value[64]; /* "" when it asks whether the option was given */
+};
+
+/* The condition at *@p at; false at the end.  *@p at moves behind it. */
+static bool next_condition(const struct app_call *call, const char **at, struct condition *c)
+{
+    const char *text = *at + strspn(*at, " ");
+    if (!*text) return false;
+    c->not = *text == '!';
+    text += c->not ;
+    const size_t n = strcspn(text, " ="), all = strcspn(text, " ");
+    c->row = find(call, text, n);
+    WSC_CHECK(c->row, "a condition on %s, which wsc %s does not have", text, call->command->name);
+    (void)snprintf(c->value, sizeof c->value, "%.*s", n < all ? (int)(all - n - 1) : 0,
+                   text + n + 1);
+    *at = text + all;
+    return true;
+}
+
+static bool has_value(const struct app_option *o, const char *text, const char *value)
+{
+    double a, b;
+    if (o->type != APP_REAL) return text && !strcmp(text, value);
+    return text && !wsc_units_double(text, &a) && !wsc_units_double(value, &b) && !(a < b) &&
+           !(a > b);
+}
+
+static bool holds(const struct app_call *call, const struct condition *c)
+{
+    const char *given = *given_of(call, c->row);
+    const char *value = given ? given : c->row->preset;
+    const bool is = c->value[0] ? has_value(c->row, value, c->value) : given != NULL;
+    return is != c->not ;
+}
+
+/* The condition as the user would write it. */
+static void write_condition(const struct condition *c, char text[160])
+{
+    char name[64];
+    const char *option = c->row->name ? label(c->row, name) : "";
+    (void)snprintf(text, 160, "%s%s%s", option, c->value[0] && *option ? " " : "", c->value);
+}
+
+static enum wsc_err check_needs(const struct app_call *call, const struct app_option *o)
+{
+    const char *at = o->needs;
+    struct condition c;
+    char name[64], other[160];
+    while (at && next_condition(call, &at, &c)) {
+        if (holds(call, &c)) continue;
+        write_condition(&c, other);
+        if (c.not )
+            return WSC_RAISE(WSC_USAGE, "%s: cannot be combined with %s", label(o, name), other);
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: has no effect without %s", label(o, name), other), "%s%s%s",
+            other, c.row->type != APP_FLAG && !c.value[0] ? " " : "",
+            c.row->type != APP_FLAG && !c.value[0] && c.row->arg ? c.row->arg : "");
+    }
+    return WSC_OK;
+}
+
+/* The options that are missing, in one message. */
+static enum wsc_err check_required(const struct app_call *call)
+{
+    char missing[256] = "";
+    int n = 0;
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(call->table, call->command, o))) {
+        char name[64];
+        struct condition c;
+        const char *at = o->required;
+        bool needed = at != NULL && !*given_of(call, o);
+        while (needed && next_condition(call, &at, &c))
+            needed = holds(call, &c);
+        if (!needed) continue;
+        const size_t used = strlen(missing);
+        (void)snprintf(missing + used, sizeof missing - used, "%s%s", n++ ? ", " : "",
+                       label(o, name));
+    }
+    if (!n) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s %s missing", missing, n == 1 ? "is" : "are"),
+                        "wsc %s --help", call->command->name);
+}
+
+/* True when the lists of words have one in common. */
+static bool share_word(const char *a, const char *b)
+{
+    for (const char *x = a; *x; x += strspn(x, " ")) {
+        const size_t n = strcspn(x, " ");
+        for (const char *y = b; *y; y += strspn(y, " ")) {
+            const size_t m = strcspn(y, " ");
+            if (n == m && !strncmp(x, y, n)) return true;
+            y += m;
+        }
+        x += n;
+    }
+    return false;
+}
+
+enum wsc_err app_check_mode(const struct app_call *call, const char *modes)
+{
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(call->table, call->command, o))) {
+        char name[64];
+        if (!o->modes || !*given_of(call, o) || share_word(o->modes, modes)) continue;
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes),
+            "--mode %.*s", (int)strcspn(o->modes, " "), o->modes);
+    }
+    return WSC_OK;
+}
+
+/* ---- whole ----------------------------------------------------------------------------------- */
+
+static enum wsc_err take_presets(struct app_call *call)
+{
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(call->table, call->command, o)))
+        if (o->preset) TRY(take_value(call->request, o, o->preset));
+    return WSC_OK;
+}
+
+enum wsc_err app_parse(struct app_call *call, const struct app_command *command,
+                       const struct app_option *table, int argc, char **argv)
+{
+    *call = (struct app_call){.command = command, .table = table};
+    call->request = wsc_alloc(WSC_MEM_APP, 1, command->request_bytes);
+    if (!call->request) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "request");
+    TRY(take_presets(call));
+    TRY(walk(call, argc, argv));
+    const struct app_option *o = NULL;
+    while ((o = app_next_option(table, command, o)))
+        if (*given_of(call, o)) TRY(check_needs(call, o));
+    return call->help ? WSC_OK : check_required(call);
+}
+
+void app_call_fini(struct app_call *call)
+{
+    struct app_config *c = call->request;
+    const struct app_option *o = NULL;
+    while (c && (o = app_next_option(call->table, call->command, o)))
+        if (o->type == APP_TEXTS || o->type == APP_PATHS)
+            wsc_free(((struct app_texts *)((char *)call->request + o->at))->item);
+    for (int i = 0; c && i < c->n_owned; i++)
+        wsc_free(c->owned[i]);
+    wsc_free(call->request);
+    call->request = NULL;
+}

@@ -1,0 +1,127 @@
+/** Requests: what each subcommand was asked for.
+ *
+ *  One struct per command, filled by app_parse() from the rows of options.c, whose offsets point
+ *  here.  Each begins with struct app_config.  All strings are borrowed from the command line.
+ */
+#ifndef WSC_APP_REQUESTS_H
+#define WSC_APP_REQUESTS_H
+#include "options.h"
+
+#include <wsc/convert.h>
+#include <wsc/data.h>
+#include <wsc/job.h>
+#include <wsc/mesh.h>
+#include <wsc/report.h>
+#include <wsc/scaling.h>
+
+/** `wsc run`. */
+struct app_run {
+    struct app_config config;
+    struct job job;
+    struct app_texts prompt, prompt_ids;
+    int64_t phase; /**< of a list of trainers, from 1; 0: all */
+    const char *trace, *goal;
+    int numerics; /**< enum kernels_numerics */
+    int device;   /**< the Model Zoo's word; every device is emulated */
+    bool validate_only, compile_only, dump_params, print_placement;
+};
+
+/** `wsc scale`. */
+struct app_scale {
+    struct app_config config;
+    const char *params_list, *out, *points, *trace, *goal;
+    struct app_ints num_csx;
+    int strong;
+    int64_t batch_per_csx;
+    bool effects, sensitivity, breakdown;
+    struct scaling_values values;    /**< of --sweep */
+    double tokens, tokens_per_param; /**< of --tokens; one is zero */
+};
+
+/** Published figures that `wsc validate` and `wsc calibrate` compare with; NULL folders: those
+ *  that come with the program. */
+struct app_figures {
+    const char *reference, *params, *machines;
+};
+
+/** `wsc validate`. */
+struct app_validate {
+    struct app_config config;
+    struct app_figures figures;
+    const char *out;
+    bool mesh, json;
+    int64_t pairs, seed;
+};
+
+/** `wsc calibrate`. */
+struct app_calibrate {
+    struct app_config config;
+    struct app_figures figures;
+    const char *out;
+    bool overwrite;
+    char fit[256];                               /**< list of constants, cut at its commas */
+    const char *path[VALIDATION_MAX_CALIBRATED]; /**< into fit */
+    int n_paths;
+};
+
+/** What `wsc mesh KERNEL` shows besides the cycles; all zero: nothing. */
+struct app_show {
+    const char *heatmap, *trace, *trace_pe; /**< files, PEs; NULL: not given */
+    int64_t trace_events;
+    bool explain;
+    struct mesh_watch *watch; /**< owned; NULL when nothing is shown */
+};
+/** `wsc mesh`. */
+struct app_mesh {
+    struct app_config config; /**< empty: the built-in machine */
+    const char *what;
+    struct mesh_case c;
+    struct app_show show;
+    int arch, half, pass; /**< enum mesh_arch, enum mesh_half, backward */
+    int64_t max_p, max_words, seed, threads;
+    bool json;
+};
+
+/** Text that `wsc data` and `wsc data train-bpe` read. */
+struct app_text_input {
+    struct app_texts path;
+    const char *jsonl_key, *column; /**< NULL: not given */
+    const char *out, *format;       /**< format NULL: by the ending of each file */
+    int errors;                     /**< enum data_errors */
+};
+/** `wsc data`. */
+struct app_data {
+    struct app_config config; /**< empty */
+    struct app_text_input text;
+    struct data_make make;
+    int tokenizer, dtype;
+    const char *vocab, *merges;
+};
+/** `wsc data train-bpe`. */
+struct app_train_bpe {
+    struct app_config config; /**< empty */
+    struct app_text_input text;
+    struct data_train_bpe request;
+};
+
+/** `wsc convert`. */
+struct app_convert {
+    struct app_config config;
+    struct convert_job job;
+    int from, to; /**< 0: hf, 1: cs */
+    int dtype;    /**< enum convert_dtype */
+};
+
+/** `wsc inspect`. */
+struct app_inspect {
+    struct app_config config; /**< empty */
+    const char *file;
+    bool json;
+};
+
+/** `wsc ranks`. */
+struct app_ranks_of {
+    struct app_config config;
+    int64_t num_csx;
+};
+#endif

@@ -1,0 +1,19 @@
+/** What `wsc data` and `wsc data train-bpe` have in common: how text is read, progress. */
+#ifndef WSC_APP_TEXT_INPUT_H
+#define WSC_APP_TEXT_INPUT_H
+#include "app.h"
+
+/** Key of JSON Lines or column of tables that holds the text. */
+const char *app_text_key(const struct app_text_input *t);
+/** Refuse `--jsonl_key` and `--column` where no input has such. */
+enum wsc_err app_check_text_input(const struct app_call *call,
+                                  const struct app_text_input *t) WSC_CHECKED;
+
+/** Progress: on a terminal a line that is redrawn, elsewhere a line now and then. */
+struct app_text_display {
+    const char *what;
+    double start_s, printed_s;
+};
+/** The progress function of struct data_make; @p display is a struct app_text_display. */
+void app_show_text_progress(void *display, const char *what, int64_t done, int64_t total);
+#endif

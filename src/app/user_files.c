@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Params and cluster files of the user, with what the options override.  On several ranks rank 0
+ * reads a file and sends its bytes; every rank parses them and finds the same errors, of which rank
+ * 0 reports.  Read next: cmd_run.c. */
+#include "app.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum wsc_err (*read_fn)(const char *path, char **bytes, size_t *n);
+
+/* What rank 0 reads of @p path, on every rank. */
+static enum wsc_err share_file(struct comm *comm, read_fn read, const char *path, char **bytes,
+                               size_t *n)
+{
+    int64_t n_bytes = -1;
+    enum wsc_err rc = WSC_OK;
+    if (!comm || comm_rank(comm) == 0) {
+        rc = read(path, bytes, n);
+        n_bytes = rc ? -1 : (int64_t)*n;
+    }
+    if (!comm) return rc;
+    bool mine;
+    enum wsc_err all = comm_agree(comm, rc, &mine);
+    if (all && !mine) app_set_reported();
+    if (all) return all;
+    TRY(comm_share(comm, bytes, &n_bytes));
+    *n = (size_t)n_bytes;
+    return WSC_OK;
+}
+
+enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)
+{
+    if (rc && comm && comm_rank(comm)) app_set_reported();
+    return rc;
+}
+
+enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes, size_t *n)
+{
+    *bytes = NULL;
+    if (c->params_path) return share_file(comm, conf_read_file, c->params_path, bytes, n);
+    return app_reported_once(comm, wsc_err_hint(WSC_RAISE(WSC_USAGE, "--params is missing"),
+                                                "--params configs/params/default.yaml"));
+}
+
+enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
+                              size_t n, int phase, struct zoo_params *params)
+{
+    struct app_config with = *c;
+    char text[32];
+    memset(params, 0, sizeof *params);
+    (void)snprintf(text, sizeof text, "phase=%d", phase);
+    if (phase) TRY(app_reported_once(comm, app_add_set(&with, text)));
+    return app_reported_once(
+        comm, zoo_params_parse(params, c->params_path, bytes, n, with.set, with.n_sets));
+}
+
+enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
+                             struct zoo_params *params)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    memset(params, 0, sizeof *params);
+    enum wsc_err rc = app_read_params(comm, c, &bytes, &n);
+    if (!rc) rc = app_parse_params(comm, c, bytes, n, 0, params);
+    wsc_free(bytes);
+    return rc;
+}
+
+enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
+                              struct hw_machine *cluster, char **text)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    enum wsc_err rc = WSC_OK;
+    memset(cluster, 0, sizeof *cluster);
+    if (c->cluster_path) rc = share_file(comm, hw_machine_read, c->cluster_path, &bytes, &n);
+    if (!rc)
+        rc = app_reported_once(
+            comm, hw_machine_parse(cluster, c->cluster_path, bytes, n, c->set, c->n_sets));
+    if (text)
+        *text = bytes;
+    else
+        wsc_free(bytes);
+    return rc;
+}
+
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
+                                       bool lossy)
+{
+    for (int i = 0; i < cluster->faults.n; i++) {
+        const struct hw_fault *f = &cluster->faults.item[i];
+        const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
+        if (f->kind == HW_FAULT_LOSSY_LINK ? always && lossy
+                                           : always && f->kind != HW_FAULT_LOST_SHARD)
+            continue;
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: %s like all others", f->text, who),
+                            "wsc run --numerics none reports what it costs");
+    }
+    return WSC_OK;
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+/* config.json as a document: where a key stands in it, errors that name that place, and the check
+ * that nothing in it is passed over.
+ *
+ * Every key is either converted by a row of the family's table, or must have the one value that the
+ * model here has, or is on a list of keys without influence on what the model computes.  Any other
+ * key is an error: it may well make another model out of the same tensors.
+ * hf_special_keys.c and config.c read the values; from_hf.c begins here. */
+#include "convert_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLACE_BYTES = CONVERT_PATH_BYTES + 48, MESSAGE_BYTES = 4096 };
+
+enum wsc_err convert_source_parse(struct convert_source *s, const char *path, const char *bytes,
+                                  size_t n)
+{
+    *s = (struct convert_source){.path = path, .n = n};
+    TRY(convert_json_parse(&s->json, path, bytes, n));
+    TRY_NEW(s->text, WSC_MEM_CONVERT, n + 1);
+    memcpy(s->text, bytes, n);
+    return WSC_OK;
+}
+
+enum wsc_err convert_source_read(struct convert_source *s, const char *path)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    TRY(convert_json_bytes(path, &bytes, &n));
+    enum wsc_err rc = convert_source_parse(s, path, bytes, n);
+    wsc_free(bytes);
+    return rc;
+}
+
+void convert_source_fini(struct convert_source *s)
+{
+    wsc_free(s->text);
+    json_decref(s->json);
+    *s = (struct convert_source){0};
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Length of the JSON string at @p text with both its quotes; the document was parsed before. */
+static size_t string_length(const char *text)
+{
+    size_t n = 1;
+    while (text[n] && text[n] != '"')
+        n += text[n] == '\\' && text[n + 1] ? 2 : 1;
+    return n + 1;
+}
+
+/* The first character of top-level key @p key, or NULL; one with escapes is not found. */
+static const char *find_key(const struct convert_source *s, const char *key)
+{
+    const size_t length = strlen(key);
+    int depth = 0;
+    bool is_key = true; /* the next string of the top level */
+    for (const char *at = s->text; at < s->text + s->n && *at; at++) {
+        if (*at == '{' || *at == '[') depth++;
+        if (*at == '}' || *at == ']') depth--;
+        if (*at == ',' || *at == ':') is_key = *at == ',';
+        if (*at != '"') continue;
+        const size_t n = string_length(at);
+        if (depth == 1 && is_key && n == length + 2 && !strncmp(at + 1, key, length)) return at;
+        at += n - 1;
+    }
+    return NULL;
+}
+
+static void write_place(const struct convert_source *s, const char *key, char place[PLACE_BYTES])
+{
+    const char *found = s->text ? find_key(s, key) : NULL;
+    int line = 1, column = 1;
+    for (const char *at = s->text; found && at < found; at++) {
+        column = *at == '\n' ? 1 : column + 1;
+        line += *at == '\n';
+    }
+    if (found)
+        (void)snprintf(place, PLACE_BYTES, "%s:%d:%d: %s", s->path, line, column, key);
+    else
+        (void)snprintf(place, PLACE_BYTES, "%s: %s", s->path, key);
+}
+
+enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err code,
+                                  const char *key, const char *fmt, ...)
+{
+    char place[PLACE_BYTES], text[MESSAGE_BYTES];
+    va_list ap;
+    write_place(s, key, place);
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return WSC_RAISE(code, "%s: %s", place, text);
+}
+
+/* ---- known keys ------------------------------------------------------------------------------ */
+
+/* What any folder may have: names, tokens, defaults of generation, how a library computes the same
+ * thing, and settings of tasks that are no language model. */
+static const char *const neutral[] = {"architectures",
+                                      "model_type",
+                                      "transformers_version",
+                                      "torch_dtype",
+                                      "dtype",
+                                      "_name_or_path",
+                                      "name_or_path",
+                                      "_attn_implementation",
+                                      "_attn_implementation_autoset",
+                                      "attn_implementation",
+                                      "auto_map",
+                                      "custom_pipelines",
+                                      "use_cache",
+                                      "pretraining_tp",
+                                      "gradient_checkpointing",
+                                      "chunk_size_feed_forward",
+                                      "torchscript",
+                                      "use_bfloat16",
+                                      "tf_legacy_loss",
+                                      "return_dict",
+                                      "return_dict_in_generate",
+                                      "output_hidden_states",
+                                      "output_attentions",
+                                      "output_scores",
+                                      "output_past",
+                                      "is_decoder",
+                                      "bos_token_id",
+                                      "eos_token_id",
+                                      "pad_token_id",
+                                      "unk_token_id",
+                                      "sep_token_id",
+                                      "cls_token_id",
+                                      "mask_token_id",
+                                      "decoder_start_token_id",
+                                      "tokenizer_class",
+                                      "task_specific_params",
+                                      "problem_type",
+                                      "id2label",
+                                      "label2id",
+                                      "num_labels",
+                                      "finetuning_task",
+                                      "classifier_dropout",
+                                      "prefix",
+                                      "max_length",
+                                      "min_length",
+                                      "do_sample",
+                                      "early_stopping",
+                                      "num_beams",
+                                      "num_beam_groups",
+                                      "num_return_sequences",
+                                      "diversity_penalty",
+                                      "temperature",
+                                      "top_k",
+                                      "top_p",
+                                      "typical_p",
+                                      "repetition_penalty",
+                                      "length_penalty",
+                                      "no_repeat_ngram_size",
+                                      "encoder_no_repeat_ngram_size",
+                                      "bad_words_ids",
+                                      "forced_bos_token_id",
+                                      "forced_eos_token_id",
+                                      "remove_invalid_values",
+                                      "exponential_decay_length_penalty",
+                                      "suppress_tokens",
+                                      "begin_suppress_tokens",
+                                      NULL};
+
+/* What any folder may have, with the one value that changes nothing. */
+static const struct convert_key same_model[] = {
+    {.hf = "is_encoder_decoder", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
+    {.hf = "tie_encoder_decoder", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
+    {.hf = "add_cross_attention", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
+    {.hf = "cross_attention_hidden_size", .type = CONVERT_INT, .fixed = "null", .missing = "null"},
+    {.hf = "pruned_heads", .type = CONVERT_TEXT, .fixed = "{}", .missing = "{}"},
+    {.hf = "partial_rotary_factor", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+    {.hf = "rope_scaling", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "rope_parameters", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "quantization_config", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "compression_config", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "embedding_multiplier", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+    {.hf = "residual_multiplier", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+    {.hf = "attention_multiplier", .type = CONVERT_REAL, .fixed = "null", .missing = "null"},
+    {.hf = "logits_scaling", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+};
+enum { N_SAME_MODEL = sizeof same_model / sizeof *same_model };
+
+static bool is_listed(const char *const *list, const char *name)
+{
+    for (; list && *list; list++)
+        if (!strcmp(*list, name)) return true;
+    return false;
+}
+
+/* Does the row read key @p name? */
+static bool reads(const struct convert_key *key, const char *name)
+{
+    if (key->hf && !strcmp(key->hf, name)) return true;
+    if (key->old_hf && !strcmp(key->old_hf, name)) return true;
+    for (int i = 0; i < CONVERT_MAX_READS && key->reads[i]; i++)
+        if (!strcmp(key->reads[i], name)) return true;
+    return false;
+}
+
+static bool is_converted(const struct convert_family *family, const char *name)
+{
+    for (int i = 0; i < family->n_keys; i++)
+        if (reads(&family->key[i], name)) return true;
+    return false;
+}
+
+static enum wsc_err check_key(const struct convert_source *s, const struct convert_family *family,
+                              const char *name)
+{
+    if (is_converted(family, name) || is_listed(neutral, name) || is_listed(family->ignored, name))
+        return WSC_OK;
+    for (int i = 0; i < N_SAME_MODEL; i++)
+        if (!strcmp(same_model[i].hf, name)) return convert_config_fixed(&same_model[i], s);
+    return wsc_err_hint(
+        convert_source_raise(s, WSC_CONFIG, name, "is not a known key of a %s model", family->name),
+        "remove it when it changes nothing of what the model computes");
+}
+
+enum wsc_err convert_source_check(const struct convert_source *s,
+                                  const struct convert_family *family)
+{
+    for (void *i = json_object_iter(s->json); i; i = json_object_iter_next(s->json, i))
+        TRY(check_key(s, family, json_object_iter_key(i)));
+    return WSC_OK;
+}
+
+/* ---- errors of the params -------------------------------------------------------------------- */
+
+/* The key of config.json from which the params' key @p cs (of n characters) came, or NULL. */
+static const char *origin_of(const struct convert_source *s, const struct convert_family *family,
+                             const char *cs, size_t n)
+{
+    for (int i = 0; i < family->n_keys; i++) {
+        const struct convert_key *k = &family->key[i];
+        const size_t length = k->cs ? strlen(k->cs) : 0;
+        if (!length || length > n || strncmp(k->cs, cs, length) != 0) continue;
+        if (length < n && cs[length] != '.') continue;
+        const char *hf = k->hf ? k->hf : k->reads[0];
+        return hf && k->old_hf && !json_object_get(s->json, hf) ? k->old_hf : hf;
+    }
+    return NULL;
+}
+
+/* One line of a report, "file:line:col: model.key: text", without the place that nobody sees. */
+static void translate(const struct convert_source *s, const struct convert_family *family,
+                      const char *line, int n, FILE *out)
+{
+    static const char model[] = "model.";
+    char place[PLACE_BYTES];
+    const size_t head = strlen(s->path);
+    const bool here = (size_t)n > head && !strncmp(line, s->path, head) && line[head] == ':';
+    const char *rest = here ? line + head + strspn(line + head, ":0123456789 ") : line;
+    const char *hf = NULL;
+    if (here && !strncmp(rest, model, sizeof model - 1)) {
+        const char *cs = rest + sizeof model - 1;
+        const size_t length = strcspn(cs, ": \n");
+        hf = origin_of(s, family, cs, length);
+        if (hf) {
+            write_place(s, hf, place);
+            rest = cs + length + strspn(cs + length, ": ");
+        }
+    }
+    n -= (int)(rest - line);
+    if (!here)
+        (void)fprintf(out, "%.*s", n, rest);
+    else
+        (void)fprintf(out, "%s: %.*s", hf ? place : s->path, n, rest);
+}
+
+enum wsc_err convert_source_blame(const struct convert_source *s,
+                                  const struct convert_family *family, enum wsc_err rc)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    if (!out) return rc;
+    for (const char *line = wsc_err_message(); *line;) {
+        const int length = (int)strcspn(line, "\n");
+        translate(s, family, line, length, out);
+        line += length;
+        if (*line) (void)fputc(*line++, out);
+    }
+    if (!fclose(out)) rc = WSC_RAISE(rc, "%s", text);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A fit of constants: what came out, and the cluster file that holds it. */
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <string.h>
+
+/* ---- stdout ---------------------------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrr",
+                      (const char *const[]){"fitted on", "published", "fit", "deviation"}));
+    for (int i = 0; i < c->n_points; i++) {
+        const struct validation_figure *ref = c->point[i];
+        out_table_cell(table, "%s", ref->id);
+        out_table_cell(table, "%.4g %s", ref->value, ref->unit);
+        out_table_cell(table, "%.4g %s", ref->value * exp(c->residual[i]), ref->unit);
+        out_table_cell(table, "%+.1f %%", 100 * expm1(c->residual[i]));
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err print_constants(const struct validation_fit *c)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrl",
+                      (const char *const[]){"constant", "fitted", "standard error", ""}));
+    for (int i = 0; i < c->n_constants; i++) {
+        const struct validation_fitted *f = &c->constant[i];
+        out_table_cell(table, "%s", f->path);
+        out_table_cell(table, "%s", f->value);
+        out_table_cell(table, "%s", *f->error ? f->error : "-");
+        out_table_cell(table, "%s", *f->error ? "" : "the points do not tell this constant");
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+enum wsc_err report_calibration_print(const struct validation_fit *c)
+{
+    TRY(print_points(c));
+    (void)printf("\n");
+    TRY(print_constants(c));
+    for (int i = 0; i < c->n_constants; i++)
+        for (int k = 0; k < i; k++)
+            (void)printf("  correlation of %s and %s: %+.2f\n", c->constant[k].path,
+                         c->constant[i].path, c->correlation[k][i]);
+    (void)printf("\n  %d points, deviation of the residuals %.1f %%; objective %.4g, %.4g with "
+                 "neutral constants; %d evaluations\n",
+                 c->n_points, 100 * c->sigma, c->objective, c->objective_before, c->n_evaluations);
+    return WSC_OK;
+}
+
+/* ---- the cluster file ------------------------------------------------------------------------ */
+
+/* "wsc calibrate on 10 published points (usc_256m_b128, ...): standard error 50 us, ..." */
+static void add_source(struct out_text *t, const struct validation_fit *c, int i)
+{
+    out_text_add(t,
+                 "wsc calibrate, least squares of ln(predicted / published) with Huber's "
+                 "function at %.0f %%, on %d published points (",
+                 100 * c->threshold, c->n_points);
+    for (int k = 0; k < c->n_points; k++)
+        out_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
+    out_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
+                 *c->constant[i].error ? c->constant[i].error : "not told by the points",
+                 100 * c->sigma);
+}
+
+static void add_constant(struct out_text *t, const struct validation_fit *c, int i)
+{
+    const struct validation_fitted *f = &c->constant[i];
+    struct out_text source = {0};
+    add_source(&source, c, i);
+    out_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
+                 strchr(f->path, '.') + 1, f->value);
+    out_text_json(t, source.bytes ? source.bytes : "");
+    out_text_add(t, "\n");
+    if (*f->error) out_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
+    t->failed = t->failed || source.failed;
+    out_text_free(&source);
+}
+
+static int section_length(const char *path)
+{
+    return (int)(strchr(path, '.') - path);
+}
+
+/* True when no constant before @p i lies in its section. */
+static bool opens_section(const struct validation_fit *c, int i)
+{
+    const int n = section_length(c->constant[i].path) + 1;
+    for (int k = 0; k < i; k++)
+        if (!strncmp(c->constant[k].path, c->constant[i].path, (size_t)n)) return false;
+    return true;
+}
+
+static void add_sections(struct out_text *t, const struct validation_fit *c)
+{
+    for (int i = 0; i < c->n_constants; i++) {
+        const char *path = c->constant[i].path;
+        const int n = section_length(path);
+        if (!opens_section(c, i)) continue;
+        out_text_add(t, "\n%.*s:\n", n, path);
+        for (int k = i; k < c->n_constants; k++)
+            if (!strncmp(c->constant[k].path, path, (size_t)n + 1)) add_constant(t, c, k);
+    }
+}
+
+enum wsc_err report_calibration_write(const char *path, const char *base,
+                                      const struct validation_fit *c)
+{
+    struct out_text t = {0};
+    out_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
+    out_text_json(&t, base);
+    out_text_add(&t, "\n");
+    add_sections(&t, c);
+    enum wsc_err rc = out_text_check(&t);
+    if (!rc) rc = out_write_text(path, t.bytes);
+    out_text_free(&t);
+    return rc;
+}

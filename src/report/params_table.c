@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a params file means: for people, and as one JSON object on a line. */
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static bool has_mup(const struct zoo_model *m)
+{
+    return m->mup_base_hidden_size > 0 || m->scale_qk_dot_by_d || m->output_logits_scale != 1;
+}
+
+static const char *precision_of(const struct zoo_model *m)
+{
+    return m->mixed_precision ? zoo_params_choice("model.fp16_type", (int)m->fp16_type) : "float32";
+}
+
+/* NULL: no positions. */
+static const char *position_of(const struct zoo_model *m)
+{
+    return m->position_embedding_type == ZOO_POSITION_NONE
+               ? NULL
+               : zoo_params_choice("model.position_embedding_type",
+                                   (int)m->position_embedding_type);
+}
+
+static const char *norm_of(const struct zoo_model *m)
+{
+    return zoo_params_choice("model.norm_type", (int)m->norm_type);
+}
+
+static const char *nonlinearity_of(const struct zoo_model *m)
+{
+    return zoo_params_choice("model.nonlinearity", (int)m->nonlinearity);
+}
+
+static const struct zoo_input *main_input(const struct zoo_params *p)
+{
+    return p->train_input.present ? &p->train_input : &p->eval_input;
+}
+
+static int64_t steps_of(const struct zoo_runconfig *r)
+{
+    return r->max_steps != CONF_NULL ? r->max_steps : r->num_steps;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void line(const char *name)
+{
+    (void)printf("  %-14s", name);
+}
+
+static void print_attention(const struct job_description *r)
+{
+    const struct zoo_model *m = &r->params->model;
+    const char *position = position_of(m);
+    line("attention");
+    (void)printf("%lld heads of %lld, %lld of keys and values; positions: %s",
+                 (long long)m->num_heads, (long long)r->model->head_dim,
+                 (long long)m->num_kv_groups, position ? position : "none");
+    if (m->position_embedding_type == ZOO_POSITION_ROTARY)
+        (void)printf(", %lld dimensions of a head", (long long)m->rotary_dim);
+    if (m->attention_sliding_window_length != CONF_NULL)
+        (void)printf("; window %lld%s", (long long)m->attention_sliding_window_length,
+                     m->sliding_window_every_other_decoder_layer ? " in every other layer" : "");
+    (void)printf("\n");
+}
+
+static void print_feed_forward(const struct zoo_model *m)
+{
+    line("feed-forward");
+    (void)printf("%lld wide, %s", (long long)m->filter_size, nonlinearity_of(m));
+    if (m->moe.num_experts)
+        (void)printf("; %lld experts, %lld for each token, %lld shared",
+                     (long long)m->moe.num_experts, (long long)m->moe.top_k,
+                     (long long)m->moe.num_shared_experts);
+    (void)printf("\n");
+}
+
+static void print_model(const struct job_description *r)
+{
+    const struct zoo_model *m = &r->params->model;
+    line("model");
+    (void)printf("%lld %s blocks of width %lld, %s%s%s\n", (long long)m->num_hidden_layers,
+                 m->parallel_block ? "parallel" : "sequential", (long long)m->hidden_size,
+                 norm_of(m), m->norm_first_sandwich ? ", sandwich norms" : "",
+                 has_mup(m) ? "; muP" : "");
+    print_attention(r);
+    print_feed_forward(m);
+    line("tokens");
+    (void)printf("%lld in the vocabulary, %s output layer; %lld in a sequence\n",
+                 (long long)m->vocab_size, m->share_embedding_weights ? "tied" : "untied",
+                 (long long)m->max_position_embeddings);
+}
+
+static void print_batch(const char *name, const struct zoo_input *in)
+{
+    if (!in->present) return;
+    line(name);
+    (void)printf("%lld sequences, micro-batch ", (long long)in->batch_size);
+    if (in->micro_batch_size == CONF_AUTO)
+        (void)printf("auto\n");
+    else if (in->micro_batch_size == CONF_EXPLORE)
+        (void)printf("explore\n");
+    else if (in->micro_batch_size == CONF_NULL)
+        (void)printf("off: a system's whole share\n");
+    else
+        (void)printf("%lld\n", (long long)in->micro_batch_size);
+}
+
+/* The value of a key as the dump writes it, lists below each other. */
+static enum wsc_err print_value(const char *name, const struct zoo_params *p, const char *path)
+{
+    char *text = NULL;
+    TRY(zoo_params_text(p, path, &text));
+    const char *value = text[0] == ' ' ? text + 1 : text;
+    (void)printf("  %-*s%s\n", value[0] == '\n' ? 0 : 14, name, value);
+    wsc_free(text);
+    return WSC_OK;
+}
+
+static enum wsc_err print_training(const struct zoo_params *p)
+{
+    const int64_t steps = steps_of(&p->runconfig);
+    print_batch("batch", &p->train_input);
+    print_batch("evaluation", &p->eval_input);
+    line("steps");
+    if (steps == CONF_NULL)
+        (void)printf("not given\n");
+    else
+        (void)printf("%lld\n", (long long)steps);
+    line("precision");
+    (void)printf("%s, precision_opt_level %lld\n", precision_of(&p->model),
+                 (long long)p->runconfig.precision_opt_level);
+    if (p->optimizer.optimizer_type) {
+        line("optimizer");
+        (void)printf("%s\n", p->optimizer.optimizer_type);
+        TRY(print_value("schedule", p, "optimizer.learning_rate"));
+    }
+    if (!p->sparsity.n) return WSC_OK;
+    TRY(print_value("sparsity", p, "sparsity"));
+    (void)printf("  %-14s%s\n", "", "timed as dense; training with it is not supported");
+    return WSC_OK;
+}
+
+static enum wsc_err print_parts(const struct job_description *r)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "lr", (const char *const[]){"module", "parameters"}));
+    for (int i = 0; i < JOB_MODULES; i++) {
+        if (!r->module[i].n_params) continue;
+        out_table_cell(table, "%s", r->module[i].name);
+        out_table_cell(table, "%lld", (long long)r->module[i].n_params);
+    }
+    out_table_cell(table, "total");
+    out_table_cell(table, "%lld", (long long)r->model->n_params);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static enum wsc_err print_params(const struct job_description *r)
+{
+    const struct zoo_params *p = r->params;
+    char *yaml = NULL;
+    TRY(zoo_params_dump(p, &yaml));
+    if (p->n_phases > 1) (void)printf("# phase %d of %d\n", p->phase, p->n_phases);
+    (void)printf("%s\n", yaml);
+    wsc_free(yaml);
+    print_model(r);
+    TRY(print_training(p));
+    TRY(print_parts(r));
+    for (int i = 0; i < p->n_warnings; i++)
+        (void)printf("# note: %s\n", p->warning[i].text);
+    return WSC_OK;
+}
+
+static enum wsc_err print_stages(const struct cluster *c, const struct kernels_plan *plan)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrrr",
+                      (const char *const[]){"stage", "parameters", "weights", "forward cycles",
+                                            "backward cycles"}));
+    for (int s = 0; s < c->model->n_stages; s++) {
+        char bytes[32];
+        /* Blocks are alike: the first one stands for all. */
+        if (c->model->stage[s].layer > 0) continue;
+        out_si_unit(bytes, sizeof bytes, (double)stream_weight_bytes(c->model, s), "B");
+        out_table_cell(table, "%s", c->model->stage[s].name);
+        out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
+        out_table_cell(table, "%s", bytes);
+        for (int backward = 0; backward < 2; backward++)
+            out_table_cell(table, "%lld",
+                           (long long)kernels_stage_cycles(&c->hw, c->model, plan, s, backward,
+                                                           plan->micro_batch));
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static enum wsc_err print_plan(const struct job_description *d)
+{
+    const struct cluster *c = d->cluster;
+    const struct kernels_plan *plan = &d->plan;
+    char kept[32], have[32];
+    out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
+    out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
+    (void)printf("\nplan on %d x %s\n"
+                 "  lanes                %d\n"
+                 "  micro-batch          %lld sequences per system, %lld per step\n"
+                 "  recomputation        %s\n"
+                 "  activations kept     %s per system; the SRAM has %s for them\n"
+                 "  of each sequence     %lld bytes go to the activation servers\n",
+                 c->net->topology->n_wafers, c->hw.cluster->name, plan->lanes,
+                 (long long)plan->micro_batch, (long long)d->batch.n_micro,
+                 plan->recompute ? "on" : "off", kept, have,
+                 (long long)plan->spill_bytes_per_sequence);
+    return print_stages(c, plan);
+}
+
+static enum wsc_err print_speed(const struct scaling_row *row)
+{
+    struct out_table *table;
+    char step[48];
+    out_step_time(step, sizeof step, row->step_time_ps);
+    TRY(out_table_new(
+        &table, "rlrrr",
+        (const char *const[]){"systems", "step time", "samples/s", "tokens/s", "MFU"}));
+    out_table_cell(table, "%lld", (long long)row->num_csx);
+    out_table_cell(table, "%s", step);
+    out_table_cell(table, "%.4g", row->samples_per_s);
+    out_table_cell(table, "%.6g", row->tokens_per_s);
+    out_table_cell(table, "%.1f %%", 100 * row->mfu);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+enum wsc_err report_explored_print(const struct scaling_row *row, int n, int best)
+{
+    struct out_table *table;
+    TRY(out_table_new(
+        &table, "rlrrr",
+        (const char *const[]){"micro_batch_size", "step time", "samples/s", "tokens/s", "MFU"}));
+    for (int i = 0; i < n; i++) {
+        char step[48];
+        out_step_time(step, sizeof step, row[i].step_time_ps);
+        out_table_cell(table, "%lld", (long long)row[i].micro_batch);
+        out_table_cell(table, "%s", step);
+        out_table_cell(table, "%.4g", row[i].samples_per_s);
+        out_table_cell(table, "%.6g", row[i].tokens_per_s);
+        out_table_cell(table, "%.1f %%", 100 * row[i].mfu);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    (void)printf("\nfastest: micro_batch_size %lld\n", (long long)row[best].micro_batch);
+    return rc;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void json_optional(struct out_json *j, const char *key, int64_t value)
+{
+    if (value == CONF_NULL)
+        out_json_null(j, key);
+    else
+        out_json_int(j, key, value);
+}
+
+static void json_text(struct out_json *j, const char *key, const char *value)
+{
+    if (value)
+        out_json_str(j, key, value);
+    else
+        out_json_null(j, key);
+}
+
+static void json_model(struct out_json *j, const struct job_description *r)
+{
+    const struct zoo_model *m = &r->params->model;
+    const bool rotary = m->position_embedding_type == ZOO_POSITION_ROTARY;
+    out_json_int(j, "params", r->model->n_params);
+    out_json_str(j, "name", r->family + (r->family[0] == ' '));
+    out_json_int(j, "hidden_size", m->hidden_size);
+    out_json_int(j, "num_hidden_layers", m->num_hidden_layers);
+    out_json_int(j, "num_heads", m->num_heads);
+    out_json_int(j, "num_kv_groups", m->num_kv_groups);
+    out_json_int(j, "head_dim", r->model->head_dim);
+    out_json_int(j, "filter_size", m->filter_size);
+    out_json_int(j, "vocab_size", m->vocab_size);
+    out_json_int(j, "max_position_embeddings", m->max_position_embeddings);
+    json_text(j, "position_embedding_type", position_of(m));
+    json_optional(j, "rotary_dim", rotary ? m->rotary_dim : CONF_NULL);
+    json_optional(j, "attention_sliding_window_length", m->attention_sliding_window_length);
+    out_json_str(j, "nonlinearity", nonlinearity_of(m));
+    out_json_str(j, "norm_type", norm_of(m));
+    out_json_str(j, "block", m->parallel_block ? "par" : "seq");
+    out_json_bool(j, "tied", m->share_embedding_weights);
+    out_json_bool(j, "mup", has_mup(m));
+    out_json_int(j, "num_experts", m->moe.num_experts);
+    out_json_int(j, "num_shared_experts", m->moe.num_shared_experts);
+    out_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
+}
+
+/* As the file says it: null also where it says nothing, "tiling" tells the two apart. */
+static void json_batch(struct out_json *j, const struct zoo_params *p)
+{
+    const struct zoo_input *in = main_input(p);
+    const int64_t micro = in->micro_batch_size;
+    json_optional(j, "batch_size", in->present ? in->batch_size : CONF_NULL);
+    json_optional(j, "eval_batch_size",
+                  p->eval_input.present ? p->eval_input.batch_size : CONF_NULL);
+    if (micro == CONF_EXPLORE)
+        out_json_str(j, "micro_batch_size", "explore");
+    else if (micro == CONF_AUTO && in->micro_batch_given)
+        out_json_str(j, "micro_batch_size", "auto");
+    else
+        json_optional(j, "micro_batch_size", micro == CONF_AUTO ? CONF_NULL : micro);
+    out_json_str(j, "tiling",
+                 micro == CONF_AUTO      ? "auto"
+                 : micro == CONF_EXPLORE ? "explore"
+                 : micro == CONF_NULL    ? "off"
+                                         : "fixed");
+}
+
+static void json_schedule(struct out_json *j, const char *key,
+                          const struct zoo_sparsity_schedule *s)
+{
+    if (s->kind == ZOO_SPARSITY_CONSTANT) {
+        out_json_real(j, key, s->init);
+        return;
+    }
+    if (s->kind == ZOO_SPARSITY_LIST) {
+        out_json_open_list(j, key);
+        for (int i = 0; i < s->n_values; i++)
+            out_json_real(j, NULL, s->value[i]);
+        out_json_close_list(j);
+        return;
+    }
+    out_json_open(j, key);
+    out_json_str(j, "type", zoo_sparsity_kind_name(s->kind));
+    out_json_real(j, "init", s->init);
+    out_json_real(j, "slope", s->slope);
+    out_json_real(j, "gamma", s->gamma);
+    out_json_real(j, "final", s->final);
+    out_json_real(j, "beta", s->beta);
+    out_json_real(j, "half_period", s->half_period);
+    out_json_real(j, "minimum", s->minimum);
+    out_json_close(j);
+}
+
+static void json_update(struct out_json *j, const struct zoo_sparsity *s)
+{
+    if (s->update_freq == CONF_NULL && !s->n_update_steps) {
+        out_json_null(j, "update");
+        return;
+    }
+    out_json_open(j, "update");
+    if (s->n_update_steps) {
+        out_json_open_list(j, "steps");
+        for (int i = 0; i < s->n_update_steps; i++)
+            out_json_int(j, NULL, s->update_step[i]);
+        out_json_close_list(j);
+    } else {
+        out_json_int(j, "freq", s->update_freq);
+        out_json_int(j, "start", s->update_start);
+        json_optional(j, "stop", s->update_stop);
+    }
+    out_json_close(j);
+}
+
+static void json_sparsity_entry(struct out_json *j, const struct zoo_sparsity *s)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "algorithm", zoo_sparsity_algorithm_name(s->algorithm));
+    out_json_str(j, "init_method", zoo_sparsity_init_name(s->init_method));
+    json_schedule(j, "sparsity", &s->sparsity);
+    json_schedule(j, "drop_fraction", &s->drop_fraction);
+    json_update(j, s);
+    out_json_open_list(j, "param_filter");
+    for (int i = 0; i < s->n_filters; i++)
+        out_json_str(j, NULL, s->filter[i]);
+    out_json_close_list(j);
+    out_json_close(j);
+}
+
+static void json_sparsity(struct out_json *j, const struct zoo_sparsity_list *list)
+{
+    if (!list->n) {
+        out_json_null(j, "sparsity");
+        return;
+    }
+    out_json_open_list(j, "sparsity");
+    for (int i = 0; i < list->n; i++)
+        json_sparsity_entry(j, &list->entry[i]);
+    out_json_close_list(j);
+}
+
+/* A value of the dump as a list of its lines, without the marks of a YAML list. */
+static void json_lines(struct out_json *j, const char *key, char *text)
+{
+    out_json_open_list(j, key);
+    for (char *at = text; at && *at;) {
+        at += strspn(at, "\n -");
+        char *end = at + strcspn(at, "\n");
+        const bool last = !*end;
+        *end = '\0';
+        if (*at) out_json_str(j, NULL, at);
+        at = last ? end : end + 1;
+    }
+    out_json_close_list(j);
+}
+
+static enum wsc_err json_training(struct out_json *j, const struct zoo_params *p)
+{
+    const struct zoo_runconfig *run = &p->runconfig;
+    char *rate = NULL;
+    json_batch(j, p);
+    json_optional(j, "steps", steps_of(run));
+    json_optional(j, "num_csx", run->num_csx);
+    out_json_str(j, "precision", precision_of(&p->model));
+    out_json_int(j, "precision_opt_level", run->precision_opt_level);
+    json_text(j, "optimizer", p->optimizer.optimizer_type);
+    if (p->optimizer.optimizer_type) TRY(zoo_params_text(p, "optimizer.learning_rate", &rate));
+    json_lines(j, "learning_rate", rate);
+    wsc_free(rate);
+    json_sparsity(j, &p->sparsity);
+    out_json_int(j, "phase", p->phase);
+    out_json_int(j, "n_phases", p->n_phases);
+    return WSC_OK;
+}
+
+static void json_speed(struct out_json *j, const char *key, const struct scaling_row *row)
+{
+    if (!row) return;
+    out_json_open(j, key);
+    out_json_int(j, "num_csx", row->num_csx);
+    out_json_int(j, "micro_batch_size", row->micro_batch);
+    out_json_int(j, "step_time_ps", row->step_time_ps);
+    out_json_real(j, "samples_per_s", row->samples_per_s);
+    out_json_real(j, "tokens_per_s", row->tokens_per_s);
+    out_json_real(j, "mfu", row->mfu);
+    out_json_real(j, "joules_per_token", row->joules_per_token);
+    out_json_close(j);
+}
+
+static void json_rest(struct out_json *j, const struct job_description *r)
+{
+    out_json_open(j, "modules");
+    for (int i = 0; i < JOB_MODULES; i++)
+        out_json_int(j, r->module[i].name, r->module[i].n_params);
+    out_json_close(j);
+    out_json_open_list(j, "warnings");
+    for (int i = 0; i < r->params->n_warnings; i++)
+        out_json_str(j, NULL, r->params->warning[i].text);
+    out_json_close_list(j);
+}
+
+enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, int best)
+{
+    struct out_json j = {0};
+    out_json_open(&j, NULL);
+    out_json_int(&j, "micro_batch_size", row[best].micro_batch);
+    out_json_open_list(&j, "explored");
+    for (int i = 0; i < n; i++)
+        json_speed(&j, NULL, &row[i]);
+    out_json_close_list(&j);
+    out_json_close(&j);
+    enum wsc_err rc = out_json_check(&j, "explore");
+    if (!rc) (void)fputs(j.text.bytes, stdout);
+    out_text_free(&j.text);
+    return rc;
+}
+
+static enum wsc_err print_json(const struct job_description *r, const struct scaling_row *speed)
+{
+    struct out_json j = {0};
+    out_json_open(&j, NULL);
+    json_model(&j, r);
+    enum wsc_err rc = json_training(&j, r->params);
+    json_speed(&j, "speed", speed);
+    json_rest(&j, r);
+    out_json_close(&j);
+    if (!rc) rc = out_json_check(&j, r->params->file);
+    if (!rc) (void)fputs(j.text.bytes, stdout);
+    out_text_free(&j.text);
+    return rc;
+}
+
+enum wsc_err report_job_print(const struct job_description *d, const struct scaling_row *speed,
+                              bool json)
+{
+    if (json) return print_json(d, speed);
+    TRY(print_params(d));
+    if (!d->cluster) return WSC_OK;
+    TRY(print_plan(d));
+    return speed ? print_speed(speed) : WSC_OK;
+}

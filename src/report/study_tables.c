@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a curve depends on, as tables on stdout and as CSV files with pictures. */
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_BARS = 16, TORNADO_HEIGHT = 560, SWEEP_HEIGHT = 480, MOST_COLUMNS = 16 };
+
+/* Rows of one variant are models times counts, as those of the sweep itself. */
+static double rate_of(const struct scaling_variant *v, int i)
+{
+    return v->row[i].tokens_per_s;
+}
+
+static void add_real(struct out_text *t, double value)
+{
+    char text[OUT_REAL_SIZE];
+    if (isnan(value)) {
+        out_text_add(t, ",");
+        return;
+    }
+    out_real(text, value);
+    out_text_add(t, ",%s", text);
+}
+
+/* ---- mechanisms and one constant ------------------------------------------------------------- */
+
+static enum wsc_err write_variants(const char *dir, const char *name, const char *first,
+                                   const struct scaling_variant *v, int n, int n_rows)
+{
+    struct out_text t = {0};
+    out_text_add(&t, "%s,model,num_csx,tokens_per_s,step_time_ps,against_first\n", first);
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < n_rows; i++) {
+            out_text_csv(&t, v[k].name);
+            out_text_add(&t, ",");
+            out_text_csv(&t, v[k].row[i].model);
+            out_text_add(&t, ",%lld", (long long)v[k].row[i].num_csx);
+            add_real(&t, rate_of(&v[k], i));
+            out_text_add(&t, ",%lld", (long long)v[k].row[i].step_time_ps);
+            add_real(&t, rate_of(&v[k], i) / rate_of(&v[0], i));
+            out_text_add(&t, "\n");
+        }
+    return out_text_write(&t, dir, name);
+}
+
+/* Rows of the model that row @p first begins. */
+static int end_of_model(const struct report_scaling *s, int first)
+{
+    int end = first;
+    while (end < s->n_rows && !strcmp(s->row[end].model, s->row[first].model))
+        end++;
+    return end;
+}
+
+/* A model's rates in one variant, and how they differ from the first one. */
+static void add_variant_row(struct out_table *table, const struct scaling_variant *v, int k,
+                            int first, int columns)
+{
+    out_table_cell(table, "%s", v[k].name);
+    for (int i = first; i < first + columns; i++) {
+        char rate[32];
+        out_si(rate, sizeof rate, rate_of(&v[k], i));
+        if (k)
+            out_table_cell(table, "%s %+.2f %%", rate,
+                           100 * (rate_of(&v[k], i) / rate_of(&v[0], i) - 1));
+        else
+            out_table_cell(table, "%s", rate);
+    }
+}
+
+/* The model of row @p first: a row per variant, a column per node count. */
+static enum wsc_err print_model(const struct report_scaling *s, const struct scaling_variant *v,
+                                int n, const char *what, int first)
+{
+    const int n_counts = end_of_model(s, first) - first;
+    const int columns = n_counts < MOST_COLUMNS ? n_counts : MOST_COLUMNS;
+    char align[MOST_COLUMNS + 2] = "l", text[MOST_COLUMNS][32];
+    const char *head[MOST_COLUMNS + 1] = {what};
+    struct out_table *table;
+    for (int i = 0; i < columns; i++) {
+        (void)snprintf(text[i], sizeof text[i], "%lld", (long long)s->row[first + i].num_csx);
+        head[i + 1] = text[i];
+        align[i + 1] = 'r';
+    }
+    (void)printf("\n%s, tokens/s on so many systems\n", s->row[first].model);
+    TRY(out_table_new(&table, align, head));
+    for (int k = 0; k < n; k++)
+        add_variant_row(table, v, k, first, columns);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static enum wsc_err print_variants(const struct report_scaling *s, const struct scaling_variant *v,
+                                   int n, const char *what)
+{
+    for (int first = 0; first < s->n_rows; first = end_of_model(s, first))
+        TRY(print_model(s, v, n, what, first));
+    return WSC_OK;
+}
+
+/* From zero when something happens, close up when hardly anything does. */
+static void add_sweep_range(struct out_text *t, const struct report_scaling *s)
+{
+    const double little = 0.05, air = 0.02;
+    double least = 1, most = 1;
+    for (int k = 0; k < s->n_varied; k++)
+        for (int i = 0; i < s->n_rows; i++) {
+            const double ratio = rate_of(&s->varied[k], i) / rate_of(&s->varied[0], i);
+            least = fmin(least, ratio);
+            most = fmax(most, ratio);
+        }
+    if (most - least < little)
+        out_text_add(t, "set yrange [%.9g:%.9g]\n", least - air, most + air);
+    else
+        out_text_add(t, "set yrange [0:%.9g]\n", most * (1 + air));
+}
+
+/* tokens/s against the constant, a curve per model at its last node count. */
+static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
+{
+    struct out_text t = {0}, plot = {0};
+    const struct scaling_variant *v = s->varied;
+    bool log = true;
+    for (int k = 0; k < s->n_varied; k++)
+        log = log && v[k].value > 0;
+    out_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid\nset key outside "
+                     "right center\nset title 'tokens per second against ");
+    out_text_add(&t, "%s'\nset xlabel '%s'\nset ylabel 'relative to the first value'\n%s",
+                 s->varied_key, s->varied_key, log ? "set logscale x\n" : "");
+    out_text_add(&t, "set xtics rotate by -30 (");
+    const int every = (s->n_varied + 8) / 9;
+    for (int k = 0; k < s->n_varied; k += every)
+        out_text_add(&t, "%s'%s' %.17g", k ? ", " : "", v[k].name, v[k].value);
+    out_text_add(&t, ")\nset xrange [%.17g:%.17g]\n", v[0].value, v[s->n_varied - 1].value);
+    add_sweep_range(&t, s);
+    out_text_add(&plot, "plot ");
+    for (int first = 0, m = 0; first < s->n_rows; first = end_of_model(s, first), m++) {
+        const int last = end_of_model(s, first) - 1;
+        out_text_add(&t, "$s%d << EOD\n", m);
+        for (int k = 0; k < s->n_varied; k++)
+            out_text_add(&t, "%.17g %.17g\n", v[k].value,
+                         rate_of(&v[k], last) / rate_of(&v[0], last));
+        out_text_add(&t, "EOD\n");
+        out_text_add(&plot, "%s$s%d using 1:2 with linespoints pt 7 lw 2 lc %d title ",
+                     m ? ", " : "", m, m + 1);
+        char title[128];
+        (void)snprintf(title, sizeof title, "%.60s, %lld systems", s->row[first].model,
+                       (long long)s->row[last].num_csx);
+        out_text_gnuplot(&plot, title);
+    }
+    out_text_add(&plot, "\n");
+    out_gnuplot_output(&t, "sweep", plot.bytes ? plot.bytes : "", SWEEP_HEIGHT);
+    t.failed = t.failed || plot.failed;
+    enum wsc_err rc = out_gnuplot(dir, "sweep", &t);
+    out_text_free(&plot);
+    out_text_free(&t);
+    return rc;
+}
+
+/* ---- sensitivity ----------------------------------------------------------------------------- */
+
+static enum wsc_err write_sensitivity(const char *dir, const struct report_scaling *s)
+{
+    struct out_text t = {0};
+    out_text_add(&t, "model,num_csx,constant,kind,value,low,high,at_low,at_high\n");
+    for (int m = 0; m < s->n_sensitivities; m++) {
+        const struct scaling_sensitivity *one = &s->sensitivity[m];
+        for (int i = 0; i < one->n_counts; i++)
+            for (int k = 0; k < one->n; k++) {
+                const struct scaling_constant *c = &one->constant[k];
+                out_text_csv(&t, one->model);
+                out_text_add(&t, ",%lld,%s,%s,%s,%s,%s", (long long)one->num_csx[i], c->key,
+                             c->kind, c->value, c->low, c->high);
+                add_real(&t, c->at_low[i]);
+                add_real(&t, c->at_high[i]);
+                out_text_add(&t, "\n");
+            }
+    }
+    TRY(out_text_write(&t, dir, "sensitivity.csv"));
+    out_text_add(&t, "model,num_csx,tokens_per_s,low,high\n");
+    for (int m = 0; m < s->n_sensitivities; m++) {
+        const struct scaling_sensitivity *one = &s->sensitivity[m];
+        for (int i = 0; i < one->n_counts; i++) {
+            out_text_csv(&t, one->model);
+            out_text_add(&t, ",%lld", (long long)one->num_csx[i]);
+            add_real(&t, one->tokens_per_s[i]);
+            add_real(&t, one->tokens_per_s[i] * one->below[i]);
+            add_real(&t, one->tokens_per_s[i] * one->above[i]);
+            out_text_add(&t, "\n");
+        }
+    }
+    return out_text_write(&t, dir, "band.csv");
+}
+
+static void add_ratio(struct out_table *table, double ratio)
+{
+    if (isnan(ratio))
+        out_table_cell(table, "does not fit");
+    else
+        out_table_cell(table, "%+.3f %%", 100 * (ratio - 1));
+}
+
+static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
+{
+    static const char *const head[] = {"constant", "kind",   "value",  "low",
+                                       "high",     "at low", "at high"};
+    struct out_table *table;
+    const int last = s->n_counts - 1;
+    (void)printf("\n%s on %lld systems: throughput when one constant moves to the end of its "
+                 "range\n",
+                 s->model, (long long)s->num_csx[last]);
+    TRY(out_table_new(&table, "llrrrrr", head));
+    for (int k = 0; k < s->n && k < MOST_BARS; k++) {
+        const struct scaling_constant *c = &s->constant[k];
+        out_table_cell(table, "%s", c->key);
+        out_table_cell(table, "%s", c->kind);
+        out_table_cell(table, "%s", c->value);
+        out_table_cell(table, "%s", c->low);
+        out_table_cell(table, "%s", c->high);
+        add_ratio(table, c->at_low[last]);
+        add_ratio(table, c->at_high[last]);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    if (!rc)
+        (void)printf("  together, as independent: %+.1f %% to %+.1f %%\n",
+                     100 * (s->below[last] - 1), 100 * (s->above[last] - 1));
+    return rc;
+}
+
+/* Bars that can be seen; at least one. */
+static int visible_bars(const struct scaling_sensitivity *s)
+{
+    const double hair = 1e-5;
+    const int last = s->n_counts - 1;
+    int n = 0;
+    while (n < s->n && n < MOST_BARS &&
+           !(fabs(s->constant[n].at_low[last] - 1) < hair &&
+             fabs(s->constant[n].at_high[last] - 1) < hair))
+        n++;
+    return n > 1 ? n : 1;
+}
+
+/* Bars of the first model, longest on top: from the ratio at one end to that at the other. */
+static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivity *s)
+{
+    struct out_text t = {0};
+    const int last = s->n_counts - 1, n = visible_bars(s);
+    char title[160];
+    out_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
+                     "set style fill solid 0.85 noborder\nset boxwidth 0.7\nset title ");
+    (void)snprintf(title, sizeof title,
+                   "%.40s on %lld systems: each constant at the ends of its range", s->model,
+                   (long long)s->num_csx[last]);
+    out_text_gnuplot(&t, title);
+    out_text_add(
+        &t,
+        " offset character -14,0\nset xlabel 'change of tokens per second, %%'\nset yrange "
+        "[-0.6:%d.6]\n"
+        "set key inside left bottom Left reverse\nset lmargin 54\nset arrow from 0,-0.6 to 0,%d.6 "
+        "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
+        n - 1, n - 1);
+    for (int k = 0; k < n; k++)
+        out_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
+                     s->constant[k].low, s->constant[k].high, n - 1 - k);
+    out_text_add(&t, ")\n$t << EOD\n");
+    for (int k = 0; k < n; k++) {
+        const double low = s->constant[k].at_low[last], high = s->constant[k].at_high[last];
+        out_text_add(&t, "%d %.9g %.9g\n", n - 1 - k, isnan(low) ? -100 : 100 * (low - 1),
+                     isnan(high) ? -100 : 100 * (high - 1));
+    }
+    out_text_add(&t, "EOD\n");
+    out_gnuplot_output(
+        &t, "tornado",
+        "plot $t using (0):1:(0):2:($1-0.35):($1+0.35) with boxxyerror lc rgb '#0072b2' title 'at "
+        "its low end', $t using (0):1:(0):3:($1-0.35):($1+0.35) with boxxyerror lc rgb '#e69f00' "
+        "title 'at its high end'\n",
+        TORNADO_HEIGHT);
+    enum wsc_err rc = out_gnuplot(dir, "tornado", &t);
+    out_text_free(&t);
+    return rc;
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
+{
+    struct out_text t = {0};
+    out_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss\n");
+    for (int i = 0; i < s->n_trainings; i++) {
+        const struct scaling_training *r = &s->training[i];
+        out_text_csv(&t, r->model);
+        out_text_add(&t, ",%lld,%lld", (long long)r->params, (long long)r->num_csx);
+        add_real(&t, r->tokens);
+        add_real(&t, r->seconds);
+        add_real(&t, r->joules);
+        add_real(&t, r->flop);
+        add_real(&t, r->loss);
+        out_text_add(&t, "\n");
+    }
+    return out_text_write(&t, dir, "training.csv");
+}
+
+static enum wsc_err print_training(const struct report_scaling *s)
+{
+    static const char *const head[] = {"model",  "systems", "tokens",       "time",
+                                       "energy", "FLOP",    "expected loss"};
+    struct out_table *table;
+    TRY(out_table_new(&table, "lrrrrrr", head));
+    for (int i = 0; i < s->n_trainings; i++) {
+        const struct scaling_training *r = &s->training[i];
+        char tokens[32], time[32], energy[32];
+        out_params(tokens, sizeof tokens, (int64_t)r->tokens);
+        out_duration(time, sizeof time, r->seconds);
+        out_si_unit(energy, sizeof energy, r->joules / 3600, "Wh");
+        out_table_cell(table, "%s", r->model);
+        out_table_cell(table, "%lld", (long long)r->num_csx);
+        out_table_cell(table, "%s", tokens);
+        out_table_cell(table, "%s", time);
+        out_table_cell(table, "%s", energy);
+        out_table_cell(table, "%.3g", r->flop);
+        out_table_cell(table, "%.3f", r->loss);
+    }
+    (void)printf("\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
+                 "the Pile, nats per token\n");
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
+{
+    if (s->n_effects)
+        TRY(write_variants(dir, "effects.csv", "machine", s->effect, s->n_effects, s->n_rows));
+    if (s->n_faults)
+        TRY(write_variants(dir, "faults.csv", "machine", s->fault, s->n_faults, s->n_rows));
+    if (s->n_varied) {
+        TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
+        TRY(draw_sweep(dir, s));
+    }
+    if (s->n_sensitivities) {
+        TRY(write_sensitivity(dir, s));
+        TRY(draw_tornado(dir, &s->sensitivity[0]));
+    }
+    for (int i = 0; i < s->n_anatomies && !i; i++)
+        TRY(report_anatomy_write(dir, &s->anatomy[i]));
+    return s->n_trainings ? write_training(dir, s) : WSC_OK;
+}
+
+enum wsc_err report_study_print(const struct report_scaling *s)
+{
+    if (s->n_effects) TRY(print_variants(s, s->effect, s->n_effects, "mechanisms"));
+    if (s->n_faults) TRY(print_variants(s, s->fault, s->n_faults, "faults"));
+    if (s->n_varied) TRY(print_variants(s, s->varied, s->n_varied, s->varied_key));
+    for (int i = 0; i < s->n_sensitivities; i++)
+        TRY(print_sensitivity(&s->sensitivity[i]));
+    if (s->n_trainings) TRY(print_training(s));
+    for (int i = 0; i < s->n_anatomies; i++)
+        TRY(report_anatomy_print(&s->anatomy[i]));
+    return WSC_OK;
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Published figures beside predictions: tables on stdout and in validation.md, validation.csv. */
+#include "report_impl.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { MAX_CELLS = 24, CELL_SIZE = 200 };
+
+/* One line of a table, before it is known where it goes. */
+struct cells {
+    int n;
+    char text[MAX_CELLS][CELL_SIZE];
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct cells *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(c->text[c->n++], CELL_SIZE, fmt, ap);
+    va_end(ap);
+}
+
+bool validation_prediction_holds(const struct validation_prediction *p)
+{
+    return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static void add_percent(struct cells *c, double share)
+{
+    if (isfinite(share))
+        add(c, "%+.1f %%", 100 * share);
+    else
+        add(c, "-");
+}
+
+static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
+{
+    add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
+}
+
+static double error_of(const struct validation_figure *ref, double predicted)
+{
+    const bool bound = ref->quantity == VALIDATION_BOUNDARY; /* published as an upper bound */
+    return ref->value > 0 && !bound ? (predicted - ref->value) / ref->value : NAN;
+}
+
+/* The last part of a path: "stage_latency". */
+static const char *short_name(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+static void comparison_head(const struct validation_table *v, struct cells *c)
+{
+    static const char *const name[] = {"id",     "unit",     "published", "predicted", "error",
+                                       "within", "accepted", "kind",      "neutral",   "error"};
+    c->n = 0;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        add(c, "%s", name[i]);
+    for (int i = 0; i < v->n_calibrated; i++)
+        add(c, "%s +10 %%", short_name(v->calibrated[i]->key));
+}
+
+static void comparison_row(const struct validation_table *v, int i, struct cells *c)
+{
+    const struct validation_prediction *p = &v->row[i];
+    const struct validation_figure *ref = p->ref;
+    c->n = 0;
+    add(c, "%s", ref->id);
+    add(c, "%s", strcmp(ref->unit, "1") != 0 ? ref->unit : "");
+    add(c, "%.4g", ref->value);
+    add(c, "%.4g", p->predicted);
+    add_percent(c, error_of(ref, p->predicted));
+    add(c, "%s", validation_prediction_holds(p) ? "yes" : "NO");
+    add(c, "%s", ref->tolerance);
+    add(c, "%s", ref->kind == VALIDATION_KIND_CALIBRATION ? "fitted" : "predicted");
+    add(c, "%.4g", p->neutral);
+    add_percent(c, error_of(ref, p->neutral));
+    for (int k = 0; k < v->n_calibrated; k++)
+        add_percent(c, p->sensitivity[k]);
+}
+
+static void parts_head(struct cells *c)
+{
+    static const char *const name[] = {
+        "id",      "micro",  "lanes",   "step",   "products", "attention", "elementw.", "recomp.",
+        "latency", "jitter", "weights", "reduce", "bound.",   "input",     "of peak",   "neutral"};
+    c->n = 0;
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        add(c, "%s", name[i]);
+}
+
+static void parts_row(const struct validation_prediction *p, struct cells *c)
+{
+    char step[32];
+    const struct vtime_breakdown *b = &p->breakdown;
+    const int64_t part[] = {p->products_ps, p->attention_ps, p->elementwise_ps,  p->recompute_ps,
+                            p->latency_ps,  p->jitter_ps,    b->weights_wait_ps, b->reduce_wait_ps,
+                            b->boundary_ps, b->input_wait_ps};
+    out_step_time(step, sizeof step, p->step_time_ps);
+    c->n = 0;
+    add(c, "%s", p->ref->id);
+    add(c, "%lld", (long long)p->micro_batch);
+    add(c, "%d", p->lanes);
+    add(c, "%s", step);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        add_share(c, part[i], p->step_time_ps);
+    add(c, "%.1f %%", 100 * p->mfu);
+    add(c, "%.1f %%", 100 * p->mfu_neutral);
+}
+
+static void context_head(struct cells *c)
+{
+    c->n = 0;
+    add(c, "id");
+    add(c, "published");
+    add(c, "why not");
+}
+
+static void context_row(const struct validation_figure *ref, struct cells *c)
+{
+    c->n = 0;
+    add(c, "%s", ref->id);
+    add(c, "%.4g%s%s", ref->value, strcmp(ref->unit, "1") != 0 ? " " : "",
+        strcmp(ref->unit, "1") != 0 ? ref->unit : "");
+    add(c, "%s", ref->reason);
+}
+
+/* ---- where a table goes ---------------------------------------------------------------------- */
+
+/* Stdout through a table, or Markdown. */
+struct sink {
+    struct out_table *table;
+    struct out_text *markdown;
+};
+
+static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
+{
+    const char *name[MAX_CELLS] = {0};
+    char columns[MAX_CELLS + 1];
+    (void)snprintf(columns, sizeof columns, "%.*s", head->n, align);
+    for (int i = 0; i < head->n; i++)
+        name[i] = head->text[i];
+    if (!s->markdown) return out_table_new(&s->table, columns, name);
+    for (int i = 0; i < head->n; i++)
+        out_text_add(s->markdown, "| %s ", name[i]);
+    out_text_add(s->markdown, "|\n");
+    for (int i = 0; i < head->n; i++)
+        out_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
+    out_text_add(s->markdown, "|\n");
+    return WSC_OK;
+}
+
+static void put(struct sink *s, const struct cells *c)
+{
+    for (int i = 0; i < c->n && s->table; i++)
+        out_table_cell(s->table, "%s", c->text[i]);
+    if (!s->markdown) return;
+    for (int i = 0; i < c->n; i++)
+        out_text_add(s->markdown, "| %s ", c->text[i]);
+    out_text_add(s->markdown, "|\n");
+}
+
+static WSC_CHECKED enum wsc_err end(struct sink *s)
+{
+    if (!s->table) return WSC_OK;
+    enum wsc_err rc = out_table_print(s->table, stdout, 2);
+    out_table_free(&s->table);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
+                                               struct cells *c)
+{
+    comparison_head(v, c);
+    TRY(begin(s, "llrrrlrlrrrrr", c));
+    for (int i = 0; i < v->n_rows; i++) {
+        comparison_row(v, i, c);
+        put(s, c);
+    }
+    return end(s);
+}
+
+static WSC_CHECKED enum wsc_err put_parts(struct sink *s, const struct validation_table *v,
+                                          struct cells *c)
+{
+    parts_head(c);
+    TRY(begin(s, "lrrrrrrrrrrrrrrr", c));
+    for (int i = 0; i < v->n_rows; i++) {
+        parts_row(&v->row[i], c);
+        put(s, c);
+    }
+    return end(s);
+}
+
+static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validation_table *v,
+                                            struct cells *c)
+{
+    context_head(c);
+    TRY(begin(s, "lrl", c));
+    for (int i = 0; i < v->n_context; i++) {
+        if (v->context[i].kind != VALIDATION_KIND_CONTEXT) continue;
+        context_row(&v->context[i], c);
+        put(s, c);
+    }
+    return end(s);
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
+
+struct summary {
+    int n[2], outside[2];
+    double worst[2], sum[2];
+};
+
+static struct summary summarise(const struct validation_table *v)
+{
+    struct summary s = {.n = {0}};
+    for (int i = 0; i < v->n_rows; i++) {
+        const struct validation_prediction *p = &v->row[i];
+        const int k = p->ref->kind == VALIDATION_KIND_CALIBRATION ? 0 : 1;
+        const double error = fabs(error_of(p->ref, p->predicted));
+        s.n[k]++;
+        s.outside[k] += !validation_prediction_holds(p);
+        if (!isfinite(error)) continue;
+        s.worst[k] = fmax(s.worst[k], error);
+        s.sum[k] += error;
+    }
+    return s;
+}
+
+static void add_summary(struct out_text *t, const struct validation_table *v)
+{
+    static const char *const what[] = {"fitted", "predicted"};
+    const struct summary s = summarise(v);
+    for (int k = 0; k < 2; k++)
+        out_text_add(t, "%d %s, %d outside the tolerance; mean deviation %.1f %%, worst %.1f %%.\n",
+                     s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0,
+                     100 * s.worst[k]);
+    for (int i = 0; i < v->n_calibrated; i++)
+        out_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
+                     v->calibrated[i]->source);
+    if (!v->n_calibrated) out_text_add(t, "No constant of these machines is calibrated.\n");
+    out_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
+                    "say.\n");
+}
+
+/* ---- stdout ---------------------------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct cells *c)
+{
+    struct sink s = {0};
+    struct out_text words = {0};
+    (void)printf("Published figures and predictions\n");
+    TRY(put_comparison(&s, v, c));
+    (void)printf("\nWhat the predicted steps consist of, and their share of the peak\n");
+    TRY(put_parts(&s, v, c));
+    (void)printf("\nNot compared\n");
+    TRY(put_context(&s, v, c));
+    add_summary(&words, v);
+    enum wsc_err rc = out_text_check(&words);
+    if (!rc) (void)printf("\n%s", words.bytes);
+    out_text_free(&words);
+    return rc;
+}
+
+enum wsc_err report_validation_print(const struct validation_table *v)
+{
+    struct cells *c;
+    TRY_NEW(c, WSC_MEM_REPORT, 1);
+    enum wsc_err rc = print(v, c);
+    wsc_free(c);
+    return rc;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void add_real(struct out_text *t, double value)
+{
+    char text[OUT_REAL_SIZE];
+    out_text_add(t, ",");
+    if (!isfinite(value)) return;
+    out_real(text, value);
+    out_text_add(t, "%s", text);
+}
+
+static void csv_head(struct out_text *t, const struct validation_table *v)
+{
+    out_text_add(t, "id,quantity,unit,published,predicted,error_percent,kind,source,low,high,"
+                    "holds,neutral,neutral_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
+                    "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
+                    "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
+                    "boundary_ps,input_wait_ps");
+    for (int i = 0; i < v->n_calibrated; i++)
+        out_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
+    out_text_add(t, "\n");
+}
+
+static void csv_times(struct out_text *t, const struct validation_prediction *p)
+{
+    const struct vtime_breakdown *b = &p->breakdown;
+    const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
+                             p->lanes,          p->step_time_ps,      p->products_ps,
+                             p->attention_ps,   p->elementwise_ps,    p->recompute_ps,
+                             p->latency_ps,     p->jitter_ps,         b->weights_wait_ps,
+                             b->reduce_wait_ps, b->boundary_ps,       b->input_wait_ps};
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        out_text_add(t, ",%lld", (long long)value[i]);
+}
+
+static void csv_row(struct out_text *t, const struct validation_table *v, int i)
+{
+    const struct validation_prediction *p = &v->row[i];
+    const struct validation_figure *ref = p->ref;
+    out_text_csv(t, ref->id);
+    out_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
+    add_real(t, ref->value);
+    add_real(t, p->predicted);
+    add_real(t, 100 * error_of(ref, p->predicted));
+    out_text_add(t, ",%s,", validation_kind_name(ref->kind));
+    out_text_csv(t, ref->source);
+    add_real(t, ref->low);
+    add_real(t, ref->high);
+    out_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
+    add_real(t, p->neutral);
+    add_real(t, 100 * error_of(ref, p->neutral));
+    add_real(t, p->mfu);
+    add_real(t, p->mfu_neutral);
+    csv_times(t, p);
+    for (int k = 0; k < v->n_calibrated; k++)
+        add_real(t, p->sensitivity[k]);
+    out_text_add(t, "\n");
+}
+
+static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct validation_table *v)
+{
+    struct out_text t = {0};
+    csv_head(&t, v);
+    for (int i = 0; i < v->n_rows; i++)
+        csv_row(&t, v, i);
+    return out_text_write(&t, dir, "validation.csv");
+}
+
+static void add_conditions(struct out_text *t, const struct validation_table *v)
+{
+    out_text_add(t, "\n## Sources and conditions\n\n");
+    for (int i = 0; i < v->n_context; i++) {
+        const struct validation_figure *ref = &v->context[i];
+        out_text_add(t, "- `%s`: %s.", ref->id, ref->source);
+        if (*ref->conditions) out_text_add(t, " %s.", ref->conditions);
+        if (ref->kind != VALIDATION_KIND_CONTEXT)
+            out_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
+        out_text_add(t, "\n");
+    }
+}
+
+static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct validation_table *v,
+                                             struct cells *c)
+{
+    char date[OUT_DATE_SIZE];
+    struct sink s = {.markdown = t};
+    out_date(date);
+    out_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
+                 date, v->command ? v->command : "");
+    TRY(put_comparison(&s, v, c));
+    out_text_add(t, "\n");
+    add_summary(t, v);
+    out_text_add(t, "\n![predicted over published](validation.png)\n\n"
+                    "## What the predicted steps consist of\n\n");
+    TRY(put_parts(&s, v, c));
+    out_text_add(t, "\n## Not compared\n\n");
+    TRY(put_context(&s, v, c));
+    add_conditions(t, v);
+    return out_text_check(t);
+}
+
+static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct validation_table *v)
+{
+    struct out_text t = {0};
+    struct cells *c;
+    TRY_NEW(c, WSC_MEM_REPORT, 1);
+    enum wsc_err rc = add_markdown(&t, v, c);
+    if (!rc) rc = out_text_write(&t, dir, "validation.md");
+    out_text_free(&t);
+    wsc_free(c);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err check_finite(const struct validation_table *v)
+{
+    for (int i = 0; i < v->n_rows; i++) {
+        const struct validation_prediction *p = &v->row[i];
+        if (isfinite(p->predicted) && isfinite(p->neutral) && isfinite(p->mfu) &&
+            p->step_time_ps > 0)
+            continue;
+        return WSC_RAISE(WSC_NUMERIC, "%s: predicted %g, neutral %g, a step of %lld ps", p->ref->id,
+                         p->predicted, p->neutral, (long long)p->step_time_ps);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err report_validation_write(const char *dir, const struct validation_table *v)
+{
+    TRY(check_finite(v));
+    TRY(out_mkdir(dir));
+    TRY(write_csv(dir, v));
+    TRY(write_markdown(dir, v));
+    return report_validation_plot(dir, v);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the command line says of values and of tokens; a whole training. */
+#include <wsc/scaling.h>
+
+#include <wsc/units.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT_BYTES = 128, DEFAULT_VALUES = 9 };
+
+static enum wsc_err wrong(const char *text, const char *why)
+{
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--sweep %s: %s", text, why),
+                        "--sweep cluster.swarmx.latency=1us..1ms, ...=1us..1ms:5 or ...=1us,1ms");
+}
+
+/* Three digits are enough for a place between two ends, and better to read. */
+static double three_digits(double value)
+{
+    const double digits = 2, unit = pow(10, floor(log10(value)) - digits);
+    return round(value / unit) * unit;
+}
+
+static enum wsc_err take(struct scaling_values *v, double value)
+{
+    if (v->constant.whole) value = round(value);
+    if (v->n && v->value[v->n - 1] == value) return WSC_OK; /* small whole numbers repeat */
+    v->value[v->n++] = value;
+    return WSC_OK;
+}
+
+static enum wsc_err take_list(struct scaling_values *v, const char *text, const char *list)
+{
+    for (const char *p = list; *p;) {
+        char item[TEXT_BYTES];
+        double value;
+        const size_t n = strcspn(p, ",");
+        if (n >= sizeof item) return wrong(text, "a value is too long");
+        if (v->n == SCALING_MAX_VALUES) return wrong(text, "more than 64 values");
+        (void)snprintf(item, sizeof item, "%.*s", (int)n, p);
+        TRY(hw_constant_read(&v->constant, item, &value));
+        TRY(take(v, value));
+        p += n + (p[n] == ',');
+    }
+    return WSC_OK;
+}
+
+/* LOW..HIGH or LOW..HIGH:N. */
+static enum wsc_err take_range(struct scaling_values *v, const char *text, const char *low_text,
+                               const char *dots)
+{
+    char low[TEXT_BYTES], high[TEXT_BYTES];
+    double from, to;
+    int64_t n = DEFAULT_VALUES;
+    const size_t n_high = strcspn(dots + 2, ":");
+    if ((size_t)(dots - low_text) >= sizeof low || n_high >= sizeof high)
+        return wrong(text, "a value is too long");
+    (void)snprintf(low, sizeof low, "%.*s", (int)(dots - low_text), low_text);
+    (void)snprintf(high, sizeof high, "%.*s", (int)n_high, dots + 2);
+    if (dots[2 + n_high] &&
+        (wsc_units_int(dots + 3 + n_high, &n) || n < 2 || n > SCALING_MAX_VALUES))
+        return wrong(text, "after the colon a number of values from 2 to 64");
+    TRY(hw_constant_read(&v->constant, low, &from));
+    TRY(hw_constant_read(&v->constant, high, &to));
+    if (!(from > 0)) return wrong(text, "a range is logarithmic and starts above 0");
+    if (!(to > from)) return wrong(text, "the range does not rise");
+    for (int64_t i = 0; i < n; i++) {
+        const bool ends = !i || i == n - 1;
+        const double end = i ? to : from;
+        TRY(take(v, ends ? end : three_digits(from * pow(to / from, (double)i / (double)(n - 1)))));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
+{
+    char path[TEXT_BYTES];
+    const size_t n = strcspn(text, "=");
+    *out = (struct scaling_values){.n = 0};
+    if (!text[n] || !n || n >= sizeof path) return wrong(text, "expected cluster.KEY=VALUES");
+    (void)snprintf(path, sizeof path, "%.*s", (int)n, text);
+    if (strncmp(path, "cluster.", 8) != 0) return wrong(text, "a key of the cluster file is swept");
+    TRY(hw_constant_find(path, &out->constant));
+    const char *values = text + n + 1, *dots = strstr(values, "..");
+    TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));
+    return out->n ? WSC_OK : wrong(text, "no value");
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param)
+{
+    static const struct {
+        const char *suffix;
+        double factor;
+        bool per_param;
+    } form[] = {{"xparams", 1, true}, {"k", 1e3, false},  {"M", 1e6, false},
+                {"B", 1e9, false},    {"T", 1e12, false}, {"", 1, false}};
+    char number[TEXT_BYTES];
+    double value;
+    *tokens = *per_param = 0;
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        const size_t n = strlen(text), m = strlen(form[i].suffix);
+        if (n <= m || n >= sizeof number || strcmp(text + n - m, form[i].suffix) != 0) continue;
+        (void)snprintf(number, sizeof number, "%.*s", (int)(n - m), text);
+        if (wsc_units_double(number, &value) || !(value > 0)) break;
+        *(form[i].per_param ? per_param : tokens) = value * form[i].factor;
+        return WSC_OK;
+    }
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "--tokens: expected a number of tokens, got \"%s\"", text),
+        "--tokens 300B, --tokens 2.6T, or --tokens 20xparams");
+}
+
+double scaling_expected_loss(double flop)
+{
+    const double scale = 5.984e22, exponent = -0.0737, irreducible = 0.5066;
+    return pow(flop / scale, exponent) + irreducible;
+}
+
+struct scaling_training scaling_training(const struct scaling_row *row,
+                                         const struct hw_machine *cluster, double tokens,
+                                         double per_param)
+{
+    struct scaling_training t = {.model = row->model,
+                                 .params = row->params,
+                                 .num_csx = row->num_csx,
+                                 .tokens =
+                                     per_param > 0 ? per_param * (double)row->params : tokens};
+    t.seconds = t.tokens / row->tokens_per_s;
+    t.joules = t.tokens * row->joules_per_token;
+    /* The utilisation is FLOPs over the peak of all systems. */
+    t.flop = row->mfu * (double)cluster->wafer.peak_flop_per_s * (double)row->num_csx * t.seconds;
+    t.loss = scaling_expected_loss(t.flop);
+    return t;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a curve depends on: mechanisms switched off, faults, one constant at many values, every
+ * constant within its uncertainty. */
+#include <wsc/scaling.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- variants -------------------------------------------------------------------------------- */
+
+void scaling_variants_free(struct scaling_variant **variants, int n)
+{
+    for (int i = 0; *variants && i < n; i++)
+        wsc_free((*variants)[i].row);
+    wsc_free(*variants);
+    *variants = NULL;
+}
+
+static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
+                                struct scaling_variant *v)
+{
+    struct scaling_sweep s = *sweep;
+    s.cluster = cluster;
+    return scaling_run(&s, &v->row);
+}
+
+/* ---- mechanisms ------------------------------------------------------------------------------ */
+
+enum { N_EFFECTS = 5 };
+
+static bool *effect_of(struct hw_machine *c, int i, const char **name)
+{
+    const struct {
+        const char *name;
+        bool *on;
+    } effect[N_EFFECTS] = {{"boundary", &c->effects.boundary},
+                           {"reduction", &c->effects.reduce},
+                           {"latency", &c->effects.latency},
+                           {"jitter", &c->effects.jitter},
+                           {"input", &c->effects.input}};
+    *name = effect[i].name;
+    return effect[i].on;
+}
+
+/* Variant 0 is the machine itself, the last one has none of the mechanisms. */
+static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct scaling_variant *v)
+{
+    struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
+    const char *name;
+    (void)snprintf(v->name, sizeof v->name, "%s", i ? "none of them" : "all");
+    for (int k = 0; k < N_EFFECTS; k++) {
+        bool *on = effect_of(&cluster, k, &name);
+        if (i == k + 1) (void)snprintf(v->name, sizeof v->name, "without %s", name);
+        if (i == k + 1 || i > N_EFFECTS) *on = false;
+    }
+    return run_variant(sweep, &cluster, v);
+}
+
+enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_variant **variants,
+                             int *n)
+{
+    *n = N_EFFECTS + 2;
+    TRY_NEW(*variants, WSC_MEM_SCALING, *n);
+    enum wsc_err rc = WSC_OK;
+    for (int i = 0; i < *n && !rc; i++)
+        rc = run_effect(sweep, i, &(*variants)[i]);
+    if (rc) scaling_variants_free(variants, *n);
+    return rc;
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+/* @p item: room for all faults; variant 0 has them all. */
+static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct hw_fault *item,
+                                struct scaling_variant *v)
+{
+    struct hw_machine cluster = *sweep->cluster; /* a shallow copy with a list of its own */
+    const struct hw_fault_list *all = &sweep->cluster->faults;
+    cluster.faults = (struct hw_fault_list){.item = item};
+    for (int k = 0; k < all->n; k++)
+        if (k != i - 1) item[cluster.faults.n++] = all->item[k];
+    (void)snprintf(v->name, sizeof v->name, "%s%s", i ? "without " : "with all faults",
+                   i ? all->item[i - 1].text : "");
+    return run_variant(sweep, &cluster, v);
+}
+
+enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_variant **variants,
+                            int *n)
+{
+    struct hw_fault *item;
+    *n = sweep->cluster->faults.n + 1;
+    TRY_NEW(item, WSC_MEM_SCALING, *n);
+    *variants = wsc_alloc(WSC_MEM_SCALING, (size_t)*n, sizeof **variants);
+    enum wsc_err rc = *variants ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "faults");
+    for (int i = 0; i < *n && !rc; i++)
+        rc = run_without(sweep, i, item, &(*variants)[i]);
+    wsc_free(item);
+    if (rc) scaling_variants_free(variants, *n);
+    return rc;
+}
+
+/* ---- one constant ---------------------------------------------------------------------------- */
+
+enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
+                          struct scaling_variant **variants, int *n)
+{
+    *n = values->n;
+    TRY_NEW(*variants, WSC_MEM_SCALING, *n);
+    enum wsc_err rc = WSC_OK;
+    for (int i = 0; i < *n && !rc; i++) {
+        struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
+        struct scaling_variant *v = &(*variants)[i];
+        v->value = values->value[i];
+        hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
+        rc = hw_constant_set(&values->constant, &cluster, v->value);
+        if (!rc) rc = run_variant(sweep, &cluster, v);
+    }
+    if (rc) scaling_variants_free(variants, *n);
+    return rc;
+}
+
+/* ---- every constant -------------------------------------------------------------------------- */
+
+void scaling_sensitivity_free(struct scaling_sensitivity *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        wsc_free(s->constant[i].at_low);
+        wsc_free(s->constant[i].at_high);
+    }
+    wsc_free(s->constant);
+    wsc_free(s->num_csx);
+    wsc_free(s->below);
+    wsc_free(s->above);
+    wsc_free(s->tokens_per_s);
+    *s = (struct scaling_sensitivity){0};
+}
+
+/* Tokens per second of one model by node count; NaN when it does not fit the machine. */
+static enum wsc_err curve(const struct scaling_sweep *sweep, int model,
+                          const struct hw_machine *cluster, double *tokens_per_s)
+{
+    struct scaling_sweep s = *sweep;
+    struct scaling_row *row = NULL;
+    s.cluster = cluster;
+    s.model = &sweep->model[model];
+    s.n_models = 1;
+    s.progress = NULL;
+    enum wsc_err rc = scaling_run(&s, &row);
+    if (rc && rc != WSC_CAPACITY) return rc;
+    for (int i = 0; i < s.n_counts; i++)
+        tokens_per_s[i] = rc ? NAN : row[i].tokens_per_s;
+    wsc_free(row);
+    return WSC_OK;
+}
+
+/* The machine of a comparison, and the curve it is compared with. */
+struct base {
+    struct hw_machine cluster;
+    double *tokens_per_s; /* owned */
+};
+
+static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const struct base *base,
+                           const struct hw_constant *c, double value, double **out)
+{
+    struct hw_machine cluster = base->cluster;
+    TRY_NEW(*out, WSC_MEM_SCALING, sweep->n_counts);
+    TRY(hw_constant_set(c, &cluster, value));
+    TRY(curve(sweep, model, &cluster, *out));
+    for (int i = 0; i < sweep->n_counts; i++)
+        (*out)[i] /= base->tokens_per_s[i];
+    return WSC_OK;
+}
+
+static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
+                                 const struct base base[2], const struct hw_source *source,
+                                 struct scaling_sensitivity *s)
+{
+    struct hw_constant c;
+    struct scaling_constant *out = &s->constant[s->n];
+    TRY(hw_constant_find(source->key, &c));
+    const struct base *b = &base[!strcmp(source->key, "jitter")];
+    s->n++;
+    *out = (struct scaling_constant){.key = source->key, .kind = source->kind};
+    hw_constant_write(&c, hw_constant_get(&c, sweep->cluster), out->value, sizeof out->value);
+    hw_constant_write(&c, source->low, out->low, sizeof out->low);
+    hw_constant_write(&c, source->high, out->high, sizeof out->high);
+    TRY(ratios(sweep, model, b, &c, source->low, &out->at_low));
+    return ratios(sweep, model, b, &c, source->high, &out->at_high);
+}
+
+static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
+                                  const struct base base[2], struct scaling_sensitivity *s)
+{
+    const struct hw_machine *c = sweep->cluster;
+    for (int i = 0; i < c->n_sources; i++) {
+        if (!(c->source[i].low < c->source[i].high)) continue;
+        if (sweep->progress)
+            sweep->progress(sweep->progress_ctx, i, c->n_sources, c->source[i].key);
+        TRY(add_constant(sweep, model, base, &c->source[i], s));
+    }
+    return WSC_OK;
+}
+
+/* What a ratio adds to one side of the band. */
+static double deviation(double ratio, bool above)
+{
+    if (isnan(ratio)) return 0;
+    return fmax(above ? ratio - 1 : 1 - ratio, 0);
+}
+
+static void fill_band(struct scaling_sensitivity *s)
+{
+    for (int i = 0; i < s->n_counts; i++) {
+        double below = 0, above = 0;
+        for (int k = 0; k < s->n; k++) {
+            const double low = s->constant[k].at_low[i], high = s->constant[k].at_high[i];
+            const double down = fmax(deviation(low, false), deviation(high, false));
+            const double up = fmax(deviation(low, true), deviation(high, true));
+            below += down * down;
+            above += up * up;
+        }
+        s->below[i] = fmax(1 - sqrt(below), 0);
+        s->above[i] = 1 + sqrt(above);
+    }
+}
+
+/* Width of a constant's bar at the last count. */
+static double width(const struct scaling_constant *c, int last)
+{
+    const double low = c->at_low[last], high = c->at_high[last];
+    if (isnan(low) || isnan(high)) return 1;
+    return fmax(fabs(low - 1), fabs(high - 1));
+}
+
+static void sort_constants(struct scaling_sensitivity *s)
+{
+    for (int i = 1; i < s->n; i++) {
+        const struct scaling_constant moving = s->constant[i];
+        const double w = width(&moving, s->n_counts - 1);
+        int at = i;
+        for (; at > 0 && width(&s->constant[at - 1], s->n_counts - 1) < w; at--)
+            s->constant[at] = s->constant[at - 1];
+        s->constant[at] = moving;
+    }
+}
+
+static enum wsc_err fill(const struct scaling_sweep *sweep, int model, struct base base[2],
+                         struct scaling_sensitivity *s)
+{
+    const int n = sweep->n_counts;
+    s->model = sweep->model[model].name;
+    s->n_counts = n;
+    TRY_NEW(s->constant, WSC_MEM_SCALING, sweep->cluster->n_sources);
+    TRY_NEW(s->num_csx, WSC_MEM_SCALING, n);
+    TRY_NEW(s->below, WSC_MEM_SCALING, n);
+    TRY_NEW(s->above, WSC_MEM_SCALING, n);
+    TRY_NEW(s->tokens_per_s, WSC_MEM_SCALING, n);
+    memcpy(s->num_csx, sweep->num_csx, (size_t)n * sizeof *s->num_csx);
+    for (int i = 0; i < 2; i++) {
+        base[i].cluster = *sweep->cluster;
+        if (i == 0) base[i].cluster.jitter = 0;
+        TRY_NEW(base[i].tokens_per_s, WSC_MEM_SCALING, n);
+        TRY(curve(sweep, model, &base[i].cluster, base[i].tokens_per_s));
+    }
+    memcpy(s->tokens_per_s, base[1].tokens_per_s, (size_t)n * sizeof *s->tokens_per_s);
+    TRY(add_constants(sweep, model, base, s));
+    fill_band(s);
+    sort_constants(s);
+    return WSC_OK;
+}
+
+enum wsc_err scaling_sensitivity(const struct scaling_sweep *sweep, int model,
+                                 struct scaling_sensitivity *out)
+{
+    struct base base[2] = {0};
+    *out = (struct scaling_sensitivity){0};
+    enum wsc_err rc = fill(sweep, model, base, out);
+    wsc_free(base[0].tokens_per_s);
+    wsc_free(base[1].tokens_per_s);
+    if (rc) scaling_sensitivity_free(out);
+    return rc;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/scaling.h>
+
+#include <wsc/cluster.h>
+#include <wsc/mem.h>
+
+#include <stddef.h>
+
+/* The first step streams into empty links, the second has the first one's boundary before it; from
+ * the third on, steps are alike.  With jitter or lost packets they differ: then the mean of a few
+ * pairs of steps.
+ */
+enum { WARM_UP = 2, ALIKE = 1, VARIED = 8 };
+
+/* Sums over the measured steps. */
+struct measured {
+    int n_seen, n_steps;
+    struct memoryx_batch sum;
+};
+
+static enum wsc_err add_step(void *ctx, const struct memoryx_batch *batch)
+{
+    struct measured *m = ctx;
+    if (m->n_seen++ < WARM_UP) return WSC_OK;
+    m->n_steps++;
+    m->sum.time_ps += batch->time_ps;
+    vtime_breakdown_add(&m->sum.breakdown, &batch->breakdown);
+    return WSC_OK;
+}
+
+/* Means whose parts still add up: each part is a difference of rounded running sums. */
+static struct vtime_breakdown mean_parts(const struct measured *m)
+{
+    const struct vtime_breakdown *b = &m->sum.breakdown;
+    const int64_t part[] = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps,
+                            b->input_wait_ps};
+    int64_t mean[sizeof part / sizeof *part], before = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        const int64_t until = before + part[i];
+        mean[i] = until / m->n_steps - before / m->n_steps;
+        before = until;
+    }
+    return (struct vtime_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
+}
+
+static void fill_row(const struct cluster *c, const struct stream_pass *pass,
+                     const struct measured *m, struct scaling_row *row)
+{
+    const int64_t n = c->machine->n_wafers;
+    const int64_t time_ps = m->sum.time_ps / m->n_steps;
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
+    *row = (struct scaling_row){.params = c->model->n_params,
+                                .num_csx = n,
+                                .global_batch = pass->batch.batch_size,
+                                .tokens_per_s = r.tokens_per_s,
+                                .samples_per_s = r.samples_per_s,
+                                .step_time_ps = time_ps,
+                                .breakdown = mean_parts(m),
+                                .mfu = r.mfu,
+                                .joules_per_token = r.joules_per_token};
+}
+
+/* Jitter and lost packets differ from step to step. */
+static bool varies_by_step(const struct hw_machine *c)
+{
+    bool varies = c->effects.jitter && c->jitter > 0;
+    for (int i = 0; i < c->faults.n && !varies; i++) {
+        const enum hw_fault_kind kind = c->faults.item[i].kind;
+        varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
+    }
+    return varies;
+}
+
+static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
+                             const struct hw_machine *cluster, struct scaling_row *row)
+{
+    struct cluster *c = NULL;
+    struct measured measured = {0};
+    const struct memoryx_hooks hooks = {add_step, NULL, &measured};
+    struct kernels_plan plan;
+    const bool varies = varies_by_step(cluster);
+    struct stream_pass pass = {.mode = STREAM_TRAIN,
+                               .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};
+    const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(params)};
+    struct cluster_change change;
+    enum wsc_err rc;
+    TRY_GOTO(cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
+    TRY_GOTO(cluster_faults_plan(c, pass.n_steps, -1), cleanup);
+    TRY_GOTO(cluster_faults_enter(c, 0, &change), cleanup);
+    TRY_GOTO(cluster_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
+    TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
+    fill_row(c, &pass, &measured, row);
+    row->micro_batch = plan.micro_batch;
+cleanup:
+    cluster_destroy(&c);
+    return rc;
+}
+
+enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
+                           int64_t num_csx, int64_t global_batch, struct scaling_row *row)
+{
+    /* A shallow copy: only numbers differ, and the original owns the rest. */
+    struct zoo_params params = *model->params;
+    struct comm *comm = NULL;
+    params.runconfig.num_csx = num_csx;
+    params.train_input.batch_size = global_batch;
+    enum wsc_err rc = comm_create(&comm, false);
+    if (!rc) rc = simulate(comm, &params, cluster, row);
+    row->model = model->name;
+    comm_destroy(&comm);
+    return rc;
+}
+
+static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params *p, int64_t n)
+{
+    const int64_t per_csx =
+        s->batch_per_csx ? s->batch_per_csx : p->train_input.batch_size / p->runconfig.num_csx;
+    if (s->strong) return p->train_input.batch_size;
+    return (per_csx > 0 ? per_csx : 1) * n;
+}
+
+static void fill_speedup(struct scaling_row *row, int n)
+{
+    const struct scaling_row *base = row;
+    for (int i = 1; i < n; i++)
+        if (row[i].num_csx < base->num_csx) base = &row[i];
+    const double per_system = base->tokens_per_s / (double)base->num_csx;
+    for (int i = 0; i < n; i++) {
+        row[i].speedup = row[i].tokens_per_s / per_system;
+        row[i].efficiency = row[i].speedup / (double)row[i].num_csx;
+    }
+}
+
+static enum wsc_err run_model(const struct scaling_sweep *s, int m, struct scaling_row *row)
+{
+    const struct scaling_model *model = &s->model[m];
+    for (int i = 0; i < s->n_counts; i++) {
+        const int64_t n = s->num_csx[i];
+        if (s->progress)
+            s->progress(s->progress_ctx, m * s->n_counts + i, s->n_models * s->n_counts,
+                        model->name);
+        TRY(scaling_point(model, s->cluster, n, batch_for(s, model->params, n), &row[i]));
+    }
+    fill_speedup(row, s->n_counts);
+    return WSC_OK;
+}
+
+enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
+{
+    TRY_NEW(*rows, WSC_MEM_SCALING, sweep->n_models * sweep->n_counts);
+    for (int m = 0; m < sweep->n_models; m++) {
+        enum wsc_err rc = run_model(sweep, m, *rows + (ptrdiff_t)m * sweep->n_counts);
+        if (!rc) continue;
+        wsc_free(*rows);
+        *rows = NULL;
+        return wsc_err_frame(rc, __FILE__, __LINE__, sweep->model[m].name);
+    }
+    return WSC_OK;
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Published figures: the rows of benchmarks/reference. */
+#include "validation_impl.h"
+
+#include <wsc/mem.h>
+#include <wsc/units.h>
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+enum { MAX_UNITS = 4, N_QUANTITIES = VALIDATION_OTHER + 1, N_KINDS = VALIDATION_KIND_CONTEXT + 1 };
+
+static const struct quantity_row {
+    const char *name;
+    const char *unit[MAX_UNITS]; /* none: any */
+} quantities[N_QUANTITIES] = {[VALIDATION_TIME] = {"time", {"d", "h", "s", "ms"}},
+                              [VALIDATION_RATE] = {"rate", {"samples/s", "tokens/s"}},
+                              [VALIDATION_SPEEDUP] = {"speedup", {"1"}},
+                              [VALIDATION_EFFICIENCY] = {"efficiency", {"1"}},
+                              [VALIDATION_BOUNDARY] = {"boundary", {"s"}},
+                              [VALIDATION_OTHER] = {"other", {0}}};
+static const char *const kinds[N_KINDS] = {"calibration", "validation", "context"};
+
+const char *validation_quantity_name(enum validation_quantity quantity)
+{
+    return quantities[quantity].name;
+}
+
+const char *validation_kind_name(enum validation_kind kind)
+{
+    return kinds[kind];
+}
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+enum column {
+    ID,
+    QUANTITY,
+    UNIT,
+    VALUE,
+    SAMPLES,
+    MODEL,
+    NUM_CSX,
+    GLOBAL_BATCH,
+    MICRO_BATCH,
+    MSL,
+    CLUSTER,
+    SET,
+    KIND,
+    TOLERANCE,
+    REASON,
+    CONDITIONS,
+    SOURCE,
+    N_COLUMNS
+};
+enum form { TEXT, REAL, COUNT, SPECIAL };
+#define AT(f) offsetof(struct validation_figure, f), sizeof(((struct validation_figure *)0)->f)
+static const struct column_row {
+    const char *name;
+    enum form form;
+    bool needed;         /* in every row */
+    bool needed_compare; /* in rows that are compared */
+    size_t offset, size;
+} columns[N_COLUMNS] = {
+    [ID] = {"id", TEXT, true, true, AT(id)},
+    [QUANTITY] = {"quantity", SPECIAL, true, true, AT(quantity)},
+    [UNIT] = {"unit", TEXT, true, true, AT(unit)},
+    [VALUE] = {"value", REAL, true, true, AT(value)},
+    [SAMPLES] = {"samples", REAL, false, false, AT(samples)},
+    [MODEL] = {"model", TEXT, false, true, AT(model)},
+    [NUM_CSX] = {"num_csx", COUNT, false, true, AT(num_csx)},
+    [GLOBAL_BATCH] = {"global_batch", COUNT, false, true, AT(global_batch)},
+    [MICRO_BATCH] = {"micro_batch", SPECIAL, false, true, AT(micro_batch)},
+    [MSL] = {"msl", COUNT, false, true, AT(msl)},
+    [CLUSTER] = {"cluster", TEXT, true, true, AT(cluster)},
+    [SET] = {"set", TEXT, false, false, AT(set)},
+    [KIND] = {"kind", SPECIAL, true, true, AT(kind)},
+    [TOLERANCE] = {"tolerance", TEXT, false, true, AT(tolerance)},
+    [REASON] = {"reason", TEXT, true, true, AT(reason)},
+    [CONDITIONS] = {"conditions", TEXT, false, false, AT(conditions)},
+    [SOURCE] = {"source", TEXT, true, true, AT(source)},
+};
+
+/* A file being read: where each column stands in its lines. */
+struct reader {
+    struct out_csv *csv;
+    int place[N_COLUMNS];
+};
+
+#define PLACE(r, c) (r)->csv->path, (r)->csv->line, (r)->csv->column[(r)->place[c]], columns[c].name
+
+static const char *field_of(const struct reader *r, enum column c)
+{
+    return r->csv->field[r->place[c]];
+}
+
+static WSC_CHECKED enum wsc_err unknown_column(const struct out_csv *csv, int i)
+{
+    const char *near = NULL;
+    int best = 3;
+    for (int c = 0; c < N_COLUMNS; c++) {
+        int d = wsc_units_distance(csv->field[i], columns[c].name);
+        if (d >= best) continue;
+        best = d;
+        near = columns[c].name;
+    }
+    enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s:%d:%d: \"%.40s\" is no column", csv->path,
+                                csv->line, csv->column[i], csv->field[i]);
+    return near ? wsc_err_hint(rc, "did you mean %s?", near) : rc;
+}
+
+static WSC_CHECKED enum wsc_err read_head(struct reader *r)
+{
+    bool more;
+    struct out_csv *csv = r->csv;
+    for (int c = 0; c < N_COLUMNS; c++)
+        r->place[c] = -1;
+    TRY(out_csv_next(csv, &more));
+    if (!more) return WSC_RAISE(WSC_FORMAT, "%s: empty, expected a line of columns", csv->path);
+    csv->n_columns = csv->n_fields;
+    for (int i = 0; i < csv->n_fields; i++) {
+        int c = 0;
+        while (c < N_COLUMNS && strcmp(csv->field[i], columns[c].name) != 0)
+            c++;
+        if (c == N_COLUMNS) return unknown_column(csv, i);
+        if (r->place[c] >= 0)
+            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: a second column %s", csv->path, csv->line,
+                             csv->column[i], columns[c].name);
+        r->place[c] = i;
+    }
+    for (int c = 0; c < N_COLUMNS; c++)
+        if (r->place[c] < 0)
+            return WSC_RAISE(WSC_FORMAT, "%s:%d: the column %s is missing", csv->path, csv->line,
+                             columns[c].name);
+    return WSC_OK;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err take_text(const struct reader *r, enum column c, char *out)
+{
+    const char *text = field_of(r, c);
+    if (strlen(text) >= columns[c].size)
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: longer than %zu bytes", PLACE(r, c),
+                         columns[c].size - 1);
+    memcpy(out, text, strlen(text) + 1);
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err take_real(const struct reader *r, enum column c, double *out)
+{
+    const char *text = field_of(r, c);
+    if (!*text) return WSC_OK;
+    if (!wsc_units_double(text, out) && *out >= 0) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a number of at least 0, got \"%.40s\"",
+                     PLACE(r, c), text);
+}
+
+static WSC_CHECKED enum wsc_err take_count(const struct reader *r, enum column c, int64_t *out)
+{
+    const int64_t most = 1000000000;
+    const char *text = field_of(r, c);
+    if (!*text) return WSC_OK;
+    if (!wsc_units_int(text, out) && *out >= 1 && *out <= most) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a whole number above 0, got \"%.40s\"",
+                     PLACE(r, c), text);
+}
+
+/* One of @p n names; the hint lists them. */
+static WSC_CHECKED enum wsc_err take_name(const struct reader *r, enum column c,
+                                          const char *(*name)(int i), int n, int *out)
+{
+    char list[160] = "";
+    size_t used = 0;
+    for (*out = 0; *out < n; (*out)++) {
+        if (!strcmp(field_of(r, c), name(*out))) return WSC_OK;
+        int added = snprintf(list + used, sizeof list - used, "%s%s", *out ? ", " : "", name(*out));
+        if (added > 0 && used + (size_t)added < sizeof list) used += (size_t)added;
+    }
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%.40s\" is not known", PLACE(r, c), field_of(r, c)),
+        "one of %s", list);
+}
+
+static const char *quantity_name(int i)
+{
+    return quantities[i].name;
+}
+
+static const char *kind_name(int i)
+{
+    return kinds[i];
+}
+
+static WSC_CHECKED enum wsc_err take_special(const struct reader *r, enum column c,
+                                             struct validation_figure *row)
+{
+    int i = 0;
+    if (c == QUANTITY) {
+        TRY(take_name(r, c, quantity_name, N_QUANTITIES, &i));
+        row->quantity = (enum validation_quantity)i;
+    } else if (c == KIND) {
+        TRY(take_name(r, c, kind_name, N_KINDS, &i));
+        row->kind = (enum validation_kind)i;
+    } else if (!strcmp(field_of(r, c), "auto") || !*field_of(r, c)) {
+        row->micro_batch = CONF_AUTO;
+    } else {
+        TRY(take_count(r, c, &row->micro_batch));
+    }
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err take_field(const struct reader *r, enum column c,
+                                           struct validation_figure *row)
+{
+    void *at = (char *)row + columns[c].offset;
+    switch (columns[c].form) {
+    case TEXT:
+        return take_text(r, c, at);
+    case REAL:
+        return take_real(r, c, at);
+    case COUNT:
+        return take_count(r, c, at);
+    case SPECIAL:
+        break;
+    }
+    return take_special(r, c, row);
+}
+
+/* ---- checks of a row ------------------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
+                                             const struct validation_figure *row)
+{
+    const bool compared = row->kind != VALIDATION_KIND_CONTEXT;
+    for (int c = 0; c < N_COLUMNS; c++) {
+        bool needed = compared ? columns[c].needed_compare : columns[c].needed;
+        needed = needed || (c == SAMPLES && compared && row->quantity == VALIDATION_TIME);
+        if (needed && !*field_of(r, (enum column)c))
+            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE(r, c));
+    }
+    if (compared && row->quantity == VALIDATION_OTHER)
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: other cannot be compared", PLACE(r, QUANTITY));
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
+                                           const struct validation_figure *row)
+{
+    const struct quantity_row *q = &quantities[row->quantity];
+    for (int i = 0; i < MAX_UNITS && q->unit[i]; i++)
+        if (!strcmp(row->unit, q->unit[i])) return WSC_OK;
+    if (!q->unit[0]) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%s\" is no unit of %s",
+                                  PLACE(r, UNIT), row->unit, q->name),
+                        "such as %s", q->unit[0]);
+}
+
+/* `10 %` around the value, or LOW..HIGH. */
+static bool read_tolerance(struct validation_figure *row)
+{
+    const char *text = row->tolerance, *dots = strstr(text, "..");
+    char number[sizeof row->tolerance];
+    size_t n = strlen(text);
+    double share;
+    if (dots) {
+        (void)snprintf(number, sizeof number, "%.*s", (int)(dots - text), text);
+        return !wsc_units_double(number, &row->low) && !wsc_units_double(dots + 2, &row->high) &&
+               row->low < row->high;
+    }
+    if (n < 2 || text[n - 1] != '%') return false;
+    for (n--; n && text[n - 1] == ' ';)
+        n--;
+    (void)snprintf(number, sizeof number, "%.*s", (int)n, text);
+    if (wsc_units_double(number, &share) || !(share > 0 && share < 100)) return false;
+    row->low = row->value * (1 - share / 100);
+    row->high = row->value * (1 + share / 100);
+    return true;
+}
+
+static WSC_CHECKED enum wsc_err check_tolerance(const struct reader *r,
+                                                struct validation_figure *row)
+{
+    if (row->kind == VALIDATION_KIND_CONTEXT || read_tolerance(row)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%s\" is no tolerance",
+                                  PLACE(r, TOLERANCE), row->tolerance),
+                        "10 %% around the value, or 14.5..15.8");
+}
+
+static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
+                                          const struct validation_figure *rows, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(rows[i].id, rows[n].id))
+            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s stands for an earlier row already",
+                             PLACE(r, ID), rows[n].id);
+    return WSC_OK;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validation_figure *rows,
+                                         int n)
+{
+    const struct out_csv *csv = r->csv;
+    struct validation_figure *row = &rows[n];
+    *row = (struct validation_figure){.micro_batch = CONF_AUTO};
+    if (csv->n_fields != csv->n_columns)
+        return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
+                         csv->n_fields, csv->n_columns);
+    for (int c = 0; c < N_COLUMNS; c++)
+        TRY(take_field(r, (enum column)c, row));
+    TRY(check_needed(r, row));
+    TRY(check_unit(r, row));
+    TRY(check_tolerance(r, row));
+    return check_new(r, rows, n);
+}
+
+static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct validation_figure **rows, int *n)
+{
+    TRY(read_head(r));
+    for (;;) {
+        bool more;
+        TRY(out_csv_next(r->csv, &more));
+        if (!more) return WSC_OK;
+        struct validation_figure *longer =
+            wsc_realloc(WSC_MEM_REPORT, *rows, (size_t)*n + 1, sizeof *longer);
+        if (!longer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow the references");
+        *rows = longer;
+        TRY(take_row(r, *rows, *n));
+        (*n)++;
+    }
+}
+
+enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows, int *n)
+{
+    struct reader r;
+    TRY(out_csv_open(&r.csv, path));
+    enum wsc_err rc = read_rows(&r, rows, n);
+    out_csv_close(&r.csv);
+    return rc;
+}
+
+/* ---- figures and rates ----------------------------------------------------------------------- */
+
+/* Seconds of a unit of time. */
+static double seconds_of(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double s;
+    } times[] = {{"d", 86400}, {"h", 3600}, {"s", 1}, {"ms", 1e-3}};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (!strcmp(unit, times[i].unit)) return times[i].s;
+    return NAN;
+}
+
+/* What one sample counts in the unit of a rate. */
+static double figure_per_sample(const struct validation_figure *ref)
+{
+    return strcmp(ref->unit, "tokens/s") != 0 ? 1 : (double)ref->msl;
+}
+
+double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
+{
+    if (ref->quantity == VALIDATION_TIME)
+        return ref->samples / samples_per_s / seconds_of(ref->unit);
+    return samples_per_s * figure_per_sample(ref);
+}
+
+/* Samples per second that were published; 0 when the row tells no rate. */
+static double rate_of(const struct validation_figure *ref)
+{
+    if (ref->kind == VALIDATION_KIND_CONTEXT || *ref->set) return 0;
+    if (ref->quantity == VALIDATION_TIME)
+        return ref->samples / (ref->value * seconds_of(ref->unit));
+    return ref->quantity == VALIDATION_RATE ? ref->value / figure_per_sample(ref) : 0;
+}
+
+static bool same_point(const struct validation_point *a, const struct validation_point *b)
+{
+    return !strcmp(a->model, b->model) && a->num_csx == b->num_csx && !strcmp(a->source, b->source);
+}
+
+enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
+                                  struct validation_point **points, int *n)
+{
+    *n = 0;
+    TRY_NEW(*points, WSC_MEM_REPORT, n_rows + 1);
+    for (int i = 0; i < n_rows; i++) {
+        const double rate = rate_of(&rows[i]);
+        struct validation_point *p = &(*points)[*n];
+        if (!(rate > 0)) continue;
+        *p = (struct validation_point){.num_csx = (double)rows[i].num_csx,
+                                       .tokens_per_s = rate * (double)rows[i].msl};
+        (void)snprintf(p->model, sizeof p->model, "%s", rows[i].model);
+        (void)snprintf(p->source, sizeof p->source, "%.127s", rows[i].source);
+        int k = 0;
+        while (k < *n && !same_point(&(*points)[k], p))
+            k++;
+        (*n) += k == *n;
+    }
+    return WSC_OK;
+}

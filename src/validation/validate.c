@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validation_impl.h"
+
+#include <wsc/hw.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <string.h>
+
+/* ---- constants that may be fitted ------------------------------------------------------------ */
+
+const struct validation_fittable *validation_fittables(int *n)
+{
+    static const struct validation_fittable table[VALIDATION_MAX_CALIBRATED] = {
+        {.path = "wafer.stage_latency", .neutral = 0, .low = 0, .high = 1e11, .step = 5e8},
+        {.path = "memoryx.update_rate",
+         .neutral = 1e18,
+         .low = 1e7,
+         .high = 1e18,
+         .step = 1e-10, /* 1e-7 .. 1e-18 s a parameter */
+         .inverse = true},
+        {.path = "wafer.kernel_factor", .neutral = 1, .low = 0.5, .high = 2, .step = 0.1}};
+    *n = VALIDATION_MAX_CALIBRATED;
+    return table;
+}
+
+static enum wsc_err set_neutral(struct hw_machine *cluster)
+{
+    int n;
+    const struct validation_fittable *f = validation_fittables(&n);
+    for (int i = 0; i < n; i++) {
+        struct hw_constant constant;
+        TRY(hw_constant_find(f[i].path, &constant));
+        TRY(hw_constant_set(&constant, cluster, f[i].neutral));
+    }
+    return WSC_OK;
+}
+
+/* ---- one row --------------------------------------------------------------------------------- */
+
+static int64_t picoseconds(const struct hw_machine *cluster, double cycles)
+{
+    return llround(cycles * 1e12 / (double)cluster->wafer.clock_hz);
+}
+
+static enum wsc_err fill_parts(const struct validation_case *item, const struct hw_machine *cluster,
+                               struct validation_prediction *p)
+{
+    struct validation_parts parts;
+    TRY(validation_parts_of(&item->params, cluster, &parts));
+    p->lanes = parts.lanes;
+    p->micro_batch = parts.micro_batch;
+    p->products_ps = picoseconds(cluster, parts.cycles.products);
+    p->attention_ps = picoseconds(cluster, parts.cycles.attention);
+    p->elementwise_ps = picoseconds(cluster, parts.cycles.elementwise);
+    p->recompute_ps = picoseconds(cluster, parts.cycles.recompute);
+    p->latency_ps = parts.latency_ps;
+    p->jitter_ps = p->breakdown.compute_ps - p->products_ps - p->attention_ps - p->elementwise_ps -
+                   p->recompute_ps - p->latency_ps;
+    return WSC_OK;
+}
+
+static enum wsc_err fill_neutral(const struct validation_case *item,
+                                 struct validation_prediction *p)
+{
+    struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
+    struct scaling_row row;
+    TRY(set_neutral(&cluster));
+    TRY(validation_predict(item, &cluster, &p->neutral, &row));
+    p->mfu_neutral = row.mfu;
+    return WSC_OK;
+}
+
+/* Each calibrated constant a tenth larger, one at a time. */
+static enum wsc_err fill_sensitivity(const struct validation_case *item,
+                                     const struct validation_table *v,
+                                     struct validation_prediction *p)
+{
+    const double tenth = 1.1;
+    for (int i = 0; i < v->n_calibrated; i++) {
+        struct hw_machine cluster = *item->cluster;
+        struct hw_constant constant;
+        double changed;
+        TRY(hw_constant_find(v->calibrated[i]->key, &constant));
+        TRY(hw_constant_set(&constant, &cluster,
+                            hw_constant_get(&constant, item->cluster) * tenth));
+        TRY(validation_predict(item, &cluster, &changed, NULL));
+        p->sensitivity[i] = p->predicted > 0 ? changed / p->predicted - 1 : 0;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err predict_row(const struct validation_case *item,
+                                const struct validation_table *v, struct validation_prediction *p)
+{
+    struct scaling_row row;
+    p->ref = item->ref;
+    TRY(validation_predict(item, item->cluster, &p->predicted, &row));
+    p->step_time_ps = row.step_time_ps;
+    p->mfu = row.mfu;
+    p->breakdown = row.breakdown;
+    TRY(fill_parts(item, item->cluster, p));
+    TRY(fill_neutral(item, p));
+    return fill_sensitivity(item, v, p);
+}
+
+/* ---- all rows -------------------------------------------------------------------------------- */
+
+/* Constants of kind calibrated, of the first machine that has any. */
+static void find_calibrated(const struct validation_cases *cases, struct validation_table *v)
+{
+    for (int i = 0; i < cases->n && !v->n_calibrated; i++) {
+        const struct hw_machine *c = cases->item[i].cluster;
+        for (int s = 0; s < c->n_sources; s++) {
+            bool fitted = !strcmp(c->source[s].kind, "calibrated");
+            if (fitted && v->n_calibrated < VALIDATION_MAX_CALIBRATED)
+                v->calibrated[v->n_calibrated++] = &c->source[s];
+        }
+    }
+}
+
+enum wsc_err validation_run(const struct validation_comparison *comparison,
+                            struct validation_result *out)
+{
+    *out = (struct validation_result){0};
+    struct validation_table *v = &out->report;
+    TRY(validation_cases_load(&out->cases, comparison,
+                              1U << VALIDATION_KIND_CALIBRATION |
+                                  1U << VALIDATION_KIND_VALIDATION));
+    const int n = out->cases->n;
+    struct validation_prediction *row;
+    TRY_NEW(row, WSC_MEM_SCALING, n + 1);
+    v->row = row;
+    v->n_rows = n;
+    v->context = comparison->ref;
+    v->n_context = comparison->n_refs;
+    find_calibrated(out->cases, v);
+    for (int i = 0; i < n; i++) {
+        const struct validation_case *item = &out->cases->item[i];
+        if (comparison->progress)
+            comparison->progress(comparison->progress_ctx, i, n, item->ref->id);
+        enum wsc_err rc = predict_row(item, v, &row[i]);
+        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, item->ref->id);
+    }
+    return WSC_OK;
+}
+
+void validation_result_fini(struct validation_result *v)
+{
+    wsc_free((struct validation_prediction *)(uintptr_t)v->report.row);
+    validation_cases_free(&v->cases);
+    *v = (struct validation_result){0};
+}

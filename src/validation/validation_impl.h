@@ -1,0 +1,73 @@
+/** What the files of validation share: parts of a step, cases, the fit. */
+#ifndef WSC_VALIDATION_IMPL_H
+#define WSC_VALIDATION_IMPL_H
+#include <wsc/kernels.h>
+#include <wsc/validation.h>
+
+/** What the wafers of a step compute, by kind, from the closed forms: of wafer 0, all
+ * micro-batches, without waiting and jitter. */
+struct validation_parts {
+    struct kernels_cycles cycles;
+    int64_t latency_ps; /**< starts of stages */
+    int lanes;
+    int64_t micro_batch;
+};
+enum wsc_err validation_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
+                                 struct validation_parts *out) WSC_CHECKED;
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+/** A published figure with the model and the machine that it is about. */
+struct validation_case {
+    const struct validation_figure *ref;
+    struct zoo_params params;
+    const struct hw_machine *cluster; /**< borrowed: of the cases, or the comparison's */
+};
+enum { VALIDATION_MAX_MACHINES = 16 };
+struct validation_cases {
+    struct validation_case *item; /**< owned */
+    int n;
+    struct hw_machine machine[VALIDATION_MAX_MACHINES];
+    char name[VALIDATION_MAX_MACHINES][32];
+    int n_machines;
+};
+/** Load the rows of @p kinds (a bit for each enum validation_kind). */
+enum wsc_err validation_cases_load(struct validation_cases **out,
+                                   const struct validation_comparison *c,
+                                   unsigned kinds) WSC_CHECKED;
+void validation_cases_free(struct validation_cases **cases);
+/** What the case's figure is on @p cluster; @p row (may be NULL) is the step of num_csx systems. */
+enum wsc_err validation_predict(const struct validation_case *item,
+                                const struct hw_machine *cluster, double *value,
+                                struct scaling_row *row) WSC_CHECKED;
+
+/* ---- fit ------------------------------------------------------------------------------------- */
+
+enum { VALIDATION_MAX_PARAMETERS = 3, VALIDATION_MAX_POINTS = 64 };
+/** Find x in its bounds so that the residuals become small. */
+struct validation_problem {
+    int n_parameters, n_points;
+    double low[VALIDATION_MAX_PARAMETERS], high[VALIDATION_MAX_PARAMETERS],
+        start[VALIDATION_MAX_PARAMETERS];
+    double step[VALIDATION_MAX_PARAMETERS]; /**< first step of the search */
+    double threshold;                       /**< residuals beyond count linearly (Huber) */
+    /** residual[n_points] at x. */
+    enum wsc_err (*residuals)(void *ctx, const double *x, double *residual);
+    void *ctx;
+};
+struct validation_solution {
+    double x[VALIDATION_MAX_PARAMETERS];
+    double standard_error[VALIDATION_MAX_PARAMETERS]; /**< INFINITY: the points do not tell */
+    double correlation[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS];
+    double residual[VALIDATION_MAX_POINTS];
+    double objective; /**< sum of Huber's function */
+    double sigma;     /**< of the residuals, with the degrees of freedom */
+    int n_evaluations;
+};
+/** Huber 1964: squares near zero, straight lines beyond @p threshold. */
+double validation_huber(double r, double threshold);
+/** Search along the axes with shrinking steps: deterministic, and at home with a function that
+ *  jumps where the planner changes its mind. */
+enum wsc_err validation_least_squares(const struct validation_problem *problem,
+                                      struct validation_solution *result) WSC_CHECKED;
+#endif

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Published figures as CSV: what is read, what is refused and how that is said. */
+#include "../../support/test.h"
+#include "../report/report_case.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEAD                                                                                       \
+    "id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,msl,cluster,set,kind,"  \
+    "tolerance,reason,conditions,source\n"
+
+static void read_text(const char *text, struct validation_figure **rows, int *n)
+{
+    *rows = NULL;
+    *n = 0;
+    case_write(case_path("reference.csv"), text);
+    T_OK(validation_figures_read(case_path("reference.csv"), rows, n));
+}
+
+TEST(reference, rows_are_read_as_written)
+{
+    struct validation_figure *r;
+    int n;
+    read_text("# a comment\n" HEAD
+              "a,time,h,157,211043181,gpt,2,256,128,2048,cs2,x=1;y=2,calibration,10 %,why,"
+              "\"one, two\",src\n\n"
+              "b,speedup,1,15.3,,gpt,16,1472,auto,2048,cs3,,validation,14.5..15.8,why,,src\n"
+              "c,other,apples,3,,,,,,,cs2,,context,,why not,,src\n",
+              &r, &n);
+    T_EQ(n, 3);
+    T_STR(r[0].id, "a");
+    T_EQ(r[0].quantity, VALIDATION_TIME);
+    T_NEAR(r[0].value, 157, 0);
+    T_NEAR(r[0].samples, 211043181, 0);
+    T_EQ(r[0].num_csx, 2);
+    T_EQ(r[0].micro_batch, 128);
+    T_STR(r[0].set, "x=1;y=2");
+    T_STR(r[0].conditions, "one, two");
+    T_EQ(r[0].kind, VALIDATION_KIND_CALIBRATION);
+    T_NEAR(r[0].low, 157 * 0.9, 1e-15);
+    T_NEAR(r[0].high, 157 * 1.1, 1e-15);
+    T_EQ(r[1].micro_batch, CONF_AUTO);
+    T_NEAR(r[1].low, 14.5, 0);
+    T_NEAR(r[1].high, 15.8, 0);
+    T_EQ(r[2].kind, VALIDATION_KIND_CONTEXT);
+    T_EQ(r[2].num_csx, 0);
+    wsc_free(r);
+}
+
+TEST(reference, columns_come_in_any_order)
+{
+    struct validation_figure *r;
+    int n;
+    read_text("source,reason,id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,"
+              "msl,cluster,set,kind,tolerance,conditions\n"
+              "src,why,a,rate,tokens/s,2048,,gpt,1,4,auto,1024,cs2,,validation,5 %,\n",
+              &r, &n);
+    T_EQ(n, 1);
+    T_STR(r[0].source, "src");
+    T_NEAR(r[0].high, 2048 * 1.05, 1e-15);
+    wsc_free(r);
+}
+
+/* 3600 samples: at 2 a second half an hour; tokens of sequences of 1024. */
+TEST(reference, figures_of_a_rate_by_hand)
+{
+    struct validation_figure *r;
+    int n;
+    read_text(HEAD "h,time,h,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
+                   "s,time,s,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
+                   "ms,time,ms,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
+                   "d,time,d,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
+                   "r,rate,samples/s,1,,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
+                   "t,rate,tokens/s,1,,g,1,1,auto,1024,c,,validation,5 %,w,,s\n",
+              &r, &n);
+    static const double expect[] = {0.5, 1800, 1.8e6, 1800 / 86400.0, 2, 2048};
+    T_EQ(n, 6);
+    for (int i = 0; i < 6; i++)
+        T_NEAR(validation_figure_of_rate(&r[i], 2), expect[i], 1e-12);
+    wsc_free(r);
+}
+
+/* Points for a plot: rates and times that are compared and not overridden, one for each curve. */
+TEST(reference, points_are_rates_of_compared_rows)
+{
+    struct validation_figure *r;
+    struct validation_point *p;
+    int n, n_points;
+    read_text(HEAD "a,time,s,10,100,g,1,1,auto,1024,c,,calibration,5 %,w,,s\n"
+                   "b,rate,samples/s,11,,g,1,2,auto,1024,c,,validation,5 %,w,,s\n"
+                   "c,rate,tokens/s,512,,g,2,1,auto,1024,c,,validation,5 %,w,,s\n"
+                   "d,rate,samples/s,9,,g,1,1,auto,1024,c,x=1,validation,5 %,w,,s\n"
+                   "e,rate,samples/s,9,,g,1,1,auto,1024,c,,context,,w,,s\n"
+                   "f,speedup,1,9,,g,16,1,auto,1024,c,,validation,5 %,w,,s\n",
+              &r, &n);
+    T_OK(validation_points_of(r, n, &p, &n_points));
+    T_EQ(n_points, 2);
+    T_STR(p[0].model, "g");
+    T_NEAR(p[0].tokens_per_s, 10 * 1024, 1e-15);
+    T_NEAR(p[1].tokens_per_s, 512, 1e-15);
+    T_NEAR(p[1].num_csx, 2, 0);
+    wsc_free(p);
+    wsc_free(r);
+}
+
+TEST(reference, errors_name_file_line_column_and_field)
+{
+    static const char good[] = "a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n";
+    const struct {
+        const char *row, *message;
+    } cases[] = {
+        {"a,speed,1,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+         "bad.csv:2:3: quantity: \"speed\" is not known; hint: one of time, rate, speedup"},
+        {"a,rate,miles,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+         "bad.csv:2:8: unit: \"miles\" is no unit of rate; hint: such as samples/s"},
+        {"a,rate,samples/s,x,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+         "bad.csv:2:18: value: expected a number of at least 0, got \"x\""},
+        {"a,rate,samples/s,,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+         "bad.csv:2:18: value: is empty"},
+        {"a,rate,samples/s,1,,g,0,1,auto,8,c,,validation,5 %,w,,s\n",
+         "bad.csv:2:23: num_csx: expected a whole number above 0, got \"0\""},
+        {"a,rate,samples/s,1,,g,1,1.5,auto,8,c,,validation,5 %,w,,s\n",
+         "bad.csv:2:25: global_batch: expected a whole number"},
+        {"a,rate,samples/s,1,,g,1,1,some,8,c,,validation,5 %,w,,s\n", "bad.csv:2:27: micro_batch"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,guess,5 %,w,,s\n",
+         "kind: \"guess\" is not known; hint: one of calibration, validation, context"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,often,w,,s\n",
+         "tolerance: \"often\" is no tolerance; hint: 10 % around the value, or 14.5..15.8"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,3..2,w,,s\n", "is no tolerance"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,0 %,w,,s\n", "is no tolerance"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,,,s\n", "reason: is empty"},
+        {"a,rate,samples/s,1,,,1,1,auto,8,c,,validation,5 %,w,,s\n", "model: is empty"},
+        {"a,time,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n", "samples: is empty"},
+        {"a,other,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n", "other cannot be compared"},
+        {"a,rate,samples/s,1\n", "bad.csv:2: 4 fields, the head line has 17"},
+        {"a_name_that_is_far_too_long_to_be_the_name_of_any_row,rate,samples/s,1,,g,1,1,auto,8,c,,"
+         "validation,5 %,w,,s\n",
+         "id: longer than 47 bytes"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s", cases[i].row);
+        struct validation_figure *rows = NULL;
+        int n = 0;
+        case_write(case_path("bad.csv"), text);
+        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        if (!strstr(wsc_err_message(), cases[i].message))
+            T_STR(wsc_err_message(), cases[i].message);
+        T_EQ(n, 0);
+        wsc_free(rows);
+        wsc_free(text);
+    }
+    struct validation_figure *rows = NULL;
+    int n = 0;
+    char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s%s", good, good);
+    case_write(case_path("bad.csv"), text);
+    T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "bad.csv:3:1: id: a stands for an earlier"));
+    T_EQ(n, 1);
+    wsc_free(rows);
+    wsc_free(text);
+}
+
+TEST(reference, errors_of_the_head_line)
+{
+    const struct {
+        const char *text, *message;
+    } cases[] = {{"", "bad.csv: empty"},
+                 {"id,quantity\n", "bad.csv:1: the column unit is missing"},
+                 {"id,quantity,unit,valu\n",
+                  "bad.csv:1:18: \"valu\" is no column; hint: did you mean value?"},
+                 {"id,quantity,id\n", "bad.csv:1:13: a second column id"}};
+    struct validation_figure *rows = NULL;
+    int n = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        case_write(case_path("bad.csv"), cases[i].text);
+        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        if (!strstr(wsc_err_message(), cases[i].message))
+            T_STR(wsc_err_message(), cases[i].message);
+    }
+    T_EQ(validation_figures_read(case_path("none.csv"), &rows, &n), WSC_IO);
+    CU_ASSERT_PTR_NULL(rows);
+}
+
+static void check_shipped(const struct validation_figure *row)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "configs/cluster/%s.yaml", row->cluster);
+    CU_ASSERT(!access(path, R_OK));
+    if (row->kind == VALIDATION_KIND_CONTEXT) return;
+    (void)snprintf(path, sizeof path, "configs/params/%s.yaml", row->model);
+    CU_ASSERT(!access(path, R_OK));
+    CU_ASSERT(row->low < row->high && strlen(row->source) > 8);
+}
+
+static void read_one(const char *file, struct validation_figure **rows, int *n)
+{
+    char path[96];
+    (void)snprintf(path, sizeof path, "benchmarks/reference/%s.csv", file);
+    T_OK(validation_figures_read(path, rows, n));
+}
+
+static void read_shipped(struct validation_figure **rows, int *n)
+{
+    read_one("single_system", rows, n);
+    read_one("scaling", rows, n);
+    read_one("time_to_train", rows, n);
+}
+
+/* The shipped figures: every compared row has a model and a machine in the tree. */
+TEST(reference, shipped_rows_have_their_files)
+{
+    struct validation_figure *rows = NULL;
+    int n = 0, n_of[3] = {0};
+    read_shipped(&rows, &n);
+    for (int i = 0; i < n; i++) {
+        n_of[rows[i].kind]++;
+        check_shipped(&rows[i]);
+    }
+    T_EQ(n_of[VALIDATION_KIND_CALIBRATION], 10);
+    CU_ASSERT(n_of[VALIDATION_KIND_VALIDATION] >= 20 && n_of[VALIDATION_KIND_CONTEXT] >= 10);
+    wsc_free(rows);
+}

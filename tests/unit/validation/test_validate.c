@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../../src/validation/validation_impl.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { N_POINTS = 4 };
+
+static struct validation_figure point(const char *id, const char *model, int64_t batch, int64_t msl,
+                                      enum validation_kind kind)
+{
+    struct validation_figure r = {.quantity = VALIDATION_RATE,
+                                  .value = 1,
+                                  .num_csx = 1,
+                                  .global_batch = batch,
+                                  .micro_batch = CONF_AUTO,
+                                  .msl = msl,
+                                  .kind = kind,
+                                  .high = 1e9};
+    (void)snprintf(r.id, sizeof r.id, "%s", id);
+    (void)snprintf(r.unit, sizeof r.unit, "samples/s");
+    (void)snprintf(r.model, sizeof r.model, "%s", model);
+    (void)snprintf(r.cluster, sizeof r.cluster, "cs2");
+    return r;
+}
+
+/* Small and large steps, so that a latency and a factor can be told apart. */
+static void make_points(struct validation_figure ref[N_POINTS])
+{
+    ref[0] = point("a", "gpt3_111m", 24, 2048, VALIDATION_KIND_CALIBRATION);
+    ref[1] = point("b", "gpt3_111m", 120, 2048, VALIDATION_KIND_CALIBRATION);
+    ref[2] = point("c", "bert_base", 64, 128, VALIDATION_KIND_CALIBRATION);
+    ref[3] = point("d", "bert_base", 512, 128, VALIDATION_KIND_CALIBRATION);
+    (void)snprintf(ref[2].set, sizeof ref[2].set, "model.objective=classification");
+}
+
+static struct validation_comparison comparison_of(const struct validation_figure *ref, int n,
+                                                  const struct conf_set *sets, int n_sets)
+{
+    return (struct validation_comparison){.ref = ref,
+                                          .n_refs = n,
+                                          .params_dir = "configs/params",
+                                          .cluster_dir = "configs/cluster",
+                                          .sets = sets,
+                                          .n_sets = n_sets};
+}
+
+/* Let the emulator itself publish the figures of a machine with known constants. */
+static void publish(struct validation_figure *ref, int n, const struct conf_set *sets, int n_sets)
+{
+    struct validation_comparison c = comparison_of(ref, n, sets, n_sets);
+    struct validation_result v;
+    T_OK(validation_run(&c, &v));
+    for (int i = 0; i < n; i++)
+        ref[i].value = v.report.row[i].predicted;
+    validation_result_fini(&v);
+}
+
+static double fitted(const struct validation_calibration *c, int i)
+{
+    struct hw_constant constant;
+    double value = NAN;
+    T_OK(hw_constant_find(c->report.constant[i].path, &constant));
+    T_OK(hw_constant_read(&constant, c->report.constant[i].value, &value));
+    return value;
+}
+
+TEST(calibrate, recovers_the_constants_of_synthetic_figures)
+{
+    static const struct conf_set hidden[] = {{"cluster.wafer.stage_latency=700us"},
+                                             {"cluster.wafer.kernel_factor=1.1"}};
+    static const char *const paths[] = {"wafer.stage_latency", "wafer.kernel_factor"};
+    struct validation_figure ref[N_POINTS];
+    struct validation_calibration fit;
+    make_points(ref);
+    publish(ref, N_POINTS, hidden, 2);
+    const struct validation_comparison c = comparison_of(ref, N_POINTS, NULL, 0);
+    T_OK(validation_calibrate(&c, paths, 2, &fit));
+    T_NEAR(fitted(&fit, 0) / 7e8, 1, 0.01);
+    T_NEAR(fitted(&fit, 1), 1.1, 0.003);
+    CU_ASSERT(fit.report.sigma < 0.005);
+    CU_ASSERT(fit.report.objective < fit.report.objective_before / 100);
+    T_EQ(fit.report.n_points, N_POINTS);
+    for (int i = 0; i < N_POINTS; i++) {
+        T_STR(fit.report.point[i]->id, ref[i].id);
+        T_NEAR(fit.report.residual[i], 0, 0.01);
+    }
+    CU_ASSERT(*fit.report.constant[0].error && *fit.report.constant[1].error);
+    validation_calibration_fini(&fit);
+    T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
+
+/* Where the optimizer takes no time, nothing can be told about its rate. */
+TEST(calibrate, says_what_the_figures_do_not_tell)
+{
+    static const struct conf_set hidden[] = {{"cluster.effects.boundary=false"}};
+    static const char *const paths[] = {"memoryx.update_rate"};
+    struct validation_figure ref[N_POINTS];
+    struct validation_calibration fit;
+    make_points(ref);
+    publish(&ref[1], 1, hidden, 1);
+    const struct validation_comparison c = comparison_of(&ref[1], 1, hidden, 1);
+    T_OK(validation_calibrate(&c, paths, 1, &fit));
+    T_STR(fit.report.constant[0].error, "");
+    validation_calibration_fini(&fit);
+}
+
+TEST(calibrate, errors_are_clear)
+{
+    static const char *const wrong[] = {"wafer.clock"};
+    static const char *const right[] = {"wafer.stage_latency"};
+    struct validation_figure ref[N_POINTS];
+    struct validation_calibration fit;
+    make_points(ref);
+    struct validation_comparison c = comparison_of(ref, N_POINTS, NULL, 0);
+    T_EQ(validation_calibrate(&c, wrong, 1, &fit), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "wafer.clock: not a constant"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hint: one of wafer.stage_latency"));
+    validation_calibration_fini(&fit);
+    T_EQ(validation_calibrate(&c, right, 0, &fit), WSC_USAGE);
+    for (int i = 0; i < N_POINTS; i++)
+        ref[i].kind = VALIDATION_KIND_VALIDATION;
+    T_EQ(validation_calibrate(&c, right, 1, &fit), WSC_CONFIG);
+    (void)snprintf(ref[1].model, sizeof ref[1].model, "no_such_model");
+    ref[1].kind = VALIDATION_KIND_CALIBRATION;
+    T_EQ(validation_calibrate(&c, right, 1, &fit), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "no_such_model.yaml"));
+    T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
+
+/* ---- validate -------------------------------------------------------------------------------- */
+
+/* What a step consists of adds up to it, and the kernels are those of the closed forms. */
+TEST(validate, parts_add_up_to_the_step)
+{
+    struct validation_figure ref[N_POINTS];
+    struct validation_result v;
+    make_points(ref);
+    ref[1].num_csx = 3;
+    ref[3].kind = VALIDATION_KIND_CONTEXT;
+    const struct validation_comparison c = comparison_of(ref, N_POINTS, NULL, 0);
+    T_OK(validation_run(&c, &v));
+    T_EQ(v.report.n_rows, N_POINTS - 1);
+    for (int i = 0; i < v.report.n_rows; i++) {
+        const struct validation_prediction *p = &v.report.row[i];
+        const struct vtime_breakdown *b = &p->breakdown;
+        T_EQ(p->products_ps + p->attention_ps + p->elementwise_ps + p->recompute_ps +
+                 p->latency_ps + p->jitter_ps,
+             b->compute_ps);
+        T_EQ(b->compute_ps + b->weights_wait_ps + b->reduce_wait_ps + b->boundary_ps +
+                 b->input_wait_ps,
+             p->step_time_ps);
+        /* On one system jitter has no mean; parts are whole cycles, rounded once per stage. */
+        if (p->ref->num_csx == 1) CU_ASSERT(llabs(p->jitter_ps) < p->step_time_ps / 10000);
+        T_NEAR(p->predicted, (double)p->ref->global_batch / ((double)p->step_time_ps * 1e-12),
+               1e-9);
+    }
+    validation_result_fini(&v);
+}
+
+/* 12 blocks, embedding and head, forward and backward, one micro-batch: 28 starts. */
+TEST(validate, latency_and_neutral_by_hand)
+{
+    static const struct conf_set sets[] = {
+        {"cluster.wafer.stage_latency={value: 3 ms, kind: calibrated, source: a test}"},
+        {"cluster.jitter=0"}};
+    struct validation_figure ref[N_POINTS];
+    struct validation_result v;
+    make_points(ref);
+    const struct validation_comparison c = comparison_of(&ref[2], 1, sets, 2);
+    T_OK(validation_run(&c, &v));
+    const struct validation_prediction *p = &v.report.row[0];
+    T_EQ(p->latency_ps, 28 * 3000000000LL);
+    T_EQ(v.report.n_calibrated, 1);
+    T_STR(v.report.calibrated[0]->key, "wafer.stage_latency");
+    /* A tenth more: 28 times 0.3 ms on the step. */
+    const double step = (double)p->step_time_ps;
+    T_NEAR(p->sensitivity[0], step / (step + 28 * 0.3e9) - 1, 1e-6);
+    /* Neutral: without the starts, and hardly more else. */
+    const double neutral_ps = 64 / p->neutral * 1e12;
+    CU_ASSERT(neutral_ps < step - 28 * 3e9 && neutral_ps > 0.9 * (step - 28 * 3e9));
+    CU_ASSERT(p->mfu_neutral > p->mfu);
+    validation_result_fini(&v);
+}
+
+TEST(validate, speedup_and_efficiency_are_against_one_system)
+{
+    static const struct conf_set still[] = {{"cluster.jitter=0"}};
+    struct validation_figure ref[2];
+    struct validation_result v;
+    ref[0] = point("s", "gpt3_111m", 480, 2048, VALIDATION_KIND_VALIDATION);
+    ref[0].num_csx = 4;
+    ref[0].quantity = VALIDATION_SPEEDUP;
+    ref[1] = ref[0];
+    ref[1].quantity = VALIDATION_EFFICIENCY;
+    (void)snprintf(ref[1].id, sizeof ref[1].id, "e");
+    const struct validation_comparison c = comparison_of(ref, 2, still, 1);
+    T_OK(validation_run(&c, &v));
+    T_NEAR(v.report.row[0].predicted, 4, 0.01);
+    T_NEAR(v.report.row[1].predicted, v.report.row[0].predicted / 4, 1e-15);
+    CU_ASSERT(v.report.row[1].predicted < 1);
+    validation_result_fini(&v);
+}
+
+TEST(validate, a_machine_stands_in_for_those_with_its_grid)
+{
+    static const struct conf_set fast[] = {{"cluster.wafer.clock=2.2 GHz"}, {"cluster.jitter=0"}};
+    struct validation_figure ref[2];
+    struct hw_machine mine;
+    struct validation_result own, stands_in;
+    ref[0] = point("cs2", "gpt3_111m", 120, 2048, VALIDATION_KIND_VALIDATION);
+    ref[1] = point("cs3", "gpt3_111m", 120, 2048, VALIDATION_KIND_VALIDATION);
+    (void)snprintf(ref[1].cluster, sizeof ref[1].cluster, "cs3");
+    struct validation_comparison c = comparison_of(ref, 2, NULL, 0);
+    T_OK(validation_run(&c, &own));
+    T_OK(hw_machine_parse(&mine, NULL, NULL, 0, fast, 2));
+    c.cluster = &mine;
+    T_OK(validation_run(&c, &stands_in));
+    CU_ASSERT(stands_in.report.row[0].predicted > 1.5 * own.report.row[0].predicted);
+    T_NEAR(stands_in.report.row[1].predicted, own.report.row[1].predicted, 0);
+    validation_result_fini(&own);
+    validation_result_fini(&stands_in);
+    hw_machine_fini(&mine);
+    T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
+
+TEST(validate, rows_that_cannot_run_name_themselves)
+{
+    struct validation_figure ref =
+        point("too_many", "gpt3_111m", 120, 2048, VALIDATION_KIND_VALIDATION);
+    struct validation_result v;
+    ref.num_csx = 20;
+    (void)snprintf(ref.cluster, sizeof ref.cluster, "andromeda");
+    struct validation_comparison c = comparison_of(&ref, 1, NULL, 0);
+    T_EQ(validation_run(&c, &v), WSC_CAPACITY);
+    validation_result_fini(&v);
+    (void)snprintf(ref.cluster, sizeof ref.cluster, "nowhere");
+    T_EQ(validation_run(&c, &v), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "nowhere.yaml"));
+    validation_result_fini(&v);
+    T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
