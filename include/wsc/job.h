@@ -181,7 +181,7 @@ struct job_description {
     struct comm *comm;               /**< owned; NULL without a plan */
     char *family;                    /**< name of the model's family as YAML text; owned */
     struct job_module module[JOB_MODULES];
-    struct kernels_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
+    struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
     struct stream_batch batch;
 };
 /** Describe @p job; with a plan also the machine, which the model must fit (WSC_CAPACITY).

@@ -99,6 +99,14 @@ struct model_stage {
     char name[48];           /**< for traces and tables, e.g. "layers.3" */
 };
 
+/** Loss of some tokens under a model: what a wafer reports for each leaf after the last forward
+ *  stage. */
+struct model_loss {
+    double loss_sum;   /**< nats, over masked tokens */
+    int64_t n_tokens;  /**< masked tokens */
+    int64_t n_correct; /**< of them, argmax equals the label */
+};
+
 struct model {
     int64_t L, C, H, F, V, T; /**< T = max sequence length (MSL) */
     int64_t head_dim;         /**< width of a head; C / H unless attention has its own width */

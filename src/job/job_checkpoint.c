@@ -75,6 +75,7 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     enum wsc_err rc = memoryx_define(any_shard(s), file);
     if (!rc) rc = define_counters(s, file);
     if (!rc) rc = store_describe(file);
+    if (!rc) rc = job_history_write(s, file);
     if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
     if (rc) {
         store_close(&file);
@@ -181,6 +182,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     TRY(check_counters(what.step, samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    if (what.weights) TRY(job_history_check(s, file, what.optimizer));
     if (is_run && asks_for(states, "global_step")) {
         s->step = what.step;
         s->reached_step = what.step - 1;
@@ -194,7 +196,7 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
 {
     struct store_file *file = NULL;
     TRY(store_open(&file, path));
-    enum wsc_err rc = load_file(s, file, states);
+    enum wsc_err rc = load_file(s, file, same ? NULL : states);
     if (!rc && same) rc = read_counter(file, "wsc.last_step", &s->planned_last_step);
     if (s->planned_last_step > STORE_LAST_STEP) s->planned_last_step = STORE_LAST_STEP;
     store_close(&file);
@@ -240,6 +242,18 @@ static enum wsc_err is_of_this_run(const struct job_state *s, const char *path, 
     return rc;
 }
 
+/* Random weights continue no text that anybody wants, unless they are asked for. */
+static enum wsc_err none_found(const struct zoo_runconfig *rc)
+{
+    if (rc->mode == ZOO_GENERATE)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: no checkpoint to generate from", rc->model_dir),
+            "--model_dir of a training, or --checkpoint_path FILE; "
+            "--set runconfig.autoload_last_checkpoint=false takes random weights");
+    WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    return WSC_OK;
+}
+
 /* On rank 0: a checkpoint of this very run; else the given one; else the newest. */
 static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *same)
 {
@@ -250,7 +264,7 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
                  rc->model_dir);
     if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
     if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
-    if (automatic && !*path) WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    if (automatic && !*path) TRY(none_found(rc));
     TRY(is_of_this_run(s, *path, same));
     if (automatic || *same) return WSC_OK;
     wsc_free(*path);

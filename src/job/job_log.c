@@ -2,6 +2,7 @@
 #include "job_state.h"
 
 #include <wsc/clock.h>
+#include <wsc/host.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -149,7 +150,7 @@ void job_log_start(const struct job_state *s)
              comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
     if (!b) return;
     WSC_INFO("Effective batch size is %lld.", (long long)b);
-    const struct kernels_plan *p = &s->train_plan;
+    const struct cycles_plan *p = &s->train_plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
              p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train_batch.n_micro,
              p->recompute ? "on" : "off");
@@ -211,7 +212,7 @@ static struct job_performance performance(const struct job_state *s)
         p.noise_scale = &s->noise_scale;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes =
-            kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
+            host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
     return p;
 }
 

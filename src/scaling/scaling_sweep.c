@@ -78,7 +78,7 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     struct cluster *c = NULL;
     struct measured measured = {0};
     const struct memoryx_hooks hooks = {add_step, NULL, &measured};
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
     struct stream_pass pass = {.mode = STREAM_TRAIN,
                                .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};

@@ -28,7 +28,7 @@ enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int place)
 void wafer_destroy(struct wafer **wafer)
 {
     if (!*wafer) return;
-    kernels_values_destroy(&(*wafer)->values);
+    kernels_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
     wsc_free((*wafer)->price);
     wsc_free((*wafer)->squares);
@@ -36,9 +36,9 @@ void wafer_destroy(struct wafer **wafer)
     *wafer = NULL;
 }
 
-const struct kernels_mesh_row *wafer_kernel_rows(const struct wafer *w)
+const struct programs_row *wafer_kernel_rows(const struct wafer *w)
 {
-    return w->values ? kernels_values_rows(w->values) : NULL;
+    return w->values ? kernels_rows(w->values) : NULL;
 }
 
 static enum wsc_err run(void *arg)

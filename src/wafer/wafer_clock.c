@@ -70,7 +70,7 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
 
 struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                   const struct stream_msg *weights,
-                                  const struct kernels_counted *counted)
+                                  const struct kernels_simulated *counted)
 {
     const struct wafer_task task = {.wafer = w->place,
                                     .step = at->step,

@@ -9,7 +9,7 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
 /* The stage has computed; returns when the first and the last of its gradient are ready. */
 struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                   const struct stream_msg *weights,
-                                  const struct kernels_counted *counted);
+                                  const struct kernels_simulated *counted);
 /* Gradients are not stored: a stage ends when they have left, on the links to all shards. */
 void wafer_clock_leave(struct wafer *w);
 /* Keep the stage from @p begin to now as a bar of the record of virtual time. */

@@ -31,7 +31,7 @@ static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
     return straggler > 1 ? (int64_t)longer : jittered;
 }
 
-static bool is_known(const struct wafer_price *p, const struct kernels_plan *plan,
+static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan,
                      const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
@@ -42,7 +42,7 @@ static bool is_known(const struct wafer_price *p, const struct kernels_plan *pla
 
 /* By the closed forms, which take longer than all else that a message costs the host. */
 static struct wafer_price price_of(const struct hw *hw, const struct model *model,
-                                   const struct kernels_plan *plan, const struct wafer_task *task)
+                                   const struct cycles_plan *plan, const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
     if (task->price && is_known(task->price, plan, task)) return *task->price;
@@ -51,17 +51,15 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
                             .lanes = plan->lanes,
                             .micro_batch = plan->micro_batch,
                             .keep = plan->keep};
-    p.cycles = task->tokens.n_new
-                   ? kernels_generate_cycles(hw, model, plan, task->stage, &task->tokens, n)
-                   : kernels_stage_cycles(hw, model, plan, task->stage, task->backward, n);
-    if (task->backward)
-        p.first_gradient = kernels_first_gradient_cycles(hw, model, plan, task->stage, n);
+    p.cycles = task->tokens.n_new ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n)
+                                  : cycles_stage(hw, model, plan, task->stage, task->backward, n);
+    if (task->backward) p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n);
     if (task->price) *task->price = p;
     return p;
 }
 
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
-                                const struct kernels_plan *plan, const struct wafer_task *task)
+                                const struct cycles_plan *plan, const struct wafer_task *task)
 {
     const struct hw_machine *c = hw->cluster;
     const int64_t n = task->n_samples;
@@ -69,7 +67,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
         task->counted ? (struct wafer_price){.cycles = task->counted->cycles,
                                              .first_gradient = task->counted->first_gradient}
                       : price_of(hw, model, plan, task);
-    const int64_t spilled = task->counted ? 0 : kernels_spill_bytes(model, plan, task->stage, n);
+    const int64_t spilled = task->counted ? 0 : cycles_spill_bytes(model, plan, task->stage, n);
     const int64_t millionths = jitter_millionths(hw_jitter(hw, task->wafer), task);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,

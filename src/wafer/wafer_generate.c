@@ -22,13 +22,13 @@ struct writer {
     struct wafer *w;
     int first, n;
     int64_t T;
-    int64_t length_max;           /* of any text at the end */
-    int32_t *text;                /* owned (n, length_max) */
-    int64_t *length;              /* owned (n) */
-    bool *ended;                  /* owned (n): by the end-of-text token */
-    struct kernels_positions *at; /* owned (n): of the step */
-    int64_t n_live;               /* texts with new positions in it */
-    float *scratch;               /* owned (V) */
+    int64_t length_max;    /* of any text at the end */
+    int32_t *text;         /* owned (n, length_max) */
+    int64_t *length;       /* owned (n) */
+    bool *ended;           /* owned (n): by the end-of-text token */
+    struct data_range *at; /* owned (n): of the step */
+    int64_t n_live;        /* texts with new positions in it */
+    float *scratch;        /* owned (V) */
 };
 
 static void writer_fini(struct writer *g)
@@ -67,14 +67,14 @@ static enum wsc_err writer_init(struct writer *g, struct wafer *w)
 /* What the step computes: the newest tokens that fit the model's context, behind those that the
  * step before went through.  Where a text outgrows the context all its positions move, and nothing
  * of them is known. */
-static struct kernels_tokens choose_positions(struct writer *g)
+static struct cycles_tokens choose_positions(struct writer *g)
 {
-    struct kernels_tokens longest = {0};
+    struct cycles_tokens longest = {0};
     g->n_live = 0;
     for (int i = 0; i < g->n; i++) {
         const int64_t shown = g->length[i] < g->T ? g->length[i] : g->T;
         const int64_t known = g->length[i] > g->T ? 0 : g->at[i].end;
-        g->at[i] = (struct kernels_positions){g->ended[i] ? shown : known, shown};
+        g->at[i] = (struct data_range){g->ended[i] ? shown : known, shown};
         if (g->ended[i]) continue;
         g->n_live++;
         if (shown - known > longest.n_new) longest.n_new = shown - known;
@@ -108,7 +108,7 @@ static enum wsc_err load_texts(struct writer *g)
     w->micro.n_samples = g->n_live;
     if (!g->n || !w->values) return WSC_OK;
     fill_batch(g);
-    return kernels_values_begin_cached(w->values, w->batch, g->at);
+    return kernels_begin_cached(w->values, w->batch, g->at);
 }
 
 static int64_t most_likely(const float *logits, int64_t n)
@@ -173,7 +173,7 @@ static void add_token(struct writer *g, int i)
     if (g->ended[i]) return;
     const int64_t at = g->length[i]++;
     if (!g->w->values) return;
-    const int64_t token = draw(g, kernels_values_logits(g->w->values, i), g->first + i, at);
+    const int64_t token = draw(g, kernels_logits(g->w->values, i), g->first + i, at);
     g->text[i * g->length_max + at] = (int32_t)token;
     g->ended[i] = token == g->w->work.prompts->eos_id;
 }

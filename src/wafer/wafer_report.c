@@ -13,8 +13,8 @@
 
 static void add_losses(const struct wafer *w, struct stream_losses *sums)
 {
-    const struct kernels_share *share = &w->micro.share;
-    const struct kernels_leaf_loss *leaf = kernels_values_losses(w->values);
+    const struct data_share *share = &w->micro.share;
+    const struct model_loss *leaf = kernels_losses(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
         struct num_nodes one;
         const struct stream_loss sum = {leaf->loss_sum, leaf->n_tokens, leaf->n_correct};
@@ -41,15 +41,15 @@ enum wsc_err wafer_prepare_squares(struct wafer *w)
     w->squares = NULL;
     w->n_squares = 0;
     TRY_NEW(w->squares, WSC_MEM_WAFER, n + 1);
-    return kernels_values_measure_leaves(w->values);
+    return kernels_measure_leaves(w->values);
 }
 
 void wafer_add_squares(struct wafer *w)
 {
-    const struct kernels_share *share = &w->micro.share;
+    const struct data_share *share = &w->micro.share;
     struct stream_scalars sums = {0};
     if (!w->pass->squares || !w->micro.n_samples) return;
-    const double *leaf = kernels_values_leaf_squares(w->values);
+    const double *leaf = kernels_leaf_squares(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++) {
         struct num_nodes one;
         num_nodes_of_range(&one, i, i + 1, share->n_leaves);

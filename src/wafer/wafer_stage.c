@@ -16,39 +16,39 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     const enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
     if (rc) comm_buf_unref(&s->weights.payload);
     if (weights->payload && w->pass->mode == STREAM_TRAIN)
-        kernels_values_scale_gradients(w->values, weights->field.weights.gradient_scale);
+        kernels_scale_gradients(w->values, weights->field.weights.gradient_scale);
     return rc;
 }
 
 enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s)
 {
-    struct kernels_counted counted = {0};
+    struct kernels_simulated counted = {0};
     struct comm_buf *weights = s->weights.payload;
     if (weights && w->micro.n_samples)
-        TRY(kernels_values_forward(w->values, at->stage, comm_buf_data(weights), &counted));
+        TRY(kernels_forward(w->values, at->stage, comm_buf_data(weights), &counted));
     s->ready = wafer_clock_end(w, at, &s->weights, &counted);
     return WSC_OK;
 }
 
 static enum wsc_err compute_gradients(struct wafer *w, const struct stream_at *at,
-                                      struct wafer_stage *s, struct kernels_counted *counted)
+                                      struct wafer_stage *s, struct kernels_simulated *counted)
 {
-    const struct kernels_share *share = &w->micro.share;
+    const struct data_share *share = &w->micro.share;
     struct num_nodes subtrees;
     num_nodes_of_range(&subtrees, share->first_leaf, share->end_leaf, share->n_leaves);
     s->n_sums = subtrees.n;
     const int64_t n_elems = s->n_sums * w->net->model->stage[at->stage].n_elems;
     TRY(comm_buf_create(w->net->comm, &s->sums, n_elems * (int64_t)sizeof(float)));
     if (!s->n_sums) return WSC_OK;
-    return kernels_values_backward(w->values, at->stage, comm_buf_data(s->weights.payload),
-                                   comm_buf_data(s->sums), counted);
+    return kernels_backward(w->values, at->stage, comm_buf_data(s->weights.payload),
+                            comm_buf_data(s->sums), counted);
 }
 
 enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
                                     struct wafer_stage *s)
 {
-    struct kernels_counted counted = {0};
+    struct kernels_simulated counted = {0};
     if (s->weights.payload) TRY(compute_gradients(w, at, s, &counted));
     s->ready = wafer_clock_end(w, at, &s->weights, &counted);
     return WSC_OK;
