@@ -55,6 +55,16 @@ static void fold_times(int64_t *rows, int64_t n_rows, int64_t n)
             if (rows[r * n + i] > rows[i]) rows[i] = rows[r * n + i];
 }
 
+/* A time before the start, or where virtual time ends, is none that a run got to. */
+static enum wsc_err check_times(const int64_t *ps, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ps[i] < 0 || ps[i] == VTIME_END)
+            return WSC_RAISE(WSC_FORMAT, "checkpoint: wsc.virtual_time_ps holds %lld ps",
+                             (long long)ps[i]);
+    return WSC_OK;
+}
+
 static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
 {
     int n_dims;
@@ -64,6 +74,7 @@ static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
     if (n_dims != 2 || shape[1] != n || shape[0] < 1 || shape[0] > HW_MAX_SHARDS) return WSC_OK;
     TRY_NEW(rows, WSC_MEM_MEMORYX, shape[0] * n);
     enum wsc_err rc = store_read(file, "wsc.virtual_time_ps", STORE_I64, 0, shape[0] * n, rows);
+    if (!rc) rc = check_times(rows, shape[0] * n);
     if (!rc) {
         const bool same = shape[0] == mx->n_shards;
         if (!same) fold_times(rows, shape[0], n);
@@ -186,8 +197,8 @@ static enum wsc_err save_counters(struct memoryx *mx, struct store_file *file)
 static enum wsc_err load_counter(struct store_file *file, const struct counter *c)
 {
     if (!store_has(file, c->name)) return WSC_OK;
-    if (c->real) return store_read(file, c->name, STORE_F64, 0, 1, c->real);
-    return store_read(file, c->name, STORE_I64, 0, 1, c->whole);
+    if (c->real) return store_read_f64(file, c->name, c->real);
+    return store_read_i64(file, c->name, 0, INT64_MAX, c->whole);
 }
 
 /* A file that does not count updates comes from a run that skipped none. */
@@ -204,11 +215,8 @@ static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
     if (what->schedule) mx->schedule = what->step;
     for (int i = 0; i < n; i++)
         if (wanted[list[i].part]) TRY(load_counter(file, &list[i]));
-    if (mx->updates >= 0 && mx->schedule >= 0 && mx->noise_steps >= 0 && mx->scaler.scale > 0 &&
-        mx->scaler.scale < INFINITY)
-        return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "checkpoint: negative counters, or a loss scale of %g",
-                     mx->scaler.scale);
+    if (mx->scaler.scale > 0 && mx->scaler.scale < INFINITY) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "checkpoint: a loss scale of %g", mx->scaler.scale);
 }
 
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)

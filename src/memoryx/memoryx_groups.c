@@ -185,7 +185,7 @@ static enum wsc_err read_group(struct store_file *file, const struct groups *g, 
     char key[NAME_BYTES];
     for (int place = 0; parameter_key(file, group, place, key); place++, (*k)++) {
         if (*k == g->n || g->group[*k] != group) return other_sizes(group);
-        TRY(store_read(file, key, STORE_I64, 0, 1, &label[g->order[*k]]));
+        TRY(store_read_i64(file, key, 0, INT64_MAX, &label[g->order[*k]]));
     }
     return *k < g->n && g->group[*k] == group ? other_sizes(group) : WSC_OK;
 }
