@@ -9,6 +9,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/out.h>
+#include <wsc/vtime.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -20,7 +21,7 @@ struct scaling_row {
     int64_t params, num_csx, global_batch, micro_batch;
     double tokens_per_s, samples_per_s, speedup, efficiency;
     int64_t step_time_ps;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     double mfu, joules_per_token;
     double flop_per_token;          /**< training, matrix products alone: model_flop_per_token() */
     double flop_per_token_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */

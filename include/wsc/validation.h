@@ -10,6 +10,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/scaling.h>
+#include <wsc/vtime.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,7 +110,7 @@ struct validation_prediction {
     double mfu, mfu_neutral;
     int64_t micro_batch;
     int lanes;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     /** What breakdown.compute_ps consists of; jitter may be negative. */
     int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
 };

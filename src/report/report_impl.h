@@ -70,7 +70,7 @@ const struct scaling_row *report_view_find(const struct report_view *v, int m, i
 int report_ticks_choose(int64_t *tick, int n, int most);
 
 /** The parts of @p b in the order of report_part_name. */
-void report_parts(const struct out_breakdown *b, double part[static REPORT_N_PARTS]);
+void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */
 void report_loss_words(struct out_text *t, const struct report_view *v, int m);

@@ -160,7 +160,7 @@ const char *const report_part_name[REPORT_N_PARTS] = {"compute", "waiting for we
                                                       "waiting for the reduction of gradients",
                                                       "step boundary", "waiting for input"};
 
-void report_parts(const struct out_breakdown *b, double part[static REPORT_N_PARTS])
+void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS])
 {
     part[0] = (double)b->compute_ps;
     part[1] = (double)b->weights_wait_ps;

@@ -88,7 +88,7 @@ static struct scaling_row row_of(const char *model, int64_t params, int64_t n, d
         level++;
     r.global_batch = 120 * n;
     r.micro_batch = 30;
-    r.breakdown = (struct out_breakdown){
+    r.breakdown = (struct vtime_breakdown){
         ps, level * ps / 500, level * ps / (params > 1000000000 ? 150 : 25), ps / 40, ps / 1000};
     r.step_time_ps = r.breakdown.compute_ps + r.breakdown.weights_wait_ps +
                      r.breakdown.reduce_wait_ps + r.breakdown.boundary_ps +
