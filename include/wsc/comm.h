@@ -87,6 +87,7 @@ bool comm_is_local(const struct comm *comm, int role);
 struct comm_link_spec {
     int64_t rate_bytes_per_s, latency_ps;
     struct vtime_loss loss;
+    enum vtime_part part; /**< what the bytes on it are, for the record of virtual time */
     int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
     const char *name; /**< for who-waits-for-whom; borrowed, static */
 };
@@ -108,6 +109,22 @@ enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg) WSC_C
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
 /** Wait for the next message.  Its payload's reference passes to the caller. */
 enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg) WSC_CHECKED;
+
+/* ---- the record of virtual time -------------------------------------------------------------- */
+
+/** Record the virtual time of the programs that are spawned from now on, or no longer; after
+ *  comm_place(). */
+enum wsc_err comm_record(struct comm *comm, bool on) WSC_CHECKED;
+/** Recorder of the program that runs; NULL when its time is not recorded. */
+struct vtime_recorder *comm_recorder(const struct comm *comm);
+/** Programs of all roles, whether they run here or not. */
+int comm_n_programs(const struct comm *comm);
+/** Role to which a program belongs. */
+int comm_role_of_program(int program);
+/** Between passes: move what the programs of all ranks have recorded to rank 0, where @p program
+ *  (comm_n_programs()) takes it, the caller's from then on; NULL on the other ranks.  Collective.
+ *  Errors: memory for an event was not there. */
+enum wsc_err comm_record_gather(struct comm *comm, struct vtime_recorder *program) WSC_CHECKED;
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 

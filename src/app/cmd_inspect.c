@@ -78,7 +78,7 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
     TRY(out_table_new(&t.table, "llr", (const char *const[]){"name", "type", "shape"}));
     enum wsc_err rc = store_visit(file, add_dataset, &t);
     if (!rc && store_has(file, "global_step"))
-        rc = store_read(file, "global_step", STORE_I64, 0, 1, &step);
+        rc = store_read_i64(file, "global_step", 0, STORE_LAST_STEP, &step);
     if (!rc) {
         (void)printf("%s: %lld datasets, %lld elements", path, (long long)t.n_datasets,
                      (long long)t.n_elems);

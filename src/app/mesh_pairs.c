@@ -109,8 +109,7 @@ static enum wsc_err run(const struct app_validate *what, const struct hw *hw, st
     TRY_NEW(all->pair, WSC_MEM_APP, what->pairs);
     TRY_NEW(all->error, WSC_MEM_APP, what->pairs);
     out_progress_start("validate --mesh", what->pairs);
-    enum wsc_err rc =
-        kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->pairs, take_pair, all);
+    enum wsc_err rc = kernels_pairs(hw, (uint64_t)what->seed, (int)what->pairs, take_pair, all);
     out_progress_end();
     return rc ? rc : conclude(all);
 }

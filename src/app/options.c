@@ -17,7 +17,7 @@
 /* "16x8" */
 static enum wsc_err take_fabric(void *request, const struct app_option *o, const char *text)
 {
-    struct mesh_case *c = &((struct app_mesh *)request)->c;
+    struct programs_case *c = &((struct app_mesh *)request)->c;
     char width[16];
     const char *x = strchr(text, 'x');
     int64_t w = 0, h = 0;

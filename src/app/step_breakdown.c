@@ -15,7 +15,7 @@ void app_breakdown_fini(struct app_breakdown *b)
 
 static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
 {
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     struct timeline_step *r = &b->report;
     TRY(timeline_path(t, &b->path, &r->n_path));
     TRY(timeline_links(t, &b->link, &r->n_links));

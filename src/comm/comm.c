@@ -157,6 +157,7 @@ void comm_destroy(struct comm **comm)
     for (int i = 0; i < c->n_fibers; i++)
         comm_fiber_destroy(c->fiber[i]);
     comm_links_destroy(c);
+    comm_record_fini(c);
     free_bufs(c);
     free_nodes(c);
     comm_fiber_free_stacks(c);
@@ -312,6 +313,7 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     f->fn = fn;
     f->arg = arg;
     f->role = role;
+    f->recorder = comm_record_of_next(comm, role);
     (void)snprintf(f->name, sizeof f->name, "%s", name);
     comm->fiber[comm->n_fibers++] = f;
     comm_fiber_make_ready(comm, f);

@@ -21,7 +21,9 @@ struct comm_buf {
 struct wire_header {
     int32_t kind, index;
     int64_t step;
-    int64_t first_ps, last_ps, bytes;
+    int32_t transfer;
+    struct vtime_span span;
+    int64_t bytes;
     int64_t field[COMM_MSG_FIELDS];
     int64_t payload_bytes; /* -1: no payload */
 };
@@ -29,6 +31,7 @@ struct wire_header {
 /* A message in a queue: on its way out over MPI, or arrived. */
 struct comm_node {
     struct comm_msg msg;
+    int32_t transfer; /* label of the sender's events, see vtime_label() */
     struct wire_header wire;
     struct comm_node *next;
 };
@@ -49,6 +52,7 @@ struct comm_fiber {
     char name[48];
     enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_DONE } state;
     struct comm_link *waits_for;
+    struct vtime_recorder *recorder; /* borrowed; NULL: its virtual time is not recorded */
     enum wsc_err rc;
     struct comm_fiber *next; /* in the ready list */
     void *fake_stack;        /* of AddressSanitizer */
@@ -108,6 +112,8 @@ struct comm {
     struct comm_fiber *running;
     struct stack_pool *stacks;
     int64_t n_messages;
+    bool recording;
+    struct vtime_recorder *recorder; /* owned, one per program of all roles; or NULL */
 
     int n_requests, request_capacity;
     MPI_Request *request;            /* owned */
@@ -134,6 +140,15 @@ void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber);
 void comm_fiber_block(struct comm *comm);
 void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
 void comm_fiber_free_stacks(struct comm *comm);
+
+/* comm_record.c */
+static inline struct vtime_recorder *comm_running_recorder(const struct comm *comm)
+{
+    return comm->running ? comm->running->recorder : NULL;
+}
+/* Recorder of the program of @p role that is spawned next; NULL when nothing is recorded. */
+struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role);
+void comm_record_fini(struct comm *comm);
 
 /* link.c */
 struct comm_node *comm_node_take(struct comm *comm);

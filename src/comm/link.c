@@ -47,6 +47,7 @@ void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec)
     link->time.rate_bytes_per_s = spec->rate_bytes_per_s;
     link->time.latency_ps = spec->latency_ps;
     link->time.loss = spec->loss;
+    link->time.part = spec->part;
 }
 
 enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
@@ -64,6 +65,8 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->id = id;
     link->src = src;
     link->dst = dst;
+    link->time.src = src;
+    link->time.dst = dst;
     link->src_local = src_local;
     link->dst_local = dst_local;
     link->name = spec->name;
@@ -119,24 +122,21 @@ static bool is_lost(struct comm_link *link, struct comm_msg *msg)
     return link->mute;
 }
 
-static enum wsc_err deliver(struct comm_link *link, const struct comm_msg *msg,
-                            struct vtime_span arrival)
+/* The message is on its way: @p node owns what it carries. */
+static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
 {
-    struct comm_node *node = comm_node_take(link->comm);
-    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
-    node->msg = *msg;
-    node->msg.span = arrival;
+    const bool carries = node->msg.payload != NULL;
     if (is_lost(link, &node->msg)) {
         comm_node_give(link->comm, node);
         return WSC_OK;
     }
-    if (msg->payload) link->n_waiting++;
+    if (carries) link->n_waiting++;
     if (!link->dst_local) return comm_remote_send(link, node);
     comm_link_arrived(link, node);
     return WSC_OK;
 }
 
-/* The same for a step that is done again, on any rank. */
+/* Identifies a message of a link, also when a step is repeated and on any rank. */
 static uint64_t number_of(const struct comm_msg *msg)
 {
     const int64_t name[] = {msg->kind, msg->step, msg->index};
@@ -146,13 +146,35 @@ static uint64_t number_of(const struct comm_msg *msg)
 enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
 {
     if (msg->payload) wait_for_room(link);
-    const uint64_t number = link->time.loss.rate > 0 ? number_of(msg) : 0;
-    return deliver(link, msg, vtime_link_send_over(&link->time, msg->span, msg->bytes, number));
+    struct vtime_recorder *r = comm_running_recorder(link->comm);
+    struct comm_node *node = comm_node_take(link->comm);
+    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
+    node->msg = *msg;
+    if (r) node->transfer = r->transfer;
+    if (link->time.loss.rate > 0)
+        vtime_link_send_over(r, &link->time, &node->msg.span, msg->bytes, number_of(msg));
+    else
+        vtime_link_send(r, &link->time, &node->msg.span, msg->bytes);
+    return deliver(link, node);
 }
 
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
 {
-    return deliver(link, msg, vtime_at(vtime_link_signal(&link->time, msg->span.last)));
+    struct vtime_recorder *r = comm_running_recorder(link->comm);
+    struct comm_node *node = comm_node_take(link->comm);
+    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
+    node->msg = *msg;
+    if (r) node->transfer = r->transfer;
+    node->msg.span = vtime_at(vtime_link_signal(&link->time, msg->span.last));
+    return deliver(link, node);
+}
+
+/* What the receiver does next is about the same transfer. */
+static void record_arrival(struct comm_link *link, int transfer, struct comm_msg *msg)
+{
+    struct vtime_recorder *r = comm_running_recorder(link->comm);
+    vtime_label(r, transfer);
+    if (r) vtime_link_arrive(r, &link->time, &msg->span);
 }
 
 enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
@@ -168,6 +190,7 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
     }
     struct comm_node *node = comm_queue_pop(&link->arrived);
     *msg = node->msg;
+    if (comm->recording) record_arrival(link, node->transfer, msg);
     comm_node_give(comm, node);
     comm->n_messages++;
     if (msg->payload && link->src_local) comm_link_taken(link);

@@ -90,8 +90,8 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
     node->wire = (struct wire_header){.kind = m->kind,
                                       .index = m->index,
                                       .step = m->step,
-                                      .first_ps = m->span.first.ps,
-                                      .last_ps = m->span.last.ps,
+                                      .transfer = node->transfer,
+                                      .span = m->span,
                                       .bytes = m->bytes,
                                       .payload_bytes = m->payload ? m->payload->bytes : -1};
     memcpy(node->wire.field, m->field, sizeof m->field);
@@ -173,12 +173,10 @@ static enum wsc_err received_header(struct comm_link *link)
     struct comm_node *node = link->incoming;
     const struct wire_header *w = &node->wire;
     link->recv_header_posted = false;
-    node->msg = (struct comm_msg){.kind = w->kind,
-                                  .index = w->index,
-                                  .step = w->step,
-                                  .span = {{w->first_ps}, {w->last_ps}},
-                                  .bytes = w->bytes};
+    node->msg = (struct comm_msg){
+        .kind = w->kind, .index = w->index, .step = w->step, .span = w->span, .bytes = w->bytes};
     memcpy(node->msg.field, w->field, sizeof w->field);
+    node->transfer = w->transfer;
     if (w->payload_bytes < 0) return received_all(link);
     TRY(comm_buf_create(link->comm, &node->msg.payload, w->payload_bytes));
     return w->payload_bytes ? post_recv(link) : received_all(link);

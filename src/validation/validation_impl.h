@@ -1,13 +1,13 @@
 /** What the files of validation share: parts of a step, cases, the fit. */
 #ifndef WSC_VALIDATION_IMPL_H
 #define WSC_VALIDATION_IMPL_H
-#include <wsc/kernels.h>
+#include <wsc/cycles.h>
 #include <wsc/validation.h>
 
 /** What the wafers of a step compute, by kind, from the closed forms: of wafer 0, all
  * micro-batches, without waiting and jitter. */
 struct validation_parts {
-    struct kernels_cycles cycles;
+    struct cycles_breakdown cycles;
     int64_t latency_ps; /**< starts of stages */
     int lanes;
     int64_t micro_batch;

@@ -14,14 +14,21 @@ static struct vtime_link link_with(double rate, uint64_t seed)
                                .loss = {rate, packet, 67100000000, seed, 5}};
 }
 
+static void send_at_0(struct vtime_link *link, int64_t bytes, uint64_t message)
+{
+    struct vtime_span span = vtime_at((struct vtime){.ps = 0});
+    vtime_link_send_over(NULL, link, &span, bytes, message);
+}
+
 TEST(vtime_loss, a_link_that_loses_nothing_is_any_link)
 {
     struct vtime_link plain = {.rate_bytes_per_s = 1000000000, .latency_ps = 10000000};
     struct vtime_link sound = link_with(0, 1);
     for (int64_t i = 0; i < 50; i++) {
-        const struct vtime_span ready = {{i * i * 1000}, {i * i * 1500}};
-        const struct vtime_span a = vtime_link_send(&plain, ready, i * 9999);
-        const struct vtime_span b = vtime_link_send_over(&sound, ready, i * 9999, (uint64_t)i);
+        const struct vtime_span ready = {{.ps = i * i * 1000}, {.ps = i * i * 1500}};
+        struct vtime_span a = ready, b = ready;
+        vtime_link_send(NULL, &plain, &a, i * 9999);
+        vtime_link_send_over(NULL, &sound, &b, i * 9999, (uint64_t)i);
         T_EQ(a.first.ps, b.first.ps);
         T_EQ(a.last.ps, b.last.ps);
         T_EQ(plain.free.ps, sound.free.ps);
@@ -35,8 +42,7 @@ static int64_t lost_of(double rate, int64_t n_packets, int64_t n_messages, uint6
 {
     struct vtime_link link = link_with(rate, seed);
     for (int64_t i = 0; i < n_messages; i++)
-        (void)vtime_link_send_over(&link, vtime_at((struct vtime){0}), n_packets * packet,
-                                   (uint64_t)i);
+        send_at_0(&link, n_packets * packet, (uint64_t)i);
     return link.n_lost;
 }
 
@@ -72,7 +78,7 @@ TEST(vtime_loss, counts_are_negative_binomial)
     double chi = 0, left = 1;
     for (uint64_t i = 0; i < MESSAGES; i++) {
         struct vtime_link link = link_with(p, 11);
-        (void)vtime_link_send_over(&link, vtime_at((struct vtime){0}), 3 * packet, i);
+        send_at_0(&link, 3 * packet, i);
         seen[link.n_lost < CELLS - 1 ? link.n_lost : CELLS - 1]++;
     }
     for (int k = 0; k < CELLS; k++) {
@@ -92,9 +98,10 @@ TEST(vtime_loss, a_loss_costs_what_the_protocol_says)
     int n_one = 0, n_last = 0;
     for (uint64_t i = 0; i < 4000; i++) {
         struct vtime_link link = link_with(2e-3, 3), sound = link_with(0, 3);
-        const struct vtime_span ready = vtime_at((struct vtime){500});
-        const struct vtime_span a = vtime_link_send_over(&link, ready, 100 * packet, i);
-        const struct vtime_span b = vtime_link_send(&sound, ready, 100 * packet);
+        const struct vtime_span ready = vtime_at((struct vtime){.ps = 500});
+        struct vtime_span a = ready, b = ready;
+        vtime_link_send_over(NULL, &link, &a, 100 * packet, i);
+        vtime_link_send(NULL, &sound, &b, 100 * packet);
         const int64_t late = a.last.ps - b.last.ps;
         T_EQ(link.free.ps - sound.free.ps, late);
         T_EQ(link.busy_ps - sound.busy_ps, late);
@@ -113,12 +120,12 @@ TEST(vtime_loss, draws_belong_to_the_message)
     int64_t lost[50] = {0};
     for (uint64_t i = 0; i < 50; i++) {
         const int64_t before = there.n_lost;
-        (void)vtime_link_send_over(&there, vtime_at((struct vtime){0}), 9 * packet, i);
+        send_at_0(&there, 9 * packet, i);
         lost[i] = there.n_lost - before;
     }
     for (uint64_t i = 50; i-- > 0;) {
         const int64_t before = back.n_lost;
-        (void)vtime_link_send_over(&back, vtime_at((struct vtime){0}), 9 * packet, i);
+        send_at_0(&back, 9 * packet, i);
         T_EQ(back.n_lost - before, lost[i]);
     }
 }
