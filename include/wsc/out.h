@@ -14,11 +14,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** Where the time of a step or a run went, ps; the parts add up to the whole exactly. */
-struct out_breakdown {
-    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps, input_wait_ps;
-};
-
 enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
@@ -87,7 +82,6 @@ void out_json_real(struct out_json *j, const char *key, double value);
 /** Nothing when @p value is NULL. */
 void out_json_str(struct out_json *j, const char *key, const char *value);
 void out_json_hash(struct out_json *j, const char *key, uint64_t value);
-void out_json_breakdown(struct out_json *j, const struct out_breakdown *b);
 /** Errors of all that was added; @p what names the object in the sentence. */
 enum wsc_err out_json_check(const struct out_json *j, const char *what) WSC_CHECKED;
 
@@ -183,6 +177,7 @@ const char *out_version(void);
 void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height);
 /** Run gnuplot on @p script in @p dir; what it says goes into the error. */
 enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
-/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it. */
+/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it.  After an error (WSC_IO:
+ *  no gnuplot, no room) neither picture is there, nor one of an earlier call. */
 enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script) WSC_CHECKED;
 #endif

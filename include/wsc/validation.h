@@ -10,6 +10,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/scaling.h>
+#include <wsc/vtime.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,11 +18,17 @@
 /* ---- published points -------------------------------------------------------------------------
  */
 
-/** A published measurement to draw beside the curves. */
+/** A published rate to draw beside a curve, with the conditions of its measurement as far as they
+ *  are known. */
 struct validation_point {
     char model[64];
     double num_csx, tokens_per_s;
     char source[128];
+    char id[48];          /**< of the row of benchmarks/reference; "": a point of the user's own */
+    char cluster[32];     /**< name of a machine file; "": unknown, as the next three when 0 */
+    int64_t global_batch; /**< sequences */
+    int64_t micro_batch;  /**< sequences per system; CONF_AUTO: unknown */
+    int64_t msl;          /**< tokens of a sequence */
 };
 /** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source` (more columns
  *  may follow); `#` lines and blank lines are skipped, fields may be quoted.  *@p points is owned
@@ -74,10 +81,21 @@ const char *validation_kind_name(enum validation_kind kind);
 /** The figure @p ref would show for a machine that trains @p samples_per_s (VALIDATION_TIME,
  *  VALIDATION_RATE), in its unit. */
 double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s);
-/** The rates among @p rows as points for a plot, one for each model, number of systems and source;
- *  owned by the caller. */
+/** The rates among @p rows as points; rows of kind context and rows with overrides are left out.
+ *  Owned by the caller. */
 enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
                                   struct validation_point **points, int *n) WSC_CHECKED;
+/** Called with a point that a sweep must not be compared with, and what differs. */
+typedef void (*validation_skipped_fn)(const struct validation_point *point, const char *why);
+/** Keep of the @p n points those that @p sweep may be compared with: of a model of the sweep, on
+ * the same wafers (machine files lie in @p cluster_dir), with its global batch for that number of
+ *  systems and its sequence length, and with the micro-batch that the plan of @p rows (as of
+ *  scaling_run()) chose, where the publication states one.  Conditions that are unknown differ in
+ *  nothing.  @p skipped is called for points of the sweep's models that are left out. */
+enum wsc_err validation_points_select(struct validation_point *points, int *n,
+                                      const struct scaling_sweep *sweep,
+                                      const struct scaling_row *rows, const char *cluster_dir,
+                                      validation_skipped_fn skipped) WSC_CHECKED;
 
 enum { VALIDATION_MAX_CALIBRATED = 3 };
 /** A published figure and what the emulator makes of it. */
@@ -92,7 +110,7 @@ struct validation_prediction {
     double mfu, mfu_neutral;
     int64_t micro_batch;
     int lanes;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     /** What breakdown.compute_ps consists of; jitter may be negative. */
     int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
 };

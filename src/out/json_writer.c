@@ -118,17 +118,6 @@ void out_json_hash(struct out_json *j, const char *key, uint64_t value)
     out_text_add(&j->text, "\"%016llx\"", (unsigned long long)value);
 }
 
-void out_json_breakdown(struct out_json *j, const struct out_breakdown *b)
-{
-    out_json_open(j, "breakdown");
-    out_json_int(j, "compute", b->compute_ps);
-    out_json_int(j, "weights_wait", b->weights_wait_ps);
-    out_json_int(j, "reduce_wait", b->reduce_wait_ps);
-    out_json_int(j, "boundary", b->boundary_ps);
-    out_json_int(j, "input_wait", b->input_wait_ps);
-    out_json_close(j);
-}
-
 enum wsc_err out_json_check(const struct out_json *j, const char *what)
 {
     if (j->bad_key) {

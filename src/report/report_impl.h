@@ -34,10 +34,12 @@ int report_link_kinds(const struct timeline_step *a, struct report_link_kind *ki
 enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v) WSC_CHECKED;
 
 /* ---- studies --------------------------------------------------------------------------------- */
-/** effects.csv, sweep.csv, sensitivity.csv, training.csv and their pictures, as far as there is
- *  something to write. */
+/** Write effects.csv, faults.csv, sweep.csv, sensitivity.csv, training.csv, as far as @p s has what
+ *  they hold. */
 enum wsc_err report_study_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
-/** The same as tables on stdout. */
+/** Draw sweep.svg and tornado.svg with their PNGs; one that fails does not keep the other away. */
+enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s) WSC_CHECKED;
+/** Print what report_study_write() writes as tables on stdout. */
 enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
 /** Sections of report.html, with the pictures of @p dir inside. */
 enum wsc_err report_study_html(struct out_text *t, const char *dir,
@@ -68,7 +70,7 @@ const struct scaling_row *report_view_find(const struct report_view *v, int m, i
 int report_ticks_choose(int64_t *tick, int n, int most);
 
 /** The parts of @p b in the order of report_part_name. */
-void report_parts(const struct out_breakdown *b, double part[static REPORT_N_PARTS]);
+void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */
 void report_loss_words(struct out_text *t, const struct report_view *v, int m);

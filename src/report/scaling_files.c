@@ -160,7 +160,7 @@ const char *const report_part_name[REPORT_N_PARTS] = {"compute", "waiting for we
                                                       "waiting for the reduction of gradients",
                                                       "step boundary", "waiting for input"};
 
-void report_parts(const struct out_breakdown *b, double part[static REPORT_N_PARTS])
+void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS])
 {
     part[0] = (double)b->compute_ps;
     part[1] = (double)b->weights_wait_ps;
@@ -234,17 +234,26 @@ void report_loss_words(struct out_text *t, const struct report_view *v, int m)
     add_causes(t, &loss);
 }
 
+/* All pictures; those that cannot be drawn do not keep the others from being drawn.  Returns the
+ * last error. */
+static enum wsc_err draw_all(const char *dir, const struct report_view *v)
+{
+    const enum wsc_err curves = report_plot_write(dir, v);
+    const enum wsc_err study = report_study_draw(dir, v->in);
+    return study ? study : curves;
+}
+
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s)
 {
-    enum wsc_err rc;
+    enum wsc_err rc, pictures = WSC_OK;
     struct report_view view;
     TRY(report_view_make(&view, s));
     TRY_GOTO(out_mkdir(dir), cleanup);
     TRY_GOTO(report_csv_write(dir, &view), cleanup);
-    TRY_GOTO(report_plot_write(dir, &view), cleanup);
     TRY_GOTO(report_study_write(dir, s), cleanup);
+    pictures = draw_all(dir, &view);
     TRY_GOTO(report_html_write(dir, &view), cleanup);
 cleanup:
     report_view_fini(&view);
-    return rc;
+    return rc ? rc : pictures;
 }

@@ -120,8 +120,7 @@ double scaling_expected_loss(double flop)
     return pow(flop / scale, exponent) + irreducible;
 }
 
-struct scaling_training scaling_training(const struct scaling_row *row,
-                                         const struct hw_machine *cluster, double tokens,
+struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
                                          double per_param)
 {
     struct scaling_training t = {.model = row->model,
@@ -131,8 +130,8 @@ struct scaling_training scaling_training(const struct scaling_row *row,
                                      per_param > 0 ? per_param * (double)row->params : tokens};
     t.seconds = t.tokens / row->tokens_per_s;
     t.joules = t.tokens * row->joules_per_token;
-    /* The utilisation is FLOPs over the peak of all systems. */
-    t.flop = row->mfu * (double)cluster->wafer.peak_flop_per_s * (double)row->num_csx * t.seconds;
-    t.loss = scaling_expected_loss(t.flop);
+    t.flop = row->flop_per_token * t.tokens;
+    t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
+    t.loss = scaling_expected_loss(t.flop_hoffmann);
     return t;
 }
