@@ -2,7 +2,13 @@
 /* `wsc scale`: loads models and cluster, has `scaling` sweep them over node counts and study what
  * the curve depends on, has `report` print the table and write CSV, pictures and report.html.
  * Under mpirun rank 0 does all of it. */
-#include "app.h"
+#include "cmd.h"
+#include "comparison.h"
+#include "option_parse.h"
+#include "process.h"
+#include "requests.h"
+#include "step_breakdown.h"
+#include "user_files.h"
 
 #include <wsc/log.h>
 
@@ -125,7 +131,7 @@ static bool shows_step(const struct app_scale *o)
 
 /* ---- what the curve depends on --------------------------------------------------------------- */
 
-/* All that a report may hold; freed together. */
+/* Everything that a report may hold; study_fini() frees it. */
 struct study {
     struct scaling_row *row;
     struct validation_point *point;
@@ -238,7 +244,7 @@ static void print_files(const struct scale *c)
     if (c->o->goal) (void)printf("      %s\n", c->o->goal);
 }
 
-/* Of the default node counts those that the installation has. */
+/* Keeps the default node counts that the installation has. */
 static void cut_counts(struct app_ints *num_csx, int64_t systems)
 {
     int n = 0;
