@@ -16,7 +16,7 @@ struct job_generated {
     int64_t n_prompts, prompt_tokens, new_tokens, steps;
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
 };
 
 struct job_state {
@@ -26,7 +26,7 @@ struct job_state {
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
-    struct kernels_plan train_plan, eval_plan;
+    struct cycles_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
     bool in_eval;                     /* the pass in progress evaluates */
     bool eval_due;                    /* the evaluation after this step was stopped */
@@ -53,7 +53,7 @@ struct job_state {
     int loop;                                      /* training loops so far */
     int64_t loop_end;                              /* last step of the one in progress */
     struct job_rate rate;
-    struct out_breakdown total;
+    struct vtime_breakdown total;
     int64_t total_time_ps;
     double host_start_s, host_logged_s;
     int64_t host_logged_step;
@@ -64,7 +64,7 @@ struct job_state {
     struct job_eval_sums eval;
     struct job_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
-    struct job_kernel kernel[KERNELS_MESH_ROWS];
+    struct job_kernel kernel[PROGRAMS_ROWS];
 };
 
 /* log.c: hooks of shard 0, and what they print */
