@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/job.h>
 
+#include "json_breakdown.h"
+
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -102,6 +104,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
     else
         add_samples(j, p);
     out_json_real(j, "total_time", (double)p->virtual_time_ps * 1e-12);
+    out_json_str(j, "total_time_clock", "emulated");
     out_json_real(j, "samples_per_s", p->samples_per_s);
     out_json_real(j, "tokens_per_s", p->tokens_per_s);
     if (!p->generation) out_json_real(j, "mfu", p->mfu);
@@ -111,7 +114,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
         out_json_real(j, "gradient_noise_scale", *p->noise_scale);
     out_json_real(j, "host_seconds", p->host_seconds);
     out_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
-    out_json_breakdown(j, &p->breakdown);
+    job_json_breakdown(j, &p->breakdown);
     out_json_open(j, "host_memory");
     out_json_int(j, "wafer_peak_rss_bytes", p->wafer_peak_rss_bytes);
     out_json_int(j, "wafer_activation_bytes", p->wafer_activation_bytes);
