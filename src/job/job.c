@@ -134,7 +134,7 @@ static enum wsc_err check_counts(const struct job_state *s)
                                   "runconfig: %lld steps after %lld samples have more tokens than "
                                   "64 bits count",
                                   (long long)n_steps, (long long)s->samples),
-                        "--num_steps ...");
+                        "a smaller --num_steps or --max_steps");
 }
 
 static enum wsc_err open_metrics(struct job_state *s)
