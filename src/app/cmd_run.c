@@ -69,8 +69,8 @@ static enum wsc_err profile(const struct app_run *o)
     (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
     if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
     TRY(app_breakdown_make(&a, &job, p->file, trace, o->goal));
-    enum wsc_err rc = o->job.json ? WSC_OK : report_anatomy_print(&a.report);
-    if (!rc) rc = report_anatomy_write(p->runconfig.model_dir, &a.report);
+    enum wsc_err rc = o->job.json ? WSC_OK : report_step_print(&a.report);
+    if (!rc) rc = report_step_write(p->runconfig.model_dir, &a.report);
     app_breakdown_fini(&a);
     return rc;
 }

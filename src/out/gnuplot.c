@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures: gnuplot, started as a program in the folder of its script. */
+/* Pictures: gnuplot is started with posix_spawn in the folder of its script, and what it prints
+ * goes into the error.  A picture counts only when its file ends as an SVG or a PNG does: gnuplot
+ * ends with status 0 on a full disk. */
 #include <wsc/out.h>
 
 #include <wsc/mem.h>

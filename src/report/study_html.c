@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sections of report.html on what a curve depends on and on one step. */
-#include "report_impl.h"
+/* Sections of report.html on what a curve depends on: effects, faults, swept constants,
+ * sensitivity, whole trainings, a step taken apart. */
+#include "scaling_output.h"
+#include "step_table.h"
 
 #include <wsc/mem.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a curve depends on, as tables on stdout and as CSV files with pictures. */
-#include "report_impl.h"
+/* What a curve depends on, as CSV files, tables on stdout and pictures: effects, faults, a swept
+ * constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
+#include "scaling_output.h"
 
 #include <wsc/mem.h>
 
@@ -350,7 +351,7 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
     if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
     for (int i = 0; i < s->n_anatomies && !i; i++)
-        TRY(report_anatomy_write(dir, &s->anatomy[i]));
+        TRY(report_step_write(dir, &s->anatomy[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
 }
 
@@ -371,6 +372,6 @@ enum wsc_err report_study_print(const struct report_scaling *s)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));
     for (int i = 0; i < s->n_anatomies; i++)
-        TRY(report_anatomy_print(&s->anatomy[i]));
+        TRY(report_step_print(&s->anatomy[i]));
     return WSC_OK;
 }

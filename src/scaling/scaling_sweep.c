@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sweeps over the number of systems: each point runs a few steps of the whole emulated cluster
+ * without values in this process, leaves out the first ones, and averages over jitter where there
+ * is any.
+ */
 #include <wsc/scaling.h>
 
 #include <wsc/cluster.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Published figures: the rows of benchmarks/reference. */
+/* Reads the rows of benchmarks/reference (one table of columns drives types, checks and messages)
+ * and converts between published units and rates. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>

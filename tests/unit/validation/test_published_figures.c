@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Published figures as CSV: what is read, what is refused and how that is said. */
+#include "../../../src/validation/validation_impl.h"
 #include "../../support/test.h"
 #include "../report/report_case.h"
 
