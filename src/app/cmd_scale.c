@@ -7,7 +7,7 @@
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"
-#include "step_breakdown.h"
+#include "step_report.h"
 #include "user_files.h"
 
 #include <wsc/file.h>
