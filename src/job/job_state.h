@@ -23,6 +23,7 @@ struct job_state {
     struct comm *comm;        /* borrowed */
     const struct job *job;    /* borrowed */
     struct cluster *cluster;  /* owned */
+    bool eval_counted;        /* eval_steps was compared with the data */
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
