@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: walks a step on the virtual
  * timeline and collects its op profile, critical path and load of links for the reports. */
-#include "app.h"
+#include "step_breakdown.h"
 
 #include <wsc/mem.h>
 
@@ -15,7 +15,7 @@ void app_breakdown_fini(struct app_breakdown *b)
 
 static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
 {
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     struct timeline_step *r = &b->report;
     TRY(timeline_path(t, &b->path, &r->n_path));
     TRY(timeline_links(t, &b->link, &r->n_links));

@@ -125,11 +125,7 @@ void job_on_generated(struct job_state *s, const struct memoryx_batch *b)
     struct job_generated *g = &s->generated;
     if (!g->steps++) g->first_ps = b->time_ps;
     g->total_ps += b->time_ps;
-    g->breakdown.compute_ps += b->compute_ps;
-    g->breakdown.weights_wait_ps += b->weights_wait_ps;
-    g->breakdown.reduce_wait_ps += b->reduce_wait_ps;
-    g->breakdown.boundary_ps += b->boundary_ps;
-    g->breakdown.input_wait_ps += b->input_wait_ps;
+    vtime_breakdown_add(&g->breakdown, &b->breakdown);
 }
 
 /* Texts of the wafer that has most of them, and the longest text at the end. */

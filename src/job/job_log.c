@@ -26,42 +26,37 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
-    return (struct job_logged_step){
-        .step = b->step,
-        .has_values = b->has_values,
-        .loss = b->loss,
-        .lr = b->learning_rate,
-        .grad_norm = b->grad_norm,
-        .loss_scale = b->loss_scale,
-        .skipped = b->skipped,
-        .tokens = (s->first_samples + (b->step - s->first_step) * n) * c->model->T,
-        .virtual_time_ps = b->end.ps,
-        .step_time_ps = b->time_ps,
-        .samples_per_s = r.samples_per_s,
-        .tokens_per_s = r.tokens_per_s,
-        .host_samples_per_s = host_rate,
-        .host_tokens_per_s = host_rate * (double)c->model->T,
-        .layer_grad_norm = b->layer_grad_norm,
-        .n_layers = c->model->L,
-        .params_norm = b->params_norm,
-        .has_noise = b->noise.known,
-        .pegsqnorm = b->noise.leaf_square,
-        .gsqnorm = b->noise.batch_square,
-        .noise_variance = b->noise.variance,
-        .noise_scale = b->noise.scale,
-        .has_hash = b->has_hash,
-        .weights_hash = b->weights_hash,
-        .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps,
-                      b->input_wait_ps}};
+    return (struct job_logged_step){.step = b->step,
+                                    .has_values = b->has_values,
+                                    .loss = b->loss,
+                                    .lr = b->learning_rate,
+                                    .grad_norm = b->grad_norm,
+                                    .loss_scale = b->loss_scale,
+                                    .skipped = b->skipped,
+                                    .tokens = (s->first_samples + (b->step - s->first_step) * n) *
+                                              c->model->T,
+                                    .virtual_time_ps = b->end.ps,
+                                    .step_time_ps = b->time_ps,
+                                    .samples_per_s = r.samples_per_s,
+                                    .tokens_per_s = r.tokens_per_s,
+                                    .host_samples_per_s = host_rate,
+                                    .host_tokens_per_s = host_rate * (double)c->model->T,
+                                    .layer_grad_norm = b->layer_grad_norm,
+                                    .n_layers = c->model->L,
+                                    .params_norm = b->params_norm,
+                                    .has_noise = b->noise.known,
+                                    .pegsqnorm = b->noise.leaf_square,
+                                    .gsqnorm = b->noise.batch_square,
+                                    .noise_variance = b->noise.variance,
+                                    .noise_scale = b->noise.scale,
+                                    .has_hash = b->has_hash,
+                                    .weights_hash = b->weights_hash,
+                                    .breakdown = b->breakdown};
 }
 
 static void account(struct job_state *s, const struct memoryx_batch *b)
 {
-    s->total.compute_ps += b->compute_ps;
-    s->total.weights_wait_ps += b->weights_wait_ps;
-    s->total.reduce_wait_ps += b->reduce_wait_ps;
-    s->total.boundary_ps += b->boundary_ps;
-    s->total.input_wait_ps += b->input_wait_ps;
+    vtime_breakdown_add(&s->total, &b->breakdown);
     s->total_time_ps += b->time_ps;
     s->last_loss = b->loss;
     s->noise_scale = b->noise.scale;

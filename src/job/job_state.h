@@ -16,7 +16,7 @@ struct job_generated {
     int64_t n_prompts, prompt_tokens, new_tokens, steps;
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
 };
 
 struct job_state {
@@ -52,7 +52,7 @@ struct job_state {
     int loop;                                      /* training loops so far */
     int64_t loop_end;                              /* last step of the one in progress */
     struct job_rate rate;
-    struct out_breakdown total;
+    struct vtime_breakdown total;
     int64_t total_time_ps;
     double host_start_s, host_logged_s;
     int64_t host_logged_step;

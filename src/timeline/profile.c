@@ -86,7 +86,7 @@ static int by_time(const void *a, const void *b)
 
 static int name_rows(const struct timeline *t, const struct shares *s, struct timeline_module *out)
 {
-    struct out_breakdown b;
+    struct vtime_breakdown b;
     int64_t step_ps;
     int n = 0;
     timeline_step(t, &step_ps, &b);

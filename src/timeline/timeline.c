@@ -147,7 +147,8 @@ static enum wsc_err set_up(struct timeline *t, const struct zoo_params *params,
     TRY(cluster_faults_plan(t->cluster, job->first_step + job->n_steps, -1));
     TRY(cluster_faults_enter(t->cluster, 0, &change));
     TRY(cluster_plan_batch(t->cluster, &params->train_input, true, &t->plan, &t->batch));
-    TRY(stream_window_create(&t->window, t->cluster->model, true, t->batch.n_micro,
+    const struct stream_pass pass = {.mode = STREAM_TRAIN, .batch = t->batch};
+    TRY(stream_window_create(&t->window, t->cluster->model, &pass,
                              job->cluster->stream.prefetch_window_bytes));
     TRY(model_create(&t->by_part, params, HW_STREAM_MATRIX));
     t->seed = cluster_seed(params);
@@ -203,12 +204,12 @@ void timeline_destroy(struct timeline **t)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-void timeline_step(const struct timeline *t, int64_t *step_time_ps, struct out_breakdown *breakdown)
+void timeline_step(const struct timeline *t, int64_t *step_time_ps,
+                   struct vtime_breakdown *breakdown)
 {
     const struct memoryx_batch *b = &t->measured[t->n_measured - 1];
     *step_time_ps = b->time_ps;
-    *breakdown = (struct out_breakdown){b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps,
-                                        b->boundary_ps, b->input_wait_ps};
+    *breakdown = b->breakdown;
 }
 
 int64_t timeline_n_events(const struct timeline *t)

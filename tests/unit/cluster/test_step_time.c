@@ -179,9 +179,11 @@ TEST(run_time, one_wafer_is_the_closed_form)
 /* Every picosecond of a step is booked once; *end is the sum of the steps so far. */
 static void check_parts(const struct memoryx_batch *b, int64_t *end)
 {
-    T_EQ(b->compute_ps + b->weights_wait_ps + b->reduce_wait_ps + b->boundary_ps, b->time_ps);
-    CU_ASSERT(b->compute_ps > 0 && b->weights_wait_ps >= 0 && b->reduce_wait_ps >= 0 &&
-              b->boundary_ps >= 0);
+    T_EQ(b->breakdown.compute_ps + b->breakdown.weights_wait_ps + b->breakdown.reduce_wait_ps +
+             b->breakdown.boundary_ps,
+         b->time_ps);
+    CU_ASSERT(b->breakdown.compute_ps > 0 && b->breakdown.weights_wait_ps >= 0 &&
+              b->breakdown.reduce_wait_ps >= 0 && b->breakdown.boundary_ps >= 0);
     *end += b->time_ps;
     T_EQ(*end, b->end.ps);
 }
@@ -350,9 +352,9 @@ static void check_same_times(const struct small_result *a, const struct small_re
 {
     for (int k = 0; k < STEPS; k++) {
         T_EQ(a->batch[k].end.ps, b->batch[k].end.ps);
-        T_EQ(a->batch[k].compute_ps, b->batch[k].compute_ps);
-        T_EQ(a->batch[k].weights_wait_ps, b->batch[k].weights_wait_ps);
-        T_EQ(a->batch[k].reduce_wait_ps, b->batch[k].reduce_wait_ps);
+        T_EQ(a->batch[k].breakdown.compute_ps, b->batch[k].breakdown.compute_ps);
+        T_EQ(a->batch[k].breakdown.weights_wait_ps, b->batch[k].breakdown.weights_wait_ps);
+        T_EQ(a->batch[k].breakdown.reduce_wait_ps, b->batch[k].breakdown.reduce_wait_ps);
     }
     T_EQ(a->bytes_down, b->bytes_down);
     T_EQ(a->bytes_up, b->bytes_up);
