@@ -78,7 +78,7 @@ all: build/wsc
 build/wsc: $(BUILD)/bin/wsc
 	$(Q)ln -sf $(BUILD:build/%=%)/bin/wsc $@
 $(BUILD)/bin/wsc: $(call obj,$(app.c)) $(lib)
-$(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c)) $(lib)
+$(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c) $(filter-out %/main.c,$(app.c))) $(lib)
 $(BUILD)/tests/mpi: $(call obj,$(mpi.c) $(test.c)) $(lib)
 $(BUILD)/tests/program: $(call obj,$(prog.c) $(test.c)) $(lib)
 $(benches): $(BUILD)/benchmarks/%: $(BUILD)/obj/benchmarks/%.o $(lib)
@@ -179,9 +179,10 @@ deps:
 bench: all $(benches)
 	$(Q)sh benchmarks/run.sh $(BUILD)
 benches: $(benches)
-## docs: docs/CONFIG.md from the key tables; doxygen check of the headers where it is installed
+## docs: docs/CONFIG.md from the key tables, the layers of docs/ARCHITECTURE.md; doxygen check of the headers
 docs: all
 	$(Q)build/wsc --help-config > docs/CONFIG.md
+	$(Q)sh tests/lint/layer_picture.sh update
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
 ## install: to DESTDIR/PREFIX (default /usr/local)
 install: all

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc inspect`: looks into a file, finds out what it is (HDF5: dataset or tensors; YAML: params or
  * cluster) and prints what is in it. */
-#include "app.h"
+#include "cmd.h"
+#include "requests.h"
+#include "user_files.h"
 
 #include <wsc/job.h>
 #include <wsc/mem.h>

@@ -2,7 +2,11 @@
 /* `wsc mesh`: runs one kernel of the table of kernels on an emulated fabric and prints its cycles
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
-#include "app.h"
+#include "cmd.h"
+#include "mesh_show.h"
+#include "option_parse.h"
+#include "requests.h"
+#include "user_files.h"
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>

@@ -2,7 +2,8 @@
 /* `wsc validate --mesh`: runs kernels on emulated fabrics, over shapes and grids that a seed
  * samples, and compares the simulated cycles with those of the analytical model.  Fails when the
  * median or the largest error is above what is claimed (docs/MODEL.md). */
-#include "app.h"
+#include "mesh_pairs.h"
+#include "user_files.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>

@@ -5,7 +5,7 @@
  */
 #ifndef WSC_APP_REQUESTS_H
 #define WSC_APP_REQUESTS_H
-#include "options.h"
+#include "option.h"
 
 #include <wsc/convert.h>
 #include <wsc/data.h>

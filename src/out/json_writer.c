@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes JSON objects and lists into a growing text, compact or indented.  A number that is not
+ * finite is kept as the first bad key, so that callers check once, at the end (out_json_check). */
 #include <wsc/out.h>
 
 #include <jansson.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a params file means: for people, and as one JSON object on a line. */
-#include "report_impl.h"
+/* What a params file comes to (struct job_description of <wsc/job.h>): for people and as one JSON
+ * object on a line; with a plan also the stages on the emulated machine.  Called by `wsc run
+ * --validate_only`, `--compile_only` and `wsc inspect`. */
+#include <wsc/report.h>
 
 #include <wsc/mem.h>
 
@@ -303,7 +305,8 @@ static void json_model(struct out_json *j, const struct job_description *r)
     out_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
 }
 
-/* As the file says it: null also where it says nothing, "tiling" tells the two apart. */
+/* The micro-batch as the file states it: null also where it says nothing, "tiling" tells the two
+ * apart. */
 static void json_batch(struct out_json *j, const struct zoo_params *p)
 {
     const struct zoo_input *in = main_input(p);

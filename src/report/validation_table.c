@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Published figures beside predictions: tables on stdout and in validation.md, validation.csv. */
-#include "report_impl.h"
+/* The tables of `wsc validate`: predictions with their speed error, what each prediction consists
+ * of, rows that are not compared; on stdout, as CSV and as Markdown. */
+#include "validation_plot.h"
 
 #include <wsc/mem.h>
 

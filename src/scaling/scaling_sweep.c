@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sweeps over the number of systems: each point runs a few steps of the whole emulated cluster
+ * without values in this process, leaves out the first ones, and averages over jitter where there
+ * is any.
+ */
 #include <wsc/scaling.h>
 
 #include <wsc/cluster.h>
@@ -58,7 +62,9 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                                 .step_time_ps = time_ps,
                                 .breakdown = mean_parts(m),
                                 .mfu = r.mfu,
-                                .joules_per_token = r.joules_per_token};
+                                .joules_per_token = r.joules_per_token,
+                                .flop_per_token = model_flop_per_token(c->model),
+                                .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model)};
 }
 
 /* Jitter and lost packets differ from step to step. */

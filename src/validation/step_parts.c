@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What the wafers of a step compute, by kind of operation, from the analytical model alone: the
+ * second table of `wsc validate`. */
 #include "validation_impl.h"
 
 #include <wsc/cluster.h>

@@ -265,6 +265,31 @@ TEST(report_scaling, a_missing_gnuplot_is_named)
     CU_ASSERT_EQUAL(setenv("PATH", path, 1), 0);
     CU_ASSERT_EQUAL(rc, WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "package gnuplot-nox"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("no_gnuplot/scaling.csv")), "model,params"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(case_read(case_path("no_gnuplot/report.html")), "scaling.svg could not be drawn"));
+}
+
+/* A full disk: gnuplot ends with status 0 and half a picture. */
+TEST(report_scaling, half_a_picture_is_none)
+{
+    struct report_scaling s = case_scaling();
+    struct stat info;
+    char path[4096], fake[4096];
+    T_OK(out_mkdir(case_path("fake")));
+    case_write(case_path("fake/gnuplot"),
+               "#!/bin/sh\nprintf '<svg>' >scaling.svg\n: >scaling.png\n");
+    CU_ASSERT_EQUAL(chmod(case_path("fake/gnuplot"), 0755), 0);
+    (void)snprintf(path, sizeof path, "%s", getenv("PATH") ? getenv("PATH") : "");
+    (void)snprintf(fake, sizeof fake, "%s", case_path("fake"));
+    CU_ASSERT_EQUAL(setenv("PATH", fake, 1), 0);
+    enum wsc_err rc = report_scaling_write(case_path("half"), &s);
+    CU_ASSERT_EQUAL(setenv("PATH", path, 1), 0);
+    T_EQ(rc, WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "has not written all of it"));
+    CU_ASSERT(stat(case_path("half/scaling.svg"), &info) != 0);
+    CU_ASSERT(stat(case_path("half/scaling.png"), &info) != 0);
+    CU_ASSERT_EQUAL(stat(case_path("half/report.html"), &info), 0);
 }
 
 TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)

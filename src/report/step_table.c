@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One step, taken apart: tables on stdout and as CSV. */
-#include "report_impl.h"
+/* A step taken apart (struct timeline_step): modules, critical path by part and by kind of segment,
+ * load of the links; printed, and written as critical_path.csv, links.csv and op_profile.csv. */
+#include "step_table.h"
 
 #include <wsc/mem.h>
 
@@ -212,7 +213,7 @@ static enum wsc_err print_links(const struct timeline_step *a)
     return rc;
 }
 
-enum wsc_err report_anatomy_print(const struct timeline_step *a)
+enum wsc_err report_step_print(const struct timeline_step *a)
 {
     char time[32], events[32];
     out_step_time(time, sizeof time, a->step_time_ps);
@@ -267,7 +268,7 @@ static enum wsc_err write_modules(const char *dir, const struct timeline_step *a
     return out_text_write(&t, dir, "op_profile.csv");
 }
 
-enum wsc_err report_anatomy_write(const char *dir, const struct timeline_step *a)
+enum wsc_err report_step_write(const char *dir, const struct timeline_step *a)
 {
     TRY(out_mkdir(dir));
     TRY(write_path(dir, a));
