@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: walks a step on the virtual
  * timeline and collects its op profile, critical path and load of links for the reports. */
-#include "step_breakdown.h"
+#include "step_report.h"
 
 #include <wsc/mem.h>
 
