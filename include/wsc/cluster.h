@@ -6,6 +6,7 @@
 #ifndef WSC_CLUSTER_H
 #define WSC_CLUSTER_H
 #include <wsc/comm.h>
+#include <wsc/cycles.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
@@ -53,7 +54,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
 void cluster_destroy(struct cluster **cluster);
 /** Plan a wafer's work for a global batch and cut the batch accordingly. */
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
-                                bool training, struct kernels_plan *plan,
+                                bool training, struct cycles_plan *plan,
                                 struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,

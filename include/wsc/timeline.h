@@ -14,6 +14,7 @@
 #include <wsc/hw.h>
 
 #include <wsc/out.h>
+#include <wsc/vtime.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -71,7 +72,7 @@ void timeline_destroy(struct timeline **t);
 
 /** The step's time and parts, by the run of the roles. */
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
-                   struct out_breakdown *breakdown);
+                   struct vtime_breakdown *breakdown);
 /** Events of the step, for tables. */
 int64_t timeline_n_events(const struct timeline *t);
 

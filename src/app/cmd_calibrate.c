@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc calibrate`: has `scaling` fit constants to the published figures of kind calibration and
  * writes them into a cluster file that names the fitted machine as its base. */
-#include "app.h"
+#include "cmd.h"
+#include "comparison.h"
+#include "requests.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <limits.h>
@@ -19,7 +22,7 @@ static enum wsc_err real_folder(const char *path, char out[PATH_MAX])
     (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1,
                    slash ? path : ".");
     if (!*folder) (void)snprintf(folder, sizeof folder, "/");
-    TRY(out_mkdir(folder));
+    TRY(wsc_file_mkdir(folder));
     if (realpath(folder, out)) return WSC_OK;
     return WSC_RAISE(WSC_IO, "%s: is no folder", folder);
 }

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc run`: loads params and cluster, understands all phases of a list of trainers before the
  * first one runs, then hands each phase to job, or describes, dumps or explores it instead.  After
- * a training it takes one step apart when a profile is asked for (step_breakdown.c). */
-#include "app.h"
+ * a training it takes one step apart when a profile is asked for (step_report.c). */
+#include "cmd.h"
+#include "option_parse.h"
+#include "process.h"
+#include "requests.h"
+#include "step_report.h"
+#include "user_files.h"
 
 #include <wsc/job.h>
 #include <wsc/log.h>
@@ -64,8 +69,8 @@ static enum wsc_err profile(const struct app_run *o)
     (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
     if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
     TRY(app_breakdown_make(&a, &job, p->file, trace, o->goal));
-    enum wsc_err rc = o->job.json ? WSC_OK : report_anatomy_print(&a.report);
-    if (!rc) rc = report_anatomy_write(p->runconfig.model_dir, &a.report);
+    enum wsc_err rc = o->job.json ? WSC_OK : report_step_print(&a.report);
+    if (!rc) rc = report_step_write(p->runconfig.model_dir, &a.report);
     app_breakdown_fini(&a);
     return rc;
 }
@@ -200,7 +205,7 @@ static enum wsc_err check_phase_option(const struct app_run *o, const struct zoo
     return WSC_RAISE(WSC_USAGE, "--phase: %s has one phase only", p->file);
 }
 
-/* All phases are understood before the first one runs.  *@p n: their number. */
+/* Parses every phase before the first one runs.  *@p n: the number of phases. */
 static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
                                  const struct params_text *text, struct modes *modes, int *n)
 {

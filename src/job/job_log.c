@@ -2,6 +2,7 @@
 #include "job_state.h"
 
 #include <wsc/clock.h>
+#include <wsc/host.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -25,42 +26,37 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
-    return (struct job_logged_step){
-        .step = b->step,
-        .has_values = b->has_values,
-        .loss = b->loss,
-        .lr = b->learning_rate,
-        .grad_norm = b->grad_norm,
-        .loss_scale = b->loss_scale,
-        .skipped = b->skipped,
-        .tokens = (s->first_samples + (b->step - s->first_step) * n) * c->model->T,
-        .virtual_time_ps = b->end.ps,
-        .step_time_ps = b->time_ps,
-        .samples_per_s = r.samples_per_s,
-        .tokens_per_s = r.tokens_per_s,
-        .host_samples_per_s = host_rate,
-        .host_tokens_per_s = host_rate * (double)c->model->T,
-        .layer_grad_norm = b->layer_grad_norm,
-        .n_layers = c->model->L,
-        .params_norm = b->params_norm,
-        .has_noise = b->noise.known,
-        .pegsqnorm = b->noise.leaf_square,
-        .gsqnorm = b->noise.batch_square,
-        .noise_variance = b->noise.variance,
-        .noise_scale = b->noise.scale,
-        .has_hash = b->has_hash,
-        .weights_hash = b->weights_hash,
-        .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps,
-                      b->input_wait_ps}};
+    return (struct job_logged_step){.step = b->step,
+                                    .has_values = b->has_values,
+                                    .loss = b->loss,
+                                    .lr = b->learning_rate,
+                                    .grad_norm = b->grad_norm,
+                                    .loss_scale = b->loss_scale,
+                                    .skipped = b->skipped,
+                                    .tokens = (s->first_samples + (b->step - s->first_step) * n) *
+                                              c->model->T,
+                                    .virtual_time_ps = b->end.ps,
+                                    .step_time_ps = b->time_ps,
+                                    .samples_per_s = r.samples_per_s,
+                                    .tokens_per_s = r.tokens_per_s,
+                                    .host_samples_per_s = host_rate,
+                                    .host_tokens_per_s = host_rate * (double)c->model->T,
+                                    .layer_grad_norm = b->layer_grad_norm,
+                                    .n_layers = c->model->L,
+                                    .params_norm = b->params_norm,
+                                    .has_noise = b->noise.known,
+                                    .pegsqnorm = b->noise.micro_shard_square,
+                                    .gsqnorm = b->noise.batch_square,
+                                    .noise_variance = b->noise.variance,
+                                    .noise_scale = b->noise.scale,
+                                    .has_hash = b->has_hash,
+                                    .weights_hash = b->weights_hash,
+                                    .breakdown = b->breakdown};
 }
 
 static void account(struct job_state *s, const struct memoryx_batch *b)
 {
-    s->total.compute_ps += b->compute_ps;
-    s->total.weights_wait_ps += b->weights_wait_ps;
-    s->total.reduce_wait_ps += b->reduce_wait_ps;
-    s->total.boundary_ps += b->boundary_ps;
-    s->total.input_wait_ps += b->input_wait_ps;
+    vtime_breakdown_add(&s->total, &b->breakdown);
     s->total_time_ps += b->time_ps;
     s->last_loss = b->loss;
     s->noise_scale = b->noise.scale;
@@ -111,18 +107,37 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
 }
 
-enum wsc_err job_log_eval_end(struct job_state *s)
+/* Means over the batches; NaN where no values were computed. */
+static struct job_evaluation summarise(const struct job_state *s)
 {
     const struct job_eval_sums *e = &s->eval;
-    if (!s->job->values || !e->n_batches) return WSC_OK;
-    const double tokens = (double)e->sums.n_tokens;
-    const double loss = e->loss / (double)e->n_batches;
-    const double accuracy = (double)e->sums.n_correct / tokens;
-    const double perplexity = exp(e->sums.loss_sum / tokens);
-    job_print_eval_end(loss, accuracy, perplexity);
-    WSC_INFO("Evaluation completed successfully!");
-    TRY(job_metrics_eval(s->metrics, s->step, loss, accuracy, perplexity, e->rate.samples));
-    return job_events_eval(s, loss, accuracy, perplexity);
+    const double tokens = s->job->values ? (double)e->sums.n_tokens : NAN;
+    return (struct job_evaluation){.step = s->step,
+                                   .num_csx = s->job->params->runconfig.num_csx,
+                                   .batches = e->n_batches,
+                                   .samples = e->rate.samples,
+                                   .virtual_time_ps = e->rate.time_ps,
+                                   .samples_per_s = e->rate.global_rate,
+                                   .loss = s->job->values ? e->loss / (double)e->n_batches : NAN,
+                                   .accuracy = (double)e->sums.n_correct / tokens,
+                                   .perplexity = exp(e->sums.loss_sum / tokens)};
+}
+
+enum wsc_err job_log_eval_end(struct job_state *s)
+{
+    if (!s->eval.n_batches) return WSC_OK; /* another rank has shard 0 */
+    const struct job_evaluation r = summarise(s);
+    if (s->job->values) {
+        job_print_eval_end(r.loss, r.accuracy, r.perplexity);
+        WSC_INFO("Evaluation completed successfully!");
+        TRY(job_metrics_eval(s->metrics, r.step, r.loss, r.accuracy, r.perplexity, r.samples));
+        TRY(job_events_eval(s, r.loss, r.accuracy, r.perplexity));
+    } else {
+        WSC_INFO("Evaluation of %lld batches: %.2f samples/sec of the emulated machine",
+                 (long long)r.batches, r.samples_per_s);
+    }
+    const bool alone = s->job->params->runconfig.mode == ZOO_EVAL;
+    return alone && s->job->json ? job_evaluation_print(&r) : WSC_OK;
 }
 
 enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
@@ -154,16 +169,16 @@ void job_log_start(const struct job_state *s)
              comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
     if (!b) return;
     WSC_INFO("Effective batch size is %lld.", (long long)b);
-    const struct kernels_plan *p = &s->train_plan;
+    const struct cycles_plan *p = &s->train_plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
              p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train_batch.n_micro,
              p->recompute ? "on" : "off");
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
-    if (s->train_batch.n_leaves < t->n_wafers)
+    if (s->train_batch.n_micro_shards < t->n_wafers)
         WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
-                    (long long)s->train_batch.n_leaves, t->n_wafers);
+                    (long long)s->train_batch.n_micro_shards, t->n_wafers);
 }
 
 /* What every kind of run has: who ran, where, from what. */
@@ -216,7 +231,7 @@ static struct job_performance performance(const struct job_state *s)
         p.noise_scale = &s->noise_scale;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes =
-            kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
+            host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
     return p;
 }
 

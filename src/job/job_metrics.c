@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <wsc/file.h>
 #include <wsc/job.h>
+
+#include "json_breakdown.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -73,7 +76,7 @@ enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, int64_t
     enum wsc_err rc;
     struct job_metrics *m;
     *out = NULL;
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY_NEW(m, WSC_MEM_REPORT, 1);
     m->fd = -1;
     m->path = out_file_path(dir, "metrics.jsonl");
@@ -136,7 +139,7 @@ enum wsc_err job_metrics_step(struct job_metrics *m, const struct job_logged_ste
     if (step->layer_grad_norm) out_json_real(&j, "params_norm", step->params_norm);
     add_noise(&j, step);
     if (step->has_hash) out_json_hash(&j, "weights_hash", step->weights_hash);
-    out_json_breakdown(&j, &step->breakdown);
+    job_json_breakdown(&j, &step->breakdown);
     out_json_close(&j);
     return finish_line(m, &j);
 }

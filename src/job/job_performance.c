@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/job.h>
 
+#include "json_breakdown.h"
+
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -102,6 +104,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
     else
         add_samples(j, p);
     out_json_real(j, "total_time", (double)p->virtual_time_ps * 1e-12);
+    out_json_str(j, "total_time_clock", "emulated");
     out_json_real(j, "samples_per_s", p->samples_per_s);
     out_json_real(j, "tokens_per_s", p->tokens_per_s);
     if (!p->generation) out_json_real(j, "mfu", p->mfu);
@@ -111,7 +114,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
         out_json_real(j, "gradient_noise_scale", *p->noise_scale);
     out_json_real(j, "host_seconds", p->host_seconds);
     out_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
-    out_json_breakdown(j, &p->breakdown);
+    job_json_breakdown(j, &p->breakdown);
     out_json_open(j, "host_memory");
     out_json_int(j, "wafer_peak_rss_bytes", p->wafer_peak_rss_bytes);
     out_json_int(j, "wafer_activation_bytes", p->wafer_activation_bytes);
@@ -138,13 +141,45 @@ cleanup:
     return rc;
 }
 
+/* The object to stdout, at once: what follows on stderr is later. */
+static WSC_CHECKED enum wsc_err print_object(struct out_json *j, const char *what)
+{
+    enum wsc_err rc = out_json_check(j, what);
+    if (!rc && (fputs(j->text.bytes, stdout) < 0 || fflush(stdout)))
+        rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
+    out_text_free(&j->text);
+    return rc;
+}
+
 enum wsc_err job_performance_print(const struct job_performance *p)
 {
     struct out_json j = {.pretty = true};
     add_performance(&j, p);
-    enum wsc_err rc = out_json_check(&j, "performance");
-    if (!rc && (fputs(j.text.bytes, stdout) < 0 || fflush(stdout)))
-        rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
-    out_text_free(&j.text);
-    return rc;
+    return print_object(&j, "performance");
+}
+
+static void add_value(struct out_json *j, const char *key, double value)
+{
+    if (isnan(value))
+        out_json_null(j, key);
+    else
+        out_json_real(j, key, value);
+}
+
+enum wsc_err job_evaluation_print(const struct job_evaluation *e)
+{
+    struct out_json j = {.pretty = true};
+    out_json_open(&j, NULL);
+    out_json_str(&j, "mode", "eval");
+    out_json_int(&j, "step", e->step);
+    out_json_int(&j, "num_csx", e->num_csx);
+    out_json_int(&j, "batches", e->batches);
+    out_json_int(&j, "samples", e->samples);
+    add_value(&j, "eval_loss", e->loss);
+    add_value(&j, "eval_accuracy", e->accuracy);
+    add_value(&j, "eval_perplexity", e->perplexity);
+    out_json_int(&j, "virtual_time_ps", e->virtual_time_ps);
+    out_json_real(&j, "samples_per_s", e->samples_per_s);
+    out_json_close(&j);
+    return print_object(&j, "evaluation");
 }

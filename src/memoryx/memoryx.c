@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memoryx_impl.h"
+/* Life of a shard: its parts of the tensors with their optimizer state, the initial weights, and
+ * the fibers of its two programs (memoryx_step.c).  Element i of tensor k starts as a function of
+ * (seed, k, i), whoever holds it. */
+#include "memoryx_loss_scale.h"
+#include "memoryx_state.h"
+#include "memoryx_step.h"
 
 #include <wsc/mem.h>
 #include <wsc/rng.h>
@@ -9,24 +14,24 @@
 
 static enum wsc_err states_create(struct memoryx *mx, int i)
 {
-    struct memoryx_slice *s = &mx->slice[i];
+    struct memoryx_part *s = &mx->part[i];
     for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
         const struct memoryx_state state =
             memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
         if (!state.name) continue;
-        const bool sliced = state.extent == MEMORYX_ELEMENTS;
-        TRY_NEW(s->state[k], WSC_MEM_MEMORYX, sliced ? s->n : state.shape[0]);
+        const bool by_element = state.extent == MEMORYX_ELEMENTS;
+        TRY_NEW(s->state[k], WSC_MEM_MEMORYX, by_element ? s->n : state.shape[0]);
     }
     return WSC_OK;
 }
 
-static enum wsc_err slices_create(struct memoryx *mx)
+static enum wsc_err parts_create(struct memoryx *mx)
 {
     const struct model *model = mx->net->model;
-    TRY_NEW(mx->slice, WSC_MEM_MEMORYX, model->n_tensors);
+    TRY_NEW(mx->part, WSC_MEM_MEMORYX, model->n_tensors);
     for (int i = 0; i < model->n_tensors; i++) {
-        struct memoryx_slice *s = &mx->slice[i];
-        stream_slice(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
+        struct memoryx_part *s = &mx->part[i];
+        stream_part(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
         if (!mx->config.values) continue;
         TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
         TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
@@ -35,25 +40,31 @@ static enum wsc_err slices_create(struct memoryx *mx)
     return WSC_OK;
 }
 
+static enum wsc_err set_up(struct memoryx *mx)
+{
+    const struct model *model = mx->net->model;
+    TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, model->n_stages);
+    TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, model->n_stages);
+    TRY_NEW(mx->sums, WSC_MEM_MEMORYX, model->n_stages);
+    if (mx->shard == 0 && mx->config.params->optimizer.log_summaries)
+        TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, model->L);
+    mx->noise.scale = NAN;
+    memoryx_scale_start(mx);
+    return parts_create(mx);
+}
+
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
                             const struct memoryx_config *config)
 {
-    struct memoryx *mx;
-    TRY_NEW(mx, WSC_MEM_MEMORYX, 1);
-    *out = mx;
-    mx->net = net;
-    mx->config = *config;
-    mx->shard = shard;
-    mx->n_shards = net->topology->n_shards;
-    mx->ports = &net->ports[stream_role_of_shard(net->topology, shard)];
-    TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, net->model->n_stages);
-    TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, net->model->n_stages);
-    TRY_NEW(mx->sums, WSC_MEM_MEMORYX, net->model->n_stages);
-    if (shard == 0 && config->params->optimizer.log_summaries)
-        TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, net->model->L);
-    mx->noise.scale = NAN;
-    memoryx_scale_start(mx);
-    return slices_create(mx);
+    TRY_NEW(*out, WSC_MEM_MEMORYX, 1);
+    **out = (struct memoryx){.net = net,
+                             .ports = &net->ports[stream_role_of_shard(net->topology, shard)],
+                             .config = *config,
+                             .shard = shard,
+                             .n_shards = net->topology->n_shards};
+    const enum wsc_err rc = set_up(*out);
+    if (rc) memoryx_destroy(out);
+    return rc;
 }
 
 void memoryx_destroy(struct memoryx **memoryx)
@@ -61,16 +72,16 @@ void memoryx_destroy(struct memoryx **memoryx)
     struct memoryx *mx = *memoryx;
     *memoryx = NULL;
     if (!mx) return;
-    for (int i = 0; mx->slice && i < mx->net->model->n_tensors; i++) {
-        wsc_free(mx->slice[i].w);
+    for (int i = 0; mx->part && i < mx->net->model->n_tensors; i++) {
+        wsc_free(mx->part[i].w);
         for (int k = 0; k < MEMORYX_MAX_STATE; k++)
-            wsc_free(mx->slice[i].state[k]);
-        wsc_free(mx->slice[i].g);
+            wsc_free(mx->part[i].state[k]);
+        wsc_free(mx->part[i].g);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
     stream_window_destroy(&mx->window);
-    wsc_free(mx->slice);
+    wsc_free(mx->part);
     wsc_free(mx->sums);
     wsc_free(mx->arrived);
     wsc_free(mx->layer_norm);
@@ -117,7 +128,7 @@ static void init_block(void *ctx, int64_t b, int thread)
 {
     const struct init_job *job = ctx;
     const struct memoryx *mx = job->mx;
-    const struct memoryx_slice *s = &mx->slice[job->tensor];
+    const struct memoryx_part *s = &mx->part[job->tensor];
     const struct zoo_init *init = &mx->net->model->tensor[job->tensor].init;
     (void)thread;
     for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
@@ -129,7 +140,7 @@ void memoryx_init_weights(struct memoryx *memoryx)
 {
     for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++) {
         struct init_job job = {memoryx, i};
-        num_parallel((memoryx->slice[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
+        num_parallel((memoryx->part[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
     }
 }
 
@@ -140,17 +151,22 @@ enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pa
     char name[48];
     memoryx->pass = pass;
     stream_window_destroy(&memoryx->window);
-    TRY(stream_window_create(&memoryx->window, net->model, pass->mode == STREAM_TRAIN,
-                             pass->batch.n_micro, net->hw->cluster->stream.prefetch_window_bytes));
+    TRY(stream_window_create(&memoryx->window, net->model, pass,
+                             net->hw->cluster->stream.prefetch_window_bytes));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (down)", memoryx->shard);
-    TRY(comm_spawn(net->comm, role, memoryx_run_down, memoryx, 0, name));
+    TRY(comm_spawn(net->comm, role, memoryx_run_send, memoryx, 0, name));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (up)", memoryx->shard);
-    return comm_spawn(net->comm, role, memoryx_run_up, memoryx, 512 << 10, name);
+    return comm_spawn(net->comm, role, memoryx_run_take, memoryx, 512 << 10, name);
 }
 
 struct vtime memoryx_now(const struct memoryx *memoryx)
 {
     return memoryx->times.step_end;
+}
+
+void memoryx_rewind(struct memoryx *memoryx, struct vtime end)
+{
+    memoryx->times.step_end = end;
 }
 
 void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored)

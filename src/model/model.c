@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A model from its params: sizes and features, checked against each other, then its tensors
+ * (model_tensors.c) and stages (model_stages.c); and the FLOPs of training it. */
 #include <wsc/model.h>
 
-#include "model_impl.h"
+#include "model_stages.h"
+#include "model_tensors.h"
+
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -233,4 +237,10 @@ double model_flop_per_token(const struct model *model)
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
     return 6 * matrices + 12 * L * (double)model->T * Q;
+}
+
+double model_flop_per_token_hoffmann(const struct model *model)
+{
+    const double L = (double)model->L, H = (double)model->H, T = (double)model->T;
+    return model_flop_per_token(model) + 6 * (double)model->V * (double)model->C + 9 * L * H * T;
 }

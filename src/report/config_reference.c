@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* docs/CONFIG.md from the key tables. */
+/* docs/CONFIG.md: every key of params files, of the trainer style and of machine files, written
+ * from the key tables (<wsc/zoo.h>, <wsc/hw.h>).  `wsc --help-config` prints it. */
 #include <wsc/report.h>
 
 #include <string.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a params file means: for people, and as one JSON object on a line. */
-#include "report_impl.h"
+/* What a params file comes to (struct job_description of <wsc/job.h>): for people and as one JSON
+ * object on a line; with a plan also the stages on the emulated machine.  Called by `wsc run
+ * --validate_only`, `--compile_only` and `wsc inspect`. */
+#include <wsc/report.h>
 
 #include <wsc/mem.h>
 
@@ -175,7 +177,7 @@ static enum wsc_err print_params(const struct job_description *r)
     return WSC_OK;
 }
 
-static enum wsc_err print_stages(const struct cluster *c, const struct kernels_plan *plan)
+static enum wsc_err print_stages(const struct cluster *c, const struct cycles_plan *plan)
 {
     struct out_table *table;
     TRY(out_table_new(&table, "lrrrr",
@@ -190,9 +192,9 @@ static enum wsc_err print_stages(const struct cluster *c, const struct kernels_p
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
         for (int backward = 0; backward < 2; backward++)
-            out_table_cell(table, "%lld",
-                           (long long)kernels_stage_cycles(&c->hw, c->model, plan, s, backward,
-                                                           plan->micro_batch));
+            out_table_cell(
+                table, "%lld",
+                (long long)cycles_stage(&c->hw, c->model, plan, s, backward, plan->micro_batch));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -202,7 +204,7 @@ static enum wsc_err print_stages(const struct cluster *c, const struct kernels_p
 static enum wsc_err print_plan(const struct job_description *d)
 {
     const struct cluster *c = d->cluster;
-    const struct kernels_plan *plan = &d->plan;
+    const struct cycles_plan *plan = &d->plan;
     char kept[32], have[32];
     out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
     out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
@@ -303,7 +305,8 @@ static void json_model(struct out_json *j, const struct job_description *r)
     out_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
 }
 
-/* As the file says it: null also where it says nothing, "tiling" tells the two apart. */
+/* The micro-batch as the file states it: null also where it says nothing, "tiling" tells the two
+ * apart. */
 static void json_batch(struct out_json *j, const struct zoo_params *p)
 {
     const struct zoo_input *in = main_input(p);

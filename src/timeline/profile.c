@@ -31,8 +31,8 @@ static int64_t part_cycles(const struct timeline *t, const struct model *by_part
     const int layer = t->cluster->model->stage[task->stage].layer;
     for (int s = 0; s < by_part->n_stages; s++)
         if (by_part->stage[s].layer == layer && by_part->stage[s].part[0] == part)
-            return kernels_stage_cycles(&t->cluster->hw, by_part, &t->plan, s, task->backward,
-                                        task->n_samples);
+            return cycles_stage(&t->cluster->hw, by_part, &t->plan, s, task->backward,
+                                task->n_samples);
     WSC_CHECK(false, "no part %d in layer %d", (int)part, layer);
     return 0;
 }
@@ -66,8 +66,8 @@ static void add_stages(const struct timeline *t, const struct model *by_part, st
     for (int32_t i = 0; i < t->window->n_transfers; i++) {
         const struct model_transfer what = timeline_transfer(t, i);
         int64_t first, end;
-        stream_leaves(&t->batch, i / n, t->slowest, t->slowest + 1, &first, &end);
-        const struct wafer_task task = {.wafer = t->cluster->net->topology->wafer_place[t->slowest],
+        stream_micro_shards(&t->batch, i / n, t->slowest, t->slowest + 1, &first, &end);
+        const struct wafer_task task = {.wafer = t->cluster->net->topology->wafer_position[t->slowest],
                                         .step = t->step,
                                         .seed = t->seed,
                                         .stage = what.stage,
@@ -86,7 +86,7 @@ static int by_time(const void *a, const void *b)
 
 static int name_rows(const struct timeline *t, const struct shares *s, struct timeline_module *out)
 {
-    struct out_breakdown b;
+    struct vtime_breakdown b;
     int64_t step_ps;
     int n = 0;
     timeline_step(t, &step_ps, &b);

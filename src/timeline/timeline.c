@@ -41,7 +41,7 @@ static void compare(const struct timeline *t, int i)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void open_joint(struct timeline *t, int32_t parent, int32_t child, struct stream_cable cable,
+static void open_joint(struct timeline *t, int32_t parent, int32_t child, struct stream_link cable,
                        int64_t latency_ps)
 {
     const int64_t rate = cable.rate_bytes_per_s;
@@ -59,15 +59,16 @@ static void open_joints(struct timeline *t)
     const struct hw *hw = &t->cluster->hw;
     const int top = tree->n_nodes ? stream_role_of_node(tree, 0) : stream_role_of_wafer(tree, 0);
     for (int m = 0; m < tree->n_shards; m++)
-        open_joint(t, m, top, stream_cable_below(hw, tree, -1, 0),
+        open_joint(t, m, top, stream_link_below(hw, tree, -1, 0),
                    hw->cluster->memoryx.link_latency_ps);
     for (int leaf = 0; leaf < 2; leaf++)
         for (int i = 0; i < tree->n_nodes; i++) {
             const struct stream_node *n = &tree->node[i];
-            for (int c = n->first_child; n->leaf == leaf && c < n->first_child + n->n_children; c++)
+            for (int c = n->first_child;
+                 n->leaf_switch == leaf && c < n->first_child + n->n_children; c++)
                 open_joint(t, stream_role_of_node(tree, i),
                            leaf ? stream_role_of_wafer(tree, c) : stream_role_of_node(tree, c),
-                           stream_cable_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
+                           stream_link_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
         }
 }
 
@@ -147,7 +148,8 @@ static enum wsc_err set_up(struct timeline *t, const struct zoo_params *params,
     TRY(cluster_faults_plan(t->cluster, job->first_step + job->n_steps, -1));
     TRY(cluster_faults_enter(t->cluster, 0, &change));
     TRY(cluster_plan_batch(t->cluster, &params->train_input, true, &t->plan, &t->batch));
-    TRY(stream_window_create(&t->window, t->cluster->model, true, t->batch.n_micro,
+    const struct stream_pass pass = {.mode = STREAM_TRAIN, .batch = t->batch};
+    TRY(stream_window_create(&t->window, t->cluster->model, &pass,
                              job->cluster->stream.prefetch_window_bytes));
     TRY(model_create(&t->by_part, params, HW_STREAM_MATRIX));
     t->seed = cluster_seed(params);
@@ -203,12 +205,12 @@ void timeline_destroy(struct timeline **t)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-void timeline_step(const struct timeline *t, int64_t *step_time_ps, struct out_breakdown *breakdown)
+void timeline_step(const struct timeline *t, int64_t *step_time_ps,
+                   struct vtime_breakdown *breakdown)
 {
     const struct memoryx_batch *b = &t->measured[t->n_measured - 1];
     *step_time_ps = b->time_ps;
-    *breakdown = (struct out_breakdown){b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps,
-                                        b->boundary_ps, b->input_wait_ps};
+    *breakdown = b->breakdown;
 }
 
 int64_t timeline_n_events(const struct timeline *t)

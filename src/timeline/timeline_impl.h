@@ -88,7 +88,7 @@ struct timeline {
     struct cluster *cluster; /* owned */
     struct comm *comm;       /* owned */
     struct model *by_part;   /* owned: the same model, a stage for each part of a block */
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct stream_batch batch;
     struct stream_window *window; /* owned */
     uint64_t seed;

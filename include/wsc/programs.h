@@ -1,0 +1,212 @@
+/** Programs that run on the emulated mesh (<wsc/mesh.h>): collectives, products, the transformer's
+ *  operations, and a whole model on the mesh of one wafer.  Layer 4.
+ *
+ *  A program lays routes and tasks on a fabric, feeds it, runs it and compares what came out with a
+ *  reference on the host.  Its cycles are simulated, wavelet by wavelet; beside them stands what
+ * the analytical model (<wsc/cycles_ops.h>) or a published formula says for the same operation. The
+ * one invariant: what is computed for a sequence does not depend on which others lie on the wafer,
+ * nor on the number of host threads. Start reading at struct programs_case and at
+ * programs_model_create(); docs/MESH.md describes the programs.
+ */
+#ifndef WSC_PROGRAMS_H
+#define WSC_PROGRAMS_H
+#include <wsc/cycles_ops.h>
+#include <wsc/data.h>
+#include <wsc/err.h>
+#include <wsc/hw.h>
+#include <wsc/mesh.h>
+#include <wsc/model.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- single programs ------------------------------------------------------------------------- */
+
+/** What a program runs on; 0 and NULL take the program's defaults. */
+struct programs_case {
+    const char *algo;
+    int w, h;
+    enum mesh_arch arch;
+    enum mesh_half half;
+    int64_t words, m, n, k, length, calls;
+    int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's operations */
+    bool backward;                                             /**< the gradient instead */
+    int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
+    double zeros;        /**< fraction of zero weights, 0 .. 1 */
+    const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
+    int threads;         /**< of the host, as in struct mesh_config */
+    uint64_t seed;
+    struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
+};
+/** What a run of a program gave. */
+struct programs_result {
+    struct mesh_stats stats;
+    const char *algo;    /**< as chosen */
+    int64_t words;       /**< of the main vector, block or call */
+    double host_seconds; /**< of mesh_run */
+    double max_error;    /**< against the host, |difference| / (1 + |expected|); NaN stays */
+    double form;         /**< analytical model, cycles; negative when there is none */
+    double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
+    double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
+};
+/* Collectives and products on blocks of words, which make their own operands and compare with exact
+ * sums. */
+/** PE (0, 0) to all. */
+enum wsc_err programs_run_broadcast(const struct programs_case *c, struct programs_result *r);
+/** Sum at PE (0, 0), rows first, then a column. */
+enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r);
+/** Sum at all PEs: reduce and broadcast, a ring, or a tree from the middle of a row. */
+enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r);
+/** A block of PE (0, 0) to each PE. */
+enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs_result *r);
+/** A block of each PE to PE (0, 0). */
+enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_result *r);
+/** Blocks of a square fabric over its diagonal. */
+enum wsc_err programs_run_transpose(const struct programs_case *c, struct programs_result *r);
+/** y (m) = A (m, n) x (n). */
+enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_result *r);
+/** C (m, n) = A (m, k) B (k, n), by SUMMA or with weights from the edge. */
+enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
+/** Calls of fp32 fmacs on one PE. */
+enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
+
+/* ---- operations of a transformer ------------------------------------------------------------- */
+
+#define PROGRAMS_NORM_EPS 1e-5F   /**< of the norms among the operations */
+enum { PROGRAMS_MAX_INPUTS = 4 }; /**< most inputs of an operation */
+/** Operands of one operation, row-major and borrowed; rows are the tokens of all samples. */
+struct programs_operands {
+    const float *x[PROGRAMS_MAX_INPUTS]; /**< inputs, in the order that the operation states */
+    const int32_t *ids;                  /**< rows of a table, or labels: one per token */
+    float *out;                          /**< result */
+};
+/** A fabric with the layout of one operation on it. */
+struct programs_trial;
+/** An operation on the fabric of a trial; the case's @c backward asks for the gradient. */
+typedef enum wsc_err (*programs_op_fn)(struct programs_trial *t, const struct programs_operands *o);
+/** Run @p op on a fabric of its own; simulated cycles go to @p r, the result to o->out.  A case
+ * that is watched runs twice: it is watched in the program that took longest. */
+enum wsc_err programs_operate(const struct programs_case *c, programs_op_fn op,
+                              const struct programs_operands *o,
+                              struct programs_result *r) WSC_CHECKED;
+/** What the analytical model needs about a case; not to be copied (the layout points to the
+ *  model). */
+struct programs_layout {
+    struct model model;
+    struct cycles_layout layout;
+};
+/** The layout that the operations use on a fabric of the case's size. */
+void programs_layout_init(struct programs_layout *l, const struct programs_case *c);
+/** Features of a PE when @p heads heads of @p d features lie on @p w columns, of which each @p unit
+ *  neighbours share a PE. */
+int programs_head_slots(int heads, int d, int w, int unit);
+
+/** Y (rows, m) = X W' from X (rows, k), W (m, k). */
+enum wsc_err programs_linear(struct programs_trial *t, const struct programs_operands *o);
+/** dW (m, k) = dY' X from X (rows, k), dY (rows, m). */
+enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_operands *o);
+/** LayerNorm from X, dY (rows, features), gain, bias (features): Y, or backward dX. */
+enum wsc_err programs_layernorm(struct programs_trial *t, const struct programs_operands *o);
+/** RMSNorm from X, dY (rows, features), gain (features): Y, or backward dX. */
+enum wsc_err programs_rmsnorm(struct programs_trial *t, const struct programs_operands *o);
+/** Softmax over features from X, dY (rows, features): Y, or backward dX. */
+enum wsc_err programs_row_softmax(struct programs_trial *t, const struct programs_operands *o);
+/** GELU, by tanh with algo "tanh", from X, dY (rows, features): Y, or backward dX. */
+enum wsc_err programs_gelu(struct programs_trial *t, const struct programs_operands *o);
+/** SiLU from X, dY (rows, features): Y, or backward dX. */
+enum wsc_err programs_silu(struct programs_trial *t, const struct programs_operands *o);
+/** Rotary positions of X (rows, heads, head_dim), adjacent pairs; backward rotates the other way.
+ */
+enum wsc_err programs_rotate_heads(struct programs_trial *t, const struct programs_operands *o);
+/** Causal attention from Q, K, V (rows, heads, head_dim): the output, or backward, from its
+ * gradient as the fourth input, dQ, dK, dV one after the other. */
+enum wsc_err programs_attend(struct programs_trial *t, const struct programs_operands *o);
+/** Rows of the table (vocab, features), the second input, by ids; backward: sums of the rows of the
+ *  first input (rows, features) for each row of the table. */
+enum wsc_err programs_embedding(struct programs_trial *t, const struct programs_operands *o);
+/** Cross entropy of the logits (rows, vocab), the first input (the second is scratch), with ids as
+ *  labels: nats (rows); backward: after them the gradient of the logits. */
+enum wsc_err programs_cross_entropy(struct programs_trial *t, const struct programs_operands *o);
+
+/* ---- simulated cycles against references ----------------------------------------------------- */
+
+/** One comparison of simulated cycles with a formula, a published count or another program. */
+struct programs_point {
+    char what[64], algo[16];
+    int p, h; /**< PEs of a row, rows */
+    int64_t words, cycles;
+    double form;            /**< reference, cycles */
+    double built, schedule; /**< as in struct programs_result; negative: none */
+    double tolerance;       /**< relative, stated for this formula */
+    double slack;           /**< cycles allowed besides */
+    bool at_most;           /**< the reference is a limit: to be below it is right */
+    const char *reason;     /**< where the formula is only an estimate, why; otherwise NULL */
+};
+/** Called for every point as it is simulated. */
+typedef enum wsc_err (*programs_point_fn)(void *ctx, const struct programs_point *point);
+/** Collectives on rows of 4 .. @p max_p PEs (squares of at most 64 x 64) and 1 .. @p max_words
+ *  words against the formulas of HPDC'24 (Luczynski et al., arXiv 2404.15888), and the tree that is
+ *  chosen against the best of the fixed ones. */
+enum wsc_err programs_survey(int max_p, int64_t max_words, programs_point_fn point,
+                             void *ctx) WSC_CHECKED;
+/** Simulated cycles against published ones: fp32 fmacs calls, the parts of a message, all-reduce.
+ */
+enum wsc_err programs_calibration(programs_point_fn point, void *ctx) WSC_CHECKED;
+/** True within the tolerance or the slack of the point.  A formula with a reason adds up terms that
+ *  overlap: where the simulation is below it, the schedule counts. */
+bool programs_point_holds(const struct programs_point *point);
+/** True when the point is compared with its schedule. */
+bool programs_point_scheduled(const struct programs_point *point);
+
+/* ---- a model on the mesh --------------------------------------------------------------------- */
+
+/** A model on the mesh of one wafer: activations and partial sums lie in the memories of the PEs,
+ *  weights enter and gradients leave through the edge, cycles are simulated.  32-bit floats. */
+struct programs_model;
+/** WSC_CONFIG, naming the key, when @p model has features beyond GPT-2's, or is trained with
+ *  dropout: the programs of the mesh have neither. */
+enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
+/** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
+ *  micro-batches of at most @p max_samples.  Memory that does not fit a PE is WSC_CAPACITY, said
+ *  with the tensor; a model that is not fp32 WSC_CONFIG.  *@p out is NULL after an error. */
+enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
+                                   const struct model *model, int64_t max_samples,
+                                   bool training) WSC_CHECKED;
+/** Free all of it and set the handle to NULL; NULL inside is allowed. */
+void programs_model_destroy(struct programs_model **k);
+/** Start a micro-batch: @p batch (borrowed until the last stage) holds the samples of @p share, in
+ *  order. */
+void programs_model_begin(struct programs_model *k, const struct data_share *share,
+                          const struct data_batch *batch);
+/** Forward of one stage with its weights (n_elems floats); *@p cycles: simulated. */
+enum wsc_err programs_model_forward(struct programs_model *k, int stage, const void *weights,
+                                    int64_t *cycles) WSC_CHECKED;
+/** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
+ *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves).  *@p cycles: simulated;
+ *  *@p first: from the start to the first gradient word at the edge. */
+enum wsc_err programs_model_backward(struct programs_model *k, int stage, const void *weights,
+                                     float *grads, int64_t *cycles, int64_t *first) WSC_CHECKED;
+/** Losses after the last forward stage, one entry per leaf of the share; borrowed until the next
+ *  begin. */
+const struct model_loss *programs_model_losses(const struct programs_model *k);
+/** Choose one position per sample of the share whose logits to keep, each in [0, T), before the
+ *  head's forward. */
+enum wsc_err programs_model_want_logits(struct programs_model *k,
+                                        const int64_t *position_of_sample) WSC_CHECKED;
+/** Logits (V) of the chosen position of the share's sample @p i, scaled.  Borrowed until the next
+ *  begin. */
+const float *programs_model_logits(const struct programs_model *k, int64_t i);
+
+/** Cycles of one kind of operation so far: simulated, and by the analytical model for the same
+ *  shapes. */
+struct programs_row {
+    const char *kernel, *pass;
+    int64_t calls, cycles;
+    double form;
+};
+enum { PROGRAMS_ROWS = 15 }; /**< kinds of operations that a model books */
+/** All PROGRAMS_ROWS kinds; borrowed. */
+const struct programs_row *programs_model_rows(const struct programs_model *k);
+/** Name of row @p i, and its pass. */
+const char *programs_row_name(int i, const char **pass);
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Operations on blocks of rows (tokens) of the residual stream: norms with the stage's gain and
+ * bias, biases of linear layers, rounding to operands of products.  A block belongs to one thread;
+ * the arithmetic of a row is in host_norm.c. */
+#include "host_impl.h"
+
+#include <wsc/host_rows.h>
+
+struct each_block {
+    struct host *k;
+    void (*rows)(struct host *k, const struct host_span *b, int thread);
+};
+
+static void run_block(void *ctx, int64_t i, int thread)
+{
+    const struct each_block *each = ctx;
+    each->rows(each->k, &each->k->block[i], thread);
+}
+
+void host_each_block(struct host *k,
+                     void (*rows)(struct host *k, const struct host_span *b, int thread))
+{
+    struct each_block each = {.k = k, .rows = rows};
+    num_parallel(k->n_blocks, run_block, &each);
+}
+
+static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind weight)
+{
+    const struct model *m = k->model;
+    return (struct host_row_norm){.n = m->C,
+                                  .eps = (float)m->norm_eps,
+                                  .rms = m->norm == ZOO_RMSNORM,
+                                  .gain = k->stage.vector[weight],
+                                  .bias = k->stage.vector[weight + 1]};
+}
+
+void host_norm_again(const struct host *k, const struct host_span *b, enum model_tensor_kind weight,
+                     const float *x, const float *stats, void *out, int thread)
+{
+    const struct host_row_norm norm = norm_of(k, weight);
+    int64_t C = k->model->C;
+    float *row = host_thread(k, thread, HOST_ROW);
+    for (int64_t i = 0; i < b->n; i++) {
+        void *to = host_at(k, out, i * C);
+        const float *from = x + (b->row + i) * C;
+        host_row_norm(&norm, from, stats + 2 * (b->row + i), k->fp32 ? to : row);
+        if (!k->fp32) host_narrow(k, to, row, C);
+    }
+}
+
+void host_norm_forward(const struct host *k, const struct host_span *b,
+                       enum model_tensor_kind weight, const float *x, float *stats, void *out,
+                       int thread)
+{
+    const struct host_row_norm norm = norm_of(k, weight);
+    for (int64_t i = b->row; i < b->row + b->n; i++)
+        host_row_norm_stats(&norm, x + i * k->model->C, stats + 2 * i);
+    host_norm_again(k, b, weight, x, stats, out, thread);
+}
+
+void host_norm_row(const struct host *k, enum model_tensor_kind weight, float *out, const float *x,
+                   float *stats)
+{
+    const struct host_row_norm norm = norm_of(k, weight);
+    host_row_norm_stats(&norm, x, stats);
+    host_row_norm(&norm, x, stats, out);
+}
+
+void host_norm_row_backward(const struct host *k, enum model_tensor_kind weight, float *dx,
+                            const float *dy, const float *x, const float *stats)
+{
+    const struct host_row_norm norm = norm_of(k, weight);
+    memset(dx, 0, (size_t)norm.n * sizeof *dx);
+    host_row_norm_gradient(&norm, x, stats, dy, dx);
+}
+
+void host_norm_backward(const struct host *k, const struct host_span *b,
+                        enum model_tensor_kind weight, const float *x, const float *stats,
+                        float *dx, bool first)
+{
+    const struct host_row_norm norm = norm_of(k, weight);
+    int64_t C = k->model->C;
+    const float *dxn = k->buffer[HOST_DXN];
+    if (first) memset(dx + b->row * C, 0, (size_t)(b->n * C) * sizeof *dx);
+    for (int64_t i = b->row; i < b->row + b->n; i++)
+        host_row_norm_gradient(&norm, x + i * C, stats + 2 * i, dxn + i * C, dx + i * C);
+}
+
+static void add_bias(float *out, const float *in, const float *bias, int64_t n)
+{
+    for (int64_t c = 0; c < n; c++)
+        out[c] = in[c] + bias[c];
+}
+
+void host_store_linear(const struct host *k, const struct host_span *b, float *in, int64_t cols,
+                       const float *bias, void *out, int64_t ld_out)
+{
+    for (int64_t i = 0; i < b->n; i++) {
+        void *to = host_at(k, out, (b->row + i) * ld_out);
+        float *row = in + i * cols;
+        if (k->fp32 && bias) {
+            add_bias(to, row, bias, cols);
+        } else if (k->fp32) {
+            memcpy(to, row, (size_t)cols * sizeof *row);
+        } else {
+            if (bias) num_add(row, bias, cols);
+            host_narrow(k, to, row, cols);
+        }
+    }
+}
+
+const void *host_dres_operands(const struct host *k, const struct host_span *b)
+{
+    int64_t C = k->model->C;
+    void *operands = host_at(k, k->buffer[HOST_DRES_OP], b->row * C);
+    if (!k->fp32)
+        host_narrow(k, operands, (const float *)k->buffer[HOST_DRES] + b->row * C, b->n * C);
+    return operands;
+}

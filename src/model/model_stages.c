@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The stages of a model: which parts a stage has, and which tensors each part streams in which
+ * order.  model_transfer_at() walks them forward and then backward, stream_walk.c for each
+ * micro-batch.  A tied head streams the embedding again. */
+#include "model_stages.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+
+enum { MAX_KINDS = 10, N_PARTS = 6, PARTS_PER_BLOCK = 4 };
+
+/** What one part streams, in order: first the kinds that it has once, then those of each expert,
+ *  then what follows them.  Kinds that a model lacks are left out. */
+struct part_row {
+    const char *name;
+    int n_kinds, n_ffn_kinds, n_last_kinds;
+    enum model_tensor_kind kind[MAX_KINDS], ffn_kind[MAX_KINDS], last_kind[2];
+};
+
+static const struct part_row part_rows[N_PARTS] = {
+    [MODEL_PART_EMBED] = {.name = "embed",
+                          .n_kinds = 5,
+                          .kind = {MODEL_WTE, MODEL_WPE, MODEL_WTT, MODEL_NORME_W, MODEL_NORME_B}},
+    [MODEL_PART_QKV] = {.name = "qkv",
+                        .n_kinds = 8,
+                        .kind = {MODEL_NORM1_W, MODEL_NORM1_B, MODEL_Q_W, MODEL_Q_B, MODEL_K_W,
+                                 MODEL_K_B, MODEL_V_W, MODEL_V_B}},
+    [MODEL_PART_ATTN] = {.name = "attn",
+                         .n_kinds = 4,
+                         .kind = {MODEL_O_W, MODEL_O_B, MODEL_NORM1_POST_W, MODEL_NORM1_POST_B}},
+    [MODEL_PART_FFN0] = {.name = "ffn0",
+                         .n_kinds = 3,
+                         .kind = {MODEL_NORM3_W, MODEL_NORM3_B, MODEL_ROUTER_W},
+                         .n_ffn_kinds = 4,
+                         .ffn_kind = {MODEL_FFN0_W, MODEL_FFN0_B, MODEL_GLU_W, MODEL_GLU_B}},
+    [MODEL_PART_FFN1] = {.name = "ffn1",
+                         .n_ffn_kinds = 2,
+                         .ffn_kind = {MODEL_FFN1_W, MODEL_FFN1_B},
+                         .n_last_kinds = 2,
+                         .last_kind = {MODEL_NORM3_POST_W, MODEL_NORM3_POST_B}},
+    [MODEL_PART_HEAD] = {.name = "head",
+                         .n_kinds = 10,
+                         .kind = {MODEL_NORMF_W, MODEL_NORMF_B, MODEL_DENSE_W, MODEL_DENSE_B,
+                                  MODEL_DENSE_NORM_W, MODEL_DENSE_NORM_B, MODEL_CLASS_W,
+                                  MODEL_CLASS_B, MODEL_LM_HEAD_W, MODEL_LM_HEAD_B}},
+};
+
+/** Where the tensors of each kind are: index = first + layer * stride + expert * expert_stride;
+ *  -1 = no such tensor. */
+struct where {
+    int first[MODEL_N_TENSOR_KINDS];
+    int stride, expert_stride;
+};
+
+static void find_tensors(const struct model *model, struct where *where)
+{
+    *where = (struct where){.stride = 0};
+    for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++)
+        where->first[kind] = -1;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        where->stride += t->layer == 0;
+        where->expert_stride += t->layer == 0 && t->expert == 0;
+        if (t->layer <= 0 && t->expert <= 0) where->first[t->kind] = i;
+    }
+    if (model->tied) where->first[MODEL_LM_HEAD_W] = where->first[MODEL_WTE];
+}
+
+static void add_views(struct model *model, const struct where *where, struct model_stage *s,
+                      const enum model_tensor_kind *kind, int n_kinds, int expert)
+{
+    for (int i = 0; i < n_kinds; i++) {
+        int tensor = where->first[kind[i]];
+        if (tensor < 0) continue;
+        if (s->layer > 0) tensor += s->layer * where->stride;
+        tensor += expert * where->expert_stride;
+        s->view[s->n_views++] = (struct model_view){tensor, s->n_elems};
+        s->n_elems += model->tensor[tensor].n_elems;
+    }
+}
+
+static void add_part(struct model *model, const struct where *where, struct model_stage *s,
+                     enum model_part part)
+{
+    const struct part_row *row = &part_rows[part];
+    s->part[s->n_parts++] = part;
+    add_views(model, where, s, row->kind, row->n_kinds, 0);
+    for (int e = 0; e < (int)model_n_ffns(model); e++)
+        add_views(model, where, s, row->ffn_kind, row->n_ffn_kinds, e);
+    add_views(model, where, s, row->last_kind, row->n_last_kinds, 0);
+}
+
+static struct model_stage *next_stage(struct model *model, int layer)
+{
+    struct model_stage *s = &model->stage[model->n_stages++];
+    const struct model_stage *last = model->n_stages > 1 ? s - 1 : NULL;
+    s->layer = layer;
+    s->view = last ? last->view + last->n_views : model->view;
+    return s;
+}
+
+static void add_single(struct model *model, const struct where *where, enum model_part part,
+                       int layer)
+{
+    struct model_stage *s = next_stage(model, layer);
+    if (layer < 0)
+        (void)snprintf(s->name, sizeof s->name, "%s", part_rows[part].name);
+    else
+        (void)snprintf(s->name, sizeof s->name, "layers.%d.%s", layer, part_rows[part].name);
+    add_part(model, where, s, part);
+}
+
+static void add_block(struct model *model, const struct where *where, int layer)
+{
+    struct model_stage *s = next_stage(model, layer);
+    (void)snprintf(s->name, sizeof s->name, "layers.%d", layer);
+    for (int part = MODEL_PART_QKV; part <= MODEL_PART_FFN1; part++)
+        add_part(model, where, s, (enum model_part)part);
+}
+
+enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
+{
+    struct where where;
+    bool whole = granularity == HW_STREAM_BLOCK;
+    find_tensors(model, &where);
+    TRY_NEW(model->stage, WSC_MEM_MODEL, 2 + model->L * (whole ? 1 : PARTS_PER_BLOCK));
+    TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + model->tied);
+    add_single(model, &where, MODEL_PART_EMBED, -1);
+    for (int layer = 0; layer < (int)model->L; layer++) {
+        if (whole) add_block(model, &where, layer);
+        for (int part = MODEL_PART_QKV; part <= MODEL_PART_FFN1 && !whole; part++)
+            add_single(model, &where, (enum model_part)part, layer);
+    }
+    add_single(model, &where, MODEL_PART_HEAD, -1);
+    for (int i = 0; i < model->n_stages; i++)
+        if (model->stage[i].n_elems > model->n_stage_elems_max)
+            model->n_stage_elems_max = model->stage[i].n_elems;
+    return WSC_OK;
+}
+
+int model_stage_find(const struct model *model, const struct model_stage *stage,
+                     enum model_tensor_kind kind)
+{
+    for (int i = 0; i < stage->n_views; i++)
+        if (model->tensor[stage->view[i].tensor].kind == kind) return i;
+    return -1;
+}

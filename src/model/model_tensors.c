@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The tensors of a model, one row for each kind: its name in the Model Zoo, where it stands, its
+ * shape, how it starts, whether weight decay applies.  Kinds that a model lacks are left out; the
+ * order is that of checkpoints.  model_create() calls, model_stages.c cuts the table into stages.
+ */
+#include "model_tensors.h"
+
+#include "model_init.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+
+/** Which rule fills a tensor at the start. */
+enum init_rule {
+    RULE_ZEROS,
+    RULE_ONES,
+    RULE_EMBEDDING,
+    RULE_ATTENTION,
+    RULE_ATTENTION_OUTPUT,
+    RULE_FFN,
+    RULE_FFN_OUTPUT,
+    RULE_ROUTER,
+    RULE_DENSE,
+    RULE_LM_HEAD
+};
+
+/** Which models have the tensor. */
+enum presence {
+    ALWAYS,
+    IF_LEARNED,
+    IF_TOKEN_TYPES,
+    IF_EMBED_NORM,
+    IF_QKV_BIAS,
+    IF_O_BIAS,
+    IF_FFN_BIAS,
+    IF_GATED,
+    IF_GATED_BIAS,
+    IF_NORM_BIAS,
+    IF_NORM3,
+    IF_NORM3_BIAS,
+    IF_SANDWICH,
+    IF_SANDWICH_BIAS,
+    IF_ROUTED,
+    IF_UNTIED,
+    IF_HEAD_BIAS,
+    IF_CAUSAL,
+    IF_CAUSAL_NORM_BIAS,
+    IF_EMBED_NORM_BIAS,
+    IF_ENCODER,
+    IF_MASKED,
+    IF_CLASSES
+};
+
+/** Once in a model, in every block, in every feed-forward network of every block. */
+enum place { ONCE, IN_BLOCKS, IN_FFNS };
+
+/** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>, A query features, G
+ *  key features, E experts, S token types, K classes. */
+struct row {
+    const char *name, *alias; /**< after "model." or "model.<stack>.layers.N." or the name of
+                                  its feed-forward network, see ffn_name() */
+    const char *shape;
+    enum model_tensor_kind kind;
+    enum place place;
+    enum init_rule rule;
+    enum presence presence;
+};
+
+/* Names and order of the Model Zoo's GPT-2 family from release 2.1 on: embeddings, final norm,
+ * layers (attention, norms, feed-forward), head; routers and experts as in release 2.10. */
+static const struct row rows[] = {
+    {"embedding_layer.word_embeddings.weight", "lm_head.weight", "VC", MODEL_WTE, ONCE,
+     RULE_EMBEDDING, ALWAYS},
+    {"embedding_layer.position_embeddings.embed.weight", "", "TC", MODEL_WPE, ONCE, RULE_EMBEDDING,
+     IF_LEARNED},
+    {"embedding_layer.token_type_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
+     IF_TOKEN_TYPES},
+    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER},
+    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER},
+    {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_EMBED_NORM},
+    {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_EMBED_NORM_BIAS},
+    {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
+     IF_CAUSAL},
+    {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
+     IF_CAUSAL_NORM_BIAS},
+    {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
+    {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
+    {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
+    {"self_attn.proj_k_dense_layer.bias", "", "G", MODEL_K_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
+    {"self_attn.proj_v_dense_layer.weight", "", "GC", MODEL_V_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
+    {"self_attn.proj_v_dense_layer.bias", "", "G", MODEL_V_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
+    {"self_attn.proj_output_dense_layer.weight", "", "CA", MODEL_O_W, IN_BLOCKS,
+     RULE_ATTENTION_OUTPUT, ALWAYS},
+    {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, RULE_ZEROS,
+     IF_O_BIAS},
+    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, ALWAYS},
+    {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_BIAS},
+    {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_NORM3},
+    {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_NORM3_BIAS},
+    {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_SANDWICH},
+    {"norm1_post.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, IF_SANDWICH_BIAS},
+    {"norm3_post.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_SANDWICH},
+    {"norm3_post.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_SANDWICH_BIAS},
+    {"ffn.gate.weight", "", "EC", MODEL_ROUTER_W, IN_BLOCKS, RULE_ROUTER, IF_ROUTED},
+    {"0.linear_layer.weight", "", "FC", MODEL_FFN0_W, IN_FFNS, RULE_FFN, ALWAYS},
+    {"0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_FFNS, RULE_ZEROS, IF_FFN_BIAS},
+    {"0.linear_layer_for_glu.weight", "", "FC", MODEL_GLU_W, IN_FFNS, RULE_FFN, IF_GATED},
+    {"0.linear_layer_for_glu.bias", "", "F", MODEL_GLU_B, IN_FFNS, RULE_ZEROS, IF_GATED_BIAS},
+    {"1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_FFNS, RULE_FFN_OUTPUT, ALWAYS},
+    {"1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_FFNS, RULE_ZEROS, IF_FFN_BIAS},
+    {"head.dense_layer.weight", "", "CC", MODEL_DENSE_W, ONCE, RULE_DENSE, IF_ENCODER},
+    {"head.dense_layer.bias", "", "C", MODEL_DENSE_B, ONCE, RULE_ZEROS, IF_ENCODER},
+    {"head.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, RULE_ONES, IF_MASKED},
+    {"head.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS, IF_MASKED},
+    {"head.classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_DENSE, IF_CLASSES},
+    {"head.classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, IF_CLASSES},
+    {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, RULE_LM_HEAD, IF_UNTIED},
+    {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, RULE_ZEROS, IF_HEAD_BIAS},
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/** Weight decay spares biases and norms, which start from 0 or 1. */
+static bool decays(const struct row *row)
+{
+    return row->rule != RULE_ZEROS && row->rule != RULE_ONES;
+}
+
+static bool present(const struct row *row, const struct model *model, const struct zoo_model *m)
+{
+    const bool bias = m->norm_type == ZOO_LAYERNORM;
+    const bool has_classes = m->objective == ZOO_CLASSIFICATION;
+    const bool is[] = {
+        [ALWAYS] = true,
+        [IF_LEARNED] = m->position_embedding_type == ZOO_POSITION_LEARNED,
+        [IF_TOKEN_TYPES] = model->token_types,
+        [IF_EMBED_NORM] = m->embedding_layer_norm,
+        [IF_EMBED_NORM_BIAS] = m->embedding_layer_norm && bias,
+        [IF_QKV_BIAS] = m->use_projection_bias_in_attention,
+        [IF_O_BIAS] = m->use_ffn_bias_in_attention,
+        [IF_FFN_BIAS] = m->use_ffn_bias,
+        [IF_GATED] = model->gated,
+        [IF_GATED_BIAS] = model->gated && m->use_ffn_bias,
+        [IF_NORM_BIAS] = bias,
+        [IF_NORM3] = model->norm3,
+        [IF_NORM3_BIAS] = model->norm3 && bias,
+        [IF_SANDWICH] = model->sandwich,
+        [IF_SANDWICH_BIAS] = model->sandwich && bias,
+        [IF_ROUTED] = model->experts > 0,
+        [IF_UNTIED] = !m->share_embedding_weights && !has_classes,
+        [IF_HEAD_BIAS] = m->use_bias_in_output && !has_classes,
+        [IF_CAUSAL] = m->objective == ZOO_CAUSAL_LM,
+        [IF_CAUSAL_NORM_BIAS] = m->objective == ZOO_CAUSAL_LM && bias,
+        [IF_ENCODER] = m->objective != ZOO_CAUSAL_LM,
+        [IF_MASKED] = m->objective == ZOO_MASKED_LM,
+        [IF_CLASSES] = has_classes,
+    };
+    return is[row->presence];
+}
+
+static int64_t size_of_letter(const struct model *model, char letter)
+{
+    enum { TOKEN_TYPES = 2 };
+    switch (letter) {
+    case 'V':
+        return model->V;
+    case 'T':
+        return model->T;
+    case 'C':
+        return model->C;
+    case 'F':
+        return model->F;
+    case 'A':
+        return model_q_features(model);
+    case 'G':
+        return model_kv_features(model);
+    case 'E':
+        return model->experts;
+    case 'S':
+        return TOKEN_TYPES;
+    case 'K':
+        return model->head_outputs;
+    default:
+        return 1;
+    }
+}
+
+/** Truncated normal cut at two standard deviations, the family's default for matrices. */
+static struct zoo_init cut_normal(double std)
+{
+    return (struct zoo_init){
+        .kind = ZOO_INIT_TRUNCATED_NORMAL, .std = std, .a = -2 * std, .b = 2 * std};
+}
+
+static struct zoo_init explicit_or(const struct zoo_init *given, struct zoo_init otherwise)
+{
+    return given->kind == ZOO_INIT_DEFAULT ? otherwise : *given;
+}
+
+static struct zoo_init scaled(struct zoo_init init, double factor)
+{
+    init.mean *= factor;
+    init.std *= factor;
+    init.a *= factor;
+    init.b *= factor;
+    init.value *= init.kind == ZOO_INIT_VARIANCE_SCALING ? factor * factor : factor;
+    return init;
+}
+
+/** Ratios of the widths of muP by base sizes; 1 without. */
+struct mup {
+    double hidden, filter;
+};
+
+static struct mup mup_of(const struct zoo_model *m)
+{
+    return (struct mup){
+        m->mup_base_hidden_size > 0 ? (double)m->hidden_size / m->mup_base_hidden_size : 1,
+        m->mup_base_filter_size > 0 ? (double)m->filter_size / m->mup_base_filter_size : 1};
+}
+
+/* Radford et al. 2019, section 2.3: residual layers scaled by 1/sqrt(their number), but not in the
+ * class of GPT-J.  muP by base sizes scales initial values by 1/sqrt(width) (Yang et al. 2022,
+ * table 8), those of residual layers by their number as well, given or not. */
+static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_init *given,
+                                   double width)
+{
+    const double depth = 1 / sqrt(2.0 * (double)m->num_hidden_layers);
+    const struct zoo_init standard = cut_normal(m->initializer_range);
+    if (m->mup_base_hidden_size > 0)
+        return scaled(explicit_or(given, standard), depth / sqrt(width));
+    return explicit_or(given, m->parallel_block ? standard : scaled(standard, depth));
+}
+
+static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m)
+{
+    const struct zoo_init standard = cut_normal(m->initializer_range);
+    const struct zoo_init matrix = explicit_or(&m->initializer, standard);
+    const struct mup mup = mup_of(m);
+    const bool by_base = m->mup_base_hidden_size > 0;
+    switch (row->rule) {
+    case RULE_ONES:
+        return (struct zoo_init){.kind = ZOO_INIT_ONES};
+    case RULE_EMBEDDING:
+        return explicit_or(&m->embedding_initializer, standard);
+    case RULE_ATTENTION:
+        return scaled(matrix, 1 / sqrt(mup.hidden));
+    case RULE_FFN:
+        return scaled(explicit_or(&m->ffn_initializer, matrix), 1 / sqrt(mup.hidden));
+    case RULE_DENSE:
+        return matrix;
+    case RULE_ROUTER:
+        return explicit_or(&m->moe.gate_initializer, matrix);
+    case RULE_ATTENTION_OUTPUT:
+        return output_init(m, &m->output_layer_initializer, mup.hidden);
+    case RULE_FFN_OUTPUT:
+        if (by_base || m->ffn_output_layer_initializer.kind != ZOO_INIT_DEFAULT)
+            return output_init(m, &m->ffn_output_layer_initializer, mup.filter);
+        return output_init(m, &m->output_layer_initializer, mup.hidden);
+    case RULE_LM_HEAD:
+        if (m->parallel_block) return standard;
+        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
+    case RULE_ZEROS:
+        break;
+    }
+    return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
+}
+
+/* The groups of muP by base sizes: attention and first feed-forward layers, last feed-forward
+ * layers. */
+static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
+{
+    const struct mup mup = mup_of(m);
+    switch (row->rule) {
+    case RULE_ATTENTION:
+    case RULE_ATTENTION_OUTPUT:
+    case RULE_FFN:
+        return 1 / mup.hidden;
+    case RULE_FFN_OUTPUT:
+        return 1 / mup.filter;
+    case RULE_ZEROS:
+    case RULE_ONES:
+    case RULE_EMBEDDING:
+    case RULE_ROUTER:
+    case RULE_DENSE:
+    case RULE_LM_HEAD:
+        break;
+    }
+    return 1;
+}
+
+static WSC_CHECKED enum wsc_err check_init(const char *key, const struct zoo_init *init)
+{
+    bool spread = init->kind == ZOO_INIT_NORMAL || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
+    bool bounded = init->kind == ZOO_INIT_UNIFORM || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
+    if (spread && !(isfinite(init->mean) && isfinite(init->std) && init->std > 0))
+        return WSC_RAISE(WSC_CONFIG, "model.%s: std %g with mean %g is no normal distribution", key,
+                         init->std, init->mean);
+    if (bounded && !(isfinite(init->a) && isfinite(init->b) && init->a < init->b))
+        return WSC_RAISE(WSC_CONFIG, "model.%s: bounds a = %g, b = %g are not an interval", key,
+                         init->a, init->b);
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err check_inits(const struct zoo_model *m)
+{
+    if (!(isfinite(m->initializer_range) && m->initializer_range > 0))
+        return WSC_RAISE(WSC_CONFIG, "model.initializer_range: %g is not a positive number",
+                         m->initializer_range);
+    TRY(check_init("initializer", &m->initializer));
+    TRY(check_init("embedding_initializer", &m->embedding_initializer));
+    TRY(check_init("output_layer_initializer", &m->output_layer_initializer));
+    TRY(check_init("ffn_initializer", &m->ffn_initializer));
+    TRY(check_init("ffn_output_layer_initializer", &m->ffn_output_layer_initializer));
+    TRY(check_init("moe.gate_initializer", &m->moe.gate_initializer));
+    return WSC_OK;
+}
+
+/* "ffn.ffn." for the one network, else that of an expert. */
+static void ffn_name(char out[48], const struct model *model, int expert)
+{
+    const int shared = expert - (int)model->experts;
+    if (expert < 0)
+        (void)snprintf(out, 48, "ffn.ffn.");
+    else if (shared < 0)
+        (void)snprintf(out, 48, "ffn.experts.experts.%d.", expert);
+    else
+        (void)snprintf(out, 48, "ffn.experts.shared_experts.%d.ffn.", shared);
+}
+
+static void set_names(struct model_tensor *t, const struct row *row, const struct model *model)
+{
+    const char *stack = model->causal ? "transformer_decoder" : "transformer_encoder";
+    char ffn[48] = "";
+    int n;
+    if (row->place == IN_FFNS) ffn_name(ffn, model, t->expert);
+    if (t->layer >= 0)
+        n = snprintf(t->name, sizeof t->name, "model.%s.layers.%d.%s%s", stack, t->layer, ffn,
+                     row->name);
+    else
+        n = snprintf(t->name, sizeof t->name, "model.%s", row->name);
+    WSC_CHECK(n > 0 && n < (int)sizeof t->name, "tensor name of kind %d", (int)row->kind);
+    bool aliased = row->alias[0] != '\0' && (row->kind != MODEL_WTE || model->tied);
+    if (aliased) (void)snprintf(t->alias, sizeof t->alias, "model.%s", row->alias);
+}
+
+/** Append the tensor of @p row in @p layer (-1: outside the blocks), @p expert (-1: no expert's).
+ */
+static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *row, int layer,
+                                       int expert, const struct zoo_params *params)
+{
+    struct model_tensor *t = &model->tensor[model->n_tensors++];
+    t->kind = row->kind;
+    t->layer = layer;
+    t->expert = expert;
+    t->n_dims = row->shape[1] ? 2 : 1;
+    t->shape[0] = size_of_letter(model, row->shape[0]);
+    t->shape[1] = size_of_letter(model, row->shape[1]);
+    t->n_elems = t->shape[0] * t->shape[1];
+    t->decay = decays(row);
+    t->init = model_init_of_shape(resolve_init(row, &params->model), t->shape);
+    set_names(t, row, model);
+    t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
+                  mup_rate_scale(row, &params->model);
+    if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
+        return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
+    return WSC_OK;
+}
+
+/** Append the run of rows of the same place that starts at row @p from; returns its end. */
+static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zoo_params *params,
+                                            int from, int layer, int expert)
+{
+    for (int i = from; i < N_ROWS && rows[i].place == rows[from].place; i++)
+        if (present(&rows[i], model, &params->model))
+            TRY(append(model, &rows[i], layer, expert, params));
+    return WSC_OK;
+}
+
+static int end_of_run(int from)
+{
+    int i = from;
+    while (i < N_ROWS && rows[i].place == rows[from].place)
+        i++;
+    return i;
+}
+
+/* Tensors of one block, or of one network of a block, or outside. */
+static int64_t count(const struct model *model, const struct zoo_model *m, enum place place)
+{
+    int64_t n = 0;
+    for (int i = 0; i < N_ROWS; i++)
+        n += rows[i].place == place && present(&rows[i], model, m);
+    return n;
+}
+
+static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct zoo_params *params,
+                                             int first_row, int layer)
+{
+    const int ffn_row = end_of_run(first_row);
+    TRY(append_rows(model, params, first_row, layer, -1));
+    if (!model->experts) return append_rows(model, params, ffn_row, layer, -1);
+    for (int e = 0; e < (int)model_n_ffns(model); e++)
+        TRY(append_rows(model, params, ffn_row, layer, e));
+    return WSC_OK;
+}
+
+enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params)
+{
+    const struct zoo_model *m = &params->model;
+    const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
+    TRY(check_inits(m));
+    const int64_t in_block =
+        count(model, m, IN_BLOCKS) + model_n_ffns(model) * count(model, m, IN_FFNS);
+    TRY_NEW(model->tensor, WSC_MEM_MODEL, count(model, m, ONCE) + in_block * model->L);
+    TRY(append_rows(model, params, 0, -1, -1));
+    for (int layer = 0; layer < (int)model->L; layer++)
+        TRY(append_block(model, params, block_row, layer));
+    return append_rows(model, params, head_row, -1, -1);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How a global batch is cut over wafers and micro-batches: each wafer gets a contiguous range of
+ * micro-shards, shares differ by at most one, and each wafer cuts its own share into micro-batches.
+ * Which micro-shards there are depends on the batch alone, so that their sums have the same bits on
+ * any number of wafers.  All roles ask here, and so does the plan of a run. */
+#include <wsc/stream.h>
+
+#include "stream_even.h"
+
+/* Micro-shards of the first @p n wafers, when those below @p rest have @p more and the others @p
+ * less. */
+static int64_t of_wafers(int64_t n, int64_t rest, int64_t more, int64_t less)
+{
+    return n < rest ? n * more : rest * more + (n - rest) * less;
+}
+
+void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                         int64_t *first, int64_t *end)
+{
+    /* Wafers below `rest` get one micro-shard more; each wafer cuts its own share into
+     * micro-batches, so that totals stay even whatever their number. */
+    const int64_t n = b->n_wafers, share = b->n_micro_shards / n, rest = b->n_micro_shards % n;
+    const int64_t start_more = stream_even_start(share + 1, micro, b->n_micro);
+    const int64_t start_less = stream_even_start(share, micro, b->n_micro);
+    const int64_t n_more = stream_even_start(share + 1, micro + 1, b->n_micro) - start_more;
+    const int64_t n_less = stream_even_start(share, micro + 1, b->n_micro) - start_less;
+    const int64_t micro_first = rest * start_more + (n - rest) * start_less;
+    *first = micro_first + of_wafers(w_first, rest, n_more, n_less);
+    *end = micro_first + of_wafers(w_end, rest, n_more, n_less);
+}
+
+void stream_subtrees(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                     struct num_nodes *out)
+{
+    int64_t first, end;
+    stream_micro_shards(b, micro, w_first, w_end, &first, &end);
+    num_nodes_of_range(out, first, end, b->n_micro_shards);
+}
+
+int64_t stream_samples(const struct stream_batch *b, int64_t first, int64_t end)
+{
+    first *= b->micro_shard_samples;
+    end *= b->micro_shard_samples;
+    if (first > b->batch_size) first = b->batch_size;
+    if (end > b->batch_size) end = b->batch_size;
+    return end - first;
+}
+
+int64_t stream_max_samples(const struct stream_batch *b)
+{
+    /* Micro-batch 0 is among the largest, and the first wafer's share of it too. */
+    int64_t first, end;
+    stream_micro_shards(b, 0, 0, 1, &first, &end);
+    return stream_samples(b, first, end);
+}
