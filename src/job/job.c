@@ -3,6 +3,7 @@
 
 #include <wsc/check.h>
 #include <wsc/clock.h>
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -27,7 +28,7 @@ static bool evaluates(const struct job_state *s)
 
 static bool has_local_wafer(const struct cluster *c)
 {
-    for (int i = 0; i < c->machine->n_wafer_places; i++)
+    for (int i = 0; i < c->machine->n_machine_wafers; i++)
         if (c->wafer[i]) return true;
     return false;
 }
@@ -59,7 +60,7 @@ static enum wsc_err open_outputs(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (comm_rank(s->comm)) return WSC_OK;
-    TRY(out_mkdir(rc->model_dir));
+    TRY(wsc_file_mkdir(rc->model_dir));
     TRY(store_claim(rc->model_dir, &s->claim));
     char *path = log_path(s);
     enum wsc_err err = path ? wsc_log_open(path) : WSC_NOMEM;
@@ -375,7 +376,7 @@ static void collect_kernels(struct job_state *s)
     if (s->job->numerics != KERNELS_MESH) return;
     for (int row = 0; row < PROGRAMS_ROWS; row++) {
         struct job_kernel here = {0};
-        for (int i = 0; i < c->machine->n_wafer_places; i++) {
+        for (int i = 0; i < c->machine->n_machine_wafers; i++) {
             const struct programs_row *rows = c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
             if (!rows || rows[row].cycles < here.cycles) continue;
             here = (struct job_kernel){.calls = rows[row].calls,
