@@ -66,8 +66,8 @@ static void add_stages(const struct timeline *t, const struct model *by_part, st
     for (int32_t i = 0; i < t->window->n_transfers; i++) {
         const struct model_transfer what = timeline_transfer(t, i);
         int64_t first, end;
-        stream_leaves(&t->batch, i / n, t->slowest, t->slowest + 1, &first, &end);
-        const struct wafer_task task = {.wafer = t->cluster->net->topology->wafer_place[t->slowest],
+        stream_micro_shards(&t->batch, i / n, t->slowest, t->slowest + 1, &first, &end);
+        const struct wafer_task task = {.wafer = t->cluster->net->topology->wafer_position[t->slowest],
                                         .step = t->step,
                                         .seed = t->seed,
                                         .stage = what.stage,

@@ -76,7 +76,7 @@ static struct joint *joint_above_node(const struct timeline *t, int node, int *n
 static struct joint *joints_below(const struct timeline *t, int node)
 {
     const struct stream_node *n = &tree(t)->node[node];
-    return n->leaf ? joint_of_wafer(t, n->first_child) : joint_of_node(t, n->first_child);
+    return n->leaf_switch ? joint_of_wafer(t, n->first_child) : joint_of_node(t, n->first_child);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static void send_shards(struct timeline *t, int32_t transfer)
     const struct model *model = t->cluster->model;
     const int n_shards = tree(t)->n_shards, stage = timeline_transfer(t, transfer).stage;
     const int64_t whole = stream_weight_bytes(model, stage);
-    const int64_t bytes = stream_per_shard_bytes(whole, n_shards), need = t->window->need[transfer];
+    const int64_t bytes = stream_per_shard(whole, n_shards), need = t->window->need[transfer];
     for (int m = 0; m < n_shards; m++) {
         const struct label label = {m, transfer};
         int32_t ready = t->ready[m * model->n_stages + stage];
@@ -219,7 +219,7 @@ struct stage {
 static int64_t samples_of(const struct timeline *t, int wafer, int64_t micro)
 {
     int64_t first, end;
-    stream_leaves(&t->batch, micro, wafer, wafer + 1, &first, &end);
+    stream_micro_shards(&t->batch, micro, wafer, wafer + 1, &first, &end);
     return stream_samples(&t->batch, first, end);
 }
 
@@ -256,7 +256,7 @@ static void compute_stage(struct timeline *t, struct stage *s)
 static void send_sums(struct timeline *t, struct stage *s, int64_t whole, bool striped)
 {
     const int n = joints_above_wafer(t);
-    const int64_t bytes = striped ? stream_per_shard_bytes(whole, n) : whole;
+    const int64_t bytes = striped ? stream_per_shard(whole, n) : whole;
     struct joint *j = joint_of_wafer(t, s->wafer);
     const int32_t first =
         striped ? later(t, s->label, s->start, PART_COMPUTE, s->cost.first_ps) : s->end;
@@ -274,7 +274,7 @@ static void run_stage(struct timeline *t, int wafer, int32_t transfer)
     const struct cluster *c = t->cluster;
     const struct model_transfer what = timeline_transfer(t, transfer);
     const int n = model_n_transfers(c->model, true);
-    const struct wafer_task task = {.wafer = tree(t)->wafer_place[wafer],
+    const struct wafer_task task = {.wafer = tree(t)->wafer_position[wafer],
                                     .step = t->step,
                                     .seed = t->seed,
                                     .stage = what.stage,
@@ -343,7 +343,7 @@ static void reduce(struct timeline *t, int32_t transfer, int64_t whole, bool str
         int32_t ready[2];
         int n;
         struct joint *above = joint_above_node(t, i, &n);
-        const int64_t bytes = striped && !i ? stream_per_shard_bytes(whole, n) : whole;
+        const int64_t bytes = striped && !i ? stream_per_shard(whole, n) : whole;
         add_children(t, i, transfer, whole, ready);
         for (int k = 0; k < n; k++)
             (void)send_up(t, &above[k], transfer, ready, bytes);

@@ -41,7 +41,7 @@ static void compare(const struct timeline *t, int i)
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void open_joint(struct timeline *t, int32_t parent, int32_t child, struct stream_cable cable,
+static void open_joint(struct timeline *t, int32_t parent, int32_t child, struct stream_link cable,
                        int64_t latency_ps)
 {
     const int64_t rate = cable.rate_bytes_per_s;
@@ -59,15 +59,16 @@ static void open_joints(struct timeline *t)
     const struct hw *hw = &t->cluster->hw;
     const int top = tree->n_nodes ? stream_role_of_node(tree, 0) : stream_role_of_wafer(tree, 0);
     for (int m = 0; m < tree->n_shards; m++)
-        open_joint(t, m, top, stream_cable_below(hw, tree, -1, 0),
+        open_joint(t, m, top, stream_link_below(hw, tree, -1, 0),
                    hw->cluster->memoryx.link_latency_ps);
     for (int leaf = 0; leaf < 2; leaf++)
         for (int i = 0; i < tree->n_nodes; i++) {
             const struct stream_node *n = &tree->node[i];
-            for (int c = n->first_child; n->leaf == leaf && c < n->first_child + n->n_children; c++)
+            for (int c = n->first_child;
+                 n->leaf_switch == leaf && c < n->first_child + n->n_children; c++)
                 open_joint(t, stream_role_of_node(tree, i),
                            leaf ? stream_role_of_wafer(tree, c) : stream_role_of_node(tree, c),
-                           stream_cable_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
+                           stream_link_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
         }
 }
 
