@@ -117,6 +117,7 @@ static enum wsc_err run_on_ranks(struct app_call *call, struct comm *comm)
 {
     switch (call->command->ranks) {
     case APP_RANKS_ALL:
+    case APP_RANKS_SHARE:
         call->comm = comm;
         break;
     case APP_RANKS_FIRST:
@@ -172,6 +173,7 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
     if (!rc) rc = check_stdout();
     /* Before MPI ends: the first rank that exits with a failure takes the others with it. */
     if (rc) app_report_error();
+    if (rc) wsc_stop_end();
     comm_destroy(&comm);
     app_call_fini(&call);
     return rc;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static atomic_bool watching;
+static atomic_bool watching, ending;
 static atomic_int asked;
 
 static sigset_t asking_signals(void)
@@ -23,7 +23,7 @@ static sigset_t asking_signals(void)
 static _Noreturn void end_stopped(void)
 {
     static const char text[] = "wsc: error: stopped by a signal outside the steps of a run\n";
-    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    if (!atomic_load(&ending)) (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(wsc_err_exit_status(WSC_INTERRUPTED));
 }
 
@@ -64,6 +64,11 @@ void wsc_stop_watch(bool on)
 {
     if (on) atomic_store(&asked, 0);
     atomic_store(&watching, on);
+}
+
+void wsc_stop_end(void)
+{
+    atomic_store(&ending, true);
 }
 
 int wsc_stop_asked(void)
