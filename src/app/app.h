@@ -72,10 +72,9 @@ enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, con
  *  caller; @p text may be NULL) is the file. */
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct hw_machine *cluster, char **text) WSC_CHECKED;
-/** Refuse faults that come or go, because @p who looks at one step that stands for all; the error
- *  says so.  @p lossy: links may lose packets. */
-enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
-                                       bool lossy) WSC_CHECKED;
+/** Refuse faults that come or go, because `wsc scale` looks at one step that stands for all; the
+ *  error says so. */
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
 
 /* ---- files that come with the program -------------------------------------------------------- */
 
@@ -109,10 +108,12 @@ struct app_breakdown {
     struct timeline_segment *path;  /**< owned */
     struct timeline_link *link;     /**< owned */
     struct timeline_module *module; /**< owned */
+    struct timeline_module *layer;  /**< owned */
 };
-/** Take the step of @p job apart; write a trace and a GOAL schedule where paths are given. */
-enum wsc_err app_breakdown_make(struct app_breakdown *b, struct timeline_job *job,
-                                const char *model, const char *trace, const char *goal) WSC_CHECKED;
+/** Collect the newest step of @p t in @p b, whose report has the model and num_csx already; write a
+ *  trace of all steps and a GOAL schedule where paths are given. */
+enum wsc_err app_breakdown_make(struct app_breakdown *b, const struct timeline *t,
+                                const char *trace, const char *goal) WSC_CHECKED;
 void app_breakdown_fini(struct app_breakdown *b);
 
 /** `wsc validate --mesh`: simulated cycles beside the analytical model. */

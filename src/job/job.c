@@ -232,7 +232,8 @@ static enum wsc_err evaluate(struct job_state *s)
                                     .seed = cluster_seed(s->job->params)};
     memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
-    enum wsc_err err = cluster_run_pass(s->cluster, &pass, &work);
+    if (s->job->params->runconfig.mode == ZOO_EVAL) job_record_plan(s, 0, n);
+    enum wsc_err err = job_run_pass(s, &pass, &work);
     s->in_eval = false;
     return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : job_log_eval_end(s);
 }
@@ -271,7 +272,7 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
                                     .numerics = s->job->numerics,
                                     .source = s->train_source,
                                     .seed = cluster_seed(s->job->params)};
-    TRY(cluster_run_pass(s->cluster, &pass, &work));
+    TRY(job_run_pass(s, &pass, &work));
     s->samples += n_steps * s->train_batch.batch_size;
     s->step += n_steps;
     return WSC_OK;
@@ -396,6 +397,7 @@ static enum wsc_err train(struct job_state *s)
                     (long long)s->step);
     if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
     s->loop_end = s->step;
+    job_record_plan(s, s->step, s->last_step);
     while (s->step < s->last_step) {
         if (s->step == s->loop_end) begin_loop(s);
         bool again = false;

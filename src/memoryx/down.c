@@ -49,9 +49,8 @@ static enum wsc_err send_stage(struct memoryx *mx, int64_t step, int index, int 
                                struct vtime granted)
 {
     const struct memoryx_times *t = &mx->times;
-    struct vtime_recorder *r = comm_recorder(mx->net->comm);
+    struct vtime_recorder *r = comm_record_at(mx->net->comm, step, index);
     int64_t bytes = stream_weight_bytes(mx->net->model, stage);
-    vtime_label(r, index);
     struct comm_msg msg = {.kind = STREAM_MSG_WEIGHTS,
                            .step = step,
                            .index = index,

@@ -95,6 +95,7 @@ enum wsc_err wafer_visit_stage(struct wafer *w, const struct kernels_share *shar
     struct comm_msg msg;
     struct results r = {0};
     TRY(stream_recv_weights(w->net, w->ports, v->step, v->index, v->stage, &msg));
+    w->recorder = comm_recorder(w->net->comm);
     struct vtime begin = wafer_clock_begin(w, &msg, v);
     TRY(stream_send_credit(w->ports, v->step, v->index, begin));
     if (msg.payload && w->pass->mode == STREAM_TRAIN) scale_gradients(w, &msg);
@@ -174,7 +175,7 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
-    vtime_label(w->recorder, VTIME_NO_TRANSFER);
+    (void)comm_record_at(w->net->comm, step, VTIME_NO_TRANSFER);
     struct comm_msg msg = {.kind = STREAM_MSG_TIMES,
                            .step = step,
                            .span = vtime_at(c->now),
@@ -245,7 +246,6 @@ static enum wsc_err run(void *arg)
 {
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
-    w->recorder = comm_recorder(w->net->comm);
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     if (p->squares) TRY(prepare_squares(w));
