@@ -66,9 +66,9 @@ enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
 /** The virtual time of some steps of a pass, on rank 0; other ranks have no events. */
 struct cluster_record {
     enum stream_mode mode;
-    int64_t first_step, n_steps; /**< steps that are recorded */
-    int64_t n_micro;             /**< micro-batches of a step */
-    int n_wafers, n_nodes;       /**< of the machine that was left */
+    int64_t first_step, n_steps;     /**< steps that are recorded */
+    int64_t n_micro;                 /**< micro-batches of a step */
+    int n_wafers, n_nodes;           /**< of the machine that was left */
     const struct hw *hw;             /**< borrowed: faults as they were in these steps */
     const struct kernels_plan *plan; /**< borrowed */
     struct memoryx_batch *batch;     /**< owned, n_steps: what shard 0 reported of each */

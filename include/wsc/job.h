@@ -138,8 +138,8 @@ enum wsc_err job_performance_print(const struct job_performance *p) WSC_CHECKED;
 /** Steps of a job whose virtual time is recorded: of a training its steps, of an evaluation its
  *  batches, of a generation its tokens. */
 struct job_recording {
-    int64_t first_step; /**< finished steps before the first one; -1: the third one of the run, which
-                             all later ones equal, or the last one when there are fewer; the run
+    int64_t first_step; /**< finished steps before the first one; -1: the third one of the run,
+                           which all later ones equal, or the last one when there are fewer; the run
                              replaces it by the step */
     int64_t n_steps;
     /** Rank 0 gets the record of one step or several, which it may use until it returns: the step

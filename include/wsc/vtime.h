@@ -108,9 +108,9 @@ enum vtime_bar_kind {
 /** An interval between two events of one program. */
 struct vtime_bar {
     enum vtime_bar_kind kind;
-    enum vtime_part part;     /**< SEND: of the bytes, WEIGHTS or GRADIENTS */
-    int32_t src, dst;         /**< SEND: roles at the ends of the link */
-    int64_t step;             /**< as in struct vtime_event, and transfer */
+    enum vtime_part part; /**< SEND: of the bytes, WEIGHTS or GRADIENTS */
+    int32_t src, dst;     /**< SEND: roles at the ends of the link */
+    int64_t step;         /**< as in struct vtime_event, and transfer */
     int32_t transfer;
     struct vtime begin, end;  /**< events */
     int64_t amount;           /**< SEND: bytes; STAGE: samples or texts */
@@ -121,8 +121,8 @@ struct vtime_bar {
 
 /** Events of one sequential program in the order in which it made them. */
 struct vtime_recorder {
-    int32_t id;                /**< of the program: unique in the machine, whoever runs it */
-    int64_t step;     /**< label of the events that come, and transfer */
+    int32_t id;   /**< of the program: unique in the machine, whoever runs it */
+    int64_t step; /**< label of the events that come, and transfer */
     int32_t transfer;
     int64_t n_before;          /**< events that were taken away: the number of event[0] */
     struct vtime_event *event; /**< owned */

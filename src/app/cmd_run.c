@@ -61,8 +61,8 @@ static void choose_steps(struct run_profile *p)
 {
     enum { MOST_STEPS = 16 };
     const struct zoo_runconfig *rc = &p->o->job.params->runconfig;
-    p->recording = (struct job_recording){
-        .first_step = -1, .n_steps = 1, .take = take_record, .ctx = p};
+    p->recording =
+        (struct job_recording){.first_step = -1, .n_steps = 1, .take = take_record, .ctx = p};
     if (!is_configured(p->o)) return;
     p->recording.first_step = rc->profile_start_step - 1;
     if (rc->profile_end_step == CONF_NULL) return;

@@ -273,8 +273,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     char *text = NULL;
     TRY(load_models(c));
     enum wsc_err rc = app_load_cluster(NULL, &c->o->config, &cluster, &text);
-    if (!rc)
-        rc = app_refuse_passing_faults(&cluster);
+    if (!rc) rc = app_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,

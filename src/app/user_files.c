@@ -93,9 +93,9 @@ enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)
         const struct hw_fault *f = &cluster->faults.item[i];
         const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
         if (always && f->kind != HW_FAULT_LOST_SHARD) continue;
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: wsc scale looks at a step like all others",
-                                      f->text),
-                            "wsc run --numerics none reports what it costs");
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "fault %s: wsc scale looks at a step like all others", f->text),
+            "wsc run --numerics none reports what it costs");
     }
     return WSC_OK;
 }

@@ -115,7 +115,7 @@ struct comm {
     int64_t n_messages;
     bool recording;
     int64_t record_first, record_end; /* steps to be recorded */
-    struct vtime_recorder *recorder; /* owned, one per program of all roles; or NULL */
+    struct vtime_recorder *recorder;  /* owned, one per program of all roles; or NULL */
 
     int n_requests, request_capacity;
     MPI_Request *request;            /* owned */

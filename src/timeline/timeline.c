@@ -19,8 +19,8 @@ enum { WARM_UP = 2 };
 /* The part of a program's record that belongs to one step; borrowed. */
 static struct vtime_recorder part_of(const struct vtime_recorder *r, int64_t step)
 {
-    struct vtime_recorder part = {.id = r->id, .n_before = r->n_before, .event = r->event,
-                                  .edge = r->edge, .bar = r->bar};
+    struct vtime_recorder part = {
+        .id = r->id, .n_before = r->n_before, .event = r->event, .edge = r->edge, .bar = r->bar};
     int64_t i = 0, k = 0;
     for (; i < r->n_events && r->event[i].step < step; i++)
         part.edge += r->event[i].n_edges;
@@ -194,8 +194,7 @@ enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *param
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-void timeline_step(const struct timeline *t, int64_t *step_time_ps,
-                   struct out_breakdown *breakdown)
+void timeline_step(const struct timeline *t, int64_t *step_time_ps, struct out_breakdown *breakdown)
 {
     const struct memoryx_batch *b = &t->batch;
     *step_time_ps = b->time_ps;

@@ -37,8 +37,8 @@ static bool joins_the_last(struct timeline *t, const struct timeline_bar *bar, i
 {
     if (t->n_bars == first || bar->kind != TIMELINE_DOWN) return false;
     struct timeline_bar *last = &t->bar[t->n_bars - 1];
-    if (last->kind != TIMELINE_DOWN || last->role != bar->role ||
-        last->transfer != bar->transfer || kind_of(t, bar->role) != STREAM_SWARMX)
+    if (last->kind != TIMELINE_DOWN || last->role != bar->role || last->transfer != bar->transfer ||
+        kind_of(t, bar->role) != STREAM_SWARMX)
         return false;
     if (bar->end_ps > last->end_ps) {
         const int32_t order = last->order;
@@ -89,8 +89,7 @@ static int by_plan(const void *a, const void *b)
     const uint32_t xt = (uint32_t)x->bar.transfer, yt = (uint32_t)y->bar.transfer;
     if (xt != yt) return xt < yt ? -1 : 1;
     if (x->class != y->class) return x->class < y->class ? -1 : 1;
-    if (x->bar.role != y->bar.role)
-        return (x->bar.role < y->bar.role) == (x->class != 3) ? -1 : 1;
+    if (x->bar.role != y->bar.role) return (x->bar.role < y->bar.role) == (x->class != 3) ? -1 : 1;
     return (x->bar.order > y->bar.order) - (x->bar.order < y->bar.order);
 }
 

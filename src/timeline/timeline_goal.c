@@ -32,8 +32,8 @@ struct timeline_goal_file {
     int64_t *out;      /* owned: edges that leave a role, by role */
     int64_t *first_out;
     struct timeline_goal_calc *calc; /* owned: of the rank being written */
-    int *cpu;          /* owned: by edge */
-    bool *needed;      /* owned: events without which some wafer's step does not end */
+    int *cpu;                        /* owned: by edge */
+    bool *needed; /* owned: events without which some wafer's step does not end */
 };
 
 static const struct timeline_event *event_of(const struct timeline_goal_file *g, int32_t i)
@@ -104,7 +104,8 @@ static enum wsc_err sort_edges(struct timeline_goal_file *g, int n_roles)
     int64_t *next;
     TRY_NEW(next, WSC_MEM_TIMELINE, n_roles + 1);
     for (int32_t i = graph->first_new; i < graph->n; i++)
-        for (int64_t k = timeline_graph_first_edge(graph, i); k < graph->edge_end[i - graph->first_new]; k++)
+        for (int64_t k = timeline_graph_first_edge(graph, i);
+             k < graph->edge_end[i - graph->first_new]; k++)
             g->to[k] = i;
     for (int64_t k = 0; k < graph->n_edges; k++)
         if (crosses(g, k)) next[graph->event[graph->edge[k].from].role + 1]++;
@@ -132,9 +133,11 @@ static int64_t collect(struct timeline_goal_file *g, int role)
     int64_t n = 0;
     for (int32_t i = g->first_of[role]; i < g->first_of[role + 1]; i++) {
         const int32_t e = g->by_role[i];
-        for (int64_t k = timeline_graph_first_edge(graph, e); k < graph->edge_end[e - graph->first_new]; k++)
+        for (int64_t k = timeline_graph_first_edge(graph, e);
+             k < graph->edge_end[e - graph->first_new]; k++)
             if (graph->edge[k].delay_ps)
-                g->calc[n++] = (struct timeline_goal_calc){k, graph->event[graph->edge[k].from].ps, 0};
+                g->calc[n++] =
+                    (struct timeline_goal_calc){k, graph->event[graph->edge[k].from].ps, 0};
     }
     qsort(g->calc, (size_t)n, sizeof *g->calc, by_begin);
     return n;
@@ -200,7 +203,8 @@ static void write_edge(struct timeline_goal_file *g, int64_t k)
 static void write_event(struct timeline_goal_file *g, int32_t event)
 {
     const struct timeline_graph *graph = &g->t->graph;
-    const int64_t first = timeline_graph_first_edge(graph, event), end = graph->edge_end[event - graph->first_new];
+    const int64_t first = timeline_graph_first_edge(graph, event),
+                  end = graph->edge_end[event - graph->first_new];
     for (int64_t k = first; k < end; k++)
         write_edge(g, k);
     (void)fprintf(g->file, "e%d: calc 0\n", event);
@@ -253,10 +257,10 @@ static void write_head(const struct timeline_goal_file *g)
                   "// ranks of MemoryX: 0 .. %d, of SwarmX: %d nodes, of wafers: %d .. %d\n"
                   "// the step begins at %lld and ends with the schedule, at %lld: it takes %lld\n"
                   "num_ranks %d\n",
-                  (long long)t->step + 1, t->n_wafers, t->name,
-                  tree->n_shards - 1, t->n_nodes, stream_role_of_wafer(tree, 0),
-                  tree->n_roles - 1, (long long)(start - g->begin_ps),
-                  (long long)(end - g->begin_ps), (long long)(end - start), tree->n_roles);
+                  (long long)t->step + 1, t->n_wafers, t->name, tree->n_shards - 1, t->n_nodes,
+                  stream_role_of_wafer(tree, 0), tree->n_roles - 1,
+                  (long long)(start - g->begin_ps), (long long)(end - g->begin_ps),
+                  (long long)(end - start), tree->n_roles);
 }
 
 static enum wsc_err allocate(struct timeline_goal_file *g, int n_roles)

@@ -130,14 +130,13 @@ static int32_t number_of(const struct timeline_numbers *n, struct vtime from, in
 }
 
 /* Room for the events of the step after those that are kept; origins without a number get one. */
-static enum wsc_err make_room(struct timeline_graph *g, struct timeline_numbers *n,
-                              int64_t unknown, int64_t n_events, int64_t n_edges)
+static enum wsc_err make_room(struct timeline_graph *g, struct timeline_numbers *n, int64_t unknown,
+                              int64_t n_events, int64_t n_edges)
 {
     const int64_t all = g->n + unknown + n_events;
     if (all > MOST_EVENTS)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CAPACITY, "a step has more than %d events", MOST_EVENTS),
-            "fewer systems, or a larger micro_batch_size");
+        return wsc_err_hint(WSC_RAISE(WSC_CAPACITY, "a step has more than %d events", MOST_EVENTS),
+                            "fewer systems, or a larger micro_batch_size");
     struct timeline_event *event =
         wsc_realloc(WSC_MEM_TIMELINE, g->event, (size_t)all + 1, sizeof *event);
     if (!event) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep events");

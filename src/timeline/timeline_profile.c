@@ -41,11 +41,10 @@ static double cycles_of(const struct timeline *t, const struct cluster_record *r
 {
     const struct kernels_tokens tokens = {v->bar->n_new, v->bar->n_cached};
     const int64_t n = v->bar->amount;
-    return (double)(tokens.n_new
-                        ? kernels_generate_cycles(record->hw, t->by_part, record->plan, s, &tokens,
-                                                  n)
-                        : kernels_stage_cycles(record->hw, t->by_part, record->plan, s,
-                                               v->what.backward, n));
+    return (double)(tokens.n_new ? kernels_generate_cycles(record->hw, t->by_part, record->plan, s,
+                                                           &tokens, n)
+                                 : kernels_stage_cycles(record->hw, t->by_part, record->plan, s,
+                                                        v->what.backward, n));
 }
 
 /* The stage of the model by parts that is part @p part of layer @p layer. */
@@ -92,8 +91,8 @@ static void add_visits(const struct timeline *t, const struct cluster_record *re
         while (bar < end && bar->kind != VTIME_BAR_STAGE)
             bar++;
         WSC_CHECK(bar < end && bar->transfer == e->transfer, "a stage without a bar");
-        const struct timeline_visit v = {model_transfer_at(t->model, e->transfer % n),
-                                         in->delay_ps, bar++};
+        const struct timeline_visit v = {model_transfer_at(t->model, e->transfer % n), in->delay_ps,
+                                         bar++};
         add_visit(t, record, &v, times);
     }
 }

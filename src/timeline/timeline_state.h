@@ -7,12 +7,7 @@
 #include <wsc/timeline.h>
 
 /* What a viewer draws: a bar on the row of a role. */
-enum timeline_bar_kind {
-    TIMELINE_DOWN,
-    TIMELINE_STAGE,
-    TIMELINE_UP,
-    TIMELINE_UPDATE
-};
+enum timeline_bar_kind { TIMELINE_DOWN, TIMELINE_STAGE, TIMELINE_UP, TIMELINE_UPDATE };
 struct timeline_bar {
     int64_t step;
     int32_t role, transfer; /* transfer VTIME_NO_TRANSFER: end of the step */
@@ -22,7 +17,7 @@ struct timeline_bar {
 };
 /* A parent and a child with the load of both directions in the newest step. */
 struct timeline_joint {
-    int32_t parent, child; /* roles */
+    int32_t parent, child;        /* roles */
     struct timeline_link load[2]; /* down, up */
 };
 struct timeline {

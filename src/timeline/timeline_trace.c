@@ -94,7 +94,8 @@ static void name_rows(const struct timeline_trace_file *d)
     }
 }
 
-static void draw_arrow(struct timeline_trace_file *d, const struct timeline_bar *from, const struct timeline_bar *to)
+static void draw_arrow(struct timeline_trace_file *d, const struct timeline_bar *from,
+                       const struct timeline_bar *to)
 {
     int index;
     const int64_t id = d->n_arrows++;

@@ -77,8 +77,8 @@ static struct vtime_edge *open_event(struct vtime_recorder *r, int n)
 
 static struct vtime close_event(struct vtime_recorder *r, int n, int64_t ps)
 {
-    r->event[r->n_events] = (struct vtime_event){
-        .ps = ps, .step = r->step, .transfer = r->transfer, .n_edges = n};
+    r->event[r->n_events] =
+        (struct vtime_event){.ps = ps, .step = r->step, .transfer = r->transfer, .n_edges = n};
     r->n_edges += n;
     return (struct vtime){ps, vtime_event_id(r->id, r->n_before + r->n_events++)};
 }
