@@ -3,7 +3,7 @@ VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
 CC      := mpicc
 PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
-MODULES := base conf vtime num out hw mesh store zoo comm model data convert stream kernels memoryx swarmx wafer cluster job timeline scaling validation report app
+MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation report app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
@@ -55,7 +55,7 @@ lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/kernels/host*.c src/memoryx/optimizer.c src/store/samples_write.c src/data/corpus.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/samples_write.c src/data/corpus.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
 
 MPIRUN   = mpirun --timeout 300
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
@@ -63,7 +63,7 @@ SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 
 # Archer tells ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
 archer   = $(dir $(shell clang -print-resource-dir 2>/dev/null))../libarcher.so
 SAN.tsan = OMP_TOOL_LIBRARIES=$(archer) TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
-THREADED := num_ kernels_host dropout mesh_threads mesh_watch memoryx_optimizers stream_sums run_invariants
+THREADED := num_ host dropout mesh_threads mesh_watch memoryx_optimizers stream_sums run_invariants
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
@@ -78,7 +78,7 @@ all: build/wsc
 build/wsc: $(BUILD)/bin/wsc
 	$(Q)ln -sf $(BUILD:build/%=%)/bin/wsc $@
 $(BUILD)/bin/wsc: $(call obj,$(app.c)) $(lib)
-$(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c)) $(lib)
+$(BUILD)/tests/unit: $(call obj,$(unit.c) $(test.c) $(filter-out %/main.c,$(app.c))) $(lib)
 $(BUILD)/tests/mpi: $(call obj,$(mpi.c) $(test.c)) $(lib)
 $(BUILD)/tests/program: $(call obj,$(prog.c) $(test.c)) $(lib)
 $(benches): $(BUILD)/benchmarks/%: $(BUILD)/obj/benchmarks/%.o $(lib)
@@ -179,9 +179,10 @@ deps:
 bench: all $(benches)
 	$(Q)sh benchmarks/run.sh $(BUILD)
 benches: $(benches)
-## docs: docs/CONFIG.md from the key tables; doxygen check of the headers where it is installed
+## docs: docs/CONFIG.md from the key tables, the layers of docs/ARCHITECTURE.md; doxygen check of the headers
 docs: all
 	$(Q)build/wsc --help-config > docs/CONFIG.md
+	$(Q)sh tests/lint/layer_picture.sh update
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
 ## install: to DESTDIR/PREFIX (default /usr/local)
 install: all

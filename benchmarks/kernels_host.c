@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Training speed of the host kernels: forward and backward of all stages of one wafer's share.
  *
- *   kernels_host [threads [leaf_samples [L C H T B V [bf16]]]]
+ *   host [threads [leaf_samples [L C H T B V [bf16]]]]
  *
  * Set up, verify (the gradient against a finite difference of the loss along its own direction;
  * the bits against a run of the same batch in two shares), warm up, time; prints one line. */
 #include <wsc/clock.h>
-#include <wsc/kernels.h>
+#include <wsc/host.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
@@ -118,27 +118,26 @@ static void fill_batch(struct bench *b, int64_t n)
 }
 
 /* One step over the leaves [first, end); returns the loss per token. */
-static double step(struct bench *b, struct kernels_host *k, int64_t first, int64_t end,
-                   float *const *grad)
+static double step(struct bench *b, struct host *k, int64_t first, int64_t end, float *const *grad)
 {
     const struct model *m = &b->model;
     int64_t n_leaves = (b->batch.n + b->leaf_samples - 1) / b->leaf_samples;
-    struct kernels_share share = {first, end, n_leaves, b->leaf_samples, b->batch.n, 0};
+    struct data_share share = {first, end, n_leaves, b->leaf_samples, b->batch.n, 0};
     struct data_batch batch = b->batch;
     int64_t from = first * b->leaf_samples, to = end * b->leaf_samples;
     batch.n = (to < b->batch.n ? to : b->batch.n) - from;
     batch.input_ids += from * m->T;
     batch.labels += from * m->T;
     batch.mask += from * m->T;
-    kernels_host_begin(k, &share, &batch);
+    host_begin(k, &share, &batch);
     bool fp32 = m->format == NUM_FP32;
     for (int s = 0; s < m->n_stages; s++)
-        kernels_host_forward(k, s, fp32 ? (const void *)b->weight[s] : b->narrow[s]);
+        host_forward(k, s, fp32 ? (const void *)b->weight[s] : b->narrow[s]);
     for (int s = m->n_stages - 1; grad && s >= 0; s--)
-        kernels_host_backward(k, s, fp32 ? (const void *)b->weight[s] : b->narrow[s], grad[s]);
+        host_backward(k, s, fp32 ? (const void *)b->weight[s] : b->narrow[s], grad[s]);
     double loss = 0;
     for (int64_t i = 0; i < end - first; i++)
-        loss += kernels_host_losses(k)[i].loss_sum;
+        loss += host_losses(k)[i].loss_sum;
     return loss / (double)(batch.n * m->T);
 }
 
@@ -157,7 +156,7 @@ static void move_weights(struct bench *b, float by)
 }
 
 /* A step of length h along the gradient g of the mean loss changes it by h |g|^2. */
-static bool gradient_is_right(struct bench *b, struct kernels_host *k)
+static bool gradient_is_right(struct bench *b, struct host *k)
 {
     double n_tokens = (double)(b->batch.n * b->model.T), squares = 0;
     step(b, k, 0, count_leaves(b), b->grad);
@@ -174,7 +173,7 @@ static bool gradient_is_right(struct bench *b, struct kernels_host *k)
 }
 
 /* The batch in two shares of whole subtrees gives the bits of the whole batch. */
-static bool bits_are_right(struct bench *b, struct kernels_host *k)
+static bool bits_are_right(struct bench *b, struct host *k)
 {
     int64_t n = count_leaves(b);
     float *part[N_SHARES][MAX_STAGES];
@@ -224,7 +223,7 @@ static double product_rate(bool fp32)
     return 2.0 * N * N * N / best;
 }
 
-static void report(struct bench *b, struct kernels_host *k, bool valid)
+static void report(struct bench *b, struct host *k, bool valid)
 {
     const struct model *m = &b->model;
     double seconds[N_STEPS], cpu[N_STEPS], tokens = (double)(b->batch.n * m->T);
@@ -246,8 +245,7 @@ static void report(struct bench *b, struct kernels_host *k, bool valid)
                  num_threads(), (long long)b->leaf_samples, rate, tokens / seconds[N_STEPS - 1],
                  tokens / seconds[0], N_STEPS, cpu_rate, cpu_rate * flop / 1e9,
                  100 * cpu_rate * flop / peak, peak / 1e9,
-                 (double)kernels_host_act_bytes(m, b->batch.n, true) / (1 << 20),
-                 valid ? "true" : "false");
+                 (double)host_act_bytes(m, b->batch.n, true) / (1 << 20), valid ? "true" : "false");
 }
 
 static int64_t argument(int argc, char **argv, int i, int64_t otherwise)
@@ -286,16 +284,16 @@ static void build(struct bench *b, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static struct bench b;
-    struct kernels_host *k;
+    struct host *k;
     wsc_mem_tune();
     num_init((int)argument(argc, argv, 1, 1));
     build(&b, argc, argv);
-    if (kernels_host_create(&k, &b.model, b.batch.n, true)) {
+    if (host_create(&k, &b.model, b.batch.n, true)) {
         (void)fprintf(stderr, "%s\n", wsc_err_message());
         return EXIT_FAILURE;
     }
     bool valid = gradient_is_right(&b, k) && bits_are_right(&b, k);
     report(&b, k, valid);
-    kernels_host_destroy(&k);
+    host_destroy(&k);
     return valid ? EXIT_SUCCESS : EXIT_FAILURE;
 }

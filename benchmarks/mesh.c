@@ -9,7 +9,7 @@
  * 128 x 128 uniform traffic, MuchiSim 1.39 M tile-cycles/s on 32 x 32, each on two cores of a
  * shared Xeon. */
 #include <wsc/mem.h>
-#include <wsc/mesh.h>
+#include <wsc/programs.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum { MAX_ROUNDS = 32, N_CASES = 6, MAX_THREADS = 2 };
 
 static const struct workload {
     const char *kernel;
-    struct mesh_case c;
+    struct programs_case c;
     int64_t cycles; /* pinned: exact on every host */
 } workloads[N_CASES] = {
     {"allreduce", {.algo = "chain", .w = 128, .h = 128, .words = 1024, .seed = 1}, 4855},
@@ -46,12 +46,12 @@ static int by_size(const void *a, const void *b)
 
 static enum wsc_err measure(const struct workload *w, int threads, int rounds, struct measured *out)
 {
-    const struct mesh_kernel *kernel;
-    struct mesh_case c = w->c;
-    struct mesh_result r;
+    const struct programs_kernel *kernel;
+    struct programs_case c = w->c;
+    struct programs_result r;
     c.threads = threads;
     out->valid = true;
-    TRY(mesh_kernel_find(w->kernel, &kernel));
+    TRY(programs_kernel_find(w->kernel, &kernel));
     for (int i = 0; i < rounds; i++) {
         TRY(kernel->run(&c, &r));
         out->valid = out->valid && r.max_error <= 0 && r.stats.cycles == w->cycles;

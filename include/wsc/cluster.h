@@ -6,6 +6,7 @@
 #ifndef WSC_CLUSTER_H
 #define WSC_CLUSTER_H
 #include <wsc/comm.h>
+#include <wsc/cycles.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
@@ -55,7 +56,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
 void cluster_destroy(struct cluster **cluster);
 /** Plan a wafer's work for a global batch and cut the batch accordingly. */
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
-                                bool training, struct kernels_plan *plan,
+                                bool training, struct cycles_plan *plan,
                                 struct stream_batch *batch) WSC_CHECKED;
 /** Run one pass on all local roles. */
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
@@ -70,7 +71,7 @@ struct cluster_record {
     int64_t n_micro;                 /**< micro-batches of a step */
     int n_wafers, n_nodes;           /**< of the machine that was left */
     const struct hw *hw;             /**< borrowed: faults as they were in these steps */
-    const struct kernels_plan *plan; /**< borrowed */
+    const struct cycles_plan *plan; /**< borrowed */
     struct memoryx_batch *batch;     /**< owned, n_steps: what shard 0 reported of each */
     struct vtime_recorder *program;  /**< owned, n_programs: events of all roles */
     int n_programs;

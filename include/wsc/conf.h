@@ -211,7 +211,8 @@ struct conf_key {
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                  void *field);
     void (*write)(struct conf_text *out, const void *field, int indent);
-    const char *form; /**< type in words, for SPECIAL */
+    const char *form;    /**< type in words, for SPECIAL */
+    const char *refusal; /**< ONLY: why nothing else is taken, instead of the list of choices */
     const char *doc;
 };
 struct conf_table {

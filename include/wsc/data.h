@@ -26,6 +26,19 @@ struct data_batch {
 enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T) WSC_CHECKED;
 void data_batch_destroy(struct data_batch **batch);
 
+/** The leaves (micro-shards of the global batch) that a wafer computes in one micro-batch. */
+struct data_share {
+    int64_t first_leaf, end_leaf; /**< global leaf indices; empty when equal */
+    int64_t n_leaves;             /**< leaves of the whole global batch */
+    int64_t leaf_samples;         /**< samples of a leaf; the batch's last leaf may have fewer */
+    int64_t batch_size;           /**< samples of the global batch */
+    int64_t step;                 /**< from 0, counted from the first run: dropout differs by it */
+};
+/** Positions [first, end) of a text; none when equal. */
+struct data_range {
+    int64_t first, end;
+};
+
 /** The samples of one input section: all *.h5 of its directories, sorted by path; of data_subset
  *  only the samples in its ranges.
  *

@@ -30,7 +30,7 @@ struct job_logged_step {
     double noise_scale;        /**< B_simple, samples; NAN: not known yet, written as null */
     bool has_hash;
     uint64_t weights_hash;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
 };
 
 /* ---- metrics.jsonl --------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ struct job_performance {
     double rate, global_rate; /**< as the newest log line; samples/s */
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
     double host_seconds, host_tokens_per_s;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     /** Host memory: the largest process with a wafer, the activations of one wafer in it, the
      *  largest process with a MemoryX shard. */
     int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
@@ -195,7 +195,7 @@ struct job_description {
     struct comm *comm;               /**< owned; NULL without a plan */
     char *family;                    /**< name of the model's family as YAML text; owned */
     struct job_module module[JOB_MODULES];
-    struct kernels_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
+    struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
     struct stream_batch batch;
 };
 /** Describe @p job; with a plan also the machine, which the model must fit (WSC_CAPACITY).

@@ -44,11 +44,10 @@ struct memoryx_batch {
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
     struct memoryx_noise noise;
     bool has_hash;
-    uint64_t weights_hash; /**< of all parameters, after the update */
-    struct vtime end;      /**< of the batch on the slowest wafer */
-    int64_t time_ps;       /**< since the batch before */
-    /** Where the time went; these add up to time_ps. */
-    int64_t compute_ps, weights_wait_ps, reduce_wait_ps, boundary_ps, input_wait_ps;
+    uint64_t weights_hash;            /**< of all parameters, after the update */
+    struct vtime end;                 /**< of the batch on the slowest wafer */
+    int64_t time_ps;                  /**< since the batch before */
+    struct vtime_breakdown breakdown; /**< where the time went; adds up to time_ps */
 };
 struct memoryx_hooks {
     enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch); /**< shard 0 only */

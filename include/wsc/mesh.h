@@ -1,5 +1,5 @@
 /** The dataflow mesh inside a wafer, cycle by cycle: routers, colours, processing elements.
- * Layer 3.
+ * Layer 2.
  *
  *  It moves every wavelet over every link and runs every vector operation of every processing
  *  element (PE), with values.  It is not a model: no cycle comes from a formula.  It does not
@@ -26,6 +26,8 @@ enum {
     MESH_SRAM_BYTES = 49152, /**< 48 KB of a PE, 8 banks of 6 KB (SDK documentation) */
     MESH_POSITIONS = 4,      /**< switch positions of a colour, the initial one included */
     MESH_THREADS = 8,        /**< microthreads of a PE */
+    MESH_FIFO = 4,           /**< wavelets a colour holds at a router; assumed: the least power of
+                                  two that passes one a cycle over hops of two cycles */
     MESH_MAX_MAP_CYCLES = 1024
 };
 /** WSE-2: hop 1 cycle; WSE-3: hop 2 cycles. */
@@ -388,67 +390,4 @@ int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8]);
 /** 16-bit formats: nearest even, NaN stays NaN, overflow to infinity. */
 float mesh_half_to_float(enum mesh_half half, uint16_t bits);
 uint16_t mesh_half_from_double(enum mesh_half half, double value);
-
-/* ---- kernels --------------------------------------------------------------------------------- */
-
-/** What a kernel runs on; 0 and NULL take the kernel's defaults. */
-struct mesh_case {
-    const char *algo;
-    int w, h;
-    enum mesh_arch arch;
-    enum mesh_half half;
-    int64_t words, m, n, k, length, calls;
-    int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's kernels */
-    bool backward;                                             /**< the gradient instead */
-    int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
-    double zeros;        /**< share of zero weights, 0 .. 1 */
-    const void *machine; /**< borrowed; for the closed forms of kernels in upper layers */
-    int threads;         /**< of the host, as in struct mesh_config */
-    uint64_t seed;
-    struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
-};
-struct mesh_result {
-    struct mesh_stats stats;
-    const char *algo;    /**< as chosen */
-    int64_t words;       /**< of the main vector, block or call */
-    double host_seconds; /**< of mesh_run */
-    double max_error;    /**< against the host, |difference| / (1 + |expected|) */
-    double form;         /**< closed form, cycles; negative when the reference gives none */
-    double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
-    double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
-};
-struct mesh_kernel {
-    const char *name, *algos, *options, *summary;
-    enum wsc_err (*run)(const struct mesh_case *c, struct mesh_result *r);
-};
-/** Kernel @p i of the table, NULL behind the last one. */
-const struct mesh_kernel *mesh_kernel_at(int i);
-/** Find by name, or an error that lists them. */
-enum wsc_err mesh_kernel_find(const char *name, const struct mesh_kernel **out) WSC_CHECKED;
-
-/** One comparison of counted cycles with a closed form, a published count or another kernel. */
-struct mesh_point {
-    char what[64], algo[16];
-    int p, h; /**< PEs of a row, rows */
-    int64_t words, cycles;
-    double form;            /**< reference, cycles */
-    double built, schedule; /**< as in struct mesh_result; negative: none */
-    double tolerance;       /**< relative, stated for this form */
-    double slack;           /**< cycles allowed besides */
-    bool at_most;           /**< the reference is a limit: to be below it is right */
-    const char *reason;     /**< where the form is only an estimate, why; otherwise NULL */
-};
-/** Called for every point as it is counted. */
-typedef enum wsc_err (*mesh_point_fn)(void *ctx, const struct mesh_point *point);
-/** Kernels on rows of 4 .. @p max_p PEs (squares of at most 64 x 64) and 1 .. @p max_words words
- *  against the closed forms of HPDC'24 (Luczynski et al., arXiv 2404.15888), and the tree that is
- *  chosen against the best of the fixed ones. */
-enum wsc_err mesh_survey(int max_p, int64_t max_words, mesh_point_fn point, void *ctx) WSC_CHECKED;
-/** Counted cycles against published ones: fp32 fmacs calls, the parts of a message, all-reduce. */
-enum wsc_err mesh_calibration(mesh_point_fn point, void *ctx) WSC_CHECKED;
-/** True within the tolerance or the slack of the point.  A form with a reason adds up terms that
- *  overlap: where the count is below it, the schedule counts. */
-bool mesh_point_holds(const struct mesh_point *point);
-/** True when the point is compared with its schedule. */
-bool mesh_point_scheduled(const struct mesh_point *point);
 #endif

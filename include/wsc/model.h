@@ -99,6 +99,14 @@ struct model_stage {
     char name[48];           /**< for traces and tables, e.g. "layers.3" */
 };
 
+/** Loss of some tokens under a model: what a wafer reports for each leaf after the last forward
+ *  stage. */
+struct model_loss {
+    double loss_sum;   /**< nats, over masked tokens */
+    int64_t n_tokens;  /**< masked tokens */
+    int64_t n_correct; /**< of them, argmax equals the label */
+};
+
 struct model {
     int64_t L, C, H, F, V, T; /**< T = max sequence length (MSL) */
     int64_t head_dim;         /**< width of a head; C / H unless attention has its own width */
@@ -226,6 +234,10 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
  *  6 (matrix weights that a token meets, the head's for its share of the tokens) + 12 L T H d
  *  (attention over the full square, windows not counted). */
 double model_flop_per_token(const struct model *model);
+/** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
+ *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
+ *  a product (6 V C) and the softmax of attention (9 L H T). */
+double model_flop_per_token_hoffmann(const struct model *model);
 /** Value of @p schedule after @p t finished updates; docs/TRAINING.md has the formulas. */
 double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);
 /** Factor on the learning rate of the tensor called @p name: the product over the groups of

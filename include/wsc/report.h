@@ -1,10 +1,9 @@
-/** What a run leaves behind: metrics, performance, tables, pictures, progress.  Layer 2.
+/** Reports: tables, CSV and HTML files, pictures of what other modules computed.  Layer 11.
  *
- *  Owns jansson.  Drawing is gnuplot's, started as a program.  Every number comes in as an
- *  argument; nothing is computed here but formatting (and differences of two rows, for words).
- *  The one invariant: what is written parses back to the same value, and a number that is not
- *  finite is an error (WSC_NUMERIC), never text.  Not collective: rank 0 reports.
- *  Start reading at struct job_logged_step and struct report_scaling.
+ *  Only renders: result types are declared where results are computed (<wsc/scaling.h>,
+ *  <wsc/timeline.h>, <wsc/validation.h>, <wsc/job.h>), and files are written with <wsc/out.h>.  A
+ *  number that is not finite is an error (WSC_NUMERIC), never text.  Not collective: rank 0
+ * reports. Start reading at struct report_scaling.
  */
 #ifndef WSC_REPORT_H
 #define WSC_REPORT_H
@@ -22,6 +21,7 @@
 #include <stdio.h>
 
 /* ---- wsc scale ------------------------------------------------------------------------------- */
+/** What `wsc scale` reports; what is absent is NULL with a count of 0.  Borrowed. */
 struct report_scaling {
     const struct scaling_row *row;
     int n_rows;
@@ -61,6 +61,7 @@ struct report_panel {
     const float *value; /**< (h, w), 0 .. 100 %; borrowed */
     bool peak; /**< a dot of several cells shows the greatest, not the mean; scale to 100 % */
 };
+/** Panels of one grid, side by side in one picture. */
 struct report_heatmap {
     const char *title, *note; /**< two lines over all */
     int w, h;                 /**< 1 .. 2048 */
@@ -91,6 +92,7 @@ enum wsc_err report_calibration_write(const char *path, const char *base,
 /** Every constant of @p cluster with value, kind and source on stdout, as a table or as JSON; low
  *  and high of JSON are its uncertainty in base units. */
 enum wsc_err report_constants_print(const struct hw_machine *cluster) WSC_CHECKED;
+/** The constants of report_constants_print() as JSON, with `low` and `high` in base units. */
 enum wsc_err report_constants_print_json(const struct hw_machine *cluster) WSC_CHECKED;
 
 /* ---- what a params file means ---------------------------------------------------------------- */
@@ -103,14 +105,15 @@ enum wsc_err report_job_print(const struct job_description *d, const struct scal
 /** Speeds of @p n micro-batches of which @p best is the fastest, for people or as one JSON object:
  *  `micro_batch_size`, `explored`. */
 enum wsc_err report_explored_print(const struct scaling_row *row, int n, int best) WSC_CHECKED;
+/** The speeds of report_explored_print() as one JSON object: `micro_batch_size`, `explored`. */
 enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, int best) WSC_CHECKED;
 /* ---- one step, taken apart ------------------------------------------------------------------- */
 
 /** On stdout: the ten longest modules in the manner of the Model Zoo's profiler, the critical path
  *  by part and its longest stretches, the load of the links by kind. */
-enum wsc_err report_anatomy_print(const struct timeline_step *a) WSC_CHECKED;
+enum wsc_err report_step_print(const struct timeline_step *a) WSC_CHECKED;
 /** `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
-enum wsc_err report_anatomy_write(const char *dir, const struct timeline_step *a) WSC_CHECKED;
+enum wsc_err report_step_write(const char *dir, const struct timeline_step *a) WSC_CHECKED;
 
 /** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
 enum wsc_err report_config_reference(char **text) WSC_CHECKED;

@@ -9,6 +9,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/out.h>
+#include <wsc/vtime.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -20,8 +21,10 @@ struct scaling_row {
     int64_t params, num_csx, global_batch, micro_batch;
     double tokens_per_s, samples_per_s, speedup, efficiency;
     int64_t step_time_ps;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     double mfu, joules_per_token;
+    double flop_per_token;          /**< training, matrix products alone: model_flop_per_token() */
+    double flop_per_token_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
 };
 /** The rows of a sweep on one variant of the machine. */
 struct scaling_variant {
@@ -51,13 +54,18 @@ struct scaling_sensitivity {
 struct scaling_training {
     const char *model; /**< borrowed */
     int64_t params, num_csx;
-    double tokens, seconds, joules, flop, loss; /**< loss: expected, nats per token */
+    double tokens, seconds, joules;
+    double flop;          /**< matrix products alone: model_flop_per_token() */
+    double flop_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
+    double loss;          /**< expected for flop_hoffmann, nats per token */
 };
 
+/** A model of a sweep. */
 struct scaling_model {
     const char *name;                /**< in tables; borrowed */
     const struct zoo_params *params; /**< borrowed */
 };
+/** What to simulate: every model on every number of systems. */
 struct scaling_sweep {
     const struct scaling_model *model;
     int n_models;
@@ -93,8 +101,10 @@ enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_v
 /** The sweep, and the sweep without each one of the machine's faults. */
 enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                             int *n) WSC_CHECKED;
+/** Release variants with their rows. */
 void scaling_variants_free(struct scaling_variant **variants, int n);
 
+/** Most values of a swept constant. */
 enum { SCALING_MAX_VALUES = 64 };
 /** Values that one constant takes. */
 struct scaling_values {
@@ -116,6 +126,7 @@ enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scalin
  *  except that of the jitter itself.  scaling_sensitivity_free() it. */
 enum wsc_err scaling_sensitivity(const struct scaling_sweep *sweep, int model,
                                  struct scaling_sensitivity *out) WSC_CHECKED;
+/** Release what scaling_sensitivity() allocated. */
 void scaling_sensitivity_free(struct scaling_sensitivity *s);
 
 /* ---- a whole training ------------------------------------------------------------------------ */
@@ -123,13 +134,7 @@ void scaling_sensitivity_free(struct scaling_sensitivity *s);
 /** Read `300B`, `2e9`, `1.5T` (tokens) or `20xparams` (tokens per parameter). */
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param) WSC_CHECKED;
 /** What training on @p tokens takes at the rate of @p row. */
-struct scaling_training scaling_training(const struct scaling_row *row,
-                                         const struct hw_machine *cluster, double tokens,
+struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
                                          double per_param);
-/** Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs on about 20
- *  tokens per parameter: (flop / 5.984e22)^-0.0737 + 0.5066.
- *  Source: Dey et al. 2023, "Cerebras-GPT", arXiv 2304.03208, section 3.1: a fit to 111M .. 6.7B,
- *  documented, said to be within 0.5 % at 13B. */
-double scaling_expected_loss(double flop);
 
 #endif

@@ -108,6 +108,9 @@ struct stream_batch {
 /** Range [*first, *end) of global leaves of wafers [w_first, w_end) in micro-batch @p micro. */
 void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                    int64_t *first, int64_t *end);
+/** The maximal subtrees of the canonical reduction inside that range: one sum for each goes up. */
+void stream_subtrees(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                     struct num_nodes *out);
 /** Samples of a range of leaves. */
 int64_t stream_samples(const struct stream_batch *b, int64_t first_leaf, int64_t end_leaf);
 /** Most samples that one wafer gets in one micro-batch. */
@@ -130,10 +133,11 @@ void stream_slice_scatter(const struct model *model, int stage, int m, int n_sha
 void stream_slice_gather(const struct model *model, int stage, int m, int n_shards,
                          const void *stage_vector, void *slice, int64_t elem_bytes);
 
-/* ---- one pass over a batch ------------------------------------------------------------------- */
+/* ---- one pass over batches ------------------------------------------------------------------- */
 
+/** What a pass does with each batch: train on it, evaluate it, or generate the next tokens. */
 enum stream_mode { STREAM_TRAIN, STREAM_EVAL, STREAM_GENERATE };
-/** What the roles do next; the same on every rank. */
+/** A sequence of batches that all roles work through; the same on every rank. */
 struct stream_pass {
     enum stream_mode mode;
     int64_t first_step;   /**< TRAIN: finished steps before; EVAL: first batch; names messages */
@@ -143,50 +147,98 @@ struct stream_pass {
     bool values;  /**< payloads travel; false: sizes only */
     bool squares; /**< TRAIN with values: times carry sums of squares of the leaves' gradients */
 };
+/** The step after the last one of @p pass. */
+static inline int64_t stream_end_step(const struct stream_pass *pass)
+{
+    return pass->first_step + pass->n_steps;
+}
+/** True when the wafers send the texts that they generated, after the last step of @p pass. */
+static inline bool stream_sends_texts(const struct stream_pass *pass)
+{
+    return pass->mode == STREAM_GENERATE && pass->values;
+}
 
+/** One transfer of weights and what belongs to it: a position in the walk over a batch. */
+struct stream_at {
+    int64_t step;
+    int64_t micro; /**< micro-batch */
+    int index;     /**< of the transfer in the batch, over all micro-batches; names messages */
+    int stage;
+    bool backward;                 /**< the stage runs backward, and its gradients go up */
+    bool losses_after;             /**< loss sums of the micro-batch go up after the stage */
+    bool starts_micro, ends_micro; /**< first and last transfer of its micro-batch */
+};
+/** Iterator over the transfers of one batch: micro-batch by micro-batch, stages forward, then in
+ *  training backward.  Usage: `while (stream_walk_next(&walk)) use(&walk.at);` */
+struct stream_walk {
+    struct stream_at at;       /**< valid after stream_walk_next() returned true */
+    const struct model *model; /**< borrowed */
+    enum stream_mode mode;
+    int n_per_micro; /**< transfers of a micro-batch */
+    int n;           /**< transfers of the batch */
+};
+/** The walk over step @p step of @p pass, before its first transfer. */
+struct stream_walk stream_walk_of_step(const struct model *model, const struct stream_pass *pass,
+                                       int64_t step);
+/** Move to the next transfer; false after the last one. */
+bool stream_walk_next(struct stream_walk *walk);
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+/** Fields of STREAM_MSG_WEIGHTS: state of the emulated machine that wafers need with a stage. */
+struct stream_weights {
+    struct vtime step_start; /**< the step before ended, on the slowest wafer */
+    struct vtime reduced;    /**< its last gradient was complete in MemoryX */
+    struct vtime ready;      /**< the optimizer had updated this stage's weights */
+    double gradient_scale;   /**< factor that gradients of this step carry */
+};
+/** Fields of STREAM_MSG_TIMES: how a step went on the slowest wafer. */
+struct stream_times {
+    struct vtime end;
+    int64_t wafer;                /**< position in the machine; of equals the lowest index */
+    struct vtime_breakdown spent; /**< adds up to end - step_start */
+};
+/** Every kind of message: name, number, bytes of its fields, text for errors.  A new kind is a row
+ *  here, a struct above when it has fields, and a member of the union below.  Numbers take part in
+ *  which packets a lossy link loses: they never change. */
+#define STREAM_MSG_MAP(XX)                                                                         \
+    XX(WEIGHTS, 1, sizeof(struct stream_weights), "weights")                                       \
+    XX(CREDIT, 2, 0, "a credit")                                                                   \
+    XX(LOSSES, 3, 0, "losses")                                                                     \
+    XX(GRADIENTS, 4, 0, "gradients")                                                               \
+    XX(TIMES, 5, sizeof(struct stream_times), "times")                                             \
+    XX(UPDATED, 6, 0, "the end of an update")                                                      \
+    XX(PART, 10, 0, "a part of an exchange")                                                       \
+    XX(TOTAL, 11, 0, "the total of an exchange")                                                   \
+    XX(TEXTS, 12, 0, "texts")
+
+/** The kinds of STREAM_MSG_MAP. */
 enum stream_msg_kind {
-    STREAM_MSG_WEIGHTS = 1,
-    STREAM_MSG_CREDIT,
-    STREAM_MSG_LOSS,
-    STREAM_MSG_GRADS,
-    STREAM_MSG_TIMES,
-    STREAM_MSG_READY,
-    STREAM_MSG_NORM,
-    STREAM_MSG_SCALE,
-    STREAM_MSG_HASH,
-    STREAM_MSG_SUMS,   /**< shards to shard 0: parts of sums over whole tensors */
-    STREAM_MSG_TOTALS, /**< and back: the sums */
-    STREAM_MSG_TOKENS
+#define XX(name, number, bytes, text) STREAM_MSG_##name = (number),
+    STREAM_MSG_MAP(XX)
+#undef XX
 };
-/** Fields of STREAM_MSG_WEIGHTS: when the step before ended on the slowest wafer, when its last
- *  gradient was complete in MemoryX, when this stage's weights were updated (ps); the factor that
- *  gradients of this step carry (the bits of a double); the event of the first one. */
-enum {
-    STREAM_F_STEP_START,
-    STREAM_F_REDUCED,
-    STREAM_F_READY,
-    STREAM_F_GRADIENT_SCALE,
-    STREAM_F_STEP_EVENT
+/** A message as roles see it.  Kind, step and index name it: the receiver says which it expects,
+ *  and any other is a bug that ends the job. */
+struct stream_msg {
+    enum stream_msg_kind kind;
+    int index; /**< transfer in the batch, or round of an exchange */
+    int64_t step;
+    struct vtime_span span;   /**< sent: first and last byte are ready; received: they arrive */
+    int64_t bytes;            /**< on the emulated link */
+    struct comm_buf *payload; /**< values, or NULL; a message owns one reference */
+    union {
+        struct stream_weights weights;
+        struct stream_times times;
+    } field; /**< the member of the kind */
 };
-/** Fields of STREAM_MSG_TIMES: end of the step on the slowest wafer, which one (lowest of equals),
- *  and where its time went, parts that add up to end - step start; the event of the end. */
-enum {
-    STREAM_F_END,
-    STREAM_F_WAFER,
-    STREAM_F_COMPUTE,
-    STREAM_F_WEIGHTS,
-    STREAM_F_REDUCE,
-    STREAM_F_BOUNDARY,
-    STREAM_F_INPUT,
-    STREAM_F_END_EVENT
-};
-
-/** Loss sums of one canonical node, as they travel. */
+/** Loss sums of one subtree of the canonical reduction, as they travel. */
 struct stream_loss {
     double loss_sum; /**< nats over masked tokens */
     int64_t n_tokens, n_correct;
 };
-enum { STREAM_LOSS_BYTES = 24 /**< on the emulated link */, STREAM_SIGNAL_BYTES = 64 };
+/** Sizes of small messages on the emulated link. */
+enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 
 /* ---- the net --------------------------------------------------------------------------------- */
 
@@ -201,6 +253,8 @@ struct stream_side {
 };
 /** All links of one role. */
 struct stream_ports {
+    struct stream_net *net; /**< borrowed */
+    int role;
     struct stream_side up;   /**< towards MemoryX: parents */
     struct stream_side down; /**< towards the wafers: children */
     struct comm_link *ready; /**< shards: from the updating half to the sending half */
@@ -250,33 +304,11 @@ struct stream_window {
     int64_t n_transfers; /**< of one batch, all micro-batches */
     int64_t *need;       /**< owned */
 };
+/** The window of every batch of @p pass when @p window_bytes of weights may be ahead. */
 enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
-                                  bool training, int64_t n_micro, int64_t window_bytes) WSC_CHECKED;
+                                  const struct stream_pass *pass, int64_t window_bytes) WSC_CHECKED;
+/** Release *@p w and null it; NULL allowed. */
 void stream_window_destroy(struct stream_window **w);
-
-/* ---- sending and receiving ------------------------------------------------------------------- */
-
-/** Receive from every parent the weights of transfer @p index of batch @p step: one whole vector.
- *  From several shards the parts are put together.  @p msg->payload NULL without values. */
-enum wsc_err stream_recv_weights(struct stream_net *net, const struct stream_ports *ports,
-                                 int64_t step, int index, int stage,
-                                 struct comm_msg *msg) WSC_CHECKED;
-/** Send to every child; the payload is shared, its reference taken.  msg->span: ready times. */
-enum wsc_err stream_send_weights(const struct stream_ports *ports,
-                                 struct comm_msg *msg) WSC_CHECKED;
-/** Tell every parent at @p at that transfer @p index is being consumed. */
-enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
-                                struct vtime at) WSC_CHECKED;
-/** Wait for that credit of every child; *@p at is the latest. */
-enum wsc_err stream_recv_credit(const struct stream_net *net, const struct stream_ports *ports,
-                                int64_t step, int index, struct vtime *at) WSC_CHECKED;
-/** Send @p msg (kind, index, step, span, bytes of the whole, fields, payload: a list of
- *  @p n_sums vectors for GRADS) to every parent; several shards get their parts. */
-enum wsc_err stream_send_up(struct stream_net *net, const struct stream_ports *ports,
-                            struct comm_msg *msg, int stage, int n_sums) WSC_CHECKED;
-/** Receive the next message of a child's data link and check what it is. */
-enum wsc_err stream_recv_data(struct comm_link *link, int32_t kind, int64_t step, int index,
-                              struct comm_msg *msg) WSC_CHECKED;
 
 /* ---- lists of sums --------------------------------------------------------------------------- */
 
@@ -319,4 +351,44 @@ void stream_scalars_join(const struct stream_batch *b, int n, const int *first_w
 int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_end);
 /** The sum over all leaves of the batch, of a list of all wafers. */
 double stream_scalars_total(const struct stream_batch *b, const double *list);
+
+/* ---- sending and receiving ------------------------------------------------------------------- */
+
+/** Send @p msg over @p link; takes the payload's reference. */
+enum wsc_err stream_send(struct comm_link *link, const struct stream_msg *msg) WSC_CHECKED;
+/** Send @p msg, which neither waits for the link nor occupies it; takes the payload's reference. */
+enum wsc_err stream_signal(struct comm_link *link, const struct stream_msg *msg) WSC_CHECKED;
+/** Receive the next message of @p link, one that ends at the role of @p ports.  The job ends when
+ *  it is not @p kind of step @p step and index @p index.  The payload's reference passes to the
+ *  caller. */
+enum wsc_err stream_recv(const struct stream_ports *ports, struct comm_link *link,
+                         enum stream_msg_kind kind, int64_t step, int index,
+                         struct stream_msg *msg) WSC_CHECKED;
+
+/** Receive the weights of transfer @p at from every parent as one vector; parts of several shards
+ *  are put together.  @p msg->payload is NULL without values, and after an error. */
+enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct stream_msg *msg) WSC_CHECKED;
+/** Send weights to every child, which share the payload; takes its reference. */
+enum wsc_err stream_send_weights(const struct stream_ports *ports,
+                                 struct stream_msg *msg) WSC_CHECKED;
+/** Tell every parent that the transfer @p index of step @p step is being consumed from @p time. */
+enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
+                                struct vtime time) WSC_CHECKED;
+/** Wait for that credit of every child; *@p time is the latest. */
+enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
+                                struct vtime *time) WSC_CHECKED;
+/** Send the gradients of the stage of @p at to every parent: @p n_sums whole vectors in @p
+ *  take_sums (its reference is taken, after an error too; NULL without values), complete at @p
+ *  ready.  Several shards get their parts. */
+enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   struct vtime_span ready, struct comm_buf *take_sums,
+                                   int n_sums) WSC_CHECKED;
+/** Send the loss sums of the micro-batch at @p at, which are there at @p ready, to every parent;
+ *  NULL without values. */
+enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct stream_at *at,
+                                struct vtime_span ready,
+                                const struct stream_losses *sums) WSC_CHECKED;
+/** Send @p msg whole to every parent; takes its payload's reference, after an error too. */
+enum wsc_err stream_send_up(const struct stream_ports *ports, struct stream_msg *msg) WSC_CHECKED;
 #endif

@@ -14,6 +14,7 @@
 #include <wsc/hw.h>
 
 #include <wsc/out.h>
+#include <wsc/vtime.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -86,7 +87,7 @@ int64_t timeline_n_shown(const struct timeline *t);
 
 /** Time of the newest step and its parts, as the roles reported them. */
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
-                   struct out_breakdown *breakdown);
+                   struct vtime_breakdown *breakdown);
 /** Number of recorded events of the newest step. */
 int64_t timeline_n_events(const struct timeline *t);
 

@@ -10,6 +10,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/scaling.h>
+#include <wsc/vtime.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,11 +18,17 @@
 /* ---- published points -------------------------------------------------------------------------
  */
 
-/** A published measurement to draw beside the curves. */
+/** A published rate to draw beside a curve, with the conditions of its measurement as far as they
+ *  are known. */
 struct validation_point {
     char model[64];
     double num_csx, tokens_per_s;
     char source[128];
+    char id[48];          /**< of the row of benchmarks/reference; "": a point of the user's own */
+    char cluster[32];     /**< name of a machine file; "": unknown, as the next three when 0 */
+    int64_t global_batch; /**< sequences */
+    int64_t micro_batch;  /**< sequences per system; CONF_AUTO: unknown */
+    int64_t msl;          /**< tokens of a sequence */
 };
 /** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source` (more columns
  *  may follow); `#` lines and blank lines are skipped, fields may be quoted.  *@p points is owned
@@ -35,10 +42,11 @@ enum validation_quantity {
     VALIDATION_TIME,       /**< of `samples` samples: h, s, ms */
     VALIDATION_RATE,       /**< samples/s, tokens/s */
     VALIDATION_SPEEDUP,    /**< of num_csx systems over one, the batch per system the same */
-    VALIDATION_EFFICIENCY, /**< the same over the number of systems */
+    VALIDATION_EFFICIENCY, /**< speedup over the number of systems */
     VALIDATION_BOUNDARY,   /**< s of a step in which the wafers wait for its end */
     VALIDATION_OTHER       /**< whatever a row of kind context tells */
 };
+/** What a row is used for. */
 enum validation_kind {
     VALIDATION_KIND_CALIBRATION, /**< constants were fitted on it */
     VALIDATION_KIND_VALIDATION,  /**< compared, not fitted */
@@ -69,34 +77,47 @@ struct validation_figure {
  *  error).  Errors (WSC_FORMAT) name file, line, column and the field. */
 enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows,
                                      int *n) WSC_CHECKED;
+/** Name of a quantity in the files, e.g. "rate". */
 const char *validation_quantity_name(enum validation_quantity quantity);
+/** Name of a kind in the files, e.g. "context". */
 const char *validation_kind_name(enum validation_kind kind);
-/** The figure @p ref would show for a machine that trains @p samples_per_s (VALIDATION_TIME,
- *  VALIDATION_RATE), in its unit. */
-double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s);
-/** The rates among @p rows as points for a plot, one for each model, number of systems and source;
- *  owned by the caller. */
+/** The rates among @p rows as points; rows of kind context and rows with overrides are left out.
+ *  Owned by the caller. */
 enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
                                   struct validation_point **points, int *n) WSC_CHECKED;
+/** Called with a point that a sweep must not be compared with, and what differs. */
+typedef void (*validation_skipped_fn)(const struct validation_point *point, const char *why);
+/** Keep of the @p n points those that @p sweep may be compared with: of a model of the sweep, on
+ * the same wafers (machine files lie in @p cluster_dir), with its global batch for that number of
+ *  systems and its sequence length, and with the micro-batch that the plan of @p rows (as of
+ *  scaling_run()) chose, where the publication states one.  Conditions that are unknown differ in
+ *  nothing.  @p skipped is called for points of the sweep's models that are left out. */
+enum wsc_err validation_points_select(struct validation_point *points, int *n,
+                                      const struct scaling_sweep *sweep,
+                                      const struct scaling_row *rows, const char *cluster_dir,
+                                      validation_skipped_fn skipped) WSC_CHECKED;
 
+/** Most constants that are fitted together. */
 enum { VALIDATION_MAX_CALIBRATED = 3 };
 /** A published figure and what the emulator makes of it. */
 struct validation_prediction {
     const struct validation_figure *ref; /**< borrowed */
     double predicted;                    /**< in the unit of ref */
-    double neutral; /**< the same with the calibrated constants at their neutral values */
+    double neutral; /**< predicted with the calibrated constants at their neutral values */
     /** Change of the prediction, relative, when a calibrated constant grows by a tenth. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];
-    /** The step behind it (of num_csx systems): time, where it went, share of the peak. */
+    /** The step behind it (of num_csx systems): time, where it went, fraction of the peak. */
     int64_t step_time_ps;
     double mfu, mfu_neutral;
     int64_t micro_batch;
     int lanes;
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
     /** What breakdown.compute_ps consists of; jitter may be negative. */
     int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
 };
+/** True when the prediction lies inside the tolerance of its row. */
 bool validation_prediction_holds(const struct validation_prediction *p);
+/** The predictions of all rows, and which constants of the machine were fitted. */
 struct validation_table {
     const struct validation_prediction *row;
     int n_rows;
@@ -113,6 +134,7 @@ struct validation_fitted {
     char error[48];         /**< standard error with unit; "" when the points do not tell */
     char low[48], high[48]; /**< two standard errors around the value, inside the key's range */
 };
+/** The result of a fit. */
 struct validation_fit {
     struct validation_fitted constant[VALIDATION_MAX_CALIBRATED];
     double correlation[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
@@ -139,37 +161,31 @@ struct validation_comparison {
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;
 };
-/** Constants that may be fitted, at most VALIDATION_MAX_CALIBRATED, and what they are when they say
- *  nothing: no latency, an infinite rate, a factor of one. */
-struct validation_fittable {
-    const char *path; /**< without `cluster.` */
-    double neutral;   /**< base units */
-    double low, high; /**< bounds of a fit, base units */
-    double step;      /**< first step of the search, in x */
-    bool inverse;     /**< the search moves in x = 1 / value */
-};
-const struct validation_fittable *validation_fittables(int *n);
-
-/** Predict every row that is to be compared.  validation_result_fini() @p out also after an
- *  error. */
+/** Predictions of every row that is to be compared. */
 struct validation_result {
     struct validation_table report; /**< its rows are owned */
     struct validation_cases *cases; /**< owned; what the rows were computed from */
 };
+/** Predict the rows of kind calibration and validation of @p comparison.  validation_result_fini()
+ *  @p out also after an error. */
 enum wsc_err validation_run(const struct validation_comparison *comparison,
                             struct validation_result *out) WSC_CHECKED;
+/** Release what validation_run() allocated. */
 void validation_result_fini(struct validation_result *v);
 
-/** Fit the constants @p path (of validation_fittables()) to the rows of kind calibration: least
- * squares of ln(predicted / published), with Huber's function so that no row rules.  @p out borrows
- * from the comparison; validation_calibration_fini() it also after an error. */
+/** Result of validation_calibrate(). */
 struct validation_calibration {
     struct validation_fit report;
     const struct validation_figure **point; /**< owned */
     double *residual;                       /**< owned */
 };
+/** Fit the @p n_paths constants @p path (wafer.stage_latency, memoryx.update_rate,
+ * wafer.kernel_factor) to the rows of kind calibration: least squares of ln(predicted / published),
+ * with Huber's function so that no single row decides.
+ *  @p out borrows from the comparison; validation_calibration_fini() it also after an error. */
 enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
                                   const char *const *path, int n_paths,
                                   struct validation_calibration *out) WSC_CHECKED;
+/** Release what validation_calibrate() allocated. */
 void validation_calibration_fini(struct validation_calibration *c);
 #endif

@@ -282,4 +282,32 @@ struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready);
  *  the events of @p span, whose times stay as they are. */
 void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
                        struct vtime_span *span);
+
+/* ---- breakdown ------------------------------------------------------------------------------- */
+
+/** Where the time of a step went, by what a wafer did or waited for; see docs/decisions/0003. Parts
+ *  add up to the whole. */
+struct vtime_breakdown {
+    int64_t compute_ps;      /**< stages ran */
+    int64_t weights_wait_ps; /**< weights were still streaming */
+    int64_t reduce_wait_ps;  /**< gradients could not leave faster, or were not yet in MemoryX */
+    int64_t boundary_ps;     /**< MemoryX was updating */
+    int64_t input_wait_ps;   /**< samples had not come in */
+};
+/** The sum of the five parts. */
+static inline int64_t vtime_breakdown_sum(const struct vtime_breakdown *b)
+{
+    return b->compute_ps + b->weights_wait_ps + b->reduce_wait_ps + b->boundary_ps +
+           b->input_wait_ps;
+}
+/** Add each part of @p b to that of @p total. */
+static inline void vtime_breakdown_add(struct vtime_breakdown *total,
+                                       const struct vtime_breakdown *b)
+{
+    total->compute_ps += b->compute_ps;
+    total->weights_wait_ps += b->weights_wait_ps;
+    total->reduce_wait_ps += b->reduce_wait_ps;
+    total->boundary_ps += b->boundary_ps;
+    total->input_wait_ps += b->input_wait_ps;
+}
 #endif

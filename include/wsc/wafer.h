@@ -6,6 +6,7 @@
  */
 #ifndef WSC_WAFER_H
 #define WSC_WAFER_H
+#include <wsc/cycles.h>
 #include <wsc/data.h>
 #include <wsc/err.h>
 #include <wsc/kernels.h>
@@ -19,10 +20,10 @@ struct wafer;
 /** Cycles of a stage that were worked out before, and for what. */
 struct wafer_price {
     int64_t n_samples; /**< 0: none yet */
-    struct kernels_tokens tokens;
+    struct cycles_tokens tokens;
     int lanes;
     int64_t micro_batch;
-    enum kernels_keep keep;
+    enum cycles_keep keep;
     int64_t cycles, first_gradient;
 };
 struct wafer_task {
@@ -32,9 +33,9 @@ struct wafer_task {
     int stage;
     bool backward;
     int64_t n_samples;
-    struct kernels_tokens tokens; /**< of each sample, in generation */
+    struct cycles_tokens tokens; /**< of each sample, in generation */
     struct wafer_price *price; /**< of this stage and direction, kept up to date; NULL: no memory */
-    const struct kernels_counted *counted; /**< by the mesh, which keeps all activations; NULL:
+    const struct kernels_simulated *counted; /**< by the mesh, which keeps all activations; NULL:
                                                 closed forms hold */
 };
 /** What it costs there, ps. */
@@ -50,7 +51,7 @@ struct wafer_cost {
  *  pair.  So the mean of one system over an even number of steps is that of its cycles, and what
  *  many systems lose is the wait for the slowest. */
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
-                                const struct kernels_plan *plan, const struct wafer_task *task);
+                                const struct cycles_plan *plan, const struct wafer_task *task);
 /** Time from the start of a step until @p n_samples of it have come in, ps; 0 when the input is
  *  switched off.  Samples of a micro-batch come while those before compute. */
 int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples);
@@ -74,7 +75,7 @@ void wafer_destroy(struct wafer **wafer);
 
 /** What a pass needs beyond its shape; all borrowed until comm_run returns. */
 struct wafer_work {
-    const struct kernels_plan *plan;
+    const struct cycles_plan *plan;
     enum kernels_numerics numerics;
     struct data_source *source;          /**< NULL without values and for GENERATE */
     const struct wafer_prompts *prompts; /**< GENERATE only */
@@ -84,7 +85,7 @@ struct wafer_work {
  *  net->topology. */
 enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pass *pass,
                          const struct wafer_work *work) WSC_CHECKED;
-/** Cycles by kernel (KERNELS_MESH_ROWS rows) since values were last set up; NULL unless the values
+/** Cycles by kernel (PROGRAMS_ROWS rows) since values were last set up; NULL unless the values
  *  come from the mesh.  Borrowed. */
-const struct kernels_mesh_row *wafer_kernel_rows(const struct wafer *wafer);
+const struct programs_row *wafer_kernel_rows(const struct wafer *wafer);
 #endif

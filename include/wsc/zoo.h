@@ -188,7 +188,6 @@ struct zoo_model {
     struct zoo_init initializer, embedding_initializer, output_layer_initializer;
     enum zoo_loss_scaling loss_scaling;
     double loss_weight;
-    bool compute_eval_metrics;
     struct zoo_init ffn_initializer, ffn_output_layer_initializer;
     double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
     enum zoo_attention_type attention_type;
@@ -329,71 +328,11 @@ struct zoo_runconfig {
     int64_t profile_start_step, profile_end_step;
 };
 
-enum zoo_sparsity_algorithm {
-    ZOO_SPARSITY_STATIC,
-    ZOO_SPARSITY_GMP,
-    ZOO_SPARSITY_SET,
-    ZOO_SPARSITY_RIGL
-};
-enum zoo_sparsity_init {
-    ZOO_SPARSITY_RANDOM,
-    ZOO_SPARSITY_TOPK,
-    ZOO_SPARSITY_FROM_ZEROS,
-    ZOO_SPARSITY_CHECKERBOARD
-};
-/** A number that may change with the steps, as the Model Zoo writes it: constant init; linear init
- *  and slope; exp init, gamma, final; power init and beta; cosine and cycling init, half_period,
- *  minimum; or one value per update. */
-enum zoo_sparsity_kind {
-    ZOO_SPARSITY_CONSTANT,
-    ZOO_SPARSITY_LINEAR,
-    ZOO_SPARSITY_EXP,
-    ZOO_SPARSITY_POWER,
-    ZOO_SPARSITY_COSINE,
-    ZOO_SPARSITY_CYCLING,
-    ZOO_SPARSITY_LIST
-};
-enum { ZOO_MAX_SPARSITY = 8, ZOO_MAX_FILTERS = 16, ZOO_MAX_UPDATES = 64 };
-struct zoo_sparsity_schedule {
-    enum zoo_sparsity_kind kind;
-    double init, slope, gamma, final, beta, half_period, minimum;
-    double value[ZOO_MAX_UPDATES]; /**< ZOO_SPARSITY_LIST, one per update */
-    int n_values;
-};
-/** One entry of `sparsity`: which weights, how many of them zero, and when the mask changes. */
-struct zoo_sparsity {
-    enum zoo_sparsity_algorithm algorithm;
-    enum zoo_sparsity_init init_method;
-    struct zoo_sparsity_schedule sparsity;      /**< fraction of zeros */
-    struct zoo_sparsity_schedule drop_fraction; /**< SET and RigL */
-    int64_t update_freq, update_start;          /**< steps; freq CONF_NULL: never */
-    int64_t update_stop;                        /**< exclusive; CONF_NULL: to the end */
-    int64_t update_step[ZOO_MAX_UPDATES];       /**< instead of freq */
-    int n_update_steps;
-    int64_t balance_in_groups, balance_out_groups; /**< CONF_NULL: none */
-    char *filter[ZOO_MAX_FILTERS]; /**< globs of names; none: all matrices of the blocks; owned */
-    int n_filters;
-    bool add_summaries;
-};
-struct zoo_sparsity_list {
-    struct zoo_sparsity *entry; /**< owned */
-    int n;                      /**< 0: dense */
-};
-
-/** model.dpo: preference optimisation (Rafailov et al. 2023); read and shown, not trained. */
-struct zoo_dpo {
-    bool present;
-    double beta;
-    bool reference_free;
-};
-
 struct zoo_params {
     struct zoo_input train_input, eval_input;
     struct zoo_model model;
     struct zoo_optimizer optimizer;
     struct zoo_runconfig runconfig;
-    struct zoo_sparsity_list sparsity;
-    struct zoo_dpo dpo;
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
     int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */
@@ -413,11 +352,6 @@ enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_C
 /** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
                              char **text) WSC_CHECKED;
-/** Names of the Model Zoo. */
-const char *zoo_sparsity_algorithm_name(enum zoo_sparsity_algorithm algorithm);
-const char *zoo_sparsity_init_name(enum zoo_sparsity_init init);
-/** Not of ZOO_SPARSITY_LIST, which has none. */
-const char *zoo_sparsity_kind_name(enum zoo_sparsity_kind kind);
 /** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
  *  a value that the key does not have. */
 const char *zoo_params_choice(const char *path, int value);

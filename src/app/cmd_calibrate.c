@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc calibrate`: has `scaling` fit constants to the published figures of kind calibration and
  * writes them into a cluster file that names the fitted machine as its base. */
-#include "app.h"
+#include "cmd.h"
+#include "comparison.h"
+#include "requests.h"
 
 #include <wsc/mem.h>
 

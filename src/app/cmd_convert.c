@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc convert`: checkpoints from and to Hugging Face; the work is module convert's. */
-#include "app.h"
+/* `wsc convert`: checkpoints from and to Hugging Face.  The work is that of module convert; here
+ * the direction is chosen and the result printed. */
+#include "cmd.h"
+#include "option_parse.h"
+#include "requests.h"
 
 #include <wsc/convert.h>
 #include <wsc/report.h>

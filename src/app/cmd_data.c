@@ -2,6 +2,8 @@
 /* `wsc data`: makes a dataset from text.  The work is module data's; here the defaults that depend
  * on the tokenizer are filled in and the result is printed.  `wsc data train-bpe`: cmd_train_bpe.c;
  * what the two share: text_input.c. */
+#include "cmd.h"
+#include "option_parse.h"
 #include "text_input.h"
 
 #include <wsc/report.h>

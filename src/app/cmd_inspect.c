@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc inspect`: looks into a file, finds out what it is (HDF5: dataset or tensors; YAML: params or
  * cluster) and prints what is in it. */
-#include "app.h"
+#include "cmd.h"
+#include "requests.h"
+#include "user_files.h"
 
 #include <wsc/job.h>
 #include <wsc/mem.h>
@@ -76,7 +78,7 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
     TRY(out_table_new(&t.table, "llr", (const char *const[]){"name", "type", "shape"}));
     enum wsc_err rc = store_visit(file, add_dataset, &t);
     if (!rc && store_has(file, "global_step"))
-        rc = store_read(file, "global_step", STORE_I64, 0, 1, &step);
+        rc = store_read_i64(file, "global_step", 0, STORE_LAST_STEP, &step);
     if (!rc) {
         (void)printf("%s: %lld datasets, %lld elements", path, (long long)t.n_datasets,
                      (long long)t.n_elems);

@@ -2,7 +2,11 @@
 /* `wsc mesh`: runs one kernel of the table of kernels on an emulated fabric and prints its cycles
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
-#include "app.h"
+#include "cmd.h"
+#include "mesh_show.h"
+#include "option_parse.h"
+#include "requests.h"
+#include "user_files.h"
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
@@ -18,15 +22,15 @@ struct points {
 };
 
 /* The fabric's kernels, then the transformer's. */
-static const struct mesh_kernel *kernel_at(int i)
+static const struct programs_kernel *kernel_at(int i)
 {
     int n = 0;
-    while (mesh_kernel_at(n))
+    while (programs_kernel_at(n))
         n++;
-    return i < n ? mesh_kernel_at(i) : kernels_mesh_kernel_at(i - n);
+    return i < n ? programs_kernel_at(i) : programs_transformer_at(i - n);
 }
 
-static enum wsc_err find_kernel(const char *name, const struct mesh_kernel **out)
+static enum wsc_err find_kernel(const char *name, const struct programs_kernel **out)
 {
     char names[512] = "";
     for (int i = 0; (*out = kernel_at(i)); i++) {
@@ -39,7 +43,7 @@ static enum wsc_err find_kernel(const char *name, const struct mesh_kernel **out
 
 static void print_list(void)
 {
-    const struct mesh_kernel *k;
+    const struct programs_kernel *k;
     for (int i = 0; (k = kernel_at(i)); i++) {
         (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
@@ -47,7 +51,8 @@ static void print_list(void)
     }
 }
 
-static void print_json(const char *name, const struct mesh_case *c, const struct mesh_result *r)
+static void print_json(const char *name, const struct programs_case *c,
+                       const struct programs_result *r)
 {
     const double router_cycles = (double)r->stats.cycles * c->w * c->h;
     (void)printf("{\"kernel\": \"%s\", \"algo\": \"%s\", \"arch\": \"%s\", \"fabric\": [%d, %d], "
@@ -64,7 +69,8 @@ static void print_json(const char *name, const struct mesh_case *c, const struct
     if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
 }
 
-static void print_text(const char *title, const struct mesh_case *c, const struct mesh_result *r)
+static void print_text(const char *title, const struct programs_case *c,
+                       const struct programs_result *r)
 {
     (void)printf("%s", title);
     if (r->form >= 0) (void)printf(", closed form %.0f", r->form);
@@ -77,7 +83,7 @@ static void print_text(const char *title, const struct mesh_case *c, const struc
 }
 
 /* A fabric that suits the kernel, and the choices of the options in the kernel's types. */
-static void complete(struct mesh_case *c, const struct app_mesh *o)
+static void complete(struct programs_case *c, const struct app_mesh *o)
 {
     const bool ring = c->algo && !strcmp(c->algo, "ring"), single = !strcmp(o->what, "fmacs");
     if (!c->w) {
@@ -106,14 +112,14 @@ static bool has_word(const char *list, const char *word)
 /* True when some kernel takes the option: then one that does not list it must not get it. */
 static bool is_of_kernels(const char *option)
 {
-    const struct mesh_kernel *k;
+    const struct programs_kernel *k;
     for (int i = 0; (k = kernel_at(i)); i++)
         if (has_word(k->options, option)) return true;
     return false;
 }
 
 /* Options and algorithms that this kernel does not have. */
-static enum wsc_err check_kernel(const struct app_call *call, const struct mesh_kernel *k)
+static enum wsc_err check_kernel(const struct app_call *call, const struct programs_kernel *k)
 {
     const struct app_mesh *o = call->request;
     const struct app_option *row = NULL;
@@ -132,7 +138,7 @@ static enum wsc_err check_kernel(const struct app_call *call, const struct mesh_
 }
 
 static enum wsc_err show_result(const struct app_mesh *o, const char *name,
-                                const struct mesh_result *r)
+                                const struct programs_result *r)
 {
     char title[160];
     (void)snprintf(title, sizeof title, "%s%s%s on %d x %d PEs (%s): %lld cycles", name,
@@ -147,13 +153,13 @@ static enum wsc_err show_result(const struct app_mesh *o, const char *name,
     return app_show_files(&o->show, o->c.w, o->c.h, title);
 }
 
-static enum wsc_err run_on(struct app_mesh *o, const struct mesh_kernel *k,
+static enum wsc_err run_on(struct app_mesh *o, const struct programs_kernel *k,
                            const struct hw *machine)
 {
     const double tolerance = 1e-4; /* sums of a few thousand fp32 terms */
     const char *name = k->name;
-    struct mesh_result r;
-    o->c.machine = machine;
+    struct programs_result r;
+    o->c.hw = machine;
     TRY(app_show_begin(&o->show, o->c.w, o->c.h));
     o->c.watch = o->show.watch;
     enum wsc_err rc = k->run(&o->c, &r);
@@ -167,7 +173,7 @@ static enum wsc_err run_on(struct app_mesh *o, const struct mesh_kernel *k,
 static enum wsc_err run_kernel(struct app_call *call)
 {
     struct app_mesh *o = call->request;
-    const struct mesh_kernel *k;
+    const struct programs_kernel *k;
     struct hw_machine cluster;
     const struct hw machine = {.cluster = &cluster};
     TRY(find_kernel(o->what, &k));
@@ -179,22 +185,22 @@ static enum wsc_err run_kernel(struct app_call *call)
     return rc;
 }
 
-static void point_text(const struct points *o, const struct mesh_point *p, double error)
+static void point_text(const struct points *o, const struct programs_point *p, double error)
 {
-    const bool scheduled = mesh_point_scheduled(p);
+    const bool scheduled = programs_point_scheduled(p);
     if (o->first)
         (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words", "cycles",
                      "reference", "error");
     (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%%", p->what, p->algo, p->p,
                  (long long)p->words, (long long)p->cycles, p->form, error);
     if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
-    if (!mesh_point_holds(p))
+    if (!programs_point_holds(p))
         (void)printf("  outside%s%s", p->reason && !scheduled ? ": " : "",
                      p->reason && !scheduled ? p->reason : "");
     (void)printf("\n");
 }
 
-static void point_json(const struct points *o, const struct mesh_point *p, double error)
+static void point_json(const struct points *o, const struct programs_point *p, double error)
 {
     (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
                  "\"words\": %lld, \"cycles\": %lld, \"reference\": %.3f, "
@@ -202,8 +208,8 @@ static void point_json(const struct points *o, const struct mesh_point *p, doubl
                  "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
                  o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
                  (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
-                 mesh_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
-                 mesh_point_holds(p) ? "true" : "false");
+                 programs_point_scheduled(p) ? "schedule" : "reference",
+                 p->at_most ? "true" : "false", programs_point_holds(p) ? "true" : "false");
     if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
     if (p->schedule >= 0) (void)printf(", \"schedule\": %.3f", p->schedule);
     if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);
@@ -211,19 +217,19 @@ static void point_json(const struct points *o, const struct mesh_point *p, doubl
 }
 
 /* Progress for a terminal, while the table goes elsewhere. */
-static void show_progress(const struct points *o, const struct mesh_point *p)
+static void show_progress(const struct points *o, const struct programs_point *p)
 {
     if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO)) return;
     (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo,
                   p->p);
 }
 
-static enum wsc_err print_point(void *ctx, const struct mesh_point *p)
+static enum wsc_err print_point(void *ctx, const struct programs_point *p)
 {
     struct points *o = ctx;
     double error = p->form > 0 ? 100 * ((double)p->cycles - p->form) / p->form : 0;
     o->n_points++;
-    o->n_outside += !mesh_point_holds(p);
+    o->n_outside += !programs_point_holds(p);
     (o->json ? point_json : point_text)(o, p, error);
     o->first = false;
     show_progress(o, p);
@@ -234,9 +240,9 @@ static enum wsc_err run_points(const struct app_mesh *o, bool survey)
 {
     struct points all = {.json = o->json, .first = true};
     if (survey)
-        TRY(mesh_survey((int)o->max_p, o->max_words, print_point, &all));
+        TRY(programs_survey((int)o->max_p, o->max_words, print_point, &all));
     else
-        TRY(mesh_calibration(print_point, &all));
+        TRY(programs_calibration(print_point, &all));
     if (o->json)
         (void)printf("%s]\n", all.first ? "[" : "");
     else

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc ranks`: the number of roles of a job, for `mpirun -n`. */
-#include "app.h"
+/* `wsc ranks`: the number of roles of a job, for `mpirun -n`.  The cluster's topology decides:
+ * wafers, SwarmX nodes, MemoryX shards. */
+#include "cmd.h"
+#include "requests.h"
+#include "user_files.h"
 
 #include <wsc/job.h>
 

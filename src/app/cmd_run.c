@@ -2,7 +2,12 @@
 /* `wsc run`: loads params and cluster, understands all phases of a list of trainers before the
  * first one runs, then hands each phase to job, or describes, dumps or explores it instead.  After
  * a training it takes one step apart when a profile is asked for (step_breakdown.c). */
-#include "app.h"
+#include "cmd.h"
+#include "option_parse.h"
+#include "process.h"
+#include "requests.h"
+#include "step_breakdown.h"
+#include "user_files.h"
 
 #include <wsc/job.h>
 #include <wsc/log.h>
@@ -89,8 +94,8 @@ static enum wsc_err finish_profile(const struct run_profile *p)
     if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name the trace");
     if (!trace && is_configured(p->o)) trace = path;
     enum wsc_err rc = app_breakdown_make(&a, p->timeline, trace, p->o->goal);
-    if (!rc && !p->o->job.json) rc = report_anatomy_print(&a.report);
-    if (!rc) rc = report_anatomy_write(params->runconfig.model_dir, &a.report);
+    if (!rc && !p->o->job.json) rc = report_step_print(&a.report);
+    if (!rc) rc = report_step_write(params->runconfig.model_dir, &a.report);
     app_breakdown_fini(&a);
     wsc_free(path);
     return rc;
@@ -240,7 +245,7 @@ static enum wsc_err check_phase_option(const struct app_run *o, const struct zoo
     return WSC_RAISE(WSC_USAGE, "--phase: %s has one phase only", p->file);
 }
 
-/* All phases are understood before the first one runs.  *@p n: their number. */
+/* Parses every phase before the first one runs.  *@p n: the number of phases. */
 static enum wsc_err parse_phases(struct comm *comm, const struct app_run *o,
                                  const struct params_text *text, struct modes *modes, int *n)
 {

@@ -2,7 +2,13 @@
 /* `wsc scale`: loads models and cluster, has `scaling` sweep them over node counts and study what
  * the curve depends on, has `report` print the table and write CSV, pictures and report.html.
  * Under mpirun rank 0 does all of it. */
-#include "app.h"
+#include "cmd.h"
+#include "comparison.h"
+#include "option_parse.h"
+#include "process.h"
+#include "requests.h"
+#include "step_breakdown.h"
+#include "user_files.h"
 
 #include <wsc/log.h>
 
@@ -75,32 +81,40 @@ static enum wsc_err load_models(struct scale *s)
     return WSC_OK;
 }
 
-/* Leave out points of models that are not swept. */
-static void keep_swept(const struct scale *c, struct validation_point *point, int *n)
-{
-    int kept = 0;
-    for (int i = 0; i < *n; i++) {
-        int m = 0;
-        while (m < c->n_models && strcmp(c->name[m], point[i].model) != 0)
-            m++;
-        if (m < c->n_models) point[kept++] = point[i];
-    }
-    *n = kept;
-}
-
-/* Published points: those of the user, or those that lie beside the program, if they do. */
+/* Published points: those of the user, or those that lie beside the program. */
 static enum wsc_err read_points(const struct scale *c, struct validation_point **points, int *n)
 {
     char dir[PATH_MAX];
     struct validation_figure *rows;
     int n_rows;
     if (c->o->points) return validation_points_read(c->o->points, points, n);
-    if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) return WSC_OK;
+    if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) {
+        WSC_WARNING("published points are left out: there is no folder of them beside the program; "
+                    "hint: --points FILE");
+        return WSC_OK;
+    }
     TRY(app_read_references(dir, &rows, &n_rows));
     enum wsc_err rc = validation_points_of(rows, n_rows, points, n);
-    if (!rc) keep_swept(c, *points, n);
     wsc_free(rows);
     return rc;
+}
+
+static void warn_of_skipped(const struct validation_point *point, const char *why)
+{
+    WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
+}
+
+/* Of the points those that were measured under the conditions of the sweep. */
+static enum wsc_err select_points(const struct scale *c, const struct scaling_row *row,
+                                  struct validation_point *point, int *n)
+{
+    char dir[PATH_MAX] = "";
+    if (!*n) return WSC_OK;
+    if (!c->o->points && !app_find_folder(APP_CLUSTER, dir, sizeof dir))
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "the folder of machine files is not beside the "
+                                                  "program, and published points name some"),
+                            "--points FILE");
+    return validation_points_select(point, n, &c->sweep, row, dir, warn_of_skipped);
 }
 
 static void show_progress(void *ctx, int done, int total, const char *what)
@@ -117,7 +131,7 @@ static bool shows_step(const struct app_scale *o)
 
 /* ---- what the curve depends on --------------------------------------------------------------- */
 
-/* All that a report may hold; freed together. */
+/* Everything that a report may hold; study_fini() frees it. */
 struct study {
     struct scaling_row *row;
     struct validation_point *point;
@@ -159,8 +173,7 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
     for (int i = 0; i < r->n_rows; i++)
-        s->training[i] =
-            scaling_training(&s->row[i], c->sweep.cluster, c->o->tokens, c->o->tokens_per_param);
+        s->training[i] = scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param);
     r->training = s->training;
     r->n_trainings = r->n_rows;
     return WSC_OK;
@@ -215,6 +228,7 @@ static enum wsc_err find_variants(struct scale *c, struct study *s)
 static enum wsc_err run_study(struct scale *c, struct study *s)
 {
     TRY(scaling_run(&c->sweep, &s->row));
+    TRY(select_points(c, s->row, s->point, &s->report.n_points));
     s->report.row = s->row;
     s->report.n_rows = c->n_models * c->sweep.n_counts;
     TRY(find_variants(c, s));
@@ -239,7 +253,7 @@ static void print_files(const struct scale *c)
     if (c->o->goal) (void)printf("      %s\n", c->o->goal);
 }
 
-/* Of the default node counts those that the installation has. */
+/* Keeps the default node counts that the installation has. */
 static void cut_counts(struct app_ints *num_csx, int64_t systems)
 {
     int n = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc data train-bpe`: learns a byte-level BPE vocabulary from text.  The work is module data's.
  */
+#include "cmd.h"
 #include "text_input.h"
 
 #include <wsc/report.h>

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc validate`: predicts the published figures of a folder, prints and writes the comparison, and
  * fails when a prediction leaves the tolerance stated for it.  With --mesh: mesh_pairs.c. */
-#include "app.h"
+#include "cmd.h"
+#include "comparison.h"
+#include "mesh_pairs.h"
+#include "process.h"
+#include "requests.h"
 
 #include <wsc/mem.h>
 

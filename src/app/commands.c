@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of commands: names, summaries, usage and examples of `--help`, use of MPI ranks, the
  * function.  Their options are rows of options.c.  main.c walks this table. */
-#include "app.h"
+#include "commands.h"
+#include "cmd.h"
+#include "requests.h"
 
 const struct app_command app_commands[] = {
     {.name = "run",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files that come with the program, beside it in the source tree or where it was installed, and the
  * comparison with published figures that `wsc validate` and `wsc calibrate` make of them. */
-#include "app.h"
+#include "comparison.h"
+#include "user_files.h"
 
 #include <wsc/mem.h>
 

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The program: finds the command, has its options parsed, starts MPI where the command uses ranks,
  * runs it, prints the error, ends with its exit status.
- *
- * One line is printed for one error, whatever the number of ranks: who does not print it calls
- * app_set_reported().  Read next: commands.c (the commands), option_parse.c, cmd_run.c. */
-#include "app.h"
+ * Read next: commands.c (the commands), option_parse.c, cmd_run.c. */
+#include "commands.h"
+#include "option_help.h"
+#include "option_parse.h"
+#include "options.h"
+#include "process.h"
 
 #include <wsc/check.h>
 #include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
+#include <wsc/report.h>
 #include <wsc/stop.h>
 #include <wsc/store.h>
 #include <wsc/units.h>
@@ -22,29 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char command_line[4096];
-static bool reported;
-
-const char *app_command_line(void)
-{
-    return command_line;
-}
-
-void app_set_reported(void)
-{
-    reported = true;
-}
-
-static void remember_command_line(int argc, char **argv)
-{
-    size_t used = 0;
-    for (int i = 0; i < argc && used < sizeof command_line; i++) {
-        int n = snprintf(command_line + used, sizeof command_line - used, "%s%s", i ? " " : "",
-                         i ? argv[i] : "wsc");
-        if (n > 0) used += (size_t)n;
-    }
-}
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
@@ -66,18 +46,6 @@ static void print_overview(FILE *out)
                 "fit the emulated machine, 4 non-finite numbers, 5 stopped by SIGTERM or\n"
                 "SIGUSR1.\n",
                 out);
-}
-
-/* A list of configuration errors has a line each. */
-static void report_error(void)
-{
-    const char *message = wsc_err_message();
-    while (!reported && *message) {
-        int length = (int)strcspn(message, "\n");
-        (void)fprintf(stderr, "wsc: error: %.*s\n", length, message);
-        message += length + (message[length] == '\n');
-    }
-    reported = true;
 }
 
 /* Results that nobody can read are a failure: a full disk, a closed descriptor. */
@@ -202,7 +170,7 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
     }
     if (!rc) rc = check_stdout();
     /* Before MPI ends: the first rank that exits with a failure takes the others with it. */
-    if (rc) report_error();
+    if (rc) app_report_error();
     comm_destroy(&comm);
     app_call_fini(&call);
     return rc;
@@ -259,14 +227,14 @@ int main(int argc, char **argv)
     fill_standard_streams();
     wsc_mem_tune();
     (void)signal(SIGXFSZ, SIG_IGN); /* a quota is a failed write, not a death */
-    remember_command_line(argc, argv);
+    app_set_command_line(argc, argv);
     if (argc < 2) {
         print_overview(stderr);
         return wsc_err_exit_status(WSC_USAGE);
     }
     enum wsc_err rc = dispatch(argc, argv);
     if (!rc) return wsc_mem_balanced() ? 0 : 1;
-    report_error();
+    app_report_error();
     wsc_err_show_trace();
     return wsc_err_exit_status(rc);
 }

@@ -2,7 +2,8 @@
 /* `wsc validate --mesh`: runs kernels on emulated fabrics, over shapes and grids that a seed
  * samples, and compares the simulated cycles with those of the analytical model.  Fails when the
  * median or the largest error is above what is claimed (docs/MODEL.md). */
-#include "app.h"
+#include "mesh_pairs.h"
+#include "user_files.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
@@ -108,8 +109,7 @@ static enum wsc_err run(const struct app_validate *what, const struct hw *hw, st
     TRY_NEW(all->pair, WSC_MEM_APP, what->pairs);
     TRY_NEW(all->error, WSC_MEM_APP, what->pairs);
     out_progress_start("validate --mesh", what->pairs);
-    enum wsc_err rc =
-        kernels_mesh_pairs(hw, (uint64_t)what->seed, (int)what->pairs, take_pair, all);
+    enum wsc_err rc = kernels_pairs(hw, (uint64_t)what->seed, (int)what->pairs, take_pair, all);
     out_progress_end();
     return rc ? rc : conclude(all);
 }

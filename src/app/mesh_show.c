@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What `wsc mesh KERNEL` shows besides the cycles, from a watch on the fabric: a heat map of PEs
  * and links, a trace of chosen PEs, and where the cycles went (--explain). */
-#include "app.h"
+#include "mesh_show.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>

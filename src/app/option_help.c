@@ -2,7 +2,8 @@
 /* `wsc COMMAND --help`, written from the rows of the option table: usage, what the command does,
  * its options by group with choices and defaults, examples.  The usage and the examples are the
  * command's (commands.c); names, values, ranges and defaults are the rows' own (options.c). */
-#include "options.h"
+#include "option_help.h"
+#include "option_parse.h"
 
 #include <wsc/mem.h>
 

@@ -6,7 +6,7 @@
  * the conditions of the rows (needs, required) are checked.  Conditions about the mode of a run
  * wait until the params are known: app_check_mode().  Every error is one line and WSC_USAGE.
  * Read next: options.c (the table), commands.c (who calls this). */
-#include "options.h"
+#include "option_parse.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -70,7 +70,7 @@ enum wsc_err app_add_set(struct app_config *c, const char *text)
     return WSC_OK;
 }
 
-enum wsc_err app_add_override(struct app_config *c, const char *path, const char *value)
+static enum wsc_err add_override(struct app_config *c, const char *path, const char *value)
 {
     if (c->n_owned == APP_MAX_SETS)
         return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", path, APP_MAX_SETS);
@@ -259,7 +259,7 @@ static enum wsc_err take_value(void *request, const struct app_option *o, const 
 {
     if (o->take) return o->take(request, o, text);
     if (!o->key) return store((char *)request + o->at, o, text);
-    return *o->key ? app_add_override(request, o->key, text) : app_add_set(request, text);
+    return *o->key ? add_override(request, o->key, text) : app_add_set(request, text);
 }
 
 static bool may_repeat(const struct app_option *o)

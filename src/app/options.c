@@ -6,7 +6,7 @@
  * the row (option_parse.c, option_help.c).  Rows that several commands share stand first; a command
  * sees its rows in the order of the table. */
 #include "options.h"
-#include "app.h"
+#include "option_parse.h"
 #include "requests.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 /* "16x8" */
 static enum wsc_err take_fabric(void *request, const struct app_option *o, const char *text)
 {
-    struct mesh_case *c = &((struct app_mesh *)request)->c;
+    struct programs_case *c = &((struct app_mesh *)request)->c;
     char width[16];
     const char *x = strchr(text, 'x');
     int64_t w = 0, h = 0;
@@ -169,8 +169,9 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "model_dir", APP_FOLDER, "DIR", .key = "runconfig.model_dir",
      .help = "where results and checkpoints go"},
     {APP_ON_RUN, "checkpoint_path", APP_FILE, "FILE", .key = "runconfig.checkpoint_path",
-     .help = "start from this checkpoint, or from a file of tensors"},
+     .needs = "!numerics=none", .help = "start from this checkpoint, or from a file of tensors"},
     {APP_ON_RUN, "run_id", APP_TEXT, "ID", AT(run, job.run_id), .modes = "train train_and_eval",
+     .needs = "!numerics=none",
      .help = "shared by a run and its restarts: a restart resumes from the newest checkpoint of "
              "this ID in model_dir and trains to the step at which the first was to end"},
     {APP_ON_RUN, "numerics", APP_CHOICE, NULL, AT(run, numerics), .words = "none host mesh",

@@ -5,12 +5,12 @@
  */
 #ifndef WSC_APP_REQUESTS_H
 #define WSC_APP_REQUESTS_H
-#include "options.h"
+#include "option.h"
 
 #include <wsc/convert.h>
 #include <wsc/data.h>
 #include <wsc/job.h>
-#include <wsc/mesh.h>
+#include <wsc/programs.h>
 #include <wsc/report.h>
 #include <wsc/scaling.h>
 
@@ -75,7 +75,7 @@ struct app_show {
 struct app_mesh {
     struct app_config config; /**< empty: the built-in machine */
     const char *what;
-    struct mesh_case c;
+    struct programs_case c;
     struct app_show show;
     int arch, half, pass; /**< enum mesh_arch, enum mesh_half, backward */
     int64_t max_p, max_words, seed, threads;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: op profile, critical path and
- * load of links of the newest step of a timeline, collected for the reports, and the files of its
- * trace and schedule. */
-#include "app.h"
+/* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: op profile,
+ * critical path and load of links of the newest step of a timeline, collected for the reports, and
+ * the files of its trace and schedule. */
+#include "step_breakdown.h"
 
 #include <wsc/mem.h>
 
@@ -17,7 +17,7 @@ void app_breakdown_fini(struct app_breakdown *b)
 
 static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
 {
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     struct timeline_step *r = &b->report;
     TRY(timeline_path(t, &b->path, &r->n_path));
     TRY(timeline_links(t, &b->link, &r->n_links));

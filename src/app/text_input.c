@@ -2,6 +2,7 @@
 /* What `wsc data` and `wsc data train-bpe` have in common: the key or column of the text, checked
  * against the formats of the inputs, and the display of progress. */
 #include "text_input.h"
+#include "option_parse.h"
 
 #include <wsc/clock.h>
 #include <wsc/log.h>

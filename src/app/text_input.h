@@ -1,7 +1,10 @@
-/** What `wsc data` and `wsc data train-bpe` have in common: how text is read, progress. */
+/** What `wsc data` and `wsc data train-bpe` have in common.
+ *
+ *  The key or column that holds the text, and the display of progress.
+ */
 #ifndef WSC_APP_TEXT_INPUT_H
 #define WSC_APP_TEXT_INPUT_H
-#include "app.h"
+#include "requests.h"
 
 /** Key of JSON Lines or column of tables that holds the text. */
 const char *app_text_key(const struct app_text_input *t);

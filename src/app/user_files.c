@@ -2,7 +2,9 @@
 /* Params and cluster files of the user, with what the options override.  On several ranks rank 0
  * reads a file and sends its bytes; every rank parses them and finds the same errors, of which rank
  * 0 reports.  Read next: cmd_run.c. */
-#include "app.h"
+#include "user_files.h"
+#include "option_parse.h"
+#include "process.h"
 
 #include <wsc/mem.h>
 
@@ -29,12 +31,6 @@ static enum wsc_err share_file(struct comm *comm, read_fn read, const char *path
     TRY(comm_share(comm, bytes, &n_bytes));
     *n = (size_t)n_bytes;
     return WSC_OK;
-}
-
-enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)
-{
-    if (rc && comm && comm_rank(comm)) app_set_reported();
-    return rc;
 }
 
 enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes, size_t *n)

@@ -138,7 +138,7 @@ int64_t cluster_checkpoint_before(const struct zoo_runconfig *rc, int64_t first_
 /* One on its way. */
 struct walk {
     struct cluster *cluster; /* owned */
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct stream_batch batch;
     int64_t step;
     struct cluster_dry_run *result;

@@ -227,14 +227,24 @@ void conf_key_default(struct conf_parse *p, int row)
         read_typed(p, key, &node);
 }
 
+/* Values that mean "off", or nothing. */
+static void read_only(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node)
+{
+    if (conf_choice_find(key->choices, node) >= 0) return;
+    if (key->refusal)
+        conf_diag_error(p->diag, node->pos, key->path, "%s", key->refusal);
+    else
+        conf_key_unsupported(p, key->path, node, key->choices);
+}
+
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
 {
     const struct conf_key *key = &p->table->key[row];
     p->seen[row] = true;
     p->given[row] = node;
     if (key->status == CONF_ONLY) {
-        if (conf_choice_find(key->choices, node) < 0)
-            conf_key_unsupported(p, key->path, node, key->choices);
+        read_only(p, key, node);
         return;
     }
     if (key->status == CONF_NOISE)

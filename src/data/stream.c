@@ -1,119 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One input file as a stream of bytes: expanded, checked as UTF-8, with line and column. */
+/* One input file as a stream of text: the bytes of unpack.c, checked as UTF-8 or repaired, with the
+ * line and column of each for messages.  docs.c cuts it into documents. */
 #include "stream.h"
+
+#include "unpack.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <zlib.h>
-#include <zstd.h>
 
-enum { RAW_BYTES = 1 << 18, PACKED_BYTES = 1 << 17 };
+enum { RAW_BYTES = 1 << 18 };
 
 /* A character cut by the end of one piece is at most 3 bytes; U+FFFD takes 3 for at least one. */
 enum { CARRY_BYTES = 4, GROWTH = 3 };
 
 struct data_stream_file {
-    gzFile gz;    /* plain or gzip */
-    FILE *packed; /* zstd */
-    ZSTD_DCtx *zstd;
-    unsigned char *in;
-    ZSTD_inBuffer in_at;
-    bool in_frame;
+    struct data_unpack *bytes; /* owned */
     unsigned char raw[RAW_BYTES + CARRY_BYTES];
     int64_t n_raw; /* bytes carried over from the last piece */
     bool ended;
 };
-
-/* ---- expanding ------------------------------------------------------------------------------- */
-
-static enum wsc_err cannot_open(const char *path)
-{
-    return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno ? errno : ENOMEM));
-}
-
-static enum wsc_err is_zstd(const char *path, bool *zstd)
-{
-    static const unsigned char magic[4] = {0x28, 0xB5, 0x2F, 0xFD}; /* RFC 8878, section 3.1.1 */
-    unsigned char head[4] = {0};
-    errno = 0;
-    FILE *f = fopen(path, "rb");
-    if (!f) return cannot_open(path);
-    *zstd = fread(head, 1, 4, f) == 4 && !memcmp(head, magic, 4);
-    (void)fclose(f);
-    return WSC_OK;
-}
-
-static enum wsc_err open_zstd(struct data_stream *s)
-{
-    struct data_stream_file *f = s->file;
-    errno = 0;
-    f->packed = fopen(s->path, "rb");
-    if (!f->packed) return cannot_open(s->path);
-    f->in = wsc_alloc_raw(WSC_MEM_DATA, PACKED_BYTES, 1);
-    f->zstd = ZSTD_createDCtx();
-    if (!f->in || !f->zstd) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "zstd");
-    return WSC_OK;
-}
-
-/* zlib reads plain files as they are. */
-static enum wsc_err open_gz(struct data_stream *s)
-{
-    errno = 0;
-    s->file->gz = gzopen(s->path, "rb");
-    if (!s->file->gz) return cannot_open(s->path);
-    (void)gzbuffer(s->file->gz, PACKED_BYTES);
-    return WSC_OK;
-}
-
-/* A compressed file that ends too early reads like a shorter one; only zlib's state tells. */
-static enum wsc_err read_gz(struct data_stream *s, unsigned char *out, int64_t *n)
-{
-    int code = Z_OK;
-    errno = 0;
-    int got = gzread(s->file->gz, out, RAW_BYTES);
-    const char *why = gzerror(s->file->gz, &code);
-    if (got < 0 || code < 0)
-        return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", s->path,
-                         code == Z_ERRNO ? strerror(errno) : why);
-    *n = got;
-    s->packed_done = gzoffset64(s->file->gz);
-    return WSC_OK;
-}
-
-static enum wsc_err refill_zstd(struct data_stream *s)
-{
-    struct data_stream_file *f = s->file;
-    if (f->in_at.pos < f->in_at.size) return WSC_OK;
-    errno = 0;
-    size_t got = fread(f->in, 1, PACKED_BYTES, f->packed);
-    if (ferror(f->packed))
-        return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", s->path, strerror(errno));
-    f->in_at = (ZSTD_inBuffer){f->in, got, 0};
-    s->packed_done += (int64_t)got;
-    return WSC_OK;
-}
-
-static enum wsc_err read_zstd(struct data_stream *s, unsigned char *out, int64_t *n)
-{
-    struct data_stream_file *f = s->file;
-    ZSTD_outBuffer to = {out, RAW_BYTES, 0};
-    while (!to.pos) {
-        TRY(refill_zstd(s));
-        if (!f->in_at.size && f->in_frame)
-            return WSC_RAISE(WSC_IO, "%s: cannot be read: unexpected end of file", s->path);
-        if (!f->in_at.size) break;
-        size_t left = ZSTD_decompressStream(f->zstd, &to, &f->in_at);
-        if (ZSTD_isError(left))
-            return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", s->path, ZSTD_getErrorName(left));
-        f->in_frame = left != 0;
-    }
-    *n = (int64_t)to.pos;
-    return WSC_OK;
-}
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
@@ -188,12 +96,10 @@ static enum wsc_err filter(struct data_stream *s)
 
 static enum wsc_err prepare(struct data_stream *s)
 {
-    bool zstd = false;
     TRY_NEW(s->file, WSC_MEM_DATA, 1);
     s->buffer = wsc_alloc_raw(WSC_MEM_DATA, (size_t)GROWTH * (RAW_BYTES + CARRY_BYTES), 1);
     if (!s->buffer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "stream");
-    TRY(is_zstd(s->path, &zstd));
-    return zstd ? open_zstd(s) : open_gz(s);
+    return data_unpack_open(&s->file->bytes, s->path);
 }
 
 enum wsc_err data_stream_open(struct data_stream **out, const char *path, enum data_errors errors)
@@ -214,12 +120,7 @@ void data_stream_close(struct data_stream **stream)
 {
     struct data_stream *s = *stream;
     if (!s) return;
-    if (s->file && s->file->gz) (void)gzclose(s->file->gz);
-    if (s->file && s->file->packed) (void)fclose(s->file->packed);
-    if (s->file) {
-        (void)ZSTD_freeDCtx(s->file->zstd);
-        wsc_free(s->file->in);
-    }
+    if (s->file) data_unpack_close(&s->file->bytes);
     wsc_free(s->file);
     wsc_free(s->buffer);
     wsc_free(s);
@@ -233,10 +134,8 @@ enum wsc_err data_stream_fill(struct data_stream *s, int64_t *n)
         int64_t got = 0;
         s->offset += s->n;
         s->at = s->n = 0;
-        if (f->zstd)
-            TRY(read_zstd(s, f->raw + f->n_raw, &got));
-        else
-            TRY(read_gz(s, f->raw + f->n_raw, &got));
+        TRY(data_unpack_read(f->bytes, f->raw + f->n_raw, RAW_BYTES, &got));
+        s->packed_done = data_unpack_used(f->bytes);
         f->n_raw += got;
         f->ended = got == 0;
         TRY(filter(s));

@@ -63,17 +63,17 @@ static enum wsc_err open_outputs(struct job_state *s)
 
 /* The mesh programs use the whole fabric as one lane and keep all activations on it; whether they
  * fit is tried before the first pass. */
-static enum wsc_err plan_mesh(struct job_state *s, struct kernels_plan *plan,
+static enum wsc_err plan_mesh(struct job_state *s, struct cycles_plan *plan,
                               const struct stream_batch *batch, bool training)
 {
-    struct kernels_mesh *k;
+    struct programs_model *k;
     if (s->job->numerics != KERNELS_MESH) return WSC_OK;
     plan->lanes = 1;
     plan->spill_bytes_per_sequence = 0;
     if (!has_local_wafer(s->cluster)) return WSC_OK;
-    TRY(kernels_mesh_create(&k, &s->cluster->hw, s->cluster->model, stream_max_samples(batch),
-                            training));
-    kernels_mesh_destroy(&k);
+    TRY(programs_model_create(&k, &s->cluster->hw, s->cluster->model, stream_max_samples(batch),
+                              training));
+    programs_model_destroy(&k);
     return WSC_OK;
 }
 
@@ -194,6 +194,7 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
     choose_last_step(s);
     if (trains(s) && s->planned_last_step < 0) s->samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
+    if (trains(s)) TRY(comm_agree(s->comm, job_set_aside(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->first_step = s->step;
     s->first_samples = s->samples;
@@ -319,18 +320,17 @@ static void collect_kernels(struct job_state *s)
 {
     const struct cluster *c = s->cluster;
     if (s->job->numerics != KERNELS_MESH) return;
-    for (int row = 0; row < KERNELS_MESH_ROWS; row++) {
+    for (int row = 0; row < PROGRAMS_ROWS; row++) {
         struct job_kernel here = {0};
         for (int i = 0; i < c->machine->n_wafer_places; i++) {
-            const struct kernels_mesh_row *rows =
-                c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
+            const struct programs_row *rows = c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
             if (!rows || rows[row].cycles < here.cycles) continue;
             here = (struct job_kernel){.calls = rows[row].calls,
                                        .cycles = rows[row].cycles,
                                        .form_cycles = llround(rows[row].form)};
         }
         struct job_kernel *k = &s->kernel[row];
-        k->kernel = kernels_mesh_row_name(row, &k->pass);
+        k->kernel = programs_row_name(row, &k->pass);
         k->calls = comm_max(s->comm, here.calls);
         k->cycles = comm_max(s->comm, here.cycles);
         k->form_cycles = comm_max(s->comm, here.form_cycles);

@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job_state.h"
 
-static enum wsc_err check_sparsity(const struct zoo_params *p)
-{
-    const enum zoo_mode mode = p->runconfig.mode;
-    if (!p->sparsity.n || (mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: sparsity: training with sparse weights is not supported "
-                                  "in this release",
-                                  p->file),
-                        "--set sparsity=null trains the dense model, --numerics none keeps its "
-                        "time");
-}
-
 static enum wsc_err check_values(const struct zoo_params *p)
 {
-    TRY(check_sparsity(p));
     const struct zoo_model *m = &p->model;
     if (m->objective != ZOO_CAUSAL_LM)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
@@ -24,18 +11,6 @@ static enum wsc_err check_values(const struct zoo_params *p)
                                       p->file),
                             "--numerics none");
     return WSC_OK;
-}
-
-/* The time of a step with a reference model is not that of one without. */
-static enum wsc_err check_dpo(const struct zoo_params *p)
-{
-    const enum zoo_mode mode = p->runconfig.mode;
-    if (!p->dpo.present || (mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: model.dpo: training by preferences is not supported in "
-                                  "this release",
-                                  p->file),
-                        "--validate_only and --compile_only describe its policy model");
 }
 
 /* What the mesh programs cannot do. */
@@ -86,7 +61,6 @@ static enum wsc_err check_modes(const struct job *job)
 enum wsc_err job_check(const struct job *job)
 {
     TRY(check_modes(job));
-    TRY(check_dpo(job->params));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));

@@ -75,6 +75,7 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     enum wsc_err rc = memoryx_define(any_shard(s), file);
     if (!rc) rc = define_counters(s, file);
     if (!rc) rc = store_describe(file);
+    if (!rc) rc = job_history_write(s, file);
     if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
     if (rc) {
         store_close(&file);
@@ -140,17 +141,10 @@ static bool asks_for(const char *states, const char *what)
     return !states;
 }
 
-static enum wsc_err read_counter(struct store_file *file, const char *name, int64_t *value)
+/* In [lo, the largest step]: no run of ours counts so far, and a file name has no more digits. */
+static enum wsc_err read_step(struct store_file *file, const char *name, int64_t lo, int64_t *value)
 {
-    return store_has(file, name) ? store_read(file, name, STORE_I64, 0, 1, value) : WSC_OK;
-}
-
-/* No run of ours counts so far, and a file name has no more digits. */
-static enum wsc_err check_counters(int64_t step, int64_t samples)
-{
-    if (step >= 0 && step <= STORE_LAST_STEP && samples >= 0) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "checkpoint: global step %lld after %lld samples", (long long)step,
-                     (long long)samples);
+    return store_has(file, name) ? store_read_i64(file, name, lo, STORE_LAST_STEP, value) : WSC_OK;
 }
 
 /* A file of weights has nothing else that could be asked for. */
@@ -176,15 +170,16 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->samples;
     TRY(check_states(is_run, states));
-    if (is_run) TRY(read_counter(file, "global_step", &what.step));
-    if (is_run) TRY(read_counter(file, "dataloader.samples_streamed", &samples));
-    TRY(check_counters(what.step, samples));
+    if (is_run) TRY(read_step(file, "global_step", 0, &what.step));
+    if (is_run && store_has(file, "dataloader.samples_streamed"))
+        TRY(store_read_i64(file, "dataloader.samples_streamed", 0, INT64_MAX, &samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    if (what.weights) TRY(job_history_check(s, file, what.optimizer));
     if (is_run && asks_for(states, "global_step")) {
         s->step = what.step;
         s->reached_step = what.step - 1;
-        TRY(read_counter(file, "wsc.reached_step", &s->reached_step));
+        TRY(read_step(file, "wsc.reached_step", -1, &s->reached_step));
     }
     if (is_run && asks_for(states, "dataloader")) s->samples = samples;
     return WSC_OK;
@@ -194,9 +189,8 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
 {
     struct store_file *file = NULL;
     TRY(store_open(&file, path));
-    enum wsc_err rc = load_file(s, file, states);
-    if (!rc && same) rc = read_counter(file, "wsc.last_step", &s->planned_last_step);
-    if (s->planned_last_step > STORE_LAST_STEP) s->planned_last_step = STORE_LAST_STEP;
+    enum wsc_err rc = load_file(s, file, same ? NULL : states);
+    if (!rc && same) rc = read_step(file, "wsc.last_step", 0, &s->planned_last_step);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }
@@ -240,6 +234,18 @@ static enum wsc_err is_of_this_run(const struct job_state *s, const char *path, 
     return rc;
 }
 
+/* Random weights continue no text that anybody wants, unless they are asked for. */
+static enum wsc_err none_found(const struct zoo_runconfig *rc)
+{
+    if (rc->mode == ZOO_GENERATE)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: no checkpoint to generate from", rc->model_dir),
+            "--model_dir of a training, or --checkpoint_path FILE; "
+            "--set runconfig.autoload_last_checkpoint=false takes random weights");
+    WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    return WSC_OK;
+}
+
 /* On rank 0: a checkpoint of this very run; else the given one; else the newest. */
 static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *same)
 {
@@ -250,7 +256,7 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
                  rc->model_dir);
     if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
     if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
-    if (automatic && !*path) WSC_INFO("No checkpoints were found in \"%s\".", rc->model_dir);
+    if (automatic && !*path) TRY(none_found(rc));
     TRY(is_of_this_run(s, *path, same));
     if (automatic || *same) return WSC_OK;
     wsc_free(*path);

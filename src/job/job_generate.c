@@ -3,6 +3,7 @@
 #include "job_state.h"
 
 #include <wsc/data.h>
+#include <wsc/host.h>
 #include <wsc/mem.h>
 #include <wsc/units.h>
 
@@ -124,11 +125,7 @@ void job_on_generated(struct job_state *s, const struct memoryx_batch *b)
     struct job_generated *g = &s->generated;
     if (!g->steps++) g->first_ps = b->time_ps;
     g->total_ps += b->time_ps;
-    g->breakdown.compute_ps += b->compute_ps;
-    g->breakdown.weights_wait_ps += b->weights_wait_ps;
-    g->breakdown.reduce_wait_ps += b->reduce_wait_ps;
-    g->breakdown.boundary_ps += b->boundary_ps;
-    g->breakdown.input_wait_ps += b->input_wait_ps;
+    vtime_breakdown_add(&g->breakdown, &b->breakdown);
 }
 
 /* Texts of the wafer that has most of them, and the longest text at the end. */
@@ -150,10 +147,10 @@ static void count_texts(const struct job_state *s, const struct prompts *p, int6
  * computed.  The programs of the mesh keep none. */
 static enum wsc_err check_cache(struct job_state *s, const struct prompts *p)
 {
-    const struct kernels_plan *plan = &s->eval_plan;
+    const struct cycles_plan *plan = &s->eval_plan;
     int64_t n_texts, n_tokens;
     count_texts(s, p, &n_texts, &n_tokens);
-    const double bytes = (double)kernels_cache_bytes(s->cluster->model, n_tokens) * (double)n_texts;
+    const double bytes = (double)host_cache_bytes(s->cluster->model, n_tokens) * (double)n_texts;
     const double room = (double)plan->act_bytes_available - (double)plan->work_bytes_per_sequence;
     if (s->job->numerics == KERNELS_MESH) return WSC_OK;
     s->generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);

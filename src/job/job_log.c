@@ -2,6 +2,7 @@
 #include "job_state.h"
 
 #include <wsc/clock.h>
+#include <wsc/host.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -25,42 +26,37 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
-    return (struct job_logged_step){
-        .step = b->step,
-        .has_values = b->has_values,
-        .loss = b->loss,
-        .lr = b->learning_rate,
-        .grad_norm = b->grad_norm,
-        .loss_scale = b->loss_scale,
-        .skipped = b->skipped,
-        .tokens = (s->first_samples + (b->step - s->first_step) * n) * c->model->T,
-        .virtual_time_ps = b->end.ps,
-        .step_time_ps = b->time_ps,
-        .samples_per_s = r.samples_per_s,
-        .tokens_per_s = r.tokens_per_s,
-        .host_samples_per_s = host_rate,
-        .host_tokens_per_s = host_rate * (double)c->model->T,
-        .layer_grad_norm = b->layer_grad_norm,
-        .n_layers = c->model->L,
-        .params_norm = b->params_norm,
-        .has_noise = b->noise.known,
-        .pegsqnorm = b->noise.leaf_square,
-        .gsqnorm = b->noise.batch_square,
-        .noise_variance = b->noise.variance,
-        .noise_scale = b->noise.scale,
-        .has_hash = b->has_hash,
-        .weights_hash = b->weights_hash,
-        .breakdown = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps,
-                      b->input_wait_ps}};
+    return (struct job_logged_step){.step = b->step,
+                                    .has_values = b->has_values,
+                                    .loss = b->loss,
+                                    .lr = b->learning_rate,
+                                    .grad_norm = b->grad_norm,
+                                    .loss_scale = b->loss_scale,
+                                    .skipped = b->skipped,
+                                    .tokens = (s->first_samples + (b->step - s->first_step) * n) *
+                                              c->model->T,
+                                    .virtual_time_ps = b->end.ps,
+                                    .step_time_ps = b->time_ps,
+                                    .samples_per_s = r.samples_per_s,
+                                    .tokens_per_s = r.tokens_per_s,
+                                    .host_samples_per_s = host_rate,
+                                    .host_tokens_per_s = host_rate * (double)c->model->T,
+                                    .layer_grad_norm = b->layer_grad_norm,
+                                    .n_layers = c->model->L,
+                                    .params_norm = b->params_norm,
+                                    .has_noise = b->noise.known,
+                                    .pegsqnorm = b->noise.leaf_square,
+                                    .gsqnorm = b->noise.batch_square,
+                                    .noise_variance = b->noise.variance,
+                                    .noise_scale = b->noise.scale,
+                                    .has_hash = b->has_hash,
+                                    .weights_hash = b->weights_hash,
+                                    .breakdown = b->breakdown};
 }
 
 static void account(struct job_state *s, const struct memoryx_batch *b)
 {
-    s->total.compute_ps += b->compute_ps;
-    s->total.weights_wait_ps += b->weights_wait_ps;
-    s->total.reduce_wait_ps += b->reduce_wait_ps;
-    s->total.boundary_ps += b->boundary_ps;
-    s->total.input_wait_ps += b->input_wait_ps;
+    vtime_breakdown_add(&s->total, &b->breakdown);
     s->total_time_ps += b->time_ps;
     s->last_loss = b->loss;
     s->noise_scale = b->noise.scale;
@@ -154,7 +150,7 @@ void job_log_start(const struct job_state *s)
              comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
     if (!b) return;
     WSC_INFO("Effective batch size is %lld.", (long long)b);
-    const struct kernels_plan *p = &s->train_plan;
+    const struct cycles_plan *p = &s->train_plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
              p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train_batch.n_micro,
              p->recompute ? "on" : "off");
@@ -216,7 +212,7 @@ static struct job_performance performance(const struct job_state *s)
         p.noise_scale = &s->noise_scale;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes =
-            kernels_host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
+            host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
     return p;
 }
 

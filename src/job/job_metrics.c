@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/job.h>
 
+#include "json_breakdown.h"
+
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -136,7 +138,7 @@ enum wsc_err job_metrics_step(struct job_metrics *m, const struct job_logged_ste
     if (step->layer_grad_norm) out_json_real(&j, "params_norm", step->params_norm);
     add_noise(&j, step);
     if (step->has_hash) out_json_hash(&j, "weights_hash", step->weights_hash);
-    out_json_breakdown(&j, &step->breakdown);
+    job_json_breakdown(&j, &step->breakdown);
     out_json_close(&j);
     return finish_line(m, &j);
 }

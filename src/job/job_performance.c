@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <wsc/job.h>
 
+#include "json_breakdown.h"
+
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -111,7 +113,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
         out_json_real(j, "gradient_noise_scale", *p->noise_scale);
     out_json_real(j, "host_seconds", p->host_seconds);
     out_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
-    out_json_breakdown(j, &p->breakdown);
+    job_json_breakdown(j, &p->breakdown);
     out_json_open(j, "host_memory");
     out_json_int(j, "wafer_peak_rss_bytes", p->wafer_peak_rss_bytes);
     out_json_int(j, "wafer_activation_bytes", p->wafer_activation_bytes);

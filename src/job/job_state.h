@@ -16,7 +16,7 @@ struct job_generated {
     int64_t n_prompts, prompt_tokens, new_tokens, steps;
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
-    struct out_breakdown breakdown;
+    struct vtime_breakdown breakdown;
 };
 
 struct job_state {
@@ -26,7 +26,7 @@ struct job_state {
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
-    struct kernels_plan train_plan, eval_plan;
+    struct cycles_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
     bool in_eval;                     /* the pass in progress evaluates */
     struct data_tokenizer *tokenizer; /* owned; while it generates */
@@ -52,7 +52,7 @@ struct job_state {
     int loop;                                      /* training loops so far */
     int64_t loop_end;                              /* last step of the one in progress */
     struct job_rate rate;
-    struct out_breakdown total;
+    struct vtime_breakdown total;
     int64_t total_time_ps;
     double host_start_s, host_logged_s;
     int64_t host_logged_step;
@@ -63,7 +63,7 @@ struct job_state {
     struct job_eval_sums eval;
     struct job_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
-    struct job_kernel kernel[KERNELS_MESH_ROWS];
+    struct job_kernel kernel[PROGRAMS_ROWS];
 };
 
 /* log.c: hooks of shard 0, and what they print */
@@ -102,6 +102,16 @@ enum wsc_err job_restore_again(struct job_state *s, int64_t step);
 enum wsc_err job_save(struct job_state *s);
 enum wsc_err job_dump_gradients(struct job_state *s);
 
+/* job_history.c: which training is a checkpoint of? */
+/* Params of this run into a checkpoint; collective as store_set_text(). */
+enum wsc_err job_history_write(const struct job_state *s, struct store_file *file) WSC_CHECKED;
+/* Warn of params that are not those of the run that wrote the checkpoint; with @p resumes another
+ * model is an error. */
+enum wsc_err job_history_check(const struct job_state *s, struct store_file *file,
+                               bool resumes) WSC_CHECKED;
+/* Before a training that writes checkpoints begins: move those that it does not go on from out of
+ * model_dir.  On rank 0, nothing on others. */
+enum wsc_err job_set_aside(const struct job_state *s) WSC_CHECKED;
 /* job_same.c: do all ranks read the same samples?  WSC_CONFIG names the first that does not.
  * Collective; *@p report as of comm_agree() */
 enum wsc_err job_compare_data(const struct job_state *s, bool *report);

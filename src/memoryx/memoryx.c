@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memoryx_impl.h"
+/* Life of a shard: its parts of the tensors with their optimizer state, the initial weights, and
+ * the fibers of its two programs (memoryx_step.c).  Element i of tensor k starts as a function of
+ * (seed, k, i), whoever holds it. */
+#include "memoryx_loss_scale.h"
+#include "memoryx_state.h"
+#include "memoryx_step.h"
 
 #include <wsc/mem.h>
 #include <wsc/rng.h>
@@ -35,25 +40,31 @@ static enum wsc_err slices_create(struct memoryx *mx)
     return WSC_OK;
 }
 
-enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
-                            const struct memoryx_config *config)
+static enum wsc_err set_up(struct memoryx *mx)
 {
-    struct memoryx *mx;
-    TRY_NEW(mx, WSC_MEM_MEMORYX, 1);
-    *out = mx;
-    mx->net = net;
-    mx->config = *config;
-    mx->shard = shard;
-    mx->n_shards = net->topology->n_shards;
-    mx->ports = &net->ports[stream_role_of_shard(net->topology, shard)];
-    TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, net->model->n_stages);
-    TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, net->model->n_stages);
-    TRY_NEW(mx->sums, WSC_MEM_MEMORYX, net->model->n_stages);
-    if (shard == 0 && config->params->optimizer.log_summaries)
-        TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, net->model->L);
+    const struct model *model = mx->net->model;
+    TRY_NEW(mx->times.ready, WSC_MEM_MEMORYX, model->n_stages);
+    TRY_NEW(mx->arrived, WSC_MEM_MEMORYX, model->n_stages);
+    TRY_NEW(mx->sums, WSC_MEM_MEMORYX, model->n_stages);
+    if (mx->shard == 0 && mx->config.params->optimizer.log_summaries)
+        TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, model->L);
     mx->noise.scale = NAN;
     memoryx_scale_start(mx);
     return slices_create(mx);
+}
+
+enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
+                            const struct memoryx_config *config)
+{
+    TRY_NEW(*out, WSC_MEM_MEMORYX, 1);
+    **out = (struct memoryx){.net = net,
+                             .ports = &net->ports[stream_role_of_shard(net->topology, shard)],
+                             .config = *config,
+                             .shard = shard,
+                             .n_shards = net->topology->n_shards};
+    const enum wsc_err rc = set_up(*out);
+    if (rc) memoryx_destroy(out);
+    return rc;
 }
 
 void memoryx_destroy(struct memoryx **memoryx)
@@ -140,12 +151,12 @@ enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pa
     char name[48];
     memoryx->pass = pass;
     stream_window_destroy(&memoryx->window);
-    TRY(stream_window_create(&memoryx->window, net->model, pass->mode == STREAM_TRAIN,
-                             pass->batch.n_micro, net->hw->cluster->stream.prefetch_window_bytes));
+    TRY(stream_window_create(&memoryx->window, net->model, pass,
+                             net->hw->cluster->stream.prefetch_window_bytes));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (down)", memoryx->shard);
-    TRY(comm_spawn(net->comm, role, memoryx_run_down, memoryx, 0, name));
+    TRY(comm_spawn(net->comm, role, memoryx_run_send, memoryx, 0, name));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (up)", memoryx->shard);
-    return comm_spawn(net->comm, role, memoryx_run_up, memoryx, 512 << 10, name);
+    return comm_spawn(net->comm, role, memoryx_run_take, memoryx, 512 << 10, name);
 }
 
 struct vtime memoryx_now(const struct memoryx *memoryx)

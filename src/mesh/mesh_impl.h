@@ -10,8 +10,6 @@
 #include <string.h>
 
 enum {
-    MESH_FIFO = 4, /* wavelets a colour holds at a router; assumed: the least power of two that
-                      passes one a cycle over hops of two cycles */
     MESH_N_IN = 8,
     MESH_N_OUT = 6,
     MESH_TODO = 32, /* what one task can issue */

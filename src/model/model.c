@@ -234,3 +234,9 @@ double model_flop_per_token(const struct model *model)
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
     return 6 * matrices + 12 * L * (double)model->T * Q;
 }
+
+double model_flop_per_token_hoffmann(const struct model *model)
+{
+    const double L = (double)model->L, H = (double)model->H, T = (double)model->T;
+    return model_flop_per_token(model) + 6 * (double)model->V * (double)model->C + 9 * L * H * T;
+}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Comma-separated values (RFC 4180, one record a line), with `#` lines and blank lines between. */
+/* Reads CSV files line by line (RFC 4180 quoting; blank lines and lines that begin with `#` are
+ * skipped) and keeps line and column of every field, for error messages.  Used for published
+ * figures and points (src/validation). */
 #include <wsc/out.h>
 
 #include <wsc/mem.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pictures: gnuplot, started as a program in the folder of its script. */
+/* Pictures: gnuplot is started with posix_spawn in the folder of its script, and what it prints
+ * goes into the error.  A picture counts only when its file ends as an SVG or a PNG does: gnuplot
+ * ends with status 0 on a full disk. */
 #include <wsc/out.h>
 
 #include <wsc/mem.h>
@@ -59,8 +61,9 @@ enum wsc_err out_gnuplot_run(const char *dir, char *script)
     (void)close(ends[1]);
     if (why) {
         (void)close(ends[0]);
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "gnuplot cannot be started: %s", strerror(why)),
-                            "install the Debian package gnuplot-nox");
+        return wsc_err_hint(
+            WSC_RAISE(WSC_IO, "gnuplot cannot be started: %s", strerror(why)),
+            "install the Debian package gnuplot-nox; what needs no pictures is written");
     }
     listen_to(ends[0], said, sizeof said);
     (void)close(ends[0]);
@@ -71,19 +74,34 @@ enum wsc_err out_gnuplot_run(const char *dir, char *script)
     return WSC_RAISE(WSC_IO, "%s/%s: gnuplot failed: %s", dir, script, said);
 }
 
-static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
+/* True when the file ends as a whole picture does; gnuplot says nothing of a disk that is full. */
+static bool is_whole(const char *path, const char *end, size_t n_end)
 {
-    struct stat info;
-    char *path = out_file_path(dir, name);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a picture");
-    bool good = !stat(path, &info) && info.st_size > 0;
-    wsc_free(path);
-    if (!good) return WSC_RAISE(WSC_IO, "%s/%s: gnuplot has not written it", dir, name);
-    return WSC_OK;
+    enum { TAIL = 64 };
+    char tail[TAIL + 1];
+    FILE *f = fopen(path, "rb");
+    if (!f) return false;
+    bool good = !fseek(f, -TAIL, SEEK_END);
+    const size_t n = good ? fread(tail, 1, TAIL, f) : 0;
+    good = n == TAIL && memmem(tail, n, end, n_end);
+    (void)fclose(f);
+    return good;
 }
 
-/* A picture of an earlier sweep must not pass for this one. */
-static void remove_old(const char *dir, const char *name)
+static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
+{
+    const bool svg = strstr(name, ".svg");
+    char *path = out_file_path(dir, name);
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a picture");
+    const bool good = is_whole(path, svg ? "</svg>" : "IEND", svg ? 6 : 4);
+    wsc_free(path);
+    if (good) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s/%s: gnuplot has not written all of it", dir, name),
+                        "is the disk full?");
+}
+
+/* A picture of an earlier sweep, or half a picture, must not pass for this one. */
+static void remove_picture(const char *dir, const char *name)
 {
     char *path = out_file_path(dir, name);
     if (path) (void)unlink(path);
@@ -110,10 +128,15 @@ enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *scr
     (void)snprintf(file[0], NAME_SIZE, "%s.gp", name);
     (void)snprintf(file[1], NAME_SIZE, "%s.svg", name);
     (void)snprintf(file[2], NAME_SIZE, "%s.png", name);
-    TRY(out_text_write(script, dir, file[0]));
-    remove_old(dir, file[1]);
-    remove_old(dir, file[2]);
-    TRY(out_gnuplot_run(dir, file[0]));
-    TRY(check_picture(dir, file[1]));
-    return check_picture(dir, file[2]);
+    enum wsc_err rc = out_text_write(script, dir, file[0]);
+    remove_picture(dir, file[1]);
+    remove_picture(dir, file[2]);
+    if (!rc) rc = out_gnuplot_run(dir, file[0]);
+    if (!rc) rc = check_picture(dir, file[1]);
+    if (!rc) rc = check_picture(dir, file[2]);
+    if (rc) {
+        remove_picture(dir, file[1]);
+        remove_picture(dir, file[2]);
+    }
+    return rc;
 }

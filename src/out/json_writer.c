@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Writes JSON objects and lists into a growing text, compact or indented.  A number that is not
+ * finite is kept as the first bad key, so that callers check once, at the end (out_json_check). */
 #include <wsc/out.h>
 
 #include <jansson.h>
@@ -116,17 +118,6 @@ void out_json_hash(struct out_json *j, const char *key, uint64_t value)
 {
     add_key(j, key);
     out_text_add(&j->text, "\"%016llx\"", (unsigned long long)value);
-}
-
-void out_json_breakdown(struct out_json *j, const struct out_breakdown *b)
-{
-    out_json_open(j, "breakdown");
-    out_json_int(j, "compute", b->compute_ps);
-    out_json_int(j, "weights_wait", b->weights_wait_ps);
-    out_json_int(j, "reduce_wait", b->reduce_wait_ps);
-    out_json_int(j, "boundary", b->boundary_ps);
-    out_json_int(j, "input_wait", b->input_wait_ps);
-    out_json_close(j);
 }
 
 enum wsc_err out_json_check(const struct out_json *j, const char *what)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Tables of text: cells are collected row by row; out_table_print() aligns the columns by the width
+ * of their characters (UTF-8) and draws a rule below the head. */
 #include <wsc/out.h>
 
 #include <wsc/check.h>

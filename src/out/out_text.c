@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A text that grows, and its escapes: HTML, JSON strings, CSV fields, gnuplot strings.  What is no
+ * UTF-8 becomes U+FFFD, so that no input can break the format around it. */
 #include <wsc/out.h>
 
 #include <wsc/mem.h>

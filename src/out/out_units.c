@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Numbers as people read them: SI prefixes with three digits, step times with four, numbers of
+ * parameters as model cards write them, durations; and real numbers that parse back bit by bit.
+ */
 #include <wsc/out.h>
 
 #include <math.h>

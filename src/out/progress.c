@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The progress line of long work: on a terminal one line on stderr that is redrawn at most ten
+ * times a second, with the time left; elsewhere nothing, because log lines report progress there.
+ */
 #include <wsc/clock.h>
 #include <wsc/log.h>
 #include <wsc/out.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A fit of constants: what came out, and the cluster file that holds it. */
-#include "report_impl.h"
+/* The result of a fit (<wsc/validation.h>): the table that `wsc calibrate` prints, and the machine
+ * file that it writes, with standard errors and the fitted rows as the source of each constant.
+ */
+#include <wsc/report.h>
 
 #include <wsc/mem.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* docs/CONFIG.md from the key tables. */
+/* docs/CONFIG.md: every key of params files, of the trainer style and of machine files, written
+ * from the key tables (<wsc/zoo.h>, <wsc/hw.h>).  `wsc --help-config` prints it. */
 #include <wsc/report.h>
 
 #include <stdio.h>
@@ -148,9 +149,7 @@ enum wsc_err report_config_reference(char **text)
     write_trainer_table(&out);
     conf_text_add(&out, "\n### Spellings of older releases\n\n"
                         "Taken with a warning. Beside them, a phase of `optimizer.learning_rate` "
-                        "may say `steps` or `decay_steps` for `total_iters`, and `sparsity` "
-                        "`type` for `algorithm`, `schedule` for `update`, `param_name_patterns` "
-                        "for `param_filter`.\n\n");
+                        "may say `steps` or `decay_steps` for `total_iters`.\n\n");
     zoo_renames_write(&out);
     conf_text_add(&out, "\n## Cluster files\n\n"
                         "Every constant is `{value: ..., kind: documented | derived | assumed | "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The constants of a machine, each with its provenance. */
-#include "report_impl.h"
+/* The constants of a machine with value, kind, source and uncertainty, as a table or as JSON, for
+ * `wsc inspect`. */
+#include <wsc/report.h>
 
 #include <string.h>
 

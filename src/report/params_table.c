@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a params file means: for people, and as one JSON object on a line. */
-#include "report_impl.h"
+/* What a params file comes to (struct job_description of <wsc/job.h>): for people and as one JSON
+ * object on a line; with a plan also the stages on the emulated machine.  Called by `wsc run
+ * --validate_only`, `--compile_only` and `wsc inspect`. */
+#include <wsc/report.h>
 
 #include <wsc/mem.h>
 
@@ -140,9 +142,6 @@ static enum wsc_err print_training(const struct zoo_params *p)
         (void)printf("%s\n", p->optimizer.optimizer_type);
         TRY(print_value("schedule", p, "optimizer.learning_rate"));
     }
-    if (!p->sparsity.n) return WSC_OK;
-    TRY(print_value("sparsity", p, "sparsity"));
-    (void)printf("  %-14s%s\n", "", "timed as dense; training with it is not supported");
     return WSC_OK;
 }
 
@@ -178,7 +177,7 @@ static enum wsc_err print_params(const struct job_description *r)
     return WSC_OK;
 }
 
-static enum wsc_err print_stages(const struct cluster *c, const struct kernels_plan *plan)
+static enum wsc_err print_stages(const struct cluster *c, const struct cycles_plan *plan)
 {
     struct out_table *table;
     TRY(out_table_new(&table, "lrrrr",
@@ -193,9 +192,9 @@ static enum wsc_err print_stages(const struct cluster *c, const struct kernels_p
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
         for (int backward = 0; backward < 2; backward++)
-            out_table_cell(table, "%lld",
-                           (long long)kernels_stage_cycles(&c->hw, c->model, plan, s, backward,
-                                                           plan->micro_batch));
+            out_table_cell(
+                table, "%lld",
+                (long long)cycles_stage(&c->hw, c->model, plan, s, backward, plan->micro_batch));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -205,7 +204,7 @@ static enum wsc_err print_stages(const struct cluster *c, const struct kernels_p
 static enum wsc_err print_plan(const struct job_description *d)
 {
     const struct cluster *c = d->cluster;
-    const struct kernels_plan *plan = &d->plan;
+    const struct cycles_plan *plan = &d->plan;
     char kept[32], have[32];
     out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
     out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
@@ -306,7 +305,8 @@ static void json_model(struct out_json *j, const struct job_description *r)
     out_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
 }
 
-/* As the file says it: null also where it says nothing, "tiling" tells the two apart. */
+/* The micro-batch as the file states it: null also where it says nothing, "tiling" tells the two
+ * apart. */
 static void json_batch(struct out_json *j, const struct zoo_params *p)
 {
     const struct zoo_input *in = main_input(p);
@@ -325,79 +325,6 @@ static void json_batch(struct out_json *j, const struct zoo_params *p)
                  : micro == CONF_EXPLORE ? "explore"
                  : micro == CONF_NULL    ? "off"
                                          : "fixed");
-}
-
-static void json_schedule(struct out_json *j, const char *key,
-                          const struct zoo_sparsity_schedule *s)
-{
-    if (s->kind == ZOO_SPARSITY_CONSTANT) {
-        out_json_real(j, key, s->init);
-        return;
-    }
-    if (s->kind == ZOO_SPARSITY_LIST) {
-        out_json_open_list(j, key);
-        for (int i = 0; i < s->n_values; i++)
-            out_json_real(j, NULL, s->value[i]);
-        out_json_close_list(j);
-        return;
-    }
-    out_json_open(j, key);
-    out_json_str(j, "type", zoo_sparsity_kind_name(s->kind));
-    out_json_real(j, "init", s->init);
-    out_json_real(j, "slope", s->slope);
-    out_json_real(j, "gamma", s->gamma);
-    out_json_real(j, "final", s->final);
-    out_json_real(j, "beta", s->beta);
-    out_json_real(j, "half_period", s->half_period);
-    out_json_real(j, "minimum", s->minimum);
-    out_json_close(j);
-}
-
-static void json_update(struct out_json *j, const struct zoo_sparsity *s)
-{
-    if (s->update_freq == CONF_NULL && !s->n_update_steps) {
-        out_json_null(j, "update");
-        return;
-    }
-    out_json_open(j, "update");
-    if (s->n_update_steps) {
-        out_json_open_list(j, "steps");
-        for (int i = 0; i < s->n_update_steps; i++)
-            out_json_int(j, NULL, s->update_step[i]);
-        out_json_close_list(j);
-    } else {
-        out_json_int(j, "freq", s->update_freq);
-        out_json_int(j, "start", s->update_start);
-        json_optional(j, "stop", s->update_stop);
-    }
-    out_json_close(j);
-}
-
-static void json_sparsity_entry(struct out_json *j, const struct zoo_sparsity *s)
-{
-    out_json_open(j, NULL);
-    out_json_str(j, "algorithm", zoo_sparsity_algorithm_name(s->algorithm));
-    out_json_str(j, "init_method", zoo_sparsity_init_name(s->init_method));
-    json_schedule(j, "sparsity", &s->sparsity);
-    json_schedule(j, "drop_fraction", &s->drop_fraction);
-    json_update(j, s);
-    out_json_open_list(j, "param_filter");
-    for (int i = 0; i < s->n_filters; i++)
-        out_json_str(j, NULL, s->filter[i]);
-    out_json_close_list(j);
-    out_json_close(j);
-}
-
-static void json_sparsity(struct out_json *j, const struct zoo_sparsity_list *list)
-{
-    if (!list->n) {
-        out_json_null(j, "sparsity");
-        return;
-    }
-    out_json_open_list(j, "sparsity");
-    for (int i = 0; i < list->n; i++)
-        json_sparsity_entry(j, &list->entry[i]);
-    out_json_close_list(j);
 }
 
 /* A value of the dump as a list of its lines, without the marks of a YAML list. */
@@ -428,7 +355,6 @@ static enum wsc_err json_training(struct out_json *j, const struct zoo_params *p
     if (p->optimizer.optimizer_type) TRY(zoo_params_text(p, "optimizer.learning_rate", &rate));
     json_lines(j, "learning_rate", rate);
     wsc_free(rate);
-    json_sparsity(j, &p->sparsity);
     out_json_int(j, "phase", p->phase);
     out_json_int(j, "n_phases", p->n_phases);
     return WSC_OK;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+/* report.html of a sweep: one self-contained page with the plots as inline SVG, tables, the
+ * constants of the machine with their sources, provenance and the machine file. */
+#include "scaling_output.h"
 
 #include <wsc/mem.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+/* scaling.svg and scaling.png: throughput against the number of systems on logarithmic axes, linear
+ * scaling from the first point, uncertainty bands and published points. */
+#include "scaling_output.h"
 
 #include <wsc/mem.h>
 

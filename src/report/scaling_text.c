@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report_impl.h"
+/* scaling.csv and the table of a sweep on stdout: one block per model, a row per number of systems,
+ * and in words where the loss against linear scaling comes from. */
+#include "scaling_output.h"
 
 #include <wsc/mem.h>
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sections of report.html on what a curve depends on and on one step. */
-#include "report_impl.h"
+/* Sections of report.html on what a curve depends on: effects, faults, swept constants,
+ * sensitivity, whole trainings, a step taken apart. */
+#include "scaling_output.h"
+#include "step_table.h"
 
 #include <wsc/mem.h>
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_ROWS = 24, MOST_PARTS = 16, MOST_KINDS = 16, MAX_PICTURE_BYTES = 16 << 20 };
 
@@ -14,8 +17,13 @@ enum wsc_err report_html_picture(struct out_text *t, const char *dir, const char
 {
     enum wsc_err rc;
     struct out_text svg = {0};
+    struct stat info;
     char *path = out_file_path(dir, name);
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
+    if (stat(path, &info) || !S_ISREG(info.st_mode)) {
+        out_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
+        goto cleanup;
+    }
     TRY_GOTO(out_text_file(&svg, path, MAX_PICTURE_BYTES), cleanup);
     const char *start = svg.bytes ? strstr(svg.bytes, "<svg") : NULL;
     if (!start) {
@@ -133,7 +141,8 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
     out_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
                     "Pile, for about 20 tokens per parameter.</p>\n");
-    open_table(t, "model|systems>|tokens>|time>|energy>|FLOP>|expected loss>");
+    open_table(t,
+               "model|systems>|tokens>|time>|energy>|FLOP>|FLOP (Hoffmann et al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -147,6 +156,8 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
         add_cell(t, text, true);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);
+        add_cell(t, text, true);
+        (void)snprintf(text, sizeof text, "%.3g", r->flop_hoffmann);
         add_cell(t, text, true);
         add_number(t, 3, r->loss, "");
         out_text_add(t, "</tr>\n");

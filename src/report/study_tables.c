@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a curve depends on, as tables on stdout and as CSV files with pictures. */
-#include "report_impl.h"
+/* What a curve depends on, as CSV files, tables on stdout and pictures: effects, faults, a swept
+ * constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
+#include "scaling_output.h"
 
 #include <wsc/mem.h>
 
@@ -291,7 +292,8 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
 static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
 {
     struct out_text t = {0};
-    out_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss\n");
+    out_text_add(&t,
+                 "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann\n");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
@@ -301,6 +303,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         add_real(&t, r->joules);
         add_real(&t, r->flop);
         add_real(&t, r->loss);
+        add_real(&t, r->flop_hoffmann);
         out_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");
@@ -308,10 +311,10 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 
 static enum wsc_err print_training(const struct report_scaling *s)
 {
-    static const char *const head[] = {"model",  "systems", "tokens",       "time",
-                                       "energy", "FLOP",    "expected loss"};
+    static const char *const head[] = {"model",  "systems", "tokens",          "time",
+                                       "energy", "FLOP",    "FLOP (Hoffmann)", "expected loss"};
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
@@ -324,10 +327,13 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%s", time);
         out_table_cell(table, "%s", energy);
         out_table_cell(table, "%.3g", r->flop);
+        out_table_cell(table, "%.3g", r->flop_hoffmann);
         out_table_cell(table, "%.3f", r->loss);
     }
-    (void)printf("\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
-                 "the Pile, nats per token\n");
+    (void)printf(
+        "\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
+        "the Pile, nats per token;\nFLOP: matrix products; FLOP (Hoffmann): with embedding and "
+        "softmax, as publications count, and as the law takes it\n");
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
@@ -341,17 +347,20 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
         TRY(write_variants(dir, "effects.csv", "machine", s->effect, s->n_effects, s->n_rows));
     if (s->n_faults)
         TRY(write_variants(dir, "faults.csv", "machine", s->fault, s->n_faults, s->n_rows));
-    if (s->n_varied) {
+    if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
-        TRY(draw_sweep(dir, s));
-    }
-    if (s->n_sensitivities) {
-        TRY(write_sensitivity(dir, s));
-        TRY(draw_tornado(dir, &s->sensitivity[0]));
-    }
+    if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
     for (int i = 0; i < s->n_anatomies && !i; i++)
-        TRY(report_anatomy_write(dir, &s->anatomy[i]));
+        TRY(report_step_write(dir, &s->anatomy[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
+}
+
+enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s)
+{
+    const enum wsc_err sweep = s->n_varied ? draw_sweep(dir, s) : WSC_OK;
+    const enum wsc_err tornado =
+        s->n_sensitivities ? draw_tornado(dir, &s->sensitivity[0]) : WSC_OK;
+    return tornado ? tornado : sweep;
 }
 
 enum wsc_err report_study_print(const struct report_scaling *s)
@@ -363,6 +372,6 @@ enum wsc_err report_study_print(const struct report_scaling *s)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));
     for (int i = 0; i < s->n_anatomies; i++)
-        TRY(report_anatomy_print(&s->anatomy[i]));
+        TRY(report_step_print(&s->anatomy[i]));
     return WSC_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Predicted over published speed of each row, with what is accepted. */
-#include "report_impl.h"
+/* validation.svg and validation.png: predicted over published for every compared row, with fitted
+ * rows and predicted rows in different colours. */
+#include "validation_plot.h"
 
 enum { HEIGHT = 620 };
 

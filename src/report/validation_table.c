@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Published figures beside predictions: tables on stdout and in validation.md, validation.csv. */
-#include "report_impl.h"
+/* The tables of `wsc validate`: predictions with their speed error, what each prediction consists
+ * of, rows that are not compared; on stdout, as CSV and as Markdown. */
+#include "validation_plot.h"
 
 #include <wsc/mem.h>
 
@@ -100,7 +101,7 @@ static void parts_head(struct cells *c)
 static void parts_row(const struct validation_prediction *p, struct cells *c)
 {
     char step[32];
-    const struct out_breakdown *b = &p->breakdown;
+    const struct vtime_breakdown *b = &p->breakdown;
     const int64_t part[] = {p->products_ps, p->attention_ps, p->elementwise_ps,  p->recompute_ps,
                             p->latency_ps,  p->jitter_ps,    b->weights_wait_ps, b->reduce_wait_ps,
                             b->boundary_ps, b->input_wait_ps};
@@ -305,7 +306,7 @@ static void csv_head(struct out_text *t, const struct validation_table *v)
 
 static void csv_times(struct out_text *t, const struct validation_prediction *p)
 {
-    const struct out_breakdown *b = &p->breakdown;
+    const struct vtime_breakdown *b = &p->breakdown;
     const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
                              p->lanes,          p->step_time_ps,      p->products_ps,
                              p->attention_ps,   p->elementwise_ps,    p->recompute_ps,

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sweeps over the number of systems: each point runs a few steps of the whole emulated cluster
+ * without values in this process, leaves out the first ones, and averages over jitter where there
+ * is any.
+ */
 #include <wsc/scaling.h>
 
 #include <wsc/cluster.h>
@@ -24,26 +28,23 @@ static enum wsc_err add_step(void *ctx, const struct memoryx_batch *batch)
     if (m->n_seen++ < WARM_UP) return WSC_OK;
     m->n_steps++;
     m->sum.time_ps += batch->time_ps;
-    m->sum.compute_ps += batch->compute_ps;
-    m->sum.weights_wait_ps += batch->weights_wait_ps;
-    m->sum.reduce_wait_ps += batch->reduce_wait_ps;
-    m->sum.boundary_ps += batch->boundary_ps;
-    m->sum.input_wait_ps += batch->input_wait_ps;
+    vtime_breakdown_add(&m->sum.breakdown, &batch->breakdown);
     return WSC_OK;
 }
 
 /* Means whose parts still add up: each part is a difference of rounded running sums. */
-static struct out_breakdown mean_parts(const struct measured *m)
+static struct vtime_breakdown mean_parts(const struct measured *m)
 {
-    const int64_t part[] = {m->sum.compute_ps, m->sum.weights_wait_ps, m->sum.reduce_wait_ps,
-                            m->sum.boundary_ps, m->sum.input_wait_ps};
+    const struct vtime_breakdown *b = &m->sum.breakdown;
+    const int64_t part[] = {b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps, b->boundary_ps,
+                            b->input_wait_ps};
     int64_t mean[sizeof part / sizeof *part], before = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         const int64_t until = before + part[i];
         mean[i] = until / m->n_steps - before / m->n_steps;
         before = until;
     }
-    return (struct out_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
+    return (struct vtime_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
 }
 
 static void fill_row(const struct cluster *c, const struct stream_pass *pass,
@@ -61,7 +62,9 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                                 .step_time_ps = time_ps,
                                 .breakdown = mean_parts(m),
                                 .mfu = r.mfu,
-                                .joules_per_token = r.joules_per_token};
+                                .joules_per_token = r.joules_per_token,
+                                .flop_per_token = model_flop_per_token(c->model),
+                                .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model)};
 }
 
 /* Jitter and lost packets differ from step to step. */
@@ -81,7 +84,7 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     struct cluster *c = NULL;
     struct measured measured = {0};
     const struct memoryx_hooks hooks = {add_step, NULL, &measured};
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
     struct stream_pass pass = {.mode = STREAM_TRAIN,
                                .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};

@@ -261,6 +261,42 @@ enum wsc_err store_read(struct store_file *f, const char *name, enum store_type 
     return WSC_OK;
 }
 
+static enum wsc_err find_number(const struct store_file *f, const char *name,
+                                const struct store_entry **number)
+{
+    struct store_entry *e = NULL;
+    TRY(find(f, name, &e));
+    *number = e;
+    if (e->info.n == 1) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "%s: %s has %lld elements, expected a number", f->path, name,
+                     (long long)e->info.n);
+}
+
+enum wsc_err store_read_i64(struct store_file *f, const char *name, int64_t lo, int64_t hi,
+                            int64_t *value)
+{
+    const struct store_entry *e = NULL;
+    int64_t found = 0;
+    TRY(find_number(f, name, &e));
+    const bool whole = !e->is_constant || (e->value >= -0x1p63 && e->value < 0x1p63);
+    if (!whole)
+        return WSC_RAISE(WSC_FORMAT, "%s: %s is %g, expected a 64-bit integer", f->path, name,
+                         e->value);
+    TRY(store_read(f, name, STORE_I64, 0, 1, &found));
+    if (found < lo || found > hi)
+        return WSC_RAISE(WSC_FORMAT, "%s: %s is %lld, expected %lld to %lld", f->path, name,
+                         (long long)found, (long long)lo, (long long)hi);
+    *value = found;
+    return WSC_OK;
+}
+
+enum wsc_err store_read_f64(struct store_file *f, const char *name, double *value)
+{
+    const struct store_entry *e = NULL;
+    TRY(find_number(f, name, &e));
+    return store_read(f, name, STORE_F64, 0, 1, value);
+}
+
 enum wsc_err store_read_box(struct store_file *f, const char *name, const struct store_box *box,
                             float *out)
 {

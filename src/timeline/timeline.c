@@ -157,7 +157,7 @@ static enum wsc_err run_steps(struct timeline *t, struct cluster *c,
 {
     const int64_t before = want->first_step < WARM_UP ? want->first_step : WARM_UP;
     struct stream_pass pass = {.mode = STREAM_TRAIN, .first_step = want->first_step - before};
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(c->params)};
     struct cluster_change change;
     TRY(cluster_faults_plan(c, want->first_step + want->n_steps, -1));
@@ -194,12 +194,12 @@ enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *param
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-void timeline_step(const struct timeline *t, int64_t *step_time_ps, struct out_breakdown *breakdown)
+void timeline_step(const struct timeline *t, int64_t *step_time_ps,
+                   struct vtime_breakdown *breakdown)
 {
     const struct memoryx_batch *b = &t->batch;
     *step_time_ps = b->time_ps;
-    *breakdown = (struct out_breakdown){b->compute_ps, b->weights_wait_ps, b->reduce_wait_ps,
-                                        b->boundary_ps, b->input_wait_ps};
+    *breakdown = b->breakdown;
 }
 
 int64_t timeline_n_events(const struct timeline *t)

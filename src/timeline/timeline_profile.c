@@ -36,15 +36,15 @@ struct timeline_visit {
 };
 
 /* Cycles of stage @p s of the model by parts. */
-static double cycles_of(const struct timeline *t, const struct cluster_record *record,
-                        const struct timeline_visit *v, int s)
+static double part_cycles(const struct timeline *t, const struct cluster_record *record,
+                          const struct timeline_visit *v, int s)
 {
-    const struct kernels_tokens tokens = {v->bar->n_new, v->bar->n_cached};
+    const struct cycles_tokens tokens = {v->bar->n_new, v->bar->n_cached};
     const int64_t n = v->bar->amount;
-    return (double)(tokens.n_new ? kernels_generate_cycles(record->hw, t->by_part, record->plan, s,
-                                                           &tokens, n)
-                                 : kernels_stage_cycles(record->hw, t->by_part, record->plan, s,
-                                                        v->what.backward, n));
+    return (
+        double)(tokens.n_new
+                    ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n)
+                    : cycles_stage(record->hw, t->by_part, record->plan, s, v->what.backward, n));
 }
 
 /* The stage of the model by parts that is part @p part of layer @p layer. */
@@ -66,7 +66,7 @@ static void add_visit(const struct timeline *t, const struct cluster_record *rec
     int s[MODEL_MAX_PARTS];
     for (int i = 0; i < stage->n_parts; i++) {
         s[i] = stage_of_part(t, stage->layer, stage->part[i]);
-        cycles[i] = cycles_of(t, record, v, s[i]);
+        cycles[i] = part_cycles(t, record, v, s[i]);
         all += cycles[i];
     }
     for (int i = 0; i < stage->n_parts; i++) {
@@ -136,10 +136,10 @@ static void name_rows(struct timeline *t, const struct timeline_times *times)
             add_row(t, name, times->part[s][backward]);
         }
     add_row(t, "(stage latency)", times->latency_ps);
-    add_row(t, "(waiting for weights)", b->weights_wait_ps);
-    add_row(t, "(waiting for the reduction)", b->reduce_wait_ps);
-    add_row(t, "(step boundary)", b->boundary_ps);
-    add_row(t, "(waiting for input)", b->input_wait_ps);
+    add_row(t, "(waiting for weights)", b->breakdown.weights_wait_ps);
+    add_row(t, "(waiting for the reduction)", b->breakdown.reduce_wait_ps);
+    add_row(t, "(step boundary)", b->breakdown.boundary_ps);
+    add_row(t, "(waiting for input)", b->breakdown.input_wait_ps);
 }
 
 enum wsc_err timeline_profile_find(struct timeline *t, const struct cluster_record *record,

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Fits calibrated constants to the published rows of kind calibration: least squares of
+ * ln(predicted / published) with Huber's function, every evaluation a simulation of all rows. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>

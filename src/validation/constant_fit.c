@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Robust least squares in few dimensions: a search along the axes with shrinking steps,
+ * deterministic and unharmed by jumps where the planner changes its mind; standard errors and
+ * correlations from the normal matrix at the solution (finite differences). */
 #include "validation_impl.h"
 
 #include <wsc/check.h>

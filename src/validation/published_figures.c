@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Published figures: the rows of benchmarks/reference. */
+/* Reads the rows of benchmarks/reference (one table of columns drives types, checks and messages)
+ * and converts between published units and rates. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
@@ -380,11 +381,6 @@ static double rate_of(const struct validation_figure *ref)
     return ref->quantity == VALIDATION_RATE ? ref->value / figure_per_sample(ref) : 0;
 }
 
-static bool same_point(const struct validation_point *a, const struct validation_point *b)
-{
-    return !strcmp(a->model, b->model) && a->num_csx == b->num_csx && !strcmp(a->source, b->source);
-}
-
 enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
                                   struct validation_point **points, int *n)
 {
@@ -392,16 +388,17 @@ enum wsc_err validation_points_of(const struct validation_figure *rows, int n_ro
     TRY_NEW(*points, WSC_MEM_REPORT, n_rows + 1);
     for (int i = 0; i < n_rows; i++) {
         const double rate = rate_of(&rows[i]);
-        struct validation_point *p = &(*points)[*n];
         if (!(rate > 0)) continue;
+        struct validation_point *p = &(*points)[(*n)++];
         *p = (struct validation_point){.num_csx = (double)rows[i].num_csx,
-                                       .tokens_per_s = rate * (double)rows[i].msl};
+                                       .tokens_per_s = rate * (double)rows[i].msl,
+                                       .global_batch = rows[i].global_batch,
+                                       .micro_batch = rows[i].micro_batch,
+                                       .msl = rows[i].msl};
         (void)snprintf(p->model, sizeof p->model, "%s", rows[i].model);
         (void)snprintf(p->source, sizeof p->source, "%.127s", rows[i].source);
-        int k = 0;
-        while (k < *n && !same_point(&(*points)[k], p))
-            k++;
-        (*n) += k == *n;
+        (void)snprintf(p->id, sizeof p->id, "%s", rows[i].id);
+        (void)snprintf(p->cluster, sizeof p->cluster, "%s", rows[i].cluster);
     }
     return WSC_OK;
 }

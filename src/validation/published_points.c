@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reads the points of `wsc scale --points`: a CSV that begins with
+ * model,num_csx,tokens_per_s,source.
+ */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>

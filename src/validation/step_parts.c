@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What the wafers of a step compute, by kind of operation, from the analytical model alone: the
+ * second table of `wsc validate`. */
 #include "validation_impl.h"
 
 #include <wsc/cluster.h>
 
-static void add(struct kernels_cycles *sum, const struct kernels_cycles *c)
+static void add(struct cycles_breakdown *sum, const struct cycles_breakdown *c)
 {
     sum->products += c->products;
     sum->attention += c->attention;
@@ -11,14 +13,14 @@ static void add(struct kernels_cycles *sum, const struct kernels_cycles *c)
     sum->recompute += c->recompute;
 }
 
-static void add_micro_batch(const struct cluster *c, const struct kernels_plan *plan,
+static void add_micro_batch(const struct cluster *c, const struct cycles_plan *plan,
                             int64_t n_samples, struct validation_parts *out)
 {
     const int n = model_n_transfers(c->model, true);
     for (int k = 0; k < n; k++) {
         const struct model_transfer t = model_transfer_at(c->model, k);
-        const struct kernels_cycles cycles =
-            kernels_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples);
+        const struct cycles_breakdown cycles =
+            cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples);
         add(&out->cycles, &cycles);
     }
     out->latency_ps += n * c->hw.cluster->wafer.stage_latency_ps;
@@ -26,7 +28,7 @@ static void add_micro_batch(const struct cluster *c, const struct kernels_plan *
 
 static enum wsc_err add_parts(const struct cluster *c, struct validation_parts *out)
 {
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct stream_batch batch;
     TRY(cluster_plan_batch(c, &c->params->train_input, true, &plan, &batch));
     *out = (struct validation_parts){.lanes = plan.lanes, .micro_batch = plan.micro_batch};

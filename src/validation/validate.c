@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Predicts every published row that is to be compared: the figure, what it consists of, the figure
+ * with neutral constants, and its sensitivity to each calibrated constant. */
 #include "validation_impl.h"
 
 #include <wsc/hw.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Published figures with the models and machines that they are about. */
+/* Loads the models and machines that published rows name, with their overrides, and predicts the
+ * figure of one row on a machine. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>

@@ -1,13 +1,14 @@
-/** What the files of validation share: parts of a step, cases, the fit. */
+/** What the files of validation share: the parts of a step, published rows with their model and
+ *  machine (cases), constants that may be fitted, the fit itself. */
 #ifndef WSC_VALIDATION_IMPL_H
 #define WSC_VALIDATION_IMPL_H
-#include <wsc/kernels.h>
+#include <wsc/cycles.h>
 #include <wsc/validation.h>
 
 /** What the wafers of a step compute, by kind, from the closed forms: of wafer 0, all
  * micro-batches, without waiting and jitter. */
 struct validation_parts {
-    struct kernels_cycles cycles;
+    struct cycles_breakdown cycles;
     int64_t latency_ps; /**< starts of stages */
     int lanes;
     int64_t micro_batch;
@@ -70,4 +71,22 @@ double validation_huber(double r, double threshold);
  *  jumps where the planner changes its mind. */
 enum wsc_err validation_least_squares(const struct validation_problem *problem,
                                       struct validation_solution *result) WSC_CHECKED;
+
+/* ---- constants ---- */
+
+/** Constants that may be fitted, at most VALIDATION_MAX_CALIBRATED, and what they are when they say
+ *  nothing: no latency, an infinite rate, a factor of one. */
+struct validation_fittable {
+    const char *path; /**< without `cluster.` */
+    double neutral;   /**< base units */
+    double low, high; /**< bounds of a fit, base units */
+    double step;      /**< first step of the search, in x */
+    bool inverse;     /**< the search moves in x = 1 / value */
+};
+/** The constants that may be fitted; *@p n is their number. */
+const struct validation_fittable *validation_fittables(int *n);
+
+/** The figure @p ref would show for a machine that trains @p samples_per_s (VALIDATION_TIME,
+ *  VALIDATION_RATE), in its unit. */
+double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s);
 #endif

@@ -81,12 +81,12 @@ static int open_sections(struct conf_text *out, const char *path, char last[CONF
 /* Sections and lists that the file did not have stay away. */
 static bool is_present(const struct zoo_params *params, const char *path)
 {
+    if (!zoo_params_acts(params, path)) return false;
     if (!strncmp(path, "train_input.", 12)) return params->train_input.present;
     if (!strncmp(path, "eval_input.", 11)) return params->eval_input.present;
     if (!strncmp(path, "optimizer.", 10))
         return params->optimizer.learning_rate.n > 0 &&
                zoo_optimizer_takes(&params->optimizer, path + 10);
-    if (!strncmp(path, "model.dpo.", 10)) return params->dpo.present;
     return true;
 }
 

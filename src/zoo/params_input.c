@@ -123,11 +123,22 @@ static void read_subset(struct conf_parse *p, const char *path, const struct con
                         ZOO_MAX_RANGES, conf_node_describe(node, shown));
 }
 
+/* The data sets of a mixture have subsets of their own. */
+static void refuse_subset(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node)
+{
+    conf_diag_error(p->diag, node->pos, key->path,
+                    "data_subset and mixture exclude each other; hint: data_subset of an entry");
+}
+
 void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input)
 {
     struct zoo_input *in = input;
-    read_subset(p, key->path, node, &in->data_subset[0]);
+    if (in->n_sets)
+        refuse_subset(p, key, node);
+    else
+        read_subset(p, key->path, node, &in->data_subset[0]);
 }
 
 static void write_subset(struct conf_text *out, const struct zoo_subset *s)
@@ -200,6 +211,7 @@ void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
     struct zoo_input *in = input;
     double sum = 0;
     if (!is_first(p, key, node, in)) return;
+    if (in->data_subset[0].n) refuse_subset(p, key, node);
     if (node->kind != CONF_NODE_LIST || !node->n || node->n > ZOO_MAX_DIRS) {
         conf_diag_error(p->diag, node->pos, key->path, "expected a list of 1 to %d data sets",
                         ZOO_MAX_DIRS);

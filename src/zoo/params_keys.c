@@ -233,7 +233,8 @@ static const struct conf_key keys[] = {
      DOC("what the summed loss is divided by")},
     {FIELD(model.loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
      DOC("factor of the loss; with batch_size only")},
-    {FIELD(model.compute_eval_metrics), BOOL, DEFAULT("true"), DOC("accuracy and perplexity")},
+    {KEY("model.compute_eval_metrics"), NO_EFFECT,
+     DOC("accuracy and perplexity are always computed")},
     {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP: factor of the embedding output")},
     {FIELD(model.output_logits_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
@@ -278,16 +279,13 @@ static const struct conf_key keys[] = {
     {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},
     {KEY("model.lora_params"), ONLY({"null", 0}), DOC("low-rank adapters")},
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
-    {AT("model.dpo.beta", dpo.beta), DOUBLE, DEFAULT("0.1"), ABOVE_0,
-     DOC("preference optimisation: temperature; shown, training with it is not supported")},
-    {AT("model.dpo.reference_free", dpo.reference_free), BOOL, DEFAULT("false"),
-     DOC("preference optimisation without a reference model")},
-    {KEY("model.dpo.loss_type"), NO_EFFECT, DOC("preference optimisation: kind of loss")},
-    {KEY("model.dpo.disable_dropout"), NO_EFFECT, DOC("preference optimisation: no dropout")},
+    {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
+    {KEY("model.policy_model"), ONLY({"null", 0}), DOC("the model of preference optimisation")},
 
-    {FIELD(sparsity), SPECIAL(sparsity), .form = "number, map or list of maps",
-     DOC("weight sparsity: sparsity or schedule, algorithm, init_method, update, drop_fraction, "
-         "param_filter; shown and timed as dense, training with it is not supported")},
+    {KEY("sparsity"), ONLY({"null", 0}, {"0", 0}, {"0.0", 0}),
+     .refusal = "sparse weights are not supported yet; hint: --set sparsity=null takes the dense "
+                "model, its values and its time",
+     DOC("fraction of zero weights and how it changes")},
 
     {FIELD(optimizer.optimizer_type), STRING, REQUIRED,
      DOC("AdamW, Adam, Adafactor, Lamb, SGD, Lion, Adadelta, Adagrad, Adamax, ASGD, NAdam, RAdam, "
@@ -400,8 +398,10 @@ static const struct conf_key keys[] = {
     {FIELD(runconfig.check_loss_values), BOOL, DEFAULT("true"), DOC("stop at NaN and infinity")},
     {FIELD(runconfig.disable_strict_checkpoint_loading), BOOL, DEFAULT("false"),
      DOC("accept missing and additional tensors")},
-    {FIELD(runconfig.load_checkpoint_states), STRING, NULLABLE, DEFAULT("null"),
-     DOC("what to load, with commas between: model, optimizer, ...; null: all")},
+    {FIELD(runconfig.load_checkpoint_states), SPECIAL(states), NULLABLE, DEFAULT("null"),
+     .form = "text with commas, or list",
+     DOC("what to load: model, optimizer, dataloader, lr_scheduler, grad_scaler, global_step; "
+         "null: all")},
     {FIELD(runconfig.skip_samples), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
      DOC("samples of the stream to leave out where the run begins or goes on")},
     {FIELD(runconfig.log_steps), INT, NULLABLE, DEFAULT("1"), RANGE(1, MAX_STEPS),

@@ -139,6 +139,81 @@ void zoo_write_transforms(struct conf_text *out, const void *input, int indent)
                   indent, "", (long long)in->sink_tokens, (long long)in->sink_token_id);
 }
 
+/* ---- load_checkpoint_states ---- */
+
+/* The names of a list, with commas between; NULL after an error. */
+static char *join_names(struct conf_parse *p, const char *path, const struct conf_node *list)
+{
+    struct conf_text all = {0};
+    char shown[CONF_QUOTE_BYTES], *joined = NULL;
+    for (int i = 0; i < list->n; i++) {
+        const struct conf_node *one = list->entry[i].value;
+        if (one->kind == CONF_NODE_SCALAR && *one->text && !conf_node_is_null(one)) {
+            conf_text_add(&all, "%s%s", i ? "," : "", one->text);
+            continue;
+        }
+        conf_diag_error(p->diag, one->pos, path, "expected a name, got %s",
+                        conf_node_describe(one, shown));
+        wsc_free(all.text);
+        return NULL;
+    }
+    if (conf_text_take(&all, &joined)) p->diag->no_memory = true;
+    return joined;
+}
+
+/* What a checkpoint can hold, in a text with commas. */
+static void check_states(struct conf_parse *p, const char *path, const struct conf_node *node,
+                         const char *list)
+{
+    static const char *const states[] = {"model",        "optimizer", "dataloader", "grad_scaler",
+                                         "lr_scheduler", "sparsity",  "global_step"};
+    for (; *list; list += *list == ',') {
+        list += strspn(list, " ");
+        size_t n = strcspn(list, ", ");
+        bool known = false;
+        for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+            known = known || (strlen(states[i]) == n && !strncmp(list, states[i], n));
+        if (!known) {
+            conf_diag_error(p->diag, node->pos, path,
+                            "unknown state \"%.*s\"; supported: model, optimizer, dataloader, "
+                            "grad_scaler, lr_scheduler, sparsity, global_step",
+                            (int)(n < 40 ? n : 40), list);
+            return;
+        }
+        list += n + strspn(list + n, " ");
+    }
+}
+
+void zoo_read_states(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *field)
+{
+    char **out = field, shown[CONF_QUOTE_BYTES];
+    if (conf_node_is_null(node)) return;
+    const bool list = node->kind == CONF_NODE_LIST && node->n;
+    if (!list && (node->kind != CONF_NODE_SCALAR || !*node->text)) {
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "expected names with commas between or a list of them, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    *out = list ? join_names(p, key->path, node) : wsc_strdup(WSC_MEM_CONF, node->text);
+    if (*out)
+        check_states(p, key->path, node, *out);
+    else if (!list)
+        p->diag->no_memory = true;
+}
+
+void zoo_write_states(struct conf_text *out, const void *field, int indent)
+{
+    const char *text = *(char *const *)field;
+    (void)indent;
+    conf_text_add(out, " ");
+    if (text)
+        conf_text_string(out, text);
+    else
+        conf_text_add(out, "null");
+}
+
 /* ---- initializers ---- */
 
 /* Names of one kind are those of PyTorch and of TensorFlow for special cases of variance scaling:

@@ -84,22 +84,14 @@ static struct conf_node *section_of(struct zoo_trainer *t, const char *section, 
     return map;
 }
 
-static bool is_among(const char *const *names, const char *name)
-{
-    for (int i = 0; names && names[i]; i++)
-        if (!strcmp(names[i], name)) return true;
-    return false;
-}
-
 /* The entries of @p map, known to the user as @p path, go to @p section, except where a key of its
- * own place has said it already, and but for those named in @p skip. */
+ * own place has said it already. */
 static void merge(struct zoo_trainer *t, const char *section, const struct conf_node *map,
-                  const char *path, const char *const *skip)
+                  const char *path)
 {
     struct conf_node *into = section_of(t, section, map->pos);
     for (int i = 0; into && i < map->n; i++) {
         const struct conf_entry *e = &map->entry[i];
-        if (is_among(skip, e->key)) continue;
         conf_diag_origin(t->diag, text_of(t, "%s.%s", section, e->key),
                          text_of(t, "%s.%s", path, e->key));
         if (conf_node_index(into, e->key) >= 0) continue;
@@ -131,24 +123,7 @@ static const struct conf_entry *single(struct conf_diag *d, const struct conf_no
 
 ZOO_TRAINER_TAKE(model)
 {
-    static const char *const names[] = {"name", "policy_model", NULL};
-    struct zoo_trainer *t = trainer;
-    if (!is_map(p->diag, node, key->path)) return;
-    const struct conf_node *policy = conf_node_find(node, "policy_model");
-    const struct conf_node *named = node;
-    const char *path = key->path;
-    if (!conf_node_is_null(policy)) {
-        path = text_of(t, "%s.policy_model", key->path);
-        if (!is_map(p->diag, policy, path)) return;
-        conf_diag_origin(p->diag, "model", path);
-        merge(t, "model", policy, path, names);
-        named = policy;
-    }
-    merge(t, "model", node, key->path, names);
-    const struct conf_node *name = conf_node_find(named, "name");
-    if (!name) return;
-    conf_diag_origin(p->diag, "model.name", text_of(t, "%s.name", path));
-    put(t, "model.name", name);
+    if (is_map(p->diag, node, key->path)) merge(trainer, "model", node, key->path);
 }
 
 ZOO_TRAINER_TAKE(optimizer)
@@ -161,14 +136,14 @@ ZOO_TRAINER_TAKE(optimizer)
     conf_diag_origin(p->diag, "optimizer.optimizer_type", key->path);
     const char *path = text_of(t, "%s.%s", key->path, type->key);
     conf_diag_origin(p->diag, "optimizer", path);
-    if (is_map(p->diag, type->value, path)) merge(t, "optimizer", type->value, path, NULL);
+    if (is_map(p->diag, type->value, path)) merge(t, "optimizer", type->value, path);
 }
 
 ZOO_TRAINER_TAKE(train)
 {
     struct zoo_trainer *t = trainer;
     t->trains = is_map(p->diag, node, key->path);
-    if (t->trains) merge(t, "train_input", node, key->path, NULL);
+    if (t->trains) merge(t, "train_input", node, key->path);
 }
 
 /* Remember what is evaluated; two that differ are told. */
@@ -327,7 +302,7 @@ static void finish_optimizer(struct zoo_trainer *t)
 static void finish_data(struct zoo_trainer *t)
 {
     if (t->eval)
-        merge(t, "eval_input", t->eval, t->eval_path, NULL);
+        merge(t, "eval_input", t->eval, t->eval_path);
     else
         conf_node_remove(t->doc->root, "eval_input");
     if (t->trains) return;

@@ -46,7 +46,7 @@ static const struct family families[] = {
     {.name = "starcoder", .family = ZOO_STARCODER},
     {.name = "santacoder", .family = ZOO_SANTACODER},
     {.name = "gemma2", .family = ZOO_GEMMA2},
-    {.name = "bert", .family = ZOO_BERT},
+    {.name = "bert", .family = ZOO_BERT, .fallback = {{"model.objective", "masked_lm"}}},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
@@ -96,6 +96,18 @@ static enum zoo_family inferred(struct conf_parse *p)
     return ZOO_GPT2;
 }
 
+/* BERT is an encoder, all other families are decoders. */
+static void check_objective(struct conf_parse *p, const struct zoo_model *model,
+                            const struct family *family)
+{
+    const bool encoder = model->name == ZOO_BERT, encodes = model->objective != ZOO_CAUSAL_LM;
+    const struct conf_node *node = p->given[conf_keys_find(p->table, "model.objective")];
+    if (encoder == encodes || !node) return;
+    conf_diag_error(p->diag, node->pos, "model.objective", "%s is %s; supported: %s", family->name,
+                    encoder ? "an encoder" : "a decoder",
+                    encoder ? "masked_lm, classification" : "causal_lm");
+}
+
 void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model)
 {
     if (model->name == ZOO_FAMILY_NONE) {
@@ -113,4 +125,5 @@ void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model)
         conf_key_read(p, row, &node);
         p->given[row] = NULL;
     }
+    check_objective(p, model, family);
 }

@@ -27,6 +27,9 @@ void zoo_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node, void *optimizer);
 void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                   void *optimizer);
+void zoo_read_states(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *field);
+void zoo_write_states(struct conf_text *out, const void *field, int indent);
 void zoo_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node, void *field);
 void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
@@ -35,10 +38,6 @@ void zoo_write_family(struct conf_text *out, const void *field, int indent);
 void zoo_read_transforms(struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node, void *input);
 void zoo_write_transforms(struct conf_text *out, const void *input, int indent);
-void zoo_read_sparsity(struct conf_parse *p, const struct conf_key *key,
-                       const struct conf_node *node, void *list);
-void zoo_write_sparsity(struct conf_text *out, const void *list, int indent);
-void zoo_sparsity_fini(struct zoo_sparsity_list *list);
 void zoo_write_mixture(struct conf_text *out, const void *input, int indent);
 void zoo_write_data_subset(struct conf_text *out, const void *input, int indent);
 void zoo_write_data_dir(struct conf_text *out, const void *input, int indent);
@@ -79,8 +78,8 @@ ZOO_TRAINER_TAKE(val_checkpoint);
 
 /** Old spellings to new ones, in the tree, with a warning each. */
 void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d);
-/** Say that the tree is an encoder's file, when it is; true then. */
-bool zoo_params_refuse_encoder(const struct conf_node *root, struct conf_diag *d);
+/** Report one error when the tree is of a kind that is not supported as a whole; true then. */
+bool zoo_params_refuse(const struct conf_node *root, struct conf_diag *d);
 /** Warn about the keys of @p p that nothing depends on. */
 void zoo_params_warn_no_effect(const struct conf_parse *p);
 /** The current spelling of a dotted path. */
@@ -93,6 +92,8 @@ void zoo_optimizer_init(struct zoo_optimizer *optimizer);
 bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *key);
 /** The row of the optimizer that is named: its defaults, and what it does not take. */
 void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
+/** False for a key that nothing depends on, given the other keys of @p params. */
+bool zoo_params_acts(const struct zoo_params *params, const char *path);
 /** Checks between keys. */
 void zoo_params_check(struct conf_parse *p, const struct conf_node *root,
                       struct zoo_params *params);

@@ -109,14 +109,13 @@ static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_
     zoo_renames_apply(doc, d);
     apply_sets(doc, d, false, is_trainer);
     zoo_renames_apply(doc, d);
-    if (zoo_params_refuse_encoder(doc->root, d)) return;
+    if (zoo_params_refuse(doc->root, d)) return;
     out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
     zoo_optimizer_init(&out->optimizer);
     conf_keys_read(&p, doc->root, conf_key_read);
     zoo_family_resolve(&p, &out->model);
     conf_keys_defaults(&p, doc->root);
-    out->dpo.present = !conf_node_is_null(conf_node_at(doc->root, "model.dpo"));
     out->train_input.micro_batch_given = was_given(&p, "train_input.micro_batch_size");
     out->eval_input.micro_batch_given = was_given(&p, "eval_input.micro_batch_size");
     zoo_params_check(&p, doc->root, out);
@@ -151,7 +150,6 @@ void zoo_params_fini(struct zoo_params *params)
 {
     input_fini(&params->train_input);
     input_fini(&params->eval_input);
-    zoo_sparsity_fini(&params->sparsity);
     wsc_free(params->optimizer.optimizer_type);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # References of the documents.  Links lead to files and headings that exist; a path in backticks
 # exists (patterns with * too); `name()` is a function of the sources, `path:name()` is defined in
-# that file.  Input: kind=files a list of all files, kind=functions lines
-# `path:first line of a function`, kind=docs the documents.
+# that file; every folder of src is described in docs/ARCHITECTURE.md.  Input: kind=files a list of
+# all files, kind=functions lines `path:first line of a function`, kind=docs the documents.
 function slug(text) {
     text = tolower(text)
     gsub(/`/, "", text)
@@ -61,6 +61,7 @@ kind == "docs" {
     n = split($0, part, "`")
     for (i = 2; i <= n; i += 2) {
         word = part[i]
+        if (FILENAME == "docs/ARCHITECTURE.md") described[word]
         if (word ~ /[ <>{]/) continue
         name = word ~ /[A-Za-z0-9_]+\(\)$/ ? word : ""
         sub(/\(\)$/, "", name); sub(/.*:/, "", name)
@@ -72,6 +73,9 @@ kind == "docs" {
     }
 }
 END {
+    for (f in file)
+        if (f ~ /^src\/[^\/]*$/ && !((f) in described))
+            finding(f, "docs", "docs/ARCHITECTURE.md: " f " is not described")
     for (i = 1; i <= n_want; i++)
         if (!(want[i] in heading)) {
             split(want[i], w, SUBSEP)

@@ -27,6 +27,7 @@ text | dot) picture "$form" ;;
 check | update)
     work=$(mktemp -d)
     trap 'rm -rf "$work"' EXIT
+    grep -q '<!-- layers:' $page || { echo "$page: no mark for the picture of the layers" >&2; exit 1; }
     fresh >"$work/page"
     if [ "$form" = update ]; then
         cmp -s "$work/page" $page || cp "$work/page" $page

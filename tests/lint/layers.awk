@@ -4,7 +4,7 @@ function bad(why) { print FILENAME ":" FNR ": " me ": " why; n++ }
 FNR == 1 { me = module_of(FILENAME); if (!(me in layer)) bad("module " me " is not in layers.txt") }
 /^# *include <wsc\// {
     split($0, a, /[\/.>]/)
-    m = a[2] in layer ? a[2] : "base"
+    m = module_of_header(a[2])
     if (m != me && layer[m] >= layer[me]) bad("layer " layer[me] " may not include wsc/" a[2] ".h")
 }
 /^# *include "\.\./ { bad("private header of another folder") }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Shared by the awk rules; layers.txt is the first file.  module_of(path): the module that a source
-# or header belongs to (a public header without a folder of its own is base's).  prefix_of(module):
+# or header belongs to.  module_of_header(name): that of <wsc/name.h>; module_topic is a header of
+# module, and one without a folder of its own is base's.  prefix_of(module):
 # what its names start with.  code_of(line): the line without comments and texts, by in_comment.
 FNR == 1 { n_files++ }
 n_files == 1 {
@@ -8,11 +9,15 @@ n_files == 1 {
     if (!/^#/ && $1 ~ /^[0-9]+$/) { layer[$2] = $1; for (i = 3; i <= NF; i++) owner[$i] = owner[$i] " " $2 }
     next
 }
+function module_of_header(name) {
+    while (!(name in layer) && sub(/_[^_]*$/, "", name)) continue
+    return name in layer ? name : "base"
+}
 function module_of(path,  part, n) {
     n = split(path, part, "/")
     if (part[1] != "include") return part[2]
     sub(/\.h$/, "", part[n])
-    return part[n] in layer ? part[n] : "base"
+    return module_of_header(part[n])
 }
 function prefix_of(module) { return module == "base" ? "wsc" : module }
 function has_prefix(name, module) {

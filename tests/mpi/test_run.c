@@ -50,8 +50,10 @@ static bool same_batch(const struct memoryx_batch *a, const struct memoryx_batch
                   a->weights_hash == b->weights_hash && a->sums.n_tokens == b->sums.n_tokens &&
                   a->sums.n_correct == b->sums.n_correct && a->has_values == b->has_values;
     bool times = a->end.ps == b->end.ps && a->time_ps == b->time_ps &&
-                 a->compute_ps == b->compute_ps && a->weights_wait_ps == b->weights_wait_ps &&
-                 a->reduce_wait_ps == b->reduce_wait_ps && a->boundary_ps == b->boundary_ps;
+                 a->breakdown.compute_ps == b->breakdown.compute_ps &&
+                 a->breakdown.weights_wait_ps == b->breakdown.weights_wait_ps &&
+                 a->breakdown.reduce_wait_ps == b->breakdown.reduce_wait_ps &&
+                 a->breakdown.boundary_ps == b->breakdown.boundary_ps;
     return a->step == b->step && values && times;
 }
 

@@ -128,6 +128,69 @@ TEST(checkpoints, without_model_the_weights_are_new)
     CU_ASSERT(strcmp(m.step[0].loss, straight.step[4].loss) != 0);
 }
 
+/* Weights of a model with one head of 64 in one with two of 32: the shapes are the same. */
+TEST(checkpoints, another_model_of_the_same_shapes_is_refused)
+{
+    struct job_metrics straight;
+    struct spawn_result r;
+    const char *from = trained(&straight);
+    static const char other[] =
+        "--set model.num_heads=4 --set train_input.batch_size=16 --num_steps 1";
+    spawn_run(&r, "%s %s --checkpoint_path %s/checkpoint_8.mdl --model_dir %s", job_tiny(), other,
+              from, job_path("heads"));
+    T_EQ(r.status, 2);
+    CU_ASSERT(strstr(r.err, "model.num_heads: 4, but the checkpoint is of a model with 2") != NULL);
+    spawn_free(&r);
+    spawn_run(&r, "%s %s " STATES "model --checkpoint_path %s/checkpoint_8.mdl --model_dir %s",
+              job_tiny(), other, from, job_path("heads"));
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.err, "model.num_heads: 4; the checkpoint is of a run with 2") != NULL);
+    CU_ASSERT(strstr(r.err, "train_input.batch_size: 16; the checkpoint is of a run with 8") !=
+              NULL);
+    spawn_free(&r);
+    spawn_run(&r,
+              "%s --num_steps 1 --checkpoint_path %s/checkpoint_8.mdl --model_dir %s "
+              "--set optimizer.weight_decay=0 --num_csx 2",
+              job_tiny(), from, job_path("heads"));
+    T_EQ(r.status, 0);
+    T_STR(r.err, "");
+    spawn_free(&r);
+}
+
+/* Eight steps, then four from their weights alone in the same folder, then on to six: the third
+ * start goes on from the second training and not from the longer first one. */
+TEST(checkpoints, a_new_training_in_the_same_folder_is_one_training)
+{
+    struct job_metrics m, second;
+    struct spawn_result r;
+    char dir[160];
+    static const char every[] = "--set runconfig.checkpoint_steps=2 --max_steps";
+    (void)snprintf(dir, sizeof dir, "%s", job_path("twice"));
+    CU_ASSERT_FATAL(spawn_ok("%s %s 8 --model_dir %s", job_tiny(), every, dir));
+    spawn_run(&r, "%s %s 4 " STATES "model --model_dir %s", job_tiny(), every, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.err, "4 checkpoint(s) in ") && strstr(r.err, "/earlier.1, "));
+    spawn_free(&r);
+    CU_ASSERT(job_read(dir, &second) && second.n == 4);
+    CU_ASSERT(!exists(dir, 8) && exists(dir, 4));
+    CU_ASSERT(spawn_ok("test -s %s/earlier.1/checkpoint_8.mdl && "
+                       "test $(wc -l <%s/earlier.1/metrics.jsonl) -eq 8",
+                       dir, dir));
+    spawn_run(&r, "%s %s 6 --model_dir %s", job_tiny(), every, dir);
+    T_EQ(r.status, 0);
+    T_STR(r.err, "");
+    CU_ASSERT(strstr(r.out, "checkpoint_4.mdl, global step 4") != NULL);
+    spawn_free(&r);
+    CU_ASSERT(job_read(dir, &m) && m.n == 6);
+    for (int i = 0; i < 6; i++)
+        T_EQ(m.step[i].step, i + 1);
+    T_STR(m.step[3].hash, second.step[3].hash);
+    /* Back to its own second step: the later ones are moved away, the earlier one stays. */
+    CU_ASSERT(spawn_ok("%s %s 4 --checkpoint_path %s/checkpoint_2.mdl --model_dir %s 2>/dev/null",
+                       job_tiny(), every, dir, dir));
+    CU_ASSERT(exists(dir, 2) && exists(dir, 4) && !exists(dir, 6));
+}
+
 /* A model of another depth: @p why without the key, a run with it. */
 static void check_strict(int layers, const char *why)
 {

@@ -201,14 +201,14 @@ TEST(convert, wrong_usage_is_told)
     } row[] = {
         {"--to cs --input a --out b", "--from is missing", 2},
         {"--from hf --to cs --out b", "--input is missing", 2},
-        {"--from hf --to hf --input a --out b", "no such conversion", 2},
-        {"--from cs --to hf --input a --out b", "--params is missing", 2},
+        {"--from hf --to hf --input a --out b", "--from and --to name the same format", 2},
+        {"--from cs --to hf --input a --out b", "--params, --model are missing", 2},
         {"--from cs --to hf --input a --out b --params p", "--model is missing", 2},
         {"--from cs --to hf --input a --out b --params p --model gpt5", "known are: gpt2", 2},
         {"--from cs --to hf --input a --out b --dtype f8", "f32, f16 or bf16", 2},
-        {"--from cs --to hf --input a --out b --shard_size 10", "is no size", 2},
+        {"--from cs --to hf --input a --out b --shard_size 10", "--shard_size: expected a size", 2},
         {"--from hf --to cs --input /nonexistent --out b", "config.json: cannot be opened", 1},
-        {"--from hf --to cs a", "a: not an option", 2},
+        {"--from hf --to cs a", "a: unexpected argument", 2},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct spawn_result r;

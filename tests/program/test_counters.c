@@ -19,7 +19,8 @@ enum { ELEMENT_BYTES = 8, MOST_DATASETS = 400 };
 
 struct counter {
     const char *name;
-    int64_t value;
+    int64_t value;  /* of its first element */
+    int64_t extent; /* 0: that of the file it comes from */
 };
 struct copy {
     struct store_file *from, *to;
@@ -27,13 +28,19 @@ struct copy {
     int n_counters, n;
     char name[MOST_DATASETS][STORE_NAME_BYTES];
     enum store_type type[MOST_DATASETS];
-    int64_t elems[MOST_DATASETS];
+    int64_t elems[MOST_DATASETS], added[MOST_DATASETS];
 };
 
 static enum store_type type_of(const char *stored)
 {
     if (!strncmp(stored, "float", 5)) return strcmp(stored, "float64") != 0 ? STORE_F32 : STORE_F64;
     return STORE_I64;
+}
+
+static enum wsc_err define_longer(struct copy *c, int i, int64_t extent)
+{
+    c->added[i] = extent - c->elems[i];
+    return store_define(c->to, c->name[i], c->type[i], 1, &extent);
 }
 
 static enum wsc_err define(void *ctx, const struct store_item *item)
@@ -46,18 +53,22 @@ static enum wsc_err define(void *ctx, const struct store_item *item)
     c->elems[i] = 1;
     for (int d = 0; d < item->n_dims; d++)
         c->elems[i] *= item->shape[d];
+    for (int k = 0; k < c->n_counters; k++)
+        if (c->counter[k].extent && !strcmp(c->counter[k].name, item->name))
+            return define_longer(c, i, c->counter[k].extent);
     return store_define(c->to, item->name, c->type[i], item->n_dims, item->shape);
 }
 
 static enum wsc_err copy_values(const struct copy *c, int i)
 {
-    void *values = wsc_alloc(WSC_MEM_TEST, (size_t)c->elems[i], ELEMENT_BYTES);
+    const int64_t n = c->elems[i] + c->added[i];
+    void *values = wsc_alloc(WSC_MEM_TEST, (size_t)n, ELEMENT_BYTES);
     if (!values) abort();
     enum wsc_err rc = store_read(c->from, c->name[i], c->type[i], 0, c->elems[i], values);
     for (int k = 0; k < c->n_counters; k++)
         if (!strcmp(c->counter[k].name, c->name[i]))
             memcpy(values, &c->counter[k].value, sizeof(int64_t));
-    if (!rc) rc = store_write(c->to, c->name[i], 0, c->elems[i], values);
+    if (!rc) rc = store_write(c->to, c->name[i], 0, n, values);
     wsc_free(values);
     return rc;
 }
@@ -109,9 +120,9 @@ static bool has_line(const char *dir, long long step, const char *key, long long
 static void count_from(int64_t step)
 {
     const int64_t batch = 8, T = 64, samples = step * batch;
-    const struct counter counter[] = {{"global_step", step},
-                                      {"dataloader.samples_streamed", samples},
-                                      {"schedulers.0.last_epoch", step}};
+    const struct counter counter[] = {{"global_step", step, 0},
+                                      {"dataloader.samples_streamed", samples, 0},
+                                      {"schedulers.0.last_epoch", step, 0}};
     char doctored[200], dir[160], name[64];
     struct job_metrics m;
     (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
@@ -161,20 +172,28 @@ static void check_refused(const struct counter *counter, int n, int status, cons
 
 TEST(counters, what_does_not_fit_is_refused)
 {
-    const struct counter negative = {"global_step", -1};
-    const struct counter samples = {"dataloader.samples_streamed", INT64_MIN};
-    const struct counter digits = {"global_step", STORE_LAST_STEP + 1};
-    const struct counter tokens = {"dataloader.samples_streamed", INT64_MAX / 64 - 39};
-    check_refused(&negative, 1, 1, "checkpoint: global step -1 after ");
-    check_refused(&samples, 1, 1, "after -9223372036854775808 samples");
-    check_refused(&digits, 1, 1, "checkpoint: global step 1000000000000000000 after ");
+    const struct counter negative = {"global_step", -1, 0};
+    const struct counter samples = {"dataloader.samples_streamed", INT64_MIN, 0};
+    const struct counter digits = {"global_step", STORE_LAST_STEP + 1, 0};
+    const struct counter five = {"global_step", 3, 5};
+    const struct counter reached = {"wsc.reached_step", INT64_C(1) << 62, 0};
+    const struct counter past = {"wsc.virtual_time_ps", -5, 0};
+    const struct counter epochs = {"schedulers.0.last_epoch", -2, 0};
+    const struct counter tokens = {"dataloader.samples_streamed", INT64_MAX / 64 - 39, 0};
+    check_refused(&negative, 1, 1, "global_step is -1, expected 0 to 999999999999999999");
+    check_refused(&samples, 1, 1, "dataloader.samples_streamed is -9223372036854775808");
+    check_refused(&digits, 1, 1, "global_step is 1000000000000000000, expected 0 to ");
+    check_refused(&five, 1, 1, "global_step has 5 elements, expected a number");
+    check_refused(&reached, 1, 1, "wsc.reached_step is 4611686018427387904, expected -1 to ");
+    check_refused(&past, 1, 1, "wsc.virtual_time_ps holds -5 ps");
+    check_refused(&epochs, 1, 1, "schedulers.0.last_epoch is -2, expected 0 to ");
     check_refused(&tokens, 1, 2, "more tokens than 64 bits count");
 }
 
 /* The clock of a run goes on from its checkpoint, and ends the run where it ends. */
 TEST(counters, the_clock_of_a_checkpoint_at_the_end_of_time)
 {
-    const struct counter clock = {"wsc.virtual_time_ps", INT64_MAX - 1000};
+    const struct counter clock = {"wsc.virtual_time_ps", INT64_MAX - 1000, 0};
     char doctored[200];
     check_refused(&clock, 1, 3, "step 4: the virtual time is beyond 106 days");
     (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));

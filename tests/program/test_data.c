@@ -57,7 +57,7 @@ static bool run_for(const char *command, const char *state, int ms)
     (void)spawn_kill(&s);
     spawn_wait(&s, 30, &r);
     bool done = r.status == 0;
-    if (done) T_EQ(strstr(r.out, "went on behind") != NULL, has_state);
+    if (done) T_EQ(strstr(r.out, "resumed an interrupted run") != NULL, has_state);
     spawn_free(&r);
     return done;
 }
@@ -122,12 +122,13 @@ struct refusal {
 TEST(data, refusals_are_one_line_with_a_hint)
 {
     static const struct refusal cases[] = {
-        {"--tokenizer sentencepiece", 2, "tokenizer sentencepiece is not known; hint: byte or bpe"},
-        {"--tokenizer bpe", 2, "needs a vocabulary and merges; hint: --vocab vocab.json"},
-        {"--vocab x", 2, "tokenizer byte takes no vocabulary"},
-        {"--errors ignore", 2, "--errors: ignore is not supported; hint: strict, replace or keep"},
-        {"--dtype float", 2, "--dtype: float is not supported; hint: int32 or uint16"},
-        {"--format xml", 2, "format xml is not known; hint: text, jsonl, csv or tsv"},
+        {"--tokenizer sentencepiece", 2,
+         "--tokenizer: expected byte or bpe, got \"sentencepiece\""},
+        {"--tokenizer bpe", 2, "--vocab, --merges are missing; hint: wsc data --help"},
+        {"--vocab x", 2, "--vocab: has no effect without --tokenizer bpe; hint: --tokenizer bpe"},
+        {"--errors ignore", 2, "--errors: expected strict, replace or keep, got \"ignore\""},
+        {"--dtype float", 2, "--dtype: expected int32 or uint16, got \"float\""},
+        {"--format xml", 2, "--format: expected text, jsonl, csv or tsv, got \"xml\""},
         {"--format jsonl --errors keep", 1, ":1:1: expected an object"},
         {"--errors strict", 1, ":2:3: byte 0xFF is not UTF-8; hint: --errors replace"},
         {BPE, 1, ":2:3: byte 0xFF is not UTF-8"},
@@ -166,7 +167,7 @@ TEST(data, a_tokenizer_is_learned_and_used)
                  "grep -q '\"eos_id\": 599,' %s/set/train/data_params.json",
                  out, out, out, out));
     CU_ASSERT(
-        spawn_ok("! \"$WSC\" data train-bpe --out %s 2>&1 | grep -v 'are needed; hint'", out));
+        spawn_ok("! \"$WSC\" data train-bpe --out %s 2>&1 | grep -v 'are missing; hint'", out));
     CU_ASSERT(spawn_ok("\"$WSC\" data train-bpe --help | grep -q 'wsc data train-bpe --input'"));
 }
 

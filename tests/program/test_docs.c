@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Commands that the documentation shows are commands that exist: every line of a ```sh block that
- * runs build/wsc, alone or under mpirun, is given to the program with --help behind it, so that
- * its options are read and nothing is done; a `run` whose params are in the tree is validated as
- * well.  A line `# test: skip`, before a block or in it, leaves out what follows in that block. */
+/* Tests of the documentation.  Every line of a ```sh block that runs build/wsc, alone or under
+ * mpirun, is given to the program with --help after it, so that its options are read and nothing is
+ * done; a `run` whose params are in the tree is validated as well.  A line that runs make names
+ * targets of the Makefile, one that runs a script a file that exists.  A line `# test: skip`,
+ * before a block or in it, leaves out the rest of that block.
+ * Generated pages (docs/CONFIG.md, the layers in docs/ARCHITECTURE.md) are compared with a fresh
+ * copy.  Links and paths are checked by `make lint` (tests/lint/docs.awk). */
 #include "../support/test.h"
 #include "spawn.h"
 
@@ -18,7 +21,7 @@ static int n_commands;
 
 /* ---- a command line -------------------------------------------------------------------------- */
 
-/* Where the program's own words begin: behind the last build/wsc outside of $( ), NULL if none. */
+/* Where the program's own words begin: after the last build/wsc outside of $( ), NULL if none. */
 static char *program_words(char *line)
 {
     char *found = NULL;
@@ -31,7 +34,7 @@ static char *program_words(char *line)
     return found;
 }
 
-/* Cut at the first pipe, redirection or comment: what comes after is not the program's. */
+/* Cut at the first pipe, redirection or comment, which are not the program's. */
 static void cut_at_shell(char *words)
 {
     char quote = 0;
@@ -65,16 +68,70 @@ static bool is_dry(const char *words)
            strstr(words, "--dump_params") || strstr(words, "--print_placement");
 }
 
-static void check_command(const char *file, int line_number, char *line)
+static bool program_accepts(char *words)
 {
-    char *words = program_words(line);
-    if (!words) return;
     cut_at_shell(words);
-    n_commands++;
     bool ok = spawn_ok("\"$WSC\" %s --help", words);
     if (!strncmp(words, " run ", 5) && params_exist(words))
         ok = spawn_ok("\"$WSC\" %s %s", words, is_dry(words) ? "" : "--validate_only") && ok;
-    if (!ok) (void)fprintf(stderr, "%s:%d: build/wsc%s\n", file, line_number, words);
+    return ok;
+}
+
+static bool is_target(const char *word)
+{
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    FILE *f = fopen("Makefile", "r");
+    const size_t n = strlen(word);
+    while (f && !found && getline(&line, &size, f) > 0)
+        found = !strncmp(line, word, n) && line[n] == ':';
+    free(line);
+    if (f) (void)fclose(f);
+    return found;
+}
+
+/* Whether every word of a make command that is no variable names a target of the Makefile. */
+static bool targets_exist(char *words)
+{
+    bool ok = true, quoted = false;
+    for (char *at = words; *at; at++) {
+        if (*at == '"') quoted = !quoted;
+        if (quoted && *at == ' ') *at = '_';
+    }
+    cut_at_shell(words);
+    for (char *rest = words, *word = strsep(&rest, " \t"); word; word = strsep(&rest, " \t"))
+        if (*word && !strchr(word, '=')) ok = is_target(word) && ok;
+    return ok;
+}
+
+/* Whether the script that a command runs exists: `sh FILE ...` or `mpi_launch/NAME.sh ...`. */
+static bool script_exists(const char *words)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(words, " \t"), words);
+    return !access(path, R_OK);
+}
+
+static void check_command(const char *file, int line_number, char *line)
+{
+    char shown[COMMAND_BYTES];
+    char *at = line + strspn(line, " \t");
+    char *words = program_words(line);
+    bool ok;
+    (void)snprintf(shown, sizeof shown, "%s", line);
+    if (words)
+        ok = program_accepts(words);
+    else if (!strncmp(at, "make", 4) && (!at[4] || at[4] == ' '))
+        ok = targets_exist(at + 4);
+    else if (!strncmp(at, "sh ", 3))
+        ok = script_exists(at + 3);
+    else if (!strncmp(at, "mpi_launch/", 11))
+        ok = script_exists(at);
+    else
+        return;
+    n_commands++;
+    if (!ok) (void)fprintf(stderr, "%s:%d: %s\n", file, line_number, shown);
     CU_ASSERT(ok);
 }
 
@@ -116,10 +173,10 @@ static void take_inside(struct reader *r, char *line)
     if (strstr(line, "# test: skip")) r->skip = true;
     if (r->skip || begins(line, "#")) return;
     const size_t used = strlen(r->command), n = strlen(line);
-    const bool goes_on = n && line[n - 1] == '\\';
-    if (goes_on) line[n - 1] = ' ';
+    const bool continued = n && line[n - 1] == '\\';
+    if (continued) line[n - 1] = ' ';
     (void)snprintf(r->command + used, sizeof r->command - used, "%s", line);
-    if (goes_on) return;
+    if (continued) return;
     check_command(r->file, r->line_number, r->command);
     r->command[0] = '\0';
 }
@@ -142,18 +199,25 @@ static void check_file(const char *path)
     if (f) (void)fclose(f);
 }
 
-TEST(docs, commands_of_the_documentation_are_accepted)
+static void check_folder(const char *name)
 {
-    check_file("README.md");
-    check_file("CONTRIBUTING.md");
-    DIR *folder = opendir("docs");
-    for (struct dirent *e = folder ? readdir(folder) : NULL; e; e = readdir(folder)) {
+    DIR *folder = opendir(name);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    for (struct dirent *e = readdir(folder); e; e = readdir(folder)) {
         char path[300];
         const char *dot = strrchr(e->d_name, '.');
-        (void)snprintf(path, sizeof path, "docs/%.255s", e->d_name);
+        (void)snprintf(path, sizeof path, "%s/%.255s", name, e->d_name);
         if (dot && !strcmp(dot, ".md")) check_file(path);
     }
-    if (folder) (void)closedir(folder);
+    (void)closedir(folder);
+}
+
+TEST(docs, commands_of_the_documentation_are_accepted)
+{
+    check_folder(".");
+    check_folder("docs");
+    check_folder("docs/decisions");
+    CU_ASSERT(n_commands > 50);
 }
 
 /* The reader itself: what it must find, join, cut and leave out. */
@@ -166,6 +230,7 @@ TEST(docs, the_reader_finds_what_it_should)
     (void)fputs("build/wsc not-in-a-block\n"
                 "```sh\n"
                 "make\n"
+                "sh Makefile\n"
                 "build/wsc ranks --num_csx 4 | cat   # a comment\n"
                 "mpirun -n $(build/wsc ranks --num_csx 2) build/wsc run \\\n"
                 "    --params configs/params/tiny.yaml --num_csx 2\n"
@@ -188,7 +253,11 @@ TEST(docs, the_reader_finds_what_it_should)
     (void)fclose(f);
     const int before = n_commands;
     check_file(path);
-    T_EQ(n_commands - before, 3);
+    T_EQ(n_commands - before, 5);
+    char known[] = " check-unit T=units NPS=\"1 2\"", unknown[] = " check-nothing";
+    CU_ASSERT(targets_exist(known));
+    CU_ASSERT_FALSE(targets_exist(unknown));
+    CU_ASSERT_FALSE(script_exists("tests/no_such_script.sh"));
     char line[] = "mpirun -n 2 build/wsc run --set 'a|b' > log";
     char *words = program_words(line);
     CU_ASSERT_PTR_NOT_NULL_FATAL(words);
@@ -196,8 +265,14 @@ TEST(docs, the_reader_finds_what_it_should)
     T_STR(words, " run --set 'a|b' ");
 }
 
-/* docs/CONFIG.md is made from the key tables; `make docs` writes it anew. */
+/* docs/CONFIG.md is made from the key tables; `make docs` writes it again. */
 TEST(docs, config_page_is_current)
 {
     CU_ASSERT(spawn_ok("\"$WSC\" --help-config | diff - docs/CONFIG.md"));
+}
+
+/* The picture of the layers is made from the includes; `make docs` writes it again. */
+TEST(docs, picture_of_the_layers_is_current)
+{
+    CU_ASSERT(spawn_ok("sh tests/lint/layer_picture.sh check"));
 }

@@ -43,7 +43,7 @@ TEST(emulated_faults, a_lost_wafer)
     char dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("seven"));
     CU_ASSERT_FATAL(run_in(dir, 1, THIRTY "--num_steps 10"));
-    CU_ASSERT_FATAL(run_in(dir, 1, THIRTY "--num_csx 7") && job_read(dir, &seven));
+    CU_ASSERT_FATAL(run_in(dir, 1, THIRTY "--set runconfig.num_csx=7") && job_read(dir, &seven));
     CU_ASSERT_FATAL(emulate(THIRTY LOST, 1, &lost));
     CU_ASSERT_FATAL(emulate(THIRTY LOST, 4, &folded));
     CU_ASSERT_FATAL(emulate(THIRTY LOST, 23, &alone)); /* a rank for each role */

@@ -147,8 +147,8 @@ TEST(faults, the_checkpoint_before_a_damaged_one)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_30.mdl instead"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "checkpoint_30.mdl, global step 30"));
     spawn_free(&r);
-    spawn_run(&r, "%s --checkpoint_path %s/checkpoint_40.mdl", fault_launched(dir, 1, 0, FAULT_RUN),
-              dir);
+    spawn_run(&r, "%s --checkpoint_path %s/earlier.1/checkpoint_40.mdl",
+              fault_launched(dir, 1, 0, FAULT_RUN), dir);
     T_EQ(r.status, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_40.mdl: the values of "));
     spawn_free(&r);

@@ -22,12 +22,14 @@ static const char *trained(void)
 static char *generate(const char *options)
 {
     struct spawn_result r;
-    spawn_run(&r,
-              "%s --set model.vocab_size=300 --mode generate --model_dir %s %s %s "
-              "--checkpoint_path %s/checkpoint_20.mdl %s | grep -v INFO:",
-              job_tiny(), job_path("out"),
-              strstr(options, "--max_new_tokens") ? "" : "--max_new_tokens 30",
-              strstr(options, "--tokenizer") ? "" : "--tokenizer byte", trained(), options);
+    spawn_run(
+        &r,
+        "%s --set model.vocab_size=300 --mode generate --model_dir %s %s %s "
+        "--checkpoint_path %s/checkpoint_20.mdl %s | grep -v INFO:",
+        job_tiny(), job_path("out"),
+        strstr(options, "--max_new_tokens") ? "" : "--max_new_tokens 30",
+        strstr(options, "--tokenizer") || strstr(options, "--prompt_ids") ? "" : "--tokenizer byte",
+        trained(), options);
     T_EQ(r.status, 0);
     char *text = r.out;
     r.out = NULL;
@@ -124,7 +126,7 @@ TEST(generate, wrong_prompts_are_told)
         {"--prompt_ids 300", "token 300, the model has 300"},
         {"--prompt '' --tokenizer byte", "an empty text"},
         {"--prompt a", "no tokenizer is named"},
-        {"--prompt a --prompt_ids 1", "go not together"},
+        {"--prompt a --prompt_ids 1", "--prompt: cannot be combined with --prompt_ids"},
         {"--prompt a --top_p 0", "--top_p: expected a number"},
         {"--prompt a --tokenizer bpe", "vocab"},
         {"--prompt a --tokenizer word", "word"},
@@ -175,6 +177,7 @@ static void take_time(const char *command, char time[60])
     struct spawn_result r;
     spawn_run(&r,
               "%s --set model.vocab_size=300 --mode generate --prompt_ids 1,2,3 --prompt_ids 4,5 "
+              "--set runconfig.autoload_last_checkpoint=false "
               "--prompt_ids 6 --max_new_tokens 70 --json --model_dir %s",
               command, job_path("time"));
     const char *at = strstr(r.out, key);
@@ -200,6 +203,15 @@ TEST(generate, time_is_the_same_with_and_without_values)
         T_STR(none, host);
         T_STR(ranks, host);
     }
+}
+
+TEST(generate, a_folder_without_a_checkpoint_is_refused)
+{
+    struct spawn_result r;
+    spawn_run(&r, "%s --mode generate --prompt a --model_dir %s", job_tiny(), job_path("empty"));
+    T_EQ(r.status, 2);
+    CU_ASSERT(strstr(r.err, ": no checkpoint to generate from; hint: ") != NULL);
+    spawn_free(&r);
 }
 
 TEST(generate, keys_and_values_must_fit_the_wafer)

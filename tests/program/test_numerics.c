@@ -110,7 +110,8 @@ TEST(numerics, mesh_evaluates_and_generates)
     spawn_free(&host);
     spawn_free(&mesh);
     static const char prompt[] =
-        "--mode generate --prompt 'The ' --max_new_tokens 2 --temperature 0";
+        "--mode generate --prompt 'The ' --max_new_tokens 2 --temperature 0 "
+        "--set runconfig.autoload_last_checkpoint=false";
     spawn_run(&host, "%s %s %s --model_dir %s | grep -v INFO:", job_tiny(), model, prompt, dir);
     spawn_run(&mesh, "%s %s %s --model_dir %s --numerics mesh | grep -v INFO:", job_tiny(), model,
               prompt, dir);

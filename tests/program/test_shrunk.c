@@ -237,7 +237,7 @@ static void check_trains(const char *path, const struct sets *s)
 static bool describe(const char *path, struct sets *s, bool sinks)
 {
     struct spawn_result r;
-    spawn_run(&r, "\"$WSC\" run --params '%s' --validate_only --json", path);
+    spawn_run(&r, "\"$WSC\" run --params '%s' --validate_only --json --set sparsity=null", path);
     const bool ok = r.status == 0;
     if (ok) shrink(s, r.out, sinks);
     spawn_free(&r);
@@ -286,11 +286,11 @@ static bool says(const char *path, const char *word)
     return found;
 }
 
-/* False for what has no values: encoders, and training by preferences. */
+/* False for what is refused: encoders, preference optimisation. */
 static bool try_file(const char *path)
 {
     struct sets s = {.n = 0};
-    if (says(path, "dpo") || !describe(path, &s, says(path, "num_sink_tokens"))) return false;
+    if (!describe(path, &s, says(path, "num_sink_tokens"))) return false;
     check_trains(path, &s);
     return true;
 }

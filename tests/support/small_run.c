@@ -104,7 +104,7 @@ static enum wsc_err open_data(const struct small_config *c, const char *dir,
 static enum wsc_err pass(struct cluster *cluster, const struct small_config *c, int n_steps,
                          struct data_source *source, struct small_result *out)
 {
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct stream_pass p = {.mode = STREAM_TRAIN, .values = source != NULL};
     const struct wafer_work work = {
         .plan = &plan, .numerics = source ? KERNELS_HOST : KERNELS_NONE, .source = source};

@@ -203,7 +203,7 @@ TEST(run_invariants, a_fault_needs_a_place)
 /* ---- jitter ---------------------------------------------------------------------------------- */
 
 static struct wafer_cost cost_with(const struct hw *hw, const struct model *model,
-                                   const struct kernels_plan *plan, int wafer, int64_t step)
+                                   const struct cycles_plan *plan, int wafer, int64_t step)
 {
     const struct wafer_task task = {
         .wafer = wafer, .step = step, .seed = 3, .stage = 1, .backward = true, .n_samples = 6};
@@ -218,7 +218,7 @@ struct jitter_case {
     struct hw_machine still;
     struct hw hw, hw_still;
     struct model *model;
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     int64_t compute_ps; /* without jitter */
 };
 
@@ -232,7 +232,7 @@ static void set_up_jitter(struct jitter_case *j)
     j->still.jitter = 0;
     j->hw.cluster = &j->config.cluster;
     j->hw_still.cluster = &j->still;
-    T_OK(kernels_plan_wafer(&j->plan, &j->hw, j->model, 6, CONF_NULL, true));
+    T_OK(cycles_plan_wafer(&j->plan, &j->hw, j->model, 6, CONF_NULL, true));
     j->compute_ps = cost_with(&j->hw_still, j->model, &j->plan, 0, 0).compute_ps;
 }
 

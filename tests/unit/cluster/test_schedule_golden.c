@@ -18,12 +18,13 @@ static void describe(const struct small_result *r, char text[TEXT_BYTES])
     int used = 0;
     for (int i = 0; i < r->n; i++) {
         const struct memoryx_batch *b = &r->batch[i];
-        used += snprintf(text + used, (size_t)(TEXT_BYTES - used),
-                         "step %lld: end %lld ps, time %lld = compute %lld + weights %lld + "
-                         "reduce %lld + boundary %lld\n",
-                         (long long)b->step, (long long)b->end.ps, (long long)b->time_ps,
-                         (long long)b->compute_ps, (long long)b->weights_wait_ps,
-                         (long long)b->reduce_wait_ps, (long long)b->boundary_ps);
+        used +=
+            snprintf(text + used, (size_t)(TEXT_BYTES - used),
+                     "step %lld: end %lld ps, time %lld = compute %lld + weights %lld + "
+                     "reduce %lld + boundary %lld\n",
+                     (long long)b->step, (long long)b->end.ps, (long long)b->time_ps,
+                     (long long)b->breakdown.compute_ps, (long long)b->breakdown.weights_wait_ps,
+                     (long long)b->breakdown.reduce_wait_ps, (long long)b->breakdown.boundary_ps);
     }
     (void)snprintf(text + used, (size_t)(TEXT_BYTES - used), "bytes: %lld down, %lld up\n",
                    (long long)r->bytes_down, (long long)r->bytes_up);

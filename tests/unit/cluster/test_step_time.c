@@ -48,7 +48,7 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
 struct form {
     const struct hw_machine *cluster;
     const struct model *model;
-    const struct kernels_plan *plan;
+    const struct cycles_plan *plan;
     struct hw hw;
     int64_t n_samples;
     int64_t down_free, up_free, now, reduced, updating, fed;
@@ -77,7 +77,7 @@ static int64_t cycles_ps(const struct form *f, int64_t cycles)
 static void form_gradient(struct form *f, int stage, int64_t begin)
 {
     const struct hw_memoryx *mx = &f->cluster->memoryx;
-    int64_t rows = kernels_first_gradient_cycles(&f->hw, f->model, f->plan, stage, f->n_samples);
+    int64_t rows = cycles_first_gradient(&f->hw, f->model, f->plan, stage, f->n_samples);
     int64_t first = begin + f->cluster->wafer.stage_latency_ps + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
@@ -94,9 +94,8 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t sent = most(f->ready[stage], f->down_free);
     f->down_free = sent + duration(bytes, mx->link_rate_bytes_per_s);
     const int64_t begin = most(most(f->now, f->fed), sent + mx->link_latency_ps);
-    const int64_t cycles =
-        kernels_stage_cycles(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
-    const int64_t spill = kernels_spill_bytes(f->model, f->plan, stage, f->n_samples);
+    const int64_t cycles = cycles_stage(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
+    const int64_t spill = cycles_spill_bytes(f->model, f->plan, stage, f->n_samples);
     f->now = begin + wafer->stage_latency_ps + cycles_ps(f, cycles);
     f->now = most(f->now, f->down_free + mx->link_latency_ps + hw_drain_ps(&f->hw));
     f->now = most(f->now, begin + duration(spill, wafer->io_rate_bytes_per_s));
@@ -141,7 +140,7 @@ static void check_form(const char *const *sets)
 {
     struct small_config c;
     struct small_result r;
-    struct kernels_plan plan;
+    struct cycles_plan plan;
     struct form f = {.plan = &plan};
     struct model *model = NULL;
     T_OK(small_config_init(&c, 1, sets));
@@ -151,7 +150,7 @@ static void check_form(const char *const *sets)
     f.cluster = f.hw.cluster = &c.cluster;
     f.model = model;
     f.n_samples = c.params.train_input.batch_size;
-    T_OK(kernels_plan_wafer(&plan, &f.hw, model, f.n_samples, CONF_NULL, true));
+    T_OK(cycles_plan_wafer(&plan, &f.hw, model, f.n_samples, CONF_NULL, true));
     T_EQ(r.n_micro, 1);
     for (int i = 0; i < STEPS; i++)
         T_EQ(r.batch[i].end.ps, form_step(&f));
@@ -180,9 +179,11 @@ TEST(run_time, one_wafer_is_the_closed_form)
 /* Every picosecond of a step is booked once; *end is the sum of the steps so far. */
 static void check_parts(const struct memoryx_batch *b, int64_t *end)
 {
-    T_EQ(b->compute_ps + b->weights_wait_ps + b->reduce_wait_ps + b->boundary_ps, b->time_ps);
-    CU_ASSERT(b->compute_ps > 0 && b->weights_wait_ps >= 0 && b->reduce_wait_ps >= 0 &&
-              b->boundary_ps >= 0);
+    T_EQ(b->breakdown.compute_ps + b->breakdown.weights_wait_ps + b->breakdown.reduce_wait_ps +
+             b->breakdown.boundary_ps,
+         b->time_ps);
+    CU_ASSERT(b->breakdown.compute_ps > 0 && b->breakdown.weights_wait_ps >= 0 &&
+              b->breakdown.reduce_wait_ps >= 0 && b->breakdown.boundary_ps >= 0);
     *end += b->time_ps;
     T_EQ(*end, b->end.ps);
 }
@@ -351,9 +352,9 @@ static void check_same_times(const struct small_result *a, const struct small_re
 {
     for (int k = 0; k < STEPS; k++) {
         T_EQ(a->batch[k].end.ps, b->batch[k].end.ps);
-        T_EQ(a->batch[k].compute_ps, b->batch[k].compute_ps);
-        T_EQ(a->batch[k].weights_wait_ps, b->batch[k].weights_wait_ps);
-        T_EQ(a->batch[k].reduce_wait_ps, b->batch[k].reduce_wait_ps);
+        T_EQ(a->batch[k].breakdown.compute_ps, b->batch[k].breakdown.compute_ps);
+        T_EQ(a->batch[k].breakdown.weights_wait_ps, b->batch[k].breakdown.weights_wait_ps);
+        T_EQ(a->batch[k].breakdown.reduce_wait_ps, b->batch[k].breakdown.reduce_wait_ps);
     }
     T_EQ(a->bytes_down, b->bytes_down);
     T_EQ(a->bytes_up, b->bytes_up);

@@ -4,7 +4,7 @@
 #include "../../support/test.h"
 
 #include <wsc/data.h>
-#include <wsc/kernels.h>
+#include <wsc/host.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/out.h>
@@ -166,7 +166,7 @@ struct forward {
     struct zoo_params params;
     struct model *model;
     struct store_file *store;
-    struct kernels_host *host;
+    struct host *host;
     struct data_batch *batch;
     json_t *reference;
 };
@@ -211,7 +211,7 @@ static enum wsc_err run_stage(struct forward *f, int s)
         rc = store_read(f->store, t->name, STORE_F32, 0, t->n_elems,
                         weights + stage->view[v].offset);
     }
-    if (!rc) kernels_host_forward(f->host, s, weights);
+    if (!rc) host_forward(f->host, s, weights);
     wsc_free(weights);
     return rc;
 }
@@ -221,7 +221,7 @@ static double compare(const struct forward *f)
     const json_t *rows = json_object_get(f->reference, "logits");
     double difference = 0, largest = 0;
     for (int64_t i = 0; i < f->batch->n; i++) {
-        const float *ours = kernels_host_logits(f->host, i);
+        const float *ours = host_logits(f->host, i);
         for (int64_t v = 0; v < f->model->V; v++) {
             const json_t *row = json_array_get(rows, (size_t)i);
             const double x = json_real_value(json_array_get(row, (size_t)v));
@@ -238,11 +238,11 @@ static enum wsc_err forward(struct forward *f, const char *reference, double *er
     TRY(convert_json_read(&f->reference, reference));
     TRY(fill_batch(f, position));
     const int64_t n = f->batch->n;
-    TRY(kernels_host_create(&f->host, f->model, n, false));
-    const struct kernels_share share = {
+    TRY(host_create(&f->host, f->model, n, false));
+    const struct data_share share = {
         .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
-    kernels_host_begin(f->host, &share, f->batch);
-    TRY(kernels_host_want_logits(f->host, position));
+    host_begin(f->host, &share, f->batch);
+    TRY(host_want_logits(f->host, position));
     for (int s = 0; s < f->model->n_stages; s++)
         TRY(run_stage(f, s));
     *error = compare(f);
@@ -256,7 +256,7 @@ double hf_logits_error(const char *checkpoint, const char *params, const char *r
     enum wsc_err rc = open_model(&f, checkpoint, params);
     if (!rc) rc = forward(&f, reference, &error);
     if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
-    kernels_host_destroy(&f.host);
+    host_destroy(&f.host);
     data_batch_destroy(&f.batch);
     store_close(&f.store);
     model_destroy(&f.model);

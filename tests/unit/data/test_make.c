@@ -365,6 +365,36 @@ TEST(make, damaged_gzip_leaves_nothing)
     CU_ASSERT(!exists(path_of("cut/train")) && !exists(path_of("cut/train.tmp")));
 }
 
+/* What follows a gzip member, and is none, may be text that would be lost. */
+TEST(make, what_follows_compressed_data_is_not_ignored)
+{
+    static const struct {
+        const char *bytes, *why; /* NULL: nothing is lost */
+        size_t n;
+    } tail[] = {{"more text", "something follows the compressed data, from byte", 9},
+                {"\0\0\0\0more", "something follows the compressed data, from byte", 8},
+                {"\x1F\x8Bxx", "cannot be read", 4},
+                {"\0\0\0\0\0\0\0\0", NULL, 8}};
+    char in[256];
+    const char *const input[1] = {in};
+    static char text[3000];
+    for (int i = 0; i < 3000; i++)
+        text[i] = byte_at(i * 7 % 1000);
+    for (size_t t = 0; t < sizeof tail / sizeof *tail; t++) {
+        struct data_made made = {0};
+        (void)snprintf(in, sizeof in, "%s", path_of("tail.gz"));
+        put_gz(in, text, sizeof text);
+        FILE *f = fopen(in, "ab");
+        CU_ASSERT_FATAL(f && fwrite(tail[t].bytes, 1, tail[t].n, f) == tail[t].n && !fclose(f));
+        struct data_make m = request(path_of("tail"), input, 1, 4);
+        if (tail[t].why)
+            refused(&m, tail[t].why);
+        else
+            T_OK(make_it(&m, &made));
+        CU_ASSERT(exists(path_of("tail/train")) == !tail[t].why);
+    }
+}
+
 TEST(make, folders_of_others_are_left_alone)
 {
     struct data_made made = {0};

@@ -2,7 +2,7 @@
 /* Ten steps of every optimizer, on any number of shards, against PyTorch or the formulas in double
  * precision; tests/fixtures/make_optimizers.py made the weights.  The shards run their updates with
  * given gradients, without wafers. */
-#include "../../../src/memoryx/memoryx_impl.h"
+#include "../../../src/memoryx/memoryx_update.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 

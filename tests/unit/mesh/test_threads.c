@@ -2,7 +2,7 @@
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
-#include <wsc/mesh.h>
+#include <wsc/programs.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -17,19 +17,20 @@ static void ok(enum wsc_err rc)
     T_OK(rc);
 }
 
-static struct mesh_result run(const struct mesh_kernel *k, struct mesh_case c, int threads)
+static struct programs_result run(const struct programs_kernel *k, struct programs_case c,
+                                  int threads)
 {
-    struct mesh_result r;
+    struct programs_result r;
     c.threads = threads;
     ok(k->run(&c, &r));
     return r;
 }
 
-static void compare(const struct mesh_kernel *k, const struct mesh_case *c)
+static void compare(const struct programs_kernel *k, const struct programs_case *c)
 {
-    const struct mesh_result one = run(k, *c, 1);
+    const struct programs_result one = run(k, *c, 1);
     for (int threads = 2; threads <= MAX_THREADS; threads++) {
-        const struct mesh_result r = run(k, *c, threads);
+        const struct programs_result r = run(k, *c, threads);
         const bool same = !memcmp(&r.stats, &one.stats, sizeof r.stats) &&
                           r.max_error >= one.max_error && r.max_error <= one.max_error;
         if (!same) (void)printf("%s %s on %d threads\n", k->name, c->algo ? c->algo : "", threads);
@@ -39,21 +40,21 @@ static void compare(const struct mesh_kernel *k, const struct mesh_case *c)
 
 TEST(mesh_threads, kernels_count_the_same)
 {
-    for (int i = 0; mesh_kernel_at(i); i++) {
-        const struct mesh_kernel *k = mesh_kernel_at(i);
+    for (int i = 0; programs_kernel_at(i); i++) {
+        const struct programs_kernel *k = programs_kernel_at(i);
         const bool square = !strcmp(k->name, "transpose");
         for (int arch = 0; arch < 2; arch++) {
-            const struct mesh_case c = {.w = square ? 6 : 5,
-                                        .h = 6,
-                                        .arch = (enum mesh_arch)arch,
-                                        .words = 11,
-                                        .m = 14,
-                                        .n = 13,
-                                        .k = 9,
-                                        .length = 20,
-                                        .calls = 7,
-                                        .zeros = 0.3,
-                                        .seed = 5};
+            const struct programs_case c = {.w = square ? 6 : 5,
+                                            .h = 6,
+                                            .arch = (enum mesh_arch)arch,
+                                            .words = 11,
+                                            .m = 14,
+                                            .n = 13,
+                                            .k = 9,
+                                            .length = 20,
+                                            .calls = 7,
+                                            .zeros = 0.3,
+                                            .seed = 5};
             compare(k, &c);
         }
     }
@@ -62,10 +63,11 @@ TEST(mesh_threads, kernels_count_the_same)
 TEST(mesh_threads, every_tree_counts_the_same)
 {
     static const char *const algo[] = {"star", "chain", "tree", "two-phase", "auto", "snake"};
-    const struct mesh_kernel *k;
-    ok(mesh_kernel_find("allreduce", &k));
+    const struct programs_kernel *k;
+    ok(programs_kernel_find("allreduce", &k));
     for (int i = 0; i < (int)(sizeof algo / sizeof *algo); i++)
-        compare(k, &(struct mesh_case){.algo = algo[i], .w = 4, .h = 9, .words = 17, .seed = 3});
+        compare(k,
+                &(struct programs_case){.algo = algo[i], .w = 4, .h = 9, .words = 17, .seed = 3});
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

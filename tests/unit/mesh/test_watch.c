@@ -2,7 +2,7 @@
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
-#include <wsc/mesh.h>
+#include <wsc/programs.h>
 #include <wsc/rng.h>
 
 #include <jansson.h>
@@ -26,11 +26,11 @@ static struct mesh_watch *watch_new(bool causes, const struct mesh_rect *trace, 
     return w;
 }
 
-static struct mesh_result run(const char *kernel, const struct mesh_case *c)
+static struct programs_result run(const char *kernel, const struct programs_case *c)
 {
-    const struct mesh_kernel *k;
-    struct mesh_result r = {0};
-    T_OK(mesh_kernel_find(kernel, &k));
+    const struct programs_kernel *k;
+    struct programs_result r = {0};
+    T_OK(programs_kernel_find(kernel, &k));
     T_OK(k->run(c, &r));
     T_NEAR(r.max_error, 0, 0);
     return r;
@@ -52,8 +52,8 @@ static void check_pe(const struct mesh_watch *w, int x, int y, int64_t cycles, i
         *links += router.used[d];
 }
 
-static void check_counts(const struct mesh_watch *w, const struct mesh_case *c,
-                         const struct mesh_result *r)
+static void check_counts(const struct mesh_watch *w, const struct programs_case *c,
+                         const struct programs_result *r)
 {
     int64_t sum[MESH_PE_STATES], total = 0, links = 0;
     for (int i = 0; i < c->w * c->h; i++)
@@ -80,7 +80,7 @@ static void check_leg(const struct mesh_leg *leg, int64_t from, int64_t parts[ME
     T_EQ(length, leg->to - leg->from);
 }
 
-static void check_critical(const struct mesh_watch *w, const struct mesh_result *r)
+static void check_critical(const struct mesh_watch *w, const struct programs_result *r)
 {
     struct mesh_critical critical;
     struct mesh_leg *leg;
@@ -100,10 +100,10 @@ static void check_critical(const struct mesh_watch *w, const struct mesh_result 
 }
 
 /* The same run unwatched, counted, and followed: watching changes nothing. */
-static void check_run(const char *kernel, struct mesh_case *c)
+static void check_run(const char *kernel, struct programs_case *c)
 {
     struct mesh_watch *w = watch_new(true, NULL, 0), *counts = watch_new(false, NULL, 0);
-    struct mesh_result alone = run(kernel, c), watched;
+    struct programs_result alone = run(kernel, c), watched;
     struct mesh_pe_counts pe[2];
     struct mesh_router_counts router[2];
     c->watch = counts;
@@ -137,17 +137,17 @@ TEST(mesh_watch, every_cycle_has_one_state_and_one_cause)
                 {"gemm", "summa"},      {"gemm", "stream"},      {"fmacs", NULL}};
     enum { N_KINDS = sizeof kind / sizeof *kind };
     for (uint64_t i = 0; i < 6UL * N_KINDS; i++) {
-        struct mesh_case c = {.algo = kind[i % N_KINDS].algo,
-                              .w = (int)(2 + draw(8 * i, 9)),
-                              .h = (int)(1 + draw(8 * i + 1, 6)),
-                              .words = 1 + draw(8 * i + 2, 40),
-                              .m = 1 + draw(8 * i + 3, 25),
-                              .n = 1 + draw(8 * i + 4, 25),
-                              .k = 1 + draw(8 * i + 5, 25),
-                              .length = 1 + draw(8 * i + 6, 30),
-                              .calls = 1 + draw(8 * i + 7, 5),
-                              .arch = (enum mesh_arch)(i / N_KINDS % 2),
-                              .seed = i};
+        struct programs_case c = {.algo = kind[i % N_KINDS].algo,
+                                  .w = (int)(2 + draw(8 * i, 9)),
+                                  .h = (int)(1 + draw(8 * i + 1, 6)),
+                                  .words = 1 + draw(8 * i + 2, 40),
+                                  .m = 1 + draw(8 * i + 3, 25),
+                                  .n = 1 + draw(8 * i + 4, 25),
+                                  .k = 1 + draw(8 * i + 5, 25),
+                                  .length = 1 + draw(8 * i + 6, 30),
+                                  .calls = 1 + draw(8 * i + 7, 5),
+                                  .arch = (enum mesh_arch)(i / N_KINDS % 2),
+                                  .seed = i};
         const char *algo = c.algo ? c.algo : "", *kernel = kind[i % N_KINDS].kernel;
         if (!strcmp(algo, "ring")) c.h = 1;
         if (!strcmp(kernel, "transpose") || !strcmp(algo, "summa")) c.h = c.w;
@@ -158,7 +158,7 @@ TEST(mesh_watch, every_cycle_has_one_state_and_one_cause)
 
 /* ---- by hand --------------------------------------------------------------------------------- */
 
-static struct mesh_critical critical_of(const char *kernel, struct mesh_case c)
+static struct mesh_critical critical_of(const char *kernel, struct programs_case c)
 {
     struct mesh_watch *w = watch_new(true, NULL, 0);
     struct mesh_critical critical;
@@ -180,7 +180,7 @@ TEST(mesh_watch, chain_is_ramps_hops_and_streaming)
     for (int p = 2; p <= 17; p += 5)
         for (int64_t b = 1; b <= 101; b += 50) {
             struct mesh_critical c = critical_of(
-                "reduce", (struct mesh_case){.algo = "chain", .w = p, .h = 1, .words = b});
+                "reduce", (struct programs_case){.algo = "chain", .w = p, .h = 1, .words = b});
             T_EQ(c.cycles, b + 6LL * (p - 1));
             T_EQ(c.part[MESH_PART_COMPUTE], b + (p - 1));
             T_EQ(c.part[MESH_PART_RAMP], 4LL * (p - 1));
@@ -196,7 +196,7 @@ TEST(mesh_watch, chain_on_wse3)
 {
     struct mesh_critical c = critical_of(
         "reduce",
-        (struct mesh_case){.algo = "chain", .w = 9, .h = 1, .words = 20, .arch = MESH_WSE3});
+        (struct programs_case){.algo = "chain", .w = 9, .h = 1, .words = 20, .arch = MESH_WSE3});
     T_EQ(c.cycles, 4 + 8 * 8 + 20);
     T_EQ(c.part[MESH_PART_SETUP], 4);
     T_EQ(c.part[MESH_PART_COMPUTE], 8 + 20);
@@ -209,7 +209,7 @@ TEST(mesh_watch, chain_on_wse3)
 TEST(mesh_watch, broadcast_is_distance_and_streaming)
 {
     struct mesh_critical c =
-        critical_of("broadcast", (struct mesh_case){.w = 12, .h = 1, .words = 30});
+        critical_of("broadcast", (struct programs_case){.w = 12, .h = 1, .words = 30});
     T_EQ(c.cycles, 30 + 12 + 4);
     T_EQ(c.part[MESH_PART_COMPUTE], 31);
     T_EQ(c.part[MESH_PART_RAMP], 4);
@@ -221,7 +221,7 @@ TEST(mesh_watch, broadcast_is_distance_and_streaming)
 TEST(mesh_watch, calls_are_scalar_code_setup_and_elements)
 {
     struct mesh_critical c = critical_of(
-        "fmacs", (struct mesh_case){.w = 1, .h = 1, .length = 8, .calls = 10, .seed = 1});
+        "fmacs", (struct programs_case){.w = 1, .h = 1, .length = 8, .calls = 10, .seed = 1});
     T_EQ(c.part[MESH_PART_SCALAR], 61);
     T_EQ(c.part[MESH_PART_SETUP], 170);
     T_EQ(c.part[MESH_PART_COMPUTE], 160);
@@ -232,8 +232,8 @@ TEST(mesh_watch, calls_are_scalar_code_setup_and_elements)
 TEST(mesh_watch, edges_feed_one_wavelet_a_cycle)
 {
     struct mesh_critical c = critical_of(
-        "gemm",
-        (struct mesh_case){.algo = "stream", .w = 1, .h = 1, .m = 1, .n = 1, .k = 1, .seed = 4});
+        "gemm", (struct programs_case){
+                    .algo = "stream", .w = 1, .h = 1, .m = 1, .n = 1, .k = 1, .seed = 4});
     /* Wavelet 0 enters in cycle 0 and is in the router in 1; ramp 2; its fmachs takes 16 of set-up
      * and 1; the end of the output came in between.  Then the accumulator is cleared (15 + 1), the
      * sum sent (1), ramp 2, and one cycle over the edge. */
@@ -516,21 +516,21 @@ TEST(mesh_watch, trace_of_all_kernels)
 {
     static const char *const kernel[] = {"allreduce", "gemm", "gemv", "transpose", "fmacs"};
     for (int i = 0; i < 5; i++) {
-        struct mesh_case c = {.w = 3,
-                              .h = 3,
-                              .words = 5,
-                              .m = 6,
-                              .n = 5,
-                              .k = 7,
-                              .length = 4,
-                              .calls = 5,
-                              .arch = (enum mesh_arch)(i % 2),
-                              .seed = 1};
+        struct programs_case c = {.w = 3,
+                                  .h = 3,
+                                  .words = 5,
+                                  .m = 6,
+                                  .n = 5,
+                                  .k = 7,
+                                  .length = 4,
+                                  .calls = 5,
+                                  .arch = (enum mesh_arch)(i % 2),
+                                  .seed = 1};
         if (i == 4) c.w = c.h = 1;
         const struct mesh_rect all = {0, 0, c.w, c.h};
         struct mesh_watch *w = watch_new(false, &all, 100000);
         c.watch = w;
-        struct mesh_result r = run(kernel[i], &c);
+        struct programs_result r = run(kernel[i], &c);
         int64_t cut;
         CU_ASSERT(mesh_trace_events(w, &cut) > 10);
         T_EQ(cut, -1);
@@ -618,7 +618,7 @@ TEST(mesh_watch, operations_that_share_the_datapath)
          stats.cycles);
     CU_ASSERT(pe.peak_out[2] > 2 && pe.peak_out[2] <= 6);
     T_EQ(pe.peak_out[4], 2);
-    check_critical(w, &(struct mesh_result){.stats = stats});
+    check_critical(w, &(struct programs_result){.stats = stats});
     CU_ASSERT(check_trace(trace_json(w), stats.cycles).slices == 2 + 3 + 3 + 3 * 3 * WORDS);
     mesh_watch_destroy(&w);
 }
@@ -644,7 +644,7 @@ TEST(mesh_watch, what_is_traced)
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* All that was counted, explained and traced, as one text. */
-static char *told(const char *kernel, struct mesh_case c, int threads)
+static char *told(const char *kernel, struct programs_case c, int threads)
 {
     const struct mesh_rect all = {0, 0, c.w, c.h};
     struct mesh_watch *w;
@@ -695,15 +695,15 @@ TEST(mesh_watch, the_same_for_any_number_of_threads)
     static const char *const algo[] = {"two-phase", "star",  NULL,     NULL,
                                        "chain",     "summa", "stream", NULL};
     for (int i = 0; i < 16; i++) {
-        struct mesh_case c = {.algo = algo[i % 8],
-                              .w = 6,
-                              .h = 6,
-                              .words = 9,
-                              .m = 14,
-                              .n = 13,
-                              .k = 15,
-                              .arch = (enum mesh_arch)(i / 8),
-                              .seed = 2};
+        struct programs_case c = {.algo = algo[i % 8],
+                                  .w = 6,
+                                  .h = 6,
+                                  .words = 9,
+                                  .m = 14,
+                                  .n = 13,
+                                  .k = 15,
+                                  .arch = (enum mesh_arch)(i / 8),
+                                  .seed = 2};
         char *one = told(kernel[i % 8], c, 1), *two = told(kernel[i % 8], c, 2);
         char *four = told(kernel[i % 8], c, 4);
         CU_ASSERT(!strcmp(one, two));

@@ -60,6 +60,32 @@ TEST(model, flop_per_token)
     }
 }
 
+/* Hoffmann et al. 2022, appendix F, item by item, forward and twice that backward; beside it the
+ * training FLOPs that the model cards of Cerebras-GPT state for 20 tokens per parameter, which are
+ * 7 to 14 % above that count. */
+TEST(model, flop_per_token_with_embedding_and_softmax)
+{
+    static const struct {
+        struct model_case c;
+        double published;
+    } row[] = {{{768, 10, 12, 3072, 2048}, 2.6e18},
+               {{1088, 14, 17, 4352, 2048}, 1.3e19},
+               {{2048, 24, 16, 8192, 2048}, 2.8e20},
+               {{5120, 40, 40, 20480, 2048}, 2.3e22}};
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p = model_case_params(row[i].c);
+        struct model *m = make(&p, HW_STREAM_BLOCK);
+        const double d = (double)m->C, T = (double)m->T, V = (double)m->V;
+        const double qkv = 2 * 3 * d * d, scores = 2 * T * d, softmax = 3 * (double)m->H * T;
+        const double layer = qkv + scores + softmax + scores + 2 * d * d + 2 * 2 * d * (double)m->F;
+        const double count = 3 * (2 * V * d + (double)m->L * layer + 2 * d * V);
+        T_NEAR(model_flop_per_token_hoffmann(m), count, 1e-12);
+        const double ratio = row[i].published / (count * 20 * (double)m->n_params);
+        CU_ASSERT(ratio > 1.06 && ratio < 1.14);
+        model_destroy(&m);
+    }
+}
+
 static const struct model_tensor *find(const struct model *m, enum model_tensor_kind kind,
                                        int layer)
 {

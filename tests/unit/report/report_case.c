@@ -66,9 +66,18 @@ static struct hw_machine cluster = {.name = (char[]){"CS-2"},
                                     .file = (char[]){"configs/cluster/cs2.yaml"}};
 
 static const struct validation_point points[] = {
-    {"GPT-3 13B", 1, 24309, "Vassilieva et al., Table V"},
-    {"GPT-3 13B", 16, 371000, "a talk, with a title that is far too long for any legend"},
-    {"GPT-3 111M", 1, 1.6e6, "Vassilieva et al., Table V"}};
+    {.model = "GPT-3 13B",
+     .num_csx = 1,
+     .tokens_per_s = 24309,
+     .source = "Vassilieva et al., Table V"},
+    {.model = "GPT-3 13B",
+     .num_csx = 16,
+     .tokens_per_s = 371000,
+     .source = "a talk, with a title that is far too long for any legend"},
+    {.model = "GPT-3 111M",
+     .num_csx = 1,
+     .tokens_per_s = 1.6e6,
+     .source = "Vassilieva et al., Table V"}};
 
 /* One second of compute on any count (weak scaling), waits that grow with the logarithm. */
 static struct scaling_row row_of(const char *model, int64_t params, int64_t n, double rate)
@@ -79,7 +88,7 @@ static struct scaling_row row_of(const char *model, int64_t params, int64_t n, d
         level++;
     r.global_batch = 120 * n;
     r.micro_batch = 30;
-    r.breakdown = (struct out_breakdown){
+    r.breakdown = (struct vtime_breakdown){
         ps, level * ps / 500, level * ps / (params > 1000000000 ? 150 : 25), ps / 40, ps / 1000};
     r.step_time_ps = r.breakdown.compute_ps + r.breakdown.weights_wait_ps +
                      r.breakdown.reduce_wait_ps + r.breakdown.boundary_ps +

@@ -198,10 +198,10 @@ static void print_strong(void)
     T_OK(report_scaling_print(&s));
 }
 
-static const char *strong_words(struct out_breakdown b)
+static const char *strong_words(struct vtime_breakdown b)
 {
     strong[0] = strong[1] = case_scaling().row[0];
-    strong[0].breakdown = (struct out_breakdown){800, 100, 0, 88, 12};
+    strong[0].breakdown = (struct vtime_breakdown){800, 100, 0, 88, 12};
     strong[0].step_time_ps = 1000;
     strong[1].num_csx = 4;
     strong[1].breakdown = b;
@@ -224,15 +224,15 @@ static const char *strong_words(struct out_breakdown b)
 
 TEST(report_scaling, the_loss_of_strong_scaling_is_against_the_smaller_share)
 {
-    const char *text = strong_words((struct out_breakdown){190, 100, 110, 88, 12});
+    const char *text = strong_words((struct vtime_breakdown){190, 100, 110, 88, 12});
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "A step takes 500.0 ps, 250 ps (50 %) more than with"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "gradients +110 ps"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "weights +75.0 ps"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "boundary +66.0 ps"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "compute -10.0 ps, waiting for input +9.00 ps."));
-    text = strong_words((struct out_breakdown){200, 25, 0, 22, 3});
+    text = strong_words((struct vtime_breakdown){200, 25, 0, 22, 3});
     CU_ASSERT_PTR_NOT_NULL(strstr(text, " 0 s (0 %) more than with linear scaling."));
-    text = strong_words((struct out_breakdown){150, 25, 0, 22, 3});
+    text = strong_words((struct vtime_breakdown){150, 25, 0, 22, 3});
     CU_ASSERT_PTR_NOT_NULL(
         strstr(text, "50.0 ps (25 %) less than with linear scaling. By cause: compute -50.0 ps."));
 }
@@ -265,6 +265,31 @@ TEST(report_scaling, a_missing_gnuplot_is_named)
     CU_ASSERT_EQUAL(setenv("PATH", path, 1), 0);
     CU_ASSERT_EQUAL(rc, WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "package gnuplot-nox"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(case_read(case_path("no_gnuplot/scaling.csv")), "model,params"));
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(case_read(case_path("no_gnuplot/report.html")), "scaling.svg could not be drawn"));
+}
+
+/* A full disk: gnuplot ends with status 0 and half a picture. */
+TEST(report_scaling, half_a_picture_is_none)
+{
+    struct report_scaling s = case_scaling();
+    struct stat info;
+    char path[4096], fake[4096];
+    T_OK(out_mkdir(case_path("fake")));
+    case_write(case_path("fake/gnuplot"),
+               "#!/bin/sh\nprintf '<svg>' >scaling.svg\n: >scaling.png\n");
+    CU_ASSERT_EQUAL(chmod(case_path("fake/gnuplot"), 0755), 0);
+    (void)snprintf(path, sizeof path, "%s", getenv("PATH") ? getenv("PATH") : "");
+    (void)snprintf(fake, sizeof fake, "%s", case_path("fake"));
+    CU_ASSERT_EQUAL(setenv("PATH", fake, 1), 0);
+    enum wsc_err rc = report_scaling_write(case_path("half"), &s);
+    CU_ASSERT_EQUAL(setenv("PATH", path, 1), 0);
+    T_EQ(rc, WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "has not written all of it"));
+    CU_ASSERT(stat(case_path("half/scaling.svg"), &info) != 0);
+    CU_ASSERT(stat(case_path("half/scaling.png"), &info) != 0);
+    CU_ASSERT_EQUAL(stat(case_path("half/report.html"), &info), 0);
 }
 
 TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)

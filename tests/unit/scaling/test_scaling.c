@@ -42,10 +42,10 @@ static void check_row(const struct scaling_row *row)
     T_OK(small_run_alone(&c, 3, NULL, &r));
     const struct memoryx_batch *b = &r.batch[2];
     T_EQ(row->step_time_ps, b->time_ps);
-    T_EQ(row->breakdown.compute_ps, b->compute_ps);
-    T_EQ(row->breakdown.weights_wait_ps, b->weights_wait_ps);
-    T_EQ(row->breakdown.reduce_wait_ps, b->reduce_wait_ps);
-    T_EQ(row->breakdown.boundary_ps, b->boundary_ps);
+    T_EQ(row->breakdown.compute_ps, b->breakdown.compute_ps);
+    T_EQ(row->breakdown.weights_wait_ps, b->breakdown.weights_wait_ps);
+    T_EQ(row->breakdown.reduce_wait_ps, b->breakdown.reduce_wait_ps);
+    T_EQ(row->breakdown.boundary_ps, b->breakdown.boundary_ps);
     const double per_s = (double)row->global_batch / ((double)b->time_ps * 1e-12);
     T_NEAR(row->samples_per_s, per_s, 1e-12);
     T_NEAR(row->tokens_per_s, per_s * SMALL_T, 1e-12);

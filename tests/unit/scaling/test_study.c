@@ -250,22 +250,30 @@ TEST(scaling_training, tokens_are_a_number_or_per_parameter)
         T_EQ(scaling_tokens_parse(bad[i], &tokens, &per_param), WSC_USAGE);
 }
 
-/* 10 tokens/s, 2 J per token, 40 % of 100 FLOP/s on 2 systems: 1000 tokens take 100 s, 2 kJ and
- * 8000 FLOP. */
+/* The loss that the law expects for @p flop FLOPs. */
+static double expected_loss(double flop)
+{
+    const struct scaling_row row = {.tokens_per_s = 1, .flop_per_token_hoffmann = flop};
+    return scaling_training(&row, 1, 0).loss;
+}
+
+/* 10 tokens/s, 2 J and 8 or 9 FLOP per token: 1000 tokens take 100 s, 2 kJ, 8000 or 9000 FLOP. */
 TEST(scaling_training, time_energy_and_flop)
 {
-    struct hw_machine cluster = {.wafer.peak_flop_per_s = 100};
     const struct scaling_row row = {.model = "m",
                                     .params = 50,
                                     .num_csx = 2,
                                     .tokens_per_s = 10,
-                                    .mfu = 0.4,
-                                    .joules_per_token = 2};
-    struct scaling_training t = scaling_training(&row, &cluster, 1000, 0);
+                                    .joules_per_token = 2,
+                                    .flop_per_token = 8,
+                                    .flop_per_token_hoffmann = 9};
+    struct scaling_training t = scaling_training(&row, 1000, 0);
     T_NEAR(t.seconds, 100, 1e-15);
     T_NEAR(t.joules, 2000, 1e-15);
     T_NEAR(t.flop, 8000, 1e-15);
-    t = scaling_training(&row, &cluster, 0, 20);
+    T_NEAR(t.flop_hoffmann, 9000, 1e-15);
+    T_NEAR(t.loss, expected_loss(9000), 1e-15);
+    t = scaling_training(&row, 0, 20);
     T_NEAR(t.tokens, 1000, 1e-15);
 }
 
@@ -276,7 +284,7 @@ TEST(scaling_training, the_scaling_law_meets_the_family)
     static const double flop[] = {2.6e18, 1.3e19, 6.1e19, 2.8e20, 2.3e22};
     static const double loss[] = {2.608, 2.349, 2.181, 1.997, 1.572};
     for (size_t i = 0; i < sizeof flop / sizeof *flop; i++)
-        CU_ASSERT(fabs(scaling_expected_loss(flop[i]) / loss[i] - 1) < 0.02);
-    T_NEAR(scaling_expected_loss(5.984e22), 1.5066, 1e-12);
-    CU_ASSERT(scaling_expected_loss(1e24) < scaling_expected_loss(1e23));
+        CU_ASSERT(fabs(expected_loss(flop[i]) / loss[i] - 1) < 0.02);
+    T_NEAR(expected_loss(5.984e22), 1.5066, 1e-12);
+    CU_ASSERT(expected_loss(1e24) < expected_loss(1e23));
 }

@@ -194,7 +194,9 @@ static int wrong_needs(const struct model *m, bool training, int64_t window)
     enum { MICRO = 3 };
     struct stream_window *w = NULL;
     int n_wrong = 0;
-    T_OK(stream_window_create(&w, m, training, MICRO, window));
+    const struct stream_pass pass = {.mode = training ? STREAM_TRAIN : STREAM_EVAL,
+                                     .batch = {.n_micro = MICRO}};
+    T_OK(stream_window_create(&w, m, &pass, window));
     T_EQ(w->n_transfers, (int64_t)MICRO * model_n_transfers(m, training));
     for (int64_t q = 0; q < w->n_transfers; q++)
         n_wrong += !need_is_right(m, training, w, q, window);

@@ -27,7 +27,7 @@ static enum wsc_err make_timeline(struct timeline **t, const struct small_config
 static void check_path(const struct timeline *t)
 {
     struct timeline_segment *path;
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps, sum = 0;
     int n;
     timeline_step(t, &step_ps, &parts);
@@ -46,7 +46,7 @@ static void check_path(const struct timeline *t)
 static void check_profile(const struct timeline *t)
 {
     struct timeline_module *row;
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps, sum = 0;
     int n;
     timeline_step(t, &step_ps, &parts);
@@ -65,7 +65,7 @@ static void check_links(const struct timeline *t, const struct small_config *c)
     enum { STEPS = 2 };
     struct small_result r;
     struct timeline_link *link;
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps, bytes[2] = {0};
     int n;
     timeline_step(t, &step_ps, &parts);
@@ -140,7 +140,7 @@ TEST(goal, the_simulator_runs_a_schedule_by_hand)
 static void check_schedule(const struct timeline *t, const char *path)
 {
     struct goal_result r;
-    struct out_breakdown parts;
+    struct vtime_breakdown parts;
     int64_t step_ps;
     T_OK(goal_run(path, &r));
     timeline_step(t, &step_ps, &parts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Published figures as CSV: what is read, what is refused and how that is said. */
+#include "../../../src/validation/validation_impl.h"
 #include "../../support/test.h"
 #include "../report/report_case.h"
 
@@ -84,7 +85,8 @@ TEST(reference, figures_of_a_rate_by_hand)
     wsc_free(r);
 }
 
-/* Points for a plot: rates and times that are compared and not overridden, one for each curve. */
+/* Points for a plot: rates and times that are compared and not overridden, with their conditions.
+ */
 TEST(reference, points_are_rates_of_compared_rows)
 {
     struct validation_figure *r;
@@ -98,11 +100,14 @@ TEST(reference, points_are_rates_of_compared_rows)
                    "f,speedup,1,9,,g,16,1,auto,1024,c,,validation,5 %,w,,s\n",
               &r, &n);
     T_OK(validation_points_of(r, n, &p, &n_points));
-    T_EQ(n_points, 2);
+    T_EQ(n_points, 3);
     T_STR(p[0].model, "g");
     T_NEAR(p[0].tokens_per_s, 10 * 1024, 1e-15);
-    T_NEAR(p[1].tokens_per_s, 512, 1e-15);
-    T_NEAR(p[1].num_csx, 2, 0);
+    T_NEAR(p[1].tokens_per_s, 11 * 1024, 1e-15);
+    T_EQ(p[1].global_batch, 2);
+    T_STR(p[1].cluster, "c");
+    T_NEAR(p[2].tokens_per_s, 512, 1e-15);
+    T_NEAR(p[2].num_csx, 2, 0);
     wsc_free(p);
     wsc_free(r);
 }

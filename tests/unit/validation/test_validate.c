@@ -148,7 +148,7 @@ TEST(validate, parts_add_up_to_the_step)
     T_EQ(v.report.n_rows, N_POINTS - 1);
     for (int i = 0; i < v.report.n_rows; i++) {
         const struct validation_prediction *p = &v.report.row[i];
-        const struct out_breakdown *b = &p->breakdown;
+        const struct vtime_breakdown *b = &p->breakdown;
         T_EQ(p->products_ps + p->attention_ps + p->elementwise_ps + p->recompute_ps +
                  p->latency_ps + p->jitter_ps,
              b->compute_ps);

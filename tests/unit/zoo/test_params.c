@@ -162,7 +162,8 @@ TEST(zoo_params, old_spellings_are_taken_with_a_warning)
     CU_ASSERT(warns(&p, "optimizer.learning_rate[0].steps: old spelling: write total_iters"));
     CU_ASSERT(warns(&p, "optimizer.ws_summary: ignored"));
     CU_ASSERT(!warns(&p, "beta2"));
-    T_EQ(p.n_warnings, 17);
+    CU_ASSERT(warns(&p, "model.fp16_type: without effect: mixed_precision is off"));
+    T_EQ(p.n_warnings, 18);
     zoo_params_fini(&p);
 }
 
@@ -185,6 +186,104 @@ TEST(zoo_params, warnings_of_meaning)
     CU_ASSERT(warns(&p, "model.loss_weight: taken as 1"));
     CU_ASSERT(warns(&p, "8 sequences do not divide evenly among 3 systems"));
     CU_ASSERT(warns(&p, "without effect here: model.pad_rope"));
+    zoo_params_fini(&p);
+}
+
+/* A key that nothing depends on, given the others, says so; with the others as it needs them, and
+ * in a dump, it is silent. */
+static void check_idle(const char *model, const char *more, const char *warning)
+{
+    struct zoo_params p, q;
+    char text[1024], *dump = NULL;
+    (void)snprintf(text, sizeof text,
+                   INPUT "model: {vocab_size: 64, hidden_size: 32, num_heads: 2, %s}\n"
+                         "optimizer: {optimizer_type: AdamW, learning_rate: 1%s}\n",
+                   model, more);
+    T_OK(parse(&p, text));
+    T_EQ(p.n_warnings, warning ? 1 : 0);
+    CU_ASSERT(!warning || warns(&p, warning));
+    T_OK(zoo_params_dump(&p, &dump));
+    T_OK(parse(&q, dump));
+    T_EQ(q.n_warnings, 0);
+    wsc_free(dump);
+    zoo_params_fini(&p);
+    zoo_params_fini(&q);
+}
+
+TEST(zoo_params, a_key_without_effect_beside_the_others_warns)
+{
+    static const struct {
+        const char *model, *more, *warning, *acting; /* what makes the key act */
+    } cases[] = {
+        {"rotary_dim: 8", "", "model.rotary_dim: without effect: position_embedding_type is not",
+         "rotary_dim: 8, position_embedding_type: rotary"},
+        {"rope_theta: 5", "", "model.rope_theta: without effect",
+         "rope_theta: 5, position_embedding_type: rotary"},
+        {"pos_scaling_factor: 2", "", "model.pos_scaling_factor: without effect",
+         "pos_scaling_factor: 2, position_embedding_type: alibi"},
+        {"position_embedding_type: rotary, pos_scaling_extra_args: {beta_fast: 2}", "",
+         "model.pos_scaling_extra_args.beta_fast: without effect",
+         "position_embedding_type: rotary, pos_scaling_type: yarn, pos_scaling_extra_args: "
+         "{beta_fast: 2, original_max_position_embeddings: 8}"},
+        {"fp16_type: bfloat16", "", "model.fp16_type: without effect: mixed_precision is off",
+         "fp16_type: bfloat16, mixed_precision: true"},
+        {"fp16_type: float16, mixed_precision: true", ", initial_loss_scale: 8",
+         "optimizer.initial_loss_scale: without effect", NULL},
+        {"dropout_rate: 0", ", loss_scaling_factor: 8",
+         "optimizer.loss_scaling_factor: without effect", NULL},
+        {"dropout_rate: 0", ", loss_scaling_factor: 1.0", NULL, NULL},
+        {"moe: {top_k: 2}", "", "model.moe.top_k: without effect: there are no experts",
+         "moe: {num_experts: 4, top_k: 2}"},
+        {"max_predictions_per_seq: 3", "", "model.max_predictions_per_seq: without effect",
+         "name: bert, max_predictions_per_seq: 3"},
+        {"output_logits_alpha: 2", "", "model.output_logits_alpha: without effect: muP",
+         "output_logits_alpha: 2, mup_base_hidden_size: 16, mup_base_filter_size: 16"},
+        {"attention_sink_tokens: 4", "", "model.attention_sink_tokens: without effect",
+         "attention_sink_tokens: 4, attention_sliding_window_length: 8"},
+        {"name: gpt3, use_untied_layer_norm: true", "",
+         "model.use_untied_layer_norm: without effect", "name: gptj, use_untied_layer_norm: true"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_idle(cases[i].model, cases[i].more, cases[i].warning);
+        if (cases[i].acting) check_idle(cases[i].acting, "", NULL);
+    }
+}
+
+TEST(zoo_params, micro_batches_and_shares)
+{
+    struct zoo_params p;
+    const char *text = INPUT MODEL OPTIM "runconfig: {num_csx: 2}\n";
+    T_OK(parse_set(&p, text, "train_input.micro_batch_size=5"));
+    CU_ASSERT(warns(&p, "5 is taken as 4, the sequences of a system"));
+    zoo_params_fini(&p);
+    T_OK(parse_set(&p, text, "train_input.micro_batch_size=3"));
+    CU_ASSERT(warns(&p, "3 does not divide the 4 sequences of a system"));
+    zoo_params_fini(&p);
+    T_OK(parse_set(&p, text, "train_input.micro_batch_size=4"));
+    T_EQ(p.n_warnings, 0);
+    zoo_params_fini(&p);
+}
+
+/* The Model Zoo's BERT is trained by masked tokens. */
+TEST(zoo_params, bert_is_a_masked_language_model)
+{
+    struct zoo_params p;
+    T_OK(parse(&p, INPUT "model: {name: bert, vocab_size: 9}\n" OPTIM));
+    T_EQ(p.model.objective, ZOO_MASKED_LM);
+    zoo_params_fini(&p);
+    T_OK(parse_set(&p, INPUT "model: {name: bert, vocab_size: 9}\n" OPTIM,
+                   "model.objective=classification"));
+    T_EQ(p.model.objective, ZOO_CLASSIFICATION);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, states_are_a_text_or_a_list)
+{
+    struct zoo_params p;
+    T_OK(parse_set(&p, INPUT MODEL OPTIM, "runconfig.load_checkpoint_states=[model, optimizer]"));
+    T_STR(p.runconfig.load_checkpoint_states, "model,optimizer");
+    zoo_params_fini(&p);
+    T_OK(parse_set(&p, INPUT MODEL OPTIM, "runconfig.load_checkpoint_states=[model]"));
+    T_STR(p.runconfig.load_checkpoint_states, "model");
     zoo_params_fini(&p);
 }
 
@@ -342,7 +441,8 @@ TEST(zoo_params, dump_parses_back_to_the_same)
     static const char odd[] = INPUT
         "model: {vocab_size: 9, hidden_size: 4, num_heads: 2, position_embedding_type: null,\n"
         "  initializer: {name: normal, mean: 0.1, std: 0.3333333333333333}, nonlinearity: RELU,\n"
-        "  embedding_initializer: {name: glorot_uniform, gain: 3}, fp16_type: cbfloat16}\n"
+        "  embedding_initializer: {name: glorot_uniform, gain: 3}, fp16_type: cbfloat16,\n"
+        "  mixed_precision: true}\n"
         "optimizer: {optimizer_type: AdamW, loss_scaling_factor: dynamic, learning_rate: [\n"
         "  {scheduler: Constant, learning_rate: 0.1, total_iters: 3},\n"
         "  {scheduler: Linear, initial_learning_rate: 1, end_learning_rate: 0, total_iters: 4}]}\n"

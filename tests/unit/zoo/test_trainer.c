@@ -71,19 +71,6 @@ static void check_callbacks(const struct zoo_params *p)
     CU_ASSERT(warns(p, "trainer.init.backend.cluster_config.mount_dirs"));
 }
 
-static void check_sparsity(const struct zoo_sparsity_list *list)
-{
-    T_EQ(list->n, 1);
-    const struct zoo_sparsity *s = &list->entry[0];
-    T_EQ(s->algorithm, ZOO_SPARSITY_RIGL);
-    T_EQ(s->init_method, ZOO_SPARSITY_RANDOM);
-    CU_ASSERT(s->sparsity.kind == ZOO_SPARSITY_CONSTANT && s->sparsity.init == 0.75);
-    CU_ASSERT(s->drop_fraction.kind == ZOO_SPARSITY_COSINE && s->drop_fraction.half_period == 75);
-    CU_ASSERT(s->update_freq == 10 && s->update_start == 0 && s->update_stop == 75);
-    T_EQ(s->n_filters, 2);
-    T_STR(s->filter[0], "*proj_[qkv]_dense_layer.weight");
-}
-
 TEST(zoo_trainer, every_part_goes_to_its_place)
 {
     struct zoo_params p;
@@ -102,7 +89,6 @@ TEST(zoo_trainer, every_part_goes_to_its_place)
     T_STR(p.runconfig.checkpoint_path, "./start.mdl");
     T_STR(p.eval_input.data_dir[0], "./data/val/");
     check_callbacks(&p);
-    check_sparsity(&p.sparsity);
     zoo_params_fini(&p);
 }
 
@@ -180,7 +166,7 @@ TEST(zoo_trainer, short_forms)
                             "    val_dataloader: null\n    ckpt_path: ~\n"),
                     NULL));
     CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1e-5);
-    CU_ASSERT(!p.optimizer.log_summaries && !p.model.mixed_precision && !p.sparsity.n);
+    CU_ASSERT(!p.optimizer.log_summaries && !p.model.mixed_precision);
     CU_ASSERT_PTR_NULL(p.runconfig.checkpoint_path);
     T_EQ(p.train_input.micro_batch_size, CONF_AUTO);
     T_EQ(p.n_warnings, 0);
@@ -268,7 +254,6 @@ static void check_round_trip(const char *name)
     T_OK(zoo_params_dump(&q, &twice));
     T_STR(twice, once);
     T_EQ(q.n_warnings, 0);
-    T_EQ(q.sparsity.n, p.sparsity.n);
     T_EQ(q.train_input.batch_size, p.train_input.batch_size);
     wsc_free(once);
     wsc_free(twice);
@@ -293,52 +278,33 @@ TEST(zoo_trainer, every_dump_parses_back_to_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_CONF), before);
 }
 
-static struct zoo_sparsity_list *sparsity_of(struct zoo_params *p, const char *yaml)
-{
-    char text[2048];
-    (void)snprintf(text, sizeof text,
-                   "model: {vocab_size: 9, hidden_size: 4, num_heads: 2}\n"
-                   "runconfig: {mode: generate}\nsparsity: %s\n",
-                   yaml);
-    T_OK(parse_text(p, text, NULL));
-    return &p->sparsity;
-}
-
-TEST(zoo_sparsity, forms)
-{
-    struct zoo_params p;
-    const struct zoo_sparsity_list *s = sparsity_of(&p, "0.5");
-    CU_ASSERT(s->n == 1 && s->entry[0].sparsity.init == 0.5);
-    T_EQ(s->entry[0].algorithm, ZOO_SPARSITY_STATIC);
-    zoo_params_fini(&p);
-    s = sparsity_of(&p, "[{sparsity: 0.5, init_method: topk, param_filter: '*a*'},\n"
-                        "  {algorithm: GMP, schedule: [0.1, 0.2], update: {steps: [3, 9]}}]");
-    T_EQ(s->n, 2);
-    T_EQ(s->entry[0].init_method, ZOO_SPARSITY_TOPK);
-    T_EQ(s->entry[1].sparsity.n_values, 2);
-    CU_ASSERT(s->entry[1].n_update_steps == 2 && s->entry[1].update_step[1] == 9);
-    zoo_params_fini(&p);
-    s = sparsity_of(&p, "null");
-    T_EQ(s->n, 0);
-    zoo_params_fini(&p);
-}
-
-/* Releases before 2.2: other names, and expressions instead of globs. */
-TEST(zoo_sparsity, old_spellings)
+/* Keys of the old releases go to those of today. */
+TEST(zoo_trainer, old_spellings)
 {
     struct zoo_params p;
     T_OK(parse_file(&p, FOLDER "old_runconfig.yaml", NULL));
-    T_EQ(p.sparsity.n, 2);
-    const struct zoo_sparsity *s = p.sparsity.entry;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
-    if (!s) return;
-    T_STR(s[0].filter[0], "*proj_q*");
-    T_EQ(s[0].init_method, ZOO_SPARSITY_TOPK);
-    T_EQ(s[0].sparsity.n_values, 2);
-    T_EQ(s[1].sparsity.kind, ZOO_SPARSITY_LINEAR);
-    T_EQ(s[1].algorithm, ZOO_SPARSITY_SET);
-    T_EQ(s[1].update_start, 10);
-    CU_ASSERT(warns(&p, "sparsity.type: old spelling: write algorithm"));
-    CU_ASSERT(warns(&p, "sparsity.schedule: old spelling: write update"));
+    CU_ASSERT(p.optimizer.eps == 1e-8);
+    T_EQ(p.optimizer.learning_rate.node[2].total_iters, 1399998000);
+    T_EQ(p.runconfig.max_checkpoints, 2);
+    CU_ASSERT(warns(&p, "optimizer.epsilon: old spelling: write optimizer.eps"));
     zoo_params_fini(&p);
+}
+
+/* Sparse weights have no effect on values and time, so that every form of them is refused. */
+TEST(zoo_trainer, sparsity_is_refused)
+{
+    static const char *const form[] = {"0.5", "{sparsity: 0.75, algorithm: rigl}",
+                                       "[{sparsity: 0.5, param_filter: '*a*'}]"};
+    struct zoo_params p;
+    char text[1024];
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
+        (void)snprintf(text, sizeof text, TRAINER("    sparsity: %s\n" ADAMW SCHEDULER, ""),
+                       form[i]);
+        CU_ASSERT_EQUAL(parse_text(&p, text, NULL), WSC_CONFIG);
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "t.yaml:4:15: trainer.init.sparsity: "
+                                                         "sparse weights are not supported yet"));
+        zoo_params_fini(&p);
+        T_OK(parse_text(&p, text, "sparsity=null"));
+        zoo_params_fini(&p);
+    }
 }

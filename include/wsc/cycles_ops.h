@@ -1,0 +1,125 @@
+/** Cycles of single operations on a layout of features and tokens.  Layer 3.
+ *
+ *  The analytical model (<wsc/cycles.h>) adds these up to parts and stages; the mesh programs
+ *  (<wsc/programs.h>) put each one beside the simulated cycles of the same operation.
+ *  docs/MODEL.md derives each formula; the symbols are the names used here.  Cycles are whole
+ *  numbers held in doubles: exact below 2^53, and no absurd size can overflow them.
+ *  Start reading at struct cycles_layout.
+ */
+#ifndef WSC_CYCLES_OPS_H
+#define WSC_CYCLES_OPS_H
+#include <wsc/cycles.h>
+
+/** One side of a matrix on the columns of a lane. */
+struct cycles_side {
+    double n; /**< features */
+    double k; /**< of the PE that has most */
+};
+
+/** Where features and tokens of one micro-batch lie, and how fast one PE is. */
+struct cycles_layout {
+    const struct model *model;
+    double cols, rows; /**< PEs of one lane; hidden features lie on x, tokens on y */
+    double lanes;
+    double tokens; /**< of a sequence */
+    double cached; /**< tokens of a sequence before those, whose keys and values are kept */
+    double texts;  /**< sequences of a lane, over whose rows their cached keys spread */
+    double t;      /**< tokens of a PE */
+    double head_t; /**< tokens of a PE that go through the head */
+    double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
+    struct cycles_side hidden, heads,
+        filter;      /**< heads: of attention, which have columns of their own */
+    double mac;      /**< multiply-adds per cycle, sums in 32 bits */
+    double add;      /**< 32-bit additions per cycle */
+    double mul;      /**< 32-bit products per cycle */
+    double fast;     /**< additions and moves per cycle in the format of activations */
+    double fast_mul; /**< products and maxima in it */
+    double value;    /**< words of 32 bits of an activation */
+    double setup, setup_add, setup_copy, loop, exp, divide;
+    double factor; /**< on the cycles of a stage */
+    double relay;  /**< cycles of one PE in a chain of receive, add, send */
+    double hop, ramp;
+    /* Attention: the PEs of one head and the queries one PE holds. */
+    double head_cols;    /**< columns over which a head's features spread */
+    double heads_per_pe; /**< heads that share a PE */
+    double seqs;         /**< sequences of which a PE holds tokens */
+    double seq_rows;     /**< rows over which the tokens of a sequence spread */
+    double q;            /**< tokens of a PE of one sequence */
+    double q_mean;       /**< queries of a PE that see a key, on average over keys */
+    double qkv;          /**< features of queries, keys and values for each of queries */
+};
+
+/** Lay @p n_sequences whole sequences of @p model on the wafer of @p hw, in @p lanes replicas side
+ * by side. */
+void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const struct model *model,
+                        int lanes, int64_t n_sequences);
+
+/** Change the layout to that of the mesh programs: instead of a band of rows for each sequence, the
+ *  tokens of @p n_sequences sequences are distributed round-robin over all rows. */
+void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences);
+
+/** Columns that collect in turns what they send, and as many such groups: a control wavelet has
+ *  eight commands, the first one for its sender's own router. */
+enum { CYCLES_RING_GROUP = 9 };
+
+/** A matrix side of @p n features on the columns of a lane. */
+struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n);
+/** One copy operation on @p n elements in the format of activations. */
+double cycles_copy(const struct cycles_layout *l, double n);
+/** Vectors of @p words words a PE that come in from the north edge. */
+double cycles_vectors_in(const struct cycles_layout *l, double words);
+
+/** Y = X W' with weights streamed in: @p in the side of X, @p n_out the features of Y. */
+double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out);
+/** dW = dY' X over the tokens, which leaves at the edge. */
+double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                              const struct cycles_side *out);
+/** True when it is the input that goes along the row of a weight gradient, and dW is built column
+ *  by column. */
+bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
+                       const struct cycles_side *out);
+
+/** A bias of @p features features a PE comes in and is added to all tokens. */
+double cycles_bias(const struct cycles_layout *l, double features);
+/** Sums over the tokens, then over y, of @p vectors vectors of @p features features a PE. */
+double cycles_bias_gradient(const struct cycles_layout *l, double features, double vectors);
+/** Addition of the residual stream, @p features features a PE. */
+double cycles_residual(const struct cycles_layout *l, double features);
+
+/** Norm over the hidden features, LayerNorm or RMSNorm as the model has it: statistics and
+ *  output. */
+double cycles_norm(const struct cycles_layout *l);
+/** Output of a norm again, from kept statistics. */
+double cycles_norm_again(const struct cycles_layout *l);
+/** Gradient of a norm's input, added to the residual stream's. */
+double cycles_norm_input_gradient(const struct cycles_layout *l);
+/** Gradients of a norm's gain and bias. */
+double cycles_norm_vector_gradient(const struct cycles_layout *l);
+/** The model's nonlinearity of @p features features a PE, or its derivative. */
+double cycles_nonlinearity(const struct cycles_layout *l, double features);
+/** Softmax over the row, @p features features a PE. */
+double cycles_softmax(const struct cycles_layout *l, double features);
+/** Gradient of a softmax over the row from its output. */
+double cycles_softmax_gradient(const struct cycles_layout *l, double features);
+/** Rotary positions: pairs of @p features features a PE are rotated. */
+double cycles_rotary(const struct cycles_layout *l, double features);
+/** Each token takes its row of a table of @p rows rows that streams past. */
+double cycles_gather(const struct cycles_layout *l, double rows);
+/** Sums of the tokens' gradients for each of @p rows rows of a table, which leave at the edge. */
+double cycles_scatter(const struct cycles_layout *l, double rows);
+/** Cross entropy over the vocabulary, @p logits logits a PE. */
+double cycles_loss(const struct cycles_layout *l, double logits);
+/** Gradient of the logits from the exponentials that the loss left. */
+double cycles_loss_gradient(const struct cycles_layout *l, double logits);
+/** Causal attention, O = softmax(Q K') V, of all heads. */
+double cycles_attention(const struct cycles_layout *l);
+/** Gradients of Q, K and V; @p again: the scores are computed again. */
+double cycles_attention_gradient(const struct cycles_layout *l, bool again);
+
+/** All operations of one part of a stage in the forward pass. */
+struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part);
+/** Input gradient and weight gradient of one part of a stage, and what @p keep makes necessary to
+ *  compute again. */
+struct cycles_breakdown cycles_part_backward(const struct cycles_layout *l, enum model_part part,
+                                             enum cycles_keep keep);
+#endif

@@ -1,0 +1,76 @@
+/** Host: values of the transformer's operations, computed on the CPU.  Layer 4.
+ *
+ *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the operands of
+ *  products are rounded to it and summed in fp32; residual stream, norms, softmax, loss and weight
+ *  gradients are fp32.
+ *  The one invariant: values do not depend on how leaves (micro-shards of the global batch) are
+ *  spread over wafers, ranks or threads.  Each leaf's gradient comes from products of the same
+ *  shapes wherever it is computed, and leaf gradients are added along the canonical tree
+ *  (<wsc/num.h>).
+ *  A micro-batch is: host_begin(), host_forward() of every stage in order, host_losses(), in
+ *  training host_backward() of every stage in reverse order.  The wafer calls it through
+ *  <wsc/kernels.h>.
+ */
+#ifndef WSC_HOST_H
+#define WSC_HOST_H
+#include <wsc/data.h>
+#include <wsc/err.h>
+#include <wsc/model.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Activations, scratch and results of one wafer. */
+struct host;
+
+/** Make room for micro-batches of at most @p max_samples samples; @p model is borrowed.  A share
+ *  that is too large for the memory of this host is WSC_NOMEM.  *@p out is NULL after an error. */
+enum wsc_err host_create(struct host **out, const struct model *model, int64_t max_samples,
+                         bool training) WSC_CHECKED;
+/** Free all of it and set the handle to NULL; NULL inside is allowed. */
+void host_destroy(struct host **k);
+/** Start a micro-batch: @p batch (borrowed until the last stage) holds the samples of @p share, in
+ *  order. */
+void host_begin(struct host *k, const struct data_share *share, const struct data_batch *batch);
+/** Start a step of generation instead of a micro-batch: sample i of @p batch is a text whose
+ *  positions [0, first[i]) earlier steps have been through, so that their keys and values are in
+ *  the cache; the forwards compute positions [first, end) alone, and the head the last of them,
+ *  whose logits are kept.  Logits have the same bits however a text was cut into steps, whatever
+ *  else is in the batch; they are those of host_begin() and host_want_logits() but for the last
+ *  bits, because a product of few rows is another one to the library (num_gemm_rows).
+ *  WSC_NOMEM: no room for the cache. */
+enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
+                               const struct data_range *positions) WSC_CHECKED;
+/** Bytes of the keys and values of @p n_tokens of one text, in all layers, in the model's format.
+ */
+int64_t host_cache_bytes(const struct model *model, int64_t n_tokens);
+/** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. */
+void host_forward(struct host *k, int stage, const void *weights);
+/** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
+ *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves), contiguous: sums over
+ *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
+ */
+void host_backward(struct host *k, int stage, const void *weights, float *grads);
+/** All gradients from now on are @p scale times those of the summed loss (loss scaling); 1 until
+ *  it is called. */
+void host_scale_gradients(struct host *k, double scale);
+/** From the next micro-batch on sum the squares of each leaf's gradient too. */
+enum wsc_err host_measure_leaves(struct host *k) WSC_CHECKED;
+/** After the last backward stage: one sum of squares per leaf of the share, of the gradient that
+ *  host_backward() adds up, over all parameters; the two parts of a tied tensor count as their
+ *  sum.  Borrowed until the next begin. */
+const double *host_leaf_squares(const struct host *k);
+/** Losses after the last forward stage, one entry per leaf of the share, in order; borrowed until
+ *  the next begin. */
+const struct model_loss *host_losses(const struct host *k);
+/** Choose one position per sample of the share whose logits to keep; call after host_begin() and
+ *  before the head's forward (the head keeps no logits of a whole batch).  @p position_of_sample is
+ *  read at once, each in [0, T).  The next host_begin() forgets the choice. */
+enum wsc_err host_want_logits(struct host *k, const int64_t *position_of_sample) WSC_CHECKED;
+/** Logits (V) of the chosen position of the share's sample @p i, scaled, after the last forward
+ *  stage; of a step of generation those of the sample's last position, or what was there when it
+ *  had none.  Borrowed until the next begin. */
+const float *host_logits(const struct host *k, int64_t i);
+/** Bytes that activations of @p n_samples occupy on the host. */
+int64_t host_act_bytes(const struct model *model, int64_t n_samples, bool training);
+#endif

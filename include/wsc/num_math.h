@@ -1,0 +1,256 @@
+/** Scalar functions and vector loops in fp32: exponential, nonlinearities, sums in 16 fixed lanes.
+ *  Layer 1.
+ *
+ *  Branch-free and inline, so that the compiler turns the loops that use them into vector code
+ *  without being allowed to reorder anything: a sum is sixteen interleaved partial sums and a
+ *  fixed tree over them, whatever the width of the registers.
+ */
+#ifndef WSC_NUM_MATH_H
+#define WSC_NUM_MATH_H
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { NUM_LANES = 16 };
+
+/** Bitwise `yes ? a : b`: a plain conditional on floats may trap, which the compiler respects by
+ *  branching, and a loop that branches is not vectorised. */
+static inline float num_pick(bool yes, float a, float b)
+{
+    uint32_t a_bits, b_bits, mask = 0U - (uint32_t)yes;
+    memcpy(&a_bits, &a, sizeof a_bits);
+    memcpy(&b_bits, &b, sizeof b_bits);
+    uint32_t bits = (a_bits & mask) | (b_bits & ~mask);
+    float picked;
+    memcpy(&picked, &bits, sizeof picked);
+    return picked;
+}
+
+/** exp(x), relative error below 2e-7 for -87.3 <= x <= 88; 0 below, exp(88) above, NaN for NaN.
+ *  x = n ln2 + r with |r| <= ln2/2; exp(r) by a minimax polynomial fitted for this file. */
+static inline float num_exp(float x)
+{
+    const float lowest = -87.3F, highest = 88.0F, log2_e = 1.44269504F;
+    const float ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
+    const float round_to_integer = 12582912.0F; /* 1.5 * 2^23 */
+    float clamped = num_pick(x > highest, highest, x);
+    clamped = num_pick(clamped < lowest, lowest, clamped);
+    float shifted = clamped * log2_e + round_to_integer;
+    float n = shifted - round_to_integer;
+    float r = clamped - n * ln2_high - n * ln2_low;
+    float p = 0.00138145988F;
+    p = p * r + 0.00836871658F;
+    p = p * r + 0.0416683890F;
+    p = p * r + 0.166665211F;
+    p = p * r + 0.49999994F;
+    p = p * (r * r) + r + 1.0F;
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 127U) << 23; /* the low bits of the shifted number hold n */
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return num_pick(x < lowest, 0.0F, p * power);
+}
+
+/** Standard normal density and distribution at x, absolute error below 2e-7. */
+struct num_normal {
+    float density, distribution;
+};
+/** erfc(z) = exp(-z^2) t P(t), t = 1/(1 + 0.4 z), z >= 0: the form of Abramowitz and Stegun 7.1.26
+ *  with coefficients fitted for this file (4e-8 before rounding). */
+static inline struct num_normal num_normal_at(float x)
+{
+    const float inv_sqrt_2pi = 0.398942280F, inv_sqrt_2 = 0.707106781F;
+    float z = fabsf(x) * inv_sqrt_2;
+    float e = num_exp(-0.5F * x * x);
+    float t = 1.0F / (1.0F + 0.4F * z);
+    float p = -0.197529137F;
+    p = p * t + 0.698029101F;
+    p = p * t - 0.352912903F;
+    p = p * t + 0.453808755F;
+    p = p * t + 0.167597264F;
+    p = p * t + 0.231006920F;
+    float tail = 0.5F * e * t * p;
+    float upper = 1.0F - tail;
+    return (struct num_normal){.density = e * inv_sqrt_2pi,
+                               .distribution = num_pick(x > 0, upper, tail)};
+}
+
+/** Value and derivative of a nonlinearity. */
+struct num_activation {
+    float value, slope;
+};
+/** x Phi(x) (Hendrycks and Gimpel 2016, erf form). */
+static inline struct num_activation num_gelu(float x)
+{
+    struct num_normal n = num_normal_at(x);
+    return (struct num_activation){x * n.distribution, n.distribution + x * n.density};
+}
+/** max(x, 0); NaN stays. */
+static inline struct num_activation num_relu(float x)
+{
+    return (struct num_activation){num_pick(x < 0, 0, x), num_pick(x > 0, 1, 0)};
+}
+/** x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) (the same paper's tanh form), written with
+ *  (1 + tanh(u))/2 = 1/(1 + exp(-2u)). */
+static inline struct num_activation num_gelu_new(float x)
+{
+    const float two_sqrt_2_over_pi = 1.59576912F, cubic = 0.044715F;
+    float two_u = two_sqrt_2_over_pi * (x + cubic * x * x * x);
+    float slope_of_two_u = two_sqrt_2_over_pi * (1.0F + 3.0F * cubic * x * x);
+    float s = 1.0F / (1.0F + num_exp(-two_u));
+    return (struct num_activation){x * s, s + x * s * (1.0F - s) * slope_of_two_u};
+}
+
+/** tanh(x), relative error below 3e-7: its series near 0, 1 - 2/(1 + exp(2|x|)) elsewhere. */
+static inline float num_tanh(float x)
+{
+    float z = fabsf(x), s = x * x;
+    float p = 0.00359212803F;
+    p = p * s - 0.00886323553F;
+    p = p * s + 0.0218694885F;
+    p = p * s - 0.0539682540F;
+    p = p * s + 0.133333333F;
+    p = p * s - 0.333333333F;
+    float near = x + x * s * p;
+    float far = copysignf(1.0F - 2.0F / (1.0F + num_exp(2.0F * z)), x);
+    return num_pick(z < 0.5F, near, far);
+}
+/** 1/(1 + exp(-x)). */
+static inline float num_sigmoid_of(float x)
+{
+    return 1.0F / (1.0F + num_exp(-x));
+}
+
+static inline struct num_activation num_tanh_of(float x)
+{
+    float t = num_tanh(x);
+    return (struct num_activation){t, 1.0F - t * t};
+}
+static inline struct num_activation num_sigmoid(float x)
+{
+    float s = num_sigmoid_of(x);
+    return (struct num_activation){s, s * (1.0F - s)};
+}
+/** x sigmoid(x), also called swish. */
+static inline struct num_activation num_silu(float x)
+{
+    float s = num_sigmoid_of(x);
+    return (struct num_activation){x * s, s + x * s * (1.0F - s)};
+}
+/** x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, the quick form). */
+static inline struct num_activation num_quick_gelu(float x)
+{
+    float s = num_sigmoid_of(1.702F * x);
+    return (struct num_activation){x * s, s + 1.702F * x * s * (1.0F - s)};
+}
+static inline struct num_activation num_squared_gelu(float x)
+{
+    struct num_activation g = num_gelu(x);
+    return (struct num_activation){g.value * g.value, 2.0F * g.value * g.slope};
+}
+/** max(x, 0)^2 (So et al. 2021). */
+static inline struct num_activation num_squared_relu(float x)
+{
+    float r = num_pick(x < 0, 0, x);
+    return (struct num_activation){r * r, 2.0F * r};
+}
+static inline struct num_activation num_leaky_relu(float x)
+{
+    const float below = 0.01F;
+    return (struct num_activation){num_pick(x < 0, below * x, x), num_pick(x > 0, 1, below)};
+}
+static inline struct num_activation num_relu6(float x)
+{
+    float low = num_pick(x < 0, 0, x);
+    return (struct num_activation){num_pick(low > 6, 6, low), num_pick(x > 0 && x < 6, 1, 0)};
+}
+/** x tanh(log(1 + exp(x))) (Misra 2020): tanh(log(1 + e)) = (e^2 + 2 e)/(e^2 + 2 e + 2). */
+static inline struct num_activation num_mish(float x)
+{
+    float e = num_exp(num_pick(x > 20, 20, x)), n = e * (e + 2.0F);
+    float t = n / (n + 2.0F), slope = 4.0F * e * (e + 1.0F) / ((n + 2.0F) * (n + 2.0F));
+    return (struct num_activation){x * t, t + x * slope};
+}
+static inline struct num_activation num_linear(float x)
+{
+    return (struct num_activation){x, 1};
+}
+
+/** The lanes' sum along a fixed tree. */
+static inline float num_lanes_sum(float lane[NUM_LANES])
+{
+    for (int width = NUM_LANES / 2; width > 0; width /= 2) {
+        for (int j = 0; j < width; j++)
+            lane[j] += lane[j + width];
+    }
+    return lane[0];
+}
+
+static inline float num_sum(const float *x, int64_t n)
+{
+    float lane[NUM_LANES] = {0};
+    int64_t i = 0;
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++)
+            lane[j] += x[i + j];
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] += x[i];
+    return num_lanes_sum(lane);
+}
+
+static inline float num_dot(const float *x, const float *y, int64_t n)
+{
+    float lane[NUM_LANES] = {0};
+    int64_t i = 0;
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++)
+            lane[j] += x[i + j] * y[i + j];
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] += x[i] * y[i];
+    return num_lanes_sum(lane);
+}
+
+/** Sum of (x - mean)^2. */
+static inline float num_sum_deviations(const float *x, float mean, int64_t n)
+{
+    float lane[NUM_LANES] = {0};
+    int64_t i = 0;
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++)
+            lane[j] += (x[i + j] - mean) * (x[i + j] - mean);
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] += (x[i] - mean) * (x[i] - mean);
+    return num_lanes_sum(lane);
+}
+
+/** Largest element; -inf for none; NaNs are passed over (they show in the sum of exponentials). */
+static inline float num_max(const float *x, int64_t n)
+{
+    float lane[NUM_LANES];
+    for (int j = 0; j < NUM_LANES; j++)
+        lane[j] = -INFINITY;
+    int64_t i = 0;
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++)
+            lane[j] = num_pick(x[i + j] > lane[j], x[i + j], lane[j]);
+    }
+    for (int j = 0; i < n; i++, j++)
+        lane[j] = x[i] > lane[j] ? x[i] : lane[j];
+    for (int j = 1; j < NUM_LANES; j++)
+        lane[0] = lane[j] > lane[0] ? lane[j] : lane[0];
+    return lane[0];
+}
+
+/** out = exp(x - max), returns the sum; out may be x. */
+static inline float num_exp_row(float *out, const float *x, float max, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = num_exp(x[i] - max);
+    return num_sum(out, n);
+}
+#endif

@@ -1,0 +1,35 @@
+/** Files that come with the program, and the comparison with published figures.
+ *
+ *  `wsc scale` draws the figures; `wsc validate` and `wsc calibrate` compare with them.
+ */
+#ifndef WSC_APP_COMPARISON_H
+#define WSC_APP_COMPARISON_H
+#include "requests.h"
+
+#include <wsc/hw.h>
+#include <wsc/validation.h>
+
+#include <limits.h>
+
+enum app_shipped { APP_REFERENCE, APP_PARAMS, APP_CLUSTER, APP_N_SHIPPED };
+/** Find a folder that comes with the program, in the source tree or where it was installed; false
+ *  when it is not there. */
+bool app_find_folder(enum app_shipped folder, char *path, size_t size);
+/** Read all *.csv of @p dir, by name; *@p rows is owned by the caller. */
+enum wsc_err app_read_references(const char *dir, struct validation_figure **rows,
+                                 int *n) WSC_CHECKED;
+
+/** What `wsc validate` and `wsc calibrate` compare. */
+struct app_comparison {
+    char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
+    struct hw_machine cluster; /**< of config.cluster_path */
+    bool has_cluster;
+    struct validation_figure *rows; /**< owned */
+    struct validation_comparison comparison;
+};
+/** Read the published figures and find models and machines.  app_comparison_fini() @p c also after
+ *  an error. */
+enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_config *config,
+                                 const struct app_figures *figures) WSC_CHECKED;
+void app_comparison_fini(struct app_comparison *c);
+#endif

@@ -1,0 +1,30 @@
+/** The parser of command lines: arguments to a request, by the rows of a table of options.
+ *
+ *  Start at app_parse(); a command asks app_given() whether an option was given.
+ */
+#ifndef WSC_APP_OPTION_PARSE_H
+#define WSC_APP_OPTION_PARSE_H
+#include "option.h"
+
+/** Fill @p call from @p argv, of which argv[0] is the command's name: defaults, then the command
+ *  line, then the checks of option against option.  app_call_fini() it, also after an error. */
+enum wsc_err app_parse(struct app_call *call, const struct app_command *command,
+                       const struct app_option *table, int argc, char **argv) WSC_CHECKED;
+void app_call_fini(struct app_call *call);
+/** True when the option @p name of the call was given; its row must exist. */
+bool app_given(const struct app_call *call, const char *name);
+/** Refuse options of `wsc run` that have no effect in any of @p modes: words of `--mode`, separated
+ *  by spaces. */
+enum wsc_err app_check_mode(const struct app_call *call, const char *modes) WSC_CHECKED;
+/** The next row of @p command in @p table behind @p row, NULL @p row: the first; NULL at the end.
+ */
+const struct app_option *app_next_option(const struct app_option *table,
+                                         const struct app_command *command,
+                                         const struct app_option *row);
+
+/** Add `--set text`; @p text is borrowed. */
+enum wsc_err app_add_set(struct app_config *c, const char *text) WSC_CHECKED;
+/** Read a whole number in [min, max], or raise an error that names @p what. */
+enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
+                           int64_t *out) WSC_CHECKED;
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the process knows of itself.  One line is printed for one error, whatever the number of
+ * ranks: a rank whose error another one prints calls app_set_reported(). */
+#include "process.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static char command_line[4096];
+static bool reported;
+
+const char *app_command_line(void)
+{
+    return command_line;
+}
+
+void app_set_reported(void)
+{
+    reported = true;
+}
+
+enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)
+{
+    if (rc && comm && comm_rank(comm)) app_set_reported();
+    return rc;
+}
+
+void app_set_command_line(int argc, char **argv)
+{
+    size_t used = 0;
+    for (int i = 0; i < argc && used < sizeof command_line; i++) {
+        int n = snprintf(command_line + used, sizeof command_line - used, "%s%s", i ? " " : "",
+                         i ? argv[i] : "wsc");
+        if (n > 0) used += (size_t)n;
+    }
+}
+
+/* A list of configuration errors has a line each. */
+void app_report_error(void)
+{
+    const char *message = wsc_err_message();
+    while (!reported && *message) {
+        int length = (int)strcspn(message, "\n");
+        (void)fprintf(stderr, "wsc: error: %.*s\n", length, message);
+        message += length + (message[length] == '\n');
+    }
+    reported = true;
+}

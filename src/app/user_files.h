@@ -1,0 +1,31 @@
+/** Params and cluster files that the user names, with what the options override.
+ *
+ *  On several ranks rank 0 reads a file and all parse its bytes.
+ */
+#ifndef WSC_APP_USER_FILES_H
+#define WSC_APP_USER_FILES_H
+#include "option.h"
+
+#include <wsc/comm.h>
+#include <wsc/hw.h>
+#include <wsc/zoo.h>
+
+/** Read and parse the params.  Rank 0 reads, every rank parses the same bytes.  @p comm may be
+ *  NULL: this process alone. */
+enum wsc_err app_load_params(struct comm *comm, const struct app_config *c,
+                             struct zoo_params *params) WSC_CHECKED;
+/** First half of app_load_params(): the text, owned by the caller. */
+enum wsc_err app_read_params(struct comm *comm, const struct app_config *c, char **bytes,
+                             size_t *n) WSC_CHECKED;
+/** Second half of app_load_params(), for trainer number @p phase of a list of trainers, from 1; 0
+ *  leaves that to the sets. */
+enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, const char *bytes,
+                              size_t n, int phase, struct zoo_params *params) WSC_CHECKED;
+/** Read and parse the cluster file; no path takes the built-in CS-2.  *@p text (owned by the
+ *  caller; @p text may be NULL) is the file. */
+enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
+                              struct hw_machine *cluster, char **text) WSC_CHECKED;
+/** Refuse faults that come or go, because `wsc scale` looks at one step that stands for all; the
+ *  error says so. */
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Cycles of causal attention and its gradient.  Keys of a sequence stream past its queries, as
+ * weights do.  The columns of a head keep the scores of the keys, an equal part each (the mesh
+ * programs are program_scores.c and program_attention_out.c). */
+#include <wsc/cycles_ops.h>
+
+#include "cycles_product.h"
+#include "cycles_vector.h"
+
+#include <math.h>
+
+/** Key steps of a PE: every key of each sequence it holds tokens of. */
+static double keys(const struct cycles_layout *l)
+{
+    return l->seqs * l->tokens;
+}
+
+/** Per key one AXPY for each feature of the PE. */
+static double key_axpys(const struct cycles_layout *l)
+{
+    return keys(l) * l->heads.k * cycles_axpy(l, l->q_mean);
+}
+
+/** The first key to the first row and down again, then along half of the head's columns. */
+static double latency(const struct cycles_layout *l)
+{
+    return l->seqs * (2 * l->seq_rows * l->hop + l->head_cols * l->relay / 2);
+}
+
+/** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
+ *  one that keeps the key's scores, which is the same for many keys. */
+static double contract_features(const struct cycles_layout *l)
+{
+    const double ends = l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0;
+    const double chain = fmax(0, fmax(ends, 0.5) * l->q_mean - (l->loop + l->setup) / 2);
+    return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
+}
+
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
+static double contract_keys(const struct cycles_layout *l)
+{
+    const double receive = l->head_cols > 1 ? l->q_mean + l->relay : 0;
+    return key_axpys(l) + keys(l) * receive + latency(l);
+}
+
+/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
+static double contract_queries(const struct cycles_layout *l)
+{
+    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    const double held = l->heads.k / l->heads_per_pe;
+    const double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
+    return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
+}
+
+/** Rows of scores on a PE. */
+static double score_rows(const struct cycles_layout *l)
+{
+    return l->seqs * ceil(l->tokens / l->head_cols) * l->heads_per_pe;
+}
+
+/** Two sums over the keys for each query, over the columns of a head. */
+static double key_sums(const struct cycles_layout *l, double sums)
+{
+    const double words = l->heads_per_pe * l->q;
+    return l->seqs * sums * (cycles_copy(l, words) + cycles_row_sum(l, l->head_cols, words));
+}
+
+/** Scaled, less the maximum, exponentials, over their sum; the operations on one row of scores
+ *  follow each other. */
+static double probabilities(const struct cycles_layout *l)
+{
+    const double q = l->q_mean, words = l->heads_per_pe * l->q;
+    const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
+                       (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
+    return score_rows(l) * row + key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
+}
+
+/** O = softmax(Q K') V. */
+double cycles_attention(const struct cycles_layout *l)
+{
+    return contract_features(l) + probabilities(l) + contract_keys(l) +
+           l->seqs * cycles_copy(l, l->heads.k * l->q);
+}
+
+/** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
+double cycles_attention_gradient(const struct cycles_layout *l, bool again)
+{
+    const double q = l->q_mean;
+    const double row = (l->setup_add + 2 * q / l->mul) + (l->setup_add + q / l->add) +
+                       (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
+                       (l->setup_add + q / l->mul) + 2;
+    double sum = contract_features(l) + score_rows(l) * row + key_sums(l, 1) + contract_keys(l) +
+                 2 * contract_queries(l) + l->seqs * cycles_copy(l, l->heads.k * l->q);
+    if (again) sum += contract_features(l) + probabilities(l);
+    return sum;
+}

@@ -1,0 +1,7 @@
+/** Attention of new tokens towards cached keys and values. */
+#ifndef WSC_CYCLES_CACHED_H
+#define WSC_CYCLES_CACHED_H
+#include <wsc/cycles_ops.h>
+
+double cycles_cached_attention(const struct cycles_layout *l);
+#endif

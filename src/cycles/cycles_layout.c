@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where the features and tokens of a micro-batch lie on the PEs of a wafer, and how fast one PE is.
+ * Features spread over x, tokens over y; a head of attention has columns of its own, or shares one
+ * (docs/MODEL.md, "Layout").  Every formula of the analytical model reads the struct that is filled
+ * here; next: cycles_vector.c. */
+#include "cycles_layout.h"
+
+#include "cycles_vector.h"
+
+#include <wsc/check.h>
+
+#include <math.h>
+
+struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n)
+{
+    return (struct cycles_side){(double)n, ceil((double)n / l->cols)};
+}
+
+static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum num_format format)
+{
+    bool mixed = format != NUM_FP32;
+    l->mac = mixed ? w->simd_fmachs : w->simd_fmacs;
+    l->fast = mixed ? w->simd_faddh : w->simd_fadds;
+    l->fast_mul = mixed ? w->simd_faddh : w->simd_fmuls;
+    l->add = w->simd_fadds;
+    l->mul = w->simd_fmuls;
+    l->value = (double)num_format_bytes(format) / 4;
+    l->setup = (double)(mixed ? w->vector_setup_cycles : w->vector_setup_fp32_cycles);
+    l->setup_add = (double)w->vector_setup_add_cycles;
+    l->setup_copy = (double)w->vector_setup_copy_cycles;
+    l->loop = (double)w->vector_loop_cycles;
+    l->exp = (double)w->exp_cycles;
+    l->divide = (double)w->divide_cycles;
+    l->hop = (double)w->hop_cycles;
+    l->ramp = (double)w->ramp_cycles;
+    l->factor = w->kernel_factor;
+    /* Luczynski et al. 2024 (HPDC), chain reduce: 2 T_R + 2 per PE, that is up the ramp, one
+     * addition, down the ramp, one hop. */
+    l->relay = 2 * (double)w->ramp_cycles + l->hop + 1;
+}
+
+/** Filter features of a PE over all networks that a token goes through. */
+static double filters(const struct cycles_layout *l)
+{
+    return l->filter.k * (double)model_active_ffns(l->model);
+}
+
+double cycles_live_ffn(const struct cycles_layout *l)
+{
+    return 2 * l->hidden.k + (l->model->gated ? 5 : 3) * filters(l);
+}
+
+double cycles_live_attention(const struct cycles_layout *l)
+{
+    return 2 * l->hidden.k + 2 * l->heads.k * (1 + l->qkv);
+}
+
+double cycles_room(const struct cycles_layout *l)
+{
+    double ffn = cycles_live_ffn(l), attention = cycles_live_attention(l);
+    return fmax(ffn, attention) - fmax(ffn - filters(l), attention);
+}
+
+/** A head has columns of its own, or shares one. */
+static void set_heads(struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double H = (double)m->H, d = (double)m->head_dim;
+    const double cols = fmin(floor(l->cols / H), d);
+    const double per = cols >= 1 ? ceil(d / cols) : d;
+    l->heads_per_pe = cols >= 1 ? 1 : ceil(H / l->cols);
+    l->head_cols = cols >= 1 ? ceil(d / per) : 1;
+    l->heads = (struct cycles_side){H * d, per * l->heads_per_pe};
+    l->qkv = 1 + 2 * (double)m->kv_heads / H;
+}
+
+/** Keys that a query sees on average, as a share of the causal ones. */
+static double seen(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double T = l->tokens, W = fmin((double)m->window + 1, T);
+    if (!m->window || !m->causal) return 1;
+    const double within = (W * (W + 1) / 2 + (T - W) * W) / (T * (T + 1) / 2);
+    return m->window_every_other ? (1 + within) / 2 : within;
+}
+
+/** From the tokens of a PE and of how many sequences they are. */
+static void set_sequences(struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    l->q = ceil(l->t / l->seqs);
+    l->seq_rows = fmin(l->rows, ceil(l->tokens / l->q));
+    l->q_mean = m->causal ? (l->q + 1) / 2 * seen(l) : l->q;
+    l->room = l->t * (CYCLES_SUM_VECTORS + cycles_room(l) * l->value);
+}
+
+void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
+{
+    l->seqs = (double)n_sequences;
+    l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
+    set_sequences(l);
+}
+
+/** Over the rows of a lane; @p head of a sequence's @p tokens go through the head. */
+static void spread_tokens(struct cycles_layout *l, double tokens, double head)
+{
+    l->tokens = tokens;
+    l->t = ceil(l->texts * tokens / l->rows);
+    l->head_t = ceil(l->texts * head / l->rows);
+    l->seqs = ceil(l->t / tokens);
+    set_sequences(l);
+}
+
+void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const struct model *model,
+                        int lanes, int64_t n_sequences)
+{
+    const struct hw_wafer *w = &hw->cluster->wafer;
+    WSC_CHECK(lanes >= 1 && lanes <= w->pe_cols && n_sequences >= 1, "%d lanes, %lld sequences",
+              lanes, (long long)n_sequences);
+    *l = (struct cycles_layout){.model = model, .lanes = lanes, .rows = (double)w->pe_rows};
+    set_rates(l, w, model->format);
+    l->cols = floor((double)w->pe_cols / lanes);
+    l->hidden = cycles_side_of(l, model->C);
+    l->filter = cycles_side_of(l, model->F);
+    set_heads(l);
+    l->texts = ceil((double)n_sequences / lanes);
+    spread_tokens(l, (double)model->T, (double)model->head_tokens);
+}
+
+void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
+                               const struct model *model, int lanes, int64_t n_texts,
+                               const struct cycles_tokens *tokens)
+{
+    cycles_layout_init(l, hw, model, lanes, n_texts);
+    l->cached = (double)tokens->n_cached;
+    spread_tokens(l, (double)tokens->n_new, 1);
+}
+
+void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
+                             const struct model *model, const struct cycles_plan *plan,
+                             int64_t n_sequences)
+{
+    cycles_layout_init(l, hw, model, plan->lanes, n_sequences);
+    if (plan->micro_batch <= n_sequences) return;
+    struct cycles_layout whole;
+    cycles_layout_init(&whole, hw, model, plan->lanes, plan->micro_batch);
+    l->room = whole.room;
+}

@@ -1,0 +1,22 @@
+/** Layouts of generation and of a planned micro-batch, and what is live on a PE in a block. */
+#ifndef WSC_CYCLES_LAYOUT_H
+#define WSC_CYCLES_LAYOUT_H
+#include <wsc/cycles_ops.h>
+
+/** Lay a step of generation on the wafer: @p tokens of each of @p n_texts texts. */
+void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
+                               const struct model *model, int lanes, int64_t n_texts,
+                               const struct cycles_tokens *tokens);
+/** Lay @p n_sequences sequences of a micro-batch of @p plan on the wafer: the room is that of a
+ *  whole micro-batch. */
+void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
+                             const struct model *model, const struct cycles_plan *plan,
+                             int64_t n_sequences);
+
+/** Values per token of a PE at the two peaks of a block's backward: feed-forward (h, p, act, d act,
+ *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is
+ *  not live, which leaves cycles_room() values per token for the sums. */
+double cycles_live_ffn(const struct cycles_layout *l);
+double cycles_live_attention(const struct cycles_layout *l);
+double cycles_room(const struct cycles_layout *l);
+#endif

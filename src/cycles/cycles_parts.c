@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Cycles of each part of a stage: the operations that it has, by the features of the model, forward
+ * and backward, with what is computed again because it was not kept.  The operations themselves are
+ * in cycles_product.c, cycles_rows.c and cycles_attention.c; cycles_stage.c adds up stages and
+ * cycles_plan.c chooses what is kept. */
+#include "cycles_parts.h"
+
+#include "cycles_cached.h"
+#include "cycles_product.h"
+#include "cycles_rows.h"
+#include "cycles_vector.h"
+
+#include <math.h>
+
+const struct cycles_keep_row cycles_keep_rows[CYCLES_N_KEEPS] = {
+    [CYCLES_KEEP_ALL] = {.by_part = true},
+    [CYCLES_KEEP_NO_ATTENTION] = {.attention = true, .by_part = true},
+    [CYCLES_KEEP_PROJECTIONS] = {.attention = true, .ffn0 = true},
+    [CYCLES_KEEP_FILTER] = {.qkv = true, .attention = true},
+    [CYCLES_KEEP_INPUT] = {.qkv = true, .attention = true, .output = true, .ffn0 = true},
+};
+
+double cycles_total(const struct cycles_breakdown *c)
+{
+    return c->products + c->attention + c->elementwise + c->recompute;
+}
+
+/** Rows of tables that a token's embedding comes from. */
+static double table_rows(const struct model *m)
+{
+    return (double)m->V + (m->position == ZOO_POSITION_LEARNED ? (double)m->T : 0);
+}
+
+static double embedding(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double tables = m->position == ZOO_POSITION_LEARNED ? 2 : 1;
+    double sum = cycles_gather(l, table_rows(m));
+    if (l->seqs > 1) sum += (tables - 1) * l->t * cycles_op(l->setup, l->hidden.k, l->mac);
+    return sum + (m->embed_norm ? cycles_norm(l) : 0);
+}
+
+/* ---- feed-forward networks ------------------------------------------------------------------- */
+
+/** The layout for an expert: the tokens that choose it, spread evenly. */
+static struct cycles_layout expert_layout(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    struct cycles_layout e = *l;
+    if (m->experts) e.t = ceil(l->t * (double)m->active_experts / (double)m->experts);
+    return e;
+}
+
+/** @p one of every network: those that are chosen with the tokens of @p e, shared ones with all. */
+static double all_networks(const struct cycles_layout *l,
+                           double (*one)(const struct cycles_layout *l))
+{
+    const struct model *m = l->model;
+    const struct cycles_layout e = expert_layout(l);
+    if (!m->experts) return one(l);
+    return (double)m->experts * one(&e) + (double)m->shared_experts * one(l);
+}
+
+static double ffn0_product(const struct cycles_layout *l)
+{
+    return cycles_product(l, &l->hidden, (double)model_ffn_features(l->model));
+}
+
+static double ffn1_product(const struct cycles_layout *l)
+{
+    return cycles_product(l, &l->filter, (double)l->model->C);
+}
+
+static double ffn0_gradients(const struct cycles_layout *l)
+{
+    const double matrices = l->model->gated ? 2 : 1;
+    return matrices * (cycles_product(l, &l->filter, (double)l->model->C) +
+                       cycles_weight_gradient(l, &l->hidden, &l->filter));
+}
+
+static double ffn1_gradients(const struct cycles_layout *l)
+{
+    return cycles_product(l, &l->hidden, (double)l->model->F) +
+           cycles_weight_gradient(l, &l->filter, &l->hidden);
+}
+
+/** The nonlinearity, and the product with the other half of a gated network. */
+static double activation(const struct cycles_layout *l)
+{
+    const double n = l->filter.k * l->t;
+    return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? cycles_mul_tiles(l, n) : 0);
+}
+
+/** Its derivative towards both halves. */
+static double activation_gradient(const struct cycles_layout *l)
+{
+    const double n = l->filter.k * l->t;
+    return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? 2 * cycles_mul_tiles(l, n) : 0);
+}
+
+/** Scores of the experts, the largest ones, their softmax; adding up what the chosen ones give. */
+static double routing(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const struct cycles_side experts = cycles_side_of(l, m->experts);
+    if (!m->experts) return 0;
+    return cycles_product(l, &l->hidden, experts.n) + cycles_softmax(l, experts.k) +
+           (double)model_active_ffns(m) * cycles_op(l->setup, l->hidden.k * l->t, l->mac);
+}
+
+static double routing_gradient(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const struct cycles_side experts = cycles_side_of(l, m->experts);
+    if (!m->experts) return 0;
+    return cycles_product(l, &experts, l->hidden.n) + cycles_softmax_gradient(l, experts.k) +
+           cycles_weight_gradient(l, &l->hidden, &experts);
+}
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+/** The layout of the tokens that go through the head, spread evenly over the rows. */
+static struct cycles_layout head_layout(const struct cycles_layout *l)
+{
+    struct cycles_layout h = *l;
+    h.t = l->head_t;
+    return h;
+}
+
+/** Moves the tokens that the head wants to where they are spread evenly, along y. */
+static double head_move(const struct cycles_layout *l)
+{
+    if (l->head_t >= l->t) return 0;
+    return 2 * l->head_t * cycles_copy(l, l->hidden.k) + l->rows * l->hop;
+}
+
+static void head_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct model *m = l->model;
+    const struct cycles_layout h = head_layout(l);
+    const struct cycles_side out = cycles_side_of(l, m->head_outputs);
+    c->products = cycles_product(&h, &h.hidden, out.n);
+    c->elementwise = head_move(l) + cycles_loss(&h, out.k);
+    if (m->head_bias) c->elementwise += cycles_bias(&h, out.k);
+    if (m->head_norm) c->elementwise += cycles_norm(&h);
+    if (!m->head_dense) return;
+    c->products += cycles_product(&h, &h.hidden, h.hidden.n);
+    c->elementwise += cycles_bias(&h, h.hidden.k) + cycles_nonlinearity(&h, h.hidden.k);
+}
+
+/** Bias and rotation of q, k and v. */
+static double after_qkv(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    double sum = m->qkv_bias ? cycles_bias(l, l->heads.k * l->qkv) : 0;
+    if (m->rotary_dim) sum += cycles_rotary(l, l->heads.k * turned);
+    return sum;
+}
+
+/** Bias, a norm of sandwich blocks, residual. */
+static double after_half(const struct cycles_layout *l, bool bias)
+{
+    return (bias ? cycles_bias(l, l->hidden.k) : 0) + (l->model->sandwich ? cycles_norm(l) : 0) +
+           cycles_residual(l, l->hidden.k);
+}
+
+/** Whole cycles of each kind, so that parts add up. */
+static struct cycles_breakdown whole(struct cycles_breakdown c)
+{
+    return (struct cycles_breakdown){ceil(c.products), ceil(c.attention), ceil(c.elementwise),
+                                     ceil(c.recompute)};
+}
+
+struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part)
+{
+    const struct model *m = l->model;
+    struct cycles_breakdown c = {0};
+    switch (part) {
+    case MODEL_PART_EMBED:
+        c.elementwise = embedding(l);
+        break;
+    case MODEL_PART_QKV:
+        c.products = cycles_product(l, &l->hidden, l->heads.n * l->qkv);
+        c.elementwise = cycles_norm(l) + after_qkv(l);
+        break;
+    case MODEL_PART_ATTN:
+        c.products = cycles_product(l, &l->heads, l->hidden.n);
+        c.attention = l->cached > 0 ? cycles_cached_attention(l) : cycles_attention(l);
+        c.elementwise = after_half(l, m->o_bias);
+        break;
+    case MODEL_PART_FFN0:
+        c.products = all_networks(l, ffn0_product) + routing(l);
+        c.elementwise = (m->norm3 ? cycles_norm(l) : 0) + all_networks(l, activation) +
+                        (m->ffn_bias ? cycles_bias(l, l->filter.k) : 0);
+        break;
+    case MODEL_PART_FFN1:
+        c.products = all_networks(l, ffn1_product);
+        c.elementwise = after_half(l, m->ffn_bias);
+        break;
+    case MODEL_PART_HEAD:
+        head_forward(l, &c);
+        break;
+    }
+    return whole(c);
+}
+
+/** Logits whose gradients a PE holds before they are used: as many as there is room for. */
+static double head_chunk(const struct cycles_layout *h, const struct cycles_side *out)
+{
+    return fmax(1, fmin(out->k, floor(h->room / fmax(1, h->t))));
+}
+
+/** The head keeps no logits: they come again, some columns of the vocabulary at a time, as their
+ *  weights pass; their gradient then gives that of the input and rows of dW. */
+static void head_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct model *m = l->model;
+    const struct cycles_layout h = head_layout(l);
+    const struct cycles_side out = cycles_side_of(l, m->head_outputs);
+    const double parts = ceil(out.k / head_chunk(&h, &out));
+    c->recompute = cycles_product(&h, &h.hidden, out.n);
+    c->products = cycles_product(&h, &out, h.hidden.n) +
+                  (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
+                  cycles_weight_gradient(&h, &h.hidden, &out);
+    c->elementwise =
+        head_move(l) + cycles_map(&h, out.k * h.t, h.exp) + cycles_loss_gradient(&h, out.k);
+    if (m->head_bias) c->elementwise += cycles_bias_gradient(&h, out.k, 1);
+    if (m->head_norm) c->elementwise += cycles_norm_gradient(&h);
+    if (!m->head_dense) return;
+    c->products += cycles_product(&h, &h.hidden, h.hidden.n) +
+                   cycles_weight_gradient(&h, &h.hidden, &h.hidden);
+    c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
+}
+
+double cycles_part_again(const struct cycles_layout *l, enum model_part part, enum cycles_keep keep)
+{
+    const struct cycles_keep_row *row = &cycles_keep_rows[keep];
+    struct cycles_breakdown c = {0};
+    double saved = 0;
+    if (part == MODEL_PART_QKV && row->qkv) c = cycles_part_forward(l, part);
+    if (part == MODEL_PART_ATTN && row->output)
+        c = cycles_part_forward(l, part);
+    else if (part == MODEL_PART_ATTN && row->attention)
+        c.attention = cycles_attention(l);
+    if (part == MODEL_PART_FFN0 && row->ffn0) {
+        c = cycles_part_forward(l, part);
+        saved = all_networks(l, activation); /* counted in the backward of the second product */
+    }
+    return cycles_total(&c) - saved;
+}
+
+/** Gradients of what after_half() and after_qkv() add. */
+static double half_gradient(const struct cycles_layout *l, bool bias)
+{
+    return (bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
+           (l->model->sandwich ? cycles_norm_gradient(l) : 0);
+}
+
+static double qkv_gradient(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    return (m->qkv_bias ? cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3) : 0) +
+           (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0);
+}
+
+struct cycles_breakdown cycles_part_backward(const struct cycles_layout *l, enum model_part part,
+                                             enum cycles_keep keep)
+{
+    const struct model *m = l->model;
+    const struct cycles_side qkv = {l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
+    struct cycles_breakdown c = {.recompute = cycles_part_again(l, part, keep)};
+    switch (part) {
+    case MODEL_PART_EMBED:
+        c.elementwise =
+            cycles_scatter(l, table_rows(m)) + (m->embed_norm ? cycles_norm_gradient(l) : 0);
+        break;
+    case MODEL_PART_QKV:
+        c.products =
+            cycles_product(l, &qkv, l->hidden.n) + cycles_weight_gradient(l, &l->hidden, &qkv);
+        c.elementwise = cycles_norm_gradient(l) + qkv_gradient(l);
+        break;
+    case MODEL_PART_ATTN:
+        c.products = cycles_product(l, &l->hidden, l->heads.n) +
+                     cycles_weight_gradient(l, &l->heads, &l->hidden);
+        c.attention = cycles_attention_gradient(l, true);
+        c.elementwise = half_gradient(l, m->o_bias);
+        break;
+    case MODEL_PART_FFN0:
+        c.products = all_networks(l, ffn0_gradients) + routing_gradient(l);
+        c.elementwise = (m->norm3 ? cycles_norm_gradient(l) : 0) +
+                        all_networks(l, activation_gradient) +
+                        (m->ffn_bias ? cycles_bias_gradient(l, l->filter.k, 1) : 0);
+        break;
+    case MODEL_PART_FFN1:
+        c.products = all_networks(l, ffn1_gradients);
+        c.elementwise = all_networks(l, activation) + half_gradient(l, m->ffn_bias);
+        break;
+    case MODEL_PART_HEAD:
+        head_backward(l, &c);
+        break;
+    }
+    return whole(c);
+}
+
+double cycles_part_first_gradient(const struct cycles_layout *l, enum model_part part,
+                                  enum cycles_keep keep)
+{
+    const struct cycles_layout h = head_layout(l);
+    const struct cycles_side qkv = {l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
+    const struct cycles_side out = cycles_side_of(l, l->model->head_outputs);
+    double redo = cycles_part_again(l, part, keep), latency = cycles_gradient_latency(l);
+    switch (part) {
+    case MODEL_PART_EMBED:
+        return cycles_op(l->setup, l->hidden.k, l->mac) + latency;
+    case MODEL_PART_QKV:
+        redo += cycles_norm(l) + cycles_first_rows(l, &l->hidden, &qkv);
+        break;
+    case MODEL_PART_ATTN:
+        redo += cycles_first_rows(l, &l->heads, &l->hidden);
+        break;
+    case MODEL_PART_FFN0:
+        redo +=
+            activation_gradient(l) + cycles_norm(l) + cycles_first_rows(l, &l->hidden, &l->filter);
+        break;
+    case MODEL_PART_FFN1:
+        redo += activation(l) + cycles_first_rows(l, &l->filter, &l->hidden);
+        break;
+    case MODEL_PART_HEAD: /* the first logits, their exponentials */
+        redo += head_move(l) + (l->model->head_norm ? cycles_norm(&h) : 0) +
+                cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols) +
+                cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
+                cycles_first_rows(&h, &h.hidden, &out);
+        break;
+    }
+    return redo + latency;
+}
+
+struct cycles_breakdown cycles_layout_stage(const struct cycles_layout *l,
+                                            const struct model_stage *stage, enum cycles_keep keep,
+                                            bool backward)
+{
+    struct cycles_breakdown sum = {0};
+    for (int i = 0; i < stage->n_parts; i++) {
+        struct cycles_breakdown c = backward ? cycles_part_backward(l, stage->part[i], keep)
+                                             : cycles_part_forward(l, stage->part[i]);
+        sum.products += c.products * l->factor;
+        sum.attention += c.attention * l->factor;
+        sum.elementwise += c.elementwise * l->factor;
+        sum.recompute += c.recompute * l->factor;
+    }
+    return sum;
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The planner: lanes, micro-batch and what to keep between forward and backward of a block, chosen
+ * by the shortest step among all combinations whose memory fits a PE.  A stage takes the longest of
+ * compute (cycles_parts.c), weights or gradients through the wafer's I/O, and what moves to and
+ * from the activation servers; docs/MODEL.md, "Plan". */
+#include "cycles_plan.h"
+
+#include "cycles_layout.h"
+#include "cycles_parts.h"
+#include "cycles_vector.h"
+
+#include <math.h>
+
+enum { MAX_LANES = 64, SUM_BYTES = CYCLES_SUM_VECTORS * 4 };
+
+/** One question to the planner. */
+struct task {
+    const struct hw *hw;
+    const struct model *model;
+    int64_t share;
+    int64_t micro_batch; /**< given by number; 0 = free */
+    bool training;
+};
+
+/** What a block keeps per token, of x, q k v, a and h; and of the filter before the nonlinearity.
+ */
+struct kept {
+    double rest, filter;
+};
+
+/** @p hidden, @p heads, @p filter: features of each kind. */
+static struct kept kept_values(const struct model *m, enum cycles_keep keep, double hidden,
+                               double heads, double filter)
+{
+    const struct cycles_keep_row *r = &cycles_keep_rows[keep];
+    const double qkv = 1 + 2 * (double)m->kv_heads / (double)m->H;
+    const double p = (m->gated ? 2 : 1) * (double)model_active_ffns(m) * filter;
+    return (struct kept){.rest = (r->output ? 1 : 2) * hidden + (r->qkv ? 0 : qkv * heads) +
+                                 (r->attention ? 0 : heads),
+                         .filter = r->ffn0 ? 0 : p};
+}
+
+static struct kept kept_on_pe(const struct cycles_layout *l, enum cycles_keep keep)
+{
+    return kept_values(l->model, keep, l->hidden.k, l->heads.k, l->filter.k);
+}
+
+/** Live values per token of a PE at the two peaks of a block's backward, beside what is kept on
+ *  the wafer anyway when @p resident. */
+static double live_backward(const struct cycles_layout *l, enum cycles_keep keep, bool resident)
+{
+    const struct cycles_keep_row *r = &cycles_keep_rows[keep];
+    const struct kept kept = kept_on_pe(l, keep);
+    const double qkv = l->heads.k * l->qkv;
+    /* A block computed again from its input also holds x, q k v, a for later. */
+    double ffn = cycles_live_ffn(l) + (r->output ? l->hidden.k + qkv + l->heads.k : 0);
+    double attention = cycles_live_attention(l);
+    if (resident) {
+        ffn -= l->hidden.k + kept.filter; /* h, or x when only x is kept */
+        attention -= kept.rest - (r->output ? 0 : l->hidden.k);
+    }
+    return fmax(ffn, attention);
+}
+
+struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
+                                                  enum cycles_keep keep, bool training,
+                                                  bool resident)
+{
+    double value = (double)num_format_bytes(l->model->format);
+    const struct kept kept = kept_on_pe(l, keep);
+    const double filter = kept_on_pe(l, CYCLES_KEEP_ALL).filter;
+    struct cycles_plan_bytes b = {0};
+    /* Forward alone: h, its norm, p, act, or x, its norm, q k v, a. */
+    double forward = fmax(2 * l->hidden.k + filter + filter / (l->model->gated ? 2 : 1),
+                          2 * l->hidden.k + l->heads.k * (1 + l->qkv));
+    double live = training ? live_backward(l, keep, resident) : forward;
+    b.work = l->t * (value * live + SUM_BYTES);
+    b.kept = training ? l->t * value * (kept.rest + kept.filter) * (double)l->model->L : 0;
+    return b;
+}
+
+/** Exact bytes that one sequence keeps over all blocks. */
+static double kept_per_sequence(const struct model *m, enum cycles_keep keep)
+{
+    const struct kept kept =
+        kept_values(m, keep, (double)m->C, (double)model_q_features(m), (double)m->F);
+    return (kept.rest + kept.filter) * (double)m->L * (double)m->T *
+           (double)num_format_bytes(m->format);
+}
+
+static int64_t clamp_int(double x)
+{
+    return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
+}
+
+static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n, bool resident)
+{
+    struct cycles_layout l;
+    cycles_layout_init(&l, task->hw, task->model, p->lanes, n);
+    struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
+    return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
+}
+
+/** Largest number of sequences, at most the share, that fits; 0 = not one. */
+static int64_t largest(const struct task *task, const struct cycles_plan *p, bool resident)
+{
+    int64_t low = 0, high = task->share;
+    while (low < high) {
+        int64_t mid = high - (high - low) / 2;
+        if (fits(task, p, mid, resident))
+            low = mid;
+        else
+            high = mid - 1;
+    }
+    return low;
+}
+
+/** Sizes in bytes, once lanes, keep and micro-batch stand. */
+static void set_bytes(const struct task *task, struct cycles_plan *p, bool resident)
+{
+    struct cycles_layout l;
+    double room = (double)hw_activation_bytes_per_pe(task->hw), spill = 0;
+    double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
+    int64_t L = task->model->L;
+    cycles_layout_init(&l, task->hw, task->model, p->lanes, p->micro_batch);
+    struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
+    double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
+    if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
+    if (b.work > room) spill += (b.work - room) * pes_per_sequence * (double)L;
+    p->act_bytes_per_sequence = clamp_int(kept);
+    p->work_bytes_per_sequence = clamp_int(b.work * pes_per_sequence);
+    p->act_bytes_available = hw_activation_bytes(task->hw);
+    /* Every block moves the same whole number of bytes. */
+    p->spill_bytes_per_sequence = clamp_int(ceil(spill / (double)L)) * L;
+    p->recompute = p->keep != CYCLES_KEEP_ALL;
+}
+
+double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
+                               const struct cycles_plan *plan, bool training, int64_t n_sequences)
+{
+    struct cycles_layout l;
+    double sum = 0, weight = (double)num_format_bytes(model->format), latency;
+    int per_layer = (model->n_stages - 2) / (int)model->L;
+    if (n_sequences <= 0) return 0;
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
+    latency =
+        (double)hw->cluster->wafer.stage_latency_ps * 1e-12 * (double)hw->cluster->wafer.clock_hz;
+    /* All blocks are alike: embedding, the stages of block 0 L times, head. */
+    for (int i = 0; i < per_layer + 2; i++) {
+        int stage = i <= per_layer ? i : model->n_stages - 1;
+        const struct model_stage *s = &model->stage[stage];
+        double times = s->layer < 0 ? 1 : (double)model->L, n = (double)s->n_elems;
+        double spill = (double)cycles_spill_bytes(model, plan, stage, n_sequences);
+        struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
+        double io = hw_io_cycles(hw, fmax(n * weight, spill));
+        sum += times * (latency + fmax(cycles_total(&f), io));
+        if (!training) continue;
+        struct cycles_breakdown b = cycles_layout_stage(&l, s, plan->keep, true);
+        io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
+        sum += times * (latency + fmax(cycles_total(&b), io));
+    }
+    return sum;
+}
+
+/** Micro-batches of a step: evened out when free, whole ones and a rest when given. */
+static void set_micro_batches(const struct task *task, struct cycles_plan *p, int64_t most)
+{
+    p->n_micro = (task->share - 1) / most + 1;
+    p->micro_batch = task->micro_batch ? most : (task->share - 1) / p->n_micro + 1;
+}
+
+static double step_cycles(const struct task *task, const struct cycles_plan *p)
+{
+    int64_t large = p->n_micro - 1, small_size = task->share - large * p->micro_batch;
+    if (!task->micro_batch && task->share % p->n_micro != 0) {
+        large = task->share % p->n_micro;
+        small_size = p->micro_batch - 1;
+    }
+    double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training, small_size);
+    if (large == 0) return small;
+    return (double)(p->n_micro - large) * small +
+           (double)large *
+               cycles_plan_micro_batch(task->hw, task->model, p, task->training, p->micro_batch);
+}
+
+/** Try one way; keep it in @p best when it is faster. */
+static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, bool resident,
+                     struct cycles_plan *best)
+{
+    struct cycles_plan p = {.lanes = lanes, .keep = keep};
+    int64_t most = task->micro_batch;
+    if (most == 0)
+        most = largest(task, &p, resident);
+    else if (!fits(task, &p, resident ? most : 1, resident))
+        return;
+    if (most == 0) return;
+    set_micro_batches(task, &p, most);
+    set_bytes(task, &p, resident);
+    p.step_cycles = step_cycles(task, &p);
+    if (best->lanes == 0 || p.step_cycles < best->step_cycles) *best = p;
+}
+
+static WSC_CHECKED enum wsc_err too_large(const struct task *task)
+{
+    struct cycles_layout l;
+    double least = INFINITY;
+    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
+        cycles_layout_init(&l, task->hw, task->model, 1, 1);
+        struct cycles_plan_bytes b =
+            cycles_plan_bytes_per_pe(&l, (enum cycles_keep)keep, task->training, false);
+        least = fmin(least, b.work);
+    }
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CAPACITY,
+                  "one sequence of %lld tokens needs %.0f bytes on a processing element, %lld are "
+                  "free for activations",
+                  (long long)task->model->T, least,
+                  (long long)hw_activation_bytes_per_pe(task->hw)),
+        "a shorter max_position_embeddings or a smaller hidden_size and filter_size fit");
+}
+
+/** True when the model's blocks stream part by part. */
+static bool streams_parts(const struct model *model)
+{
+    return model->stage[1].n_parts == 1;
+}
+
+/** Every number of lanes with every choice of what to keep. */
+static void search(const struct task *task, struct cycles_plan *best)
+{
+    int64_t cols = task->hw->cluster->wafer.pe_cols;
+    int max_lanes = cols < MAX_LANES ? (int)cols : MAX_LANES;
+    for (int keep = 0; keep < (task->training ? CYCLES_N_KEEPS : 1); keep++) {
+        if (streams_parts(task->model) && !cycles_keep_rows[keep].by_part) continue;
+        for (int lanes = 1; lanes <= max_lanes; lanes++) {
+            try_plan(task, lanes, (enum cycles_keep)keep, true, best);
+            if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);
+        }
+    }
+    /* Without training there is nothing to keep, so a given size can only overflow the work. */
+    for (int lanes = 1; lanes <= max_lanes && best->lanes == 0; lanes++)
+        try_plan(task, lanes, CYCLES_KEEP_ALL, false, best);
+}
+
+enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
+                               const struct model *model, int64_t share, int64_t micro_batch,
+                               bool training)
+{
+    struct task task = {hw, model, share < 1 ? 1 : share, 0, training};
+    *plan = (struct cycles_plan){0};
+    if (micro_batch == CONF_NULL)
+        task.micro_batch = task.share;
+    else if (micro_batch != CONF_AUTO && micro_batch != CONF_EXPLORE)
+        task.micro_batch = micro_batch < task.share ? micro_batch : task.share;
+    if (task.micro_batch < 0 || micro_batch == 0)
+        return WSC_RAISE(WSC_CONFIG, "micro_batch_size: %lld is not a positive number",
+                         (long long)micro_batch);
+    search(&task, plan);
+    return plan->lanes ? WSC_OK : too_large(&task);
+}
+
+/** Share of a block's kept values that belongs to @p part. */
+static double part_share(const struct model *m, enum model_part part, enum cycles_keep keep)
+{
+    const struct cycles_keep_row *r = &cycles_keep_rows[keep];
+    const double C = (double)m->C, heads = (double)model_q_features(m);
+    const struct kept kept = kept_values(m, keep, C, heads, (double)m->F);
+    const double all = kept.rest + kept.filter, h = r->output ? 0 : C;
+    switch (part) {
+    case MODEL_PART_QKV:
+        return C / all;
+    case MODEL_PART_ATTN:
+        return (kept.rest - C - h) / all;
+    case MODEL_PART_FFN0:
+        return h / all;
+    case MODEL_PART_FFN1:
+        return kept.filter / all;
+    case MODEL_PART_EMBED:
+    case MODEL_PART_HEAD:
+        break;
+    }
+    return 0;
+}
+
+int64_t cycles_spill_bytes(const struct model *model, const struct cycles_plan *plan, int stage,
+                           int64_t n_sequences)
+{
+    const struct model_stage *s = &model->stage[stage];
+    int64_t per_block = plan->spill_bytes_per_sequence / model->L;
+    double block = (double)per_block * (double)n_sequences;
+    if (s->n_parts == 1) block *= part_share(model, s->part[0], plan->keep);
+    return clamp_int(floor(block));
+}

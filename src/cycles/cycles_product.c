@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Cycles of the products: Y = X W' with streamed weights, whose partial sums are added up along the
+ * row, and sums over tokens (dW = dY' X, gradients of keys and values), whose results are built
+ * block by block while values go round the row and leave down the column.  The mesh programs of the
+ * same are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
+#include "cycles_product.h"
+
+#include "cycles_vector.h"
+
+#include <math.h>
+
+/* Fitted coefficients below (a third of the gap, 3.5 relays, 3 cycles a token) are no constants of
+ * the machine: they were fitted to simulated cycles of the mesh, which `wsc validate --mesh`
+ * compares. */
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/** Cycles between two operations of a loop, in which others use the datapath. */
+static double gap(const struct cycles_layout *l)
+{
+    return l->loop + l->setup;
+}
+
+/** What adding up one vector of @p n sums over @p cols columns costs a PE, which is in the chain
+ *  each time and its end, where it gets a second one, once in @p cols. */
+static double chain_share(const struct cycles_layout *l, double cols, double n)
+{
+    const double hidden = gap(l) / 3;
+    return fmax(0, (cols > 1 ? 1 + 2 / cols : 1) * n / l->add - hidden);
+}
+
+/** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
+ *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
+ *  Outputs end at the columns in turn, at those that hold some; the first one of a turn waits for
+ *  the chain. */
+double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out)
+{
+    double item = in->k * cycles_axpy(l, l->t) + chain_share(l, l->cols, l->t);
+    const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
+    double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
+    item = fmax(item, l->t);
+    return n_out * item + chain + (turns - 1) * fmax(0, chain - item) + ceil(l->t / l->add) +
+           l->rows * l->hop;
+}
+
+/* ---- sums over tokens ------------------------------------------------------------------------ */
+
+enum { GROUP = CYCLES_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };
+
+/** One block of results: values that come along the row, and the columns that send them. */
+struct block {
+    double words, first, last;
+};
+
+/** The AXPYs of one token: over the values or over the @p held features, whichever vector is
+ * longer, while the next values come in. */
+static double token_axpys(const struct cycles_layout *l, double held, const struct block *b)
+{
+    const double few = fmin(held, b->words), many = fmax(held, b->words);
+    const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
+    return few * cycles_axpy(l, many) + receive + 3;
+}
+
+/** The values of one token on their way to the first column of the row and back. */
+static double token_trip(const struct cycles_layout *l, double held, const struct block *b)
+{
+    const double levels = b->last >= GROUP ? 3 : b->last > 0 ? 2 : 1;
+    /* Whose turn is over says so between two AXPYs. */
+    const double turn = b->last > b->first ? cycles_axpy(l, fmax(held, b->words)) : 0;
+    return 2 * b->last * l->hop + levels * (2 * l->ramp + 1) + b->words + turn;
+}
+
+/** Cycles of one block of @p n tokens; its sums leave one a cycle. */
+static double block_cycles(const struct cycles_layout *l, double n, double held,
+                           const struct block *b, double cols)
+{
+    const double axpys = token_axpys(l, held, b);
+    const double token = cols > 1 ? fmax(axpys, token_trip(l, held, b)) : axpys - 2;
+    return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
+}
+
+/** The same for @p count blocks from @p b on, each @p columns further, on one side of the end of
+ * the first group, so that the trip grows by the same amount. */
+static double equal_blocks(const struct cycles_layout *l, double n, double held,
+                           const struct block *b, double columns, double count)
+{
+    const double axpys = token_axpys(l, held, b), trip = token_trip(l, held, b);
+    const double grows = 2 * columns * l->hop;
+    if (count < 1) return 0;
+    const double steps = grows > 0 ? ceil((axpys - trip) / grows) : (axpys > trip ? count : 0);
+    const double short_ones = fmin(count, fmax(0, steps));
+    const double long_ones = count - short_ones, first = trip + short_ones * grows;
+    const double tokens = short_ones * axpys + long_ones * (first + grows * (long_ones - 1) / 2);
+    return n * tokens + count * held * b->words * (l->lanes > 1 ? 2 : 1);
+}
+
+/** Results of one row or column of dW's blocks that a PE has room for. */
+static double most_values(const struct cycles_layout *l, double held)
+{
+    return fmax(1, floor(l->room / (held + 2 * l->value)));
+}
+
+/** Number @p i of the blocks: whole columns, or equal parts of one when not even that fits (on
+ *  average, where they cannot be equal). */
+static struct block block_of(const struct cycles_layout *l, double held,
+                             const struct cycles_side *sent, double i)
+{
+    const double most = most_values(l, held), parts = ceil(sent->k / most);
+    if (parts > 1) {
+        const double at = floor(i / parts);
+        return (struct block){sent->k / parts, at, at};
+    }
+    const double columns = fmin(floor(most / sent->k), MOST_COLUMNS), first = i * columns * sent->k;
+    const double words = fmin(columns * sent->k, sent->n - first);
+    return (struct block){words, i * columns, ceil((first + words) / sent->k) - 1};
+}
+
+double cycles_blocks(const struct cycles_layout *l, double held, const struct cycles_side *sent)
+{
+    const double most = most_values(l, held), parts = ceil(sent->k / most);
+    if (parts > 1) return parts * sent->n / sent->k;
+    return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
+}
+
+double cycles_outer(const struct cycles_layout *l, double n, double held,
+                    const struct cycles_side *sent, double cols)
+{
+    const double blocks = cycles_blocks(l, held, sent), whole = ceil(blocks) - 1;
+    const struct block last = block_of(l, held, sent, whole);
+    double sum = fmin(1, blocks - whole) * block_cycles(l, n, held, &last, cols);
+    if (whole < 1) return sum;
+    const struct block first = block_of(l, held, sent, 0);
+    const double columns = (last.first - first.first) / whole;
+    if (cols < 2) return sum + whole * block_cycles(l, n, held, &first, cols);
+    /* Those of the first group, and those beyond it. */
+    const double near =
+        first.last >= GROUP
+            ? 0
+            : fmin(whole, columns > 0 ? ceil((GROUP - first.last) / columns) : whole);
+    struct block far = first;
+    far.first += near * columns;
+    far.last += near * columns;
+    return sum + equal_blocks(l, n, held, &first, columns, near) +
+           equal_blocks(l, n, held, &far, columns, whole - near);
+}
+
+bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
+                       const struct cycles_side *out)
+{
+    return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
+}
+
+double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                              const struct cycles_side *out)
+{
+    return fmin(cycles_outer(l, l->t, out->k, in, l->cols),
+                cycles_outer(l, l->t, in->k, out, l->cols)) +
+           cycles_gradient_latency(l);
+}
+
+double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
+                         const struct cycles_side *out)
+{
+    const bool columns = cycles_by_columns(l, in, out);
+    const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
+    struct block b = block_of(l, held->k, sent, 0);
+    return block_cycles(l, l->t, held->k, &b, l->cols) - held->k * b.words;
+}

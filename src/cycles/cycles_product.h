@@ -1,0 +1,15 @@
+/** Sums over tokens block by block: weight gradients, and the gradients of keys and values. */
+#ifndef WSC_CYCLES_PRODUCT_H
+#define WSC_CYCLES_PRODUCT_H
+#include <wsc/cycles_ops.h>
+
+/** From the start of a weight gradient to its first word at the edge. */
+double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
+                         const struct cycles_side *out);
+/** Sums over the PE's @p n tokens of what it holds of @p held times what @p sent gives along @p
+ *  cols columns. */
+double cycles_outer(const struct cycles_layout *l, double n, double held,
+                    const struct cycles_side *sent, double cols);
+/** Blocks of results in which cycles_outer() is computed. */
+double cycles_blocks(const struct cycles_layout *l, double held, const struct cycles_side *sent);
+#endif

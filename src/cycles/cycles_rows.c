@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Cycles of operations on the tile of a PE, its t tokens times its features: biases, residual,
+ * norms, nonlinearities, rotary positions, softmax, loss, tables of rows.  Each is one vector
+ * operation for the whole tile (a descriptor has up to four dimensions), with sums along the row
+ * where features are added up.  cycles_parts.c says which part has which. */
+#include "cycles_rows.h"
+
+#include "cycles_vector.h"
+
+#include <math.h>
+
+/** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
+enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, POLYNOMIAL_CYCLES = 8, RELU_CYCLES = 2 };
+
+/* ---- bias and residual ----------------------------------------------------------------------- */
+
+double cycles_bias(const struct cycles_layout *l, double features)
+{
+    return cycles_vectors_in(l, features) + cycles_add(l, features * l->t);
+}
+
+double cycles_residual(const struct cycles_layout *l, double features)
+{
+    return cycles_add_tiles(l, features * l->t);
+}
+
+/** Sums over the PE's tokens, then over y, of @p vectors vectors of @p features. */
+double cycles_bias_gradient(const struct cycles_layout *l, double features, double vectors)
+{
+    return vectors * (cycles_copy(l, features) + cycles_sum(l, features * l->t)) +
+           cycles_vectors_out(l, vectors * features);
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+static bool is_rms(const struct cycles_layout *l)
+{
+    return l->model->norm == ZOO_RMSNORM;
+}
+
+static bool has_bias(const struct cycles_layout *l)
+{
+    return l->model->norm == ZOO_LAYERNORM;
+}
+
+/** A sum over features for each token, times a number. */
+static double mean(const struct cycles_layout *l)
+{
+    return cycles_copy(l, l->t) + cycles_sum(l, l->hidden.k * l->t) +
+           cycles_row_sum(l, l->cols, l->t) + cycles_op(l->setup_add, l->t, l->mul);
+}
+
+static double normalise(const struct cycles_layout *l)
+{
+    const double n = l->hidden.k * l->t;
+    return (is_rms(l) ? 0 : cycles_add(l, n)) + cycles_mul(l, n);
+}
+
+double cycles_norm(const struct cycles_layout *l)
+{
+    const double n = l->hidden.k * l->t, means = (is_rms(l) ? 1 : 2) * mean(l);
+    const double root = cycles_copy(l, l->t) + cycles_map(l, l->t, 2 * l->divide);
+    return cycles_norm_again(l) + means + cycles_mul_tiles(l, n) + root;
+}
+
+/** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, into the residual. */
+double cycles_norm_input_gradient(const struct cycles_layout *l)
+{
+    const double n = l->hidden.k * l->t;
+    const bool rms = is_rms(l);
+    double sums = 2 * cycles_copy(l, l->t) + (rms ? 1 : 2) * cycles_sum(l, n) +
+                  cycles_row_sum(l, l->cols, 2 * l->t) + 2 * cycles_op(l->setup_add, l->t, l->mul);
+    double tiles = 3 * cycles_mul(l, n) + cycles_mul_tiles(l, n) + (rms ? 0 : cycles_add(l, n)) +
+                   2 * cycles_add_tiles(l, n);
+    return sums + 2 * normalise(l) + tiles;
+}
+
+double cycles_norm_vector_gradient(const struct cycles_layout *l)
+{
+    const double k = l->hidden.k;
+    return normalise(l) + cycles_mul_tiles(l, k * l->t) +
+           cycles_bias_gradient(l, k, has_bias(l) ? 2 : 1);
+}
+
+double cycles_norm_again(const struct cycles_layout *l)
+{
+    const double n = l->hidden.k * l->t, vectors = has_bias(l) ? 2 : 1;
+    return cycles_vectors_in(l, vectors * l->hidden.k) + normalise(l) + cycles_mul(l, n) +
+           (has_bias(l) ? cycles_add(l, n) : 0);
+}
+
+double cycles_norm_gradient(const struct cycles_layout *l)
+{
+    return cycles_vectors_in(l, l->hidden.k) + cycles_norm_input_gradient(l) +
+           cycles_norm_vector_gradient(l) + cycles_norm_again(l);
+}
+
+/* ---- elementwise ----------------------------------------------------------------------------- */
+
+/** The nonlinearity of @p features of the PE, or its derivative. */
+double cycles_nonlinearity(const struct cycles_layout *l, double features)
+{
+    const bool plain = l->model->nonlinearity == ZOO_RELU;
+    return cycles_map(l, features * l->t,
+                      plain ? RELU_CYCLES : l->exp + l->divide + POLYNOMIAL_CYCLES);
+}
+
+/** Four products and two sums of halves of the features. */
+double cycles_rotary(const struct cycles_layout *l, double features)
+{
+    const double n = floor(features / 2) * l->t; /* pairs */
+    return 4 * cycles_mul_tiles(l, n) + 2 * cycles_add_tiles(l, n);
+}
+
+/* ---- softmax over features ------------------------------------------------------------------- */
+
+double cycles_softmax(const struct cycles_layout *l, double features)
+{
+    const double n = features * l->t;
+    return 2 * cycles_copy(l, l->t) + cycles_mul(l, n) + 2 * cycles_row_sum(l, l->cols, l->t) +
+           cycles_map(l, n, l->exp) + cycles_sum(l, n) + cycles_map(l, l->t, l->divide) +
+           cycles_mul(l, n);
+}
+
+double cycles_softmax_gradient(const struct cycles_layout *l, double features)
+{
+    const double n = features * l->t;
+    return cycles_copy(l, l->t) + cycles_mul_tiles(l, n) + cycles_sum(l, n) +
+           cycles_row_sum(l, l->cols, l->t) + cycles_mul(l, n) + cycles_add_tiles(l, n);
+}
+
+/** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the
+ * lowest number of a largest logit, sum of exponentials. */
+double cycles_loss(const struct cycles_layout *l, double logits)
+{
+    const double n = logits * l->t;
+    const double largest = cycles_map(l, n, COMPARE_CYCLES) + cycles_add(l, n) + cycles_mul(l, n) +
+                           cycles_row_sum(l, l->cols, l->t);
+    return 4 * cycles_copy(l, l->t) + cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) +
+           l->t * LABEL_CYCLES + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+           cycles_row_sum(l, l->cols, 2 * l->t) + cycles_map(l, l->t, l->exp) +
+           cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
+}
+
+/** From the exponentials that the loss left. */
+double cycles_loss_gradient(const struct cycles_layout *l, double logits)
+{
+    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * LABEL_CYCLES +
+           cycles_mul(l, logits * l->t);
+}
+
+/* ---- tables of rows -------------------------------------------------------------------------- */
+
+/** Tokens of a column whose row another token of their PE takes too, when all rows are as likely.
+ */
+static double shared_rows(const struct cycles_layout *l, double rows)
+{
+    return l->t * l->rows * (1 - exp(-(l->t - 1) / rows));
+}
+
+/* A row that several tokens of a PE take goes through memory, and all of the column waits: cycles
+ * of such a token, and for each of its words, fitted to counts of the mesh. */
+static const double TAKE = 0.5, GIVE = 4, WORD = 2;
+
+/** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
+double cycles_gather(const struct cycles_layout *l, double rows)
+{
+    const double k = l->hidden.k;
+    return cycles_vectors_in(l, rows * k) + shared_rows(l, rows) * (TAKE + WORD * k);
+}
+
+/** Every row is a sum over y, to which a PE adds those of its tokens. */
+double cycles_scatter(const struct cycles_layout *l, double rows)
+{
+    const double k = l->hidden.k;
+    return cycles_vectors_out(l, rows * k) + shared_rows(l, rows) * (GIVE + WORD * k);
+}

@@ -1,0 +1,8 @@
+/** Cycles of operations on rows of features that only the parts of a stage use. */
+#ifndef WSC_CYCLES_ROWS_H
+#define WSC_CYCLES_ROWS_H
+#include <wsc/cycles_ops.h>
+
+/** All of a norm's backward: gain in, gradients of input, gain and bias, its output again. */
+double cycles_norm_gradient(const struct cycles_layout *l);
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The public questions to the analytical model: cycles of a stage for a number of sequences, by
+ * kind, of a step of generation, and until the first gradient leaves.  Each lays the sequences on
+ * the wafer (cycles_layout.c) and adds up the stage's parts (cycles_parts.c). */
+#include <wsc/cycles.h>
+
+#include "cycles_layout.h"
+#include "cycles_parts.h"
+
+#include <wsc/check.h>
+
+#include <math.h>
+
+/** Whole cycles; beyond 2^62 (centuries) it stays there. */
+static int64_t to_int(double cycles)
+{
+    return cycles < 0x1p62 ? (int64_t)ceil(cycles) : INT64_C(1) << 62;
+}
+
+static const struct model_stage *stage_of(const struct model *model, int stage)
+{
+    WSC_CHECK(stage >= 0 && stage < model->n_stages, "stage %d of %d", stage, model->n_stages);
+    return &model->stage[stage];
+}
+
+struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct model *model,
+                                               const struct cycles_plan *plan, int stage,
+                                               bool backward, int64_t n_sequences)
+{
+    struct cycles_layout l;
+    const struct model_stage *s = stage_of(model, stage);
+    if (n_sequences <= 0) return (struct cycles_breakdown){0};
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
+    return cycles_layout_stage(&l, s, plan->keep, backward);
+}
+
+int64_t cycles_stage(const struct hw *hw, const struct model *model, const struct cycles_plan *plan,
+                     int stage, bool backward, int64_t n_sequences)
+{
+    struct cycles_breakdown c =
+        cycles_stage_breakdown(hw, model, plan, stage, backward, n_sequences);
+    return to_int(cycles_total(&c));
+}
+
+int64_t cycles_generate(const struct hw *hw, const struct model *model,
+                        const struct cycles_plan *plan, int stage,
+                        const struct cycles_tokens *tokens, int64_t n_texts)
+{
+    struct cycles_layout l;
+    const struct model_stage *s = stage_of(model, stage);
+    if (n_texts <= 0) return 0;
+    cycles_layout_init_tokens(&l, hw, model, plan->lanes, n_texts, tokens);
+    struct cycles_breakdown c = cycles_layout_stage(&l, s, plan->keep, false);
+    return to_int(cycles_total(&c));
+}
+
+int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
+                              const struct cycles_plan *plan, int stage, int64_t n_sequences)
+{
+    struct cycles_layout l;
+    const struct model_stage *s = stage_of(model, stage);
+    if (n_sequences <= 0) return 0;
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
+    double first = cycles_part_first_gradient(&l, s->part[s->n_parts - 1], plan->keep);
+    /* What comes before the last part of a block: its input, or the filter, computed again. */
+    bool all = cycles_keep_rows[plan->keep].output;
+    for (int i = 0; i < s->n_parts - 1; i++)
+        if (all || s->part[i] == MODEL_PART_FFN0)
+            first += cycles_part_again(&l, s->part[i], plan->keep);
+    struct cycles_breakdown c = cycles_layout_stage(&l, s, plan->keep, true);
+    return to_int(fmin(first * l.factor, cycles_total(&c)));
+}

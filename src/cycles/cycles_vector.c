@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Cycles of vector operations of a PE (set-up plus elements over the rate), of sums along a row of
+ * PEs, and of vectors that come in or leave at the edge of the wafer.  Rates and set-up cycles are
+ * the machine's (configs/cluster); docs/MODEL.md, "Vector operations". */
+#include "cycles_vector.h"
+
+#include <math.h>
+
+/* ---- vector operations ----------------------------------------------------------------------- */
+
+double cycles_op(double setup, double n, double rate)
+{
+    return n > 0 ? setup + ceil(n / rate) : 0;
+}
+
+double cycles_add(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_add, n, l->fast);
+}
+
+double cycles_mul(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_add, n, l->fast_mul);
+}
+
+double cycles_add_tiles(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_add, n, l->fast / 2);
+}
+
+double cycles_mul_tiles(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_add, n, l->fast_mul / 2);
+}
+
+double cycles_sum(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_add, n, l->add);
+}
+
+double cycles_copy(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_copy, n, l->fast);
+}
+
+double cycles_map(const struct cycles_layout *l, double n, double cycles)
+{
+    return cycles_op(l->setup_copy, n * cycles, 1);
+}
+
+/** One multiply-add of @p n elements by a scalar, as it comes in a loop: the machine's multiply-add
+ *  takes two vectors and a scalar, and for each scalar anew the addresses of the vectors. */
+double cycles_axpy(const struct cycles_layout *l, double n)
+{
+    return n > 0 ? l->loop + l->setup + ceil(n / l->mac) : 0;
+}
+
+/* ---- along rows and columns ------------------------------------------------------------------ */
+
+/** @p words words of each PE are added up toward the middle of @p cols columns, where those from
+ *  either side follow each other, and sent back to all. */
+double cycles_row_sum(const struct cycles_layout *l, double cols, double words)
+{
+    if (cols < 2) return 1;
+    double side = floor(cols / 2), sides = cols > 2 ? 2 : 1;
+    return side * (l->relay + l->hop) + (sides + 1) * words + l->relay + 2 * l->ramp;
+}
+
+double cycles_vectors_in(const struct cycles_layout *l, double words)
+{
+    return words > 0 ? l->rows * l->hop + l->ramp + words : 0;
+}
+
+double cycles_gradient_latency(const struct cycles_layout *l)
+{
+    return l->relay * (l->rows - 1) + (l->lanes - 1) * (l->relay + l->cols * l->hop);
+}
+
+double cycles_vectors_out(const struct cycles_layout *l, double words)
+{
+    return words > 0 ? words * (l->lanes > 1 ? 2 : 1) + cycles_gradient_latency(l) : 0;
+}

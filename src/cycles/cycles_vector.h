@@ -1,0 +1,28 @@
+/** Cycles of vector operations on a PE, of sums along rows and of what crosses the edge: the terms
+ *  of which cycles_ops.c, cycles_rows.c and cycles_attention.c are made. */
+#ifndef WSC_CYCLES_VECTOR_H
+#define WSC_CYCLES_VECTOR_H
+#include <wsc/cycles_ops.h>
+
+/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
+ *  built, one on its way. */
+enum { CYCLES_SUM_VECTORS = 2 };
+/** One operation on @p n elements at @p rate. */
+double cycles_op(double setup, double n, double rate);
+double cycles_add(const struct cycles_layout *l, double n);
+double cycles_mul(const struct cycles_layout *l, double n);
+/** An addition or a product where both operands are tiles, which lie in one bank: half the rate. */
+double cycles_add_tiles(const struct cycles_layout *l, double n);
+double cycles_mul_tiles(const struct cycles_layout *l, double n);
+/** Additions into 32-bit sums. */
+double cycles_sum(const struct cycles_layout *l, double n);
+/** Scalar code of @p cycles an element. */
+double cycles_map(const struct cycles_layout *l, double n, double cycles);
+double cycles_axpy(const struct cycles_layout *l, double n);
+/** One vector of @p words words per PE is summed over @p cols columns, and sent back to all. */
+double cycles_row_sum(const struct cycles_layout *l, double cols, double words);
+/** Vectors of @p words words a PE that leave at the edge, added up over the rows and lanes. */
+double cycles_vectors_out(const struct cycles_layout *l, double words);
+/** The last row's first word through all PEs of its column and all lanes. */
+double cycles_gradient_latency(const struct cycles_layout *l);
+#endif

@@ -1,0 +1,19 @@
+/** The bytes of one file, expanded when it is gzip or zstd, which its first bytes tell. */
+#ifndef WSC_DATA_UNPACK_H
+#define WSC_DATA_UNPACK_H
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+struct data_unpack;
+/** Open @p path, borrowed; *@p out is NULL on failure. */
+enum wsc_err data_unpack_open(struct data_unpack **out, const char *path) WSC_CHECKED;
+/** Close the file; NULL allowed. */
+void data_unpack_close(struct data_unpack **unpack);
+/** The next up to @p room bytes; *@p n is 0 only at the end.  A file that ends too early, is
+ * damaged, or has something after its compressed data is an error. */
+enum wsc_err data_unpack_read(struct data_unpack *u, unsigned char *out, int64_t room,
+                              int64_t *n) WSC_CHECKED;
+/** Bytes of the file itself that were used so far. */
+int64_t data_unpack_used(const struct data_unpack *u);
+#endif

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+#include <wsc/rng.h>
+
+#include <stddef.h>
+
+static enum wsc_err allocate(void **out, int64_t bytes)
+{
+    if (bytes == 0) return WSC_OK;
+    *out = wsc_alloc_raw(WSC_MEM_KERNELS, (size_t)bytes, 1);
+    return *out ? WSC_OK : WSC_NOMEM;
+}
+
+static enum wsc_err allocate_threads(struct host *k)
+{
+    int64_t bytes[HOST_N_THREAD_BUFFERS];
+    host_thread_layout(bytes, k->model, k->max_samples, k->training, &k->limits);
+    TRY_NEW(k->thread_buffer, WSC_MEM_KERNELS, k->n_threads * HOST_N_THREAD_BUFFERS);
+    for (int t = 0; t < k->n_threads; t++) {
+        void **own = k->thread_buffer + (ptrdiff_t)t * HOST_N_THREAD_BUFFERS;
+        for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++)
+            TRY(allocate(&own[i], bytes[i]));
+        if (k->fp32) { /* operands are the fp32 rows themselves */
+            own[HOST_SCORE_OP] = own[HOST_SCORE];
+            own[HOST_DSCORE_OP] = own[HOST_DSCORE];
+        }
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err allocate_all(struct host *k)
+{
+    const struct model *m = k->model;
+    int64_t bytes[HOST_N_BUFFERS];
+    host_layout(bytes, m, k->max_samples, k->training, &k->limits);
+    for (int i = 0; i < HOST_N_BUFFERS; i++)
+        TRY(allocate(&k->buffer[i], bytes[i]));
+    if (k->fp32) k->buffer[HOST_DRES_OP] = k->buffer[HOST_DRES];
+    int64_t blocks_per_sample = (m->T + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    TRY_NEW(k->leaf, WSC_MEM_KERNELS, k->max_samples);
+    TRY_NEW(k->block, WSC_MEM_KERNELS, k->max_samples * blocks_per_sample);
+    TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
+    TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
+    TRY(allocate_threads(k));
+    host_positions(k);
+    return WSC_OK;
+}
+
+enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,
+                                 bool training, const struct host_limits *limits)
+{
+    WSC_CHECK(max_samples >= 0 && limits->vocab_cols > 0, "%lld samples", (long long)max_samples);
+    *out = NULL;
+    int64_t max_rows;
+    if (__builtin_mul_overflow(max_samples, model->T, &max_rows))
+        return WSC_RAISE(WSC_NOMEM, "a micro-batch of %lld sequences of %lld tokens is too large",
+                         (long long)max_samples, (long long)model->T);
+    struct host *k;
+    TRY_NEW(k, WSC_MEM_KERNELS, 1);
+    k->model = model;
+    k->limits = *limits;
+    k->max_samples = max_samples;
+    k->max_rows = max_rows;
+    k->training = training;
+    k->fp32 = model->format == NUM_FP32;
+    k->gradient_scale = 1;
+    k->n_threads = num_threads();
+    k->vocab_block = host_vocab_block(model, limits);
+    k->keep_logits = training && host_keeps_logits(model, max_samples, limits);
+    k->tree_stride = host_grad_block_max(model);
+    enum wsc_err rc = allocate_all(k);
+    if (rc) {
+        host_destroy(&k);
+        return wsc_err_hint(rc, "use a smaller micro_batch_size or more systems");
+    }
+    *out = k;
+    return WSC_OK;
+}
+
+enum wsc_err host_create(struct host **out, const struct model *model, int64_t max_samples,
+                         bool training)
+{
+    return host_create_limited(out, model, max_samples, training, &host_default_limits);
+}
+
+static void free_thread(void **own, bool fp32)
+{
+    for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++) {
+        bool borrowed = fp32 && (i == HOST_SCORE_OP || i == HOST_DSCORE_OP);
+        if (!borrowed) wsc_free(own[i]);
+    }
+}
+
+void host_destroy(struct host **handle)
+{
+    struct host *k = *handle;
+    if (!k) return;
+    if (k->fp32) k->buffer[HOST_DRES_OP] = NULL;
+    for (int i = 0; i < HOST_N_BUFFERS; i++)
+        wsc_free(k->buffer[i]);
+    for (int t = 0; k->thread_buffer && t < k->n_threads; t++)
+        free_thread(k->thread_buffer + (ptrdiff_t)t * HOST_N_THREAD_BUFFERS, k->fp32);
+    wsc_free(k->thread_buffer);
+    wsc_free(k->leaf);
+    wsc_free(k->block);
+    wsc_free(k->loss);
+    wsc_free(k->wanted);
+    wsc_free(k->wanted_logits);
+    wsc_free(k->cache);
+    host_squares_destroy(k);
+    wsc_free(k);
+    *handle = NULL;
+}
+
+/* Cut a leaf's rows into even blocks; a function of the leaf's size alone. */
+static void cut_leaf(struct host *k, const struct host_span *leaf)
+{
+    int64_t n_blocks = (leaf->n + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    int64_t rows = n_blocks > 0 ? (leaf->n + n_blocks - 1) / n_blocks : 0;
+    for (int64_t at = 0; at < leaf->n; at += rows) {
+        int64_t n = leaf->n - at < rows ? leaf->n - at : rows;
+        k->block[k->n_blocks++] = (struct host_span){.row = leaf->row + at, .n = n};
+    }
+}
+
+static void cut_share(struct host *k)
+{
+    const struct data_share *s = &k->share;
+    k->n_leaves = k->n_blocks = k->n_samples = 0;
+    for (int64_t leaf = s->first_leaf; leaf < s->end_leaf; leaf++) {
+        int64_t first = leaf * s->leaf_samples, end = first + s->leaf_samples;
+        int64_t n = (end < s->batch_size ? end : s->batch_size) - first;
+        WSC_CHECK(n > 0 && k->n_samples + n <= k->max_samples,
+                  "leaf %lld of a micro-batch of at most %lld samples", (long long)leaf,
+                  (long long)k->max_samples);
+        struct host_span span = {.row = k->n_samples * k->model->T, .n = n * k->model->T};
+        k->leaf[k->n_leaves++] = span;
+        cut_leaf(k, &span);
+        k->n_samples += n;
+    }
+    k->n_rows = k->n_samples * k->model->T;
+}
+
+static void check_tokens(const struct host *k)
+{
+    const struct data_batch *b = k->batch;
+    for (int64_t i = 0; i < k->n_rows; i++) {
+        WSC_CHECK(b->input_ids[i] >= 0 && b->input_ids[i] < k->model->V, "token %d of %lld",
+                  (int)b->input_ids[i], (long long)k->model->V);
+        WSC_CHECK(host_position(k, i) >= 0 && host_position(k, i) < k->model->T, "position %lld",
+                  (long long)host_position(k, i));
+        WSC_CHECK(!b->mask[i] || (b->labels[i] >= 0 && b->labels[i] < k->model->V),
+                  "label %d of %lld", (int)b->labels[i], (long long)k->model->V);
+    }
+}
+
+void host_begin(struct host *k, const struct data_share *share, const struct data_batch *batch)
+{
+    WSC_CHECK(num_threads() <= k->n_threads, "%d threads, created for %d", num_threads(),
+              k->n_threads);
+    WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
+    k->share = *share;
+    k->batch = batch;
+    k->cached = false;
+    k->dropout_seed =
+        wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0), (uint64_t)share->step);
+    cut_share(k);
+    WSC_CHECK(batch->n == k->n_samples && batch->T == k->model->T,
+              "batch (%lld, %lld) for a share of %lld samples of %lld tokens", (long long)batch->n,
+              (long long)batch->T, (long long)k->n_samples, (long long)k->model->T);
+    check_tokens(k);
+    num_nodes_of_range(&k->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
+    if (k->squares) host_squares_begin(k);
+    for (int64_t i = 0; i < k->n_samples; i++)
+        k->wanted[i] = -1;
+    k->any_wanted = false;
+}
+
+/* A 16-bit vector is widened once per stage. */
+static const float *vector_of(struct host *k, const void *weights, int64_t n, int64_t *used)
+{
+    if (k->fp32) return weights;
+    float *wide = (float *)k->buffer[HOST_VECTORS] + *used;
+    num_widen(k->model->format, wide, weights, n);
+    *used += n;
+    return wide;
+}
+
+static void enter_stage(struct host *k, int stage, const void *weights, float *grads)
+{
+    const struct model *m = k->model;
+    WSC_CHECK(stage >= 0 && stage < m->n_stages, "stage %d of %d", stage, m->n_stages);
+    const struct model_stage *plan = &m->stage[stage];
+    struct host_stage *s = &k->stage;
+    int64_t used = 0;
+    *s = (struct host_stage){.layer = plan->layer, .n_elems = plan->n_elems, .grads = grads};
+    for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
+        s->offset[i] = -1;
+    for (int i = 0; i < plan->n_views; i++) {
+        const struct model_tensor *t = &m->tensor[plan->view[i].tensor];
+        const void *first = host_const_at(k, weights, plan->view[i].offset);
+        const float *vector = t->n_dims == 1 ? vector_of(k, first, t->n_elems, &used) : NULL;
+        if (s->offset[t->kind] < 0) {
+            s->offset[t->kind] = plan->view[i].offset;
+            s->rows[t->kind] = t->shape[0];
+            s->weight[t->kind] = first;
+            s->vector[t->kind] = vector;
+        } else if (t->expert == 1) { /* experts are alike: the second one tells the distance */
+            s->next_offset[t->kind] = plan->view[i].offset - s->offset[t->kind];
+            s->next_expert[t->kind] =
+                vector ? vector - s->vector[t->kind] : s->next_offset[t->kind];
+        }
+    }
+}
+
+struct part_row {
+    void (*forward)(struct host *k);
+    void (*backward)(struct host *k);
+};
+static const struct part_row part_rows[] = {
+    [MODEL_PART_EMBED] = {host_embed_forward, host_embed_backward},
+    [MODEL_PART_QKV] = {host_qkv_forward, host_qkv_backward},
+    [MODEL_PART_ATTN] = {host_attn_forward, host_attn_backward},
+    [MODEL_PART_FFN0] = {host_ffn0_forward, host_ffn0_backward},
+    [MODEL_PART_FFN1] = {host_ffn1_forward, host_ffn1_backward},
+    [MODEL_PART_HEAD] = {host_head_forward, host_head_backward},
+};
+
+void host_forward(struct host *k, int stage, const void *weights)
+{
+    enter_stage(k, stage, weights, NULL);
+    const struct model_stage *plan = &k->model->stage[stage];
+    for (int i = 0; i < plan->n_parts; i++)
+        part_rows[plan->part[i]].forward(k);
+}
+
+void host_backward(struct host *k, int stage, const void *weights, float *grads)
+{
+    WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
+    enter_stage(k, stage, weights, grads);
+    const struct model_stage *plan = &k->model->stage[stage];
+    for (int i = plan->n_parts - 1; i >= 0; i--)
+        part_rows[plan->part[i]].backward(k);
+}
+
+void host_scale_gradients(struct host *k, double scale)
+{
+    k->gradient_scale = scale;
+}
+
+const struct model_loss *host_losses(const struct host *k)
+{
+    return k->loss;
+}
+
+static enum wsc_err allocate_logits(struct host *k)
+{
+    if (k->wanted_logits) return WSC_OK;
+    k->wanted_logits = wsc_alloc(WSC_MEM_KERNELS, (size_t)k->max_samples,
+                                 (size_t)k->model->V * sizeof *k->wanted_logits);
+    if (k->wanted_logits) return WSC_OK;
+    return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate logits");
+}
+
+enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
+                               const struct data_range *positions)
+{
+    const int64_t n = batch->n, T = k->model->T;
+    const struct data_share share = {
+        .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
+    WSC_CHECK(!k->training && k->model->causal, "a cache of keys for training or of an encoder");
+    TRY(host_cache_create(k));
+    TRY(allocate_logits(k));
+    host_begin(k, &share, batch);
+    k->cached = k->any_wanted = true;
+    k->n_blocks = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct data_range *p = &positions[i];
+        WSC_CHECK(p->first >= 0 && p->first <= p->end && p->end <= T,
+                  "positions %lld to %lld of %lld", (long long)p->first, (long long)p->end,
+                  (long long)T);
+        k->leaf[i] = (struct host_span){.row = i * T + p->first, .n = p->end - p->first};
+        k->wanted[i] = p->end > p->first ? p->end - 1 : -1;
+        cut_leaf(k, &k->leaf[i]);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err host_want_logits(struct host *k, const int64_t *position_of_sample)
+{
+    TRY(allocate_logits(k));
+    for (int64_t i = 0; i < k->n_samples; i++) {
+        int64_t t = position_of_sample[i];
+        WSC_CHECK(t >= 0 && t < k->model->T, "logits of position %lld", (long long)t);
+        k->wanted[i] = t;
+    }
+    k->any_wanted = true;
+    return WSC_OK;
+}
+
+const float *host_logits(const struct host *k, int64_t i)
+{
+    WSC_CHECK(k->any_wanted && i >= 0 && i < k->n_samples, "logits of sample %lld", (long long)i);
+    return k->wanted_logits + i * k->model->V;
+}

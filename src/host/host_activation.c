@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The nonlinearities of the feed-forward network, one row of features at a time. */
+#include "host_impl.h"
+#include <wsc/num_math.h>
+
+#include <wsc/check.h>
+
+struct activation {
+    void (*forward)(float *out, const float *x, int64_t n);
+    /* out = f(x), dx = dout f'(x); dx may be dout. */
+    void (*backward)(float *out, float *dx, const float *dout, const float *x, int64_t n);
+};
+
+/* Loops of their own for every function, so that each is turned into vector code. */
+#define LOOPS(name)                                                                                \
+    static void name##_row(float *out, const float *x, int64_t n)                                  \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            out[i] = num_##name(x[i]).value;                                                       \
+    }                                                                                              \
+    static void name##_row_backward(float *out, float *dx, const float *dout, const float *x,      \
+                                    int64_t n)                                                     \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            struct num_activation a = num_##name(x[i]);                                            \
+            out[i] = a.value;                                                                      \
+            dx[i] = dout[i] * a.slope;                                                             \
+        }                                                                                          \
+    }
+
+LOOPS(gelu)
+LOOPS(gelu_new)
+LOOPS(relu)
+LOOPS(silu)
+LOOPS(quick_gelu)
+LOOPS(squared_gelu)
+LOOPS(squared_relu)
+LOOPS(leaky_relu)
+LOOPS(relu6)
+LOOPS(tanh_of)
+LOOPS(sigmoid)
+LOOPS(mish)
+LOOPS(linear)
+
+static const struct activation activations[ZOO_N_FUNCTIONS] = {
+    [ZOO_GELU] = {gelu_row, gelu_row_backward},
+    [ZOO_GELU_NEW] = {gelu_new_row, gelu_new_row_backward},
+    [ZOO_RELU] = {relu_row, relu_row_backward},
+    [ZOO_SILU] = {silu_row, silu_row_backward},
+    [ZOO_QUICK_GELU] = {quick_gelu_row, quick_gelu_row_backward},
+    [ZOO_SQUARED_GELU] = {squared_gelu_row, squared_gelu_row_backward},
+    [ZOO_SQUARED_RELU] = {squared_relu_row, squared_relu_row_backward},
+    [ZOO_LEAKY_RELU] = {leaky_relu_row, leaky_relu_row_backward},
+    [ZOO_RELU6] = {relu6_row, relu6_row_backward},
+    [ZOO_TANH] = {tanh_of_row, tanh_of_row_backward},
+    [ZOO_SIGMOID] = {sigmoid_row, sigmoid_row_backward},
+    [ZOO_MISH] = {mish_row, mish_row_backward},
+    [ZOO_LINEAR] = {linear_row, linear_row_backward},
+};
+
+static const struct activation *row_of(const struct model *m)
+{
+    WSC_CHECK(m->nonlinearity >= 0 && m->nonlinearity < ZOO_N_FUNCTIONS, "nonlinearity %d",
+              (int)m->nonlinearity);
+    return &activations[m->nonlinearity];
+}
+
+/* A gated network has F features of the first linear layer, then F of the gate: Shazeer 2020,
+ * "GLU variants improve Transformer", equations 5 and 6. */
+void host_activate(const struct model *m, float *out, const float *pre)
+{
+    const int64_t F = m->F;
+    row_of(m)->forward(out, m->gated ? pre + F : pre, F);
+    for (int64_t i = 0; m->gated && i < F; i++)
+        out[i] *= pre[i];
+}
+
+void host_activate_backward(const struct model *m, float *out, float *dpre, const float *dout,
+                            const float *pre)
+{
+    const int64_t F = m->F;
+    if (!m->gated) {
+        row_of(m)->backward(out, dpre, dout, pre, F);
+        return;
+    }
+    for (int64_t i = 0; i < F; i++)
+        dpre[F + i] = dout[i] * pre[i];
+    row_of(m)->backward(out, dpre + F, dpre + F, pre + F, F);
+    for (int64_t i = 0; i < F; i++) {
+        dpre[i] = dout[i] * out[i];
+        out[i] *= pre[i];
+    }
+}

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_impl.h"
+#include <wsc/num_math.h>
+
+#include <string.h>
+
+/* One query head of one sample.  Queries come in blocks; a block sees the keys from the start of
+ * its first query's window up to its own end, so that about half of the masked square is never
+ * computed (Vaswani et al. 2017, eq. 1). */
+struct head {
+    struct host *k;
+    int thread;
+    int64_t d, T, h, row;      /**< row: first one of the sample */
+    int64_t first, end;        /**< positions of the queries */
+    int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
+    int64_t ld, ld_kv;         /**< of queries, of keys and values */
+    int64_t window, sinks;
+    const int32_t *span; /**< (T) places behind a key whose queries see it; NULL: all */
+    float scale, cap, slope;
+    bool plain;              /**< scores are only scaled */
+    const void *q;           /**< (T, d) with row stride ld */
+    const void *key, *value; /**< (T, d) with row stride ld_kv */
+    const void *ctx, *dctx;  /**< (T, d) with the queries' row stride */
+    float *softmax;          /**< maximum and 1/sum per row */
+    bool adds;               /**< gradients of keys and values are added to what is there */
+};
+/* A block of queries and the keys that it sees. */
+struct queries {
+    int64_t first, n, first_key, n_keys;
+};
+
+/* Queries of the new positions, keys and values of all. */
+static void look_into_cache(struct head *head, int64_t sample)
+{
+    const struct host *k = head->k;
+    const struct host_span *leaf = &k->leaf[sample];
+    const int64_t kv = model_kv_features(k->model);
+    const void *row = host_cached_row(k, k->stage.layer, head->row);
+    head->first = leaf->row - head->row;
+    head->end = head->first + leaf->n;
+    head->ld_kv = 2 * kv;
+    head->key = host_const_at(k, row, head->kv_column);
+    head->value = host_const_at(k, row, kv + head->kv_column);
+}
+
+static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread)
+{
+    const struct model *m = k->model;
+    const int64_t l = k->stage.layer, row = sample * m->T, kv = model_kv_features(m);
+    const int64_t column = h * m->head_dim, ld = model_qkv_features(m), q = model_q_features(m);
+    const int64_t kv_column = h / (m->H / m->kv_heads) * m->head_dim;
+    const void *qkv = host_const_at(k, host_kept_operands(k, HOST_QKV, l, ld), row * ld);
+    struct head head = {
+        .k = k,
+        .thread = thread,
+        .d = m->head_dim,
+        .T = m->T,
+        .h = h,
+        .row = row,
+        .column = column,
+        .kv_column = kv_column,
+        .end = m->T,
+        .ld = ld,
+        .ld_kv = ld,
+        .window = model_window(m, l),
+        .sinks = m->sink_tokens,
+        .scale = (float)(m->qk_scale / (m->qk_scale_by_layer ? (double)(l + 1) : 1.0)),
+        .cap = (float)m->attention_softcap,
+        .slope = host_slope(m, h),
+        .q = host_const_at(k, qkv, column),
+        .key = host_const_at(k, qkv, q + kv_column),
+        .value = host_const_at(k, qkv, q + kv + kv_column),
+        .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
+        .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
+    if (k->cached) look_into_cache(&head, sample);
+    if (k->batch->attention_span) head.span = k->batch->attention_span + row;
+    head.plain = !head.window && !head.span && !(head.cap > 0) && head.slope == 0;
+    if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
+    return head;
+}
+
+static int64_t ld_ctx(const struct head *head)
+{
+    return model_q_features(head->k->model);
+}
+
+/* Those from @p first to the end of its block.  Blocks have fixed places, so that a query sees its
+ * keys from the same one on whichever queries come with it. */
+static struct queries queries_from(const struct head *head, int64_t first)
+{
+    const int64_t block = first / HOST_QUERY_ROWS * HOST_QUERY_ROWS,
+                  block_end = block + HOST_QUERY_ROWS;
+    const int64_t n = (head->end < block_end ? head->end : block_end) - first;
+    int64_t key = head->window && !head->sinks ? block - head->window : 0;
+    if (key < 0) key = 0;
+    return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = first + n - key};
+}
+
+/* out (n, n_keys) = a (rows of the queries) b^T (rows of the keys), both over the head's width. */
+static void scores(const struct head *head, const struct queries *q, const void *a, int64_t ld_a,
+                   const void *b, float *out)
+{
+    struct num_product p = {.trans_b = true,
+                            .m = q->n,
+                            .n = q->n_keys,
+                            .k = head->d,
+                            .lda = ld_a,
+                            .ldb = head->ld_kv,
+                            .ldc = host_padded(head->T)};
+    host_product(head->k, &p, host_const_at(head->k, a, q->first * ld_a),
+                 host_const_at(head->k, b, q->first_key * head->ld_kv), out);
+}
+
+/* Queries times keys, rounded to the operands' format where the softmax is taken in 16 bits. */
+static void query_key_scores(const struct head *head, const struct queries *q, float *out)
+{
+    const struct host *k = head->k;
+    uint16_t *rounded = host_thread(k, head->thread, HOST_SCORE_OP);
+    scores(head, q, head->q, head->ld, head->key, out);
+    for (int64_t i = 0; i < q->n && k->model->softmax_16; i++) {
+        float *row = out + i * host_padded(head->T);
+        host_narrow(k, rounded, row, q->n_keys);
+        num_widen(k->model->format, row, rounded, q->n_keys);
+    }
+}
+
+/* out (n, d) = weights (n, n_keys) rows (n_keys, d). */
+static void mix(const struct head *head, const struct queries *q, const void *weights,
+                const void *rows, float *out)
+{
+    struct num_product p = {.m = q->n,
+                            .n = head->d,
+                            .k = q->n_keys,
+                            .lda = host_padded(head->T),
+                            .ldb = head->ld_kv,
+                            .ldc = head->d};
+    host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first_key * head->ld_kv),
+                 out);
+}
+
+/* A row of scores as operands of the next product: in place for fp32. */
+static void row_to_operands(const struct head *head, void *operands, int64_t i, const float *row,
+                            int64_t n)
+{
+    if (!head->k->fp32)
+        host_narrow(head->k, (uint16_t *)operands + i * host_padded(head->T), row, n);
+}
+
+/* Scores of query t with n keys: scaled, capped, lowered by the distance. */
+static void shape_row(const struct head *head, const struct queries *q, float *row, int64_t t,
+                      int64_t n)
+{
+    const float scale = head->scale, cap = head->cap, slope = head->slope;
+    for (int64_t j = 0; j < n; j++)
+        row[j] *= scale;
+    if (cap > 0) {
+        for (int64_t j = 0; j < n; j++)
+            row[j] = cap * num_tanh(row[j] / cap);
+    }
+    if (slope != 0) {
+        const float nearest = (float)(t - q->first_key);
+        for (int64_t j = 0; j < n; j++)
+            row[j] -= slope * (nearest - (float)j);
+    }
+}
+
+/* Keys before the window, but for the sinks, and keys of other texts get the value that hides
+ * them. */
+static void hide_row(const struct head *head, const struct queries *q, float *row, int64_t t,
+                     float hidden)
+{
+    const int64_t end = head->window ? t - head->window - q->first_key : 0;
+    for (int64_t j = head->sinks; j < end; j++)
+        row[j] = hidden;
+    for (int64_t key = q->first_key; head->span && key < t; key++)
+        if (t - key > head->span[key]) row[key - q->first_key] = hidden;
+}
+
+static void drop_row(const struct head *head, const struct queries *q, float *row, int64_t t,
+                     int64_t n)
+{
+    const int64_t first = (head->h * head->T + t) * head->T + q->first_key;
+    host_drop(head->k, HOST_DROP_SCORES, head->row, first, row, n, head->thread);
+}
+
+/* Masked softmax without its division; the masked part becomes 0. */
+static void softmax_row(const struct head *head, const struct queries *q, float *row, int64_t t,
+                        float stats[2])
+{
+    const int64_t n = t + 1 - q->first_key, padded = host_padded(n);
+    shape_row(head, q, row, t, n);
+    hide_row(head, q, row, t, -INFINITY);
+    for (int64_t j = n; j < padded; j++)
+        row[j] = -INFINITY;
+    stats[0] = num_max(row, padded);
+    stats[1] = 1.0F / num_exp_row(row, row, stats[0], padded);
+    for (int64_t j = padded; j < q->n_keys; j++)
+        row[j] = 0;
+    drop_row(head, q, row, t, n);
+}
+
+static void attend_queries(const struct head *head, const struct queries *q)
+{
+    struct host *k = head->k;
+    int64_t width = ld_ctx(head), ld = host_padded(head->T), d = head->d;
+    float *score = host_thread(k, head->thread, HOST_SCORE);
+    void *weights = host_thread(k, head->thread, HOST_SCORE_OP);
+    float *out = host_thread(k, head->thread, HOST_HEAD_OUT);
+    void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, k->stage.layer, width),
+                        (head->row + q->first) * width + head->column);
+    query_key_scores(head, q, score);
+    for (int64_t i = 0; i < q->n; i++) {
+        float *row = score + i * ld;
+        softmax_row(head, q, row, q->first + i, head->softmax + 2 * (q->first + i));
+        row_to_operands(head, weights, i, row, q->n_keys);
+    }
+    mix(head, q, weights, head->value, out);
+    for (int64_t i = 0; i < q->n; i++) {
+        num_scale(out + i * d, head->softmax[2 * (q->first + i) + 1], d);
+        host_to_operands(k, host_at(k, ctx, i * width), out + i * d, d);
+    }
+}
+
+static void attend(void *ctx, int64_t item, int thread)
+{
+    struct host *k = ctx;
+    struct head head = head_of(k, item / k->model->H, item % k->model->H, thread);
+    for (int64_t first = head.first; first < head.end;) {
+        struct queries q = queries_from(&head, first);
+        attend_queries(&head, &q);
+        first += q.n;
+    }
+}
+
+static void project_rows(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, l = k->stage.layer, width = model_q_features(k->model);
+    const float *x = host_x(k, l) + b->row * C, *bias = k->stage.vector[MODEL_O_B];
+    float *mid = host_mid(k, l) + b->row * C;
+    const void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, width), b->row * width);
+    struct num_product shape = host_linear_shape(b->n, width, C);
+    if (!host_plain_branch(k)) {
+        float *branch = host_branch_out(k, &host_attn_branch, b, thread);
+        host_product(k, &shape, ctx, k->stage.weight[MODEL_O_W], branch);
+        host_add_branch(k, &host_attn_branch, b, branch, bias, thread);
+        return;
+    }
+    shape.beta = 1;
+    if (mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
+    for (int64_t i = 0; bias && i < b->n; i++)
+        num_add(mid + i * C, bias, C);
+    host_product(k, &shape, ctx, k->stage.weight[MODEL_O_W], mid);
+}
+
+void host_attn_forward(struct host *k)
+{
+    num_parallel(k->n_samples * k->model->H, attend, k);
+    host_each_block(k, project_rows);
+}
+
+/* ---- backward */
+
+static void project_rows_backward(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, width = model_q_features(k->model);
+    float *wide = host_thread(k, thread, HOST_WIDE);
+    struct num_product shape = host_linear_back_shape(b->n, width, C);
+    host_product(k, &shape, host_branch_gradient(k, &host_attn_branch, b, thread),
+                 k->stage.weight[MODEL_O_W], wide);
+    host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
+}
+
+/* ds = p (dp - sum_j p_j dp_j) scale, and the sum is the product of output and its gradient. */
+static void softmax_row_backward(float *row, float *drow, const float stats[2], float scale,
+                                 float dot, int64_t n)
+{
+    float max = stats[0], inv_sum = stats[1];
+    for (int64_t j = 0; j < n; j++) {
+        float p = num_exp(row[j] * scale - max) * inv_sum;
+        row[j] = p;
+        drow[j] = p * (drow[j] - dot) * scale;
+    }
+}
+
+/* The same where scores are capped, biased or hidden: the slope of c tanh(s/c) is 1 - (its value
+ * over c)^2. */
+static void shaped_row_backward(const struct head *head, const struct queries *q, float *row,
+                                float *drow, int64_t t, float dot)
+{
+    const int64_t n = t + 1 - q->first_key;
+    const float max = head->softmax[2 * t], inv_sum = head->softmax[2 * t + 1];
+    const float per_cap = head->cap > 0 ? 1.0F / head->cap : 0, scale = head->scale;
+    shape_row(head, q, row, t, n);
+    hide_row(head, q, row, t, max - 200); /* whose exponential is 0 */
+    for (int64_t j = 0; j < n; j++) {
+        float p = num_exp(row[j] - max) * inv_sum, share = row[j] * per_cap;
+        row[j] = p;
+        drow[j] = p * (drow[j] - dot) * (1.0F - share * share) * scale;
+    }
+}
+
+/* Probabilities and gradients of the scores of a block of queries, again from the saved maxima. */
+static void scores_backward(const struct head *head, const struct queries *q)
+{
+    struct host *k = head->k;
+    int64_t width = ld_ctx(head), ld = host_padded(head->T);
+    float *score = host_thread(k, head->thread, HOST_SCORE);
+    float *dscore = host_thread(k, head->thread, HOST_DSCORE);
+    float *wide = host_thread(k, head->thread, HOST_ROW);
+    float *dwide = host_thread(k, head->thread, HOST_ROW2);
+    query_key_scores(head, q, score);
+    scores(head, q, head->dctx, width, head->value, dscore);
+    for (int64_t i = 0; i < q->n; i++) {
+        int64_t t = q->first + i, n = t + 1 - q->first_key;
+        float *row = score + i * ld, *drow = dscore + i * ld;
+        float dot = num_dot(
+            host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
+            host_widened(k, host_const_at(k, head->dctx, t * width), dwide, head->d), head->d);
+        drop_row(head, q, drow, t, n);
+        if (head->plain)
+            softmax_row_backward(row, drow, head->softmax + 2 * t, head->scale, dot, n);
+        else
+            shaped_row_backward(head, q, row, drow, t, dot);
+        drop_row(head, q, row, t, n);
+        memset(row + n, 0, (size_t)(q->n_keys - n) * sizeof *row);
+        memset(drow + n, 0, (size_t)(q->n_keys - n) * sizeof *drow);
+        row_to_operands(head, host_thread(k, head->thread, HOST_SCORE_OP), i, row, q->n_keys);
+        row_to_operands(head, host_thread(k, head->thread, HOST_DSCORE_OP), i, drow, q->n_keys);
+    }
+}
+
+/* sum (n_keys, d) = weights^T (n_keys, n) rows (n, d at ld) + beta sum, from the first key on. */
+static void gather(const struct head *head, const struct queries *q, const void *weights,
+                   const void *rows, int64_t ld, float *sum)
+{
+    struct num_product p = {.trans_a = true,
+                            .m = q->n_keys,
+                            .n = head->d,
+                            .k = q->n,
+                            .lda = host_padded(head->T),
+                            .ldb = ld,
+                            .ldc = head->d,
+                            /* the last block comes first and has all keys, without a window */
+                            .beta = q->n_keys == head->T && !head->adds ? 0 : 1};
+    host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first * ld),
+                 sum + q->first_key * head->d);
+}
+
+/* Columns of HOST_DQKV from @p column on; queries and keys are turned back. */
+static void store_dqkv(const struct head *head, int64_t column, bool turned, int64_t first,
+                       int64_t n, float *rows)
+{
+    struct host *k = head->k;
+    struct host_span span = {.row = head->row + first, .n = n};
+    if (turned && k->model->rotary_dim) host_rotate(k, &span, rows, head->d, true);
+    host_store_linear(k, &span, rows, head->d, NULL, host_at(k, k->buffer[HOST_DQKV], column),
+                      head->ld);
+}
+
+static void attend_head_backward(const struct head *head)
+{
+    struct host *k = head->k;
+    float *dk = host_thread(k, head->thread, HOST_DK), *dv = host_thread(k, head->thread, HOST_DV);
+    float *dq = host_thread(k, head->thread, HOST_HEAD_OUT);
+    const void *p = host_thread(k, head->thread, HOST_SCORE_OP);
+    const void *ds = host_thread(k, head->thread, HOST_DSCORE_OP);
+    int64_t last = (head->T - 1) / HOST_QUERY_ROWS * HOST_QUERY_ROWS;
+    for (int64_t first = last; first >= 0; first -= HOST_QUERY_ROWS) {
+        struct queries q = queries_from(head, first);
+        scores_backward(head, &q);
+        gather(head, &q, p, head->dctx, ld_ctx(head), dv);
+        gather(head, &q, ds, head->q, head->ld, dk);
+        mix(head, &q, ds, head->key, dq);
+        store_dqkv(head, head->column, true, first, q.n, dq);
+    }
+}
+
+/* All query heads of one head of keys and values. */
+static void attend_backward(void *ctx, int64_t item, int thread)
+{
+    struct host *k = ctx;
+    const struct model *m = k->model;
+    const int64_t sample = item / m->kv_heads, group = item % m->kv_heads;
+    const int64_t heads = m->H / m->kv_heads, bytes = m->T * m->head_dim * (int64_t)sizeof(float);
+    float *dk = host_thread(k, thread, HOST_DK), *dv = host_thread(k, thread, HOST_DV);
+    struct head head = head_of(k, sample, group * heads, thread);
+    const bool zeroed = head.window > 0;
+    if (zeroed) memset(dk, 0, (size_t)bytes);
+    if (zeroed) memset(dv, 0, (size_t)bytes);
+    for (int64_t i = 0; i < heads; i++) {
+        head = head_of(k, sample, group * heads + i, thread);
+        head.adds = zeroed || i > 0;
+        attend_head_backward(&head);
+    }
+    const int64_t q = model_q_features(m);
+    store_dqkv(&head, q + head.kv_column, true, 0, head.T, dk);
+    store_dqkv(&head, q + model_kv_features(m) + head.kv_column, false, 0, head.T, dv);
+}
+
+void host_attn_backward(struct host *k)
+{
+    int64_t C = k->model->C, width = model_q_features(k->model);
+    const void *dy = host_branch_gradients(k);
+    host_each_block(k, project_rows_backward);
+    struct host_grad grad[4] = {
+        host_linear_grad(MODEL_O_W, C, width, dy, C,
+                         host_kept_operands(k, HOST_CTX, k->stage.layer, width)),
+        host_bias_grad(MODEL_O_B, C, dy, C)};
+    host_sum_grads(k, grad, 2 + host_branch_norm_grads(k, &host_attn_branch, grad + 2));
+    num_parallel(k->n_samples * k->model->kv_heads, attend_backward, k);
+}

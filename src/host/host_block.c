@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_impl.h"
+
+#include <string.h>
+
+/* ---- embedding */
+
+/* A row of a table as fp32. */
+static const float *table_row(const struct host *k, enum model_tensor_kind kind, int64_t row,
+                              float *scratch)
+{
+    int64_t C = k->model->C;
+    const void *at = host_const_at(k, k->stage.weight[kind], row * C);
+    if (k->fp32) return at;
+    num_widen(k->model->format, scratch, at, C);
+    return scratch;
+}
+
+/* The row of token @p row before norm, scale and dropout. */
+static void embedding_row(const struct host *k, int64_t row, float *x, int thread)
+{
+    int64_t C = k->model->C, t = host_position(k, row);
+    float *scratch = host_thread(k, thread, HOST_ROW2);
+    memcpy(x, table_row(k, MODEL_WTE, k->batch->input_ids[row], scratch), (size_t)C * sizeof *x);
+    if (k->stage.weight[MODEL_WPE]) num_add(x, table_row(k, MODEL_WPE, t, scratch), C);
+    if (k->model->position == ZOO_POSITION_FIXED)
+        num_add(x, (const float *)k->buffer[HOST_TABLE] + t * C, C);
+}
+
+/* Scale and dropout of a row of the embedding, and of its gradient. */
+static void scale_row(const struct host *k, int64_t row, float *x, int thread)
+{
+    const struct model *m = k->model;
+    if (m->embeddings_scale != 1) num_scale(x, (float)m->embeddings_scale, m->C);
+    host_drop(k, HOST_DROP_EMBED, row, row % m->T * m->C, x, m->C, thread);
+}
+
+static void embed_rows(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C;
+    for (int64_t i = b->row; i < b->row + b->n; i++) {
+        float *x = host_x(k, 0) + i * C, *raw = host_thread(k, thread, HOST_ROW);
+        embedding_row(k, i, k->model->embed_norm ? raw : x, thread);
+        if (k->model->embed_norm)
+            host_norm_row(k, MODEL_NORME_W, x, raw, host_embed_stats(k) + 2 * i);
+        scale_row(k, i, x, thread);
+    }
+}
+
+void host_embed_forward(struct host *k)
+{
+    host_each_block(k, embed_rows);
+}
+
+static void token_leaf(const struct host *k, const struct host_grad *g,
+                       const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    int64_t C = g->cols;
+    memset(dst, 0, (size_t)(n * C) * sizeof *dst);
+    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
+        int64_t row = k->batch->input_ids[i] - r0;
+        if (row >= 0 && row < n) num_add(dst + row * C, (const float *)g->dy + i * C, C);
+    }
+}
+
+static void position_leaf(const struct host *k, const struct host_grad *g,
+                          const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    int64_t C = g->cols;
+    memset(dst, 0, (size_t)(n * C) * sizeof *dst);
+    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
+        int64_t row = host_position(k, i) - r0;
+        if (row >= 0 && row < n) num_add(dst + row * C, (const float *)g->dy + i * C, C);
+    }
+}
+
+/* Gradient of the rows of the tables, in HOST_DRES; with a norm that of its output in HOST_DXN and
+ * its input once more in place of the first block's, which nobody needs any longer. */
+static void embed_rows_backward(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C;
+    float *dres = k->buffer[HOST_DRES], *dxn = k->buffer[HOST_DXN], *raw = host_x(k, 0);
+    for (int64_t i = b->row; i < b->row + b->n; i++) {
+        scale_row(k, i, dres + i * C, thread);
+        if (!k->model->embed_norm) continue;
+        memcpy(dxn + i * C, dres + i * C, (size_t)C * sizeof *dxn);
+        embedding_row(k, i, raw + i * C, thread);
+    }
+    if (k->model->embed_norm)
+        host_norm_backward(k, b, MODEL_NORME_W, raw, host_embed_stats(k), dres, true);
+}
+
+void host_embed_backward(struct host *k)
+{
+    int64_t C = k->model->C;
+    struct host_grad grad[4] = {
+        {.kind = MODEL_WTE, .rows = k->stage.rows[MODEL_WTE], .leaf = token_leaf},
+        {.kind = MODEL_WPE, .rows = k->stage.rows[MODEL_WPE], .leaf = position_leaf}};
+    for (int i = 0; i < 2; i++) {
+        grad[i].cols = C;
+        grad[i].dy = k->buffer[HOST_DRES];
+    }
+    if (k->model->tied) grad[0].tied = HOST_TIED_EMBED;
+    host_each_block(k, embed_rows_backward);
+    if (k->model->embed_norm)
+        host_norm_grads(k, grad + 2, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),
+                        host_embed_stats(k));
+    host_sum_grads(k, grad, k->model->embed_norm ? 4 : 2);
+}
+
+/* ---- norm1 and the projections to q, k, v */
+
+/* The three projections, side by side in a row of HOST_QKV. */
+struct projection {
+    enum model_tensor_kind weight, bias;
+    int64_t column, features;
+    bool turned;
+};
+enum { N_PROJECTIONS = 3 };
+
+static struct projection projection_of(const struct model *m, int i)
+{
+    static const enum model_tensor_kind weight[N_PROJECTIONS] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
+    static const enum model_tensor_kind bias[N_PROJECTIONS] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
+    const int64_t q = model_q_features(m), kv = model_kv_features(m);
+    return (struct projection){.weight = weight[i],
+                               .bias = bias[i],
+                               .column = i ? q + (i - 1) * kv : 0,
+                               .features = i ? kv : q,
+                               .turned = m->rotary_dim && i < 2};
+}
+
+static void qkv_rows(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
+    void *xn = k->buffer[HOST_NORMED]
+                   ? host_at(k, host_kept_operands(k, HOST_NORMED, l, C), b->row * C)
+                   : host_thread(k, thread, HOST_OPERAND);
+    float *wide = host_thread(k, thread, HOST_WIDE);
+    void *qkv = host_kept_operands(k, HOST_QKV, l, width);
+    host_norm_forward(k, b, MODEL_NORM1_W, host_x(k, l), host_norm_stats(k, l, HOST_NORM1), xn,
+                      thread);
+    for (int i = 0; i < N_PROJECTIONS; i++) {
+        const struct projection p = projection_of(k->model, i);
+        const float *bias = k->stage.vector[p.bias];
+        struct num_product shape = host_linear_shape(b->n, C, p.features);
+        host_product(k, &shape, xn, k->stage.weight[p.weight], wide);
+        for (int64_t r = 0; p.turned && bias && r < b->n; r++)
+            num_add(wide + r * p.features, bias, p.features);
+        if (p.turned) host_rotate(k, b, wide, p.features, false);
+        host_store_linear(k, b, wide, p.features, p.turned ? NULL : bias, host_at(k, qkv, p.column),
+                          width);
+    }
+    if (k->cached) host_cache_rows(k, b);
+}
+
+void host_qkv_forward(struct host *k)
+{
+    host_each_block(k, qkv_rows);
+}
+
+/* Where the FFN shares norm1's output, its gradient is in HOST_DXN already; the gradient of x
+ * through the FFN's own norm waits in HOST_DSIDE. */
+static void qkv_rows_backward(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
+    const float *x = host_x(k, l), *stats = host_norm_stats(k, l, HOST_NORM1);
+    const void *dqkv = host_at(k, k->buffer[HOST_DQKV], b->row * width);
+    float *dxn = (float *)k->buffer[HOST_DXN] + b->row * C, *dres = k->buffer[HOST_DRES];
+    host_norm_again(k, b, MODEL_NORM1_W, x, stats, host_at(k, k->buffer[HOST_XN], b->row * C),
+                    thread);
+    for (int i = 0; i < N_PROJECTIONS; i++) {
+        const struct projection p = projection_of(k->model, i);
+        struct num_product shape = host_linear_back_shape(b->n, C, p.features);
+        shape.lda = width;
+        shape.beta = i || !k->model->norm3 ? 1 : 0;
+        host_product(k, &shape, host_const_at(k, dqkv, p.column), k->stage.weight[p.weight], dxn);
+    }
+    host_norm_backward(k, b, MODEL_NORM1_W, x, stats, dres, false);
+    if (k->buffer[HOST_DSIDE])
+        num_add(dres + b->row * C, (const float *)k->buffer[HOST_DSIDE] + b->row * C, b->n * C);
+}
+
+void host_qkv_backward(struct host *k)
+{
+    int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
+    struct host_grad grad[8];
+    host_each_block(k, qkv_rows_backward);
+    for (int i = 0; i < N_PROJECTIONS; i++) {
+        const struct projection p = projection_of(k->model, i);
+        const void *dy = host_at(k, k->buffer[HOST_DQKV], p.column);
+        grad[i] = host_linear_grad(p.weight, p.features, C, dy, width, k->buffer[HOST_XN]);
+        grad[3 + i] = host_bias_grad(p.bias, p.features, dy, width);
+    }
+    host_norm_grads(k, grad + 6, MODEL_NORM1_W, k->buffer[HOST_DXN], host_x(k, l),
+                    host_norm_stats(k, l, HOST_NORM1));
+    host_sum_grads(k, grad, 8);
+}
+
+/* ---- norm3 and the first linear layers of the FFN */
+
+const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
+                            bool again, int thread)
+{
+    int64_t C = k->model->C, l = k->stage.layer;
+    const float *x = host_ffn_input(k, l);
+    float *stats = host_norm_stats(k, l, HOST_NORM3);
+    if (!k->model->norm3) return host_at(k, host_kept_operands(k, HOST_NORMED, l, C), b->row * C);
+    if (again)
+        host_norm_again(k, b, MODEL_NORM3_W, x, stats, scratch, thread);
+    else
+        host_norm_forward(k, b, MODEL_NORM3_W, x, stats, scratch, thread);
+    return scratch;
+}
+
+void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
+{
+    const bool aside = k->buffer[HOST_DSIDE] != NULL;
+    if (!k->model->norm3) return;
+    host_norm_backward(k, b, MODEL_NORM3_W, host_ffn_input(k, k->stage.layer),
+                       host_norm_stats(k, k->stage.layer, HOST_NORM3),
+                       k->buffer[aside ? HOST_DSIDE : HOST_DRES], aside);
+}
+
+void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert, float *pre)
+{
+    static const enum model_tensor_kind weight[2] = {MODEL_FFN0_W, MODEL_GLU_W};
+    static const enum model_tensor_kind bias[2] = {MODEL_FFN0_B, MODEL_GLU_B};
+    int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
+    for (int i = 0; i < (k->model->gated ? 2 : 1); i++) {
+        const float *b = host_expert_vector(k, bias[i], expert);
+        struct num_product shape = host_linear_shape(n, C, F);
+        shape.ldc = width;
+        host_product(k, &shape, xn, host_expert_weight(k, weight[i], expert), pre + i * F);
+        for (int64_t r = 0; b && r < n; r++)
+            num_add(pre + r * width + i * F, b, F);
+    }
+}
+
+void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int64_t expert,
+                          float *dxn)
+{
+    int64_t C = k->model->C, F = k->model->F;
+    struct num_product shape = host_linear_back_shape(n, C, F);
+    shape.lda = model_ffn_features(k->model);
+    host_product(k, &shape, dpre, host_expert_weight(k, MODEL_FFN0_W, expert), dxn);
+    if (!k->model->gated) return;
+    shape.beta = 1;
+    host_product(k, &shape, host_const_at(k, dpre, F), host_expert_weight(k, MODEL_GLU_W, expert),
+                 dxn);
+}
+
+static void ffn0_rows(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t width = model_ffn_features(k->model);
+    const void *xn = host_ffn_normed(k, b, host_thread(k, thread, HOST_OPERAND), false, thread);
+    host_ffn_linear(k, xn, b->n, 0, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width);
+}
+
+void host_ffn0_forward(struct host *k)
+{
+    if (k->model->experts)
+        host_experts_ffn0(k);
+    else
+        host_each_block(k, ffn0_rows);
+}
+
+static void ffn0_rows_backward(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, width = model_ffn_features(k->model);
+    host_ffn_normed(k, b, host_at(k, k->buffer[HOST_XN], b->row * C), true, thread);
+    host_ffn_linear_back(k, host_at(k, k->buffer[HOST_DPRE], b->row * width), b->n, 0,
+                         (float *)k->buffer[HOST_DXN] + b->row * C);
+    host_ffn_norm_backward(k, b);
+}
+
+int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])
+{
+    if (!k->model->norm3) return 0;
+    host_norm_grads(k, out, MODEL_NORM3_W, k->buffer[HOST_DXN], host_ffn_input(k, k->stage.layer),
+                    host_norm_stats(k, k->stage.layer, HOST_NORM3));
+    return 2;
+}
+
+void host_ffn0_backward(struct host *k)
+{
+    int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
+    const void *dpre = k->buffer[HOST_DPRE], *dgate = host_at(k, k->buffer[HOST_DPRE], F);
+    struct host_grad grad[6];
+    int n = 2;
+    if (k->model->experts) {
+        host_experts_ffn0_backward(k);
+        return;
+    }
+    host_each_block(k, ffn0_rows_backward);
+    const void *xn = k->model->norm3 ? k->buffer[HOST_XN]
+                                     : host_kept_operands(k, HOST_NORMED, k->stage.layer, C);
+    grad[0] = host_linear_grad(MODEL_FFN0_W, F, C, dpre, width, xn);
+    grad[1] = host_bias_grad(MODEL_FFN0_B, F, dpre, width);
+    if (k->model->gated) {
+        grad[n++] = host_linear_grad(MODEL_GLU_W, F, C, dgate, width, xn);
+        grad[n++] = host_bias_grad(MODEL_GLU_B, F, dgate, width);
+    }
+    n += host_ffn_norm_grads(k, grad + n);
+    host_sum_grads(k, grad, n);
+}
+
+/* ---- the nonlinearity, which the second linear layer applies to what the first one kept */
+
+void host_ffn_activate(const struct host *k, const float *pre, int64_t n, void *act, int thread)
+{
+    int64_t F = k->model->F, width = model_ffn_features(k->model);
+    float *row = host_thread(k, thread, HOST_ROW);
+    for (int64_t i = 0; i < n; i++) {
+        void *to = host_at(k, act, i * F);
+        host_activate(k->model, k->fp32 ? to : row, pre + i * width);
+        if (!k->fp32) host_narrow(k, to, row, F);
+    }
+}
+
+static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, F = k->model->F, l = k->stage.layer;
+    int64_t width = model_ffn_features(k->model);
+    void *act = host_thread(k, thread, HOST_OPERAND);
+    const float *mid = host_mid(k, l) + b->row * C, *bias = k->stage.vector[MODEL_FFN1_B];
+    float *out = host_x(k, l + 1) + b->row * C;
+    struct num_product shape = host_linear_shape(b->n, F, C);
+    host_ffn_activate(k, host_kept(k, HOST_PRE, l, width) + b->row * width, b->n, act, thread);
+    if (!host_plain_branch(k)) {
+        float *branch = host_branch_out(k, &host_ffn_branch, b, thread);
+        host_product(k, &shape, act, k->stage.weight[MODEL_FFN1_W], branch);
+        host_add_branch(k, &host_ffn_branch, b, branch, bias, thread);
+        return;
+    }
+    if (out != mid) memcpy(out, mid, (size_t)(b->n * C) * sizeof *out);
+    for (int64_t i = 0; bias && i < b->n; i++)
+        num_add(out + i * C, bias, C);
+    shape.beta = 1;
+    host_product(k, &shape, act, k->stage.weight[MODEL_FFN1_W], out);
+}
+
+void host_ffn1_forward(struct host *k)
+{
+    if (k->model->experts)
+        host_experts_ffn1(k);
+    else
+        host_each_block(k, ffn1_rows);
+}
+
+void host_ffn_activate_backward(const struct host *k, const float *pre, const float *dact,
+                                int64_t n, void *act, void *dpre, int thread)
+{
+    int64_t F = k->model->F, width = model_ffn_features(k->model);
+    float *act_row = host_thread(k, thread, HOST_ROW),
+          *dpre_row = host_thread(k, thread, HOST_ROW2);
+    for (int64_t i = 0; i < n; i++) {
+        void *to = host_at(k, act, i * F), *dto = host_at(k, dpre, i * width);
+        host_activate_backward(k->model, k->fp32 ? to : act_row, k->fp32 ? dto : dpre_row,
+                               dact + i * F, pre + i * width);
+        if (k->fp32) continue;
+        host_narrow(k, to, act_row, F);
+        host_narrow(k, dto, dpre_row, width);
+    }
+}
+
+static void ffn1_rows_backward(struct host *k, const struct host_span *b, int thread)
+{
+    int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
+    float *dact = host_thread(k, thread, HOST_WIDE);
+    struct num_product shape = host_linear_back_shape(b->n, F, C);
+    host_product(k, &shape, host_branch_gradient(k, &host_ffn_branch, b, thread),
+                 k->stage.weight[MODEL_FFN1_W], dact);
+    host_ffn_activate_backward(k, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width,
+                               dact, b->n, host_at(k, k->buffer[HOST_ACT], b->row * F),
+                               host_at(k, k->buffer[HOST_DPRE], b->row * width), thread);
+}
+
+int host_branch_norm_grads(const struct host *k, const struct host_branch *branch,
+                           struct host_grad out[2])
+{
+    const int64_t l = k->stage.layer;
+    if (!k->model->sandwich) return 0;
+    host_norm_grads(k, out, branch->norm, k->buffer[HOST_DRES],
+                    host_kept(k, branch->kept, l, k->model->C),
+                    host_norm_stats(k, l, branch->slot));
+    return 2;
+}
+
+void host_ffn1_backward(struct host *k)
+{
+    int64_t C = k->model->C, F = k->model->F;
+    const void *dy = host_branch_gradients(k);
+    struct host_grad grad[4];
+    if (k->model->experts) {
+        host_experts_ffn1_backward(k);
+        return;
+    }
+    host_each_block(k, ffn1_rows_backward);
+    grad[0] = host_linear_grad(MODEL_FFN1_W, C, F, dy, C, k->buffer[HOST_ACT]);
+    grad[1] = host_bias_grad(MODEL_FFN1_B, C, dy, C);
+    host_sum_grads(k, grad, 2 + host_branch_norm_grads(k, &host_ffn_branch, grad + 2));
+}

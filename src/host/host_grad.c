@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_impl.h"
+
+#include <wsc/check.h>
+
+#include <string.h>
+
+enum { MAX_GRADS = 10 };
+
+/* One block of one gradient, while it is summed. */
+struct block_sum {
+    const struct host *k;
+    const struct host_grad *grad;
+    int64_t r0, n;  /**< rows of the block */
+    int64_t item;   /**< its number among those at hand */
+    float *scratch; /**< one partial sum per level */
+};
+
+/* The definition of the canonical tree, see <wsc/num.h>. */
+static void sum_node(const struct block_sum *s, int level, int64_t index, float *dst)
+{
+    const struct host *k = s->k;
+    if (level == 0) {
+        const int64_t leaf = index - k->share.first_leaf;
+        s->grad->leaf(k, s->grad, &k->leaf[leaf], s->r0, s->n, dst);
+        if (k->squares) host_squares_take(k, s->grad, leaf, s->r0, s->n, dst, s->item);
+        return;
+    }
+    sum_node(s, level - 1, 2 * index, dst);
+    if ((2 * index + 1) << (level - 1) >= k->share.n_leaves) return;
+    float *right = s->scratch + (level - 1) * k->tree_stride;
+    sum_node(s, level - 1, 2 * index + 1, right);
+    num_add(dst, right, s->n * s->grad->cols);
+}
+
+/* The work of a list of gradients: item i is one block of one gradient. */
+struct work {
+    const struct host *k;
+    const struct host_grad *grad;
+    int n;
+    int64_t first_item[MAX_GRADS + 1];
+};
+
+static void sum_block(void *ctx, int64_t item, int thread)
+{
+    const struct work *w = ctx;
+    const struct host *k = w->k;
+    int i = 0;
+    while (item >= w->first_item[i + 1])
+        i++;
+    const struct host_grad *g = &w->grad[i];
+    int64_t rows = host_grad_block_rows(g->rows, g->cols);
+    int64_t r0 = (item - w->first_item[i]) * rows;
+    struct block_sum s = {.k = k,
+                          .grad = g,
+                          .r0 = r0,
+                          .item = item,
+                          .n = g->rows - r0 < rows ? g->rows - r0 : rows,
+                          .scratch = host_thread(k, thread, HOST_TREE)};
+    float *first = k->stage.grads + k->stage.offset[g->kind] +
+                   g->expert * k->stage.next_offset[g->kind] + (g->first_row + r0) * g->cols;
+    for (int j = 0; j < k->nodes.n; j++)
+        sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_elems);
+}
+
+void host_sum_grads(struct host *k, const struct host_grad *grad, int n)
+{
+    WSC_CHECK(n <= MAX_GRADS, "%d gradients of one part", n);
+    struct work w = {.k = k, .grad = grad, .n = n};
+    for (int i = 0; i < n; i++) {
+        const struct host_grad *g = &grad[i];
+        int64_t rows = host_grad_block_rows(g->rows, g->cols);
+        int64_t n_blocks = k->stage.offset[g->kind] < 0 ? 0 : (g->rows + rows - 1) / rows;
+        w.first_item[i + 1] = w.first_item[i] + n_blocks;
+    }
+    if (k->squares) host_squares_expect(k, w.first_item[n]);
+    num_parallel(w.first_item[n], sum_block, &w);
+    if (k->squares) host_squares_add(k, w.first_item[n]);
+}
+
+static void linear_leaf(const struct host *k, const struct host_grad *g,
+                        const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    struct num_product p = {.trans_a = true,
+                            .m = n,
+                            .n = g->cols,
+                            .k = leaf->n,
+                            .lda = g->ld_dy,
+                            .ldb = g->ld_x,
+                            .ldc = g->cols};
+    host_product(k, &p, host_const_at(k, g->dy, leaf->row * g->ld_dy + r0),
+                 host_const_at(k, g->x, leaf->row * g->ld_x), dst);
+}
+
+struct host_grad host_linear_grad(enum model_tensor_kind kind, int64_t rows, int64_t cols,
+                                  const void *dy, int64_t ld_dy, const void *x)
+{
+    return (struct host_grad){.kind = kind,
+                              .rows = rows,
+                              .cols = cols,
+                              .dy = dy,
+                              .x = x,
+                              .ld_dy = ld_dy,
+                              .ld_x = cols,
+                              .leaf = linear_leaf};
+}
+
+static void bias_leaf(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
+                      int64_t r0, int64_t n, float *dst)
+{
+    memset(dst, 0, (size_t)n * sizeof *dst);
+    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
+        const void *row = host_const_at(k, g->dy, i * g->ld_dy + r0);
+        if (k->fp32)
+            num_add(dst, row, n);
+        else
+            num_add_widened(k->model->format, dst, row, n);
+    }
+}
+
+struct host_grad host_bias_grad(enum model_tensor_kind kind, int64_t n, const void *dy,
+                                int64_t ld_dy)
+{
+    return (struct host_grad){
+        .kind = kind, .rows = n, .cols = 1, .dy = dy, .ld_dy = ld_dy, .leaf = bias_leaf};
+}
+
+/* An expert's part of a leaf is a leaf of its own, in the order of HOST_ORDER. */
+static void expert_linear_leaf(const struct host *k, const struct host_grad *g,
+                               const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    struct host_span rows = host_expert_rows(k, leaf, g->expert);
+    if (rows.n)
+        linear_leaf(k, g, &rows, r0, n, dst);
+    else
+        memset(dst, 0, (size_t)(n * g->cols) * sizeof *dst);
+}
+
+static void expert_bias_leaf(const struct host *k, const struct host_grad *g,
+                             const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    struct host_span rows = host_expert_rows(k, leaf, g->expert);
+    bias_leaf(k, g, &rows, r0, n, dst);
+}
+
+struct host_grad host_expert_linear_grad(enum model_tensor_kind kind, int64_t expert, int64_t rows,
+                                         int64_t cols, const void *dy, int64_t ld_dy, const void *x)
+{
+    struct host_grad g = host_linear_grad(kind, rows, cols, dy, ld_dy, x);
+    g.expert = expert;
+    g.leaf = expert_linear_leaf;
+    return g;
+}
+
+struct host_grad host_expert_bias_grad(enum model_tensor_kind kind, int64_t expert, int64_t n,
+                                       const void *dy, int64_t ld_dy)
+{
+    struct host_grad g = host_bias_grad(kind, n, dy, ld_dy);
+    g.expert = expert;
+    g.leaf = expert_bias_leaf;
+    return g;
+}
+
+static void norm_weight_leaf(const struct host *k, const struct host_grad *g,
+                             const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    (void)k;
+    memset(dst, 0, (size_t)n * sizeof *dst);
+    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
+        const float *dy = (const float *)g->dy + i * g->ld_dy + r0;
+        const float *x = (const float *)g->x + i * g->ld_x + r0;
+        float mean = g->stats[2 * i], rstd = g->stats[2 * i + 1];
+        for (int64_t c = 0; c < n; c++)
+            dst[c] += dy[c] * ((x[c] - mean) * rstd);
+    }
+}
+
+static void norm_bias_leaf(const struct host *k, const struct host_grad *g,
+                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    (void)k;
+    memset(dst, 0, (size_t)n * sizeof *dst);
+    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++)
+        num_add(dst, (const float *)g->dy + i * g->ld_dy + r0, n);
+}
+
+void host_norm_grads(const struct host *k, struct host_grad out[2], enum model_tensor_kind weight,
+                     const float *dy, const float *x, const float *stats)
+{
+    int64_t C = k->model->C;
+    struct host_grad g = {.kind = weight,
+                          .rows = C,
+                          .cols = 1,
+                          .dy = dy,
+                          .x = x,
+                          .ld_dy = C,
+                          .ld_x = C,
+                          .stats = stats,
+                          .leaf = norm_weight_leaf};
+    out[0] = g;
+    g.kind = weight + 1;
+    g.leaf = norm_bias_leaf;
+    out[1] = g;
+}

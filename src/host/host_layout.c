@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_impl.h"
+
+#include <stddef.h>
+
+/* A block of a weight gradient: rows enough for the product library, few enough that several
+ * threads find work in one matrix, small enough that the tree's partial sums stay in the cache. */
+enum { GRAD_ROWS = 96, GRAD_ROWS_MIN = 16, GRAD_VECTOR = 512, GRAD_ELEMS = 1 << 18 };
+
+const struct host_limits host_default_limits = {
+    .vocab_cols = 8192,
+    .logits_bytes = INT64_C(512) << 20,
+};
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+int64_t host_grad_block_rows(int64_t rows, int64_t cols)
+{
+    int64_t most = GRAD_VECTOR;
+    if (cols > 1) most = max64(GRAD_ROWS_MIN, min64(GRAD_ROWS, GRAD_ELEMS / cols));
+    int64_t n_blocks = ceil_div(rows, most);
+    return n_blocks > 0 ? ceil_div(rows, n_blocks) : 1;
+}
+
+int64_t host_grad_block_max(const struct model *m)
+{
+    int64_t most = GRAD_VECTOR;
+    for (int i = 0; i < m->n_tensors; i++) {
+        const struct model_tensor *t = &m->tensor[i];
+        int64_t cols = t->n_dims == 2 ? t->shape[1] : 1;
+        most = max64(most, times(min64(t->shape[0], GRAD_ROWS), cols));
+    }
+    return most;
+}
+
+int64_t host_vocab_block(const struct model *m, const struct host_limits *limits)
+{
+    int64_t n_blocks = ceil_div(m->V, limits->vocab_cols);
+    return min64(m->V, host_padded(ceil_div(m->V, n_blocks)));
+}
+
+bool host_keeps_logits(const struct model *m, int64_t n_samples, const struct host_limits *limits)
+{
+    return times(times(n_samples, m->T), times(m->V, 4)) <= limits->logits_bytes;
+}
+
+/* The most elements that the one-dimensional tensors of a stage have together. */
+static int64_t vectors_max(const struct model *m)
+{
+    int64_t most = 0;
+    for (int s = 0; s < m->n_stages; s++) {
+        int64_t sum = 0;
+        for (int i = 0; i < m->stage[s].n_views; i++) {
+            const struct model_tensor *t = &m->tensor[m->stage[s].view[i].tensor];
+            sum += t->n_dims == 1 ? t->n_elems : 0;
+        }
+        most = max64(most, sum);
+    }
+    return most;
+}
+
+/* What the sizes of buffers are made of, in elements. */
+struct sizes {
+    int64_t rows, c, q, qkv, pre, act; /* tokens; elements of (N, C) and so on */
+    int64_t places;                    /* tokens times networks of a token, with experts */
+    int64_t op;                        /* bytes of an operand */
+};
+
+static struct sizes sizes_of(const struct model *m, int64_t n_samples)
+{
+    const int64_t n = times(n_samples, m->T), active = model_active_ffns(m);
+    return (struct sizes){.rows = n,
+                          .c = times(n, m->C),
+                          .q = times(n, model_q_features(m)),
+                          .qkv = times(n, model_qkv_features(m)),
+                          .pre = times(times(n, active), model_ffn_features(m)),
+                          .act = times(times(n, active), m->F),
+                          .places = m->experts ? times(n, active) : 0,
+                          .op = num_format_bytes(m->format)};
+}
+
+static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
+                            const struct sizes *z, const struct host_limits *limits)
+{
+    int64_t n_samples = m->T > 0 ? z->rows / m->T : 0, op = z->op;
+    int64_t vocab = host_vocab_block(m, limits);
+    bool keep = host_keeps_logits(m, n_samples, limits);
+    bytes[HOST_LOGITS] = times(times(z->rows, keep ? m->V : vocab), 4);
+    bytes[HOST_DRES] = bytes[HOST_DXN] = times(z->c, 4);
+    bytes[HOST_ACT] = times(z->act, op);
+    bytes[HOST_DPRE] = times(z->pre, op);
+    bytes[HOST_DQKV] = times(z->qkv, op);
+    bytes[HOST_DCTX] = times(z->q, op);
+    if (m->sandwich || m->residual_dropout > 0) bytes[HOST_DBRANCH] = times(z->c, op);
+    if (m->parallel && m->norm3) bytes[HOST_DSIDE] = times(z->c, 4);
+    bytes[HOST_PLACES_XN] = bytes[HOST_PLACES_DY] = times(times(z->places, m->C), op);
+    bytes[HOST_DCHOSEN] = times(z->places, 4);
+    bytes[HOST_DROUTED] = times(times(z->rows, m->experts), op);
+    bytes[HOST_LOAD] = times(times(n_samples, m->experts), 8);
+    if (op == 2) {
+        bytes[HOST_DRES_OP] = times(z->c, op);
+        bytes[HOST_DLOGITS] = times(times(z->rows, vocab), op);
+    }
+}
+
+static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
+                        int64_t n_samples, bool training)
+{
+    const int64_t kept = training ? m->L : 1, op = z->op;
+    const int64_t norms = training ? HOST_BLOCK_NORMS * m->L + HOST_OUTER_NORMS : 1;
+    bytes[HOST_X] = times(times(z->c, 4), training ? m->L + 1 : 1);
+    if (training || m->parallel) bytes[HOST_MID] = times(times(z->c, 4), kept);
+    bytes[HOST_NORMS] = times(times(z->rows, 8), norms);
+    bytes[HOST_QKV] = times(times(z->qkv, op), kept);
+    bytes[HOST_CTX] = times(times(z->q, op), kept);
+    bytes[HOST_SOFTMAX] = times(times(times(z->rows, m->H), 8), kept);
+    bytes[HOST_PRE] = times(times(z->pre, 4), kept);
+    if (!m->norm3) bytes[HOST_NORMED] = times(times(z->c, op), kept);
+    if (m->sandwich) bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
+    bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), kept);
+    bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), kept);
+    bytes[HOST_ORDER] = times(times(z->places, 16), kept);
+    if (m->experts)
+        bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), kept);
+}
+
+void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n_samples,
+                 bool training, const struct host_limits *limits)
+{
+    const struct sizes z = sizes_of(m, n_samples);
+    for (int i = 0; i < HOST_N_BUFFERS; i++)
+        bytes[i] = 0;
+    kept_layout(bytes, m, &z, n_samples, training);
+    bytes[HOST_TOKENS] = times(z.rows, (int64_t)sizeof(struct host_token));
+    bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
+    bytes[HOST_TABLE] = times(times(m->T, m->rotary_dim), 4);
+    if (m->position == ZOO_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
+    bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
+    if (training || m->experts) bytes[HOST_XN] = times(z.c, z.op);
+    if (training) training_layout(bytes, m, &z, limits);
+}
+
+/* Levels of partial sums that a share of n leaves needs: its largest full subtree's. */
+static int64_t tree_levels(int64_t n)
+{
+    int64_t levels = 0;
+    while (INT64_C(1) << levels < n)
+        levels++;
+    return levels;
+}
+
+void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model *m,
+                        int64_t n_samples, bool training, const struct host_limits *limits)
+{
+    int64_t rows = min64(HOST_BLOCK_ROWS, times(n_samples, m->T)), op = num_format_bytes(m->format);
+    int64_t queries = min64(HOST_QUERY_ROWS, m->T), vocab = host_vocab_block(m, limits);
+    int64_t pre = model_ffn_features(m), q = model_q_features(m);
+    int64_t wide = max64(max64(max64(m->C, m->experts), pre), max64(vocab, q));
+    int64_t scores = times(queries, host_padded(m->T));
+    for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++)
+        bytes[i] = 0;
+    bytes[HOST_OPERAND] = times(times(rows, max64(max64(m->C, m->F), q)), op);
+    bytes[HOST_WIDE] = times(times(rows, wide), 4);
+    bytes[HOST_ROW] = bytes[HOST_ROW2] = times(wide, 4);
+    bytes[HOST_SCORE] = times(scores, 4);
+    bytes[HOST_SCORE_OP] = op == 2 ? times(scores, op) : 0;
+    bytes[HOST_HEAD_OUT] = times(times(queries, m->head_dim), 4);
+    if (!training) return;
+    if (m->embed_dropout > 0 || m->residual_dropout > 0 || m->attention_dropout > 0)
+        bytes[HOST_WORDS] = times(max64(m->C, host_padded(m->T)), 4);
+    bytes[HOST_DSCORE] = bytes[HOST_SCORE];
+    bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
+    bytes[HOST_DK] = bytes[HOST_DV] = times(times(m->T, m->head_dim), 4);
+    bytes[HOST_TREE] = times(times(tree_levels(n_samples), host_grad_block_max(m)), 4);
+}
+
+int64_t host_act_bytes(const struct model *model, int64_t n_samples, bool training)
+{
+    int64_t bytes[HOST_N_BUFFERS], sum = 0;
+    host_layout(bytes, model, n_samples, training, &host_default_limits);
+    for (int i = 0; i < HOST_N_BUFFERS; i++)
+        sum = plus(sum, bytes[i]);
+    return sum;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One face over the two ways to compute values: every call goes to the host or to the mesh,
+ * whichever kernels_create() was asked for.  The wafer role calls it; next: host.c and
+ * program_model.c. */
+#include <wsc/kernels.h>
+
+#include <wsc/check.h>
+#include <wsc/host.h>
+#include <wsc/mem.h>
+
+struct kernels {
+    struct host *host;           /* owned; NULL on the mesh */
+    struct programs_model *mesh; /* owned; NULL on the host */
+};
+
+enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics,
+                            const struct hw *hw, const struct model *model, int64_t max_samples,
+                            bool training)
+{
+    struct kernels *k;
+    *out = NULL;
+    WSC_CHECK(numerics != KERNELS_NONE, "values without numerics");
+    if (numerics == KERNELS_MESH) TRY(programs_model_check(model, training));
+    TRY_NEW(k, WSC_MEM_KERNELS, 1);
+    enum wsc_err rc = numerics == KERNELS_MESH
+                          ? programs_model_create(&k->mesh, hw, model, max_samples, training)
+                          : host_create(&k->host, model, max_samples, training);
+    if (rc) {
+        kernels_destroy(&k);
+        return rc;
+    }
+    *out = k;
+    return WSC_OK;
+}
+
+void kernels_destroy(struct kernels **handle)
+{
+    struct kernels *k = *handle;
+    *handle = NULL;
+    if (!k) return;
+    host_destroy(&k->host);
+    programs_model_destroy(&k->mesh);
+    wsc_free(k);
+}
+
+void kernels_begin(struct kernels *k, const struct data_share *share,
+                   const struct data_batch *batch)
+{
+    if (k->mesh)
+        programs_model_begin(k->mesh, share, batch);
+    else
+        host_begin(k->host, share, batch);
+}
+
+static enum wsc_err begin_whole(struct programs_model *mesh, const struct data_batch *batch,
+                                const struct data_range *positions)
+{
+    const int64_t n = batch->n;
+    const struct data_share share = {
+        .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
+    int64_t *last;
+    TRY_NEW(last, WSC_MEM_KERNELS, n);
+    for (int64_t i = 0; i < n; i++)
+        last[i] = positions[i].end - 1;
+    programs_model_begin(mesh, &share, batch);
+    enum wsc_err rc = programs_model_want_logits(mesh, last);
+    wsc_free(last);
+    return rc;
+}
+
+enum wsc_err kernels_begin_cached(struct kernels *k, const struct data_batch *batch,
+                                  const struct data_range *positions)
+{
+    return k->mesh ? begin_whole(k->mesh, batch, positions)
+                   : host_begin_cached(k->host, batch, positions);
+}
+
+enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
+                             struct kernels_simulated *simulated)
+{
+    *simulated = (struct kernels_simulated){.known = k->mesh != NULL};
+    if (k->mesh) return programs_model_forward(k->mesh, stage, weights, &simulated->cycles);
+    host_forward(k->host, stage, weights);
+    return WSC_OK;
+}
+
+enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
+                              struct kernels_simulated *simulated)
+{
+    *simulated = (struct kernels_simulated){.known = k->mesh != NULL};
+    if (k->mesh)
+        return programs_model_backward(k->mesh, stage, weights, grads, &simulated->cycles,
+                                       &simulated->first_gradient);
+    host_backward(k->host, stage, weights, grads);
+    return WSC_OK;
+}
+
+void kernels_scale_gradients(struct kernels *k, double scale)
+{
+    WSC_CHECK(k->host || scale == 1, "gradients times %g on the mesh", scale);
+    if (k->host) host_scale_gradients(k->host, scale);
+}
+
+const struct model_loss *kernels_losses(const struct kernels *k)
+{
+    return k->mesh ? programs_model_losses(k->mesh) : host_losses(k->host);
+}
+
+enum wsc_err kernels_measure_leaves(struct kernels *k)
+{
+    WSC_CHECK(k->host, "leaves are measured on the mesh");
+    return host_measure_leaves(k->host);
+}
+
+const double *kernels_leaf_squares(const struct kernels *k)
+{
+    return host_leaf_squares(k->host);
+}
+
+const float *kernels_logits(const struct kernels *k, int64_t i)
+{
+    return k->mesh ? programs_model_logits(k->mesh, i) : host_logits(k->host, i);
+}
+
+const struct programs_row *kernels_rows(const struct kernels *k)
+{
+    return k->mesh ? programs_model_rows(k->mesh) : NULL;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memoryx_groups.h"
+#include "memoryx_state.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 160 };
+
+/* ---- virtual times: a row per shard ---------------------------------------------------------- */
+
+/* step_end, reduced, updating, ready of each stage */
+static int64_t n_times(const struct memoryx *mx)
+{
+    return 3 + mx->net->model->n_stages;
+}
+
+static void pack_times(const struct memoryx *mx, int64_t *row)
+{
+    *row++ = mx->times.step_end.ps;
+    *row++ = mx->times.reduced.ps;
+    *row++ = mx->times.updating.ps;
+    for (int s = 0; s < mx->net->model->n_stages; s++)
+        *row++ = mx->times.ready[s].ps;
+}
+
+static void unpack_times(struct memoryx *mx, const int64_t *row)
+{
+    mx->times.step_end = (struct vtime){.ps = *row++};
+    mx->times.reduced = (struct vtime){.ps = *row++};
+    mx->times.updating = (struct vtime){.ps = *row++};
+    for (int s = 0; s < mx->net->model->n_stages; s++)
+        mx->times.ready[s] = (struct vtime){.ps = *row++};
+}
+
+static enum wsc_err save_times(const struct memoryx *mx, struct store_file *file)
+{
+    int64_t *row, n = n_times(mx);
+    TRY_NEW(row, WSC_MEM_MEMORYX, n);
+    pack_times(mx, row);
+    enum wsc_err rc = store_write(file, "wsc.virtual_time_ps", mx->shard * n, n, row);
+    wsc_free(row);
+    return rc;
+}
+
+/* The rows of all shards, folded to their latest times when this cluster has another number of
+ * shards; another model has other stages and starts its clock anew. */
+static void fold_times(int64_t *rows, int64_t n_rows, int64_t n)
+{
+    for (int64_t r = 1; r < n_rows; r++)
+        for (int64_t i = 0; i < n; i++)
+            if (rows[r * n + i] > rows[i]) rows[i] = rows[r * n + i];
+}
+
+/* A time before the start, or where virtual time ends, is none that a run got to. */
+static enum wsc_err check_times(const int64_t *ps, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (ps[i] < 0 || ps[i] == VTIME_END)
+            return WSC_RAISE(WSC_FORMAT, "checkpoint: wsc.virtual_time_ps holds %lld ps",
+                             (long long)ps[i]);
+    return WSC_OK;
+}
+
+static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
+{
+    int n_dims;
+    int64_t shape[2], n = n_times(mx), *rows;
+    if (!store_has(file, "wsc.virtual_time_ps")) return WSC_OK;
+    TRY(store_shape(file, "wsc.virtual_time_ps", &n_dims, shape));
+    if (n_dims != 2 || shape[1] != n || shape[0] < 1 || shape[0] > HW_MAX_SHARDS) return WSC_OK;
+    TRY_NEW(rows, WSC_MEM_MEMORYX, shape[0] * n);
+    enum wsc_err rc = store_read(file, "wsc.virtual_time_ps", STORE_I64, 0, shape[0] * n, rows);
+    if (!rc) rc = check_times(rows, shape[0] * n);
+    if (!rc) {
+        const bool same = shape[0] == mx->n_shards;
+        if (!same) fold_times(rows, shape[0], n);
+        unpack_times(mx, same ? rows + mx->shard * n : rows);
+    }
+    wsc_free(rows);
+    return rc;
+}
+
+/* ---- saving ---------------------------------------------------------------------------------- */
+
+static void state_name(char *name, int64_t label, const char *what)
+{
+    (void)snprintf(name, NAME_BYTES, "optimizer.state.%lld.%s", (long long)label, what);
+}
+
+static struct store_tensor tensor_of(const struct model_tensor *t)
+{
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
+}
+
+static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_file *file)
+{
+    const struct model_tensor *t = &mx->net->model->tensor[i];
+    char name[NAME_BYTES];
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state s = memoryx_state_of(&mx->config.params->optimizer, t, k);
+        if (!s.name) continue;
+        state_name(name, i, s.name);
+        TRY(store_define(file, name, STORE_F32, s.n_dims, s.shape));
+    }
+    return WSC_OK;
+}
+
+/* Statistics of a whole tensor are the same on every shard; the first one writes them. */
+static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_file *file)
+{
+    const struct memoryx_slice *slice = &mx->slice[i];
+    char name[NAME_BYTES];
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state s =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
+        if (!s.name) continue;
+        state_name(name, i, s.name);
+        if (s.extent == MEMORYX_ELEMENTS)
+            TRY(store_write(file, name, slice->first, slice->n, slice->state[k]));
+        else if (mx->shard == 0)
+            TRY(store_write(file, name, 0, s.shape[0], slice->state[k]));
+    }
+    return WSC_OK;
+}
+
+/* ---- counters: the first shard's, all have the same ------------------------------------------ */
+
+/* One number of a checkpoint; exactly one of the pointers.  What it is a part of. */
+enum counted { COUNTED_OPTIMIZER, COUNTED_SCHEDULE, COUNTED_SCALER, COUNTED_NOISE };
+struct counter {
+    enum counted part;
+    const char *name;
+    int64_t *whole;
+    double *real;
+};
+enum { N_COUNTERS = 9 };
+
+static bool counts(const struct memoryx *mx, enum counted part)
+{
+    if (part == COUNTED_SCALER)
+        return memoryx_scales_dynamically(mx->config.params, mx->net->model);
+    return part != COUNTED_NOISE || mx->config.params->optimizer.gradient_noise_scale;
+}
+
+/* Those that a run with these params has; returns how many. */
+static int list_counters(struct memoryx *mx, struct counter list[N_COUNTERS])
+{
+    struct memoryx_scaler *s = &mx->scaler;
+    const struct counter all[N_COUNTERS] = {
+        {COUNTED_OPTIMIZER, "wsc.optimizer_updates", &mx->updates, NULL},
+        {COUNTED_SCHEDULE, "schedulers.0.last_epoch", &mx->schedule, NULL},
+        {COUNTED_SCALER, "grad_scaler.loss_scale", NULL, &s->scale},
+        {COUNTED_SCALER, "grad_scaler.steps_since_rescale", &s->good_steps, NULL},
+        {COUNTED_SCALER, "grad_scaler.overflows_since_rescale", &s->overflows, NULL},
+        {COUNTED_SCALER, "grad_scaler.num_skipped_steps", &s->skipped, NULL},
+        {COUNTED_NOISE, "wsc.noise_scale.steps", &mx->noise_steps, NULL},
+        {COUNTED_NOISE, "wsc.noise_scale.variance", NULL, &mx->noise.variance},
+        {COUNTED_NOISE, "wsc.noise_scale.gradient", NULL, &mx->noise.gradient}};
+    int n = 0;
+    for (int i = 0; i < N_COUNTERS; i++)
+        if (counts(mx, all[i].part)) list[n++] = all[i];
+    return n;
+}
+
+static enum wsc_err define_counter(struct store_file *file, const struct counter *c)
+{
+    const int64_t one = 1;
+    const enum store_type type = c->real ? STORE_F64 : STORE_I64;
+    TRY(store_define(file, c->name, type, 1, &one));
+    return store_set_number(file, c->name, type, c->real ? *c->real : (double)*c->whole);
+}
+
+static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
+{
+    struct counter list[N_COUNTERS];
+    const int n = list_counters(mx, list);
+    for (int i = 0; i < n; i++)
+        TRY(define_counter(file, &list[i]));
+    return WSC_OK;
+}
+
+static enum wsc_err save_counters(struct memoryx *mx, struct store_file *file)
+{
+    struct counter list[N_COUNTERS];
+    const int n = list_counters(mx, list);
+    for (int i = 0; i < n && mx->shard == 0; i++) {
+        const void *value = list[i].real ? (const void *)list[i].real : list[i].whole;
+        TRY(store_write(file, list[i].name, 0, 1, value));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err load_counter(struct store_file *file, const struct counter *c)
+{
+    if (!store_has(file, c->name)) return WSC_OK;
+    if (c->real) return store_read_f64(file, c->name, c->real);
+    return store_read_i64(file, c->name, 0, INT64_MAX, c->whole);
+}
+
+/* A file that does not count updates comes from a run that skipped none. */
+static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
+                                  const struct memoryx_load *what)
+{
+    struct counter list[N_COUNTERS];
+    const int n = list_counters(mx, list);
+    const bool wanted[] = {[COUNTED_OPTIMIZER] = what->optimizer,
+                           [COUNTED_SCHEDULE] = what->schedule,
+                           [COUNTED_SCALER] = what->scaler,
+                           [COUNTED_NOISE] = what->optimizer};
+    if (what->optimizer) mx->updates = what->step;
+    if (what->schedule) mx->schedule = what->step;
+    for (int i = 0; i < n; i++)
+        if (wanted[list[i].part]) TRY(load_counter(file, &list[i]));
+    if (mx->scaler.scale > 0 && mx->scaler.scale < INFINITY) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "checkpoint: a loss scale of %g", mx->scaler.scale);
+}
+
+enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
+{
+    const struct model *model = memoryx->net->model;
+    const int64_t times[2] = {memoryx->n_shards, n_times(memoryx)};
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct store_tensor t = tensor_of(&model->tensor[i]);
+        TRY(store_define_tensor(file, &t));
+    }
+    for (int i = 0; i < model->n_tensors; i++)
+        TRY(define_states(memoryx, i, file));
+    TRY(define_counters(memoryx, file));
+    TRY(memoryx_define_groups(memoryx, file));
+    return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
+}
+
+enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file)
+{
+    const struct model *model = memoryx->net->model;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct memoryx_slice *s = &memoryx->slice[i];
+        TRY(store_write(file, model->tensor[i].name, s->first, s->n, s->w));
+        TRY(save_states(memoryx, i, file));
+    }
+    TRY(save_counters(memoryx, file));
+    TRY(memoryx_save_powers(memoryx, file));
+    return save_times(memoryx, file);
+}
+
+enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx, struct store_file *file)
+{
+    const struct model *model = memoryx->net->model;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        TRY(store_define(file, t->name, STORE_F32, t->n_dims, t->shape));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_file *file)
+{
+    for (int i = 0; i < memoryx->net->model->n_tensors; i++) {
+        const struct memoryx_slice *s = &memoryx->slice[i];
+        TRY(store_write(file, memoryx->net->model->tensor[i].name, s->first, s->n, s->g));
+    }
+    return WSC_OK;
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, int i, bool strict)
+{
+    const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
+    struct memoryx_slice *s = &mx->slice[i];
+    char name[STORE_NAME_BYTES];
+    if (!store_find_tensor(file, &t, name)) {
+        if (!strict) return WSC_OK;
+        enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", t.name);
+        return wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true keeps the "
+                                "initial values of missing tensors");
+    }
+    TRY(store_check_shape(file, name, &t));
+    return store_read(file, name, STORE_F32, s->first, s->n, s->w);
+}
+
+static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i, int64_t label)
+{
+    const struct memoryx_slice *slice = &mx->slice[i];
+    char name[NAME_BYTES];
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state s =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
+        if (!s.name) continue;
+        const struct store_tensor shape = {name, "", s.n_dims, s.shape};
+        const bool sliced = s.extent == MEMORYX_ELEMENTS;
+        state_name(name, label, s.name);
+        if (!store_has(file, name))
+            return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", name),
+                                "--set runconfig.load_checkpoint_states=model takes the weights "
+                                "alone");
+        TRY(store_check_shape(file, name, &shape));
+        TRY(store_read(file, name, STORE_F32, sliced ? slice->first : 0,
+                       sliced ? slice->n : s.shape[0], slice->state[k]));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err load_optimizer(struct memoryx *mx, struct store_file *file)
+{
+    const struct model *model = mx->net->model;
+    int64_t *label;
+    TRY_NEW(label, WSC_MEM_MEMORYX, model->n_tensors);
+    enum wsc_err rc = memoryx_read_labels(file, model, label);
+    for (int i = 0; i < model->n_tensors && !rc; i++)
+        rc = load_states(mx, file, i, label[i]);
+    wsc_free(label);
+    return rc;
+}
+
+/* Only names of tensors matter: state of other parts of a trainer may stand beside. */
+static enum wsc_err check_known(const struct model *model, struct store_file *file)
+{
+    struct store_tensor *tensor;
+    const char *first;
+    int n;
+    TRY_NEW(tensor, WSC_MEM_MEMORYX, model->n_tensors);
+    for (int i = 0; i < model->n_tensors; i++)
+        tensor[i] = tensor_of(&model->tensor[i]);
+    enum wsc_err rc = store_count_unknown(file, tensor, model->n_tensors, &first, &n);
+    if (!rc && n) {
+        rc = WSC_RAISE(WSC_FORMAT, "checkpoint: the params have no tensor named %s", first);
+        (void)wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true ignores it");
+    }
+    wsc_free(tensor);
+    return rc;
+}
+
+enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
+                          const struct memoryx_load *what)
+{
+    const struct model *model = memoryx->net->model;
+    if (what->weights && what->strict) TRY(check_known(model, file));
+    for (int i = 0; i < model->n_tensors && what->weights; i++)
+        TRY(load_weights(memoryx, file, i, what->strict));
+    if (what->optimizer) TRY(load_optimizer(memoryx, file));
+    TRY(load_counters(memoryx, file, what));
+    return what->optimizer ? load_times(memoryx, file) : WSC_OK;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Loss scaling: gradients of float16 and cbfloat16 are kept inside the format's range by a factor
+ * on the loss, which is taken out again before anything sees them. */
+#include "memoryx_loss_scale.h"
+
+#include <math.h>
+
+static bool scales(const struct model *model)
+{
+    return model->format == NUM_FP16 || model->format == NUM_CB16;
+}
+
+bool memoryx_scales_dynamically(const struct zoo_params *params, const struct model *model)
+{
+    return scales(model) && params->optimizer.loss_scaling_factor == ZOO_LOSS_SCALE_DYNAMIC;
+}
+
+/* Defaults of the Model Zoo; cbfloat16 has twice the exponents. */
+static double first_scale(const struct memoryx *mx)
+{
+    const double given = mx->config.params->optimizer.initial_loss_scale;
+    if (given > 0) return given;
+    return mx->net->model->format == NUM_CB16 ? 0x1p31 : 0x1p15;
+}
+
+static double most_scale(const struct memoryx *mx)
+{
+    const double given = mx->config.params->optimizer.max_loss_scale;
+    return given > 0 ? given : first_scale(mx);
+}
+
+static double least_scale(const struct memoryx *mx)
+{
+    const double given = mx->config.params->optimizer.min_loss_scale;
+    return given > 0 ? given : 0x1p-14;
+}
+
+void memoryx_scale_start(struct memoryx *mx)
+{
+    const double factor = mx->config.params->optimizer.loss_scaling_factor;
+    mx->scaler = (struct memoryx_scaler){.scale = 1};
+    if (memoryx_scales_dynamically(mx->config.params, mx->net->model))
+        mx->scaler.scale = first_scale(mx);
+    else if (scales(mx->net->model))
+        mx->scaler.scale = factor;
+}
+
+double memoryx_loss_factor(const struct memoryx *mx, int64_t n_tokens)
+{
+    const struct zoo_model *m = &mx->config.params->model;
+    if (m->loss_scaling == ZOO_LOSS_BATCH_SIZE)
+        return m->loss_weight / (double)mx->pass->batch.batch_size;
+    return 1.0 / (double)n_tokens;
+}
+
+/* The loss that a wafer differentiates is the mean times the scale.  How many tokens count is known
+ * only when all wafers have said so: they divide by the number of all. */
+double memoryx_gradient_scale(const struct memoryx *mx)
+{
+    if (!scales(mx->net->model)) return 1.0;
+    const int64_t n_tokens = mx->pass->batch.batch_size * mx->net->model->T;
+    return mx->scaler.scale * memoryx_loss_factor(mx, n_tokens);
+}
+
+static enum wsc_err shrink(struct memoryx *mx, int64_t step)
+{
+    struct memoryx_scaler *s = &mx->scaler;
+    const double least = least_scale(mx);
+    if (s->scale <= least)
+        return wsc_err_hint(WSC_RAISE(WSC_NUMERIC,
+                                      "step %lld: the gradient is not finite with the least loss "
+                                      "scale, %g",
+                                      (long long)step + 1, least),
+                            "lower the learning rate or lengthen the warm-up");
+    s->scale = fmax(least, s->scale / 2);
+    s->good_steps = 0;
+    s->overflows++;
+    s->skipped++;
+    return WSC_OK;
+}
+
+static void grow(struct memoryx *mx)
+{
+    struct memoryx_scaler *s = &mx->scaler;
+    const double most = most_scale(mx);
+    if (++s->good_steps < mx->config.params->optimizer.steps_per_increase) return;
+    s->scale = fmax(s->scale, fmin(most, s->scale * 2));
+    s->good_steps = s->overflows = 0;
+}
+
+/* All shards know the norm, so all decide alike. */
+enum wsc_err memoryx_scale_after(struct memoryx *mx, int64_t step)
+{
+    mx->batch.loss_scale = mx->scaler.scale;
+    mx->batch.skipped = false;
+    if (!mx->pass->values || !memoryx_scales_dynamically(mx->config.params, mx->net->model))
+        return WSC_OK;
+    mx->batch.skipped = !isfinite(mx->batch.grad_norm);
+    if (mx->batch.skipped) return shrink(mx, step);
+    grow(mx);
+    return WSC_OK;
+}

@@ -1,0 +1,14 @@
+/** The factor on the loss that keeps 16-bit gradients in range. */
+#ifndef WSC_MEMORYX_LOSS_SCALE_H
+#define WSC_MEMORYX_LOSS_SCALE_H
+#include "memoryx_state.h"
+
+/* Set mx->scaler as at the start of a training. */
+void memoryx_scale_start(struct memoryx *mx);
+/* Once the norm is known: batch.loss_scale, batch.skipped, and the scale of the next step. */
+enum wsc_err memoryx_scale_after(struct memoryx *mx, int64_t step);
+/* Mean over @p n_tokens, or loss_weight / batch: the factor of both loss and gradient. */
+double memoryx_loss_factor(const struct memoryx *mx, int64_t n_tokens);
+/* The factor that the gradients of this step carry. */
+double memoryx_gradient_scale(const struct memoryx *mx);
+#endif

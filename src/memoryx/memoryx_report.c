@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What comes up beside the gradients, and what the rest of the program learns of a batch: sums of
+ * losses, where the step's time went, squares for the noise scale, generated texts.  All of it ends
+ * in struct memoryx_batch, which shard 0 hands to its hook.  Called by memoryx_step.c. */
+#include "memoryx_report.h"
+
+#include "memoryx_loss_scale.h"
+
+#include <wsc/check.h>
+
+#include <math.h>
+
+void memoryx_begin_batch(struct memoryx *mx, int64_t step)
+{
+    const bool training = mx->pass->mode == STREAM_TRAIN;
+    mx->batch = (struct memoryx_batch){.step = training ? step + 1 : step};
+}
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+enum wsc_err memoryx_take_losses(struct memoryx *mx, const struct stream_at *at)
+{
+    const struct stream_batch *b = &mx->pass->batch;
+    struct stream_msg msg;
+    struct num_nodes subtrees;
+    TRY(stream_recv(mx->ports, mx->ports->down.data[0], STREAM_MSG_LOSSES, at->step, at->index,
+                    &msg));
+    if (!msg.payload) return WSC_OK;
+    stream_subtrees(b, at->micro, 0, b->n_wafers, &subtrees);
+    stream_losses_append(&mx->losses, &subtrees, b->n_leaves, comm_buf_data(msg.payload));
+    comm_buf_unref(&msg.payload);
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step)
+{
+    struct memoryx_batch *batch = &mx->batch;
+    batch->has_values = mx->pass->values && mx->pass->mode != STREAM_GENERATE;
+    if (!batch->has_values) return WSC_OK;
+    WSC_CHECK(mx->losses.nodes.n == 1, "%d loss sums left", mx->losses.nodes.n);
+    batch->sums = mx->losses.sum[0];
+    mx->losses.nodes.n = 0;
+    /* All shards see the same sums; one of them speaks, and its failure ends the job. */
+    if (mx->shard) return WSC_OK;
+    if (!batch->sums.n_tokens)
+        return WSC_RAISE(WSC_NUMERIC, "step %lld: no token of the batch has loss mask 1",
+                         (long long)step + 1);
+    batch->loss = batch->sums.loss_sum * memoryx_loss_factor(mx, batch->sums.n_tokens);
+    if (isfinite(batch->loss) || !mx->config.params->runconfig.check_loss_values) return WSC_OK;
+    const char *what = isnan(batch->loss) ? "NaN" : "inf";
+    return wsc_err_hint(
+        WSC_RAISE(WSC_NUMERIC, "step %lld: %s loss detected", (long long)step + 1, what),
+        "lower the learning rate or lengthen the warm-up");
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+static enum wsc_err check_end(const struct memoryx *mx, int64_t step)
+{
+    if (mx->batch.end.ps < VTIME_END || mx->shard) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CAPACITY,
+                                  "step %lld: the virtual time is beyond 106 days, which is what "
+                                  "its 64 bits of picoseconds hold",
+                                  (long long)step + 1),
+                        "fewer steps, or weights alone as a new start: --checkpoint_path with "
+                        "runconfig.load_checkpoint_states=model");
+}
+
+enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
+{
+    struct stream_msg msg;
+    struct memoryx_batch *batch = &mx->batch;
+    const struct stream_times *times = &msg.field.times;
+    TRY(stream_recv(mx->ports, mx->ports->down.data[0], STREAM_MSG_TIMES, step, 0, &msg));
+    batch->end = times->end;
+    batch->time_ps = batch->end.ps - mx->times.step_end.ps;
+    batch->breakdown = times->spent;
+    const int64_t parts = vtime_breakdown_sum(&batch->breakdown);
+    WSC_CHECK(parts == batch->time_ps, "parts of step %lld: %lld ps of %lld ps", (long long)step,
+              (long long)parts, (long long)batch->time_ps);
+    mx->times.step_end = batch->end;
+    if (mx->pass->squares)
+        mx->leaf_squares = stream_scalars_total(&mx->pass->batch, comm_buf_data(msg.payload));
+    comm_buf_unref(&msg.payload);
+    return check_end(mx, step);
+}
+
+/* ---- the end of a batch ---------------------------------------------------------------------- */
+
+enum wsc_err memoryx_finish_batch(struct memoryx *mx, int64_t step)
+{
+    const struct memoryx_hooks *hooks = &mx->config.hooks;
+    if (mx->shard == 0 && hooks->on_batch) TRY(hooks->on_batch(hooks->ctx, &mx->batch));
+    if (step + 1 == stream_end_step(mx->pass)) return WSC_OK;
+    const struct stream_msg updated = {.kind = STREAM_MSG_UPDATED, .step = step + 1};
+    return stream_signal(mx->ports->ready, &updated);
+}
+
+enum wsc_err memoryx_take_texts(struct memoryx *mx)
+{
+    const struct memoryx_hooks *hooks = &mx->config.hooks;
+    struct stream_msg msg;
+    enum wsc_err rc = WSC_OK;
+    TRY(stream_recv(mx->ports, mx->ports->down.data[0], STREAM_MSG_TEXTS, stream_end_step(mx->pass),
+                    0, &msg));
+    if (mx->shard == 0 && hooks->on_texts)
+        rc = hooks->on_texts(hooks->ctx, comm_buf_data(msg.payload),
+                             comm_buf_bytes(msg.payload) / (int64_t)sizeof(int32_t));
+    comm_buf_unref(&msg.payload);
+    return rc;
+}

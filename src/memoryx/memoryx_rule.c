@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an update needs beside the elements: learning rate and weight decay of the schedules, the
+ * number of the update, clipping, and factors by tensor.  Clipping by norm is that of
+ * torch.nn.utils.clip_grad_norm_: g min(1, max / (norm + 1e-6)).  memoryx_update.c and
+ * memoryx_tensorwise.c ask for a rule; memoryx_optimizer.c applies it. */
+#include "memoryx_rule.h"
+
+#include <math.h>
+
+/* The product of the momenta up to update @p t, from where the last call left it. */
+static double nadam_product(struct memoryx *mx, int64_t t)
+{
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
+    if (mx->mu_updates > t || !mx->mu_updates) {
+        mx->mu_updates = 0;
+        mx->mu_product = 1;
+    }
+    while (mx->mu_updates < t)
+        mx->mu_product *= memoryx_nadam_momentum(o, (double)++mx->mu_updates);
+    return mx->mu_product;
+}
+
+struct memoryx_rule memoryx_rule_of_step(struct memoryx *mx)
+{
+    const struct zoo_optimizer *o = &mx->config.params->optimizer;
+    const int64_t before = mx->schedule ? mx->schedule - 1 : 0;
+    struct memoryx_rule rule = {.o = o,
+                                .t = (double)(mx->updates + 1),
+                                .lr_exact = mx->batch.learning_rate,
+                                .lr_before = model_schedule_value(&o->learning_rate, before),
+                                .weight_decay =
+                                    (float)model_schedule_value(&o->weight_decay, mx->schedule),
+                                .grad_scale = 1.0F,
+                                .grad_limit = INFINITY};
+    if (o->type == ZOO_NADAM) rule.mu_product = nadam_product(mx, mx->updates + 1);
+    /* torch.nn.utils.clip_grad_norm_: norm + 1e-6 in the denominator. */
+    if (o->max_gradient_norm > 0)
+        rule.grad_scale = (float)fmin(1.0, o->max_gradient_norm / (mx->batch.grad_norm + 1e-6));
+    else if (o->max_gradient_value > 0)
+        rule.grad_limit = (float)o->max_gradient_value;
+    if (o->maximize) rule.grad_scale = -rule.grad_scale;
+    return rule;
+}
+
+struct memoryx_rule memoryx_rule_of_tensor(const struct memoryx *mx,
+                                           const struct memoryx_rule *rule, int i)
+{
+    const struct model_tensor *t = &mx->net->model->tensor[i];
+    struct memoryx_rule own = *rule;
+    own.lr_exact *= t->lr_scale;
+    own.lr_before *= t->lr_scale;
+    own.lr = (float)own.lr_exact;
+    if (!t->decay) own.weight_decay = 0;
+    return own;
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Weights down: narrow this shard's part of a stage's master weights to the format of the wire and
+ * send it, no farther ahead of the wafers than their credits allow (stream_window.c).  With the
+ * weights go the times that a wafer's clock needs.  Called by memoryx_step.c. */
+#include "memoryx_send.h"
+
+#include "memoryx_loss_scale.h"
+
+#include <string.h>
+
+/* Master weights as they travel, by blocks on all threads. */
+struct pack_job {
+    enum num_format format;
+    char *to;
+    const float *w;
+    int64_t n;
+};
+enum { PACK_BLOCK = 1 << 16 };
+
+static void pack_block(void *ctx, int64_t i, int thread)
+{
+    const struct pack_job *job = ctx;
+    int64_t first = i * PACK_BLOCK, n = job->n - first;
+    char *to = job->to + first * num_format_bytes(job->format);
+    (void)thread;
+    if (n > PACK_BLOCK) n = PACK_BLOCK;
+    if (job->format == NUM_FP32)
+        memcpy(to, job->w + first, (size_t)n * sizeof(float));
+    else
+        num_narrow(job->format, (uint16_t *)(void *)to, job->w + first, n);
+}
+
+/* This shard's slices of the stage's tensors, one after the other. */
+static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf **out)
+{
+    const struct model *model = mx->net->model;
+    const struct model_stage *st = &model->stage[stage];
+    const int64_t elem_bytes = num_format_bytes(model->format);
+    int64_t n = stream_stage_slice_elems(model, stage, mx->shard, mx->n_shards);
+    TRY(comm_buf_create(mx->net->comm, out, n * elem_bytes));
+    char *to = comm_buf_data(*out);
+    for (int v = 0; v < st->n_views; v++) {
+        const struct memoryx_slice *s = &mx->slice[st->view[v].tensor];
+        struct pack_job job = {model->format, to, s->w, s->n};
+        num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, pack_block, &job);
+        to += s->n * elem_bytes;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at,
+                                  struct vtime granted)
+{
+    const struct memoryx_times *t = &mx->times;
+    const struct vtime ready = t->ready[at->stage];
+    struct vtime_recorder *r = comm_record_at(mx->net->comm, at->step, at->index);
+    const int64_t bytes = stream_weight_bytes(mx->net->model, at->stage);
+    struct stream_msg msg = {.kind = STREAM_MSG_WEIGHTS,
+                             .step = at->step,
+                             .index = at->index,
+                             .span = vtime_at(vtime_join(r, ready, granted)),
+                             .bytes = stream_per_shard_bytes(bytes, mx->n_shards),
+                             .field.weights = {.step_start = t->step_end,
+                                               .reduced = t->reduced,
+                                               .ready = ready,
+                                               .gradient_scale = memoryx_gradient_scale(mx)}};
+    if (mx->pass->values) TRY(pack_weights(mx, at->stage, &msg.payload));
+    return stream_send_weights(mx->ports, &msg);
+}
+
+enum wsc_err memoryx_wait_for_credits(struct memoryx *mx, int64_t index,
+                                      struct memoryx_credits *credits)
+{
+    for (; credits->n <= index; credits->n++)
+        TRY(stream_recv_credit(mx->ports, credits->step, (int)credits->n, &credits->granted));
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_wait_for_update(struct memoryx *mx, int64_t step)
+{
+    struct stream_msg updated;
+    if (step == mx->pass->first_step) return WSC_OK;
+    return stream_recv(mx->ports, mx->ports->ready, STREAM_MSG_UPDATED, step, 0, &updated);
+}

@@ -1,0 +1,59 @@
+/** The state of a shard, which the files of memoryx share. */
+#ifndef WSC_MEMORYX_STATE_H
+#define WSC_MEMORYX_STATE_H
+#include "memoryx_optimizer.h"
+
+#include <wsc/memoryx.h>
+
+/* This shard's slice of one tensor. */
+struct memoryx_slice {
+    int64_t first, n; /* elements [first, first + n) of the tensor */
+    float *w;         /* owned (n): master weight */
+    float *g;         /* owned (n): sum, then mean gradient of the step */
+    /* Owned, as memoryx_state_of says: slices (n), or statistics of the whole tensor; or NULL. */
+    float *state[MEMORYX_MAX_STATE];
+    bool g_started; /* a stage has contributed to g in this step */
+};
+
+/* Virtual times between steps: all that a restart needs to go on exactly. */
+struct memoryx_times {
+    struct vtime step_end; /* the newest batch's, on the slowest wafer */
+    struct vtime reduced;  /* its last gradient was complete here */
+    struct vtime updating; /* the optimizer is busy until then */
+    struct vtime *ready;   /* owned (n_stages): updated weights of a stage */
+};
+
+/* Loss scaling; the state is that of the Model Zoo's grad_scaler. */
+struct memoryx_scaler {
+    double scale;
+    int64_t good_steps; /* since the scale changed */
+    int64_t overflows;  /* since it grew */
+    int64_t skipped;    /* steps in all */
+};
+
+struct memoryx {
+    struct stream_net *net;           /* borrowed */
+    const struct stream_ports *ports; /* borrowed */
+    struct memoryx_config config;
+    int shard, n_shards;
+    struct memoryx_slice *slice; /* owned (n_tensors) */
+    struct memoryx_times times;
+    struct memoryx_scaler scaler;
+    int64_t updates;   /* of the optimizer so far; steps that were skipped do not count */
+    int64_t schedule;  /* the same for the schedules: a restart may begin them anew */
+    double mu_product; /* NAdam: of the momenta up to mu_updates */
+    int64_t mu_updates;
+    const struct stream_pass *pass; /* borrowed, of the run in progress */
+    struct stream_window *window;   /* owned, of the run in progress */
+    struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */
+    struct stream_losses losses;
+    struct memoryx_batch batch; /* in the making */
+    double *layer_norm;         /* owned (L), shard 0 with log_summaries; else NULL */
+    double leaf_squares;        /* its gradients', as they are added up */
+    struct memoryx_noise noise; /* running means over noise_steps steps */
+    int64_t noise_steps;
+    /* Gradients of the batch in the making.  They become times.reduced and times.ready only when
+     * the sending half has sent everything, so that it never sees half of them. */
+    struct vtime *arrived; /* owned (n_stages) */
+};
+#endif

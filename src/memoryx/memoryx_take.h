@@ -1,0 +1,9 @@
+/** Gradients up: what the taking program of a shard does after each backward stage. */
+#ifndef WSC_MEMORYX_TAKE_H
+#define WSC_MEMORYX_TAKE_H
+#include "memoryx_state.h"
+
+/* Receive the sums of the stage at @p at, add them to those of earlier micro-batches; after the
+ * last micro-batch the gradient of the batch is in mx->slice[].g. */
+enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *at);
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The update at the end of a training step: norm of the gradient, noise scale, loss scale, the
+ * optimizer on this shard's elements, and when each stage's weights are ready on the emulated
+ * machine.  The time of an update never depends on values.
+ * Called by memoryx_step.c; memoryx_rule.c and memoryx_optimizer.c have the mathematics. */
+#include "memoryx_update.h"
+
+#include "memoryx_hash.h"
+#include "memoryx_loss_scale.h"
+#include "memoryx_noise_scale.h"
+#include "memoryx_norms.h"
+#include "memoryx_rule.h"
+#include "memoryx_tensorwise.h"
+
+#include <math.h>
+
+enum { PARALLEL_BLOCK = 1 << 15 };
+
+static int64_t blocks_of(int64_t n)
+{
+    return (n + PARALLEL_BLOCK - 1) / PARALLEL_BLOCK;
+}
+
+/* ---- virtual time of the update -------------------------------------------------------------- */
+
+int64_t memoryx_owned_elems(const struct model *model, int stage)
+{
+    const struct model_stage *st = &model->stage[stage];
+    int64_t n = 0;
+    for (int v = 0; v < st->n_views; v++) {
+        const struct model_tensor *t = &model->tensor[st->view[v].tensor];
+        if (!(t->kind == MODEL_WTE && stage > 0)) n += t->n_elems;
+    }
+    return n;
+}
+
+int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards)
+{
+    const int64_t n = stream_per_shard_bytes(memoryx_owned_elems(model, stage), n_shards);
+    return vtime_duration_ps(n, hw->cluster->memoryx.update_rate_params_per_s);
+}
+
+static void update_stage_at(struct memoryx *mx, int stage, struct vtime gradient)
+{
+    const struct hw *hw = mx->net->hw;
+    const int64_t ps = memoryx_update_ps(hw, mx->net->model, stage, mx->n_shards);
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
+    const struct vtime start = vtime_join_after(
+        r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
+    mx->times.updating = vtime_after(r, start, ps, VTIME_UPDATE);
+    mx->times.ready[stage] = mx->times.updating;
+}
+
+/* Without the boundary, weights are there as soon as their gradient is. */
+static void update_at_once(struct memoryx *mx)
+{
+    const int n = mx->net->model->n_stages;
+    for (int s = 0; s < n; s++)
+        mx->times.ready[s] = mx->arrived[s];
+    if (mx->net->model->tied)
+        mx->times.ready[0] = mx->times.ready[n - 1] =
+            vtime_join(comm_recorder(mx->net->comm), mx->arrived[0], mx->arrived[n - 1]);
+}
+
+/* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
+ * in which the next step streams them.  Otherwise each stage follows its own gradient.  A step that
+ * is skipped takes the time of one that is not: time does not depend on values. */
+static void keep_time(struct memoryx *mx, bool waits, struct vtime known)
+{
+    const struct model *model = mx->net->model;
+    for (int i = 0; i < model->n_stages; i++) {
+        int stage = waits ? i : model->n_stages - 1 - i;
+        update_stage_at(mx, stage, waits ? known : mx->arrived[stage]);
+    }
+    if (model->tied) {
+        struct vtime *head = &mx->times.ready[model->n_stages - 1];
+        *head = vtime_join(comm_recorder(mx->net->comm), *head, mx->times.ready[0]);
+    }
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+struct update_job {
+    struct memoryx_rule rule;
+    const struct memoryx_slice *slice;
+};
+
+static void update_block(void *ctx, int64_t i, int thread)
+{
+    const struct update_job *job = ctx;
+    const struct memoryx_slice *s = job->slice;
+    const int64_t first = i * PARALLEL_BLOCK, n = s->n - first;
+    struct memoryx_block b = {
+        .w = s->w + first, .g = s->g + first, .n = n < PARALLEL_BLOCK ? n : PARALLEL_BLOCK};
+    (void)thread;
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++)
+        b.state[k] = s->state[k] ? s->state[k] + first : NULL;
+    memoryx_step_block(&job->rule, &b);
+}
+
+static void update_elements(const struct memoryx *mx, const struct memoryx_rule *rule)
+{
+    struct update_job job;
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        job.rule = memoryx_rule_of_tensor(mx, rule, i);
+        job.slice = &mx->slice[i];
+        num_parallel(blocks_of(mx->slice[i].n), update_block, &job);
+    }
+}
+
+/* The whole update; without values, or for a step that is skipped, its messages alone. */
+static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies, struct vtime *at)
+{
+    if (!applies) return memoryx_update_tensorwise(mx, NULL, step, at);
+    const struct memoryx_rule rule = memoryx_rule_of_step(mx);
+    update_elements(mx, &rule);
+    TRY(memoryx_update_tensorwise(mx, &rule, step, at));
+    mx->updates++;
+    mx->schedule++;
+    return WSC_OK;
+}
+
+static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
+{
+    if (mx->shard || !mx->pass->values || isfinite(mx->batch.grad_norm)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "step %lld: the gradient is not finite (norm %g)",
+                                  (long long)step + 1, mx->batch.grad_norm),
+                        "lower the learning rate or lengthen the warm-up");
+}
+
+bool memoryx_update_waits(const struct zoo_params *params, const struct model *model)
+{
+    int64_t bytes[MEMORYX_MAX_ROUNDS];
+    return params->optimizer.max_gradient_norm > 0 || memoryx_scales_dynamically(params, model) ||
+           memoryx_rounds(&params->optimizer, model, bytes) > 0;
+}
+
+/* Schedules count updates; without values every step is one. */
+static double learning_rate_of(const struct memoryx *mx, int64_t step)
+{
+    return model_schedule_value(&mx->config.params->optimizer.learning_rate,
+                                mx->pass->values ? mx->schedule : step);
+}
+
+enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
+{
+    struct vtime known = {0};
+    struct vtime_recorder *r = comm_record_at(mx->net->comm, step, VTIME_NO_TRANSFER);
+    mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
+    TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
+    mx->batch.learning_rate = learning_rate_of(mx, step);
+    memoryx_noise_after(mx);
+    TRY(memoryx_scale_after(mx, step));
+    if (!mx->batch.skipped) TRY(check_norm(mx, step));
+    TRY(update_values(mx, step, mx->pass->values && !mx->batch.skipped, &known));
+    if (mx->net->hw->cluster->effects.boundary)
+        keep_time(mx, memoryx_update_waits(mx->config.params, mx->net->model), known);
+    else
+        update_at_once(mx);
+    const struct vtime_bar bar = {
+        .kind = VTIME_BAR_UPDATE, .begin = mx->times.reduced, .end = mx->times.updating};
+    vtime_record_bar(r, &bar);
+    if (!mx->pass->values) return WSC_OK;
+    for (int i = 0; i < mx->net->model->n_tensors; i++)
+        mx->slice[i].g_started = false;
+    mx->batch.has_hash = mx->config.params->trace_hash;
+    return mx->batch.has_hash ? memoryx_hash_weights(mx, step, &mx->batch.weights_hash) : WSC_OK;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grid.h"
+
+const struct programs_chain programs_line_chain = {PROGRAMS_COLOUR_CHAIN, PROGRAMS_IN_FAR,
+                                                   PROGRAMS_IN_NEAR, PROGRAMS_OUT_START,
+                                                   PROGRAMS_OUT_AWAY};
+const struct programs_chain programs_edge_chain = {PROGRAMS_COLOUR_EDGE_CHAIN, PROGRAMS_IN_EDGE, -1,
+                                                   PROGRAMS_OUT_EDGE, -1};
+
+static struct mesh_rect at(const struct programs_line *l, int p)
+{
+    return (struct mesh_rect){l->x + p * l->dx, l->y + p * l->dy, 1, 1};
+}
+
+static uint8_t toward_start(const struct programs_line *l)
+{
+    return l->dx ? MESH_WEST : MESH_NORTH;
+}
+
+static uint8_t away(const struct programs_line *l)
+{
+    return l->dx ? MESH_EAST : MESH_SOUTH;
+}
+
+enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int queue)
+{
+    const struct mesh_route down = {.rx = MESH_NORTH, .tx = MESH_RAMP | MESH_SOUTH};
+    const struct mesh_route end = {.rx = MESH_NORTH, .tx = MESH_RAMP};
+    if (g->h > 1) TRY(mesh_route(g->m, (struct mesh_rect){0, 0, g->w, g->h - 1}, colour, &down));
+    TRY(mesh_route(g->m, (struct mesh_rect){0, g->h - 1, g->w, 1}, colour, &end));
+    return mesh_input_queue(g->m, programs_all(g), queue, colour);
+}
+
+/* ---- gather and broadcast -------------------------------------------------------------------- */
+
+static enum wsc_err route_collect(struct programs_grid *g, const struct programs_line *l, int p,
+                                  const struct programs_gather *c)
+{
+    struct mesh_route r = {.rx = MESH_RAMP, .tx = toward_start(l), .pop = MESH_ALWAYS_POP};
+    if (l->n == 1) return WSC_OK;
+    if (p == 0) {
+        r = (struct mesh_route){.rx = away(l), .tx = MESH_RAMP};
+        TRY(mesh_route(g->m, at(l, p), c->gather, &r));
+        return mesh_input_queue(g->m, at(l, p), c->in_gather, c->gather);
+    }
+    if (p + 1 < l->n) {
+        r.n_more = 1;
+        r.more[0].rx = away(l);
+    }
+    TRY(mesh_route(g->m, at(l, p), c->gather, &r));
+    return mesh_output_queue(g->m, at(l, p), c->out, c->gather);
+}
+
+static enum wsc_err route_broadcast(struct programs_grid *g, const struct programs_line *l, int p,
+                                    const struct programs_gather *c)
+{
+    struct mesh_route r = {.rx = p ? toward_start(l) : MESH_RAMP, .tx = MESH_RAMP};
+    if (p + 1 < l->n) r.tx |= away(l);
+    TRY(mesh_route(g->m, at(l, p), c->colour, &r));
+    if (!p) TRY(mesh_output_queue(g->m, at(l, p), c->out, c->colour));
+    return mesh_input_queue(g->m, at(l, p), c->in, c->colour);
+}
+
+enum wsc_err programs_route_gather(struct programs_grid *g, const struct programs_line *l,
+                                   const struct programs_gather *c)
+{
+    for (int p = 0; p < l->n; p++) {
+        TRY(route_collect(g, l, p, c));
+        TRY(route_broadcast(g, l, p, c));
+    }
+    return WSC_OK;
+}
+
+static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *like)
+{
+    fabric.n_dims = like->n_dims;
+    for (int i = 0; i < like->n_dims; i++)
+        fabric.len[i] = like->len[i];
+    return fabric;
+}
+
+enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
+                                  int n, int thread)
+{
+    static const enum mesh_command open = MESH_ADVANCE;
+    if (!position || position + 1 == n) return WSC_OK;
+    return mesh_send_control(pe, c->gather, mesh_control(&open, 1, -1), thread);
+}
+
+static enum wsc_err pass_on(struct mesh_pe *pe, const struct programs_gather_send *s)
+{
+    const struct programs_gather *c = s->gather;
+    if (s->position == 0 && s->n > 1) {
+        const struct mesh_op relay = {.code = MESH_FMOVS,
+                                      .thread = PROGRAMS_THREAD_SEND,
+                                      .dst = words_of(mesh_out(c->colour, 1), &s->others),
+                                      .a = words_of(mesh_in(c->gather, 1), &s->others)};
+        return mesh_issue(pe, &relay);
+    }
+    return programs_gather_pass(pe, c, s->position, s->n, PROGRAMS_THREAD_SEND);
+}
+
+enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct programs_gather *c = s->gather;
+    if (g->sent[programs_index(g, pe)]++) return pass_on(pe, s);
+    const struct mesh_op own = {
+        .code = MESH_FMOVS,
+        .thread = PROGRAMS_THREAD_SEND,
+        .activate = (uint8_t)(s->task + 1),
+        .dst = words_of(mesh_out(s->position ? c->gather : c->colour, 1), &s->own),
+        .a = s->own};
+    return mesh_issue(pe, &own);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static const struct programs_gather key_gather = {.gather = PROGRAMS_COLOUR_GATHER,
+                                                  .colour = PROGRAMS_COLOUR_SCALARS,
+                                                  .in_gather = PROGRAMS_IN_GATHER,
+                                                  .in = PROGRAMS_IN_SCALARS,
+                                                  .out = PROGRAMS_OUT_SCALARS};
+
+enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const int y = mesh_y(pe), tokens = programs_tokens(g, y), count = tile->f->count[mesh_x(pe)];
+    struct programs_gather_send s = {
+        .gather = &key_gather,
+        .position = y,
+        .n = g->h,
+        .task = PROGRAMS_TASK_SEND,
+        .own = programs_matrix(programs_at(g, tile, 0, sample * tokens), tokens, count, 1),
+        .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1)};
+    s.own.stride[1] = (int16_t)g->pitch;
+    return programs_gather_step(pe, &s);
+}
+
+enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
+                                 mesh_task_fn send, mesh_task_fn on_scalar)
+{
+    for (int x = 0; x < g->w; x++) {
+        const struct programs_line line = programs_column(g, x);
+        const struct mesh_rect column = {x, 0, 1, g->h};
+        if (!f->count[x]) continue;
+        TRY(programs_route_gather(g, &line, &key_gather));
+        TRY(mesh_data_task(g->m, column, PROGRAMS_COLOUR_SCALARS, on_scalar, MESH_LOW));
+        TRY(mesh_task(g->m, column, PROGRAMS_TASK_SEND, send, MESH_LOW));
+        TRY(mesh_start(g->m, column, PROGRAMS_TASK_SEND));
+    }
+    return WSC_OK;
+}
+
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+/* Position @p p sends on @p colour toward @p side. */
+static enum wsc_err route_send(struct programs_grid *g, struct mesh_rect pe, int colour,
+                               uint8_t side, int queue)
+{
+    const struct mesh_route r = {.rx = MESH_RAMP, .tx = side};
+    TRY(mesh_route(g->m, pe, colour, &r));
+    return mesh_output_queue(g->m, pe, queue, colour);
+}
+
+static enum wsc_err route_receive(struct programs_grid *g, struct mesh_rect pe, int colour,
+                                  uint8_t side, int queue)
+{
+    const struct mesh_route r = {.rx = side, .tx = MESH_RAMP};
+    TRY(mesh_route(g->m, pe, colour, &r));
+    return mesh_input_queue(g->m, pe, queue, colour);
+}
+
+static int to_start(const struct programs_chain *c, int sender)
+{
+    return c->colour + (sender & 1);
+}
+
+static int to_end(const struct programs_chain *c, int sender)
+{
+    return c->colour + 2 + (sender & 1);
+}
+
+enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs_line *l,
+                                  const struct programs_chain *c, bool to_edge)
+{
+    for (int p = 0; p < l->n; p++) {
+        const struct mesh_rect pe = at(l, p);
+        if (p || to_edge) TRY(route_send(g, pe, to_start(c, p), toward_start(l), c->out_start));
+        if (p + 1 < l->n) TRY(route_receive(g, pe, to_start(c, p + 1), away(l), c->in_far));
+        if (to_edge) continue;
+        if (p + 1 < l->n) TRY(route_send(g, pe, to_end(c, p), away(l), c->out_away));
+        if (p) TRY(route_receive(g, pe, to_end(c, p - 1), toward_start(l), c->in_near));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err add_to(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd dst,
+                           const struct mesh_dsd *in)
+{
+    const struct mesh_op op = {.code = (uint8_t)(in ? s->code : MESH_FMOVS),
+                               .thread = (uint8_t)s->thread,
+                               .dst = dst,
+                               .a = in ? *in : s->mine,
+                               .b = in ? s->mine : (struct mesh_dsd){0}};
+    return mesh_issue(pe, &op);
+}
+
+static bool same_place(const struct mesh_dsd *a, const struct mesh_dsd *b)
+{
+    return a->kind == MESH_DSD_MEMORY && b->kind == MESH_DSD_MEMORY && a->address == b->address;
+}
+
+static enum wsc_err sum_root(struct mesh_pe *pe, const struct programs_sum *s)
+{
+    const struct programs_chain *c = s->chain;
+    const struct mesh_dsd far = words_of(mesh_in(to_start(c, s->position + 1), 1), &s->result);
+    const struct mesh_dsd near = words_of(mesh_in(to_end(c, s->position - 1), 1), &s->result);
+    struct programs_sum then = *s;
+    if (s->position + 1 < s->n) {
+        TRY(add_to(pe, s, s->result, &far));
+        then.mine = s->result;
+    }
+    if (s->position) return add_to(pe, &then, s->result, &near);
+    return s->n == 1 && !same_place(&s->mine, &s->result) ? add_to(pe, s, s->result, NULL) : WSC_OK;
+}
+
+enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s)
+{
+    const struct programs_chain *c = s->chain;
+    const int p = s->position;
+    if (p == s->root) return sum_root(pe, s);
+    const bool west = p > s->root;
+    const bool first = west ? p + 1 == s->n : p == 0;
+    const int from = west ? to_start(c, p + 1) : to_end(c, p - 1);
+    const struct mesh_dsd in = words_of(mesh_in(from, 1), &s->result);
+    const struct mesh_dsd out =
+        words_of(mesh_out(west ? to_start(c, p) : to_end(c, p), 1), &s->result);
+    return add_to(pe, s, out, first ? NULL : &in);
+}

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_ops.h"
+
+#include <wsc/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Embedding.  Every row of the table passes every PE; a PE takes the rows of its tokens.  Back,
+ * every row is a sum over the column: a PE adds its tokens' gradients to the rows that pass.  The
+ * tokens of a row of PEs are known beforehand, sorted by their row of the table. */
+
+struct entry {
+    int32_t row;   /* of the table */
+    int32_t token; /* slot on the PE */
+};
+struct embed {
+    const struct programs_grid *g;
+    const struct programs_table *t;
+    struct entry *entry;         /* owned, by row of PEs */
+    int *first;                  /* owned, h + 1 */
+    int word;                    /* address: a row of the table, or of its gradient */
+    struct mesh_wavelet *source; /* owned */
+    uint32_t *words;             /* owned */
+    struct mesh_output *out;     /* owned, of each column */
+};
+
+static void embed_fini(struct embed *e)
+{
+    wsc_free(e->entry);
+    wsc_free(e->first);
+    wsc_free(e->source);
+    wsc_free(e->words);
+    wsc_free(e->out);
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    if (x->row != y->row) return x->row < y->row ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+static enum wsc_err sort_tokens(struct embed *e)
+{
+    const struct programs_grid *g = e->g;
+    const struct programs_table *t = e->t;
+    TRY_NEW(e->entry, WSC_MEM_KERNELS, t->n_samples * g->T);
+    TRY_NEW(e->first, WSC_MEM_KERNELS, g->h + 1);
+    for (int y = 0; y < g->h; y++) {
+        const int tokens = programs_tokens(g, y), n = t->n_samples * tokens;
+        struct entry *at = e->entry + e->first[y];
+        for (int i = 0; i < n; i++) {
+            const int sample = t->first_sample + i / tokens;
+            const int64_t token = sample * g->T + (int64_t)(i % tokens) * g->h + y;
+            at[i] = (struct entry){t->row_of_token[token], sample * tokens + i % tokens};
+        }
+        qsort(at, (size_t)n, sizeof *at, by_row);
+        e->first[y + 1] = e->first[y] + n;
+    }
+    return WSC_OK;
+}
+
+/* The next token of the PE, NULL behind the last one. */
+static const struct entry *next_entry(const struct embed *e, int y, int taken)
+{
+    return e->first[y] + taken < e->first[y + 1] ? &e->entry[e->first[y] + taken] : NULL;
+}
+
+static struct mesh_dsd column_of(const struct embed *e, int token, int count)
+{
+    return mesh_mem_strided(programs_at(e->g, &e->t->x, 0, token), count, e->g->pitch);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
+/* @p rows rows pass; all go to one word, so only the last one matters. */
+static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int rows, int count)
+{
+    struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SCALARS, rows);
+    struct mesh_dsd nowhere = programs_matrix(e->word, rows, count, 0);
+    nowhere.stride[1] = 0;
+    in.n_dims = 2;
+    in.len[1] = (uint16_t)count;
+    return mesh_do(pe, MESH_FMOVS, nowhere, in, (struct mesh_dsd){0});
+}
+
+/* True when the token after this one wants the same row. */
+static bool is_shared(const struct embed *e, int y, int taken)
+{
+    const struct entry *token = next_entry(e, y, taken), *next = next_entry(e, y, taken + 1);
+    return token && next && next->row == token->row;
+}
+
+/* A row that one token wants goes straight to it. */
+static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct mesh_dsd x,
+                             int count)
+{
+    const struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SCALARS, count);
+    return e->t->add ? mesh_do(pe, MESH_FADDS, x, in, x)
+                     : mesh_do(pe, MESH_FMULS, x, in, mesh_float(e->t->scale));
+}
+
+/* One token, or the rows behind the last one. */
+static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct embed *e = g->program;
+    const int at = programs_index(g, pe), count = e->t->x.f->count[mesh_x(pe)];
+    const struct entry *token = next_entry(e, mesh_y(pe), g->item[at]);
+    const int until = token ? token->row : (int)e->t->rows;
+    (void)data;
+    if (!count) return WSC_OK;
+    if (g->sub[at] < until) TRY(skip_rows(pe, e, until - g->sub[at], count));
+    if (!token) return WSC_OK;
+    const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
+    const bool first = g->sub[at] <= until, shared = is_shared(e, mesh_y(pe), g->item[at]);
+    g->sub[at] = until + 1;
+    g->item[at]++;
+    if (first && !shared) {
+        TRY(take_row(pe, e, x, count));
+        return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    }
+    if (first)
+        TRY(mesh_do(pe, MESH_FMOVS, row, mesh_in(PROGRAMS_COLOUR_SCALARS, count),
+                    (struct mesh_dsd){0}));
+    TRY(e->t->add ? mesh_mac(pe, MESH_FMACS, x, x, row, mesh_float(e->t->scale))
+                  : mesh_do(pe, MESH_FMULS, x, row, mesh_float(e->t->scale)));
+    return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+}
+
+static enum wsc_err stream_table(struct embed *e, const float *table)
+{
+    const struct programs_features *f = e->t->x.f;
+    TRY_NEW(e->source, WSC_MEM_KERNELS, e->t->rows * f->n);
+    struct mesh_wavelet *to = e->source;
+    for (int x = 0, before = 0; x < e->g->w; before += f->count[x++]) {
+        const int64_t n = e->t->rows * f->count[x];
+        for (int64_t i = 0; i < n; i++)
+            memcpy(&to[i].data, &table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]],
+                   sizeof to->data);
+        if (n) TRY(mesh_edge_source(e->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, to, n));
+        to += n;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err gather(struct embed *e, struct programs_grid *g, const float *table)
+{
+    TRY(sort_tokens(e));
+    TRY(programs_begin(g, e));
+    TRY(programs_reserve_words(g, e->t->x.f->slots, PROGRAMS_BANK_TOKENS, "a row of the table",
+                               &e->word));
+    TRY(programs_route_from_edge(g, PROGRAMS_COLOUR_SCALARS, PROGRAMS_IN_SCALARS));
+    TRY(stream_table(e, table));
+    TRY(programs_main(g, take));
+    return programs_run(g);
+}
+
+enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct programs_table *t,
+                                       const float *table)
+{
+    struct embed e = {.g = g, .t = t};
+    enum wsc_err rc = gather(&e, g, table);
+    embed_fini(&e);
+    return rc;
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+/* @p rows rows of sums pass this PE, which adds @p mine. */
+static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int rows,
+                              struct mesh_dsd mine)
+{
+    const int count = e->t->x.f->count[mesh_x(pe)];
+    const struct programs_sum sum = {.chain = &programs_edge_chain,
+                                     .code = MESH_FADDS,
+                                     .position = mesh_y(pe),
+                                     .n = e->g->h,
+                                     .root = -1,
+                                     .mine = mine,
+                                     .result = programs_matrix(e->word, rows, count, count)};
+    return rows ? programs_sum_part(pe, &sum) : WSC_OK;
+}
+
+/* The only token of its row adds its gradient as the row passes. */
+static bool goes_straight(const struct embed *e, int y, int taken)
+{
+    const struct entry *token = next_entry(e, y, taken);
+    const struct entry *before = taken ? next_entry(e, y, taken - 1) : NULL;
+    return e->t->scale == 1 && !is_shared(e, y, taken) && (!before || before->row != token->row);
+}
+
+/* All tokens of one row of the table are added up, some at a time, then the row passes. */
+static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct embed *e = g->program;
+    const int at = programs_index(g, pe), y = mesh_y(pe), count = e->t->x.f->count[mesh_x(pe)];
+    const struct entry *token = next_entry(e, y, g->item[at]);
+    const struct entry *before = g->item[at] ? next_entry(e, y, g->item[at] - 1) : NULL;
+    const struct mesh_dsd sum = mesh_mem(e->word, count);
+    const bool same = token && before && token->row == before->row;
+    (void)data;
+    if (!count) return WSC_OK;
+    if (before && !same && g->sub[at] <= before->row) {
+        TRY(pass_rows(pe, e, 1, programs_matrix(e->word, 1, count, count)));
+        g->sub[at] = before->row + 1;
+    }
+    if (!same)
+        TRY(pass_rows(pe, e, (token ? token->row : (int)e->t->rows) - g->sub[at], mesh_float(0)));
+    if (!token) return WSC_OK;
+    g->sub[at] = token->row;
+    struct mesh_dsd dx = column_of(e, token->token, count);
+    if (goes_straight(e, y, g->item[at]++)) {
+        const int stride = dx.stride[0];
+        dx = programs_matrix(dx.address, 1, count, 0);
+        dx.stride[1] = (int16_t)stride;
+        TRY(pass_rows(pe, e, 1, dx));
+        g->sub[at] = token->row + 1;
+        return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    }
+    TRY(same ? mesh_mac(pe, MESH_FMACS, sum, sum, dx, mesh_float(e->t->scale))
+             : mesh_do(pe, MESH_FMULS, sum, dx, mesh_float(e->t->scale)));
+    return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+}
+
+static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
+{
+    const struct programs_features *f = e->t->x.f;
+    TRY_NEW(e->words, WSC_MEM_KERNELS, e->t->rows * f->n);
+    TRY_NEW(e->out, WSC_MEM_KERNELS, g->w);
+    uint32_t *words = e->words;
+    for (int x = 0; x < g->w; x++) {
+        const struct programs_line column = programs_column(g, x);
+        const int64_t n = e->t->rows * f->count[x];
+        e->out[x] = (struct mesh_output){.word = words, .capacity = n};
+        words += n;
+        TRY(programs_route_chain(g, &column, &programs_edge_chain, true));
+        TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, programs_edge_chain.colour, &e->out[x]));
+    }
+    return WSC_OK;
+}
+
+static void store_rows(const struct embed *e, float *grad)
+{
+    const struct programs_features *f = e->t->x.f;
+    for (int x = 0, before = 0; x < e->g->w; before += f->count[x++])
+        for (int64_t i = 0; i < e->out[x].n; i++)
+            memcpy(&grad[i / f->count[x] * f->n + f->order[before + i % f->count[x]]],
+                   &e->out[x].word[i], sizeof *grad);
+}
+
+static enum wsc_err scatter(struct embed *e, struct programs_grid *g)
+{
+    TRY(sort_tokens(e));
+    TRY(programs_begin(g, e));
+    TRY(programs_reserve_words(g, e->t->x.f->slots, PROGRAMS_BANK_TOKENS,
+                               "a row of the table's gradient", &e->word));
+    TRY(sinks(e, g));
+    TRY(programs_main(g, give));
+    return programs_run(g);
+}
+
+enum wsc_err programs_run_table_scatter(struct programs_grid *g, struct programs_table *t,
+                                        float *grad)
+{
+    struct embed e = {.g = g, .t = t};
+    enum wsc_err rc = scatter(&e, g);
+    if (!rc && e.out) {
+        store_rows(&e, grad);
+        t->first_cycle = e.out[0].first_cycle;
+    }
+    embed_fini(&e);
+    return rc;
+}

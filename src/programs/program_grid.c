@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grid.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stddef.h>
+#include <string.h>
+
+static int ceil_div(int a, int b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Rows of this pitch start in the same bank. */
+static int even(int words)
+{
+    return words + words % 2;
+}
+
+/* ---- features on columns --------------------------------------------------------------------- */
+
+static enum wsc_err allocate(struct programs_features *f, int w)
+{
+    TRY_NEW(f->count, WSC_MEM_KERNELS, w);
+    TRY_NEW(f->column, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->slot, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->order, WSC_MEM_KERNELS, f->n);
+    TRY_NEW(f->by_turns, WSC_MEM_KERNELS, f->n);
+    return WSC_OK;
+}
+
+/* Features on the columns before @p x. */
+static int first_of(const struct programs_features *f, int x)
+{
+    int n = 0;
+    for (int i = 0; i < x; i++)
+        n += f->count[i];
+    return n;
+}
+
+/* From columns and slots: how many lie on a column, and their orders. */
+static void count_features(struct programs_features *f, int w)
+{
+    int n = 0;
+    for (int i = 0; i < f->n; i++)
+        f->count[f->column[i]]++;
+    for (int i = 0; i < f->n; i++)
+        f->order[first_of(f, f->column[i]) + f->slot[i]] = i;
+    for (int slot = 0; slot < f->slots; slot++) {
+        for (int x = 0; x < w; x++)
+            if (slot < f->count[x]) f->by_turns[n++] = f->order[first_of(f, x) + slot];
+    }
+}
+
+enum wsc_err programs_features_init(struct programs_features *f, int n, int w)
+{
+    const int slots = ceil_div(n, w);
+    WSC_CHECK(slots > 0, "%d features", n);
+    *f = (struct programs_features){.n = n, .slots = slots, .group_cols = w, .heads_per_pe = 1};
+    TRY(allocate(f, w));
+    for (int i = 0; i < n; i++) {
+        f->column[i] = i / slots;
+        f->slot[i] = i % slots;
+    }
+    count_features(f, w);
+    return WSC_OK;
+}
+
+/* Place of feature @p i of a head of @p d when pairs must stay together: first number of its unit,
+ * and its place in the unit. */
+static void unit_of(int i, int units, enum programs_pairing pairing, int *unit, int *place)
+{
+    *unit = pairing == PROGRAMS_NO_PAIRS         ? i
+            : pairing == PROGRAMS_PAIRS_ADJACENT ? i / 2
+                                                 : i % units;
+    *place = pairing == PROGRAMS_NO_PAIRS         ? 0
+             : pairing == PROGRAMS_PAIRS_ADJACENT ? i % 2
+                                                  : i / units;
+}
+
+enum wsc_err programs_features_init_heads(struct programs_features *f, int heads, int d, int w,
+                                          enum programs_pairing pairing)
+{
+    const int size = pairing == PROGRAMS_NO_PAIRS ? 1 : 2, units = d / size;
+    WSC_CHECK(heads > 0 && units > 0 && d % size == 0, "%d heads of %d features", heads, d);
+    const int cols = w / heads < units ? w / heads : units;
+    const int per = cols ? ceil_div(units, cols) : units;
+    const int group = cols ? ceil_div(units, per) : 1, shared = cols ? 1 : ceil_div(heads, w);
+    WSC_CHECK(per > 0 && shared > 0, "%d heads on %d columns", heads, w);
+    *f = (struct programs_features){.n = heads * d,
+                                    .slots = per * size * shared,
+                                    .group_cols = group,
+                                    .heads_per_pe = shared,
+                                    .head_dim = d};
+    TRY(allocate(f, w));
+    for (int i = 0; i < f->n; i++) {
+        int head = i / d, unit, place;
+        unit_of(i % d, units, pairing, &unit, &place);
+        f->column[i] = head / shared * group + unit / per;
+        f->slot[i] = head % shared * d + unit % per * size + place;
+    }
+    count_features(f, w);
+    return WSC_OK;
+}
+
+void programs_features_fini(struct programs_features *f)
+{
+    wsc_free(f->count);
+    wsc_free(f->column);
+    wsc_free(f->slot);
+    wsc_free(f->order);
+    wsc_free(f->by_turns);
+    *f = (struct programs_features){0};
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+/* Keys stream row by row, as they are collected. */
+static void order_keys(struct programs_grid *g)
+{
+    int n = 0;
+    for (int y = 0; y < g->h; y++) {
+        for (int64_t token = y; token < g->T; token += g->h) {
+            g->key_row[n] = y;
+            g->key_token[n++] = (int)token;
+        }
+    }
+}
+
+enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
+                                int64_t T, int max_samples)
+{
+    struct mesh_config own = *config;
+    *g = (struct programs_grid){.w = config->w,
+                                .h = config->h,
+                                .T = T,
+                                .n_samples = max_samples,
+                                .max_samples = max_samples,
+                                .tokens = even(ceil_div((int)T, config->h))};
+    g->pitch = even(max_samples * ceil_div((int)T, config->h));
+    own.user = g;
+    TRY(mesh_create(&g->m, &own));
+    TRY_NEW(g->item, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->sub, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->sent, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->key_row, WSC_MEM_KERNELS, T);
+    TRY_NEW(g->key_token, WSC_MEM_KERNELS, T);
+    order_keys(g);
+    return WSC_OK;
+}
+
+void programs_grid_fini(struct programs_grid *g)
+{
+    mesh_destroy(&g->m);
+    wsc_free(g->item);
+    wsc_free(g->sub);
+    wsc_free(g->sent);
+    wsc_free(g->scored);
+    wsc_free(g->passed);
+    wsc_free(g->key_row);
+    wsc_free(g->key_token);
+    *g = (struct programs_grid){0};
+}
+
+enum wsc_err programs_reserve_words(struct programs_grid *g, int64_t words, enum programs_bank bank,
+                                    const char *what, int *address)
+{
+    return mesh_reserve(g->m, programs_all(g), 4 * words, 4 * (int)bank, what, address);
+}
+
+enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
+                                   const struct programs_features *f, const char *what)
+{
+    t->f = f;
+    return programs_reserve_words(g, (int64_t)(f ? f->slots : 1) * g->pitch, 0, what, &t->address);
+}
+
+/* What PE (x, y) holds of @p t, between @p words (slots x pitch) and @p host. */
+static void exchange(const struct programs_grid *g, const struct programs_tile *t,
+                     struct mesh_rect at, float *words, float *to, const float *from)
+{
+    const int n = programs_row_tokens(g, at.y), features = t->f->n;
+    for (int i = 0; i < features; i++) {
+        if (t->f->column[i] != at.x) continue;
+        float *row = words + (ptrdiff_t)t->f->slot[i] * g->pitch;
+        for (int j = 0; j < n; j++) {
+            const int64_t token = programs_token_at(g, at.y, j);
+            if (from) row[j] = from[token * features + i];
+            if (to) to[token * features + i] = row[j];
+        }
+    }
+}
+
+static enum wsc_err copy_tile(struct programs_grid *g, const struct programs_tile *t, float *to,
+                              const float *from)
+{
+    const int64_t words = (int64_t)t->f->slots * g->pitch;
+    enum wsc_err rc = WSC_OK;
+    float *part;
+    TRY_NEW(part, WSC_MEM_KERNELS, words);
+    for (int i = 0; i < g->w * g->h && !rc; i++) {
+        const struct mesh_rect at = {i % g->w, i / g->w, 1, 1};
+        if (to) rc = mesh_copy_out(g->m, at, t->address, part, 4 * words);
+        if (!rc) exchange(g, t, at, part, to, from);
+        if (from && !rc) rc = mesh_copy_in(g->m, at, t->address, part, 4 * words);
+    }
+    wsc_free(part);
+    return rc;
+}
+
+enum wsc_err programs_tile_in(struct programs_grid *g, const struct programs_tile *t,
+                              const float *host)
+{
+    return copy_tile(g, t, NULL, host);
+}
+
+enum wsc_err programs_tile_out(struct programs_grid *g, const struct programs_tile *t, float *host)
+{
+    return copy_tile(g, t, host, NULL);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+enum wsc_err programs_begin(struct programs_grid *g, void *program)
+{
+    const size_t n = (size_t)g->w * (size_t)g->h;
+    g->program = program;
+    memset(g->item, 0, n * sizeof *g->item);
+    memset(g->sub, 0, n * sizeof *g->sub);
+    memset(g->sent, 0, n * sizeof *g->sent);
+    memset(g->scored, 0, n * sizeof *g->scored);
+    memset(g->passed, 0, n * sizeof *g->passed);
+    TRY(mesh_clear(g->m));
+    /* Where reservations of the program start, for programs_run to release. */
+    return mesh_reserve(g->m, programs_all(g), 0, 0, "nothing", &g->scratch);
+}
+
+enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn)
+{
+    TRY(mesh_task(g->m, programs_all(g), PROGRAMS_TASK_MAIN, fn, MESH_MEDIUM));
+    return mesh_start(g->m, programs_all(g), PROGRAMS_TASK_MAIN);
+}
+
+enum wsc_err programs_run(struct programs_grid *g)
+{
+    mesh_watch_attach(g->m, g->n_programs == g->watched ? g->watch : NULL);
+    TRY(mesh_run(g->m, &g->stats));
+    if (g->stats.cycles > g->longest_cycles) {
+        g->longest_cycles = g->stats.cycles;
+        g->longest = g->n_programs;
+    }
+    g->n_programs++;
+    g->total.cycles += g->stats.cycles;
+    g->total.wavelets += g->stats.wavelets;
+    g->total.wavelet_hops += g->stats.wavelet_hops;
+    g->total.elements += g->stats.elements;
+    return mesh_release(g->m, programs_all(g), g->scratch);
+}

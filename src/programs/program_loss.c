@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_ops.h"
+#include <wsc/num_math.h>
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+/* Vectors of tokens: maximum, sum of exponentials, logit of the label, minus the lowest number of
+ * the largest logit, nats. */
+enum { MAX, SUM, LABEL, BEST, NATS };
+
+struct views {
+    struct programs_view logits, tmp, number, row[PROGRAMS_LOSS_ROWS];
+};
+
+static struct views views_of(const struct programs_grid *g, const struct programs_loss *l)
+{
+    struct views v = {.logits = programs_tile_view(&l->logits),
+                      .tmp = programs_tile_view(l->tmp),
+                      .number = programs_view(PROGRAMS_VIEW_FEATURES, l->number)};
+    for (int i = 0; i < PROGRAMS_LOSS_ROWS; i++)
+        v.row[i] = programs_view(PROGRAMS_VIEW_TOKENS, l->tokens + 4 * i * g->pitch);
+    return v;
+}
+
+/* 0 where the logit is the largest one, otherwise -infinity. */
+static float is_largest(float x, float max)
+{
+    return x >= max ? 0 : -INFINITY;
+}
+
+static float log_of(float sum, float max)
+{
+    return logf(sum) + max;
+}
+
+/* The label of a token of the PE; a token that does not count has none. */
+static bool label_here(const struct programs_grid *g, const struct programs_loss *l,
+                       const struct mesh_pe *pe, int i, int *slot)
+{
+    const int64_t token = programs_token_at(g, mesh_y(pe), i);
+    const int label = l->labels[token];
+    if (!l->mask[token] || l->logits.f->column[label] != mesh_x(pe)) return false;
+    *slot = l->logits.f->slot[label];
+    return true;
+}
+
+/* Scalar code: loop, load and comparison of a label are 10 + 4 + 6 cycles a token (loop back edge,
+ * load to use, taken branch: FABRICA). */
+enum { LABEL_CYCLES = 20 };
+
+static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script *s,
+                                const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct programs_loss *l = s->data;
+    const int n = programs_row_tokens(g, mesh_y(pe));
+    (void)step;
+    for (int i = 0, slot; i < n; i++) {
+        uint32_t bits;
+        if (!label_here(g, l, pe, i, &slot)) continue;
+        TRY(mesh_load(pe, programs_at(g, &l->logits, slot, i), &bits));
+        TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), bits));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+}
+
+static void forward_steps(struct programs_grid *g, struct programs_script *s,
+                          const struct programs_loss *l)
+{
+    const struct views v = views_of(g, l);
+    const enum programs_shape tile = PROGRAMS_SHAPE_TILE, tokens = PROGRAMS_SHAPE_TOKENS;
+    if (l->scale != 1)
+        programs_op(s, tile, MESH_FMULS, v.logits, v.logits, programs_number(l->scale));
+    programs_op(s, tokens, MESH_FMOVS, v.row[MAX], programs_number(-INFINITY), none);
+    programs_op(s, tokens, MESH_FMOVS, v.row[BEST], programs_number(-INFINITY), none);
+    programs_op(s, tokens, MESH_FMOVS, v.row[SUM], programs_number(0), none);
+    programs_op(s, tokens, MESH_FMOVS, v.row[LABEL], programs_number(0), none);
+    programs_op(s, tile, MESH_FMAXS, v.row[MAX], v.row[MAX], v.logits);
+    programs_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
+    programs_call(s, pick_labels);
+    /* The comparison: a load, a branch, a store. */
+    const struct programs_map largest = {is_largest, 8},
+                              to_exp = {programs_exp_of_difference, g->exp_cycles};
+    programs_map(s, tile, largest, v.tmp, v.logits, v.row[MAX]);
+    programs_op(s, tile, MESH_FADDS, v.tmp, v.tmp, v.number);
+    programs_op(s, tile, MESH_FMAXS, v.row[BEST], v.row[BEST], v.tmp);
+    programs_row_sum(s, MESH_FMAXS, v.row[BEST], 1);
+    programs_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
+    programs_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
+    programs_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
+    programs_map(s, tokens, (struct programs_map){log_of, g->exp_cycles}, v.row[NATS], v.row[SUM],
+                 v.row[MAX]);
+    programs_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
+    programs_row_out(s, v.row[BEST], 2);
+}
+
+static void store_losses(const struct programs_grid *g, const struct programs_script *s,
+                         const struct programs_losses *out)
+{
+    for (int y = 0; y < g->h; y++) {
+        const int n = programs_row_tokens(g, y);
+        for (int i = 0; i < n; i++) {
+            const int64_t token = programs_token_at(g, y, i);
+            out->best[token] = (int32_t)-programs_row_word(g, s, y, i);
+            out->nats[token] = programs_row_word(g, s, y, n + i);
+        }
+    }
+}
+
+enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_loss *l,
+                               const struct programs_losses *out)
+{
+    struct programs_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
+    forward_steps(g, &s, l);
+    enum wsc_err rc = programs_run_script(g, &s);
+    if (!rc) store_losses(g, &s, out);
+    programs_script_fini(&s);
+    return rc;
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+static float scaled_reciprocal(float sum, float scale)
+{
+    return scale / sum;
+}
+
+/* Tokens that do not count get factor 0; the labels' features lose the factor's scale. */
+static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script *s,
+                                const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct programs_loss *l = s->data;
+    const int y = mesh_y(pe), n = programs_row_tokens(g, y);
+    (void)step;
+    for (int i = 0; i < n; i++) {
+        const int64_t token = programs_token_at(g, y, i);
+        if (!l->mask[token]) TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+}
+
+static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_script *s,
+                                    const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct programs_loss *l = s->data;
+    const int n = programs_row_tokens(g, mesh_y(pe));
+    (void)step;
+    for (int i = 0, slot; i < n; i++) {
+        union {
+            uint32_t bits;
+            float value;
+        } x;
+        if (!label_here(g, l, pe, i, &slot)) continue;
+        const int address = programs_at(g, &l->logits, slot, i);
+        TRY(mesh_load(pe, address, &x.bits));
+        x.value -= l->scale;
+        TRY(mesh_store(pe, address, x.bits));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+}
+
+enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct programs_loss *l)
+{
+    struct programs_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
+    const struct views v = views_of(g, l);
+    const struct programs_map factor = {scaled_reciprocal, g->divide_cycles};
+    programs_op(&s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.row[NATS], programs_number(l->scale),
+                none);
+    programs_map(&s, PROGRAMS_SHAPE_TOKENS, factor, v.row[LABEL], v.row[SUM], v.row[NATS]);
+    programs_call(&s, mask_tokens);
+    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);
+    programs_call(&s, subtract_labels);
+    enum wsc_err rc = programs_run_script(g, &s);
+    programs_script_fini(&s);
+    return rc;
+}

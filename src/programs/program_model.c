@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_model.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static enum wsc_err make_features(struct programs_model *k)
+{
+    const struct model *m = k->model;
+    const int w = k->grid.w;
+    TRY(programs_features_init(&k->hidden, (int)m->C, w));
+    TRY(programs_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w, PROGRAMS_NO_PAIRS));
+    TRY(programs_features_init(&k->filter, (int)m->F, w));
+    return programs_features_init(&k->vocab, (int)m->V, w);
+}
+
+static enum wsc_err reserve_layer(struct programs_model *k, struct programs_layer *l)
+{
+    struct programs_grid *g = &k->grid;
+    const int64_t scores = programs_score_words(g, &k->heads) * g->max_samples;
+    TRY(programs_reserve_tile(g, &l->x, &k->hidden, "the residual stream"));
+    TRY(programs_reserve_tile(g, &l->mid, &k->hidden, "the residual stream between the halves"));
+    TRY(programs_reserve_tile(g, &l->q, &k->heads, "queries"));
+    TRY(programs_reserve_tile(g, &l->k, &k->heads, "keys"));
+    TRY(programs_reserve_tile(g, &l->v, &k->heads, "values"));
+    TRY(programs_reserve_tile(g, &l->ctx, &k->heads, "the attention output"));
+    TRY(programs_reserve_tile(g, &l->pre, &k->filter, "the filter"));
+    TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "attention probabilities",
+                               &l->scores));
+    TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
+                               "statistics of a norm", &l->stats1));
+    return programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
+                                  "statistics of a norm", &l->stats3);
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static enum wsc_err reserve_common(struct programs_model *k)
+{
+    struct programs_grid *g = &k->grid;
+    const int slots =
+        larger(larger(k->hidden.slots, k->vocab.slots), larger(k->heads.slots, k->filter.slots));
+    const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
+    TRY(programs_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
+    TRY(programs_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
+    TRY(programs_reserve_tile(g, &k->logits, &k->vocab, "logits"));
+    k->tmp.f = &k->hidden;
+    TRY(programs_reserve_words(g, (int64_t)larger(k->hidden.slots, k->vocab.slots) * g->pitch,
+                               PROGRAMS_BANK_TILES, "a tile of scratch", &k->tmp.address));
+    for (int i = 0; i < PROGRAMS_VECTORS; i++)
+        TRY(programs_reserve_words(g, slots, PROGRAMS_BANK_TILES, "a vector of features",
+                                   &k->vector[i]));
+    TRY(programs_reserve_words(g, k->vocab.slots, PROGRAMS_BANK_TILES, "numbers of features",
+                               &k->number));
+    TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
+                               "statistics of a norm", &k->stats_last));
+    TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS, "sums of a norm",
+                               &k->sums));
+    TRY(programs_reserve_words(g, PROGRAMS_LOSS_ROWS * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
+                               "the loss", &k->loss_rows));
+    return programs_reserve_words(g, 2 * heads, PROGRAMS_BANK_TILES, "sums of attention",
+                                  &k->head_tokens);
+}
+
+static enum wsc_err reserve_backward(struct programs_model *k)
+{
+    struct programs_grid *g = &k->grid;
+    TRY(programs_reserve_tile(g, &k->last, &k->hidden, "the residual stream"));
+    TRY(programs_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
+    TRY(programs_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
+    TRY(programs_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
+    TRY(programs_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
+    TRY(programs_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
+    TRY(programs_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
+    TRY(programs_reserve_tile(g, &k->dctx, &k->heads, "the gradient of the attention output"));
+    return programs_reserve_words(g, programs_score_words(g, &k->heads), PROGRAMS_BANK_SCORES,
+                                  "the gradient of probabilities", &k->dscores);
+}
+
+/* Minus the number of each feature of the vocabulary, for the lowest largest logit. */
+static enum wsc_err write_numbers(struct programs_model *k)
+{
+    struct programs_grid *g = &k->grid;
+    float *number;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(number, WSC_MEM_KERNELS, k->vocab.slots);
+    for (int x = 0; x < g->w && !rc; x++) {
+        for (int i = 0; i < k->vocab.n; i++)
+            if (k->vocab.column[i] == x) number[k->vocab.slot[i]] = (float)-i;
+        for (int y = 0; y < g->h && !rc; y++)
+            rc = mesh_copy_in(g->m, (struct mesh_rect){x, y, 1, 1}, k->number, number,
+                              4 * (int64_t)k->vocab.slots);
+    }
+    wsc_free(number);
+    return rc;
+}
+
+static int64_t longest_stage(const struct model *m)
+{
+    int64_t n = 0;
+    for (int i = 0; i < m->n_stages; i++)
+        if (m->stage[i].n_elems > n) n = m->stage[i].n_elems;
+    return n;
+}
+
+static enum wsc_err allocate_host(struct programs_model *k)
+{
+    const int64_t tokens = k->grid.max_samples * k->model->T;
+    TRY_NEW(k->position, WSC_MEM_KERNELS, tokens);
+    TRY_NEW(k->nats, WSC_MEM_KERNELS, tokens);
+    TRY_NEW(k->best, WSC_MEM_KERNELS, tokens);
+    TRY_NEW(k->loss, WSC_MEM_KERNELS, k->grid.max_samples);
+    TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->grid.max_samples);
+    for (int64_t i = 0; i < tokens; i++)
+        k->position[i] = (int32_t)(i % k->model->T);
+    if (!k->training) return WSC_OK;
+    TRY_NEW(k->leaf_grads, WSC_MEM_KERNELS, k->grid.max_samples * longest_stage(k->model));
+    return WSC_OK;
+}
+
+static const char *const row_names[PROGRAMS_ROWS][2] = {
+    {"embedding", "forward"},       {"embedding", "backward"}, {"norm", "forward"},
+    {"norm", "backward"},           {"product", "forward"},    {"product", "input gradient"},
+    {"product", "weight gradient"}, {"attention", "forward"},  {"attention", "backward"},
+    {"bias, residual", "forward"},  {"bias", "backward"},      {"nonlinearity", "forward"},
+    {"nonlinearity", "backward"},   {"loss", "forward"},       {"loss", "backward"}};
+
+const char *programs_row_name(int i, const char **pass)
+{
+    *pass = row_names[i][1];
+    return row_names[i][0];
+}
+
+static enum wsc_err create(struct programs_model *k)
+{
+    const struct hw_wafer *w = &k->hw->cluster->wafer;
+    for (int i = 0; i < PROGRAMS_ROWS; i++)
+        k->row[i].kernel = programs_row_name(i, &k->row[i].pass);
+    k->grid.exp_cycles = (int)w->exp_cycles;
+    k->grid.divide_cycles = (int)w->divide_cycles;
+    k->grid.loop_cycles = (int)w->vector_loop_cycles;
+    TRY(make_features(k));
+    TRY_NEW(k->layer, WSC_MEM_KERNELS, k->training ? k->model->L : 1);
+    TRY(reserve_common(k));
+    if (k->training) TRY(reserve_backward(k));
+    for (int64_t l = 0; l < (k->training ? k->model->L : 1); l++)
+        TRY(reserve_layer(k, &k->layer[l]));
+    TRY(write_numbers(k));
+    return allocate_host(k);
+}
+
+static enum wsc_err check_machine(const struct hw *hw, const struct model *model)
+{
+    enum { MAX_SIDE = 2048, MAX_CYCLES = 400 };
+    const struct hw_wafer *w = &hw->cluster->wafer;
+    if (model->format != NUM_FP32)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "--numerics mesh computes in fp32 only"),
+                            "--set model.mixed_precision=false");
+    if (w->pe_cols > MAX_SIDE || w->pe_rows > MAX_SIDE)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "--numerics mesh: a wafer of %lld x %lld PEs, at most %d a "
+                                      "side can be emulated",
+                                      (long long)w->pe_cols, (long long)w->pe_rows, MAX_SIDE),
+                            "--set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16");
+    if (w->hop_cycles != 1 && w->hop_cycles != 2)
+        return WSC_RAISE(WSC_CONFIG,
+                         "--numerics mesh: cluster.wafer.hop_cycles is %lld; the emulated fabrics "
+                         "have 1 (WSE-2) or 2 (WSE-3)",
+                         (long long)w->hop_cycles);
+    if (w->exp_cycles < 1 || w->divide_cycles < 1 || w->exp_cycles > MAX_CYCLES ||
+        w->divide_cycles > MAX_CYCLES)
+        return WSC_RAISE(WSC_CONFIG,
+                         "--numerics mesh: cluster.wafer.exp_cycles and divide_cycles must lie in "
+                         "1 .. %d",
+                         MAX_CYCLES);
+    return WSC_OK;
+}
+
+/* Threads of a fabric meet after every cycle, which pays for some thousand PEs each. */
+static int mesh_threads(const struct hw_wafer *w)
+{
+    enum { PES_PER_THREAD = 4096 };
+    const int64_t most = w->pe_cols * w->pe_rows / PES_PER_THREAD;
+    return most < num_threads() ? (int)(most > 1 ? most : 1) : num_threads();
+}
+
+enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
+                                   const struct model *model, int64_t max_samples, bool training)
+{
+    const struct hw_wafer *w = &hw->cluster->wafer;
+    struct programs_model *k;
+    *out = NULL;
+    TRY(check_machine(hw, model));
+    TRY_NEW(k, WSC_MEM_KERNELS, 1);
+    k->model = model;
+    k->hw = hw;
+    k->training = training;
+    const struct mesh_config config = {.w = (int)w->pe_cols,
+                                       .h = (int)w->pe_rows,
+                                       .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
+                                       .threads = mesh_threads(w)};
+    enum wsc_err rc = programs_grid_init(&k->grid, &config, model->T, (int)max_samples);
+    if (!rc) rc = create(k);
+    if (rc) {
+        programs_model_destroy(&k);
+        return rc == WSC_CAPACITY
+                   ? wsc_err_hint(rc, "a larger fabric (cluster.wafer.pe_cols, pe_rows), a smaller "
+                                      "micro_batch_size or a smaller model")
+                   : rc;
+    }
+    *out = k;
+    return WSC_OK;
+}
+
+void programs_model_destroy(struct programs_model **handle)
+{
+    struct programs_model *k = *handle;
+    if (!k) return;
+    programs_grid_fini(&k->grid);
+    programs_features_fini(&k->hidden);
+    programs_features_fini(&k->heads);
+    programs_features_fini(&k->filter);
+    programs_features_fini(&k->vocab);
+    void *const owned[] = {k->layer,  k->position,      k->nats,       k->best,      k->loss,
+                           k->wanted, k->wanted_logits, k->all_logits, k->leaf_grads};
+    for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
+        wsc_free(owned[i]);
+    wsc_free(k);
+    *handle = NULL;
+}
+
+/* ---- a micro-batch --------------------------------------------------------------------------- */
+
+void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n)
+{
+    const int64_t leaf = k->share.leaf_samples, at = (k->share.first_leaf + i) * leaf;
+    const int64_t end = at + leaf < k->share.batch_size ? at + leaf : k->share.batch_size;
+    *first = (int)(at - k->share.first_leaf * leaf);
+    *n = (int)(end - at);
+}
+
+float *programs_leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i)
+{
+    if (k->offset[kind] < 0) return NULL;
+    return k->leaf_grads + i * k->n_elems + k->offset[kind];
+}
+
+void programs_model_begin(struct programs_model *k, const struct data_share *share,
+                          const struct data_batch *batch)
+{
+    const int leaf_samples = (int)share->leaf_samples;
+    k->share = *share;
+    k->batch = batch;
+    k->n_leaves = (int)(share->end_leaf - share->first_leaf);
+    k->grid.n_samples = (int)batch->n;
+    k->any_wanted = false;
+    WSC_CHECK(batch->n >= 1 && batch->n <= k->grid.max_samples && batch->T == k->model->T,
+              "%lld samples of %lld tokens", (long long)batch->n, (long long)batch->T);
+    cycles_layout_init(&k->layout, k->hw, k->model, 1, batch->n);
+    cycles_layout_round_robin(&k->layout, batch->n);
+    cycles_layout_init(&k->leaf_layout, k->hw, k->model, 1, leaf_samples);
+    cycles_layout_round_robin(&k->leaf_layout, leaf_samples);
+}
+
+static void enter_stage(struct programs_model *k, int stage, const void *weights)
+{
+    const struct model *m = k->model;
+    const struct model_stage *s = &m->stage[stage];
+    for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
+        k->offset[i] = -1;
+    for (int i = 0; i < s->n_views; i++) {
+        const struct model_tensor *t = &m->tensor[s->view[i].tensor];
+        k->offset[t->kind] = s->view[i].offset;
+        k->weight[t->kind] = (const float *)weights + s->view[i].offset;
+        k->rows[t->kind] = t->shape[0];
+    }
+    k->n_elems = s->n_elems;
+    k->l = s->layer;
+    k->cycles = 0;
+    k->first_gradient = -1;
+}
+
+static void sum_losses(struct programs_model *k)
+{
+    const int64_t T = k->model->T;
+    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+        struct model_loss sum = {0};
+        int first, n;
+        programs_leaf_samples(k, leaf, &first, &n);
+        for (int64_t i = first * T; i < (first + n) * T; i++) {
+            if (!k->batch->mask[i]) continue;
+            sum.loss_sum += (double)k->nats[i];
+            sum.n_tokens++;
+            sum.n_correct += k->best[i] == k->batch->labels[i];
+        }
+        k->loss[leaf] = sum;
+    }
+}
+
+enum wsc_err programs_model_forward(struct programs_model *k, int stage, const void *weights,
+                                    int64_t *cycles)
+{
+    const struct model_stage *s = &k->model->stage[stage];
+    enter_stage(k, stage, weights);
+    for (int i = 0; i < s->n_parts; i++) {
+        TRY(programs_forward_part(k, s->part[i]));
+        if (s->part[i] == MODEL_PART_HEAD) sum_losses(k);
+    }
+    *cycles = k->cycles;
+    return WSC_OK;
+}
+
+/* The sum of a node of the canonical tree, in the place of its first leaf. */
+static float *sum_node(struct programs_model *k, int level, int64_t index)
+{
+    if (level == 0) return k->leaf_grads + (index - k->share.first_leaf) * k->n_elems;
+    float *left = sum_node(k, level - 1, 2 * index);
+    if ((2 * index + 1) << (level - 1) < k->share.n_leaves)
+        num_add(left, sum_node(k, level - 1, 2 * index + 1), k->n_elems);
+    return left;
+}
+
+enum wsc_err programs_model_backward(struct programs_model *k, int stage, const void *weights,
+                                     float *grads, int64_t *cycles, int64_t *first)
+{
+    const struct model_stage *s = &k->model->stage[stage];
+    struct num_nodes nodes;
+    enter_stage(k, stage, weights);
+    memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
+    for (int i = s->n_parts - 1; i >= 0; i--)
+        TRY(programs_backward_part(k, s->part[i]));
+    num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
+    for (int i = 0; i < nodes.n; i++)
+        memcpy(grads + i * k->n_elems, sum_node(k, nodes.node[i].level, nodes.node[i].index),
+               (size_t)k->n_elems * sizeof *grads);
+    *cycles = k->cycles;
+    *first = k->first_gradient < 0 ? k->cycles : k->first_gradient;
+    return WSC_OK;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+const struct model_loss *programs_model_losses(const struct programs_model *k)
+{
+    return k->loss;
+}
+
+enum wsc_err programs_model_want_logits(struct programs_model *k, const int64_t *position_of_sample)
+{
+    const int64_t n = k->grid.max_samples, V = k->model->V;
+    if (!k->wanted_logits) TRY_NEW(k->wanted_logits, WSC_MEM_KERNELS, n * V);
+    if (!k->all_logits) TRY_NEW(k->all_logits, WSC_MEM_KERNELS, n * k->model->T * V);
+    memcpy(k->wanted, position_of_sample, (size_t)k->grid.n_samples * sizeof *k->wanted);
+    k->any_wanted = true;
+    return WSC_OK;
+}
+
+const float *programs_model_logits(const struct programs_model *k, int64_t i)
+{
+    return k->wanted_logits + i * k->model->V;
+}
+
+const struct programs_row *programs_model_rows(const struct programs_model *k)
+{
+    return k->row;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_ops.h"
+#include <wsc/num_math.h>
+
+static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+struct norm_views {
+    struct programs_view x, mean, rstd, gain, bias;
+    float share; /* 1 / features */
+};
+
+static struct norm_views views_of(const struct programs_grid *g, const struct programs_norm *n)
+{
+    return (struct norm_views){.x = programs_tile_view(&n->x),
+                               .mean = programs_view(PROGRAMS_VIEW_TOKENS, n->stats),
+                               .rstd = programs_view(PROGRAMS_VIEW_TOKENS, n->stats + 4 * g->pitch),
+                               .gain = programs_view(PROGRAMS_VIEW_FEATURES, n->gain),
+                               .bias = programs_view(PROGRAMS_VIEW_FEATURES, n->bias),
+                               .share = 1.0F / (float)n->x.f->n};
+}
+
+/* 1 / sqrt(variance + eps): eps comes with the operand. */
+static float reciprocal_root(float variance, float eps)
+{
+    return 1.0F / sqrtf(variance + eps);
+}
+
+/* out = xhat, from the statistics. */
+static void xhat(struct programs_script *s, const struct norm_views *v, bool rms,
+                 struct programs_view out)
+{
+    if (!rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, out, v->x, v->mean);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, out, rms ? v->x : out, v->rstd);
+}
+
+static void gain_and_bias(struct programs_script *s, const struct norm_views *v, int bias,
+                          struct programs_view out)
+{
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, out, out, v->gain);
+    if (bias >= 0) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, out, out, v->bias);
+}
+
+void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
+                           const struct programs_norm *n, const struct programs_tile *out,
+                           const struct programs_tile *tmp)
+{
+    const struct norm_views v = views_of(g, n);
+    const struct programs_view to = programs_tile_view(out), square = programs_tile_view(tmp);
+    const struct programs_map root = {reciprocal_root, 2 * g->divide_cycles};
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.mean, programs_number(0), none);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.rstd, programs_number(0), none);
+    if (!n->rms) {
+        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, v.mean, v.mean, v.x);
+        programs_row_sum(s, MESH_FADDS, v.mean, 1);
+        programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.mean, v.mean, programs_number(v.share));
+        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, to, v.x, v.mean);
+    }
+    const struct programs_view centred = n->rms ? v.x : to;
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, square, centred, centred);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, v.rstd, v.rstd, square);
+    programs_row_sum(s, MESH_FADDS, v.rstd, 1);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.rstd, v.rstd, programs_number(v.share));
+    /* The row of squares is free again: it holds eps for the map. */
+    const struct programs_view eps = programs_view(PROGRAMS_VIEW_TOKENS, tmp->address);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, eps, programs_number(n->eps), none);
+    programs_map(s, PROGRAMS_SHAPE_TOKENS, root, v.rstd, v.rstd, eps);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, to, centred, v.rstd);
+    gain_and_bias(s, &v, n->bias, to);
+}
+
+void programs_norm_again(struct programs_grid *g, struct programs_script *s,
+                         const struct programs_norm *n, const struct programs_tile *out)
+{
+    const struct norm_views v = views_of(g, n);
+    xhat(s, &v, n->rms, programs_tile_view(out));
+    gain_and_bias(s, &v, n->bias, programs_tile_view(out));
+}
+
+/* With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma; without mean(g) for RMS. */
+void programs_norm_backward(struct programs_grid *g, struct programs_script *s,
+                            const struct programs_norm *n, const struct programs_tile *dy,
+                            const struct programs_tile *dres, const struct programs_tile *tmp)
+{
+    const struct norm_views v = views_of(g, n);
+    const struct programs_view grad = programs_tile_view(dy), x = programs_tile_view(tmp),
+                               to = programs_tile_view(dres);
+    const struct programs_view mean_g = programs_view(PROGRAMS_VIEW_TOKENS, n->sums);
+    const struct programs_view mean_gx =
+        programs_view(PROGRAMS_VIEW_TOKENS, n->sums + 4 * g->pitch);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, grad, grad, v.gain);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, mean_g, programs_number(0), none);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, mean_gx, programs_number(0), none);
+    if (!n->rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, mean_g, mean_g, grad);
+    xhat(s, &v, n->rms, x);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, grad);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, mean_gx, mean_gx, x);
+    programs_row_sum(s, MESH_FADDS, mean_g, 2);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, mean_g, mean_g, programs_number(v.share));
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, mean_gx, mean_gx, programs_number(v.share));
+    xhat(s, &v, n->rms, x);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, mean_gx);
+    if (!n->rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, mean_g);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, x);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, grad, grad, v.rstd);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, grad);
+}
+
+void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
+                             const struct programs_norm *n, const struct programs_tile *dy,
+                             const struct programs_tile *tmp, int dgain, int dbias)
+{
+    const struct norm_views v = views_of(g, n);
+    const struct programs_view grad = programs_tile_view(dy), x = programs_tile_view(tmp);
+    const struct programs_view gain = programs_view(PROGRAMS_VIEW_FEATURES, dgain);
+    const struct programs_view bias = programs_view(PROGRAMS_VIEW_FEATURES, dbias);
+    programs_op(s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, gain, programs_number(0), none);
+    xhat(s, &v, n->rms, x);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, grad);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, gain, gain, x);
+    if (dbias < 0) return;
+    programs_op(s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, bias, programs_number(0), none);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, bias, bias, grad);
+}
+
+/* ---- nonlinearities -------------------------------------------------------------------------- */
+
+static float gelu(float x, float unused)
+{
+    (void)unused;
+    return num_gelu(x).value;
+}
+static float gelu_backward(float x, float dy)
+{
+    return dy * num_gelu(x).slope;
+}
+static float gelu_new(float x, float unused)
+{
+    (void)unused;
+    return num_gelu_new(x).value;
+}
+static float gelu_new_backward(float x, float dy)
+{
+    return dy * num_gelu_new(x).slope;
+}
+static float relu(float x, float unused)
+{
+    (void)unused;
+    return num_relu(x).value;
+}
+static float relu_backward(float x, float dy)
+{
+    return dy * num_relu(x).slope;
+}
+/* x sigmoid(x) (Elfwing et al. 2017). */
+static float silu(float x, float unused)
+{
+    (void)unused;
+    return x / (1.0F + num_exp(-x));
+}
+static float silu_backward(float x, float dy)
+{
+    float s = 1.0F / (1.0F + num_exp(-x));
+    return dy * (s + x * s * (1.0F - s));
+}
+
+/* One exponential and one division an element and the polynomial around them, which docs/MODEL.md
+ * puts at 8 operations; ReLU is a comparison and a move. */
+enum { POLYNOMIAL_CYCLES = 8, RELU_CYCLES = 2 };
+static const struct {
+    mesh_map_fn forward, backward;
+    bool plain;
+} functions[] = {[PROGRAMS_GELU] = {gelu, gelu_backward, false},
+                 [PROGRAMS_GELU_NEW] = {gelu_new, gelu_new_backward, false},
+                 [PROGRAMS_SILU] = {silu, silu_backward, false},
+                 [PROGRAMS_RELU] = {relu, relu_backward, true}};
+
+static int activation_cycles(const struct programs_grid *g, enum programs_nonlinearity f)
+{
+    return functions[f].plain ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + POLYNOMIAL_CYCLES;
+}
+
+void programs_activate(struct programs_grid *g, struct programs_script *s,
+                       enum programs_nonlinearity f, const struct programs_tile *out,
+                       const struct programs_tile *x)
+{
+    const struct programs_map map = {functions[f].forward, activation_cycles(g, f)};
+    programs_map(s, PROGRAMS_SHAPE_TILE, map, programs_tile_view(out), programs_tile_view(x), none);
+}
+
+void programs_activate_backward(struct programs_grid *g, struct programs_script *s,
+                                enum programs_nonlinearity f, const struct programs_tile *out,
+                                const struct programs_tile *x, const struct programs_tile *dy)
+{
+    const struct programs_map map = {functions[f].backward, activation_cycles(g, f)};
+    programs_map(s, PROGRAMS_SHAPE_TILE, map, programs_tile_view(out), programs_tile_view(x),
+                 programs_tile_view(dy));
+}
+
+/* ---- rotary positions ------------------------------------------------------------------------ */
+
+void programs_rotate(struct programs_script *s, const struct programs_rotary *r)
+{
+    const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0};
+    const struct programs_view odd = {PROGRAMS_VIEW_TILE, r->x.address, 1, 2, 0};
+    const struct programs_view cosine = {PROGRAMS_VIEW_TILE, r->cosine.address, 0, 2, 0};
+    const struct programs_view sine = {PROGRAMS_VIEW_TILE, r->sine.address, 0, 2, 0};
+    const struct programs_view t = programs_tile_view(&r->tmp);
+    struct programs_view u = t; /* the other half of tmp */
+    u.row0 = r->x.f->slots / 2;
+    const enum mesh_code minus = r->back ? MESH_FADDS : MESH_FSUBS;
+    const enum mesh_code plus = r->back ? MESH_FSUBS : MESH_FADDS;
+    programs_op(s, PROGRAMS_SHAPE_PAIRS, MESH_FMULS, t, even, sine);
+    programs_op(s, PROGRAMS_SHAPE_PAIRS, MESH_FMULS, u, odd, sine);
+    programs_op(s, PROGRAMS_SHAPE_PAIRS, MESH_FMULS, even, even, cosine);
+    programs_op(s, PROGRAMS_SHAPE_PAIRS, MESH_FMULS, odd, odd, cosine);
+    programs_op(s, PROGRAMS_SHAPE_PAIRS, minus, even, even, u);
+    programs_op(s, PROGRAMS_SHAPE_PAIRS, plus, odd, odd, t);
+}

@@ -1,0 +1,542 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_model.h"
+
+#include <wsc/check.h>
+
+#include <math.h>
+
+static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+/* ---- booking --------------------------------------------------------------------------------- */
+
+enum row {
+    EMBEDDING,
+    EMBEDDING_BACKWARD,
+    NORM,
+    NORM_BACKWARD,
+    PRODUCT,
+    INPUT_GRADIENT,
+    WEIGHT_GRADIENT,
+    ATTENTION,
+    ATTENTION_BACKWARD,
+    POINTWISE,
+    POINTWISE_BACKWARD,
+    NONLINEARITY,
+    NONLINEARITY_BACKWARD,
+    LOSS,
+    LOSS_BACKWARD
+};
+_Static_assert(LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+
+/* The program that has just run was (a part of) kernel @p row. */
+static void book(struct programs_model *k, enum row row, int64_t cycles)
+{
+    k->row[row].cycles += cycles;
+    k->cycles += cycles;
+}
+
+static void expect(struct programs_model *k, enum row row, double form)
+{
+    k->row[row].calls++;
+    k->row[row].form += form;
+}
+
+static enum wsc_err run_script(struct programs_model *k, struct programs_script *s, enum row row)
+{
+    enum wsc_err rc = programs_run_script(&k->grid, s);
+    if (!rc) book(k, row, k->grid.stats.cycles);
+    if (!rc && s->n_out && k->first_gradient < 0)
+        k->first_gradient = k->cycles - k->grid.stats.cycles + s->edge[0].first_cycle;
+    programs_script_fini(s);
+    return rc;
+}
+
+static struct programs_script script(const struct programs_model *k,
+                                     const struct programs_features *f)
+{
+    return (struct programs_script){.features = f, .n_samples = k->grid.n_samples};
+}
+
+/* ---- vectors of a stage ---------------------------------------------------------------------- */
+
+static const float *vector_of(const struct programs_model *k, enum model_tensor_kind kind)
+{
+    return k->offset[kind] < 0 ? NULL : k->weight[kind];
+}
+
+/* The tensor comes in to place @p i; false when the stage has none. */
+static bool take_vector(const struct programs_model *k, struct programs_script *s, int i,
+                        enum model_tensor_kind kind, const struct programs_features *f)
+{
+    if (!vector_of(k, kind)) return false;
+    s->in[s->n_in++] =
+        (struct programs_vector){.f = f, .address = k->vector[i], .in = vector_of(k, kind)};
+    return true;
+}
+
+static struct programs_view vector_view(const struct programs_model *k, int i)
+{
+    return programs_view(PROGRAMS_VIEW_FEATURES, k->vector[i]);
+}
+
+/* out (+ residual) += bias. */
+static enum wsc_err add_bias(struct programs_model *k, enum model_tensor_kind bias,
+                             const struct programs_tile *out, const struct programs_tile *residual)
+{
+    struct programs_script s = script(k, out->f);
+    const struct programs_view to = programs_tile_view(out);
+    const bool has = take_vector(k, &s, 0, bias, out->f);
+    programs_vectors_in(&s);
+    if (has) programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
+    if (residual)
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, programs_tile_view(residual));
+    expect(k, POINTWISE,
+           (has ? cycles_bias(&k->layout, out->f->slots) : 0) +
+               (residual ? cycles_residual(&k->layout, out->f->slots) : 0));
+    return s.n_steps ? run_script(k, &s, POINTWISE) : WSC_OK;
+}
+
+/* One vector per tile: its sum over the tokens of each leaf. */
+static enum wsc_err bias_gradients(struct programs_model *k, const enum model_tensor_kind *bias,
+                                   const struct programs_tile *const *dy, int n)
+{
+    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+        struct programs_script s = script(k, dy[0]->f);
+        programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+        for (int i = 0; i < n; i++) {
+            const struct programs_view sum = vector_view(k, i);
+            if (!vector_of(k, bias[i])) continue;
+            programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
+            programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(dy[i]));
+            s.out[s.n_out++] =
+                (struct programs_vector){.f = dy[i]->f,
+                                         .address = k->vector[i],
+                                         .out = programs_leaf_grad(k, bias[i], leaf)};
+        }
+        if (!s.n_out) return WSC_OK;
+        expect(k, POINTWISE_BACKWARD,
+               cycles_bias_gradient(&k->leaf_layout, dy[0]->f->slots, s.n_out));
+        programs_vectors_out(&s);
+        TRY(run_script(k, &s, POINTWISE_BACKWARD));
+    }
+    return WSC_OK;
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+static struct programs_norm norm_of(const struct programs_model *k, const struct programs_tile *x,
+                                    int stats)
+{
+    return (struct programs_norm){.x = *x,
+                                  .gain = k->vector[0],
+                                  .bias = k->vector[1],
+                                  .stats = stats,
+                                  .sums = k->sums,
+                                  .eps = (float)k->model->norm_eps};
+}
+
+static void take_norm(const struct programs_model *k, struct programs_script *s,
+                      struct programs_norm *n, enum model_tensor_kind gain)
+{
+    (void)take_vector(k, s, 0, gain, &k->hidden);
+    if (!take_vector(k, s, 1, gain + 1, &k->hidden)) n->bias = -1;
+    programs_vectors_in(s);
+}
+
+static enum wsc_err norm_forward(struct programs_model *k, enum model_tensor_kind gain,
+                                 const struct programs_tile *x, int stats)
+{
+    struct programs_script s = script(k, &k->hidden);
+    struct programs_norm n = norm_of(k, x, stats);
+    take_norm(k, &s, &n, gain);
+    programs_norm_forward(&k->grid, &s, &n, &k->xn, &k->tmp);
+    expect(k, NORM, cycles_norm(&k->layout));
+    return run_script(k, &s, NORM);
+}
+
+static enum wsc_err norm_again(struct programs_model *k, enum model_tensor_kind gain,
+                               const struct programs_tile *x, int stats)
+{
+    struct programs_script s = script(k, &k->hidden);
+    struct programs_norm n = norm_of(k, x, stats);
+    take_norm(k, &s, &n, gain);
+    programs_norm_again(&k->grid, &s, &n, &k->xn);
+    expect(k, NORM_BACKWARD, cycles_norm_again(&k->layout));
+    return run_script(k, &s, NORM_BACKWARD);
+}
+
+static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
+                                   const struct programs_norm *n)
+{
+    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+        struct programs_script s = script(k, &k->hidden);
+        const int dbias = vector_of(k, gain + 1) ? k->vector[3] : -1;
+        programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+        programs_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
+        s.out[s.n_out++] = (struct programs_vector){
+            .f = &k->hidden, .address = k->vector[2], .out = programs_leaf_grad(k, gain, leaf)};
+        if (dbias >= 0)
+            s.out[s.n_out++] = (struct programs_vector){
+                .f = &k->hidden, .address = dbias, .out = programs_leaf_grad(k, gain + 1, leaf)};
+        programs_vectors_out(&s);
+        expect(k, NORM_BACKWARD, cycles_norm_vector_gradient(&k->leaf_layout));
+        TRY(run_script(k, &s, NORM_BACKWARD));
+    }
+    return WSC_OK;
+}
+
+/* From the gradient of the norm's output in dxn. */
+static enum wsc_err norm_backward(struct programs_model *k, enum model_tensor_kind gain,
+                                  const struct programs_tile *x, int stats)
+{
+    struct programs_script s = script(k, &k->hidden);
+    struct programs_norm n = norm_of(k, x, stats);
+    TRY(norm_gradients(k, gain, &n));
+    take_norm(k, &s, &n, gain);
+    programs_norm_backward(&k->grid, &s, &n, &k->dxn, &k->dres, &k->tmp);
+    expect(k, NORM_BACKWARD,
+           cycles_vectors_in(&k->layout, k->hidden.slots) + cycles_norm_input_gradient(&k->layout));
+    return run_script(k, &s, NORM_BACKWARD);
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+/* out = in W', W (n_out, n_in). */
+static enum wsc_err product(struct programs_model *k, const struct programs_product *p,
+                            enum row row)
+{
+    const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
+    const struct cycles_side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
+    TRY(programs_run_product(&k->grid, p));
+    book(k, row, k->grid.stats.cycles);
+    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n));
+    return WSC_OK;
+}
+
+static enum wsc_err linear(struct programs_model *k, enum model_tensor_kind weight,
+                           const struct programs_tile *in, const struct programs_tile *out)
+{
+    const struct programs_product p = {
+        .n_parts = 1, .in = {*in}, .out = {*out}, .w = {{k->weight[weight], in->f->n, 1}}};
+    return product(k, &p, PRODUCT);
+}
+
+/* dx = dy W. */
+static enum wsc_err linear_back(struct programs_model *k, enum model_tensor_kind weight,
+                                const struct programs_tile *dy, const struct programs_tile *dx)
+{
+    const struct programs_product p = {
+        .n_parts = 1, .in = {*dy}, .out = {*dx}, .w = {{k->weight[weight], 1, dx->f->n}}};
+    return product(k, &p, INPUT_GRADIENT);
+}
+
+static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
+                                    const struct programs_tile *dy, const struct programs_tile *x)
+{
+    const struct cycles_side in = {x->f->n, x->f->slots}, out = {dy->f->n, dy->f->slots};
+    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+        struct programs_weight_gradient w = {.dy = *dy,
+                                             .x = *x,
+                                             .by_columns =
+                                                 cycles_by_columns(&k->leaf_layout, &in, &out),
+                                             .room = (int64_t)k->leaf_layout.room,
+                                             .host = programs_leaf_grad(k, weight, leaf),
+                                             .ld = x->f->n};
+        programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
+        TRY(programs_run_weight_gradient(&k->grid, &w));
+        if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
+        book(k, WEIGHT_GRADIENT, k->grid.stats.cycles);
+        expect(k, WEIGHT_GRADIENT, cycles_weight_gradient(&k->leaf_layout, &in, &out));
+    }
+    return WSC_OK;
+}
+
+/* ---- embedding ------------------------------------------------------------------------------- */
+
+static const enum model_tensor_kind tables[2] = {MODEL_WTE, MODEL_WPE};
+
+static struct programs_table table_of(const struct programs_model *k, int i,
+                                      const struct programs_tile *x)
+{
+    return (struct programs_table){.x = *x,
+                                   .rows = k->rows[tables[i]],
+                                   .row_of_token = i ? k->position : k->batch->input_ids,
+                                   .scale = (float)k->model->embeddings_scale,
+                                   .add = i,
+                                   .n_samples = k->grid.n_samples};
+}
+
+static enum wsc_err embed(struct programs_model *k)
+{
+    for (int i = 0; i < 2; i++) {
+        const struct programs_table t = table_of(k, i, programs_x(k, 0));
+        if (k->offset[tables[i]] < 0) continue;
+        TRY(programs_run_table_gather(&k->grid, &t, k->weight[tables[i]]));
+        book(k, EMBEDDING, k->grid.stats.cycles);
+    }
+    expect(k, EMBEDDING, cycles_part_forward(&k->layout, MODEL_PART_EMBED).elementwise);
+    return WSC_OK;
+}
+
+static enum wsc_err embed_backward(struct programs_model *k)
+{
+    for (int j = 0; j < 2 * k->n_leaves; j++) {
+        const int i = j % 2, leaf = j / 2;
+        struct programs_table t = table_of(k, i, &k->dres);
+        programs_leaf_samples(k, leaf, &t.first_sample, &t.n_samples);
+        if (!i)
+            expect(k, EMBEDDING_BACKWARD,
+                   cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL)
+                       .elementwise);
+        if (k->offset[tables[i]] < 0) continue;
+        TRY(programs_run_table_scatter(&k->grid, &t, programs_leaf_grad(k, tables[i], leaf)));
+        if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
+        book(k, EMBEDDING_BACKWARD, k->grid.stats.cycles);
+    }
+    return WSC_OK;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static const enum model_tensor_kind qkv_weight[3] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
+static const enum model_tensor_kind qkv_bias[3] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
+
+static enum wsc_err qkv(struct programs_model *k)
+{
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    const struct programs_tile *const out[3] = {&layer->q, &layer->k, &layer->v};
+    struct programs_product p = {.n_parts = 3, .in = {k->xn}};
+    TRY(norm_forward(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1));
+    for (int i = 0; i < 3; i++) {
+        p.out[i] = *out[i];
+        p.w[i] = (struct programs_weights){k->weight[qkv_weight[i]], k->hidden.n, 1};
+    }
+    TRY(product(k, &p, PRODUCT));
+    for (int i = 0; i < 3; i++)
+        TRY(add_bias(k, qkv_bias[i], out[i], NULL));
+    return WSC_OK;
+}
+
+static enum wsc_err qkv_backward(struct programs_model *k)
+{
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};
+    struct programs_product p = {.n_parts = 3, .sums = true, .out = {k->dxn}};
+    for (int i = 0; i < 3; i++) {
+        p.in[i] = *dy[i];
+        p.w[i] = (struct programs_weights){k->weight[qkv_weight[i]], 1, k->hidden.n};
+    }
+    TRY(product(k, &p, INPUT_GRADIENT));
+    TRY(norm_again(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1));
+    for (int i = 0; i < 3; i++)
+        TRY(weight_gradient(k, qkv_weight[i], dy[i], &k->xn));
+    TRY(bias_gradients(k, qkv_bias, dy, 3));
+    return norm_backward(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1);
+}
+
+static struct programs_attention attention_of(struct programs_model *k, int sample)
+{
+    const struct programs_layer *layer = programs_layer_of(k, k->l);
+    const int words = (int)programs_score_words(&k->grid, &k->heads);
+    const double by_layer = k->model->qk_scale_by_layer ? k->l + 1 : 1;
+    return (struct programs_attention){.sample = sample,
+                                       .scores = layer->scores + 4 * sample * words,
+                                       .dscores = k->dscores,
+                                       .tokens = k->head_tokens,
+                                       .q = layer->q,
+                                       .k = layer->k,
+                                       .v = layer->v,
+                                       .out = layer->ctx,
+                                       .dout = k->dctx,
+                                       .dq = k->dq,
+                                       .dk = k->dk,
+                                       .dv = k->dv,
+                                       .room = (int64_t)k->layout.room,
+                                       .scale = (float)(k->model->qk_scale / by_layer)};
+}
+
+static enum wsc_err attend(struct programs_model *k)
+{
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    for (int i = 0; i < k->grid.n_samples; i++) {
+        const struct programs_attention a = attention_of(k, i);
+        const int64_t before = k->grid.total.cycles;
+        TRY(programs_run_attention(&k->grid, &a));
+        book(k, ATTENTION, k->grid.total.cycles - before);
+    }
+    expect(k, ATTENTION, cycles_attention(&k->layout));
+    TRY(linear(k, MODEL_O_W, &layer->ctx, &layer->mid));
+    return add_bias(k, MODEL_O_B, &layer->mid, programs_x(k, k->l));
+}
+
+static enum wsc_err attend_backward(struct programs_model *k)
+{
+    static const enum model_tensor_kind bias[1] = {MODEL_O_B};
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    const struct programs_tile *const dy[1] = {&k->dres};
+    TRY(linear_back(k, MODEL_O_W, &k->dres, &k->dctx));
+    TRY(weight_gradient(k, MODEL_O_W, &k->dres, &layer->ctx));
+    TRY(bias_gradients(k, bias, dy, 1));
+    for (int i = 0; i < k->grid.n_samples; i++) {
+        const struct programs_attention a = attention_of(k, i);
+        const int64_t before = k->grid.total.cycles;
+        TRY(programs_run_attention_backward(&k->grid, &a));
+        book(k, ATTENTION_BACKWARD, k->grid.total.cycles - before);
+    }
+    expect(k, ATTENTION_BACKWARD, cycles_attention_gradient(&k->layout, false));
+    return WSC_OK;
+}
+
+/* ---- feed-forward ---------------------------------------------------------------------------- */
+
+static enum programs_nonlinearity nonlinearity_of(const struct model *m)
+{
+    static const enum programs_nonlinearity of[] = {
+        [ZOO_GELU] = PROGRAMS_GELU, [ZOO_GELU_NEW] = PROGRAMS_GELU_NEW, [ZOO_RELU] = PROGRAMS_RELU};
+    WSC_CHECK(m->nonlinearity <= ZOO_RELU, "nonlinearity %d", (int)m->nonlinearity);
+    return of[m->nonlinearity];
+}
+
+static enum wsc_err activate(struct programs_model *k, enum row row)
+{
+    struct programs_script s = script(k, &k->filter);
+    programs_activate(&k->grid, &s, nonlinearity_of(k->model), &k->act,
+                      &programs_layer_of(k, k->l)->pre);
+    expect(k, row, cycles_nonlinearity(&k->layout, k->layout.filter.k));
+    return run_script(k, &s, row);
+}
+
+static enum wsc_err ffn0(struct programs_model *k)
+{
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    TRY(norm_forward(k, MODEL_NORM3_W, &layer->mid, layer->stats3));
+    TRY(linear(k, MODEL_FFN0_W, &k->xn, &layer->pre));
+    return add_bias(k, MODEL_FFN0_B, &layer->pre, NULL);
+}
+
+static enum wsc_err ffn0_backward(struct programs_model *k)
+{
+    static const enum model_tensor_kind bias[1] = {MODEL_FFN0_B};
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    const struct programs_tile *const dy[1] = {&k->dpre};
+    TRY(linear_back(k, MODEL_FFN0_W, &k->dpre, &k->dxn));
+    TRY(norm_again(k, MODEL_NORM3_W, &layer->mid, layer->stats3));
+    TRY(weight_gradient(k, MODEL_FFN0_W, &k->dpre, &k->xn));
+    TRY(bias_gradients(k, bias, dy, 1));
+    return norm_backward(k, MODEL_NORM3_W, &layer->mid, layer->stats3);
+}
+
+static enum wsc_err ffn1(struct programs_model *k)
+{
+    struct programs_layer *layer = programs_layer_of(k, k->l);
+    TRY(activate(k, NONLINEARITY));
+    /* Outside training x and the next x are the same tile; mid is another one. */
+    TRY(linear(k, MODEL_FFN1_W, &k->act, programs_x(k, k->l + 1)));
+    return add_bias(k, MODEL_FFN1_B, programs_x(k, k->l + 1), &layer->mid);
+}
+
+static enum wsc_err ffn1_backward(struct programs_model *k)
+{
+    static const enum model_tensor_kind bias[1] = {MODEL_FFN1_B};
+    const struct programs_tile *const dy[1] = {&k->dres};
+    const struct programs_tile *pre = &programs_layer_of(k, k->l)->pre;
+    struct programs_script s = script(k, &k->filter);
+    TRY(linear_back(k, MODEL_FFN1_W, &k->dres, &k->dpre));
+    TRY(activate(k, NONLINEARITY_BACKWARD));
+    programs_activate_backward(&k->grid, &s, nonlinearity_of(k->model), &k->dpre, pre, &k->dpre);
+    expect(k, NONLINEARITY_BACKWARD, cycles_nonlinearity(&k->layout, k->layout.filter.k));
+    TRY(run_script(k, &s, NONLINEARITY_BACKWARD));
+    TRY(weight_gradient(k, MODEL_FFN1_W, &k->dres, &k->act));
+    return bias_gradients(k, bias, dy, 1);
+}
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+static enum model_tensor_kind head_weight(const struct programs_model *k)
+{
+    return k->offset[MODEL_LM_HEAD_W] < 0 ? MODEL_WTE : MODEL_LM_HEAD_W;
+}
+
+static struct programs_loss loss_of(const struct programs_model *k)
+{
+    return (struct programs_loss){.logits = k->logits,
+                                  .number = k->number,
+                                  .tokens = k->loss_rows,
+                                  .labels = k->batch->labels,
+                                  .mask = k->batch->mask,
+                                  .scale = (float)k->model->logits_scale,
+                                  .tmp = &k->tmp};
+}
+
+/* The host looks at the logits that it wants, after their scale. */
+static enum wsc_err copy_wanted(struct programs_model *k)
+{
+    const int64_t V = k->model->V;
+    if (!k->any_wanted) return WSC_OK;
+    TRY(programs_tile_out(&k->grid, &k->logits, k->all_logits));
+    for (int i = 0; i < k->grid.n_samples; i++)
+        for (int64_t v = 0; v < V; v++)
+            k->wanted_logits[i * V + v] = k->all_logits[(i * k->model->T + k->wanted[i]) * V + v] *
+                                          (float)k->model->logits_scale;
+    return WSC_OK;
+}
+
+static enum wsc_err head(struct programs_model *k)
+{
+    const struct programs_loss loss = loss_of(k);
+    const struct programs_losses out = {k->nats, k->best};
+    TRY(norm_forward(k, MODEL_NORMF_W, programs_x(k, k->model->L), k->stats_last));
+    TRY(linear(k, head_weight(k), &k->xn, &k->logits));
+    if (vector_of(k, MODEL_LM_HEAD_B)) TRY(add_bias(k, MODEL_LM_HEAD_B, &k->logits, NULL));
+    TRY(copy_wanted(k));
+    TRY(programs_run_loss(&k->grid, &loss, &out));
+    book(k, LOSS, k->grid.stats.cycles);
+    expect(k, LOSS, cycles_loss(&k->layout, k->vocab.slots));
+    return WSC_OK;
+}
+
+static enum wsc_err clear_residual(struct programs_model *k)
+{
+    struct programs_script s = script(k, &k->hidden);
+    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&k->dres),
+                programs_number(0), none);
+    return run_script(k, &s, LOSS_BACKWARD);
+}
+
+static enum wsc_err head_backward(struct programs_model *k)
+{
+    static const enum model_tensor_kind bias[1] = {MODEL_LM_HEAD_B};
+    const struct programs_loss loss = loss_of(k);
+    const struct programs_tile *const dy[1] = {&k->logits};
+    const struct programs_tile *x = programs_x(k, k->model->L);
+    TRY(programs_run_loss_backward(&k->grid, &loss));
+    book(k, LOSS_BACKWARD, k->grid.stats.cycles);
+    expect(k, LOSS_BACKWARD,
+           cycles_loss_gradient(&k->layout, k->vocab.slots) +
+               cycles_copy(&k->layout, k->hidden.slots * k->layout.t));
+    TRY(clear_residual(k));
+    TRY(linear_back(k, head_weight(k), &k->logits, &k->dxn));
+    TRY(norm_again(k, MODEL_NORMF_W, x, k->stats_last));
+    TRY(weight_gradient(k, head_weight(k), &k->logits, &k->xn));
+    TRY(bias_gradients(k, bias, dy, 1));
+    return norm_backward(k, MODEL_NORMF_W, x, k->stats_last);
+}
+
+static const struct {
+    enum wsc_err (*forward)(struct programs_model *k);
+    enum wsc_err (*backward)(struct programs_model *k);
+} parts[] = {
+    [MODEL_PART_EMBED] = {embed, embed_backward},  [MODEL_PART_QKV] = {qkv, qkv_backward},
+    [MODEL_PART_ATTN] = {attend, attend_backward}, [MODEL_PART_FFN0] = {ffn0, ffn0_backward},
+    [MODEL_PART_FFN1] = {ffn1, ffn1_backward},     [MODEL_PART_HEAD] = {head, head_backward},
+};
+
+enum wsc_err programs_forward_part(struct programs_model *k, enum model_part part)
+{
+    return parts[part].forward(k);
+}
+
+enum wsc_err programs_backward_part(struct programs_model *k, enum model_part part)
+{
+    return parts[part].backward(k);
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grid.h"
+
+#include <wsc/mem.h>
+
+/* Contract over features.  Item i is one output: each scalar that comes down the column is an AXPY
+ * of the PE's tokens into one of two accumulators; after the last one the sums of the row travel
+ * to the column that owns the output, while the next item is under way in the other accumulator.
+ * Where a head is a single column its scores are their own accumulator. */
+
+struct contract {
+    struct programs_grid *g;
+    /* products */
+    const struct programs_product *product;
+    struct mesh_wavelet *weights; /* owned: of all columns, n_items x n_scalars each */
+    int n_items, n_out;
+    /* scores */
+    const struct programs_scores *scores;
+    int acc[2]; /* addresses */
+};
+
+/* One PE's view of an item. */
+struct item {
+    int first, n;       /* tokens of its vectors */
+    int position, line; /* in the row, or in the columns of the head */
+    int root, result;   /* who gets the sums and where */
+    int scalars;        /* of this PE */
+};
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+static int product_scalars(const struct programs_product *p, int x)
+{
+    return p->in[0].f->count[x] * (p->sums ? p->n_parts : 1);
+}
+
+static struct item product_item(const struct contract *c, int x, int y, int i)
+{
+    const struct programs_product *p = c->product;
+    const struct programs_tile *out = &p->out[i / c->n_out];
+    const int feature = out->f->by_turns[i % c->n_out];
+    return (struct item){.n = programs_row_tokens(c->g, y),
+                         .position = x,
+                         .line = c->g->w,
+                         .root = out->f->column[feature],
+                         .result = programs_at(c->g, out, out->f->slot[feature], 0),
+                         .scalars = product_scalars(p, x)};
+}
+
+static struct item score_item(const struct contract *c, int x, int y, int i)
+{
+    const struct programs_scores *s = c->scores;
+    const struct programs_features *f = s->keys.f;
+    const int heads = programs_heads_on(f, x), key = i / heads;
+    int row, owner = programs_key_owner(c->g, f, key, &row);
+    const int n = programs_queries(c->g, y, key);
+    row = row * f->heads_per_pe + i % heads;
+    return (struct item){.first = (s->sample + 1) * programs_tokens(c->g, y) - n,
+                         .n = n,
+                         .position = x % f->group_cols,
+                         .line = f->group_cols,
+                         .root = owner,
+                         .result = programs_score_at(c->g, s->scores, row, y, key),
+                         .scalars = f->count[x] / heads};
+}
+
+static struct item item_of(const struct contract *c, int x, int y, int i)
+{
+    return c->product ? product_item(c, x, y, i) : score_item(c, x, y, i);
+}
+
+static int items_of(const struct contract *c, int x)
+{
+    if (c->product) return c->n_items;
+    return (int)c->g->T * programs_heads_on(c->scores->keys.f, x);
+}
+
+/* Address of the vector that scalar @p k of item @p i meets. */
+static int vector_at(const struct contract *c, int x, int i, const struct item *it, int k)
+{
+    if (c->scores) {
+        const int head = i % programs_heads_on(c->scores->keys.f, x);
+        return programs_at(c->g, &c->scores->queries, head * it->scalars + k, it->first);
+    }
+    const int count = c->product->in[0].f->count[x];
+    return programs_at(c->g, &c->product->in[k / count], k % count, it->first);
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static int accumulator(const struct contract *c, const struct item *it, int i)
+{
+    return it->line == 1 && c->scores ? it->result : c->acc[i & 1] + 4 * it->first;
+}
+
+static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
+                             int i)
+{
+    struct programs_sum s = {.chain = &programs_line_chain,
+                             .code = MESH_FADDS,
+                             .position = it->position,
+                             .n = it->line,
+                             .root = it->root,
+                             .thread = PROGRAMS_THREAD_SUM};
+    if (it->line == 1 && c->scores) return WSC_OK;
+    TRY(mesh_join(pe,
+                  PROGRAMS_THREAD_SUM)); /* the item before: its accumulator is the next one's */
+    if (!it->n) return WSC_OK;
+    s.mine = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
+    s.result = mesh_mem(it->result, it->n);
+    return programs_sum_part(pe, &s);
+}
+
+static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct contract *c = g->program;
+    const int at = programs_index(g, pe), x = mesh_x(pe), i = g->item[at], k = g->sub[at];
+    const struct item it = item_of(c, x, mesh_y(pe), i);
+    if (it.n) {
+        const struct mesh_dsd sum = mesh_mem(accumulator(c, &it, i), it.n);
+        const struct mesh_dsd v = mesh_mem(vector_at(c, x, i, &it, k), it.n);
+        TRY(mesh_wait(pe, g->loop_cycles));
+        TRY(mesh_mac(pe, MESH_FMACS, sum, k ? sum : mesh_float(0), v, mesh_bits(scalar)));
+    }
+    g->sub[at] = (k + 1) % it.scalars;
+    if (k + 1 < it.scalars) return WSC_OK;
+    g->item[at]++;
+    return end_item(pe, c, &it, i);
+}
+
+/* A column without inputs only passes sums on. */
+static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct contract *c = g->program;
+    const int at = programs_index(g, pe), x = mesh_x(pe), i = g->item[at];
+    (void)data;
+    if (i == items_of(c, x)) return WSC_OK;
+    const struct item it = item_of(c, x, mesh_y(pe), i);
+    if (it.scalars) return WSC_OK;
+    g->item[at]++;
+    TRY(end_item(pe, c, &it, i));
+    return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to)
+{
+    const struct programs_product *p = c->product;
+    const struct programs_features *in = p->in[0].f;
+    int before = 0;
+    for (int j = 0; j < x; j++)
+        before += in->count[j];
+    for (int64_t i = 0; i < c->n_items; i++) {
+        const struct programs_features *out = p->out[i / c->n_out].f;
+        const int64_t o = out->by_turns[i % c->n_out];
+        for (int k = 0; k < product_scalars(p, x); k++, to++) {
+            const struct programs_weights *w = &p->w[p->sums ? k / in->count[x] : i / c->n_out];
+            const int64_t feature = in->order[before + k % in->count[x]];
+            union {
+                float value;
+                uint32_t bits;
+            } weight = {w->at[o * w->ld_out + feature * w->ld_in]};
+            *to = (struct mesh_wavelet){.data = weight.bits};
+        }
+    }
+}
+
+static enum wsc_err product_edges(struct contract *c)
+{
+    const struct programs_product *p = c->product;
+    int64_t n = 0;
+    for (int x = 0; x < c->g->w; x++)
+        n += (int64_t)c->n_items * product_scalars(p, x);
+    TRY_NEW(c->weights, WSC_MEM_KERNELS, n);
+    struct mesh_wavelet *at = c->weights;
+    for (int x = 0; x < c->g->w; x++) {
+        n = (int64_t)c->n_items * product_scalars(p, x);
+        fill_column(c, x, at);
+        if (n) TRY(mesh_edge_source(c->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, at, n));
+        at += n;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err reserve_accumulators(struct contract *c)
+{
+    for (int i = 0; i < 2; i++)
+        TRY(programs_reserve_words(c->g, c->g->pitch, PROGRAMS_BANK_TOKENS, "an accumulator",
+                                   &c->acc[i]));
+    return WSC_OK;
+}
+
+static enum wsc_err run_product(struct contract *c)
+{
+    struct programs_grid *g = c->g;
+    TRY(programs_begin(g, c));
+    TRY(reserve_accumulators(c));
+    TRY(programs_route_from_edge(g, PROGRAMS_COLOUR_SCALARS, PROGRAMS_IN_SCALARS));
+    for (int y = 0; y < g->h; y++) {
+        const struct programs_line row = programs_row(y, 0, g->w);
+        TRY(programs_route_chain(g, &row, &programs_line_chain, false));
+    }
+    TRY(product_edges(c));
+    TRY(mesh_data_task(g->m, programs_all(g), PROGRAMS_COLOUR_SCALARS, on_scalar, MESH_LOW));
+    TRY(programs_main(g, without_scalars));
+    return programs_run(g);
+}
+
+enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p)
+{
+    struct contract c = {.g = g, .product = p, .n_out = p->out[0].f->n};
+    c.n_items = c.n_out * (p->sums ? 1 : p->n_parts);
+    enum wsc_err rc = run_product(&c);
+    wsc_free(c.weights);
+    return rc;
+}
+
+/* ---- scores ---------------------------------------------------------------------------------- */
+
+static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
+{
+    const struct contract *c = programs_grid_of(pe)->program;
+    (void)data;
+    return programs_send_keys(pe, &c->scores->keys, c->scores->sample);
+}
+
+enum wsc_err programs_run_scores(struct programs_grid *g, const struct programs_scores *s)
+{
+    struct contract c = {.g = g, .scores = s};
+    const struct programs_features *f = s->keys.f;
+    TRY(programs_begin(g, &c));
+    TRY(reserve_accumulators(&c));
+    TRY(programs_route_keys(g, f, send, on_scalar));
+    for (int i = 0; i < programs_n_head_lines(f) * g->h; i++) {
+        const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
+        TRY(programs_route_chain(g, &line, &programs_line_chain, false));
+    }
+    return programs_run(g);
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_tree_shape.h"
+
+#include <wsc/clock.h>
+#include <wsc/num.h>
+#include <wsc/rng.h>
+
+#include <math.h>
+#include <string.h>
+
+enum wsc_err programs_job_init(struct programs_job *j, const struct programs_case *c,
+                               struct programs_result *r)
+{
+    memset(j, 0, sizeof *j);
+    *r = (struct programs_result){
+        .algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
+    j->c = c;
+    j->r = r;
+    j->w = c->w;
+    j->h = c->h;
+    j->words = c->words;
+    TRY(mesh_create(&j->m, &(struct mesh_config){.w = c->w,
+                                                 .h = c->h,
+                                                 .arch = c->arch,
+                                                 .half = c->half,
+                                                 .user = j,
+                                                 .threads = c->threads}));
+    mesh_watch_attach(j->m, c->watch);
+    TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
+    for (int i = 0; i < 4; i++) {
+        TRY_NEW(j->node[i], WSC_MEM_MESH, (int64_t)c->w * c->h);
+        for (int64_t pe = 0; pe < (int64_t)c->w * c->h; pe++)
+            j->node[i][pe].send = -1;
+    }
+    return WSC_OK;
+}
+
+void programs_job_fini(struct programs_job *j)
+{
+    mesh_destroy(&j->m);
+    wsc_free(j->step);
+    for (int i = 0; i < 4; i++) {
+        wsc_free(j->node[i]);
+        wsc_free(j->host[i]);
+    }
+}
+
+enum wsc_err programs_job_run(struct programs_job *j)
+{
+    double start = wsc_clock_s();
+    TRY(mesh_run(j->m, &j->r->stats));
+    j->r->host_seconds = wsc_clock_s() - start;
+    return WSC_OK;
+}
+
+enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill)
+{
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)slot);
+    TRY_NEW(j->host[slot], WSC_MEM_MESH, n);
+    for (int64_t i = 0; fill && i < n; i++)
+        j->host[slot][i] =
+            (float)((int)(wsc_rng_u64(j->c->seed, stream, (uint64_t)i) % 63) - 31) / 8;
+    return WSC_OK;
+}
+
+void programs_job_compare(struct programs_job *j, double got, double expected)
+{
+    double error = fabs(got - expected) / (1 + fabs(expected));
+    j->r->max_error = num_max_error(j->r->max_error, error);
+}
+
+enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
+
+/* ---- reduce, all-reduce, broadcast ----------------------------------------------------------- */
+
+static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_job *j = mesh_user(pe);
+    int at = mesh_y(pe) * j->w + mesh_x(pe), n = (int)j->words;
+    (void)data;
+    TRY(programs_reduce_part(pe, &j->node[0][at], j->data, n));
+    if (mesh_x(pe) == 0) TRY(programs_reduce_part(pe, &j->node[1][at], j->data, n));
+    if (!j->shape[0] || j->w * j->h == 1) return WSC_OK;
+    const struct mesh_dsd mine = mesh_mem(j->data, n), none = {0};
+    if (at == 0) return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), mine, none);
+    return mesh_do(pe, MESH_FMOVS, mine, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
+}
+
+/* Colours of a row and of the column: together as many as a PE has input queues.  Alone a row has
+ * all of them where messages are short, since there the turns of switches count; longer messages
+ * of many colours would only fill queues early. */
+static struct programs_colours row_colours(const struct programs_job *j)
+{
+    enum { SHORT = 8 };
+    bool all = j->h == 1 && j->words < SHORT;
+    return (struct programs_colours){0, all ? PROGRAMS_LINE_COLOURS : PROGRAMS_LINE_COLOURS / 2};
+}
+
+static enum wsc_err lay_rows(struct programs_job *j, const struct programs_load *load,
+                             const int *parent)
+{
+    for (int y = 0; y < j->h; y++) {
+        struct programs_path l = {.queue = QUEUE_X, .node = j->node[0]};
+        TRY(programs_path_walk(&l, j, 0, y, 1, 0, j->w));
+        enum wsc_err rc = programs_path_tree(j, &l, parent, load->colours);
+        wsc_free(l.pe);
+        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "a row");
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err lay_line(struct programs_job *j, struct programs_path *l,
+                             const struct programs_load *load, const int *parent)
+{
+    enum wsc_err rc = programs_path_tree(j, l, parent, load->colours);
+    wsc_free(l->pe);
+    return rc;
+}
+
+static enum wsc_err lay_column(struct programs_job *j, const struct programs_load *load,
+                               const int *parent)
+{
+    struct programs_path l = {.queue = QUEUE_Y, .node = j->node[1]};
+    TRY(programs_path_walk(&l, j, 0, 0, 0, 1, j->h));
+    return lay_line(j, &l, load, parent);
+}
+
+static enum wsc_err lay_snake(struct programs_job *j, const struct programs_load *load,
+                              const int *parent)
+{
+    struct programs_path l = {.queue = QUEUE_X, .node = j->node[0]};
+    TRY(programs_path_snake(&l, j));
+    return lay_line(j, &l, load, parent);
+}
+
+/* The tree @p algo where @p lay lays it. */
+static enum wsc_err
+tree_on(struct programs_job *j, const char *algo, const struct programs_load *load,
+        enum wsc_err (*lay)(struct programs_job *, const struct programs_load *, const int *))
+{
+    int64_t cycles = 0;
+    double built = 0;
+    int *parent = wsc_alloc(WSC_MEM_MESH, (size_t)load->n, sizeof *parent);
+    enum wsc_err rc = parent ? programs_tree(algo, load, parent) : WSC_NOMEM;
+    if (!rc) rc = programs_tree_cycles(load, parent, &cycles);
+    if (!rc) rc = programs_tree_formula(load, parent, &built);
+    if (!rc) rc = lay(j, load, parent);
+    j->r->schedule += (double)cycles;
+    j->r->built += built;
+    wsc_free(parent);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "a tree") : WSC_OK;
+}
+
+static enum wsc_err trees(struct programs_job *j, const char *algo)
+{
+    struct programs_load load = {j->c->arch, j->w, j->words, row_colours(j)};
+    j->r->built = j->r->schedule = 0;
+    if (!strcmp(algo, "snake")) {
+        load.n *= j->h;
+        return tree_on(j, algo, &load, lay_snake);
+    }
+    TRY(tree_on(j, algo, &load, lay_rows));
+    load.n = j->h;
+    load.colours = (struct programs_colours){PROGRAMS_LINE_COLOURS / 2, PROGRAMS_LINE_COLOURS / 2};
+    return tree_on(j, algo, &load, lay_column);
+}
+
+enum wsc_err programs_job_vector(struct programs_job *j)
+{
+    TRY(mesh_reserve(j->m, programs_job_all(j), j->words * 4, 0, "the vector", &j->data));
+    TRY(programs_job_floats(j, 0, j->words * j->w * j->h, true));
+    return mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], j->words * 4);
+}
+
+enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at)
+{
+    int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;
+    TRY(programs_job_floats(j, 1, n_out * b, false));
+    TRY(mesh_copy_out(j->m, at, j->data, j->host[1], b * 4));
+    for (int64_t i = 0; i < b; i++) {
+        double sum = 0;
+        for (int64_t p = 0; p < n_pes; p++)
+            sum += j->host[0][p * b + i];
+        for (int64_t p = 0; p < n_out; p++)
+            programs_job_compare(j, j->host[1][p * b + i], sum);
+    }
+    return WSC_OK;
+}
+
+static double reduce_form(const struct programs_job *j, const char *algo)
+{
+    if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, j->w * j->h, j->words);
+    return programs_formula_reduce(algo, j->w, j->words) +
+           programs_formula_reduce(algo, j->h, j->words);
+}
+
+static void add_broadcast(struct programs_job *j)
+{
+    double cycles = j->w * j->h > 1 ? programs_formula_broadcast(j->w, j->h, j->words) : 0;
+    j->r->form += cycles;
+    j->r->built += cycles;
+    j->r->schedule += cycles;
+}
+
+static enum wsc_err reduce(struct programs_job *j, const char *algo, bool all)
+{
+    j->shape[0] = all;
+    TRY(programs_job_vector(j));
+    TRY(trees(j, algo));
+    if (all && j->w * j->h > 1) TRY(programs_spread(j, PROGRAMS_COLOUR_BCAST));
+    TRY(mesh_task(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN, reduce_main, MESH_LOW));
+    TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
+    TRY(programs_job_run(j));
+    j->r->algo = algo;
+    j->r->form = reduce_form(j, algo);
+    if (all) add_broadcast(j);
+    return programs_job_check_sum(j, all ? programs_job_all(j) : (struct mesh_rect){0, 0, 1, 1});
+}
+
+enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r)
+{
+    struct programs_job j;
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", false);
+    programs_job_fini(&j);
+    return rc;
+}
+
+enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r)
+{
+    struct programs_job j;
+    if (c->algo && !strcmp(c->algo, "ring")) return programs_run_ring(c, r);
+    if (c->algo && !strcmp(c->algo, "ktree")) return programs_run_ktree(c, r);
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
+    programs_job_fini(&j);
+    return rc;
+}
+
+static enum wsc_err broadcast_main(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_job *j = mesh_user(pe);
+    const struct mesh_dsd mine = mesh_mem(j->data, (int)j->words), none = {0};
+    int n = (int)j->words;
+    (void)data;
+    if (j->w * j->h == 1) return WSC_OK;
+    if (mesh_x(pe) || mesh_y(pe))
+        return mesh_do(pe, MESH_FMOVS, mine, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
+    return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), mine, none);
+}
+
+static enum wsc_err broadcast(struct programs_job *j)
+{
+    const struct mesh_rect root = {0, 0, 1, 1};
+    int64_t n_pes = (int64_t)j->w * j->h, b = j->words;
+    TRY(mesh_reserve(j->m, programs_job_all(j), b * 4, 0, "the vector", &j->data));
+    TRY(programs_job_floats(j, 0, b, true));
+    TRY(mesh_copy_in(j->m, root, j->data, j->host[0], b * 4));
+    if (n_pes > 1) TRY(programs_spread(j, PROGRAMS_COLOUR_BCAST));
+    TRY(mesh_task(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN, broadcast_main, MESH_LOW));
+    TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
+    TRY(programs_job_run(j));
+    j->r->form = programs_formula_broadcast(j->w, j->h, b);
+    TRY(programs_job_floats(j, 1, n_pes * b, false));
+    TRY(mesh_copy_out(j->m, programs_job_all(j), j->data, j->host[1], b * 4));
+    for (int64_t i = 0; i < n_pes * b; i++)
+        programs_job_compare(j, j->host[1][i], j->host[0][i % b]);
+    return WSC_OK;
+}
+
+enum wsc_err programs_run_broadcast(const struct programs_case *c, struct programs_result *r)
+{
+    struct programs_job j;
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = broadcast(&j);
+    programs_job_fini(&j);
+    return rc;
+}
+
+/* ---- ring ------------------------------------------------------------------------------------ */
+
+enum { COLOUR_BACK = 4, THREAD_SEND = 1 };
+
+/* Words of chunk @p k of p, and where it begins. */
+static int chunk(const struct programs_job *j, int k, int *first)
+{
+    int p = j->w;
+    k = (k % p + p) % p;
+    *first = (int)(j->words * k / p);
+    return (int)(j->words * (k + 1) / p) - *first;
+}
+
+static int ring_colour(const struct programs_job *j, int from)
+{
+    return from == j->w - 1 ? COLOUR_BACK : from % 2;
+}
+
+/* Chunks of one word at most: what comes is added and sent on at once, without a way through
+ * memory, until the sums are complete and go round. */
+static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_job *j = mesh_user(pe);
+    int i = mesh_x(pe), p = j->w, s = j->step[i]++, first, sent;
+    int n = chunk(j, i - 1 - s, &first), own = chunk(j, i - s, &sent);
+    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    const struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
+    const struct mesh_dsd out = mesh_out(ring_colour(j, i), n);
+    (void)data;
+    if (s == 2 * (p - 1)) return WSC_OK;
+    if (own && (s == 0 || s >= p - 1))
+        TRY(mesh_do(pe, MESH_FMOVS, mesh_out(out.colour, own), mesh_mem(j->data + 4 * sent, own),
+                    none));
+    if (n && s < p - 2)
+        TRY(mesh_do(pe, MESH_FADDS, out, in, mine));
+    else if (n)
+        TRY(mesh_do(pe, s == p - 2 ? MESH_FADDS : MESH_FMOVS, mine, in, s == p - 2 ? mine : none));
+    return mesh_activate(pe, PROGRAMS_JOB_MAIN);
+}
+
+/* Step s: send chunk i - s, add the one that comes; after p - 1 steps the sums go round. */
+static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_job *j = mesh_user(pe);
+    int i = mesh_x(pe), p = j->w, s = j->step[i]++, first;
+    bool adds = s < p - 1;
+    (void)data;
+    if (s == 2 * (p - 1)) return WSC_OK;
+    int n = chunk(j, i - s, &first);
+    struct mesh_op send = {.code = MESH_FMOVS,
+                           .thread = THREAD_SEND,
+                           .dst = mesh_out(ring_colour(j, i), n),
+                           .a = mesh_mem(j->data + 4 * first, n)};
+    if (n) TRY(mesh_issue(pe, &send));
+    n = chunk(j, i - 1 - s, &first);
+    const struct mesh_dsd mine = mesh_mem(j->data + 4 * first, n), none = {0};
+    struct mesh_dsd in = mesh_in(ring_colour(j, (i + p - 1) % p), n);
+    if (n) TRY(mesh_do(pe, adds ? MESH_FADDS : MESH_FMOVS, mine, in, adds ? mine : none));
+    return mesh_activate(pe, PROGRAMS_JOB_MAIN);
+}
+
+static enum wsc_err ring_routes(struct programs_job *j)
+{
+    const int p = j->w;
+    for (int i = 0; i < p; i++) {
+        struct mesh_rect at = {i, 0, 1, 1};
+        struct mesh_route out = {.rx = MESH_RAMP, .tx = i == p - 1 ? MESH_WEST : MESH_EAST};
+        struct mesh_route in = {.rx = i ? MESH_WEST : MESH_EAST, .tx = MESH_RAMP};
+        struct mesh_route back = {.rx = MESH_EAST, .tx = MESH_WEST};
+        TRY(mesh_route(j->m, at, ring_colour(j, i), &out));
+        TRY(mesh_route(j->m, at, ring_colour(j, (i + p - 1) % p), &in));
+        if (i && i < p - 1) TRY(mesh_route(j->m, at, COLOUR_BACK, &back));
+        TRY(mesh_output_queue(j->m, at, 2, ring_colour(j, i)));
+        TRY(mesh_input_queue(j->m, at, 2, ring_colour(j, (i + p - 1) % p)));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err ring(struct programs_job *j)
+{
+    if (j->h > 1 || j->w < 2)
+        return WSC_RAISE(WSC_USAGE, "ring: a fabric of %d x %d, expected a row of 2 PEs or more",
+                         j->w, j->h);
+    TRY(programs_job_vector(j));
+    TRY(ring_routes(j));
+    TRY(mesh_task(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN,
+                  j->words <= j->w ? short_ring_step : ring_step, MESH_LOW));
+    TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
+    TRY(programs_job_run(j));
+    j->r->form = programs_formula_ring(j->w, j->words);
+    return programs_job_check_sum(j, programs_job_all(j));
+}
+
+enum wsc_err programs_run_ring(const struct programs_case *c, struct programs_result *r)
+{
+    struct programs_job j;
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = ring(&j);
+    programs_job_fini(&j);
+    return rc;
+}

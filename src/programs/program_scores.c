@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grid.h"
+
+static int keys_per_column(const struct programs_grid *g, const struct programs_features *f)
+{
+    return (int)((g->T + f->group_cols - 1) / f->group_cols);
+}
+
+int64_t programs_score_words(const struct programs_grid *g, const struct programs_features *f)
+{
+    return (int64_t)keys_per_column(g, f) * f->heads_per_pe * g->tokens;
+}
+
+int programs_key_owner(const struct programs_grid *g, const struct programs_features *f, int key,
+                       int *row)
+{
+    *row = key % keys_per_column(g, f);
+    return key / keys_per_column(g, f);
+}
+
+int programs_key_of(const struct programs_grid *g, const struct programs_features *f, int position,
+                    int row)
+{
+    const int per = keys_per_column(g, f);
+    return row < per ? position * per + row : (int)g->T;
+}
+
+/* Keys whose scores the PE sends: position 0 its own and, as they come, those of the others. */
+static void keys_to_send(const struct programs_grid *g, const struct programs_features *f,
+                         int position, int *first, int *end)
+{
+    const int per = keys_per_column(g, f);
+    const int before = per * position;
+    *first = before < g->T ? before : (int)g->T;
+    *end = position && *first + per < g->T ? *first + per : (int)g->T;
+}
+
+static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_rows *s, int position,
+                             int key)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const int y = mesh_y(pe), n = programs_queries(g, y, key);
+    int row, owner = programs_key_owner(g, s->f, key, &row);
+    const struct mesh_op op = {.code = MESH_FMOVS,
+                               .thread = PROGRAMS_THREAD_SEND_VECTOR,
+                               .activate = PROGRAMS_TASK_NEXT + 1,
+                               .dst = mesh_out(position ? s->gather->gather : s->gather->colour, n),
+                               .a = owner == position
+                                        ? mesh_mem(programs_score_at(g, s->scores, row, y, key), n)
+                                        : mesh_in(s->gather->gather, n)};
+    return mesh_issue(pe, &op);
+}
+
+/* Key by key; behind the last one those of the columns behind may pass. */
+enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const int position = mesh_x(pe) % s->f->group_cols, at = programs_index(g, pe);
+    int first, end, key;
+    keys_to_send(g, s->f, position, &first, &end);
+    for (key = first + g->scored[at]; key < end && !programs_queries(g, mesh_y(pe), key); key++) {
+    }
+    g->scored[at] = key + 1 - first;
+    if (key < end) return send_key(pe, s, position, key);
+    if (key > end) return WSC_OK;
+    return programs_gather_pass(pe, s->gather, position, s->f->group_cols,
+                                PROGRAMS_THREAD_SEND_VECTOR);
+}
+
+enum wsc_err programs_route_scores(struct programs_grid *g, const struct programs_score_rows *s,
+                                   mesh_task_fn send)
+{
+    for (int i = 0; i < programs_n_head_lines(s->f) * g->h; i++) {
+        const struct programs_line line = programs_head_line(s->f, i / g->h, i % g->h);
+        const struct mesh_rect pes = {line.x, line.y, line.n, 1};
+        TRY(programs_route_gather(g, &line, s->gather));
+        TRY(mesh_task(g->m, pes, PROGRAMS_TASK_NEXT, send, MESH_LOW));
+        TRY(mesh_start(g->m, pes, PROGRAMS_TASK_NEXT));
+    }
+    return WSC_OK;
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_ops.h"
+#include <wsc/num_math.h>
+
+static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+float programs_exp_of_difference(float x, float max)
+{
+    return num_exp(x - max);
+}
+
+static float reciprocal(float x, float unused)
+{
+    (void)unused;
+    return 1.0F / x;
+}
+
+/* ---- over features --------------------------------------------------------------------------- */
+
+void programs_softmax(struct programs_grid *g, struct programs_script *s,
+                      const struct programs_tile *x, int tokens)
+{
+    const struct programs_view tile = programs_tile_view(x);
+    const struct programs_view max = programs_view(PROGRAMS_VIEW_TOKENS, tokens);
+    const struct programs_view sum = programs_view(PROGRAMS_VIEW_TOKENS, tokens + 4 * g->pitch);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, max, programs_number(-INFINITY), none);
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMAXS, max, max, tile);
+    programs_row_sum(s, MESH_FMAXS, max, 1);
+    programs_map(s, PROGRAMS_SHAPE_TILE,
+                 (struct programs_map){programs_exp_of_difference, g->exp_cycles}, tile, tile, max);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, tile);
+    programs_row_sum(s, MESH_FADDS, sum, 1);
+    programs_map(s, PROGRAMS_SHAPE_TOKENS, (struct programs_map){reciprocal, g->divide_cycles}, sum,
+                 sum, none);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, tile, tile, sum);
+}
+
+/* dx = y (dy - sum(y dy)). */
+void programs_softmax_backward(struct programs_grid *g, struct programs_script *s,
+                               const struct programs_tile *y, const struct programs_tile *dy,
+                               int tokens)
+{
+    const struct programs_view p = programs_tile_view(y), d = programs_tile_view(dy);
+    const struct programs_view sum = programs_view(PROGRAMS_VIEW_TOKENS, tokens);
+    (void)g;
+    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, d, d, p); /* y dy */
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, d);
+    programs_row_sum(s, MESH_FADDS, sum, 1);
+    /* y dy - y sum: dy itself is gone, and not needed. */
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, p, p, sum);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, d, d, p);
+}
+
+/* ---- over keys ------------------------------------------------------------------------------- */
+
+static struct programs_script score_script(const struct programs_probabilities *p)
+{
+    return (struct programs_script){
+        .features = p->f, .heads = p->f, .first_sample = p->sample, .n_samples = 1};
+}
+
+enum wsc_err programs_run_probabilities(struct programs_grid *g,
+                                        const struct programs_probabilities *p)
+{
+    struct programs_script s = score_script(p);
+    const struct programs_view scores = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
+    const struct programs_view max = programs_view(PROGRAMS_VIEW_HEAD_TOKENS, p->tokens);
+    const struct programs_view sum =
+        programs_view(PROGRAMS_VIEW_HEAD_TOKENS, p->tokens + 4 * p->f->heads_per_pe * g->tokens);
+    programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, max, programs_number(-INFINITY), none);
+    programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, scores, scores, programs_number(p->scale));
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMAXS, max, max, scores);
+    programs_row_sum(&s, MESH_FMAXS, max, p->f->heads_per_pe);
+    programs_map(&s, PROGRAMS_SHAPE_SCORES,
+                 (struct programs_map){programs_exp_of_difference, g->exp_cycles}, scores, scores,
+                 max);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FADDS, sum, sum, scores);
+    programs_row_sum(&s, MESH_FADDS, sum, p->f->heads_per_pe);
+    programs_map(&s, PROGRAMS_SHAPE_HEAD_TOKENS,
+                 (struct programs_map){reciprocal, g->divide_cycles}, sum, sum, none);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, scores, scores, sum);
+    enum wsc_err rc = programs_run_script(g, &s);
+    programs_script_fini(&s);
+    return rc;
+}
+
+enum wsc_err programs_run_probabilities_backward(struct programs_grid *g,
+                                                 const struct programs_probabilities *p,
+                                                 int dscores)
+{
+    struct programs_script s = score_script(p);
+    const struct programs_view y = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
+    const struct programs_view d = programs_view(PROGRAMS_VIEW_SCORES, dscores);
+    const struct programs_view sum = programs_view(PROGRAMS_VIEW_HEAD_TOKENS, p->tokens);
+    programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, d, d, y);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FADDS, sum, sum, d);
+    programs_row_sum(&s, MESH_FADDS, sum, p->f->heads_per_pe);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, y, y, sum);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FSUBS, d, d, y);
+    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, d, d, programs_number(p->scale));
+    enum wsc_err rc = programs_run_script(g, &s);
+    programs_script_fini(&s);
+    return rc;
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static struct programs_probabilities probabilities(const struct programs_attention *a)
+{
+    return (struct programs_probabilities){.sample = a->sample,
+                                           .scores = a->scores,
+                                           .tokens = a->tokens,
+                                           .f = a->q.f,
+                                           .scale = a->scale};
+}
+
+/* Vaswani et al. 2017, eq. 1, causal. */
+enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a)
+{
+    const struct programs_probabilities p = probabilities(a);
+    TRY(programs_run_scores(g, &(struct programs_scores){a->sample, a->q, a->k, a->scores}));
+    TRY(programs_run_probabilities(g, &p));
+    return programs_run_mix(g, &(struct programs_mix){a->sample, a->scores, a->v, a->out});
+}
+
+/* dV = P' dO, dP = dO V', dS from dP, dQ = dS K, dK = dS' Q.  P is used up. */
+enum wsc_err programs_run_attention_backward(struct programs_grid *g,
+                                             const struct programs_attention *a)
+{
+    const struct programs_probabilities p = probabilities(a);
+    const int b = a->sample;
+    TRY(programs_run_key_gradient(
+        g, &(struct programs_key_gradient){b, a->scores, a->dout, a->dv, a->room}));
+    TRY(programs_run_scores(g, &(struct programs_scores){b, a->dout, a->v, a->dscores}));
+    TRY(programs_run_probabilities_backward(g, &p, a->dscores));
+    TRY(programs_run_mix(g, &(struct programs_mix){b, a->dscores, a->k, a->dq}));
+    return programs_run_key_gradient(
+        g, &(struct programs_key_gradient){b, a->dscores, a->q, a->dk, a->room});
+}

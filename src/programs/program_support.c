@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/programs.h>
+
+enum wsc_err programs_model_check(const struct model *m, bool training)
+{
+    const struct {
+        bool has;
+        const char *key;
+    } features[] = {
+        {m->position != ZOO_POSITION_LEARNED && m->position != ZOO_POSITION_NONE,
+         "position_embedding_type"},
+        {m->norm != ZOO_LAYERNORM, "norm_type"},
+        {m->embed_norm, "embedding_layer_norm"},
+        {m->parallel, "name"},
+        {m->sandwich, "norm_first_sandwich"},
+        {m->kv_heads != m->H, "extra_attention_params.num_kv_groups"},
+        {m->H * m->head_dim != m->C, "attention_inner_dim"},
+        {m->window > 0, "attention_sliding_window_length"},
+        {m->attention_softcap > 0, "attention_logit_softcapping"},
+        {m->logits_softcap > 0, "final_logit_softcapping"},
+        {m->gated || m->nonlinearity > ZOO_RELU, "nonlinearity"},
+        {m->experts > 0, "moe.num_experts"},
+        {training && m->residual_dropout > 0, "dropout_rate"},
+        {training && m->attention_dropout > 0, "attention_dropout_rate"},
+        {training && m->embed_dropout > 0, "embedding_dropout_rate"},
+    };
+    for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
+        if (features[i].has)
+            return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                          "model.%s: --numerics mesh computes blocks of GPT-2 "
+                                          "only, without dropout: learned positions or none, "
+                                          "LayerNorm, gelu, gelu_new or relu, one key for each "
+                                          "query head",
+                                          features[i].key),
+                                "--numerics host");
+    return WSC_OK;
+}

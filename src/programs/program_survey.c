@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_job.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool programs_point_scheduled(const struct programs_point *p)
+{
+    return p->reason && p->schedule >= 0 && (double)p->cycles < p->form &&
+           p->form - (double)p->cycles > fmax(p->slack, p->tolerance * p->form);
+}
+
+bool programs_point_holds(const struct programs_point *p)
+{
+    double reference = programs_point_scheduled(p) ? p->schedule : p->form;
+    double over = (double)p->cycles - reference, allowed = fmax(p->slack, p->tolerance * reference);
+    return over <= allowed && (p->at_most || -over <= allowed);
+}
+
+struct row {
+    const char *kernel, *algo;
+    double tolerance, slack;
+    const char *reason;
+};
+static const char overlap[] = "the form adds up load, distance and depth, which overlap";
+static const char bound[] = "the form is the least over all trees without order and switches, and "
+                            "adds up terms that overlap";
+static const char whole_words[] = "the form splits words over PEs without rounding up";
+
+static const struct row in_a_row[] = {
+    {"broadcast", "", 0.02, 6, NULL},
+    {"reduce", "chain", 0.02, 6, NULL},
+    {"reduce", "star", 0.10, 6, overlap},
+    {"reduce", "tree", 0.10, 6, overlap},
+    {"reduce", "two-phase", 0.10, 6, overlap},
+    {"reduce", "auto", 0.10, 6, bound},
+    {"allreduce", "chain", 0.02, 6, NULL},
+    {"allreduce", "auto", 0.10, 6, bound},
+    {"allreduce", "ring", 0.10, 6, whole_words},
+};
+/* Rows first, then the first column: T(M) + T(N); the snake is a chain over all. */
+static const struct row in_a_square[] = {
+    {"broadcast", "", 0.02, 6, NULL},          {"reduce", "chain", 0.02, 6, NULL},
+    {"reduce", "snake", 0.02, 6, NULL},        {"reduce", "tree", 0.10, 6, overlap},
+    {"reduce", "two-phase", 0.10, 6, overlap}, {"reduce", "auto", 0.10, 6, bound},
+    {"allreduce", "chain", 0.02, 6, NULL},     {"allreduce", "snake", 0.02, 6, NULL},
+    {"allreduce", "auto", 0.10, 6, bound},
+};
+enum {
+    N_ROWS = sizeof in_a_row / sizeof *in_a_row,
+    N_SQUARES = sizeof in_a_square / sizeof *in_a_square
+};
+
+struct survey {
+    int max_p;
+    int64_t max_words;
+    programs_point_fn point;
+    void *ctx;
+};
+
+static enum wsc_err run(const char *kernel, const struct programs_case *c,
+                        struct programs_result *r)
+{
+    const struct programs_kernel *k;
+    TRY(programs_kernel_find(kernel, &k));
+    TRY(k->run(c, r));
+    if (!(r->max_error <= 0)) /* NaN too */
+        return WSC_RAISE(WSC_NUMERIC, "%s %s, %d x %d PEs, %lld words: wrong by %g", kernel,
+                         r->algo, c->w, c->h, (long long)c->words, r->max_error);
+    return WSC_OK;
+}
+
+static enum wsc_err count(const struct survey *s, const struct row *row, struct programs_case c)
+{
+    struct programs_result r = {0};
+    struct programs_point out = {.p = c.w,
+                                 .h = c.h,
+                                 .words = c.words,
+                                 .tolerance = row->tolerance,
+                                 .slack = row->slack,
+                                 .reason = row->reason};
+    c.algo = *row->algo ? row->algo : NULL;
+    TRY(run(row->kernel, &c, &r));
+    (void)snprintf(out.what, sizeof out.what, "%s%s", row->kernel, c.h > 1 ? " of a square" : "");
+    (void)snprintf(out.algo, sizeof out.algo, "%s", row->algo);
+    out.cycles = r.stats.cycles;
+    out.form = r.form;
+    out.built = r.built;
+    out.schedule = r.schedule;
+    return s->point(s->ctx, &out);
+}
+
+static enum wsc_err rows(const struct survey *s)
+{
+    for (int i = 0; i < N_ROWS; i++)
+        for (int p = 4; p <= s->max_p; p *= 2)
+            for (int64_t words = 1; words <= s->max_words; words *= 4)
+                TRY(count(s, &in_a_row[i],
+                          (struct programs_case){.w = p, .h = 1, .words = words, .seed = 1}));
+    return WSC_OK;
+}
+
+static enum wsc_err squares(const struct survey *s)
+{
+    enum { LARGEST = 64 };
+    for (int i = 0; i < N_SQUARES; i++)
+        for (int p = 4; p <= s->max_p && p <= LARGEST; p *= 2)
+            for (int64_t words = 1; words <= s->max_words && words <= 256; words *= 16)
+                TRY(count(s, &in_a_square[i],
+                          (struct programs_case){.w = p, .h = p, .words = words, .seed = 1}));
+    return WSC_OK;
+}
+
+/* Words that a root takes at least, one a cycle: a tree that needs longer is not run. */
+static int64_t least_cycles(const char *algo, int p, int64_t words)
+{
+    int levels = 0;
+    while (p >> (levels + 1))
+        levels++;
+    if (!strcmp(algo, "star")) return words * (p - 1);
+    return !strcmp(algo, "tree") ? words * levels : words;
+}
+
+static enum wsc_err against_fixed(const struct survey *s, struct programs_case c)
+{
+    static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};
+    struct programs_point out = {
+        .p = c.w, .h = 1, .words = c.words, .built = -1, .tolerance = 0.03, .at_most = true};
+    struct programs_result r = {0};
+    c.algo = "auto";
+    TRY(run("reduce", &c, &r));
+    out.cycles = r.stats.cycles;
+    out.schedule = r.schedule;
+    for (int i = 0; i < 4; i++) {
+        if (least_cycles(fixed[i], c.w, c.words) > out.cycles) continue;
+        c.algo = fixed[i];
+        TRY(run("reduce", &c, &r));
+        if (out.form > 0 && (double)r.stats.cycles >= out.form) continue;
+        out.form = (double)r.stats.cycles;
+        (void)snprintf(out.algo, sizeof out.algo, "%s", fixed[i]);
+    }
+    (void)snprintf(out.what, sizeof out.what, "auto against best fixed");
+    return s->point(s->ctx, &out);
+}
+
+static enum wsc_err chosen(const struct survey *s)
+{
+    static const int size[] = {3, 4, 5, 6, 7, 8, 12, 16, 32, 50, 64, 100, 128, 256, 512};
+    for (int i = 0; i < (int)(sizeof size / sizeof *size) && size[i] <= s->max_p; i++)
+        for (int64_t words = 1; words <= s->max_words; words *= 4)
+            TRY(against_fixed(
+                s, (struct programs_case){.w = size[i], .h = 1, .words = words, .seed = 1}));
+    return WSC_OK;
+}
+
+enum wsc_err programs_survey(int max_p, int64_t max_words, programs_point_fn point, void *ctx)
+{
+    const struct survey s = {max_p, max_words, point, ctx};
+    TRY(rows(&s));
+    TRY(chosen(&s));
+    return squares(&s);
+}

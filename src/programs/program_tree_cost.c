@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_tree_shape.h"
+
+/* A reduction message by message, in cycles counted as the fabric counts them: an element executed
+ * in cycle t is in the router of its PE in t + 1 + ramp up, one hop later in the next one, and can
+ * be executed ramp down after it has reached the last.  A switch that turns in cycle t lets the
+ * next word, which waits one hop behind it, through in t + 1 + hop.  Words of a message follow each
+ * other without a gap once the last one has nothing to wait for. */
+
+struct cost {
+    const struct programs_tree_shape *s;
+    int64_t words;
+    int hop, up, down, setup;
+    int64_t *first, *last; /* owned: cycles in which a position executes what it sends */
+    int64_t *open;         /* owned, [position][colour]: cycle in which its switch turns */
+};
+/* A message where it can be executed, the control wavelet behind it in the router there. */
+struct arrival {
+    int64_t first, last, control;
+};
+
+static int64_t *turns(const struct cost *c, int i, int colour)
+{
+    return &c->open[(int64_t)i * PROGRAMS_LINE_COLOURS + colour];
+}
+
+/* Position @p k has used @p colour itself before it lets others pass. */
+static bool has_switch(const struct programs_tree_shape *s, int k, int colour)
+{
+    if (!(s->passing[k] >> colour & 1)) return false;
+    return s->colour[k] == colour || programs_node_receives(&s->node[k], s->colours.first + colour);
+}
+
+/* The message of child @p u: past the switches between it and its parent. */
+static struct arrival arrive(const struct cost *c, int u)
+{
+    const int colour = c->s->colour[u], p = c->s->parent[u];
+    const int64_t way = c->up + 1 + (int64_t)c->hop * (u - p);
+    int64_t at = c->first[u] + 1 + c->up;
+    for (int k = u - 1; k > p; k--) {
+        at += c->hop;
+        if (!has_switch(c->s, k, colour)) continue;
+        int64_t turned = *turns(c, k, colour) + 1 + c->hop;
+        if (at < turned) at = turned;
+    }
+    at += c->hop;
+    struct arrival a = {at + c->down, c->last[u] + way + c->down, c->last[u] + 1 + c->setup + way};
+    if (a.last < a.first + c->words - 1) a.last = a.first + c->words - 1;
+    if (a.control < a.last - c->down + 1) a.control = a.last - c->down + 1;
+    return a;
+}
+
+/* When the last word of @p u leaves its router: routers ahead hold some of a message that waits. */
+static int64_t departure(const struct cost *c, int u, const struct arrival *a)
+{
+    int distance = u - c->s->parent[u];
+    int64_t free_way = c->last[u] + 1 + c->up;
+    int64_t held = a->last - c->down - (int64_t)c->hop * distance;
+    int64_t room = (int64_t)(MESH_FIFO - c->hop) * distance;
+    if (room > c->words - 1) room = c->words - 1;
+    return free_way > held - room ? free_way : held - room;
+}
+
+/* When the switch of @p u turns: with the last word if the command is in the router by then, and a
+ * control wavelet leaves behind it in any case. */
+static int64_t turn(const struct cost *c, int u, const struct arrival *a)
+{
+    int64_t last = departure(c, u, a), enters = c->last[u] + 1 + c->setup + 1;
+    if (c->s->node[u].turn && enters < last) return last;
+    return last + 1 > enters + c->up ? last + 1 : enters + c->up;
+}
+
+/* Position @p i takes the message of @p u from cycle @p from on. */
+static void take(struct cost *c, int i, int u, int64_t from)
+{
+    const struct arrival a = arrive(c, u);
+    c->first[i] = from > a.first ? from : a.first;
+    c->last[i] = c->first[i] + c->words - 1;
+    if (c->last[i] < a.last) c->last[i] = a.last;
+    if (c->s->node[u].turn || c->s->node[u].control) *turns(c, u, c->s->colour[u]) = turn(c, u, &a);
+    if (c->s->node[u].control) *turns(c, i, c->s->colour[u]) = a.control;
+}
+
+/* Position @p i receives from its children, from the near end, and sends. */
+static void position(struct cost *c, int i, int *order)
+{
+    const struct programs_node *node = &c->s->node[i];
+    int n = c->s->children[i];
+    int64_t from = c->setup;
+    c->first[i] = from;
+    c->last[i] = from + c->words - 1;
+    for (int k = n - 1, u = c->s->last[i]; k >= 0; k--, u = c->s->previous[u])
+        order[k] = u;
+    for (int block = 0, k = 0; block < node->n_blocks; block++)
+        for (int left = node->count[block]; left; left--, k++) {
+            take(c, i, order[k], from);
+            bool fused = i && k + 2 == n, ends = left == 1;
+            from = c->last[i] + 1 + (fused || ends ? c->setup : 0);
+        }
+}
+
+static enum wsc_err positions(struct cost *c, int64_t *cycles)
+{
+    int *order;
+    TRY_NEW(order, WSC_MEM_MESH, c->s->n);
+    for (int i = c->s->n - 1; i >= 0; i--)
+        position(c, i, order);
+    wsc_free(order);
+    *cycles = c->s->n > 1 ? c->last[0] + 1 : 0;
+    return WSC_OK;
+}
+
+static enum wsc_err cost_of(struct cost *c, int64_t *cycles)
+{
+    size_t n = (size_t)c->s->n;
+    c->first = wsc_alloc(WSC_MEM_MESH, n, sizeof *c->first);
+    c->last = wsc_alloc(WSC_MEM_MESH, n, sizeof *c->last);
+    c->open = wsc_alloc(WSC_MEM_MESH, n * PROGRAMS_LINE_COLOURS, sizeof *c->open);
+    enum wsc_err rc = c->first && c->last && c->open ? positions(c, cycles) : WSC_NOMEM;
+    wsc_free(c->first);
+    wsc_free(c->last);
+    wsc_free(c->open);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the cost of a tree") : WSC_OK;
+}
+
+enum wsc_err programs_tree_cycles(const struct programs_load *load, const int *parent,
+                                  int64_t *cycles)
+{
+    const bool wse3 = load->arch == MESH_WSE3;
+    struct programs_tree_shape s;
+    TRY(programs_tree_shape_init(&s, load->n, load->colours, parent));
+    struct cost c = {.s = &s,
+                     .words = load->words,
+                     .hop = wse3 ? 2 : 1,
+                     .up = 2,
+                     .down = wse3 ? 3 : 2,
+                     .setup = wse3 ? 4 : 0};
+    enum wsc_err rc = cost_of(&c, cycles);
+    programs_tree_shape_fini(&s);
+    return rc;
+}

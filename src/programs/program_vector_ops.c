@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grid.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ---- operands -------------------------------------------------------------------------------- */
+
+/* What a shape is on one PE. */
+struct extent {
+    int rows, cols;
+    int first;    /* token */
+    int row, key; /* scores: the row at hand */
+};
+
+static struct extent extent_of(const struct programs_grid *g, const struct programs_script *s,
+                               const struct programs_step *step, const struct mesh_pe *pe)
+{
+    const int x = mesh_x(pe), y = mesh_y(pe), tokens = programs_tokens(g, y);
+    const int count = s->features ? s->features->count[x] : 0;
+    struct extent e = {
+        .rows = count, .cols = s->n_samples * tokens, .first = s->first_sample * tokens};
+    switch (step->shape) {
+    case PROGRAMS_SHAPE_TILE:
+        break;
+    case PROGRAMS_SHAPE_PAIRS:
+        e.rows = count / 2;
+        break;
+    case PROGRAMS_SHAPE_TOKENS:
+        e.rows = 1;
+        break;
+    case PROGRAMS_SHAPE_FEATURES:
+        e.cols = 1;
+        break;
+    case PROGRAMS_SHAPE_WORDS:
+        e = (struct extent){.rows = 1, .cols = step->n};
+        break;
+    case PROGRAMS_SHAPE_HEAD_TOKENS:
+        e = (struct extent){.rows = programs_heads_on(s->heads, x), .cols = tokens};
+        break;
+    case PROGRAMS_SHAPE_SCORES:
+        e = (struct extent){.row = g->sub[programs_index(g, pe)]};
+        e.key =
+            programs_key_of(g, s->heads, x % s->heads->group_cols, e.row / s->heads->heads_per_pe);
+        if (e.key >= g->T || e.row % s->heads->heads_per_pe >= programs_heads_on(s->heads, x))
+            break;
+        e.rows = 1;
+        e.cols = programs_queries(g, y, e.key);
+        e.first = tokens - e.cols;
+        break;
+    }
+    return e;
+}
+
+static struct mesh_dsd operand(const struct programs_grid *g, const struct programs_script *s,
+                               const struct programs_view *v, const struct extent *e)
+{
+    const int step = v->row_step ? v->row_step : 1;
+    const int tile = v->address + 4 * (v->row0 * g->pitch + e->first);
+    const int head = s->heads ? e->row % s->heads->heads_per_pe : 0;
+    struct mesh_dsd d = programs_matrix(v->address, e->rows, e->cols, 0);
+    switch (v->kind) {
+    case PROGRAMS_VIEW_NONE:
+        return (struct mesh_dsd){0};
+    case PROGRAMS_VIEW_NUMBER:
+        return mesh_float(v->number);
+    case PROGRAMS_VIEW_TILE:
+        return programs_matrix(tile, e->rows, e->cols, step * g->pitch);
+    case PROGRAMS_VIEW_TOKENS:
+        return programs_matrix(tile, e->rows, e->cols, 0);
+    case PROGRAMS_VIEW_FEATURES:
+        d.stride[0] = 1;
+        d.stride[1] = 0;
+        return d;
+    case PROGRAMS_VIEW_SCORES:
+        return mesh_mem(v->address + 4 * (e->row * g->tokens + e->first), e->cols);
+    case PROGRAMS_VIEW_HEAD_TOKENS:
+        if (e->rows == 1) /* one row of scores, or a PE with one head */
+            return mesh_mem(v->address + 4 * (head * g->tokens + e->first), e->cols);
+        return programs_matrix(v->address, e->rows, e->cols, g->tokens);
+    }
+    return d;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
+                          const struct programs_script *s, const struct programs_step *step)
+{
+    const struct extent e = extent_of(g, s, step, pe);
+    if (!e.rows || !e.cols) return WSC_OK;
+    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)step->code,
+                                            .dst = operand(g, s, &step->dst, &e),
+                                            .a = operand(g, s, &step->a, &e),
+                                            .b = operand(g, s, &step->b, &e),
+                                            .map = step->map,
+                                            .map_cycles = (uint16_t)step->map_cycles});
+}
+
+/* Rows of scores on a PE. */
+static int score_rows(const struct programs_grid *g, const struct programs_script *s)
+{
+    return (int)(programs_score_words(g, s->heads) / g->tokens);
+}
+
+/* Steps on rows of scores that follow each other are done row by row together. */
+static int score_steps(const struct programs_script *s, int first)
+{
+    int n = 0;
+    while (first + n < s->n_steps && s->step[first + n].shape == PROGRAMS_SHAPE_SCORES &&
+           !s->step[first + n].call)
+        n++;
+    return n;
+}
+
+static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct programs_script *s = g->program;
+    const int at = programs_index(g, pe), i = g->item[at];
+    (void)data;
+    if (i == s->n_steps) return WSC_OK;
+    const int n = score_steps(s, i);
+    for (int k = 0; k < n; k++)
+        TRY(issue(pe, g, s, &s->step[i + k]));
+    if (n && ++g->sub[at] < score_rows(g, s)) return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    g->sub[at] = 0;
+    g->item[at] += n ? n : 1;
+    if (!n)
+        TRY(s->step[i].call ? s->step[i].call(pe, s, &s->step[i]) : issue(pe, g, s, &s->step[i]));
+    return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+}
+
+static struct programs_step *append(struct programs_script *s)
+{
+    WSC_CHECK(s->n_steps < PROGRAMS_MAX_STEPS, "a script of more than %d steps",
+              PROGRAMS_MAX_STEPS);
+    return &s->step[s->n_steps++];
+}
+
+void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
+                 struct programs_view dst, struct programs_view a, struct programs_view b)
+{
+    *append(s) = (struct programs_step){.shape = shape, .code = code, .dst = dst, .a = a, .b = b};
+}
+
+void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,
+                  struct programs_view dst, struct programs_view a, struct programs_view b)
+{
+    *append(s) = (struct programs_step){.shape = shape,
+                                        .code = MESH_MAP,
+                                        .dst = dst,
+                                        .a = a,
+                                        .b = b,
+                                        .map = map.fn,
+                                        .map_cycles = map.cycles};
+}
+
+void programs_call(struct programs_script *s,
+                   enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
+                                        const struct programs_step *step))
+{
+    *append(s) = (struct programs_step){.call = call};
+}
+
+/* ---- sums over a row ------------------------------------------------------------------------- */
+
+/* The line of the PE and its position; false when it has none. */
+static bool line_of(const struct programs_grid *g, const struct programs_script *s, int x,
+                    int *position, int *n)
+{
+    *n = s->heads ? s->heads->group_cols : g->w;
+    *position = x % *n;
+    return !s->heads || x / *n < programs_n_head_lines(s->heads);
+}
+
+static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
+                            const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const int tokens = programs_tokens(g, mesh_y(pe)) * (s->heads ? 1 : s->n_samples);
+    const int first = s->heads ? 0 : s->first_sample * programs_tokens(g, mesh_y(pe));
+    const struct mesh_dsd words = programs_matrix(step->dst.address + 4 * first, step->n, tokens,
+                                                  s->heads ? g->tokens : g->pitch);
+    struct programs_sum sum = {
+        .chain = &programs_line_chain, .code = step->code, .mine = words, .result = words};
+    struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
+                    out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
+    if (!line_of(g, s, mesh_x(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens) return WSC_OK;
+    sum.root = sum.n / 2;
+    in.n_dims = out.n_dims = 2;
+    memcpy(in.len, words.len, sizeof in.len);
+    memcpy(out.len, words.len, sizeof out.len);
+    TRY(programs_sum_part(pe, &sum));
+    if (sum.position == sum.root) return mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0});
+    return mesh_do(pe, MESH_FMOVS, words, in, (struct mesh_dsd){0});
+}
+
+void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
+                      int n)
+{
+    *append(s) = (struct programs_step){.call = row_sum, .code = code, .dst = tokens, .n = n};
+}
+
+static enum wsc_err route_spread(struct programs_grid *g, const struct programs_line *l)
+{
+    const int root = l->n / 2;
+    for (int p = 0; p < l->n; p++) {
+        const struct mesh_rect at = {l->x + p, l->y, 1, 1};
+        struct mesh_route r = {.rx = MESH_RAMP};
+        if (p) r.tx |= p <= root ? MESH_WEST : 0;
+        if (p + 1 < l->n) r.tx |= p >= root ? MESH_EAST : 0;
+        if (p != root) {
+            r.rx = p < root ? MESH_EAST : MESH_WEST;
+            r.tx |= MESH_RAMP;
+        }
+        TRY(mesh_route(g->m, at, PROGRAMS_COLOUR_SPREAD, &r));
+        TRY(p == root ? mesh_output_queue(g->m, at, PROGRAMS_OUT_SPREAD, PROGRAMS_COLOUR_SPREAD)
+                      : mesh_input_queue(g->m, at, PROGRAMS_IN_SPREAD, PROGRAMS_COLOUR_SPREAD));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err route_rows(struct programs_grid *g, const struct programs_script *s)
+{
+    const int lines = s->heads ? programs_n_head_lines(s->heads) : 1;
+    for (int i = 0; i < lines * g->h; i++) {
+        const struct programs_line line =
+            s->heads ? programs_head_line(s->heads, i / g->h, i % g->h) : programs_row(i, 0, g->w);
+        if (line.n == 1) continue;
+        TRY(programs_route_chain(g, &line, &programs_line_chain, false));
+        TRY(route_spread(g, &line));
+    }
+    return WSC_OK;
+}
+
+/* ---- through the edges ----------------------------------------------------------------------- */
+
+static enum wsc_err vectors_in(struct mesh_pe *pe, const struct programs_script *s,
+                               const struct programs_step *step)
+{
+    (void)step;
+    for (int i = 0; i < s->n_in; i++) {
+        const int n = s->in[i].f->count[mesh_x(pe)];
+        if (n)
+            TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(s->in[i].address, n),
+                        mesh_in(PROGRAMS_COLOUR_SCALARS, n), (struct mesh_dsd){0}));
+    }
+    return WSC_OK;
+}
+
+void programs_vectors_in(struct programs_script *s)
+{
+    if (s->n_in) programs_call(s, vectors_in);
+}
+
+static enum wsc_err vectors_out(struct mesh_pe *pe, const struct programs_script *s,
+                                const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    (void)step;
+    for (int i = 0; i < s->n_out; i++) {
+        const int n = s->out[i].f->count[mesh_x(pe)];
+        const struct programs_sum sum = {.chain = &programs_edge_chain,
+                                         .code = MESH_FADDS,
+                                         .position = mesh_y(pe),
+                                         .n = g->h,
+                                         .root = -1,
+                                         .mine = mesh_mem(s->out[i].address, n),
+                                         .result = mesh_mem(s->out[i].address, n)};
+        if (n) TRY(programs_sum_part(pe, &sum));
+    }
+    return WSC_OK;
+}
+
+void programs_vectors_out(struct programs_script *s)
+{
+    programs_call(s, vectors_out);
+}
+
+static enum wsc_err row_out(struct mesh_pe *pe, const struct programs_script *s,
+                            const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const int tokens = programs_row_tokens(g, mesh_y(pe));
+    const struct mesh_dsd words = programs_matrix(step->dst.address, step->n, tokens, g->pitch);
+    struct mesh_dsd out = mesh_out(PROGRAMS_COLOUR_WEST, 1);
+    (void)s;
+    if (mesh_x(pe) || !tokens) return WSC_OK;
+    out.n_dims = 2;
+    memcpy(out.len, words.len, sizeof out.len);
+    return mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0});
+}
+
+void programs_row_out(struct programs_script *s, struct programs_view tokens, int n)
+{
+    s->row_words = n;
+    *append(s) = (struct programs_step){.call = row_out, .dst = tokens, .n = n};
+}
+
+/* Feature number @p i of column @p x. */
+static int feature_at(const struct programs_features *f, int x, int i)
+{
+    int before = 0;
+    for (int c = 0; c < x; c++)
+        before += f->count[c];
+    return f->order[before + i];
+}
+
+static int64_t column_words(const struct programs_vector *v, int n, int x)
+{
+    int64_t words = 0;
+    for (int i = 0; i < n; i++)
+        words += v[i].f->count[x];
+    return words;
+}
+
+static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
+{
+    int64_t n = 0;
+    for (int i = 0; i < s->n_in; i++)
+        n += s->in[i].f->n;
+    TRY_NEW(s->source, WSC_MEM_KERNELS, n);
+    struct mesh_wavelet *to = s->source;
+    for (int x = 0; x < g->w; x++) {
+        struct mesh_wavelet *first = to;
+        for (int i = 0; i < s->n_in; i++)
+            for (int k = 0; k < s->in[i].f->count[x]; k++, to++)
+                memcpy(&to->data, &s->in[i].in[feature_at(s->in[i].f, x, k)], sizeof to->data);
+        if (to > first)
+            TRY(mesh_edge_source(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, first,
+                                 to - first));
+    }
+    return programs_route_from_edge(g, PROGRAMS_COLOUR_SCALARS, PROGRAMS_IN_SCALARS);
+}
+
+static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script *s,
+                                 uint32_t *words)
+{
+    for (int x = 0; x < g->w; x++) {
+        const struct programs_line column = programs_column(g, x);
+        const int64_t n = column_words(s->out, s->n_out, x);
+        s->edge[x] = (struct mesh_output){.word = words, .capacity = n};
+        words += n;
+        TRY(programs_route_chain(g, &column, &programs_edge_chain, true));
+        TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, programs_edge_chain.colour, &s->edge[x]));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err row_sinks(struct programs_grid *g, struct programs_script *s, uint32_t *words)
+{
+    const struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_WEST};
+    const struct mesh_rect west = {0, 0, 1, g->h};
+    TRY(mesh_route(g->m, west, PROGRAMS_COLOUR_WEST, &out));
+    TRY(mesh_output_queue(g->m, west, PROGRAMS_OUT_VECTOR, PROGRAMS_COLOUR_WEST));
+    for (int y = 0; y < g->h; y++) {
+        const int64_t n = (int64_t)s->row_words * programs_row_tokens(g, y);
+        s->edge[g->w + y] = (struct mesh_output){.word = words, .capacity = n};
+        words += n;
+        TRY(mesh_edge_sink(g->m, 0, y, MESH_WEST, PROGRAMS_COLOUR_WEST, &s->edge[g->w + y]));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err sinks(struct programs_grid *g, struct programs_script *s)
+{
+    int64_t out = 0, rows = (int64_t)s->row_words * g->n_samples * g->T;
+    for (int i = 0; i < s->n_out; i++)
+        out += s->out[i].f->n;
+    TRY_NEW(s->edge, WSC_MEM_KERNELS, g->w + g->h);
+    TRY_NEW(s->words, WSC_MEM_KERNELS, out + rows);
+    if (out) TRY(column_sinks(g, s, s->words));
+    return rows ? row_sinks(g, s, s->words + out) : WSC_OK;
+}
+
+static void store_vectors(const struct programs_grid *g, const struct programs_script *s)
+{
+    for (int x = 0; x < g->w; x++) {
+        const uint32_t *from = s->edge[x].word;
+        for (int i = 0; i < s->n_out; i++)
+            for (int k = 0; k < s->out[i].f->count[x]; k++, from++)
+                memcpy(&s->out[i].out[feature_at(s->out[i].f, x, k)], from, sizeof *from);
+    }
+}
+
+float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int y,
+                        int i)
+{
+    float word;
+    memcpy(&word, &s->edge[g->w + y].word[i], sizeof word);
+    return word;
+}
+
+void programs_script_fini(struct programs_script *s)
+{
+    wsc_free(s->edge);
+    wsc_free(s->source);
+    wsc_free(s->words);
+    s->edge = NULL;
+    s->source = NULL;
+    s->words = NULL;
+}
+
+static bool sums_rows(const struct programs_script *s)
+{
+    for (int i = 0; i < s->n_steps; i++)
+        if (s->step[i].call == row_sum) return true;
+    return false;
+}
+
+enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s)
+{
+    TRY(programs_begin(g, s));
+    if (sums_rows(s)) TRY(route_rows(g, s));
+    if (s->n_in) TRY(sources(g, s));
+    if (s->n_out || s->row_words) TRY(sinks(g, s));
+    TRY(programs_main(g, run_step));
+    TRY(programs_run(g));
+    if (s->n_out) store_vectors(g, s);
+    return WSC_OK;
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grid.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stddef.h>
+
+/* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
+ * along its row.  Results are built a block at a time, as many as there is room for.  For each
+ * token the values of the block come along the row (programs_ring.c), the next while these are
+ * used: each feature that the PE holds is a scalar for an AXPY over them, or each of them one for
+ * an AXPY over the features, whichever vector is longer.  The sums of a block then travel along the
+ * column, to the edge (weight gradients) or to the row that owns the key.  Where a head is a single
+ * column its scores are the PE's own. */
+
+struct outer {
+    struct programs_grid *g;
+    const struct programs_weight_gradient *w; /* or NULL */
+    const struct programs_key_gradient *k;    /* or NULL */
+    struct programs_tile sent, held;          /* sent: of weight gradients */
+    struct programs_ring ring;
+    int *count; /* owned: values of each position */
+    int n_blocks;
+    struct mesh_output *out; /* owned, of each column */
+    uint32_t *words;         /* owned */
+    int acc, buffer[2];
+};
+
+/* ---- one PE's part --------------------------------------------------------------------------- */
+
+/* One PE's view of a block. */
+struct part {
+    int n;            /* values that are sent */
+    int slot, held;   /* features that the PE holds */
+    int first;        /* number of the first key */
+    int tokens;       /* of the PE */
+    bool over_values; /* the vectors of its AXPYs are the values, not the features */
+    int pitch;        /* of sums: between features, or between values */
+};
+
+static bool has_own_scores(const struct outer *o)
+{
+    return o->k && o->k->rows.f->group_cols == 1;
+}
+
+/* Heads of a PE follow each other, each with all blocks. */
+static int heads_of(const struct outer *o, int x)
+{
+    return has_own_scores(o) ? programs_heads_on(o->k->rows.f, x) : 1;
+}
+
+static int n_blocks(const struct outer *o, int x)
+{
+    if (o->k && !o->held.f->count[x]) return 0;
+    return o->ring.n_blocks * heads_of(o, x);
+}
+
+static int first_token(const struct outer *o, int y)
+{
+    return programs_tokens(o->g, y) * (o->w ? o->w->first_sample : o->k->sample);
+}
+
+static struct part part_of(const struct outer *o, int x, int y, int i)
+{
+    const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
+    const int heads = heads_of(o, x), tokens = programs_tokens(o->g, y);
+    struct part p = {.n = b->words,
+                     .held = o->held.f->count[x] / heads,
+                     .tokens = tokens * (o->w ? o->w->n_samples : 1)};
+    p.slot = i / o->ring.n_blocks * p.held;
+    for (int j = 0; j < b->first; j++)
+        p.first += o->count[j];
+    p.first += b->part ? b->slot : 0;
+    p.over_values = p.held <= p.n;
+    p.pitch = p.over_values ? p.n + p.n % 2 : p.held + p.held % 2; /* same banks */
+    return p;
+}
+
+/* ---- AXPYs ----------------------------------------------------------------------------------- */
+
+/* The values of token @p token. */
+static struct mesh_dsd values_of(const struct outer *o, const struct part *p, int i, int token)
+{
+    const struct programs_grid *g = o->g;
+    if (!has_own_scores(o)) return mesh_mem(o->buffer[token & 1], p->n);
+    const int heads = o->k->rows.f->heads_per_pe, head = i / o->ring.n_blocks;
+    return mesh_mem_strided(o->k->scores + 4 * ((p->first * heads + head) * g->tokens + token),
+                            p->n, heads * g->tokens);
+}
+
+static struct mesh_dsd element_of(struct mesh_dsd vector, int i)
+{
+    return mesh_mem(vector.address + 4 * i * vector.stride[0], 1);
+}
+
+static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct part *p, int i,
+                         int token, int at)
+{
+    const int address = programs_at(o->g, &o->held, p->slot, first_token(o, mesh_y(pe)) + token);
+    const struct mesh_dsd features = mesh_mem_strided(address, p->held, o->g->pitch);
+    const struct mesh_dsd values = values_of(o, p, i, token);
+    const struct mesh_dsd sum =
+        mesh_mem(o->acc + 4 * at * p->pitch, p->over_values ? p->n : p->held);
+    const struct mesh_dsd scalar = element_of(p->over_values ? features : values, at);
+    TRY(mesh_wait(pe, o->g->loop_cycles));
+    return mesh_mac(pe, MESH_FMACS, sum, token ? sum : mesh_float(0),
+                    p->over_values ? values : features, scalar);
+}
+
+/* ---- sums over the column -------------------------------------------------------------------- */
+
+/* Sums of @p n of the block's values from number @p first on. */
+static struct mesh_dsd sums_of(const struct outer *o, const struct part *p, int first, int n)
+{
+    if (p->over_values) return programs_matrix(o->acc + 4 * first, p->held, n, p->pitch);
+    return programs_matrix(o->acc + 4 * first * p->pitch, n, p->held, p->pitch);
+}
+
+/* Keys from number @p first on that one row owns, in the block. */
+static int keys_of_row(const struct outer *o, const struct part *p, int first)
+{
+    const int *row = o->g->key_row + p->first;
+    int n = 1;
+    while (first + n < p->n && row[first + n] == row[first])
+        n++;
+    return n;
+}
+
+/* Where the sums of keys end. */
+static struct mesh_dsd keys_at(const struct outer *o, const struct part *p, int first, int n)
+{
+    const struct programs_grid *g = o->g;
+    const int key = p->first + first, row = g->key_row[key];
+    const int token = o->k->sample * programs_tokens(g, row) + g->key_token[key] / g->h;
+    const int address = programs_at(g, &o->k->out, p->slot, token);
+    if (p->over_values) return programs_matrix(address, p->held, n, g->pitch);
+    struct mesh_dsd d = programs_matrix(address, n, p->held, 1);
+    d.stride[1] = (int16_t)g->pitch;
+    return d;
+}
+
+/* Send on what is summed up from value *@p next on, and count it. */
+static enum wsc_err add_up(struct mesh_pe *pe, const struct outer *o, const struct part *p,
+                           int *next)
+{
+    const int n = o->w ? p->n : keys_of_row(o, p, *next);
+    struct programs_sum s = {.chain = &programs_line_chain,
+                             .code = MESH_FADDS,
+                             .position = mesh_y(pe),
+                             .n = o->g->h,
+                             .root = -1,
+                             .mine = sums_of(o, p, *next, n)};
+    s.result = s.mine;
+    if (o->k) {
+        s.root = o->g->key_row[p->first + *next];
+        s.result = keys_at(o, p, *next, n);
+    }
+    if (!p->tokens) s.mine = mesh_float(0);
+    *next += n;
+    return p->held ? programs_sum_part(pe, &s) : WSC_OK;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+/* The values of a token come while those before are used: who has used them waits for
+ * PROGRAMS_TASK_READY, which what has come unblocks. */
+static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block, int token)
+{
+    const int n = o->ring.block[block].words;
+    TRY(mesh_block(pe, PROGRAMS_TASK_READY));
+    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FMOVS,
+                                            .thread = PROGRAMS_THREAD_RECEIVE,
+                                            .unblock = PROGRAMS_TASK_READY + 1,
+                                            .dst = mesh_mem(o->buffer[token & 1], n),
+                                            .a = mesh_in(PROGRAMS_COLOUR_SCALARS, n)});
+}
+
+static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct outer *o = g->program;
+    const int at = programs_index(g, pe), block = g->item[at], token = g->sub[at] + 1;
+    const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), block);
+    (void)data;
+    TRY(programs_ring_passed(pe));
+    if (token < p.tokens) TRY(receive(pe, o, block, token));
+    return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+}
+
+/* The PE is about to use the values of the token at hand. */
+static enum wsc_err await(struct mesh_pe *pe, const struct outer *o, const struct part *p)
+{
+    return mesh_activate(pe, p->tokens && !has_own_scores(o) ? PROGRAMS_TASK_READY
+                                                             : PROGRAMS_TASK_MAIN);
+}
+
+static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct outer *o = g->program;
+    (void)data;
+    if (!n_blocks(o, mesh_x(pe))) return WSC_OK;
+    const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), 0);
+    if (p.tokens && !has_own_scores(o)) TRY(receive(pe, o, 0, 0));
+    return await(pe, o, &p);
+}
+
+/* Some AXPYs of a token. */
+static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const struct part *p,
+                                int at)
+{
+    enum { AT_ONCE = 1 };
+    struct programs_grid *g = o->g;
+    const int n = !p->held ? 0 : p->over_values ? p->held : p->n;
+    for (int i = 0; i < AT_ONCE && g->scored[at] < n; i++, g->scored[at]++)
+        TRY(axpy(pe, o, p, g->item[at], g->sub[at], g->scored[at]));
+    if (g->scored[at] < n) return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    g->scored[at] = 0;
+    if (++g->sub[at] == p->tokens) return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    return await(pe, o, p);
+}
+
+static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    const struct outer *o = g->program;
+    const int at = programs_index(g, pe), x = mesh_x(pe);
+    const struct part p = part_of(o, x, mesh_y(pe), g->item[at]);
+    (void)data;
+    if (g->sub[at] < p.tokens) return build_token(pe, o, &p, at);
+    TRY(add_up(pe, o, &p, &g->scored[at]));
+    if (g->scored[at] < p.n) return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    g->scored[at] = g->sub[at] = 0;
+    if (++g->item[at] == n_blocks(o, x)) return WSC_OK;
+    if (p.tokens && !has_own_scores(o)) TRY(receive(pe, o, g->item[at], 0));
+    return await(pe, o, &p);
+}
+
+static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct outer *o = g->program;
+    const int y = mesh_y(pe), first = first_token(o, y);
+    struct programs_ring_send s = {.ring = &o->ring, .rounds = part_of(o, mesh_x(pe), y, 0).tokens};
+    (void)data;
+    if (o->w) {
+        s.address = programs_at(g, &o->sent, 0, first);
+        s.stride = g->pitch;
+        return programs_ring_step(pe, &s, mesh_x(pe));
+    }
+    s.address = o->k->scores;
+    s.stride = g->tokens;
+    return programs_ring_step(pe, &s, mesh_x(pe) % o->k->rows.f->group_cols);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* Blocks of as many values as leave room for their sums and for two vectors of them. */
+static enum wsc_err plan(struct outer *o, int positions, int64_t room)
+{
+    const struct programs_features *f = o->held.f;
+    const int slots = has_own_scores(o) ? f->head_dim : f->slots;
+    const int64_t most = room / (slots + 2);
+    TRY(programs_ring_init(&o->ring, positions, o->count, most > 1 ? (int)most : 1));
+    const int longest = o->ring.most + o->ring.most % 2;
+    const int64_t sums = (int64_t)longest * (slots + slots % 2);
+    TRY(programs_reserve_words(o->g, sums, PROGRAMS_BANK_TILES, "a block of results", &o->acc));
+    for (int i = 0; i < 2; i++)
+        TRY(programs_reserve_words(o->g, longest, PROGRAMS_BANK_TOKENS, "values on their way",
+                                   &o->buffer[i]));
+    return WSC_OK;
+}
+
+static enum wsc_err route_columns(struct outer *o)
+{
+    struct programs_grid *g = o->g;
+    for (int x = 0; x < g->w; x++) {
+        const struct programs_line column = programs_column(g, x);
+        if (!o->held.f->count[x]) continue;
+        TRY(programs_route_chain(g, &column, &programs_line_chain, o->w != NULL));
+    }
+    TRY(mesh_task(g->m, programs_all(g), PROGRAMS_TASK_READY, ready, MESH_MEDIUM));
+    TRY(mesh_task(g->m, programs_all(g), PROGRAMS_TASK_MAIN, build, MESH_MEDIUM));
+    TRY(mesh_task(g->m, programs_all(g), PROGRAMS_TASK_NEXT, start, MESH_MEDIUM));
+    return mesh_start(g->m, programs_all(g), PROGRAMS_TASK_NEXT);
+}
+
+static void outer_fini(struct outer *o)
+{
+    programs_ring_fini(&o->ring);
+    wsc_free(o->count);
+    wsc_free(o->words);
+    wsc_free(o->out);
+}
+
+/* ---- weight gradients ------------------------------------------------------------------------ */
+
+static enum wsc_err gradient_edges(struct outer *o)
+{
+    struct programs_grid *g = o->g;
+    const struct programs_features *f = o->held.f;
+    const int64_t rows = o->sent.f->n;
+    int64_t at = 0;
+    TRY_NEW(o->words, WSC_MEM_KERNELS, rows * f->n);
+    TRY_NEW(o->out, WSC_MEM_KERNELS, g->w);
+    for (int c = 0; c < g->w; c++) {
+        const int64_t n = rows * f->count[c];
+        o->out[c] = (struct mesh_output){.word = o->words + at, .capacity = n};
+        at += n;
+        if (n) TRY(mesh_edge_sink(g->m, c, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &o->out[c]));
+    }
+    return WSC_OK;
+}
+
+/* The words of one block of one column. */
+static void store_block(const struct outer *o, const struct part *p, int before,
+                        const uint32_t *word)
+{
+    const struct programs_weight_gradient *w = o->w;
+    for (int i = 0; i < p->n * p->held; i++) {
+        const int value = p->over_values ? i % p->n : i / p->held;
+        const int slot = p->over_values ? i / p->n : i % p->held;
+        const int64_t s = o->sent.f->order[p->first + value], h = o->held.f->order[before + slot];
+        union {
+            uint32_t bits;
+            float number;
+        } sum = {word[i]};
+        w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = sum.number;
+    }
+}
+
+static void store_gradient(const struct outer *o)
+{
+    const struct programs_features *f = o->held.f;
+    for (int x = 0, before = 0; x < o->g->w; before += f->count[x++]) {
+        const uint32_t *word = o->out[x].word;
+        WSC_CHECK(o->out[x].n == o->out[x].capacity, "column %d: %lld words of %lld", x,
+                  (long long)o->out[x].n, (long long)o->out[x].capacity);
+        for (int b = 0; b < o->ring.n_blocks; b++) {
+            const struct part p = part_of(o, x, 0, b);
+            store_block(o, &p, before, word);
+            word += (ptrdiff_t)p.n * p.held;
+        }
+    }
+}
+
+static enum wsc_err run_gradient(struct outer *o)
+{
+    struct programs_grid *g = o->g;
+    TRY_NEW(o->count, WSC_MEM_KERNELS, g->w);
+    for (int x = 0; x < g->w; x++)
+        o->count[x] = o->sent.f->count[x];
+    TRY(programs_begin(g, o));
+    TRY(plan(o, g->w, o->w->room));
+    for (int y = 0; y < g->h; y++) {
+        const struct programs_line row = programs_row(y, 0, g->w);
+        TRY(programs_ring_route(g, &row, send));
+    }
+    TRY(gradient_edges(o));
+    TRY(route_columns(o));
+    TRY(programs_run(g));
+    store_gradient(o);
+    return WSC_OK;
+}
+
+enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
+                                          struct programs_weight_gradient *w)
+{
+    struct outer o = {
+        .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
+    enum wsc_err rc = run_gradient(&o);
+    if (!rc && o.out) w->first_cycle = o.out[0].first_cycle;
+    outer_fini(&o);
+    return rc;
+}
+
+/* ---- gradients of keys and values ------------------------------------------------------------ */
+
+/* Keys whose scores a position holds. */
+static enum wsc_err count_keys(struct outer *o)
+{
+    const struct programs_grid *g = o->g;
+    const int cols = o->k->rows.f->group_cols;
+    int row;
+    TRY_NEW(o->count, WSC_MEM_KERNELS, cols);
+    for (int key = 0; key < g->T; key++)
+        o->count[programs_key_owner(g, o->k->rows.f, key, &row)]++;
+    return WSC_OK;
+}
+
+static enum wsc_err run_keys(struct outer *o)
+{
+    struct programs_grid *g = o->g;
+    const struct programs_features *f = o->k->rows.f;
+    TRY(count_keys(o));
+    TRY(programs_begin(g, o));
+    TRY(plan(o, f->group_cols, o->k->room));
+    for (int i = 0; i < programs_n_head_lines(f) * g->h && f->group_cols > 1; i++) {
+        const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
+        TRY(programs_ring_route(g, &line, send));
+    }
+    TRY(route_columns(o));
+    return programs_run(g);
+}
+
+enum wsc_err programs_run_key_gradient(struct programs_grid *g,
+                                       const struct programs_key_gradient *k)
+{
+    struct outer o = {.g = g, .k = k, .held = k->rows};
+    enum wsc_err rc = run_keys(&o);
+    outer_fini(&o);
+    return rc;
+}

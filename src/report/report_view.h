@@ -1,0 +1,33 @@
+/** The rows of a sweep in the order in which tables, plots and the page show them, and the words on
+ *  where the loss against linear scaling comes from. */
+#ifndef WSC_REPORT_VIEW_H
+#define WSC_REPORT_VIEW_H
+#include <wsc/report.h>
+
+enum { REPORT_N_PARTS = 5 };
+/** Rows by model (in order of appearance) and node count. */
+struct report_view {
+    const struct report_scaling *in;
+    struct scaling_row *row; /**< owned copy, sorted */
+    struct report_span {
+        int first, end;
+    } * model; /**< owned; rows of each model */
+    int n_models;
+    int64_t *tick; /**< owned; distinct node counts, rising */
+    int n_ticks;
+};
+/** Check all numbers, then sort. */
+enum wsc_err report_view_make(struct report_view *v, const struct report_scaling *s) WSC_CHECKED;
+void report_view_fini(struct report_view *v);
+/** The row of model @p m at @p num_csx; NULL when it was not swept. */
+const struct scaling_row *report_view_find(const struct report_view *v, int m, int64_t num_csx);
+/** Choose at most about @p most of the rising node counts @p tick, so that labels do not touch:
+ *  all when they are few, else the powers of two and the last.  Returns how many stay. */
+int report_ticks_choose(int64_t *tick, int n, int most);
+
+/** The parts of @p b in the order of report_part_name. */
+void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS]);
+extern const char *const report_part_name[REPORT_N_PARTS];
+/** Where the loss from the first to the last row of model @p m comes from, in words. */
+void report_loss_words(struct out_text *t, const struct report_view *v, int m);
+#endif

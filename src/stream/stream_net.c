@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/stream.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+#include <wsc/rng.h>
+
+/* Payloads of gradients that may wait at one link; weights are bounded by credits. */
+enum { GRADS_WAITING = 1 };
+
+/* ---- what joins two roles -------------------------------------------------------------------- */
+
+/* A cable: three links between a parent and a child. */
+struct joint {
+    int parent, child; /* roles */
+    int n_down, n_up;  /* its number among those of the parent, and of the child */
+    int64_t latency_ps;
+    struct stream_cable cable;
+};
+enum link_of_joint { WEIGHTS, CREDIT, DATA, N_LINKS };
+
+/* The rate and latency of the cable; upwards only where the reduction takes time. */
+static struct comm_link_spec spec_of(const struct stream_net *net, const struct joint *j,
+                                     enum link_of_joint link)
+{
+    static const char *const name[N_LINKS] = {"weights", "credit", "gradients"};
+    const struct hw_retransmit *r = &net->hw->cluster->retransmit;
+    const uint64_t which = ((uint64_t)j->child << 8 | (uint64_t)j->n_up) * N_LINKS + link;
+    if (link == DATA && !net->hw->cluster->effects.reduce)
+        return (struct comm_link_spec){
+            .part = VTIME_GRADIENTS, .max_waiting = GRADS_WAITING, .name = name[link]};
+    return (struct comm_link_spec){.part = link == DATA ? VTIME_GRADIENTS : VTIME_WEIGHTS,
+                                   .rate_bytes_per_s = j->cable.rate_bytes_per_s,
+                                   .latency_ps = j->latency_ps,
+                                   .max_waiting = link == DATA ? GRADS_WAITING : 0,
+                                   .name = name[link],
+                                   .loss = {j->cable.loss, r->packet_bytes, r->timeout_ps,
+                                            net->seed, wsc_rng_stream(WSC_RNG_LOSS, which)}};
+}
+
+static enum wsc_err open_joint(struct stream_net *net, const struct joint *j)
+{
+    struct stream_side *down = &net->ports[j->parent].down, *up = &net->ports[j->child].up;
+    struct comm_link *link[N_LINKS];
+    for (int i = 0; i < N_LINKS; i++) {
+        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_joint)i);
+        const bool downwards = i == WEIGHTS;
+        TRY(comm_link_open(net->comm, &link[i], downwards ? j->parent : j->child,
+                           downwards ? j->child : j->parent, &spec));
+    }
+    down->weights[j->n_down] = up->weights[j->n_up] = link[WEIGHTS];
+    down->credit[j->n_down] = up->credit[j->n_up] = link[CREDIT];
+    down->data[j->n_down] = up->data[j->n_up] = link[DATA];
+    down->n = j->n_down + 1;
+    up->n = j->n_up + 1;
+    return WSC_OK;
+}
+
+static enum wsc_err tune_joint(struct stream_net *net, const struct joint *j)
+{
+    const struct stream_side *down = &net->ports[j->parent].down;
+    struct comm_link *const link[N_LINKS] = {down->weights[j->n_down], down->credit[j->n_down],
+                                             down->data[j->n_down]};
+    for (int i = 0; i < N_LINKS; i++) {
+        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_joint)i);
+        comm_link_change(link[i], &spec);
+    }
+    return WSC_OK;
+}
+
+typedef enum wsc_err (*joint_fn)(struct stream_net *net, const struct joint *j);
+
+static enum wsc_err visit_children(struct stream_net *net, int i, joint_fn visit)
+{
+    const struct stream_topology *t = net->topology;
+    const struct stream_node *node = &t->node[i];
+    for (int k = 0; k < node->n_children; k++) {
+        const int c = node->first_child + k;
+        const struct joint j = {.parent = stream_role_of_node(t, i),
+                                .child = node->leaf ? stream_role_of_wafer(t, c)
+                                                    : stream_role_of_node(t, c),
+                                .n_down = k,
+                                .latency_ps = net->hw->cluster->swarmx.link_latency_ps,
+                                .cable = stream_cable_below(net->hw, t, i, c)};
+        TRY(visit(net, &j));
+    }
+    return WSC_OK;
+}
+
+/* Every cable, in the same order on every rank. */
+static enum wsc_err visit_joints(struct stream_net *net, joint_fn visit)
+{
+    const struct stream_topology *t = net->topology;
+    const int top = t->n_nodes ? stream_role_of_node(t, 0) : stream_role_of_wafer(t, 0);
+    for (int m = 0; m < t->n_shards; m++) {
+        const struct joint j = {.parent = stream_role_of_shard(t, m),
+                                .child = top,
+                                .n_up = m,
+                                .latency_ps = net->hw->cluster->memoryx.link_latency_ps,
+                                .cable = stream_cable_below(net->hw, t, -1, 0)};
+        TRY(visit(net, &j));
+    }
+    for (int i = 0; i < t->n_nodes; i++)
+        TRY(visit_children(net, i, visit));
+    return WSC_OK;
+}
+
+enum wsc_err stream_net_form(struct stream_net *net, struct stream_topology *take_topology)
+{
+    for (int r = 0; r < take_topology->n_roles; r++)
+        net->ports[r].up.n = net->ports[r].down.n = 0;
+    stream_topology_destroy(&net->topology);
+    net->topology = take_topology;
+    return visit_joints(net, open_joint);
+}
+
+void stream_net_tune(struct stream_net *net)
+{
+    WSC_CHECK(visit_joints(net, tune_joint) == WSC_OK, "links cannot be tuned");
+}
+
+/* ---- the net --------------------------------------------------------------------------------- */
+
+static enum wsc_err join_peers(struct stream_net *net)
+{
+    const struct stream_topology *t = net->topology;
+    const struct hw_memoryx *mx = &net->hw->cluster->memoryx;
+    const struct comm_link_spec cable = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
+                                         .latency_ps = mx->link_latency_ps,
+                                         .part = VTIME_GRADIENTS,
+                                         .name = "norms"};
+    const struct comm_link_spec inside = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
+                                          .name = "updated weights"};
+    for (int m = 0; m < t->n_shards; m++)
+        TRY(comm_link_open(net->comm, &net->ports[m].ready, m, m, &inside));
+    for (int m = 1; m < t->n_shards; m++) {
+        struct comm_link *to_first, *from_first;
+        struct stream_ports *first = &net->ports[0], *other = &net->ports[m];
+        TRY(comm_link_open(net->comm, &to_first, m, 0, &cable));
+        TRY(comm_link_open(net->comm, &from_first, 0, m, &cable));
+        first->peer_in[first->n_peers] = other->peer_out[0] = to_first;
+        first->peer_out[first->n_peers++] = other->peer_in[0] = from_first;
+        other->n_peers = 1;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err place_roles(struct stream_net *net)
+{
+    const struct stream_topology *t = net->topology;
+    int *rank_of_role;
+    TRY_NEW(rank_of_role, WSC_MEM_STREAM, t->n_roles);
+    enum wsc_err rc =
+        stream_place(t, comm_size(net->comm), comm_host_of_rank(net->comm), rank_of_role);
+    if (!rc) rc = comm_place(net->comm, t->n_roles, rank_of_role);
+    wsc_free(rank_of_role);
+    return rc;
+}
+
+static enum wsc_err set_up(struct stream_net *net)
+{
+    const struct hw_machine *c = net->hw->cluster;
+    TRY_NEW(net->ports, WSC_MEM_STREAM, net->topology->n_roles);
+    for (int role = 0; role < net->topology->n_roles; role++) {
+        net->ports[role].net = net;
+        net->ports[role].role = role;
+    }
+    TRY(place_roles(net));
+    comm_set_chunks(net->comm, c->stream.chunk_bytes, c->stream.chunks_in_flight);
+    TRY(visit_joints(net, open_joint));
+    return join_peers(net);
+}
+
+enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const struct hw *hw,
+                               const struct model *model, struct stream_topology *take_topology,
+                               uint64_t seed)
+{
+    enum wsc_err rc = WSC_OK;
+    *out = wsc_alloc(WSC_MEM_STREAM, 1, sizeof **out);
+    if (!*out) {
+        stream_topology_destroy(&take_topology);
+        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "create net");
+    }
+    **out = (struct stream_net){comm, hw, model, take_topology, NULL, seed};
+    rc = set_up(*out);
+    if (rc) stream_net_destroy(out);
+    return rc;
+}
+
+void stream_net_destroy(struct stream_net **net)
+{
+    if (!*net) return;
+    stream_topology_destroy(&(*net)->topology);
+    wsc_free((*net)->ports);
+    wsc_free(*net);
+    *net = NULL;
+}
+
+void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up)
+{
+    *down = *up = 0;
+    for (int r = 0; r < net->topology->n_roles; r++) {
+        const struct stream_ports *p = &net->ports[r];
+        if (!comm_is_local(net->comm, r)) continue;
+        for (int i = 0; i < p->down.n; i++)
+            *down += comm_link_time(p->down.weights[i])->bytes;
+        for (int i = 0; i < p->up.n; i++)
+            *up += comm_link_time(p->up.data[i])->bytes;
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <wsc/stream.h>
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* y += x by blocks on all threads: elements are independent, so threads change nothing. */
+struct add_job {
+    float *y;
+    const float *x;
+    int64_t n;
+};
+enum { ADD_BLOCK = 1 << 16 };
+
+static void add_block(void *ctx, int64_t i, int thread)
+{
+    const struct add_job *job = ctx;
+    int64_t first = i * ADD_BLOCK, n = job->n - first;
+    (void)thread;
+    num_add(job->y + first, job->x + first, n < ADD_BLOCK ? n : ADD_BLOCK);
+}
+
+static void add(float *y, const float *x, int64_t n)
+{
+    struct add_job job = {y, x, n};
+    num_parallel((n + ADD_BLOCK - 1) / ADD_BLOCK, add_block, &job);
+}
+
+void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_leaves,
+                        int64_t n_elems, struct comm_buf *take_buf)
+{
+    struct num_merge merge;
+    struct stream_sums joint;
+    float *vector[2 * NUM_MAX_NODES];
+    struct comm_buf *buf[2 * NUM_MAX_NODES];
+    int n_left = s->nodes.n;
+    num_merge_plan(&merge, &s->nodes, nodes, n_leaves);
+    for (int i = 0; i < n_left; i++) {
+        vector[i] = s->vector[i];
+        buf[i] = s->buf[i];
+    }
+    for (int i = 0; i < nodes->n; i++) {
+        vector[n_left + i] = (float *)comm_buf_data(take_buf) + i * n_elems;
+        buf[n_left + i] = comm_buf_ref(take_buf);
+    }
+    comm_buf_unref(&take_buf);
+    for (int i = 0; i < merge.n_steps; i++) {
+        add(vector[merge.step[i].into], vector[merge.step[i].from], n_elems);
+        comm_buf_unref(&buf[merge.step[i].from]);
+    }
+    joint.nodes = merge.result;
+    for (int i = 0; i < merge.result.n; i++) {
+        joint.vector[i] = vector[merge.slot[i]];
+        joint.buf[i] = buf[merge.slot[i]];
+    }
+    *s = joint;
+}
+
+/* One vector at the start of a buffer of its own length can travel as it is. */
+static bool is_packed(const struct stream_sums *s, int64_t n_elems)
+{
+    return s->nodes.n == 1 && comm_buf_data(s->buf[0]) == (void *)s->vector[0] &&
+           comm_buf_bytes(s->buf[0]) == n_elems * (int64_t)sizeof(float);
+}
+
+enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
+                              struct comm_buf **out)
+{
+    if (is_packed(s, n_elems)) {
+        *out = s->buf[0];
+        s->nodes.n = 0;
+        return WSC_OK;
+    }
+    const int64_t bytes = n_elems * (int64_t)sizeof(float);
+    TRY(comm_buf_create(comm, out, s->nodes.n * bytes));
+    for (int i = 0; i < s->nodes.n; i++)
+        memcpy((char *)comm_buf_data(*out) + i * bytes, s->vector[i], (size_t)bytes);
+    stream_sums_clear(s);
+    return WSC_OK;
+}
+
+void stream_sums_clear(struct stream_sums *s)
+{
+    for (int i = 0; i < s->nodes.n; i++)
+        comm_buf_unref(&s->buf[i]);
+    s->nodes.n = 0;
+}
+
+void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_leaves,
+                          const struct stream_loss *sums)
+{
+    struct num_merge merge;
+    struct stream_loss all[2 * NUM_MAX_NODES];
+    num_merge_plan(&merge, &s->nodes, nodes, n_leaves);
+    for (int i = 0; i < s->nodes.n + nodes->n; i++)
+        all[i] = i < s->nodes.n ? s->sum[i] : sums[i - s->nodes.n];
+    for (int i = 0; i < merge.n_steps; i++) {
+        struct stream_loss *into = &all[merge.step[i].into], *from = &all[merge.step[i].from];
+        into->loss_sum += from->loss_sum;
+        into->n_tokens += from->n_tokens;
+        into->n_correct += from->n_correct;
+    }
+    s->nodes = merge.result;
+    for (int i = 0; i < merge.result.n; i++)
+        s->sum[i] = all[merge.slot[i]];
+}
+
+void stream_scalars_append(struct stream_scalars *s, const struct num_nodes *nodes, int64_t n_items,
+                           const double *sums)
+{
+    struct num_merge merge;
+    double all[2 * NUM_MAX_NODES];
+    num_merge_plan(&merge, &s->nodes, nodes, n_items);
+    for (int i = 0; i < s->nodes.n + nodes->n; i++)
+        all[i] = i < s->nodes.n ? s->sum[i] : sums[i - s->nodes.n];
+    for (int i = 0; i < merge.n_steps; i++)
+        all[merge.step[i].into] += all[merge.step[i].from];
+    s->nodes = merge.result;
+    for (int i = 0; i < merge.result.n; i++)
+        s->sum[i] = all[merge.slot[i]];
+}
+
+int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_end)
+{
+    int64_t n = 0;
+    for (int64_t micro = 0; micro < b->n_micro; micro++) {
+        struct num_nodes nodes;
+        stream_subtrees(b, micro, w_first, w_end, &nodes);
+        n += nodes.n;
+    }
+    return n;
+}
+
+void stream_scalars_join(const struct stream_batch *b, int n, const int *first_wafer,
+                         const double *const *part, double *out)
+{
+    int64_t used[STREAM_MAX_FANOUT] = {0};
+    for (int64_t micro = 0; micro < b->n_micro; micro++) {
+        struct stream_scalars all = {0};
+        for (int i = 0; i < n; i++) {
+            struct num_nodes nodes;
+            stream_subtrees(b, micro, first_wafer[i], first_wafer[i + 1], &nodes);
+            if (nodes.n) stream_scalars_append(&all, &nodes, b->n_leaves, part[i] + used[i]);
+            used[i] += nodes.n;
+        }
+        memcpy(out, all.sum, (size_t)all.nodes.n * sizeof *out);
+        out += all.nodes.n;
+    }
+}
+
+double stream_scalars_total(const struct stream_batch *b, const double *list)
+{
+    struct stream_scalars all = {0};
+    for (int64_t micro = 0; micro < b->n_micro; micro++) {
+        struct num_nodes nodes;
+        stream_subtrees(b, micro, 0, b->n_wafers, &nodes);
+        stream_scalars_append(&all, &nodes, b->n_leaves, list);
+        list += nodes.n;
+    }
+    WSC_CHECK(all.nodes.n == 1, "%d sums left of %lld leaves", all.nodes.n, (long long)b->n_leaves);
+    return all.sum[0];
+}

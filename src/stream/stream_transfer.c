@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the roles send each other in a step: weights down, credits and gradients up.
+ *
+ * Whoever is below the MemoryX shards, the root of the tree or a lone wafer, has all of them as
+ * parents: it puts the parts of a weight vector together, and cuts gradients into parts again.
+ * Everybody else has one parent and passes whole vectors on.  Called by the step of each role. */
+#include <wsc/stream.h>
+
+#include <wsc/check.h>
+
+#include <string.h>
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+/* Put shard @p m's part into the whole vector, which the first part creates. */
+static enum wsc_err put_part(const struct stream_ports *ports, int stage, int m,
+                             struct comm_buf **take_part, struct comm_buf **whole)
+{
+    const struct model *model = ports->net->model;
+    const int64_t elem_bytes = num_format_bytes(model->format);
+    enum wsc_err rc = WSC_OK;
+    if (!*take_part) return WSC_OK;
+    if (!*whole)
+        rc = comm_buf_create(ports->net->comm, whole, model->stage[stage].n_elems * elem_bytes);
+    if (!rc)
+        stream_slice_scatter(model, stage, m, ports->up.n, comm_buf_data(*take_part),
+                             comm_buf_data(*whole), elem_bytes);
+    comm_buf_unref(take_part);
+    return rc;
+}
+
+/* What is true of all shards: the latest of their times. */
+static void join_fields(struct stream_weights *all, const struct stream_weights *part)
+{
+    WSC_CHECK(all->gradient_scale == part->gradient_scale, "shards scale gradients by %g and by %g",
+              all->gradient_scale, part->gradient_scale);
+    all->step_start = vtime_max(all->step_start, part->step_start);
+    all->reduced = vtime_max(all->reduced, part->reduced);
+    all->ready = vtime_max(all->ready, part->ready);
+}
+
+static enum wsc_err recv_other_parts(const struct stream_ports *ports, const struct stream_at *at,
+                                     struct stream_msg *msg, struct comm_buf **whole)
+{
+    struct vtime_span span[STREAM_MAX_FANOUT];
+    span[0] = msg->span;
+    TRY(put_part(ports, at->stage, 0, &msg->payload, whole));
+    for (int m = 1; m < ports->up.n; m++) {
+        struct stream_msg part;
+        TRY(stream_recv(ports, ports->up.weights[m], STREAM_MSG_WEIGHTS, at->step, at->index,
+                        &part));
+        TRY(put_part(ports, at->stage, m, &part.payload, whole));
+        span[m] = part.span;
+        join_fields(&msg->field.weights, &part.field.weights);
+    }
+    msg->span = vtime_span_latest(comm_recorder(ports->net->comm), span, ports->up.n);
+    return WSC_OK;
+}
+
+enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct stream_msg *msg)
+{
+    struct comm_buf *whole = NULL;
+    msg->payload = NULL;
+    TRY(stream_recv(ports, ports->up.weights[0], STREAM_MSG_WEIGHTS, at->step, at->index, msg));
+    if (ports->up.n == 1) return WSC_OK;
+    const enum wsc_err rc = recv_other_parts(ports, at, msg, &whole);
+    if (rc) comm_buf_unref(&whole);
+    /* Stripes are rounded up, the whole is not. */
+    msg->bytes = stream_weight_bytes(ports->net->model, at->stage);
+    msg->payload = whole;
+    return rc;
+}
+
+enum wsc_err stream_send_weights(const struct stream_ports *ports, struct stream_msg *msg)
+{
+    enum wsc_err rc = WSC_OK;
+    for (int i = 0; i < ports->down.n && !rc; i++) {
+        (void)comm_buf_ref(msg->payload);
+        rc = stream_send(ports->down.weights[i], msg);
+    }
+    comm_buf_unref(&msg->payload);
+    return rc;
+}
+
+/* ---- credits --------------------------------------------------------------------------------- */
+
+enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
+                                struct vtime time)
+{
+    const struct stream_msg msg = {
+        .kind = STREAM_MSG_CREDIT, .index = index, .step = step, .span = vtime_at(time)};
+    for (int i = 0; i < ports->up.n; i++)
+        TRY(stream_signal(ports->up.credit[i], &msg));
+    return WSC_OK;
+}
+
+enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
+                                struct vtime *time)
+{
+    struct vtime granted[STREAM_MAX_FANOUT];
+    for (int i = 0; i < ports->down.n; i++) {
+        struct stream_msg msg;
+        TRY(stream_recv(ports, ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
+        granted[i] = msg.span.last;
+    }
+    *time = vtime_latest_of(comm_recorder(ports->net->comm), granted, ports->down.n);
+    return WSC_OK;
+}
+
+/* ---- upwards --------------------------------------------------------------------------------- */
+
+/* Shard @p m's part of a list of whole vectors; NULL of none. */
+static enum wsc_err cut_part(const struct stream_ports *ports, int stage, int m,
+                             struct comm_buf *whole, int n_sums, struct comm_buf **part)
+{
+    const struct model *model = ports->net->model;
+    const int n_shards = ports->up.n;
+    const int64_t n_elems = model->stage[stage].n_elems;
+    const int64_t n_part = stream_stage_slice_elems(model, stage, m, n_shards);
+    *part = NULL;
+    if (!whole) return WSC_OK;
+    TRY(comm_buf_create(ports->net->comm, part, n_sums * n_part * (int64_t)sizeof(float)));
+    for (int i = 0; i < n_sums; i++)
+        stream_slice_gather(model, stage, m, n_shards,
+                            (const float *)comm_buf_data(whole) + i * n_elems,
+                            (float *)comm_buf_data(*part) + i * n_part, sizeof(float));
+    return WSC_OK;
+}
+
+enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   struct vtime_span ready, struct comm_buf *take_sums, int n_sums)
+{
+    const int n = ports->up.n;
+    const int64_t bytes = stream_grad_bytes(ports->net->model, at->stage);
+    struct stream_msg msg = {.kind = STREAM_MSG_GRADIENTS,
+                             .step = at->step,
+                             .index = at->index,
+                             .span = ready,
+                             .bytes = stream_per_shard_bytes(bytes, n),
+                             .payload = take_sums};
+    enum wsc_err rc = WSC_OK;
+    if (n == 1) return stream_send(ports->up.data[0], &msg);
+    for (int m = 0; m < n && !rc; m++) {
+        rc = cut_part(ports, at->stage, m, take_sums, n_sums, &msg.payload);
+        if (!rc) rc = stream_send(ports->up.data[m], &msg);
+    }
+    comm_buf_unref(&take_sums);
+    return rc;
+}
+
+enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct stream_at *at,
+                                struct vtime_span ready, const struct stream_losses *sums)
+{
+    struct stream_msg msg = {.kind = STREAM_MSG_LOSSES,
+                             .step = at->step,
+                             .index = at->index,
+                             .span = ready,
+                             .bytes = STREAM_LOSS_BYTES};
+    if (sums) {
+        const int64_t bytes = sums->nodes.n * (int64_t)sizeof *sums->sum;
+        TRY(comm_buf_create(ports->net->comm, &msg.payload, bytes));
+        memcpy(comm_buf_data(msg.payload), sums->sum, (size_t)bytes);
+    }
+    return stream_send_up(ports, &msg);
+}
+
+enum wsc_err stream_send_up(const struct stream_ports *ports, struct stream_msg *msg)
+{
+    enum wsc_err rc = WSC_OK;
+    for (int m = 0; m < ports->up.n && !rc; m++) {
+        (void)comm_buf_ref(msg->payload);
+        rc = stream_send(ports->up.data[m], msg);
+    }
+    comm_buf_unref(&msg->payload);
+    return rc;
+}

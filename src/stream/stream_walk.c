@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The walk over the stages of one batch, which all roles share:
+ *
+ *     for each micro-batch
+ *         forward stages 0 .. n-1      after n-1 the loss sums go up, unless tokens are generated
+ *         backward stages n-1 .. 0     training only; after each its gradients go up
+ *
+ * The order inside a pass is that of model_transfer_at(); what goes up after a transfer is said
+ * here and nowhere else.  Read src/wafer/wafer_step.c next, which has the walk's plainest loop. */
+#include <wsc/stream.h>
+
+struct stream_walk stream_walk_of_step(const struct model *model, const struct stream_pass *pass,
+                                       int64_t step)
+{
+    const int per_micro = model_n_transfers(model, pass->mode == STREAM_TRAIN);
+    return (struct stream_walk){.at = {.step = step, .index = -1},
+                                .model = model,
+                                .mode = pass->mode,
+                                .n_per_micro = per_micro,
+                                .n = per_micro * (int)pass->batch.n_micro};
+}
+
+bool stream_walk_next(struct stream_walk *walk)
+{
+    struct stream_at *at = &walk->at;
+    if (++at->index >= walk->n) return false;
+    const int k = at->index % walk->n_per_micro;
+    const struct model_transfer transfer = model_transfer_at(walk->model, k);
+    at->micro = at->index / walk->n_per_micro;
+    at->stage = transfer.stage;
+    at->backward = transfer.backward;
+    at->starts_micro = k == 0;
+    at->ends_micro = k == walk->n_per_micro - 1;
+    at->losses_after = k == walk->model->n_stages - 1 && walk->mode != STREAM_GENERATE;
+    return true;
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The prefetch window: how far MemoryX may stream ahead of what the wafers compute.
+ *
+ * Transfers oldest .. q of a batch are in the window while their weights fit into it.  Sending
+ * transfer q therefore waits for the credit of the newest transfer that has to leave the window
+ * first.  memoryx_step.c waits for these credits; wafers give them when a stage begins. */
+#include <wsc/stream.h>
+
+#include <wsc/mem.h>
+
+static enum wsc_err fill(struct stream_window *w, const struct model *model,
+                         const struct stream_pass *pass, int64_t window_bytes)
+{
+    struct stream_walk newest = stream_walk_of_step(model, pass, 0), oldest = newest;
+    int64_t inside = 0; /* bytes of transfers oldest .. newest */
+    TRY_NEW(w->need, WSC_MEM_STREAM, newest.n);
+    w->n_transfers = newest.n;
+    (void)stream_walk_next(&oldest);
+    while (stream_walk_next(&newest)) {
+        inside += stream_weight_bytes(model, newest.at.stage);
+        while (inside > window_bytes && oldest.at.index < newest.at.index) {
+            inside -= stream_weight_bytes(model, oldest.at.stage);
+            (void)stream_walk_next(&oldest);
+        }
+        w->need[newest.at.index] = oldest.at.index - 1;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
+                                  const struct stream_pass *pass, int64_t window_bytes)
+{
+    TRY_NEW(*out, WSC_MEM_STREAM, 1);
+    const enum wsc_err rc = fill(*out, model, pass, window_bytes);
+    if (rc) stream_window_destroy(out);
+    return rc;
+}
+
+void stream_window_destroy(struct stream_window **w)
+{
+    if (!*w) return;
+    wsc_free((*w)->need);
+    wsc_free(*w);
+    *w = NULL;
+}

@@ -1,0 +1,14 @@
+/** Upwards through a SwarmX node. */
+#ifndef WSC_SWARMX_REDUCE_H
+#define WSC_SWARMX_REDUCE_H
+#include "swarmx_state.h"
+
+/* Add the children's gradients of the stage at @p at and send the sums up. */
+enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at);
+/* Add the children's losses of the micro-batch at @p at and send the sums up. */
+enum wsc_err swarmx_reduce_losses(struct swarmx *sx, const struct stream_at *at);
+/* Send up the times of the child that ended last, with the squares of all. */
+enum wsc_err swarmx_reduce_times(struct swarmx *sx, int64_t step);
+/* Send up what all wafers below generated. */
+enum wsc_err swarmx_gather_texts(struct swarmx *sx);
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which published points a sweep may be compared with: those measured on the same wafers, with the
+ * same global batch, sequence length and, where it is stated, micro-batch.  Called by `wsc scale`
+ * before it draws points beside its curves. */
+#include "validation_impl.h"
+
+#include <wsc/mem.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WHY_BYTES = 256 };
+
+/* A sweep and the machine of the point at hand. */
+struct comparison {
+    const struct scaling_sweep *sweep;
+    const struct scaling_row *row;
+    const char *cluster_dir;
+    struct hw_machine machine;
+    char name[32]; /* of the file that machine was read from; "": none yet */
+};
+
+static enum wsc_err load_machine(struct comparison *c, const char *name)
+{
+    char *path, *text = NULL;
+    size_t n = 0;
+    if (!strcmp(c->name, name)) return WSC_OK;
+    if (*c->name) hw_machine_fini(&c->machine);
+    *c->name = '\0';
+    path = wsc_asprintf(WSC_MEM_SCALING, "%s/%s.yaml", c->cluster_dir, name);
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a machine file");
+    enum wsc_err rc = hw_machine_read(path, &text, &n);
+    if (!rc) {
+        rc = hw_machine_parse(&c->machine, path, text, n, NULL, 0);
+        if (rc) hw_machine_fini(&c->machine);
+    }
+    if (!rc) (void)snprintf(c->name, sizeof c->name, "%s", name);
+    wsc_free(text);
+    wsc_free(path);
+    return rc;
+}
+
+/* The wafer decides: installations of the same wafer differ in how many there are. */
+static bool same_wafer(const struct hw_wafer *a, const struct hw_wafer *b)
+{
+    return a->pe_cols == b->pe_cols && a->pe_rows == b->pe_rows;
+}
+
+/* The row of model @p m for @p num_csx systems; NULL when the sweep has none. */
+static const struct scaling_row *row_at(const struct comparison *c, int m, double num_csx)
+{
+    const struct scaling_row *row = c->row + (ptrdiff_t)m * c->sweep->n_counts;
+    for (int i = 0; i < c->sweep->n_counts; i++)
+        if ((double)row[i].num_csx == num_csx) return &row[i];
+    return NULL;
+}
+
+static void name_counts(char *why, const char *what, int64_t published, int64_t swept)
+{
+    (void)snprintf(why, WHY_BYTES, "%s %lld, in this sweep %lld", what, (long long)published,
+                   (long long)swept);
+}
+
+/* What differs between the point and the sweep of its model @p m; "": nothing. */
+static enum wsc_err find_difference(struct comparison *c, const struct validation_point *p, int m,
+                                    char why[WHY_BYTES])
+{
+    const struct scaling_row *row = row_at(c, m, p->num_csx);
+    const int64_t msl = c->sweep->model[m].params->model.max_position_embeddings;
+    *why = '\0';
+    if (*p->cluster) {
+        TRY(load_machine(c, p->cluster));
+        if (!same_wafer(&c->machine.wafer, &c->sweep->cluster->wafer)) {
+            (void)snprintf(why, WHY_BYTES, "machine %s, in this sweep %s", c->machine.name,
+                           c->sweep->cluster->name);
+            return WSC_OK;
+        }
+    }
+    if (!row)
+        (void)snprintf(why, WHY_BYTES, "%g systems, which this sweep leaves out", p->num_csx);
+    else if (p->msl && p->msl != msl)
+        name_counts(why, "sequence length", p->msl, msl);
+    else if (p->global_batch && p->global_batch != row->global_batch)
+        name_counts(why, "global batch", p->global_batch, row->global_batch);
+    else if (p->micro_batch > 0 && p->micro_batch != row->micro_batch)
+        name_counts(why, "micro-batch", p->micro_batch, row->micro_batch);
+    return WSC_OK;
+}
+
+static int model_of(const struct scaling_sweep *s, const char *name)
+{
+    for (int m = 0; m < s->n_models; m++)
+        if (!strcmp(s->model[m].name, name)) return m;
+    return -1;
+}
+
+enum wsc_err validation_points_select(struct validation_point *points, int *n,
+                                      const struct scaling_sweep *sweep,
+                                      const struct scaling_row *rows, const char *cluster_dir,
+                                      validation_skipped_fn skipped)
+{
+    struct comparison c = {.sweep = sweep, .row = rows, .cluster_dir = cluster_dir};
+    enum wsc_err rc = WSC_OK;
+    int kept = 0;
+    for (int i = 0; i < *n && !rc; i++) {
+        char why[WHY_BYTES];
+        const int m = model_of(sweep, points[i].model);
+        if (m < 0) continue;
+        rc = find_difference(&c, &points[i], m, why);
+        if (!rc && *why)
+            skipped(&points[i], why);
+        else if (!rc)
+            points[kept++] = points[i];
+    }
+    *n = kept;
+    if (*c.name) hw_machine_fini(&c.machine);
+    return rc;
+}

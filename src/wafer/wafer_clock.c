@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The clock of a wafer: when a stage begins, computes and ends, and under which name each
+ * picosecond is booked (docs/decisions/0003).  The clock only moves in spend(), so that the parts
+ * add up to the time of the step; arrive_at() checks it against the recorded event.  wafer_cost.c
+ * says what a stage costs; wafer_stage.c calls. */
+#include "wafer_clock.h"
+
+#include <wsc/check.h>
+
+/* Book the time until @p until_ps under @p part and move on; the past costs nothing. */
+static void spend(struct wafer_clock *c, int64_t *part, int64_t until_ps)
+{
+    if (until_ps <= c->now.ps) return;
+    *part += until_ps - c->now.ps;
+    c->now.ps = until_ps;
+}
+
+static void spend_edge(struct wafer_clock *c, int64_t *part, const struct vtime_edge *in)
+{
+    spend(c, part, vtime_add_ps(in->from.ps, in->delay_ps));
+}
+
+/* What was spent waiting for @p in was all the time that passed; the clock is at their event. */
+static void arrive_at(struct wafer *w, const struct vtime_edge *in, int n)
+{
+    if (!w->recorder) return;
+    const struct vtime latest = vtime_record(w->recorder, in, n);
+    WSC_CHECK(latest.ps == w->clock.now.ps, "%lld ps are booked as %lld ps", (long long)latest.ps,
+              (long long)w->clock.now.ps);
+    w->clock.now = latest;
+}
+
+static int64_t earlier(int64_t a_ps, int64_t b_ps)
+{
+    return a_ps < b_ps ? a_ps : b_ps;
+}
+
+/* A wait for weights has up to three causes, one after the other: the gradients of the step before
+ * were still on their way, MemoryX was updating, the stream was late. */
+static void wait_for_weights(struct wafer_clock *c, const struct stream_msg *weights)
+{
+    const int64_t first_ps = weights->span.first.ps;
+    spend(c, &c->spent.reduce_wait_ps, earlier(weights->field.weights.reduced.ps, first_ps));
+    spend(c, &c->spent.boundary_ps, earlier(weights->field.weights.ready.ps, first_ps));
+    spend(c, &c->spent.weights_wait_ps, first_ps);
+}
+
+struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
+                               const struct stream_msg *weights)
+{
+    struct wafer_clock *c = &w->clock;
+    if (at->index == 0) {
+        /* The batch before ended for all when it ended on the slowest wafer. */
+        const struct vtime start = weights->field.weights.step_start;
+        *c = (struct wafer_clock){.now = start, .step_start = start};
+    }
+    struct vtime_edge in[3];
+    int n = 0;
+    in[n++] = (struct vtime_edge){c->now, 0, VTIME_WAIT};
+    in[n++] = (struct vtime_edge){weights->span.first, 0, VTIME_WAIT};
+    wait_for_weights(c, weights);
+    if (at->starts_micro && w->micro.n_fed) {
+        const int64_t fed_ps = wafer_input_ps(w->net->hw, w->net->model, w->micro.n_fed);
+        in[n] = (struct vtime_edge){c->step_start, fed_ps, VTIME_INPUT};
+        spend_edge(c, &c->spent.input_wait_ps, &in[n++]);
+    }
+    arrive_at(w, in, n);
+    return c->now;
+}
+
+struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
+                                  const struct stream_msg *weights,
+                                  const struct kernels_simulated *counted)
+{
+    const struct wafer_task task = {.wafer = w->place,
+                                    .step = at->step,
+                                    .seed = w->work.seed,
+                                    .stage = at->stage,
+                                    .backward = at->backward,
+                                    .n_samples = w->micro.n_samples,
+                                    .tokens = w->micro.tokens,
+                                    .price = &w->price[2 * at->stage + at->backward],
+                                    .counted = counted->known ? counted : NULL};
+    const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);
+    struct wafer_clock *c = &w->clock;
+    struct vtime_recorder *r = w->recorder;
+    const struct vtime start = vtime_after(r, c->now, cost.latency_ps, VTIME_STAGE);
+    /* Weights are never stored: the last of them, and what spills, must have passed. */
+    const struct vtime_edge in[] = {{start, cost.compute_ps, VTIME_COMPUTE},
+                                    {weights->span.last, cost.drain_ps, VTIME_DRAIN},
+                                    {c->now, cost.spill_ps, VTIME_SPILL}};
+    spend_edge(c, &c->spent.compute_ps, &in[0]);
+    spend_edge(c, &c->spent.weights_wait_ps, &in[1]);
+    spend_edge(c, &c->spent.weights_wait_ps, &in[2]);
+    arrive_at(w, in, cost.spill_ps ? 3 : 2);
+    if (!at->backward) return vtime_at(c->now);
+    const struct vtime first = vtime_after(r, start, cost.first_ps, VTIME_COMPUTE);
+    return (struct vtime_span){first.ps < c->now.ps ? first : c->now, c->now};
+}
+
+void wafer_clock_leave(struct wafer *w)
+{
+    struct wafer_clock *c = &w->clock;
+    struct vtime left[STREAM_MAX_FANOUT + 1];
+    const int n = w->ports->up.n;
+    left[n] = c->now;
+    for (int i = 0; i < n; i++) {
+        left[i] = comm_link_time(w->ports->up.data[i])->free;
+        spend(c, &c->spent.reduce_wait_ps, left[i].ps);
+    }
+    c->now = vtime_latest_of(w->recorder, left, n + 1);
+}
+
+void wafer_clock_record(struct wafer *w, struct vtime begin)
+{
+    const struct vtime_bar bar = {.kind = VTIME_BAR_STAGE,
+                                  .begin = begin,
+                                  .end = w->clock.now,
+                                  .amount = w->micro.n_samples,
+                                  .n_new = w->micro.tokens.n_new,
+                                  .n_cached = w->micro.tokens.n_cached};
+    vtime_record_bar(w->recorder, &bar);
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a stage costs on one wafer, in picoseconds: cycles of the analytical model or of the mesh,
+ * jitter, straggler, the way from the edge of the wafer to its farthest PE, and what spills to the
+ * activation servers.  wafer_clock.c turns it into times; timeline and scaling ask for it too. */
+#include <wsc/wafer.h>
+
+#include <wsc/rng.h>
+
+#include <math.h>
+
+/* In whole millionths, so that the last bit of a logarithm cannot show in a picosecond. */
+static int64_t jitter_millionths(double jitter, const struct wafer_task *task)
+{
+    const double most = 4, million = 1e6;
+    if (!(jitter > 0)) return 0;
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_JITTER, (uint64_t)task->wafer);
+    const double z =
+        wsc_rng_truncated_normal(task->seed, stream, (uint64_t)(task->step / 2), -most, most);
+    return llround((task->step % 2 ? -z : z) * jitter * million);
+}
+
+/* Monotone in @p ps, so that what comes first stays first. */
+static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
+{
+    __extension__ typedef __int128 wide;
+    const int64_t million = 1000000;
+    const wide exact = (wide)ps * (million + millionths) / million;
+    const int64_t jittered = exact < VTIME_END ? (int64_t)exact : VTIME_END;
+    const double longer = (double)jittered * straggler;
+    if (straggler > 1 && longer >= 0x1p63) return VTIME_END;
+    return straggler > 1 ? (int64_t)longer : jittered;
+}
+
+static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan,
+                     const struct wafer_task *task)
+{
+    const int64_t n = task->n_samples;
+    return n > 0 && p->n_samples == n && p->tokens.n_new == task->tokens.n_new &&
+           p->tokens.n_cached == task->tokens.n_cached && p->lanes == plan->lanes &&
+           p->micro_batch == plan->micro_batch && p->keep == plan->keep;
+}
+
+/* By the closed forms, which take longer than all else that a message costs the host. */
+static struct wafer_price price_of(const struct hw *hw, const struct model *model,
+                                   const struct cycles_plan *plan, const struct wafer_task *task)
+{
+    const int64_t n = task->n_samples;
+    if (task->price && is_known(task->price, plan, task)) return *task->price;
+    struct wafer_price p = {.n_samples = n,
+                            .tokens = task->tokens,
+                            .lanes = plan->lanes,
+                            .micro_batch = plan->micro_batch,
+                            .keep = plan->keep};
+    p.cycles = task->tokens.n_new ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n)
+                                  : cycles_stage(hw, model, plan, task->stage, task->backward, n);
+    if (task->backward) p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n);
+    if (task->price) *task->price = p;
+    return p;
+}
+
+struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
+                                const struct cycles_plan *plan, const struct wafer_task *task)
+{
+    const struct hw_machine *c = hw->cluster;
+    const int64_t n = task->n_samples;
+    const struct wafer_price price =
+        task->counted ? (struct wafer_price){.cycles = task->counted->cycles,
+                                             .first_gradient = task->counted->first_gradient}
+                      : price_of(hw, model, plan, task);
+    const int64_t spilled = task->counted ? 0 : cycles_spill_bytes(model, plan, task->stage, n);
+    const int64_t millionths = jitter_millionths(hw_jitter(hw, task->wafer), task);
+    const double straggler = hw_straggler(hw, task->wafer);
+    struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,
+                              .compute_ps =
+                                  stretch(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
+                              .drain_ps = hw_drain_ps(hw),
+                              .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
+    if (!task->backward) return cost;
+    cost.first_ps = stretch(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
+    return cost;
+}
+
+int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples)
+{
+    const struct hw_machine *c = hw->cluster;
+    if (!c->effects.input) return 0;
+    return vtime_duration_ps(n_samples * model->T * c->input.bytes_per_token,
+                             c->input.rate_bytes_per_s);
+}

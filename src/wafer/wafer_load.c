@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Samples of a wafer: which part of a micro-batch is its own (stream_micro_shards()), and reading
+ * them from the data source into the buffers of the kernels.  Called at the start of a micro-batch
+ * (wafer_step.c) and of a pass. */
+#include "wafer_load.h"
+
+enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
+{
+    if (w->values && n_samples <= w->capacity_samples && training == w->capacity_training)
+        return WSC_OK;
+    kernels_destroy(&w->values);
+    data_batch_destroy(&w->batch);
+    int64_t n = n_samples > 0 ? n_samples : 1;
+    TRY(kernels_create(&w->values, w->work.numerics, w->net->hw, w->net->model, n, training));
+    TRY(data_batch_create(&w->batch, n, w->net->model->T));
+    w->capacity_samples = n;
+    w->capacity_training = training;
+    return WSC_OK;
+}
+
+enum wsc_err wafer_load_share(struct wafer *w, const struct stream_at *at)
+{
+    const struct stream_pass *p = w->pass;
+    const struct stream_batch *b = &p->batch;
+    struct wafer_micro *m = &w->micro;
+    const int64_t n_before = at->micro ? m->n_fed : 0;
+    m->share = (struct data_share){.n_leaves = b->n_leaves,
+                                   .leaf_samples = b->leaf_samples,
+                                   .batch_size = b->batch_size,
+                                   .step = at->step};
+    stream_leaves(b, at->micro, w->index, w->index + 1, &m->share.first_leaf, &m->share.end_leaf);
+    m->n_samples = stream_samples(b, m->share.first_leaf, m->share.end_leaf);
+    m->n_fed = n_before + m->n_samples;
+    m->tokens = (struct cycles_tokens){0};
+    if (!p->values || !m->n_samples) return WSC_OK;
+    const int64_t first = p->first_sample + (at->step - p->first_step) * b->batch_size +
+                          m->share.first_leaf * b->leaf_samples;
+    TRY(data_source_read(w->work.source, first, m->n_samples, w->batch));
+    kernels_begin(w->values, &m->share, w->batch);
+    return WSC_OK;
+}

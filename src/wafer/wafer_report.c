@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a wafer sends up beside the gradients: loss sums after the last forward stage of a
+ * micro-batch, and at the end of the step its time by parts, with the squares of the micro-shards'
+ * gradients when the noise scale is measured.  Sums follow the canonical reduction: one for each
+ * maximal subtree of the wafer's micro-shards.  Called by wafer_step.c. */
+#include "wafer_report.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ---- losses ---------------------------------------------------------------------------------- */
+
+static void add_losses(const struct wafer *w, struct stream_losses *sums)
+{
+    const struct data_share *share = &w->micro.share;
+    const struct model_loss *leaf = kernels_losses(w->values);
+    for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
+        struct num_nodes one;
+        const struct stream_loss sum = {leaf->loss_sum, leaf->n_tokens, leaf->n_correct};
+        num_nodes_of_range(&one, i, i + 1, share->n_leaves);
+        stream_losses_append(sums, &one, share->n_leaves, &sum);
+    }
+}
+
+enum wsc_err wafer_send_losses(struct wafer *w, const struct stream_at *at)
+{
+    struct stream_losses sums = {0};
+    const struct vtime_span ready = vtime_at(w->clock.now);
+    if (w->pass->values && w->micro.n_samples) add_losses(w, &sums);
+    return stream_send_losses(w->ports, at, ready, w->pass->values ? &sums : NULL);
+}
+
+/* ---- squares of gradients -------------------------------------------------------------------- */
+
+enum wsc_err wafer_prepare_squares(struct wafer *w)
+{
+    const int64_t n = stream_scalars_count(&w->pass->batch, w->index, w->index + 1);
+    if (!w->pass->squares) return WSC_OK;
+    wsc_free(w->squares);
+    w->squares = NULL;
+    w->n_squares = 0;
+    TRY_NEW(w->squares, WSC_MEM_WAFER, n + 1);
+    return kernels_measure_leaves(w->values);
+}
+
+void wafer_add_squares(struct wafer *w)
+{
+    const struct data_share *share = &w->micro.share;
+    struct stream_scalars sums = {0};
+    if (!w->pass->squares || !w->micro.n_samples) return;
+    const double *leaf = kernels_leaf_squares(w->values);
+    for (int64_t i = share->first_leaf; i < share->end_leaf; i++) {
+        struct num_nodes one;
+        num_nodes_of_range(&one, i, i + 1, share->n_leaves);
+        stream_scalars_append(&sums, &one, share->n_leaves, leaf++);
+    }
+    memcpy(w->squares + w->n_squares, sums.sum, (size_t)sums.nodes.n * sizeof *w->squares);
+    w->n_squares += sums.nodes.n;
+}
+
+static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
+{
+    const int64_t bytes = w->n_squares * (int64_t)sizeof *w->squares;
+    if (!w->pass->squares) return WSC_OK;
+    TRY(comm_buf_create(w->net->comm, payload, bytes));
+    memcpy(comm_buf_data(*payload), w->squares, (size_t)bytes);
+    w->n_squares = 0;
+    return WSC_OK;
+}
+
+/* ---- times ----------------------------------------------------------------------------------- */
+
+enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
+{
+    const struct wafer_clock *c = &w->clock;
+    (void)comm_record_at(w->net->comm, step, VTIME_NO_TRANSFER);
+    struct stream_msg msg = {.kind = STREAM_MSG_TIMES,
+                             .step = step,
+                             .span = vtime_at(c->now),
+                             .bytes = STREAM_SIGNAL_BYTES,
+                             .field.times = {.end = c->now, .wafer = w->place, .spent = c->spent}};
+    TRY(take_squares(w, &msg.payload));
+    return stream_send_up(w->ports, &msg);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One stage on a wafer.  Weights are never stored: they come in, the kernels use them, and they are
+ * released.  A backward stage makes one gradient vector for each maximal subtree of the wafer's
+ * micro-shards and sends all of them; the stage ends when they have left.
+ * Called by wafer_step.c; wafer_clock.c keeps the time. */
+#include "wafer_stage.h"
+
+#include "wafer_clock.h"
+
+enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, struct wafer_stage *s)
+{
+    const struct stream_msg *weights = &s->weights;
+    *s = (struct wafer_stage){0};
+    TRY(stream_recv_weights(w->ports, at, &s->weights));
+    w->recorder = comm_recorder(w->net->comm);
+    s->begin = wafer_clock_begin(w, at, weights);
+    const enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
+    if (rc) comm_buf_unref(&s->weights.payload);
+    if (weights->payload && w->pass->mode == STREAM_TRAIN)
+        kernels_scale_gradients(w->values, weights->field.weights.gradient_scale);
+    return rc;
+}
+
+enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
+                                   struct wafer_stage *s)
+{
+    struct kernels_simulated counted = {0};
+    struct comm_buf *weights = s->weights.payload;
+    if (weights && w->micro.n_samples)
+        TRY(kernels_forward(w->values, at->stage, comm_buf_data(weights), &counted));
+    s->ready = wafer_clock_end(w, at, &s->weights, &counted);
+    return WSC_OK;
+}
+
+static enum wsc_err compute_gradients(struct wafer *w, const struct stream_at *at,
+                                      struct wafer_stage *s, struct kernels_simulated *counted)
+{
+    const struct data_share *share = &w->micro.share;
+    struct num_nodes subtrees;
+    num_nodes_of_range(&subtrees, share->first_leaf, share->end_leaf, share->n_leaves);
+    s->n_sums = subtrees.n;
+    const int64_t n_elems = s->n_sums * w->net->model->stage[at->stage].n_elems;
+    TRY(comm_buf_create(w->net->comm, &s->sums, n_elems * (int64_t)sizeof(float)));
+    if (!s->n_sums) return WSC_OK;
+    return kernels_backward(w->values, at->stage, comm_buf_data(s->weights.payload),
+                            comm_buf_data(s->sums), counted);
+}
+
+enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
+                                    struct wafer_stage *s)
+{
+    struct kernels_simulated counted = {0};
+    if (s->weights.payload) TRY(compute_gradients(w, at, s, &counted));
+    s->ready = wafer_clock_end(w, at, &s->weights, &counted);
+    return WSC_OK;
+}
+
+enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
+                                  struct wafer_stage *s)
+{
+    struct comm_buf *sums = s->sums;
+    s->sums = NULL;
+    TRY(stream_send_gradients(w->ports, at, s->ready, sums, s->n_sums));
+    wafer_clock_leave(w);
+    return WSC_OK;
+}
+
+void wafer_stage_fini(struct wafer *w, struct wafer_stage *s)
+{
+    if (w->recorder) wafer_clock_record(w, s->begin);
+    comm_buf_unref(&s->weights.payload);
+    comm_buf_unref(&s->sums);
+}

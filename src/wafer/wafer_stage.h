@@ -1,0 +1,28 @@
+/** One stage on a wafer: weights in, kernels, gradients out. */
+#ifndef WSC_WAFER_STAGE_H
+#define WSC_WAFER_STAGE_H
+#include "wafer_state.h"
+
+/* A stage in progress; wafer_stage_fini() ends it. */
+struct wafer_stage {
+    struct stream_msg weights; /* owns its payload; no payload without values */
+    struct comm_buf *sums;     /* owned, or NULL: gradients, one vector for each subtree */
+    int n_sums;
+    struct vtime begin;
+    struct vtime_span ready; /* first and last row of the gradients */
+};
+/* Receive the weights of the stage at @p at, wait for what the stage needs and let MemoryX send on.
+ * @p s is empty after an error. */
+enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, struct wafer_stage *s);
+/* Run the kernels forward; activations stay on the wafer. */
+enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
+                                   struct wafer_stage *s);
+/* Run the kernels backward; the gradients are in @p s. */
+enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
+                                    struct wafer_stage *s);
+/* Send the gradients, which takes them out of @p s, and wait until they have left. */
+enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
+                                  struct wafer_stage *s);
+/* The stage is over: record it and release what it holds. */
+void wafer_stage_fini(struct wafer *w, struct wafer_stage *s);
+#endif

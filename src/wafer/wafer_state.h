@@ -1,0 +1,38 @@
+/** The state of a wafer, which the files of wafer share. */
+#ifndef WSC_WAFER_STATE_H
+#define WSC_WAFER_STATE_H
+#include <wsc/wafer.h>
+
+/* Now, and where the time of the step in progress went. */
+struct wafer_clock {
+    struct vtime now, step_start;
+    struct vtime_breakdown spent; /* adds up to now - step_start */
+};
+
+/* What the wafer computes on: its share of a micro-batch, or in generation its texts. */
+struct wafer_micro {
+    struct data_share share;
+    int64_t n_samples;
+    struct cycles_tokens tokens; /* of each of them, in generation */
+    int64_t n_fed; /* samples of the step that must have come in, those of this micro-batch too */
+};
+
+struct wafer {
+    struct stream_net *net;           /* borrowed */
+    const struct stream_ports *ports; /* borrowed */
+    int place;                        /* which one of the machine */
+    int index;                        /* among those that are left, in the run in progress */
+    struct wafer_clock clock;
+    struct vtime_recorder *recorder; /* borrowed, of the stage in progress; or NULL */
+    const struct stream_pass *pass;  /* borrowed, of the run in progress */
+    struct wafer_work work;
+    struct wafer_micro micro;
+    struct wafer_price *price; /* owned, of each stage forward and backward */
+    struct kernels *values;    /* owned; NULL without values */
+    struct data_batch *batch;  /* owned; NULL without values */
+    int64_t capacity_samples;  /* of values and batch */
+    bool capacity_training;
+    double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join */
+    int64_t n_squares; /* so far */
+};
+#endif

@@ -1,0 +1,10 @@
+/** A step of one wafer. */
+#ifndef WSC_WAFER_STEP_H
+#define WSC_WAFER_STEP_H
+#include "wafer_state.h"
+
+/* One batch of training or evaluation: step @p step of w->pass. */
+enum wsc_err wafer_step(struct wafer *w, int64_t step);
+/* One stage forward on what w->micro holds: weights in, kernels. */
+enum wsc_err wafer_forward(struct wafer *w, const struct stream_at *at);
+#endif

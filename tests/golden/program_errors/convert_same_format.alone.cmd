@@ -1,0 +1,1 @@
+convert --from hf --to hf --input a --out b

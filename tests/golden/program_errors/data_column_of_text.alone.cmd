@@ -1,0 +1,1 @@
+data --input README.md --out "$TMP/o" --column review

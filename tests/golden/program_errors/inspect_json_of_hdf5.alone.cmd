@@ -1,0 +1,1 @@
+inspect tests/data/h5py_samples.h5 --json

@@ -1,0 +1,1 @@
+inspect configs/params/tiny.yaml

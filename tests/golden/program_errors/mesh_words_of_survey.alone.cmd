@@ -1,0 +1,1 @@
+mesh survey --words 3

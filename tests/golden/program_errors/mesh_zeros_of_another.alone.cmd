@@ -1,0 +1,1 @@
+mesh reduce --zeros 0.5

@@ -1,0 +1,1 @@
+ranks --num_csx 4

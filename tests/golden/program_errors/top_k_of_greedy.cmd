@@ -1,0 +1,1 @@
+run --params configs/params/tiny.yaml --mode generate --prompt a --temperature 0 --top_k 5

@@ -1,0 +1,1 @@
+run --params configs/params/tiny.yaml --mode eval --trace "$TMP/t.json"

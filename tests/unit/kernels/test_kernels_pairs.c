@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The analytical model against programs of the mesh, over sampled shapes and grids: the errors that
+ * `wsc validate --mesh` claims hold for another seed too. */
+#include "../../support/test.h"
+#include "../model/model_case.h"
+
+#include <wsc/hw.h>
+#include <wsc/kernels.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct errors {
+    double error[256];
+    int n;
+};
+
+static enum wsc_err take(void *ctx, const struct kernels_pair *pair)
+{
+    struct errors *e = ctx;
+    CU_ASSERT(pair->max_error < 1e-5);
+    e->error[e->n++] = fabs(pair->form / (double)pair->cycles - 1);
+    return WSC_OK;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Another seed than the command's, so that what the user sees was not looked at here. */
+TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
+{
+    struct errors e = {.n = 0};
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    T_OK(kernels_pairs(&hw, 20, 220, take, &e));
+    T_EQ(e.n, 220);
+    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
+    CU_ASSERT(e.error[e.n / 2] < 0.03);
+    CU_ASSERT(e.error[e.n - 1] < 0.10);
+}

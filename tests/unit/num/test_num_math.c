@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../support/test.h"
+#include <wsc/num_math.h>
+
+#include <wsc/num.h>
+
+#include <math.h>
+
+enum { N_POINTS = 40000 };
+
+static float point(int i, float lo, float hi)
+{
+    return lo + (hi - lo) * (float)i / N_POINTS;
+}
+
+TEST(num_math, exponential_against_libm)
+{
+    double worst = 0;
+    for (int i = 0; i <= N_POINTS; i++) {
+        float x = point(i, -87.3F, 88.0F);
+        worst = num_max_error(worst, fabs((double)num_exp(x) / exp((double)x) - 1));
+    }
+    CU_ASSERT(worst < 2e-7);
+    CU_ASSERT(num_exp(0) == 1);
+    CU_ASSERT(num_exp(-88) == 0);
+    CU_ASSERT(num_exp(-INFINITY) == 0);
+    CU_ASSERT(num_exp(1000) == num_exp(88));
+    CU_ASSERT(isnan(num_exp(NAN)));
+}
+
+TEST(num_math, normal_against_libm)
+{
+    double worst = 0;
+    for (int i = 0; i <= N_POINTS; i++) {
+        double x = (double)point(i, -9, 9);
+        struct num_normal n = num_normal_at((float)x);
+        worst = num_max_error(worst, fabs((double)n.distribution - 0.5 * erfc(-x / sqrt(2))));
+        worst = num_max_error(worst, fabs((double)n.density - exp(-x * x / 2) / sqrt(2 * M_PI)));
+    }
+    CU_ASSERT(worst < 2e-7);
+    CU_ASSERT(num_normal_at(0).distribution > 0.4999999F);
+    CU_ASSERT(isnan(num_normal_at(NAN).distribution));
+}
+
+static double gelu(double x)
+{
+    return 0.5 * x * erfc(-x / sqrt(2));
+}
+
+static double gelu_new(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static double slope(double (*f)(double), double x)
+{
+    return (f(x + 1e-4) - f(x - 1e-4)) / 2e-4;
+}
+
+TEST(num_math, nonlinearities_and_their_slopes)
+{
+    for (int i = 0; i <= N_POINTS; i += 10) {
+        float x = point(i, -12, 12);
+        T_NEAR(num_gelu(x).value, gelu((double)x), 4e-7);
+        T_NEAR(num_gelu(x).slope, slope(gelu, (double)x), 1e-6);
+        T_NEAR(num_gelu_new(x).value, gelu_new((double)x), 4e-7);
+        T_NEAR(num_gelu_new(x).slope, slope(gelu_new, (double)x), 1e-6);
+    }
+    CU_ASSERT(num_gelu(-200).value == 0 && num_gelu(200).value == 200);
+    CU_ASSERT(fabsf(num_gelu_new(-200).slope) < 1e-30F && num_gelu_new(200).slope == 1);
+}
+
+TEST(num_math, sums_of_every_length)
+{
+    float x[70], y[70];
+    test_fill(x, 70, 1);
+    test_fill(y, 70, 2);
+    for (int n = 0; n < 70; n++) {
+        double sum = 0, dot = 0, squares = 0;
+        float max = -INFINITY;
+        for (int i = 0; i < n; i++) {
+            sum += (double)x[i];
+            dot += (double)x[i] * (double)y[i];
+            squares += ((double)x[i] - 0.5) * ((double)x[i] - 0.5);
+            max = fmaxf(max, x[i]);
+        }
+        T_NEAR(num_sum(x, n), sum, 1e-6);
+        T_NEAR(num_dot(x, y, n), dot, 1e-6);
+        T_NEAR(num_sum_deviations(x, 0.5F, n), squares, 1e-6);
+        CU_ASSERT(num_max(x, n) == max);
+    }
+}

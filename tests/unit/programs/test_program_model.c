@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../host/host_fixture.h"
+
+#include "../../support/test.h"
+#include "../model/model_case.h"
+
+#include <wsc/check.h>
+#include <wsc/hw.h>
+#include <wsc/mem.h>
+#include <wsc/num.h>
+#include <wsc/programs.h>
+
+#include <math.h>
+#include <string.h>
+
+/* A training step whose every kernel runs on the mesh, against the same step on the host: other
+ * code, other orders of summation, the same numbers up to rounding. */
+
+/* T_OK with less nesting: it stands in loops here. */
+static void ok(enum wsc_err rc)
+{
+    T_OK(rc);
+}
+
+static float *new_floats(int64_t n)
+{
+    float *x = wsc_alloc(WSC_MEM_TEST, (size_t)n, sizeof *x);
+    WSC_CHECK(x, "no memory for a test");
+    for (int64_t i = 0; i < n; i++)
+        x[i] = NAN; /* every element must be written */
+    return x;
+}
+
+struct fabric {
+    int w, h, hop;
+};
+
+/* As fixture_step, on the mesh; *cycles of all stages. */
+static void mesh_step(const struct fixture *f, const struct fixture_run *run,
+                      const struct fabric *fabric, struct fixture_result *out, int64_t *cycles)
+{
+    const struct model *m = &f->model;
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    int64_t first = run->first_leaf * run->leaf_samples, end = run->end_leaf * run->leaf_samples;
+    int64_t one, to_gradient;
+    if (end > f->batch.n) end = f->batch.n;
+    struct data_batch batch = fixture_slice(f, first, end - first);
+    struct data_share share = {.first_leaf = run->first_leaf,
+                               .end_leaf = run->end_leaf,
+                               .n_leaves = fixture_n_leaves(f, run->leaf_samples),
+                               .leaf_samples = run->leaf_samples,
+                               .batch_size = f->batch.n};
+    struct programs_model *k;
+    cluster.wafer.pe_cols = fabric->w;
+    cluster.wafer.pe_rows = fabric->h;
+    cluster.wafer.hop_cycles = fabric->hop;
+    *cycles = 0;
+    ok(programs_model_create(&k, &hw, m, batch.n + 1, true));
+    programs_model_begin(k, &share, &batch);
+    num_nodes_of_range(&out->nodes, run->first_leaf, run->end_leaf, share.n_leaves);
+    for (int s = 0; s < m->n_stages; s++) {
+        ok(programs_model_forward(k, s, f->stage_weights[s], &one));
+        *cycles += one;
+    }
+    out->n_leaves = run->end_leaf - run->first_leaf;
+    memcpy(out->loss, programs_model_losses(k), (size_t)out->n_leaves * sizeof out->loss[0]);
+    for (int s = m->n_stages - 1; s >= 0; s--) {
+        out->grads[s] = new_floats(out->nodes.n * m->stage[s].n_elems);
+        ok(programs_model_backward(k, s, f->stage_weights[s], out->grads[s], &one, &to_gradient));
+        CU_ASSERT(to_gradient > 0 && to_gradient <= one);
+        *cycles += one;
+    }
+    programs_model_destroy(&k);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* Largest difference relative to the largest element of the tensor's gradient. */
+static double difference(const struct fixture *f, const struct fixture_result *a,
+                         const struct fixture_result *b)
+{
+    double worst = 0;
+    for (int i = 0; i < f->model.n_tensors; i++) {
+        float *x = fixture_tensor_grad(f, a, i), *y = fixture_tensor_grad(f, b, i);
+        double scale = 1e-2, off = 0; /* a gradient may be 0: that of the keys' biases is */
+        for (int64_t j = 0; j < f->tensor[i].n_elems; j++) {
+            scale = fmax(scale, fabs((double)y[j]));
+            off = num_max_error(off, fabs((double)x[j] - (double)y[j]));
+        }
+        worst = num_max_error(worst, off / scale);
+        wsc_free(x);
+        wsc_free(y);
+    }
+    return worst;
+}
+
+static void check_against_host(const struct fixture_shape *shape, int64_t leaf_samples,
+                               const struct fabric *fabric)
+{
+    struct fixture f;
+    struct fixture_result host, mesh;
+    int64_t cycles;
+    fixture_create(&f, shape);
+    const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, leaf_samples),
+                                    .leaf_samples = leaf_samples};
+    fixture_step(&f, &run, &host);
+    mesh_step(&f, &run, fabric, &mesh, &cycles);
+    for (int64_t i = 0; i < run.end_leaf; i++) {
+        T_NEAR(mesh.loss[i].loss_sum, host.loss[i].loss_sum, 1e-5);
+        T_EQ(mesh.loss[i].n_tokens, host.loss[i].n_tokens);
+        T_EQ(mesh.loss[i].n_correct, host.loss[i].n_correct);
+    }
+    CU_ASSERT(difference(&f, &mesh, &host) < 2e-5);
+    CU_ASSERT(cycles > 0);
+    fixture_result_destroy(&f, &host);
+    fixture_result_destroy(&f, &mesh);
+    fixture_destroy(&f);
+}
+
+static const struct {
+    struct fixture_shape shape;
+    int64_t leaf_samples;
+    struct fabric fabric;
+} cases[] = {
+    {{.L = 2, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 3}, 1, {5, 3, 1}},
+    {{.L = 1, .C = 8, .H = 2, .F = 32, .V = 11, .T = 9, .n_samples = 3, .tied = true},
+     2,
+     {4, 4, 2}},
+    {{.L = 2,
+      .C = 6,
+      .H = 3,
+      .F = 10,
+      .V = 23,
+      .T = 5,
+      .n_samples = 2,
+      .no_bias = true,
+      .head_bias = true,
+      .matrices = true,
+      .logits_scale = 0.7,
+      .embeddings_scale = 3},
+     1,
+     {1, 1, 1}},
+    {{.L = 1,
+      .C = 4,
+      .H = 1,
+      .F = 5,
+      .V = 7,
+      .T = 3,
+      .n_samples = 1,
+      .no_positions = true,
+      .nonlinearity = ZOO_RELU,
+      .scale_by_layer = true},
+     1,
+     {9, 6, 1}},
+    {{.L = 1,
+      .C = 12,
+      .H = 3,
+      .F = 24,
+      .V = 16,
+      .T = 8,
+      .n_samples = 4,
+      .nonlinearity = ZOO_GELU_NEW},
+     2,
+     {2, 8, 1}},
+};
+
+TEST(pe_model, a_step_on_the_mesh_equals_the_host)
+{
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        check_against_host(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric);
+}
+
+static bool same_loss(const struct model_loss *a, const struct model_loss *b)
+{
+    return a->loss_sum >= b->loss_sum && a->loss_sum <= b->loss_sum && a->n_tokens == b->n_tokens &&
+           a->n_correct == b->n_correct;
+}
+
+/* The contract of values: shares of one wafer or of two merge to the same bits. */
+TEST(pe_model, gradients_do_not_depend_on_the_share)
+{
+    const struct fabric fabric = {4, 3, 1};
+    struct fixture f;
+    struct fixture_result all, left, right;
+    int64_t cycles[3];
+    fixture_create(&f, &(struct fixture_shape){
+                           .L = 1, .C = 8, .H = 2, .F = 12, .V = 11, .T = 6, .n_samples = 5});
+    const int64_t n = fixture_n_leaves(&f, 1);
+    mesh_step(&f, &(struct fixture_run){.end_leaf = n, .leaf_samples = 1}, &fabric, &all,
+              &cycles[0]);
+    mesh_step(&f, &(struct fixture_run){.end_leaf = 3, .leaf_samples = 1}, &fabric, &left,
+              &cycles[1]);
+    mesh_step(&f, &(struct fixture_run){.first_leaf = 3, .end_leaf = n, .leaf_samples = 1}, &fabric,
+              &right, &cycles[2]);
+    fixture_merge(&f, &left, &right, n);
+    for (int64_t i = 0; i < n; i++)
+        CU_ASSERT(same_loss(&all.loss[i], &left.loss[i]));
+    for (int s = 0; s < f.model.n_stages; s++)
+        CU_ASSERT(memcmp(all.grads[s], left.grads[s], (size_t)f.stage[s].n_elems * sizeof(float)) ==
+                  0);
+    CU_ASSERT(cycles[1] < cycles[0]);
+    fixture_result_destroy(&f, &all);
+    fixture_result_destroy(&f, &left);
+    fixture_result_destroy(&f, &right);
+    fixture_destroy(&f);
+}
+
+TEST(pe_model, memory_that_does_not_fit_is_told_with_the_tensor)
+{
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct programs_model *k;
+    struct fixture f;
+    fixture_create(&f, &(struct fixture_shape){
+                           .L = 1, .C = 64, .H = 2, .F = 256, .V = 19, .T = 64, .n_samples = 1});
+    cluster.wafer.pe_cols = cluster.wafer.pe_rows = 1;
+    T_EQ(programs_model_create(&k, &hw, &f.model, 1, true), WSC_CAPACITY);
+    CU_ASSERT(strstr(wsc_err_message(), "PE (0, 0): ") != NULL);
+    CU_ASSERT(strstr(wsc_err_message(), "bytes") != NULL);
+    cluster.wafer.pe_cols = 4096;
+    T_EQ(programs_model_create(&k, &hw, &f.model, 1, true), WSC_CONFIG);
+    fixture_destroy(&f);
+}
