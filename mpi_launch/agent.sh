@@ -20,5 +20,5 @@ watch_launcher "$daemon" &
 watcher=$!
 wait "$daemon"
 status=$?
-kill "$watcher" 2>/dev/null
+kill -KILL "$watcher" 2>/dev/null
 exit "$status"

@@ -102,6 +102,12 @@ forwarded_variables() {
     env | sed -n 's/^\(WSC_[A-Z_]*\|OMP_[A-Z_]*\)=.*/-x \1/p'
 }
 
+# The word before a command that shall get signals from its script alone: a session of its own.  A
+# terminal sends Ctrl-C to the whole group, and mpirun would end the ranks before they have written
+# a checkpoint.  Schedulers find the processes of a job by their session: not for them.
+# shellcheck disable=SC2034 # the scripts that source this file use it
+apart=$(command -v setsid)
+
 smaller() {
     if [ "$1" -lt "$2" ]; then echo "$1"; else echo "$2"; fi
 }
@@ -128,6 +134,7 @@ has_live_child() { # PID WORD
 # started, and wait for hosts that are gone: when they have had ranks, or without ranks here
 # connections to other hosts, and for 15 s none of them lives, they are ended.
 watch_launcher() { # PID
+    trap '' TERM USR1 INT HUP # which are for the others of the group; ended by SIGKILL
     seen=
     word=
     alone=0
@@ -146,19 +153,21 @@ watch_launcher() { # PID
     kill -KILL "$1" 2>/dev/null
 }
 
-# Run a command, and pass SIGTERM, SIGUSR1 and SIGINT on to it as SIGUSR1, which mpirun forwards to
-# all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
+# Run a command, and pass SIGTERM, SIGUSR1, SIGINT and SIGHUP on to it as SIGUSR1, which mpirun
+# forwards to all ranks: they write a checkpoint and end with status 5.  The same signal again ends at once.
 # Leaves the command's exit status in $status, and in $asked the signal that came.
 run_and_forward() { # COMMAND...
     asked=
-    "$@" &
-    child=$!
-    watch_launcher "$child" &
-    watcher=$!
-    for name in TERM USR1 INT; do
+    child=
+    for name in TERM USR1 INT HUP; do
         # shellcheck disable=SC2064 # the name as it is now
         trap "forward $name" "$name"
     done
+    "$@" &
+    child=$!
+    [ -z "$asked" ] || kill -USR1 "$child" 2>/dev/null
+    watch_launcher "$child" &
+    watcher=$!
     wait "$child"
     status=$?
     # A trapped signal ends `wait` early, with a status above 128.
@@ -166,13 +175,15 @@ run_and_forward() { # COMMAND...
         wait "$child"
         status=$?
     done
-    trap - TERM USR1 INT
-    kill "$watcher" 2>/dev/null
+    trap - TERM USR1 INT HUP
+    kill -KILL "$watcher" 2>/dev/null
     wait "$watcher" 2>/dev/null
 }
 
 forward() { # SIGNAL
-    if [ -n "$asked" ]; then
+    if [ -z "$child" ]; then
+        asked=$1
+    elif [ -n "$asked" ]; then
         kill -TERM "$child" 2>/dev/null
     else
         asked=$1

@@ -20,7 +20,7 @@ Start it on one of the machines.  It reaches the others by ssh, which must not a
 program, data and --model_dir lie under the same paths on all, model_dir on a shared file system.
 Ranks are spread in proportion to the slots.  Each machine that does not answer is left out.
 
-SIGTERM, SIGUSR1 and SIGINT let the run write a checkpoint and end with status 5; a second one ends
+SIGTERM, SIGUSR1, SIGINT (Ctrl-C) and SIGHUP let the run write a checkpoint and end with status 5; a second one ends
 it at once.  Ends with the exit status of wsc.  The program is $WSC, build/wsc or wsc on the PATH.
 
 examples:
@@ -113,8 +113,8 @@ start() { # OPTION...
         exit 1
     }
     share_ranks "$ranks" >"$work/ranks"
-    # shellcheck disable=SC2046 # a list of words
-    exec mpirun --quiet $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
+    # shellcheck disable=SC2046,SC2086 # lists of words
+    exec $apart mpirun --quiet $(forwarded_variables) --hostfile "$work/ranks" --bind-to none --leave-session-attached \
         --mca mpi_yield_when_idle 1 --mca plm_rsh_no_tree_spawn 1 \
         --mca plm_rsh_args "$ssh_options" \
         --mca orte_launch_agent "$home/mpi_launch/agent.sh $shared" "$program" run "$@"

@@ -12,7 +12,7 @@ usage: mpi_launch/local.sh [-n RANKS] [--max-restarts K] [options of wsc run]
   --max-restarts K   start a run that died again, at most K times (default 0); it goes on from its
                      newest good checkpoint, with the same results as if nothing had happened
 
-SIGTERM, SIGUSR1 and SIGINT let the run write a checkpoint and end with status 5; a second one ends
+SIGTERM, SIGUSR1, SIGINT (Ctrl-C) and SIGHUP let the run write a checkpoint and end with status 5; a second one ends
 it at once.  Ends with the exit status of wsc.  The program is $WSC, build/wsc or wsc on the PATH.
 
 examples:
@@ -43,5 +43,6 @@ if [ "$ranks" -gt 1 ]; then
     own_folder
     set -- mpirun --quiet --bind-to none --mca mpi_yield_when_idle 1 "$@"
 fi
-run_with_restarts "$max_restarts" "$@"
+# shellcheck disable=SC2086 # no word where there is no setsid
+run_with_restarts "$max_restarts" $apart "$@"
 exit "$status"

@@ -85,6 +85,9 @@ void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Write this shard's slices. */
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
+/** Set the time at which the newest batch ended back to @p end: an evaluation that did not come to
+ *  its end never was, and is done again by the run that goes on from here. */
+void memoryx_rewind(struct memoryx *memoryx, struct vtime end);
 /** What to take from a checkpoint. */
 struct memoryx_load {
     bool weights;

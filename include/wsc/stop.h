@@ -5,7 +5,8 @@
  *  code that oneDNN generates keeps data addresses in the stack pointer, and the frame of a handler
  *  would be written over the data.
  *  Between wsc_stop_watch(true) and wsc_stop_watch(false) the first of them is remembered and a
- *  second one ends the process; outside each ends the process, as usual.
+ *  second one ends the process, as usual; outside each ends the process with the exit status of
+ *  WSC_INTERRUPTED.
  */
 #ifndef WSC_STOP_H
 #define WSC_STOP_H

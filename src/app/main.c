@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- what is printed ------------------------------------------------------------------------- */
@@ -206,8 +207,22 @@ static enum wsc_err unknown_command(const char *name)
                 : wsc_err_hint(rc, "wsc --help lists the commands");
 }
 
+/* A stack that is too small for a library is a crash without a word. */
+static enum wsc_err check_stack(void)
+{
+    enum { NEEDED_KIB = 512 };
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+        limit.rlim_cur / 1024 >= NEEDED_KIB)
+        return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "the stack is limited to %lld KiB, %d are needed",
+                                  (long long)(limit.rlim_cur / 1024), NEEDED_KIB),
+                        "ulimit -s 8192");
+}
+
 static enum wsc_err dispatch(int argc, char **argv)
 {
+    TRY(check_stack());
     int n_words = 0;
     const struct app_command *command = find_command(argc, argv, &n_words);
     if (command) return run_command(command, argc - n_words, argv + n_words);

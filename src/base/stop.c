@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 static atomic_bool watching;
 static atomic_int asked;
@@ -18,6 +19,14 @@ static sigset_t asking_signals(void)
     return set;
 }
 
+/* Nobody looks at the moment: the run has not begun, or it is over. */
+static _Noreturn void end_stopped(void)
+{
+    static const char text[] = "wsc: error: stopped by a signal outside the steps of a run\n";
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(wsc_err_exit_status(WSC_INTERRUPTED));
+}
+
 static void end_by(int signal_number)
 {
     const sigset_t set = asking_signals();
@@ -29,11 +38,12 @@ static void end_by(int signal_number)
 static void *listen_to_signals(void *arg)
 {
     const sigset_t set = asking_signals();
-    int signal_number, none = 0;
+    int signal_number, none;
     (void)arg;
     while (!sigwait(&set, &signal_number)) {
-        if (atomic_load(&watching) && atomic_compare_exchange_strong(&asked, &none, signal_number))
-            continue;
+        if (!atomic_load(&watching)) end_stopped();
+        none = 0;
+        if (atomic_compare_exchange_strong(&asked, &none, signal_number)) continue;
         end_by(signal_number);
     }
     return NULL;

@@ -6,10 +6,10 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static bool trains(const struct job_state *s)
 {
@@ -49,15 +49,22 @@ static enum wsc_err open_data(struct job_state *s)
     return WSC_OK;
 }
 
+/* Owned by the caller; NULL without memory. */
+static char *log_path(const struct job_state *s)
+{
+    return wsc_asprintf(WSC_MEM_RUN, "%s/run.log", s->job->params->runconfig.model_dir);
+}
+
 static enum wsc_err open_outputs(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    char path[4096];
     if (comm_rank(s->comm)) return WSC_OK;
     TRY(out_mkdir(rc->model_dir));
-    (void)snprintf(path, sizeof path, "%s/run.log", rc->model_dir);
     TRY(store_claim(rc->model_dir, &s->claim));
-    TRY(wsc_log_open(path));
+    char *path = log_path(s);
+    enum wsc_err err = path ? wsc_log_open(path) : WSC_NOMEM;
+    wsc_free(path);
+    TRY(err);
     return store_prune(rc->model_dir, 0, 0);
 }
 
@@ -134,7 +141,7 @@ static enum wsc_err check_counts(const struct job_state *s)
                                   "runconfig: %lld steps after %lld samples have more tokens than "
                                   "64 bits count",
                                   (long long)n_steps, (long long)s->samples),
-                        "--num_steps ...");
+                        "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
 static enum wsc_err open_metrics(struct job_state *s)
@@ -221,22 +228,69 @@ static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
                         "--set eval_input.batch_size=...");
 }
 
-static enum wsc_err evaluate(struct job_state *s)
+/* Batches [first, first + n) of the evaluation data. */
+static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t n)
 {
-    int64_t n;
-    TRY(count_eval_batches(s, &n));
-    const struct stream_pass pass = {
-        .mode = STREAM_EVAL, .n_steps = n, .batch = s->eval_batch, .values = s->job->values};
+    const struct stream_pass pass = {.mode = STREAM_EVAL,
+                                     .first_step = first,
+                                     .n_steps = n,
+                                     .first_sample = first * s->eval_batch.batch_size,
+                                     .batch = s->eval_batch,
+                                     .values = s->job->values};
     const struct wafer_work work = {.plan = &s->eval_plan,
                                     .numerics = s->job->numerics,
                                     .source = s->eval_source,
                                     .seed = cluster_seed(s->job->params)};
-    memset(&s->eval, 0, sizeof s->eval);
     s->in_eval = true;
-    if (s->job->params->runconfig.mode == ZOO_EVAL) job_record_plan(s, 0, n);
     enum wsc_err err = job_run_pass(s, &pass, &work);
     s->in_eval = false;
-    return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : job_log_eval_end(s);
+    return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : WSC_OK;
+}
+
+static struct vtime time_of_shard(const struct job_state *s, int m)
+{
+    return s->cluster->memoryx[m] ? memoryx_now(s->cluster->memoryx[m]) : (struct vtime){0};
+}
+
+/* An evaluation that was stopped takes no time: the run that goes on from here repeats it. */
+static enum wsc_err stop_evaluation(struct job_state *s, const struct vtime *began)
+{
+    for (int m = 0; m < s->cluster->machine->n_shards; m++)
+        if (s->cluster->memoryx[m]) memoryx_rewind(s->cluster->memoryx[m], began[m]);
+    s->eval_due = true;
+    return job_stop_here(s);
+}
+
+/* In pieces of about a second, between which signals are looked at. */
+static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime *began)
+{
+    int64_t n, at = 0;
+    TRY(count_eval_batches(s, &n));
+    if (!trains(s)) job_record_plan(s, 0, n);
+    memset(&s->eval, 0, sizeof s->eval);
+    job_stop_restart(s);
+    while (at < n && !s->stop_signal) {
+        const int64_t k = n - at < s->steps_per_look ? n - at : s->steps_per_look;
+        TRY(evaluate_batches(s, at, k));
+        job_stop_look(s, k);
+        at += k;
+    }
+    job_stop_restart(s);
+    if (at < n) return stop_evaluation(s, began);
+    s->eval_due = false;
+    return job_log_eval_end(s);
+}
+
+static enum wsc_err evaluate(struct job_state *s)
+{
+    const int n_shards = s->cluster->machine->n_shards;
+    struct vtime *began;
+    TRY_NEW(began, WSC_MEM_RUN, n_shards);
+    for (int m = 0; m < n_shards; m++)
+        began[m] = time_of_shard(s, m);
+    enum wsc_err rc = evaluate_until_told(s, began);
+    wsc_free(began);
+    return rc;
 }
 
 static int64_t next_multiple(int64_t step, int64_t every)
@@ -388,6 +442,14 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     return WSC_OK;
 }
 
+/* The evaluation in which the run before was stopped.  Its checkpoint says that it is due; from now
+ * on that is wrong. */
+static enum wsc_err repeat_evaluation(struct job_state *s)
+{
+    TRY(evaluate(s));
+    return s->job->params->runconfig.checkpoint_steps > 0 ? job_save(s) : WSC_OK;
+}
+
 static enum wsc_err train(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
@@ -397,6 +459,7 @@ static enum wsc_err train(struct job_state *s)
                     (long long)s->step);
     if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
     s->loop_end = s->step;
+    if (s->eval_due && evaluates(s)) TRY(repeat_evaluation(s));
     job_record_plan(s, s->step, s->last_step);
     while (s->step < s->last_step) {
         if (s->step == s->loop_end) begin_loop(s);
@@ -410,17 +473,18 @@ static enum wsc_err train(struct job_state *s)
     out_progress_end();
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->host_start_s;
-    WSC_INFO("Processed %lld training sample(s) in %.2f seconds.",
+    WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_memory(s);
     collect_kernels(s);
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
 }
 
-static enum wsc_err train_until_told(struct job_state *s)
+/* With signals as questions, until it returns. */
+static enum wsc_err until_told(struct job_state *s, enum wsc_err (*run)(struct job_state *s))
 {
     job_stop_begin(s);
-    enum wsc_err rc = train(s);
+    enum wsc_err rc = run(s);
     job_stop_end();
     return rc;
 }
@@ -432,9 +496,9 @@ static enum wsc_err work(struct job_state *s)
     switch (s->job->params->runconfig.mode) {
     case ZOO_TRAIN:
     case ZOO_TRAIN_AND_EVAL:
-        return train_until_told(s);
+        return until_told(s, train);
     case ZOO_EVAL:
-        return evaluate(s);
+        return until_told(s, evaluate);
     case ZOO_GENERATE:
         return job_generate(s);
     }
@@ -455,16 +519,24 @@ static void tear_down(struct job_state *s)
     wsc_free(s->fault);
 }
 
+/* Several ranks may fail over the same thing, and the first that reports ends the others: it holds
+ * a lock on run.log until its process has ended, which the others wait for in vain.  A rank that
+ * cannot lock, as on a host without that folder, reports. */
+static void take_turn(const struct job_state *s)
+{
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char *path = log_path(s);
+    const int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1; /* stays open to the end */
+    wsc_free(path);
+    if (fd >= 0) (void)fcntl(fd, F_SETLKW, &whole);
+}
+
 /* An error in the middle of a run is this rank's alone; the others wait for its messages. */
 static void end_job(const struct job_state *s, enum wsc_err rc)
 {
-    enum { PER_RANK_NS = 20000000, MOST_RANKS = 40 };
-    const long rank = comm_rank(s->comm);
     if (comm_size(s->comm) == 1) return;
     out_progress_end();
-    /* Several ranks may fail over the same thing; the first that speaks ends the others. */
-    const struct timespec turn = {.tv_nsec = (rank < MOST_RANKS ? rank : MOST_RANKS) * PER_RANK_NS};
-    (void)nanosleep(&turn, NULL);
+    take_turn(s);
     (void)fprintf(stderr, "wsc: error: %s\n", wsc_err_message());
     wsc_err_show_trace();
     comm_abort(wsc_err_exit_status(rc));

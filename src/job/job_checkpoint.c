@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_BYTES = 4096 };
-
 static struct memoryx *any_shard(const struct job_state *s)
 {
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
@@ -27,16 +25,21 @@ static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-static const char *const counter_name[] = {"global_step", "dataloader.samples_streamed",
-                                           "dataloader.seed", "wsc.last_step", "wsc.reached_step"};
+static const char *const counter_name[] = {"global_step",      "dataloader.samples_streamed",
+                                           "dataloader.seed",  "wsc.last_step",
+                                           "wsc.reached_step", "wsc.eval_due"};
 enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
 /* Text attribute: which run wrote the file, see run_job.run_id. */
 #define RUN_ID "wsc.run_id"
 
 static void list_counters(const struct job_state *s, int64_t value[N_COUNTERS])
 {
-    const int64_t now[N_COUNTERS] = {s->step, s->samples, s->job->params->train_input.shuffle_seed,
-                                     s->last_step, hw_faults_reached(s->cluster->faults)};
+    const int64_t now[N_COUNTERS] = {s->step,
+                                     s->samples,
+                                     s->job->params->train_input.shuffle_seed,
+                                     s->last_step,
+                                     hw_faults_reached(s->cluster->faults),
+                                     s->eval_due};
     memcpy(value, now, sizeof now);
 }
 
@@ -86,15 +89,25 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     return rc ? rc : committed;
 }
 
+/* checkpoint_<step>.mdl in model_dir; owned by the caller, NULL without memory. */
+static char *path_of_step(const struct job_state *s, int64_t step)
+{
+    return wsc_asprintf(WSC_MEM_RUN, "%s/checkpoint_%lld.mdl", s->job->params->runconfig.model_dir,
+                        (long long)step);
+}
+
 enum wsc_err job_save(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    char path[PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/checkpoint_%lld.mdl", rc->model_dir, (long long)s->step);
+    char *path = path_of_step(s, s->step);
+    enum wsc_err err = path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->step);
-    TRY(agree(s, s->in_group ? write_checkpoint(s, path) : WSC_OK));
+    if (!err && s->in_group) err = write_checkpoint(s, path);
+    err = agree(s, err);
+    if (!err) WSC_INFO("Saved checkpoint %s", path);
+    wsc_free(path);
+    TRY(err);
     s->saved_step = s->step;
-    WSC_INFO("Saved checkpoint %s", path);
     if (comm_rank(s->comm)) return WSC_OK;
     return store_prune(rc->model_dir, s->step, rc->max_checkpoints);
 }
@@ -168,7 +181,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .schedule = is_run && asks_for(states, "lr_scheduler"),
                                 .scaler = is_run && asks_for(states, "grad_scaler"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
-    int64_t samples = s->samples;
+    int64_t samples = s->samples, eval_due = 0;
     TRY(check_states(is_run, states));
     if (is_run) TRY(read_step(file, "global_step", 0, &what.step));
     if (is_run && store_has(file, "dataloader.samples_streamed"))
@@ -180,6 +193,9 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
         s->step = what.step;
         s->reached_step = what.step - 1;
         TRY(read_step(file, "wsc.reached_step", -1, &s->reached_step));
+        if (store_has(file, "wsc.eval_due"))
+            TRY(store_read_i64(file, "wsc.eval_due", 0, 1, &eval_due));
+        s->eval_due = eval_due != 0;
     }
     if (is_run && asks_for(states, "dataloader")) s->samples = samples;
     return WSC_OK;
@@ -307,9 +323,7 @@ enum wsc_err job_restore_again(struct job_state *s, int64_t step)
     s->samples = s->first_samples + (step - s->first_step) * s->train_batch.batch_size;
     s->step = step;
     if (!s->job->values) return WSC_OK;
-    char *path =
-        own ? wsc_asprintf(WSC_MEM_RUN, "%s/checkpoint_%lld.mdl", rc->model_dir, (long long)step)
-            : wsc_strdup(WSC_MEM_RUN, s->start_path);
+    char *path = own ? path_of_step(s, step) : wsc_strdup(WSC_MEM_RUN, s->start_path);
     enum wsc_err err = path ? store_check(path) : WSC_NOMEM;
     if (!err) err = load_path(s, path, own ? NULL : rc->load_checkpoint_states, false);
     err = agree(s, err);

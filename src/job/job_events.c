@@ -8,20 +8,25 @@
 #include <math.h>
 #include <stdio.h>
 
-static enum wsc_err open_folder(const struct job_state *s, const char *mode,
-                                struct out_events **events)
+static enum wsc_err write_params(const struct job_state *s, const char *path)
 {
-    const char *model_dir = s->job->params->runconfig.model_dir;
-    char dir[4096], path[4096 + 64];
     char *params = NULL;
-    int n = snprintf(dir, sizeof dir, "%s/%s", model_dir, mode);
-    if (n >= (int)sizeof dir)
-        return WSC_RAISE(WSC_CONFIG, "runconfig.model_dir: the path is too long");
-    TRY(out_events_open(events, dir));
-    (void)snprintf(path, sizeof path, "%s/params_%s.yaml", dir, mode);
     TRY(zoo_params_dump(s->job->params, &params));
     enum wsc_err rc = out_write_text(path, params);
     wsc_free(params);
+    return rc;
+}
+
+static enum wsc_err open_folder(const struct job_state *s, const char *mode,
+                                struct out_events **events)
+{
+    char *dir = wsc_asprintf(WSC_MEM_RUN, "%s/%s", s->job->params->runconfig.model_dir, mode);
+    char *path = dir ? wsc_asprintf(WSC_MEM_RUN, "%s/params_%s.yaml", dir, mode) : NULL;
+    enum wsc_err rc = path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
+    if (!rc) rc = out_events_open(events, dir);
+    if (!rc) rc = write_params(s, path);
+    wsc_free(path);
+    wsc_free(dir);
     return rc;
 }
 

@@ -29,6 +29,7 @@ struct job_state {
     struct cycles_plan train_plan, eval_plan;
     struct stream_batch train_batch, eval_batch;
     bool in_eval;                     /* the pass in progress evaluates */
+    bool eval_due;                    /* the evaluation after this step was stopped */
     struct data_tokenizer *tokenizer; /* owned; while it generates */
 
     int64_t step, last_step;           /* finished, and where to stop */
@@ -92,6 +93,8 @@ void job_stop_begin(struct job_state *s);
 void job_stop_end(void);
 /* After @p n_steps steps since the last look: set stop_signal and steps_per_look on all ranks. */
 void job_stop_look(struct job_state *s, int64_t n_steps);
+/* Before steps of another kind: the next look comes after the first of them. */
+void job_stop_restart(struct job_state *s);
 /* Write a checkpoint and raise WSC_INTERRUPTED. */
 enum wsc_err job_stop_here(struct job_state *s) WSC_CHECKED;
 

@@ -9,10 +9,15 @@
 
 #include <string.h>
 
-void job_stop_begin(struct job_state *s)
+void job_stop_restart(struct job_state *s)
 {
     s->steps_per_look = 1;
     s->looked_s = wsc_clock_s();
+}
+
+void job_stop_begin(struct job_state *s)
+{
+    job_stop_restart(s);
     wsc_stop_watch(true);
 }
 
@@ -36,12 +41,18 @@ void job_stop_look(struct job_state *s, int64_t n_steps)
 
 enum wsc_err job_stop_here(struct job_state *s)
 {
-    const bool saves = s->job->values && s->job->params->runconfig.checkpoint_steps > 0;
+    const struct zoo_runconfig *params = &s->job->params->runconfig;
+    const bool trained = params->mode == ZOO_TRAIN || params->mode == ZOO_TRAIN_AND_EVAL;
+    if (!trained)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation", strsignal(s->stop_signal)),
+            "started again, it begins again");
+    const bool saves = s->job->values && params->checkpoint_steps > 0;
     if (saves && s->saved_step != s->step) TRY(job_save(s));
     enum wsc_err rc =
         WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
                   strsignal(s->stop_signal), (long long)s->step, (long long)s->last_step);
     if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
     return wsc_err_hint(rc, "started again, it goes on from %s/checkpoint_%lld.mdl",
-                        s->job->params->runconfig.model_dir, (long long)s->step);
+                        params->model_dir, (long long)s->step);
 }

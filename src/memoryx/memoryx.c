@@ -164,6 +164,11 @@ struct vtime memoryx_now(const struct memoryx *memoryx)
     return memoryx->times.step_end;
 }
 
+void memoryx_rewind(struct memoryx *memoryx, struct vtime end)
+{
+    memoryx->times.step_end = end;
+}
+
 void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored)
 {
     struct memoryx_times *t = &memoryx->times;

@@ -71,6 +71,12 @@ findings() {
         awk -f "$here/module.awk" -f "$here/docs.awk" "$tables/layers.txt" \
             kind=files "$work/files" kind=functions "$work/functions" \
             kind=docs README.md CONTRIBUTING.md SECURITY.md docs/*.md docs/decisions/*.md ;;
+    terms)
+        # shellcheck disable=SC2046 # a list of files
+        awk -f "$here/module.awk" -f "$here/terms.awk" "$tables/layers.txt" kind=terms "$tables/terms.txt" \
+            kind=text $(find . \( -name .git -o -name build -o -path ./tests/lint \) -prune -o -type f \
+                \( -name '*.[ch]' -o -name '*.sh' -o -name '*.md' -o -name '*.yaml' -o -name Makefile \) -print |
+                sed 's|^\./||' | grep -v '^docs/CONFIG.md') ;;
     *) echo "lint: no rule '$1'; see $tables/limits.txt" >&2; exit 1 ;;
     esac
 }

@@ -36,4 +36,4 @@ function code_of(line,  at) {
     sub(/\/\/.*/, "", line)
     return line
 }
-function finding(key, module, text) { print key "|" module "|" text }
+function finding(key, module, text) { gsub(/\|/, "/", text); print key "|" module "|" text }

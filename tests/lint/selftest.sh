@@ -22,6 +22,7 @@ cat >tests/lint/accepted.txt <<'END'
 # rule key reason
 unused alpha_accepted  kept for debuggers
 END
+printf 'behind\tafter\n' >tests/lint/terms.txt
 printf '%s 9 x\n' unused tags >tests/lint/limits.txt
 
 cat >include/wsc/mem.h <<'END'
@@ -123,7 +124,7 @@ END
 mkdir -p src/beta
 cat >src/beta/user.c <<'END'
 // SPDX-License-Identifier: Apache-2.0
-/* Uses alpha
+/* Uses alpha, behind the option --behind and x_behind,
  * in a way that is allowed. */
 #include <wsc/alpha.h>
 #include <yaml.h>
@@ -149,7 +150,7 @@ END
 for f in src/alpha/alpha.c src/alpha/second.c src/beta/user.c tests/unit/second.c tests/unit/test_alpha.c; do
     mkdir -p "obj/${f%/*}"
     grep -vE 'yaml|socket|beta.h|curl\.h' "$f" >in.c
-    mkdir -p plain/wsc && grep -v curl include/wsc/alpha.h >plain/wsc/alpha.h
+    mkdir -p plain/wsc && grep -vE 'curl|behind' include/wsc/alpha.h >plain/wsc/alpha.h
     ${CC:-cc} -Iplain -O2 -fno-inline -c -o "obj/${f%.c}.o" in.c || exit 1
     rm in.c
 done
@@ -204,6 +205,10 @@ expect heads <<'END'
 END
 expect names <<'END'
     tests/unit/second.c: the name of src/alpha/second.c
+END
+expect terms <<'END'
+    include/wsc/alpha.h:20: write "after": int alpha_accepted(int x); /**< has one behind it */
+    src/beta/user.c:2: write "after": /* Uses alpha, behind the option --behind and x_behind,
 END
 expect layers <<'END'
     include/wsc/alpha.h:5: alpha: <curl.h> has no owner in layers.txt

@@ -42,6 +42,83 @@ TEST(faults, asked_to_stop)
     stop_and_go_on(3, SIGTERM);
 }
 
+/* A terminal sends Ctrl-C, and a batch system SIGTERM, to the whole group of processes. */
+static void stop_group(int n_ranks, int signal_number)
+{
+    struct spawn s;
+    struct spawn_result r;
+    char dir[160], command[2100];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("group"));
+    (void)snprintf(command, sizeof command, "exec setsid %s",
+                   strstr(fault_launched(dir, n_ranks, 2, FAULT_RUN), "mpi_launch"));
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!fault_has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
+        fault_sleep_ms(1);
+    (void)kill(-s.pid, signal_number);
+    spawn_wait(&s, 60, &r);
+    T_EQ(r.status, 5);
+    T_EQ(r.n_left, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "started again, it goes on from "));
+    spawn_free(&r);
+    CU_ASSERT_FATAL(spawn_start(&s, fault_launched(dir, n_ranks, 0, FAULT_RUN)));
+    fault_check_outcome(&s, dir);
+}
+
+TEST(faults, the_whole_group_is_asked_to_stop)
+{
+    stop_group(1, SIGINT);
+    stop_group(1, SIGTERM);
+    stop_group(3, SIGINT);
+    stop_group(3, SIGTERM);
+    stop_group(3, SIGHUP);
+}
+
+/* From main() on a signal is a question: here it comes while data and weights are set up. */
+TEST(faults, asked_to_stop_before_the_first_step)
+{
+    static const char blocked[] =
+        "pid=$!; until grep -q '^SigBlk:.*[1-9a-f]' /proc/$pid/status; do :; done; "
+        "kill -TERM $pid; wait $pid";
+    struct spawn_result r;
+    spawn_run(&r, "%s --max_steps 1000000 --model_dir %s >/dev/null & %s", job_tiny(),
+              job_path("early"), blocked);
+    T_EQ(r.status, 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "stopped by "));
+    spawn_free(&r);
+}
+
+#define LONG_EVALUATION                                                                            \
+    "--mode train_and_eval --max_steps 8 --num_csx 2 --set runconfig.eval_frequency=4 "            \
+    "--set runconfig.checkpoint_steps=4 --set runconfig.eval_steps=1500"
+
+/* Stopped in the evaluation after step 4, a run repeats it, at the virtual time at which it was. */
+TEST(faults, asked_to_stop_in_an_evaluation)
+{
+    static const char compare[] =
+        "for d in %s %s; do sed 's/\"host_[a-z_]*\": [^,]*, //g' $d/metrics.jsonl >$d/values; "
+        "done; test $(wc -l <%s/values) -eq 10 && cmp %s/values %s/values";
+    char straight[160], dir[160], command[2048];
+    struct job_metrics m;
+    struct spawn s;
+    struct spawn_result r;
+    (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
+    (void)snprintf(command, sizeof command, "exec %s " LONG_EVALUATION " --model_dir %s",
+                   job_tiny(), dir);
+    CU_ASSERT_FATAL(spawn_ok("%s " LONG_EVALUATION " --model_dir %s", job_tiny(), straight));
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!spawn_ended(&s) && (!job_read(dir, &m) || m.n < 4))
+        fault_sleep_ms(10);
+    (void)kill(s.pid, SIGTERM);
+    spawn_wait(&s, 20, &r);
+    T_EQ(r.status, 5);
+    CU_ASSERT_PTR_NULL(strstr(r.out, "Avg Eval Loss"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "checkpoint_4.mdl"));
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("%s", command + strlen("exec ")));
+    CU_ASSERT(spawn_ok(compare, straight, dir, dir, straight, dir));
+}
+
 /* ---- hangs ----------------------------------------------------------------------------------- */
 
 /* Well, refused, failed on one rank, failed on all, given up, killed: mpirun without our script. */

@@ -33,7 +33,7 @@ static struct form {
     {"Saving checkpoint at step (10|20)$", 2, 0},
     {"Saved checkpoint .*/checkpoint_(10|20)\\.mdl$", 2, 0},
     {"Training completed successfully!$", 1, 0},
-    {"Processed 160 training sample\\(s\\) in [0-9]+\\.[0-9]+ seconds\\.$", 1, 0},
+    {"Processed 160 training sample\\(s\\) in [0-9]+\\.[0-9]+ seconds of this host\\.$", 1, 0},
     {"Effective batch size is 8\\.$", 1, 0},
     {"Starting training loop 1, from global step 0 to 10$", 1, 0},
     {"Starting training loop 2, from global step 10 to 20$", 1, 0},
