@@ -127,6 +127,16 @@ struct job_performance {
     const char *numerics; /**< host, none, mesh */
     const char *command;  /**< the command line, for provenance; NULL leaves it out */
 };
+/** Results of `--mode eval`; loss, accuracy and perplexity are NaN where no values were computed.
+ */
+struct job_evaluation {
+    int64_t step, num_csx, batches, samples;
+    int64_t virtual_time_ps;
+    double samples_per_s; /**< of the emulated machine */
+    double loss, accuracy, perplexity;
+};
+/** Print an evaluation as one JSON object on stdout: `--mode eval --json`. */
+enum wsc_err job_evaluation_print(const struct job_evaluation *e) WSC_CHECKED;
 /** `<dir>/performance.json`: the fields and a `provenance` object; breakdown in ps.  The folder is
  *  there: one that was removed during the run is an error and not made anew. */
 enum wsc_err job_performance_write(const char *dir, const struct job_performance *p) WSC_CHECKED;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc run`: loads params and cluster, understands all phases of a list of trainers before the
  * first one runs, then hands each phase to job, or describes, dumps or explores it instead.  After
- * a training it takes one step apart when a profile is asked for (step_breakdown.c). */
+ * a training it takes one step apart when a profile is asked for (step_report.c). */
 #include "cmd.h"
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"
-#include "step_breakdown.h"
+#include "step_report.h"
 #include "user_files.h"
 
 #include <wsc/job.h>

@@ -7,9 +7,10 @@
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"
-#include "step_breakdown.h"
+#include "step_report.h"
 #include "user_files.h"
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 
 #include <wsc/mem.h>
@@ -270,7 +271,7 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
                                  .command = app_command_line()}};
     TRY(read_points(c, &s.point, &s.report.n_points));
     s.report.point = s.point;
-    enum wsc_err rc = out_mkdir(c->o->out); /* a trace may go there */
+    enum wsc_err rc = wsc_file_mkdir(c->o->out); /* a trace may go there */
     out_progress_start("sweep", (int64_t)c->n_models * c->sweep.n_counts);
     if (!rc) rc = run_study(c, &s);
     out_progress_end();

@@ -42,7 +42,7 @@ struct convert_file {
 };
 struct convert_files {
     struct convert_file *file; /**< owned */
-    int n_files;
+    int n_files, file_room;
     struct convert_tensor *tensor; /**< owned, sorted by name; names owned */
     int n_tensors, room;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "values.h"
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -264,7 +265,7 @@ static enum wsc_err write_all(struct export *ex)
     json_t *config;
     TRY(check_empty(ex));
     TRY(convert_config_to_json(&ex->cs, dtype_of(ex, ""), &config));
-    enum wsc_err rc = out_mkdir(ex->job->out);
+    enum wsc_err rc = wsc_file_mkdir(ex->job->out);
     if (!rc) rc = write_shards(ex);
     if (!rc) rc = write_index(ex);
     if (!rc) return write_json(ex, "config.json", config);

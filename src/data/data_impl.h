@@ -25,8 +25,6 @@ uint64_t data_tokenizer_identity(const struct data_tokenizer *t);
 
 /** Refuse a folder @p dir that holds anything not made by us; a missing or empty one is fine. */
 enum wsc_err data_folder_check(const char *dir) WSC_CHECKED;
-/** Make the parents of @p dir. */
-enum wsc_err data_folder_parents(const char *dir) WSC_CHECKED;
 /** Make @p dir with its parents.  Of what an earlier run left in it the finished files stay when
  *  @p keep says so. */
 enum wsc_err data_folder_begin(const char *dir, bool keep) WSC_CHECKED;

@@ -127,8 +127,8 @@ static bool parse(struct data_state *state, const char *text, size_t n)
 enum wsc_err data_state_read(struct data_state *state, const char *folder, bool *good)
 {
     char text[TEXT_BYTES];
-    char *path = wsc_asprintf(WSC_MEM_DATA, "%s/state", folder);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+    char *path;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/state", folder));
     FILE *f = fopen(path, "r");
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     text[n] = '\0';

@@ -3,6 +3,7 @@
 
 #include <wsc/check.h>
 #include <wsc/clock.h>
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
@@ -59,7 +60,7 @@ static enum wsc_err open_outputs(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (comm_rank(s->comm)) return WSC_OK;
-    TRY(out_mkdir(rc->model_dir));
+    TRY(wsc_file_mkdir(rc->model_dir));
     TRY(store_claim(rc->model_dir, &s->claim));
     char *path = log_path(s);
     enum wsc_err err = path ? wsc_log_open(path) : WSC_NOMEM;

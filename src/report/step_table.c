@@ -3,6 +3,7 @@
  * load of the links; printed, and written as critical_path.csv, links.csv and op_profile.csv. */
 #include "step_table.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <stdlib.h>
@@ -270,7 +271,7 @@ static enum wsc_err write_modules(const char *dir, const struct timeline_step *a
 
 enum wsc_err report_step_write(const char *dir, const struct timeline_step *a)
 {
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY(write_path(dir, a));
     TRY(write_links(dir, a));
     return write_modules(dir, a);

@@ -2,8 +2,8 @@
  *
  *  `wsc run --trace` and `wsc scale --anatomy` print and write it.
  */
-#ifndef WSC_APP_STEP_BREAKDOWN_H
-#define WSC_APP_STEP_BREAKDOWN_H
+#ifndef WSC_APP_STEP_REPORT_H
+#define WSC_APP_STEP_REPORT_H
 #include <wsc/err.h>
 #include <wsc/timeline.h>
 
