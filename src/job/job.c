@@ -28,7 +28,7 @@ static bool evaluates(const struct job_state *s)
 
 static bool has_local_wafer(const struct cluster *c)
 {
-    for (int i = 0; i < c->machine->n_wafer_places; i++)
+    for (int i = 0; i < c->machine->n_machine_wafers; i++)
         if (c->wafer[i]) return true;
     return false;
 }
@@ -377,7 +377,7 @@ static void collect_kernels(struct job_state *s)
     if (s->job->numerics != KERNELS_MESH) return;
     for (int row = 0; row < PROGRAMS_ROWS; row++) {
         struct job_kernel here = {0};
-        for (int i = 0; i < c->machine->n_wafer_places; i++) {
+        for (int i = 0; i < c->machine->n_machine_wafers; i++) {
             const struct programs_row *rows = c->wafer[i] ? wafer_kernel_rows(c->wafer[i]) : NULL;
             if (!rows || rows[row].cycles < here.cycles) continue;
             here = (struct job_kernel){.calls = rows[row].calls,
