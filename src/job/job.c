@@ -214,12 +214,29 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
+/* More samples than there are come round again, and weigh more in the loss. */
+static void warn_of_repeated_data(struct job_state *s, int64_t n_batches)
+{
+    if (s->eval_counted) return;
+    s->eval_counted = true;
+    const int64_t batch = s->eval_batch.batch_size;
+    const int64_t have =
+        comm_max(s->comm, s->eval_source ? data_source_n_samples(s->eval_source) : 0);
+    if (have < 1 || n_batches <= have / batch || comm_rank(s->comm)) return;
+    WSC_WARNING("runconfig.eval_steps: %lld batches of %lld are more than the %lld samples of "
+                "eval_input: they are repeated",
+                (long long)n_batches, (long long)batch, (long long)have);
+}
+
 /* eval_steps batches, or all whole batches of the data.  Every rank walks the same number; ranks
  * without wafers have no data and learn it from the others. */
 static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
 {
     *n = s->job->params->runconfig.eval_steps;
-    if (*n != CONF_NULL) return WSC_OK;
+    if (*n != CONF_NULL) {
+        warn_of_repeated_data(s, *n);
+        return WSC_OK;
+    }
     int64_t here = s->job->values ? 0 : 1;
     if (s->eval_source) here = data_source_n_samples(s->eval_source) / s->eval_batch.batch_size;
     *n = comm_max(s->comm, here);

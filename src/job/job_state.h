@@ -17,12 +17,15 @@ struct job_generated {
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
     struct vtime_breakdown breakdown;
+    struct out_text
+        texts; /* owned; with --json: prompts and what follows them, each with its NUL */
 };
 
 struct job_state {
     struct comm *comm;        /* borrowed */
     const struct job *job;    /* borrowed */
     struct cluster *cluster;  /* owned */
+    bool eval_counted;        /* eval_steps was compared with the data */
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
