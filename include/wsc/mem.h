@@ -44,11 +44,17 @@ enum wsc_mem_tag {
 /** @p n elements of @p size bytes, zeroed; NULL (with an error raised) when there is no memory or
  *  the product overflows.  n = 0 gives a valid block. */
 void *wsc_alloc(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
-/** The same, contents undefined: for large buffers that are overwritten at once. */
+/** @p n elements of @p size bytes, contents undefined, for large buffers that are overwritten at
+ *  once; NULL as wsc_alloc(). */
 void *wsc_alloc_raw(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
 /** Grow or shrink @p block (NULL allowed) to @p n elements; new bytes are zero.  On failure NULL
  *  is returned, an error is raised, and @p block stays valid. */
 void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size) WSC_CHECKED;
+/** @p block with room for at least @p need elements of @p size bytes, and for twice *@p room when
+ * it has to grow, so that adding one at a time costs O(1) on average; *@p room is what it has now.
+ *  New bytes are zero.  On failure as wsc_realloc(). */
+void *wsc_grow(enum wsc_mem_tag tag, void *block, int64_t *room, int64_t need,
+               size_t size) WSC_CHECKED;
 /** A copy of the string @p s; NULL on failure. */
 char *wsc_strdup(enum wsc_mem_tag tag, const char *s) WSC_CHECKED;
 /** Formatted text in a new block; NULL on failure. */
@@ -56,9 +62,9 @@ char *wsc_asprintf(enum wsc_mem_tag tag, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))) WSC_CHECKED;
 /** Release @p block; NULL allowed. */
 void wsc_free(void *block);
-/** Bytes that @p tag holds now, and the most it ever held. */
+/** Bytes that @p tag holds now. */
 int64_t wsc_mem_in_use(enum wsc_mem_tag tag);
-int64_t wsc_mem_peak(enum wsc_mem_tag tag);
+/** Name of @p tag in WSC_MEM_MAP. */
 const char *wsc_mem_tag_name(enum wsc_mem_tag tag);
 /** True when no tag holds memory; otherwise names the tags and bytes on stderr. */
 bool wsc_mem_balanced(void);
@@ -73,5 +79,22 @@ void wsc_mem_tune(void);
     do {                                                                                           \
         (ptr) = wsc_alloc((tag), (size_t)(n), sizeof *(ptr));                                      \
         if (!(ptr)) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate " #ptr);         \
+    } while (0)
+/** `ptr = call`, where call returns memory (wsc_realloc, wsc_strdup, ...), or return WSC_NOMEM from
+ *  the calling function. */
+#define TRY_MEM(ptr, call)                                                                         \
+    do {                                                                                           \
+        (ptr) = (call);                                                                            \
+        if (!(ptr)) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, #call);                    \
+    } while (0)
+/** Let the array @p ptr, which has room for @p room elements (any integer variable), have at least
+ *  @p need, or return WSC_NOMEM from the calling function. */
+#define TRY_GROW(ptr, tag, room, need)                                                             \
+    do {                                                                                           \
+        int64_t grow_room_ = (int64_t)(room);                                                      \
+        void *grown_ = wsc_grow((tag), (ptr), &grow_room_, (int64_t)(need), sizeof *(ptr));        \
+        if (!grown_) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow " #ptr);            \
+        (ptr) = grown_;                                                                            \
+        (room) = (__typeof__(room))grow_room_;                                                     \
     } while (0)
 #endif

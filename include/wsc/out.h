@@ -189,8 +189,6 @@ void out_table_free(struct out_table **t);
 void out_si(char *text, int size, double value);
 /** Three significant digits with an SI prefix and a unit: `12.3 ms`, `4.50 Mtokens/s`, `950 s`. */
 void out_si_unit(char *text, int size, double value, const char *unit);
-/** Make a folder and its parents. */
-enum wsc_err out_mkdir(const char *path) WSC_CHECKED;
 /** Replace the file @p path by @p text at once: written beside, synced, renamed. */
 enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;
 /** Whether out_write_text(path) can go well: for a check before a long run. */

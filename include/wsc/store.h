@@ -194,9 +194,6 @@ enum wsc_err store_check_shape(const struct store_file *f, const char *name,
 enum wsc_err store_count_unknown(const struct store_file *f, const struct store_tensor *t, int n,
                                  const char **first, int *n_unknown) WSC_CHECKED;
 
-/** Sync the closed file @p tmp, rename it to @p path, sync the folder. */
-enum wsc_err store_publish(const char *tmp, const char *path) WSC_CHECKED;
-
 /* ---- folders of checkpoints ------------------------------------------------------------------ */
 
 /** Path of the newest `checkpoint_<step>.mdl`, or `checkpoint_<step>_<YYYYmmdd_HHMMSS>.mdl` as a

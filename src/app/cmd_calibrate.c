@@ -5,6 +5,7 @@
 #include "comparison.h"
 #include "requests.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <limits.h>
@@ -21,7 +22,7 @@ static enum wsc_err real_folder(const char *path, char out[PATH_MAX])
     (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1,
                    slash ? path : ".");
     if (!*folder) (void)snprintf(folder, sizeof folder, "/");
-    TRY(out_mkdir(folder));
+    TRY(wsc_file_mkdir(folder));
     if (realpath(folder, out)) return WSC_OK;
     return WSC_RAISE(WSC_IO, "%s: is no folder", folder);
 }

@@ -19,14 +19,10 @@ struct header {
 };
 
 static _Atomic int64_t in_use[WSC_MEM_N_TAGS];
-static _Atomic int64_t peak[WSC_MEM_N_TAGS];
 
 static void count(enum wsc_mem_tag tag, int64_t bytes)
 {
-    int64_t now = atomic_fetch_add(&in_use[tag], bytes) + bytes;
-    int64_t seen = atomic_load(&peak[tag]);
-    while (now > seen && !atomic_compare_exchange_weak(&peak[tag], &seen, now)) {
-    }
+    (void)atomic_fetch_add(&in_use[tag], bytes);
 }
 
 static struct header *header_of(void *block)
@@ -78,6 +74,18 @@ void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size)
     return bigger;
 }
 
+void *wsc_grow(enum wsc_mem_tag tag, void *block, int64_t *room, int64_t need, size_t size)
+{
+    enum { LEAST = 16 };
+    if (block && need <= *room) return block;
+    int64_t wanted = *room < INT64_MAX / 2 ? 2 * *room : need;
+    if (wanted < need) wanted = need;
+    if (wanted < LEAST) wanted = LEAST;
+    void *bigger = wsc_realloc(tag, block, (size_t)wanted, size);
+    if (bigger) *room = wanted;
+    return bigger;
+}
+
 char *wsc_strdup(enum wsc_mem_tag tag, const char *s)
 {
     size_t bytes = strlen(s) + 1;
@@ -112,11 +120,6 @@ void wsc_free(void *block)
 int64_t wsc_mem_in_use(enum wsc_mem_tag tag)
 {
     return atomic_load(&in_use[tag]);
-}
-
-int64_t wsc_mem_peak(enum wsc_mem_tag tag)
-{
-    return atomic_load(&peak[tag]);
 }
 
 const char *wsc_mem_tag_name(enum wsc_mem_tag tag)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "values.h"
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -239,7 +240,7 @@ static enum wsc_err write_checkpoint(struct import *im)
 
 static enum wsc_err write_all(struct import *im)
 {
-    TRY(out_mkdir(im->job->out));
+    TRY(wsc_file_mkdir(im->job->out));
     TRY(write_checkpoint(im));
     im->result->n_files = 1;
     return out_write_text(im->result->params, im->yaml);

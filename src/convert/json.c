@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert_impl.h"
 
-#include <wsc/mem.h>
+#include <wsc/file.h>
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 enum wsc_err convert_json_parse(json_t **out, const char *path, const char *bytes, size_t n)
@@ -19,30 +17,19 @@ enum wsc_err convert_json_parse(json_t **out, const char *path, const char *byte
     return WSC_RAISE(WSC_FORMAT, "%s:1:1: expected a JSON object", path);
 }
 
-static enum wsc_err read_bytes(const char *path, FILE *file, char **bytes, size_t *n)
+enum wsc_err convert_path(char path[CONVERT_PATH_BYTES], const char *dir, const char *name)
 {
-    struct stat info;
-    if (fstat(fileno(file), &info) || !S_ISREG(info.st_mode))
-        return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
-    if (info.st_size > CONVERT_MAX_TEXT_BYTES)
-        return WSC_RAISE(WSC_FORMAT, "%s: has %lld bytes, at most %d are read", path,
-                         (long long)info.st_size, CONVERT_MAX_TEXT_BYTES);
-    *n = (size_t)info.st_size;
-    TRY_NEW(*bytes, WSC_MEM_CONVERT, *n + 1);
-    if (fread(*bytes, 1, *n, file) == *n) return WSC_OK;
-    wsc_free(*bytes);
-    *bytes = NULL;
-    return WSC_RAISE(WSC_IO, "%s: cannot be read", path);
+    if (snprintf(path, CONVERT_PATH_BYTES, "%s/%s", dir, name) < CONVERT_PATH_BYTES) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "%s: the path is too long", dir);
 }
 
 enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n)
 {
+    struct stat info;
     *bytes = NULL;
-    FILE *file = fopen(path, "rb");
-    if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    enum wsc_err rc = read_bytes(path, file, bytes, n);
-    (void)fclose(file);
-    return rc;
+    if (!stat(path, &info) && !S_ISREG(info.st_mode)) /* a pipe would be waited for */
+        return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
+    return wsc_file_read(WSC_MEM_CONVERT, path, CONVERT_MAX_TEXT_BYTES, bytes, n);
 }
 
 enum wsc_err convert_json_read(json_t **out, const char *path)

@@ -121,19 +121,6 @@ struct builder {
     int64_t rotary_dim;
 };
 
-static enum wsc_err make_room(struct builder *b)
-{
-    struct convert_map *map = b->map;
-    if (map->n_pairs < b->room) return WSC_OK;
-    int room = b->room ? 2 * b->room : 64;
-    struct convert_pair *bigger =
-        wsc_realloc(WSC_MEM_CONVERT, map->pair, (size_t)room, sizeof *bigger);
-    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of tensors");
-    map->pair = bigger;
-    b->room = room;
-    return WSC_OK;
-}
-
 static void fill_pair(const struct builder *b, struct convert_pair *p, const struct convert_rule *r)
 {
     const struct model *model = b->cs->model;
@@ -170,7 +157,7 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     for (int i = 0; i < CONVERT_MAX_PARTS; i++)
         if (used[i]) *used[i] = true;
     fill_pair(b, &p, r);
-    TRY(make_room(b));
+    TRY_GROW(b->map->pair, WSC_MEM_CONVERT, b->room, b->map->n_pairs + 1);
     b->map->pair[b->map->n_pairs++] = p;
     return WSC_OK;
 }

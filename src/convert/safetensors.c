@@ -110,26 +110,13 @@ static enum wsc_err read_entry(const struct entry *e)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static enum wsc_err make_room(struct convert_files *files)
-{
-    if (files->n_tensors < files->room) return WSC_OK;
-    int room = files->room ? 2 * files->room : 256;
-    struct convert_tensor *bigger =
-        wsc_realloc(WSC_MEM_CONVERT, files->tensor, (size_t)room, sizeof *bigger);
-    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of tensors");
-    files->tensor = bigger;
-    files->room = room;
-    return WSC_OK;
-}
-
 static enum wsc_err add_tensor(struct convert_files *files, const char *path, const char *name,
                                const json_t *json)
 {
     struct convert_tensor t = {.file = files->n_files - 1};
-    TRY(make_room(files));
+    TRY_GROW(files->tensor, WSC_MEM_CONVERT, files->room, files->n_tensors + 1);
     TRY(read_entry(&(struct entry){path, name, json, &t}));
-    t.name = wsc_strdup(WSC_MEM_CONVERT, name);
-    if (!t.name) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name of a tensor");
+    TRY_MEM(t.name, wsc_strdup(WSC_MEM_CONVERT, name));
     files->tensor[files->n_tensors++] = t;
     return WSC_OK;
 }
@@ -227,16 +214,12 @@ static enum wsc_err read_header(struct convert_files *files)
 enum wsc_err convert_file_add(struct convert_files *files, const char *path)
 {
     struct stat info;
-    struct convert_file *bigger =
-        wsc_realloc(WSC_MEM_CONVERT, files->file, (size_t)files->n_files + 1, sizeof *bigger);
-    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of files");
-    files->file = bigger;
+    TRY_GROW(files->file, WSC_MEM_CONVERT, files->file_room, files->n_files + 1);
     struct convert_file *f = &files->file[files->n_files];
     *f = (struct convert_file){.fd = open(path, O_RDONLY | O_CLOEXEC)};
     if (f->fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
     files->n_files++;
-    f->path = wsc_strdup(WSC_MEM_CONVERT, path);
-    if (!f->path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path of a file");
+    TRY_MEM(f->path, wsc_strdup(WSC_MEM_CONVERT, path));
     if (fstat(f->fd, &info) || !S_ISREG(info.st_mode))
         return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
     f->bytes = info.st_size;

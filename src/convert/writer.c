@@ -2,6 +2,7 @@
 #include "convert_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <endian.h>
@@ -155,7 +156,7 @@ static enum wsc_err finish(struct convert_writer *w)
     const bool bad = end < 0 || ftruncate(w->fd, end) || close(w->fd);
     w->fd = -1;
     if (bad) return WSC_RAISE(WSC_IO, "%s: cannot be completed: %s", w->tmp, strerror(errno));
-    return store_publish(w->tmp, w->path);
+    return wsc_file_publish(w->tmp, w->path);
 }
 
 static void release(struct convert_writer **writer)

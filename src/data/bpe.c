@@ -144,8 +144,8 @@ static struct merge *find_pair(struct merge *merge, int64_t n_slots, uint64_t pa
 static enum wsc_err more_merges(struct data_bpe *b)
 {
     int64_t n_slots = 2 * b->n_slots;
-    struct merge *bigger = wsc_alloc(WSC_MEM_DATA, (size_t)n_slots, sizeof *bigger);
-    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "merges");
+    struct merge *bigger;
+    TRY_MEM(bigger, wsc_alloc(WSC_MEM_DATA, (size_t)n_slots, sizeof *bigger));
     for (int64_t i = 0; i < b->n_slots; i++)
         if (b->merge[i].pair) *find_pair(bigger, n_slots, b->merge[i].pair) = b->merge[i];
     wsc_free(b->merge);
@@ -290,20 +290,8 @@ static enum wsc_err encode_word(struct data_bpe *b, const unsigned char *text, i
 static enum wsc_err cache_room(struct data_bpe *b, int64_t number, int64_t n_ids)
 {
     int64_t start = number ? b->cache_end[number - 1] : 0;
-    if (number == b->cache_room) {
-        int64_t room = 2 * b->cache_room + 1024;
-        int64_t *end = wsc_realloc(WSC_MEM_DATA, b->cache_end, (size_t)room, sizeof *end);
-        if (!end) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "words");
-        b->cache_end = end;
-        b->cache_room = room;
-    }
-    if (start + n_ids > b->ids_room) {
-        int64_t room = 2 * b->ids_room + n_ids + 1024;
-        int32_t *id = wsc_realloc(WSC_MEM_DATA, b->cache_id, (size_t)room, sizeof *id);
-        if (!id) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "words");
-        b->cache_id = id;
-        b->ids_room = room;
-    }
+    TRY_GROW(b->cache_end, WSC_MEM_DATA, b->cache_room, number + 1);
+    TRY_GROW(b->cache_id, WSC_MEM_DATA, b->ids_room, start + n_ids);
     return WSC_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "feed.h"
 
 #include <wsc/check.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -56,22 +57,6 @@ struct trainer {
     int64_t n_merges;
 };
 
-/* @p block with room for @p need elements or more; NULL: no memory, and the old one stays. */
-static void *grown(void *block, int64_t *room, int64_t need, size_t size)
-{
-    if (need <= *room) return block;
-    int64_t n = need + need / 2 + 1024;
-    void *bigger = wsc_realloc(WSC_MEM_DATA, block, (size_t)n, size);
-    if (bigger) *room = n;
-    return bigger;
-}
-#define GROW(block, room, need)                                                                    \
-    do {                                                                                           \
-        void *grown_ = grown((block), &(room), (need), sizeof *(block));                           \
-        if (!grown_) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow " #block);          \
-        (block) = grown_;                                                                          \
-    } while (0)
-
 /* ---- counting words -------------------------------------------------------------------------- */
 
 static enum wsc_err count_word(struct trainer *t, const unsigned char *text, int64_t n)
@@ -83,7 +68,7 @@ static enum wsc_err count_word(struct trainer *t, const unsigned char *text, int
         return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "the text has more than %lld different words",
                                       (long long)max_words),
                             "train on less of it: --max_bytes");
-    GROW(t->word_count, t->word_room, number + 1);
+    TRY_GROW(t->word_count, WSC_MEM_DATA, t->word_room, number + 1);
     t->word_count[number]++;
     return WSC_OK;
 }
@@ -146,7 +131,7 @@ static bool goes_first(const struct trainer *t, const struct entry *a, const str
 static enum wsc_err push(struct trainer *t, int64_t pair)
 {
     const struct entry e = {t->pairs[pair].count, pair};
-    GROW(t->heap, t->heap_room, t->n_heap + 1);
+    TRY_GROW(t->heap, WSC_MEM_DATA, t->heap_room, t->n_heap + 1);
     int64_t i = t->n_heap++;
     for (; i && goes_first(t, &e, &t->heap[(i - 1) / 2]); i = (i - 1) / 2)
         t->heap[i] = t->heap[(i - 1) / 2];
@@ -192,16 +177,16 @@ static enum wsc_err add_pair(struct trainer *t, int32_t word, int64_t at, int64_
     bool added = false;
     pair_key(t->symbol[at], t->symbol[at + 1], key);
     TRY(data_words_add(t->pair, key, sizeof key, &pair, &added));
-    GROW(t->pairs, t->pair_room, pair + 1);
+    TRY_GROW(t->pairs, WSC_MEM_DATA, t->pair_room, pair + 1);
     struct pair *p = &t->pairs[pair];
     if (added) {
         *p = (struct pair){.first = -1, .is_new = true};
-        GROW(t->fresh, t->fresh_room, t->n_fresh + 1);
+        TRY_GROW(t->fresh, WSC_MEM_DATA, t->fresh_room, t->n_fresh + 1);
         t->fresh[t->n_fresh++] = pair;
     }
     p->count += times;
     if (!p->is_new || (p->first >= 0 && t->node[p->first].word == word)) return WSC_OK;
-    GROW(t->node, t->node_room, t->n_nodes + 1);
+    TRY_GROW(t->node, WSC_MEM_DATA, t->node_room, t->n_nodes + 1);
     t->node[t->n_nodes] = (struct node){word, p->first};
     p->first = t->n_nodes++;
     return WSC_OK;
@@ -311,7 +296,8 @@ static bool is_known(const struct trainer *t, int64_t pair)
     int32_t ids[2];
     int64_t n = 0, m = 0;
     ids_of(t, pair, ids);
-    memcpy(bytes, data_bpe_token(t->bpe, ids[0], &n), (size_t)n);
+    const unsigned char *left = data_bpe_token(t->bpe, ids[0], &n);
+    memcpy(bytes, left, (size_t)n); /* not in one call: n would be read before it is set */
     const unsigned char *right = data_bpe_token(t->bpe, ids[1], &m);
     memcpy(bytes + n, right, (size_t)m);
     return data_bpe_find(t->bpe, bytes, n + m) >= 0;
@@ -382,9 +368,9 @@ static void put_merges(FILE *f, const void *trainer)
 static enum wsc_err write_files(struct trainer *t)
 {
     static const char end[] = "<|endoftext|>";
-    char *below = wsc_asprintf(WSC_MEM_DATA, "%s/", t->request->out_dir);
-    if (!below) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
-    enum wsc_err rc = data_folder_parents(below);
+    char *below;
+    TRY_MEM(below, wsc_asprintf(WSC_MEM_DATA, "%s/", t->request->out_dir));
+    enum wsc_err rc = wsc_file_mkdir_above(below);
     wsc_free(below);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "make folder");
     if (data_bpe_find(t->bpe, (const unsigned char *)end, sizeof end - 1) < 0)

@@ -283,8 +283,8 @@ struct data_corpus_counts data_corpus_counts(const struct data_corpus *c)
 static enum wsc_err make_room(struct data_corpus *c)
 {
     if (c->room >= c->feed.room) return WSC_OK;
-    int32_t *ids = wsc_realloc(WSC_MEM_DATA, c->ids, (size_t)c->feed.room, sizeof *ids);
-    if (!ids) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "ids");
+    int32_t *ids;
+    TRY_MEM(ids, wsc_realloc(WSC_MEM_DATA, c->ids, (size_t)c->feed.room, sizeof *ids));
     c->ids = ids;
     c->room = c->feed.room;
     return WSC_OK;

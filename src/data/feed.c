@@ -37,8 +37,8 @@ static enum wsc_err more_room(struct data_feed *f)
                                               "a word of more than %d MB ends behind this place",
                                               MAX_WORD >> 20),
                             "is this text? GPT-2's pattern finds no place to cut it");
-    unsigned char *text = wsc_realloc(WSC_MEM_DATA, f->text, 4 * (size_t)f->room, 1);
-    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a long word");
+    unsigned char *text;
+    TRY_MEM(text, wsc_realloc(WSC_MEM_DATA, f->text, 4 * (size_t)f->room, 1));
     f->text = text;
     f->room *= 4;
     return WSC_OK;

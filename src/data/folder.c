@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data_impl.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <dirent.h>
@@ -60,18 +61,28 @@ static enum wsc_err take_census(const char *dir, struct census *c)
     return WSC_OK;
 }
 
+enum wsc_err data_file_read(const char *dir, const char *name, int64_t most, char **text, size_t *n)
+{
+    char *path;
+    *text = NULL;
+    *n = 0;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/%s", dir, name));
+    enum wsc_err rc = WSC_OK;
+    if (!access(path, F_OK) || errno != ENOENT)
+        rc = wsc_file_read(WSC_MEM_DATA, path, most, text, n);
+    wsc_free(path);
+    return rc;
+}
+
 /* Does `<dir>/data_params.json` say that we made it? */
 static enum wsc_err find_mark(const char *dir, bool *found)
 {
-    char text[4096];
-    char *path = wsc_asprintf(WSC_MEM_DATA, "%s/data_params.json", dir);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = '\0';
-    if (f) (void)fclose(f);
-    wsc_free(path);
-    *found = strstr(text, DATA_CREATED_BY) != NULL;
+    enum { MOST = 1 << 20 };
+    char *text = NULL;
+    size_t n = 0;
+    TRY(data_file_read(dir, "data_params.json", MOST, &text, &n));
+    *found = text && strstr(text, DATA_CREATED_BY);
+    wsc_free(text);
     return WSC_OK;
 }
 
@@ -91,22 +102,6 @@ enum wsc_err data_folder_check(const char *dir)
             WSC_RAISE(WSC_USAGE, "%s: holds a dataset that `wsc data` did not make", dir),
             "give another --out, or remove it");
     return WSC_OK;
-}
-
-enum wsc_err data_folder_parents(const char *dir)
-{
-    char *path = wsc_strdup(WSC_MEM_DATA, dir);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
-    enum wsc_err rc = WSC_OK;
-    for (char *c = path + 1; *c && !rc; c++) {
-        if (*c != '/') continue;
-        *c = '\0';
-        if (mkdir(path, 0777) && errno != EEXIST)
-            rc = WSC_RAISE(WSC_IO, "%s: cannot be made: %s", path, strerror(errno));
-        *c = '/';
-    }
-    wsc_free(path);
-    return rc;
 }
 
 static bool is_finished(const char *name)
@@ -134,7 +129,7 @@ void data_folder_remove(const char *dir)
 enum wsc_err data_folder_begin(const char *dir, bool keep)
 {
     struct census c;
-    TRY(data_folder_parents(dir));
+    TRY(wsc_file_mkdir_above(dir));
     TRY(take_census(dir, &c));
     if (c.n_other)
         return WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other);
@@ -157,14 +152,14 @@ static enum wsc_err cannot_write(const char *path)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
-static enum wsc_err write_synced(const char *path, void (*put)(FILE *f, const void *what),
-                                 const void *what)
+static enum wsc_err write_new(const char *path, void (*put)(FILE *f, const void *what),
+                              const void *what)
 {
     FILE *f = fopen(path, "w");
     if (!f) return cannot_write(path);
     put(f, what);
     enum wsc_err rc = WSC_OK;
-    if (fflush(f) || ferror(f) || fsync(fileno(f))) rc = cannot_write(path);
+    if (fflush(f) || ferror(f)) rc = cannot_write(path);
     if (fclose(f) && !rc) rc = cannot_write(path);
     return rc;
 }
@@ -174,8 +169,8 @@ enum wsc_err data_file_write(const char *dir, const char *name,
 {
     char *path = wsc_asprintf(WSC_MEM_DATA, "%s/%s", dir, name);
     char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", dir, name);
-    enum wsc_err rc = path && tmp ? write_synced(tmp, put, what) : WSC_NOMEM;
-    if (!rc && rename(tmp, path)) rc = cannot_write(path);
+    enum wsc_err rc = path && tmp ? write_new(tmp, put, what) : WSC_NOMEM;
+    if (!rc) rc = wsc_file_publish(tmp, path);
     wsc_free(tmp);
     wsc_free(path);
     return rc;

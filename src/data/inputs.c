@@ -43,14 +43,7 @@ static const struct data_format *format_of(const char *path)
 
 static enum wsc_err add(struct data_inputs *in, const struct data_input *file)
 {
-    if (in->n == in->room) {
-        int room = in->room ? 2 * in->room : 16;
-        struct data_input *bigger =
-            wsc_realloc(WSC_MEM_DATA, in->file, (size_t)room, sizeof *bigger);
-        if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "list of inputs");
-        in->file = bigger;
-        in->room = room;
-    }
+    TRY_GROW(in->file, WSC_MEM_DATA, in->room, in->n + 1);
     in->file[in->n++] = *file;
     in->bytes += file->bytes;
     return WSC_OK;
@@ -91,9 +84,9 @@ static enum wsc_err add_entry(struct request *r, const char *folder, const char 
 {
     struct stat info;
     size_t length = strlen(folder);
-    char *path = wsc_asprintf(WSC_MEM_DATA, "%s%s%s", folder,
-                              length && folder[length - 1] == '/' ? "" : "/", name);
-    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+    char *path;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s%s%s", folder,
+                               length && folder[length - 1] == '/' ? "" : "/", name));
     enum wsc_err rc = look_at(path, &info);
     const struct data_format *format = format_of(name);
     if (format && r->format) format = r->format;

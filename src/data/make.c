@@ -3,6 +3,7 @@
  * into files. */
 #include "samples.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -243,8 +244,8 @@ static enum wsc_err write_part(struct job *j, int p)
     if (!n) return WSC_OK;
     TRY(data_folder_begin(j->tmp[p], j->resumed));
     for (int64_t done = 0, index = 0; done < n; done += per_file, index++) {
-        char *path = wsc_asprintf(WSC_MEM_DATA, "%s/data-%05lld.h5", j->tmp[p], (long long)index);
-        if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+        char *path;
+        TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/data-%05lld.h5", j->tmp[p], (long long)index));
         enum wsc_err rc = write_file(j, part, path, part->first + done,
                                      n - done < per_file ? n - done : per_file);
         wsc_free(path);
@@ -271,8 +272,7 @@ static enum wsc_err put_in_place(struct job *j)
 static enum wsc_err name_folders(struct job *j)
 {
     const char *out = j->make->out_dir;
-    j->work = wsc_asprintf(WSC_MEM_DATA, "%s/wsc-data.tmp", out);
-    if (!j->work) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "output paths");
+    TRY_MEM(j->work, wsc_asprintf(WSC_MEM_DATA, "%s/wsc-data.tmp", out));
     for (int p = 0; p < DATA_N_PARTS; p++) {
         j->dir[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s", out, part_name[p]);
         j->tmp[p] = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", out, part_name[p]);
@@ -281,7 +281,7 @@ static enum wsc_err name_folders(struct job *j)
         TRY(data_folder_check(j->dir[p]));
     }
     j->out_is_new = access(out, F_OK) != 0;
-    return data_folder_parents(j->work);
+    return wsc_file_mkdir_above(j->work);
 }
 
 static enum wsc_err make_corpus(struct job *j)

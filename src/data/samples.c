@@ -76,8 +76,7 @@ static enum wsc_err cut_by_texts(struct data_samples *s, const char *folder)
 {
     struct layout l = {.s = s};
     int32_t *ids;
-    s->first_path = wsc_asprintf(WSC_MEM_DATA, "%s/samples", folder);
-    if (!s->first_path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "path");
+    TRY_MEM(s->first_path, wsc_asprintf(WSC_MEM_DATA, "%s/samples", folder));
     s->first = fopen(s->first_path, "w+b");
     if (!s->first)
         return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", s->first_path, strerror(errno));
@@ -106,8 +105,7 @@ static enum wsc_err cut(struct data_samples *s, const char *folder)
 {
     const int64_t T = s->make->T;
     const int64_t most = s->make->use_vsl ? 2 * T + 1 : T + 1; /* an EOS after every place */
-    s->ids = wsc_alloc_raw(WSC_MEM_DATA, (size_t)most, sizeof *s->ids);
-    if (!s->ids) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "tokens of a sample");
+    TRY_MEM(s->ids, wsc_alloc_raw(WSC_MEM_DATA, (size_t)most, sizeof *s->ids));
     if (s->make->use_vsl) return cut_by_texts(s, folder);
     s->n = s->n_tokens > 1 ? (s->n_tokens - 1 + T - 1) / T : 0;
     return WSC_OK;

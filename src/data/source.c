@@ -82,8 +82,7 @@ static enum wsc_err add_spans(struct data_batch *b)
 {
     size_t row = (size_t)b->T * sizeof(int32_t);
     if (b->position_ids) return WSC_OK;
-    b->attention_span = wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row);
-    if (!b->attention_span) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "spans");
+    TRY_MEM(b->attention_span, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
     b->position_ids = wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row);
     return b->position_ids ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "positions");
 }
@@ -104,13 +103,7 @@ void data_batch_destroy(struct data_batch **batch)
 /* Takes over @p path. */
 static enum wsc_err add_file(struct data_source *s, char *path)
 {
-    if (s->n_files == s->room) {
-        int room = s->room ? 2 * s->room : 16;
-        struct file *bigger = wsc_realloc(WSC_MEM_DATA, s->file, (size_t)room, sizeof *bigger);
-        if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "list of files");
-        s->file = bigger;
-        s->room = room;
-    }
+    TRY_GROW(s->file, WSC_MEM_DATA, s->room, s->n_files + 1);
     s->file[s->n_files++] = (struct file){.path = path};
     return WSC_OK;
 }

@@ -97,8 +97,7 @@ static enum wsc_err filter(struct data_stream *s)
 static enum wsc_err prepare(struct data_stream *s)
 {
     TRY_NEW(s->file, WSC_MEM_DATA, 1);
-    s->buffer = wsc_alloc_raw(WSC_MEM_DATA, (size_t)GROWTH * (RAW_BYTES + CARRY_BYTES), 1);
-    if (!s->buffer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "stream");
+    TRY_MEM(s->buffer, wsc_alloc_raw(WSC_MEM_DATA, (size_t)GROWTH * (RAW_BYTES + CARRY_BYTES), 1));
     return data_unpack_open(&s->file->bytes, s->path);
 }
 

@@ -77,8 +77,8 @@ static enum wsc_err more_slots(struct data_words *w)
 {
     int64_t n_old = w->n_slots;
     struct slot *old = w->slot;
-    struct slot *bigger = wsc_alloc(WSC_MEM_DATA, (size_t)(2 * n_old), sizeof *bigger);
-    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of words");
+    struct slot *bigger;
+    TRY_MEM(bigger, wsc_alloc(WSC_MEM_DATA, (size_t)(2 * n_old), sizeof *bigger));
     w->slot = bigger;
     w->n_slots = 2 * n_old;
     for (int64_t i = 0; i < n_old; i++) {
@@ -96,20 +96,8 @@ static enum wsc_err make_room(struct data_words *w, int64_t n)
 {
     if (w->n == max_words) return WSC_RAISE(WSC_NOMEM, "more than 2^31 different words");
     if (2 * (w->n + 1) > w->n_slots) TRY(more_slots(w));
-    if (w->n == w->room) {
-        int64_t room = w->room ? 2 * w->room : 1 << 10;
-        int64_t *bigger = wsc_realloc(WSC_MEM_DATA, w->end, (size_t)room, sizeof *bigger);
-        if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of words");
-        w->end = bigger;
-        w->room = room;
-    }
-    if (w->used + n > w->text_room) {
-        int64_t room = 2 * w->text_room + n + 1024;
-        unsigned char *bigger = wsc_realloc(WSC_MEM_DATA, w->text, (size_t)room, 1);
-        if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text of words");
-        w->text = bigger;
-        w->text_room = room;
-    }
+    TRY_GROW(w->end, WSC_MEM_DATA, w->room, w->n + 1);
+    TRY_GROW(w->text, WSC_MEM_DATA, w->text_room, w->used + n);
     return WSC_OK;
 }
 

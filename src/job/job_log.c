@@ -45,7 +45,7 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .n_layers = c->model->L,
                                     .params_norm = b->params_norm,
                                     .has_noise = b->noise.known,
-                                    .pegsqnorm = b->noise.leaf_square,
+                                    .pegsqnorm = b->noise.micro_shard_square,
                                     .gsqnorm = b->noise.batch_square,
                                     .noise_variance = b->noise.variance,
                                     .noise_scale = b->noise.scale,
@@ -107,18 +107,37 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
 }
 
-enum wsc_err job_log_eval_end(struct job_state *s)
+/* Means over the batches; NaN where no values were computed. */
+static struct job_evaluation summarise(const struct job_state *s)
 {
     const struct job_eval_sums *e = &s->eval;
-    if (!s->job->values || !e->n_batches) return WSC_OK;
-    const double tokens = (double)e->sums.n_tokens;
-    const double loss = e->loss / (double)e->n_batches;
-    const double accuracy = (double)e->sums.n_correct / tokens;
-    const double perplexity = exp(e->sums.loss_sum / tokens);
-    job_print_eval_end(loss, accuracy, perplexity);
-    WSC_INFO("Evaluation completed successfully!");
-    TRY(job_metrics_eval(s->metrics, s->step, loss, accuracy, perplexity, e->rate.samples));
-    return job_events_eval(s, loss, accuracy, perplexity);
+    const double tokens = s->job->values ? (double)e->sums.n_tokens : NAN;
+    return (struct job_evaluation){.step = s->step,
+                                   .num_csx = s->job->params->runconfig.num_csx,
+                                   .batches = e->n_batches,
+                                   .samples = e->rate.samples,
+                                   .virtual_time_ps = e->rate.time_ps,
+                                   .samples_per_s = e->rate.global_rate,
+                                   .loss = s->job->values ? e->loss / (double)e->n_batches : NAN,
+                                   .accuracy = (double)e->sums.n_correct / tokens,
+                                   .perplexity = exp(e->sums.loss_sum / tokens)};
+}
+
+enum wsc_err job_log_eval_end(struct job_state *s)
+{
+    if (!s->eval.n_batches) return WSC_OK; /* another rank has shard 0 */
+    const struct job_evaluation r = summarise(s);
+    if (s->job->values) {
+        job_print_eval_end(r.loss, r.accuracy, r.perplexity);
+        WSC_INFO("Evaluation completed successfully!");
+        TRY(job_metrics_eval(s->metrics, r.step, r.loss, r.accuracy, r.perplexity, r.samples));
+        TRY(job_events_eval(s, r.loss, r.accuracy, r.perplexity));
+    } else {
+        WSC_INFO("Evaluation of %lld batches: %.2f samples/sec of the emulated machine",
+                 (long long)r.batches, r.samples_per_s);
+    }
+    const bool alone = s->job->params->runconfig.mode == ZOO_EVAL;
+    return alone && s->job->json ? job_evaluation_print(&r) : WSC_OK;
 }
 
 enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
@@ -157,9 +176,9 @@ void job_log_start(const struct job_state *s)
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
-    if (s->train_batch.n_leaves < t->n_wafers)
+    if (s->train_batch.n_micro_shards < t->n_wafers)
         WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
-                    (long long)s->train_batch.n_leaves, t->n_wafers);
+                    (long long)s->train_batch.n_micro_shards, t->n_wafers);
 }
 
 /* What every kind of run has: who ran, where, from what. */
@@ -238,7 +257,8 @@ enum wsc_err job_write_generated(struct job_state *s)
         .new_tokens = g->new_tokens,
         .first_token_ps = g->first_ps,
         .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
-        .cache_bytes_per_wafer = g->cache_bytes};
+        .cache_bytes_per_wafer = g->cache_bytes,
+        .texts = g->texts.bytes};
     struct job_performance p = whereabouts(s);
     p.generation = &generation;
     p.global_batch_size = g->n_prompts;

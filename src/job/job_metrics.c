@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <wsc/file.h>
 #include <wsc/job.h>
 
 #include "json_breakdown.h"
@@ -75,7 +76,7 @@ enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, int64_t
     enum wsc_err rc;
     struct job_metrics *m;
     *out = NULL;
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY_NEW(m, WSC_MEM_REPORT, 1);
     m->fd = -1;
     m->path = out_file_path(dir, "metrics.jsonl");

@@ -74,6 +74,11 @@ static void add_generation(struct out_json *j, const struct job_generation *g)
     out_json_int(j, "first_token_ps", g->first_token_ps);
     out_json_int(j, "token_ps", g->token_ps);
     out_json_int(j, "cache_bytes_per_wafer", g->cache_bytes_per_wafer);
+    if (g->texts) out_json_open_list(j, "texts");
+    const char *text = g->texts;
+    for (int64_t i = 0; text && i < g->prompts; i++, text += strlen(text) + 1)
+        out_json_str(j, NULL, text);
+    if (g->texts) out_json_close_list(j);
     out_json_close(j);
 }
 
@@ -141,13 +146,45 @@ cleanup:
     return rc;
 }
 
+/* The object to stdout, at once: what follows on stderr is later. */
+static WSC_CHECKED enum wsc_err print_object(struct out_json *j, const char *what)
+{
+    enum wsc_err rc = out_json_check(j, what);
+    if (!rc && (fputs(j->text.bytes, stdout) < 0 || fflush(stdout)))
+        rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
+    out_text_free(&j->text);
+    return rc;
+}
+
 enum wsc_err job_performance_print(const struct job_performance *p)
 {
     struct out_json j = {.pretty = true};
     add_performance(&j, p);
-    enum wsc_err rc = out_json_check(&j, "performance");
-    if (!rc && (fputs(j.text.bytes, stdout) < 0 || fflush(stdout)))
-        rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
-    out_text_free(&j.text);
-    return rc;
+    return print_object(&j, "performance");
+}
+
+static void add_value(struct out_json *j, const char *key, double value)
+{
+    if (isnan(value))
+        out_json_null(j, key);
+    else
+        out_json_real(j, key, value);
+}
+
+enum wsc_err job_evaluation_print(const struct job_evaluation *e)
+{
+    struct out_json j = {.pretty = true};
+    out_json_open(&j, NULL);
+    out_json_str(&j, "mode", "eval");
+    out_json_int(&j, "step", e->step);
+    out_json_int(&j, "num_csx", e->num_csx);
+    out_json_int(&j, "batches", e->batches);
+    out_json_int(&j, "samples", e->samples);
+    add_value(&j, "eval_loss", e->loss);
+    add_value(&j, "eval_accuracy", e->accuracy);
+    add_value(&j, "eval_perplexity", e->perplexity);
+    out_json_int(&j, "virtual_time_ps", e->virtual_time_ps);
+    out_json_real(&j, "samples_per_s", e->samples_per_s);
+    out_json_close(&j);
+    return print_object(&j, "evaluation");
 }

@@ -3,6 +3,7 @@
  * with six digits behind the point, so that no picosecond is lost. */
 #include <wsc/out.h>
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -98,9 +99,9 @@ static enum wsc_err finish(struct out_trace *t)
     (void)fputs("\n]}\n", t->file);
     bool bad = fflush(t->file) || ferror(t->file);
     if (fclose(t->file)) bad = true;
-    if (!t->rc && !bad && rename(t->beside, t->path)) bad = true;
     if (!t->rc && bad)
         t->rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", t->path, strerror(errno));
+    if (!t->rc) t->rc = wsc_file_publish(t->beside, t->path);
     if (t->rc) (void)unlink(t->beside);
     return t->rc;
 }

@@ -4,6 +4,7 @@
 #include <wsc/out.h>
 
 #include <wsc/clock.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -42,43 +43,6 @@ char *out_file_path(const char *dir, const char *name)
     return wsc_asprintf(WSC_MEM_REPORT, "%s/%s", dir, name);
 }
 
-static WSC_CHECKED enum wsc_err make_one(const char *path)
-{
-    struct stat info;
-    if (!mkdir(path, 0777)) return WSC_OK;
-    int why = errno;
-    if (!stat(path, &info)) {
-        if (S_ISDIR(info.st_mode)) return WSC_OK;
-        return WSC_RAISE(WSC_IO, "%s: exists and is not a folder", path);
-    }
-    return WSC_RAISE(WSC_IO, "%s: folder cannot be made: %s", path, strerror(why));
-}
-
-enum wsc_err out_mkdir(const char *path)
-{
-    char *part = wsc_strdup(WSC_MEM_REPORT, path);
-    if (!part) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "copy a path");
-    enum wsc_err rc = WSC_OK;
-    for (char *c = part; *c && !rc; c++) {
-        if (*c != '/' || c == part) continue;
-        *c = '\0';
-        rc = make_one(part);
-        *c = '/';
-    }
-    if (!rc) rc = make_one(part);
-    wsc_free(part);
-    return rc;
-}
-
-static bool write_and_sync(FILE *file, const char *text)
-{
-    bool good = fputs(text, file) >= 0 && !fflush(file) && !fsync(fileno(file));
-    int why = errno;
-    if (fclose(file)) return false;
-    errno = why;
-    return good;
-}
-
 enum wsc_err out_append(int fd, const char *path, const struct out_text *t)
 {
     struct stat before;
@@ -97,8 +61,8 @@ enum wsc_err out_append(int fd, const char *path, const struct out_text *t)
 enum wsc_err out_can_write(const char *path)
 {
     struct stat info;
-    char *beside = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid());
-    if (!beside) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a file");
+    char *beside;
+    TRY_MEM(beside, wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid()));
     FILE *file = fopen(beside, "w");
     int why = !stat(path, &info) && S_ISDIR(info.st_mode) ? EISDIR : file ? 0 : errno;
     if (file) {
@@ -111,14 +75,5 @@ enum wsc_err out_can_write(const char *path)
 
 enum wsc_err out_write_text(const char *path, const char *text)
 {
-    char *beside = wsc_asprintf(WSC_MEM_REPORT, "%s.%ld.tmp", path, (long)getpid());
-    if (!beside) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a file");
-    enum wsc_err rc = WSC_OK;
-    FILE *file = fopen(beside, "w");
-    if (!file || !write_and_sync(file, text) || rename(beside, path)) {
-        rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
-        (void)unlink(beside);
-    }
-    wsc_free(beside);
-    return rc;
+    return wsc_file_replace(path, text, strlen(text));
 }

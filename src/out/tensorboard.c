@@ -4,6 +4,7 @@
  *   Event {double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5;}
  *   Summary {repeated Value value = 1;}   Value {string tag = 1; float simple_value = 2;}
  * tensorflow/core/util/event.proto, core/framework/summary.proto, core/lib/io/record_writer.h. */
+#include <wsc/file.h>
 #include <wsc/out.h>
 
 #include <wsc/clock.h>
@@ -144,13 +145,13 @@ enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct
 static enum wsc_err begin(struct out_events *e, const char *dir)
 {
     char host[64];
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     out_host(host, sizeof host);
     for (int i = 0; i < 1000 && e->fd < 0; i++) { /* several of one process and second */
         wsc_free(e->path);
-        e->path = wsc_asprintf(WSC_MEM_REPORT, "%s/events.out.tfevents.%010lld.%s.%ld.%d", dir,
-                               (long long)wsc_clock_epoch_s(), host, (long)getpid(), i);
-        if (!e->path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a file");
+        TRY_MEM(e->path,
+                wsc_asprintf(WSC_MEM_REPORT, "%s/events.out.tfevents.%010lld.%s.%ld.%d", dir,
+                             (long long)wsc_clock_epoch_s(), host, (long)getpid(), i));
         e->fd = open(e->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
         if (e->fd < 0 && errno != EEXIST) break;
     }

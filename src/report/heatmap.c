@@ -5,9 +5,9 @@
  */
 #include <wsc/report.h>
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -238,8 +238,7 @@ static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct o
     TRY_GOTO(make_script(t, map, picture), cleanup);
     TRY_GOTO(out_write_text(script_path, t->bytes), cleanup);
     TRY_GOTO(out_gnuplot_run(dir, script), cleanup);
-    if (rename(picture_path, path))
-        rc = WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+    rc = wsc_file_publish(picture_path, path);
 cleanup:
     if (script_path) (void)unlink(script_path);
     if (rc && picture_path) (void)unlink(picture_path);

@@ -3,6 +3,8 @@
  * cannot be drawn keeps none of the others away and is the error at the end. */
 #include "scaling_output.h"
 
+#include <wsc/file.h>
+
 /* Draws every picture, also after one that cannot be drawn.  Returns the last error. */
 static enum wsc_err draw_all(const char *dir, const struct report_view *v)
 {
@@ -16,7 +18,7 @@ enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *
     enum wsc_err rc, pictures = WSC_OK;
     struct report_view view;
     TRY(report_view_make(&view, s));
-    TRY_GOTO(out_mkdir(dir), cleanup);
+    TRY_GOTO(wsc_file_mkdir(dir), cleanup);
     TRY_GOTO(report_csv_write(dir, &view), cleanup);
     TRY_GOTO(report_study_write(dir, s), cleanup);
     pictures = draw_all(dir, &view);

@@ -3,6 +3,7 @@
  * load of the links; printed, and written as critical_path.csv, links.csv and op_profile.csv. */
 #include "step_table.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <stdlib.h>
@@ -262,15 +263,15 @@ static enum wsc_err write_modules(const char *dir, const struct timeline_step *a
 {
     struct out_text t = {0};
     out_text_add(&t, "module,time_ps,share\n");
-    for (int i = 0; i < a->n_modules; i++)
-        out_text_add(&t, "%s,%lld,%.6f\n", a->module[i].name, (long long)a->module[i].ps,
-                     percent(a, a->module[i].ps) / 100);
+    for (int i = 0; i < a->n_layers; i++)
+        out_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
+                     percent(a, a->layer[i].ps) / 100);
     return out_text_write(&t, dir, "op_profile.csv");
 }
 
 enum wsc_err report_step_write(const char *dir, const struct timeline_step *a)
 {
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY(write_path(dir, a));
     TRY(write_links(dir, a));
     return write_modules(dir, a);

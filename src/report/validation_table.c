@@ -3,6 +3,7 @@
  * of, rows that are not compared; on stdout, as CSV and as Markdown. */
 #include "validation_plot.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -410,7 +411,7 @@ static WSC_CHECKED enum wsc_err check_finite(const struct validation_table *v)
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v)
 {
     TRY(check_finite(v));
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY(write_csv(dir, v));
     TRY(write_markdown(dir, v));
     return report_validation_plot(dir, v);

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,48 +14,6 @@
 #include <unistd.h>
 
 #define CHECKPOINT_SUFFIX ".mdl"
-
-static enum wsc_err sync_folder(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int bad = fd < 0 || fsync(fd);
-    int why = errno;
-    if (fd >= 0) (void)close(fd);
-    /* Some file systems cannot sync a folder and say EINVAL; nothing better is possible there. */
-    if (bad && why != EINVAL)
-        return WSC_RAISE(WSC_IO, "%s: cannot be written to disk: %s", path, strerror(why));
-    return WSC_OK;
-}
-
-/* Setting the size to what it is gives back the space that was reserved beyond it. */
-static enum wsc_err sync_file(const char *path)
-{
-    struct stat info;
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    int bad = fd < 0 || fstat(fd, &info) || ftruncate(fd, info.st_size) || fsync(fd);
-    int why = errno;
-    if (fd >= 0) (void)close(fd);
-    if (bad) return WSC_RAISE(WSC_IO, "%s: cannot be written to disk: %s", path, strerror(why));
-    return WSC_OK;
-}
-
-static enum wsc_err sync_folder_of(const char *path)
-{
-    char *copy = wsc_strdup(WSC_MEM_STORE, path);
-    if (!copy) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "copy path");
-    enum wsc_err rc = sync_folder(dirname(copy));
-    wsc_free(copy);
-    return rc;
-}
-
-enum wsc_err store_publish(const char *tmp, const char *path)
-{
-    TRY(sync_file(tmp));
-    if (rename(tmp, path))
-        return WSC_RAISE(WSC_IO, "%s: cannot be renamed to %s: %s", tmp, path, strerror(errno));
-    TRY(sync_folder_of(path));
-    return WSC_OK;
-}
 
 enum wsc_err store_touch(const char *path)
 {
@@ -113,17 +70,7 @@ static bool is_after(const struct step_file *a, const struct step_file *b)
 
 static enum wsc_err steps_add(struct steps *s, const struct step_file *file)
 {
-    if (s->n == s->room) {
-        int room = s->room ? 2 * s->room : 16;
-        struct step_file *bigger =
-            wsc_realloc(WSC_MEM_STORE, s->file, (size_t)room, sizeof *bigger);
-        if (!bigger) {
-            (void)wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "list checkpoints");
-            return WSC_NOMEM;
-        }
-        s->file = bigger;
-        s->room = room;
-    }
+    TRY_GROW(s->file, WSC_MEM_STORE, s->room, s->n + 1);
     int i = s->n++;
     for (; i > 0 && is_after(&s->file[i - 1], file); i--)
         s->file[i] = s->file[i - 1];

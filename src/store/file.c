@@ -2,6 +2,7 @@
 #include "store_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/file.h>
 #include <wsc/hash.h>
 #include <wsc/mem.h>
 
@@ -31,18 +32,6 @@ struct store_entry *store_find(const struct store_file *f, const char *name)
     return i < f->n_entries && !strcmp(f->entry[i]->name, name) ? f->entry[i] : NULL;
 }
 
-static enum wsc_err make_room(struct store_file *f)
-{
-    if (f->n_entries < f->room) return WSC_OK;
-    int room = f->room ? 2 * f->room : 64;
-    struct store_entry **bigger =
-        wsc_realloc(WSC_MEM_STORE, f->entry, (size_t)room, sizeof(void *));
-    if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "table of datasets");
-    f->entry = bigger;
-    f->room = room;
-    return WSC_OK;
-}
-
 enum wsc_err store_add(struct store_file *f, const char *name, struct store_entry **out)
 {
     int at = lower_bound(f, name);
@@ -51,7 +40,7 @@ enum wsc_err store_add(struct store_file *f, const char *name, struct store_entr
         return WSC_RAISE(WSC_USAGE, "%s: `%s` cannot be the name of a dataset", f->path, name);
     if (store_find(f, name))
         return WSC_RAISE(WSC_USAGE, "%s: dataset %s is defined twice", f->path, name);
-    TRY(make_room(f));
+    TRY_GROW(f->entry, WSC_MEM_STORE, f->room, f->n_entries + 1);
     TRY_NEW(e, WSC_MEM_STORE, 1);
     e->dset = H5I_INVALID_HID;
     e->name = wsc_strdup(WSC_MEM_STORE, name);
@@ -129,8 +118,7 @@ void store_close(struct store_file **file)
 /* Alone on the group's first rank: plain open(2) gives the better error. */
 static enum wsc_err prepare(struct store_file *f)
 {
-    f->tmp = wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, f->path);
-    if (!f->tmp) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "temporary path");
+    TRY_MEM(f->tmp, wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, f->path));
     return f->group.rank ? WSC_OK : store_touch(f->tmp);
 }
 
@@ -261,7 +249,7 @@ static enum wsc_err finish(struct store_file *f)
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "checksums and mark");
     if (close_hdf5(f) < 0) rc = H5_RAISE(WSC_IO, "%s: cannot be completed", f->tmp);
     TRY(store_group_agree(&f->group, rc));
-    if (f->group.rank == 0) rc = store_publish(f->tmp, f->path);
+    if (f->group.rank == 0) rc = wsc_file_publish(f->tmp, f->path);
     TRY(store_group_agree(&f->group, rc));
     return WSC_OK;
 }

@@ -131,8 +131,7 @@ static enum wsc_err add_full(struct listing *l, const char *key, const char *lin
     TRY(store_add(l->f, key, &e));
     e->address = address;
     if (strcmp(key, link) != 0) {
-        e->link = wsc_strdup(WSC_MEM_STORE, link);
-        if (!e->link) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name of dataset");
+        TRY_MEM(e->link, wsc_strdup(WSC_MEM_STORE, link));
     }
     enum wsc_err rc = store_entry_open(l->f, e);
     if (e->dset >= 0) (void)H5Dclose(e->dset);

@@ -177,8 +177,8 @@ static enum wsc_err read_selected(struct store_samples *s, int64_t i, void *out)
 static enum wsc_err read_corpus(struct store_samples *s, int64_t i, int32_t *out)
 {
     hsize_t first = (hsize_t)i * (hsize_t)s->T, count = (hsize_t)s->T + 1;
-    int32_t *tokens = wsc_alloc_raw(WSC_MEM_STORE, (size_t)count, sizeof *tokens);
-    if (!tokens) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "read corpus");
+    int32_t *tokens;
+    TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_STORE, (size_t)count, sizeof *tokens));
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
     enum wsc_err rc = read_selected(s, i, tokens);
     if (!rc) spread_corpus(out, tokens, s->T);

@@ -2,6 +2,7 @@
 #include "store_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <libdeflate.h>
@@ -193,7 +194,7 @@ static enum wsc_err finish(struct store_samples_writer *w)
     WSC_CHECK(w->done == w->n, "%lld of %lld samples came", (long long)w->done, (long long)w->n);
     if (H5Fflush(w->file, H5F_SCOPE_GLOBAL) < 0 || close_file(w) < 0)
         return H5_RAISE(WSC_IO, "%s: cannot be completed", w->tmp);
-    TRY(store_publish(w->tmp, w->path));
+    TRY(wsc_file_publish(w->tmp, w->path));
     return WSC_OK;
 }
 

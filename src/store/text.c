@@ -32,8 +32,8 @@ static enum wsc_err read_fixed(const char *path, hid_t attr, hid_t type, char **
     size_t bytes = H5Tget_size(type);
     if (bytes > STORE_MAX_TEXT_BYTES)
         return WSC_RAISE(WSC_FORMAT, "%s: a text of %zu bytes is too long", path, bytes);
-    char *text = wsc_alloc(WSC_MEM_STORE, bytes + 1, 1);
-    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
+    char *text;
+    TRY_MEM(text, wsc_alloc(WSC_MEM_STORE, bytes + 1, 1));
     if (H5Aread(attr, type, text) < 0) {
         wsc_free(text);
         return H5_RAISE(WSC_FORMAT, "%s: a text cannot be read", path);

@@ -120,8 +120,8 @@ static enum wsc_err read_object(const char *path, int fd, const struct reference
 {
     uint64_t at = 0;
     TRY(find_object(path, fd, r, &at));
-    char *text = wsc_alloc_raw(WSC_MEM_STORE, r->length + 1, 1);
-    if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
+    char *text;
+    TRY_MEM(text, wsc_alloc_raw(WSC_MEM_STORE, r->length + 1, 1));
     enum wsc_err rc = read_at(path, fd, text, r->length, at);
     text[r->length] = '\0';
     if (rc)

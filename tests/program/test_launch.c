@@ -157,8 +157,10 @@ TEST(launch, a_sweep_gives_each_task_its_value)
 {
     char command[512];
     const char *out = job_path("sweep");
-    (void)snprintf(command, sizeof command, "sh mpi_launch/slurm_sweep.sbatch num_csx=1,2,8 %s %s",
-                   out, TINY);
+    (void)snprintf(command, sizeof command,
+                   "sh mpi_launch/slurm_sweep.sbatch num_csx=1,2,8 %s "
+                   "--params configs/params/tiny.yaml",
+                   out);
     T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_ARRAY_TASK_ID=3", command, NULL), 0);
     CU_ASSERT(was_called_with("mpirun.words", " --num_csx 8 "));
     (void)snprintf(command, sizeof command,

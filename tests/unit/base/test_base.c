@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The bottom layer: errors, memory, growing arrays and texts, files, hashes, random numbers. */
 #include "../../support/test.h"
 
 #include <wsc/err.h>
+#include <wsc/file.h>
 #include <wsc/hash.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
+#include <wsc/text.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static WSC_CHECKED enum wsc_err inner(void)
 {
@@ -93,4 +100,137 @@ TEST(rng, streams_differ)
 TEST(hash, known_answer)
 {
     CU_ASSERT_EQUAL(wsc_hash64("", 0, 0), 0x2d06800538d394c2ULL);
+}
+
+/* ---- growing arrays and texts ---------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err add_squares(int64_t **list, int *room, int n)
+{
+    for (int i = 0; i < n; i++) {
+        TRY_GROW(*list, WSC_MEM_TEST, *room, i + 1);
+        (*list)[i] = (int64_t)i * i;
+    }
+    return WSC_OK;
+}
+
+TEST(grow, an_array_keeps_what_it_holds_and_doubles)
+{
+    int64_t *list = NULL, wrong = 0;
+    int room = 0;
+    T_OK(add_squares(&list, &room, 1000));
+    for (int i = 0; i < 1000; i++)
+        wrong += list[i] != (int64_t)i * i;
+    T_EQ(wrong, 0);
+    T_EQ(room, 1024);
+    int64_t wide = 1024;
+    void *same = wsc_grow(WSC_MEM_TEST, list, &wide, 1024, sizeof *list);
+    CU_ASSERT_PTR_EQUAL(same, list);
+    CU_ASSERT_PTR_NULL(wsc_grow(WSC_MEM_TEST, list, &wide, INT64_MAX / 2, sizeof *list));
+    T_EQ(wide, 1024); /* and the block stays */
+    T_EQ(list[999], 998001);
+    wsc_free(list);
+}
+
+TEST(text, pieces_of_any_length_come_out_whole)
+{
+    struct wsc_text t = {0};
+    char *out = NULL;
+    for (int i = 0; i < 500; i++)
+        wsc_text_add(&t, "%d,", i);
+    wsc_text_bytes(&t, "a\0b", 3);
+    T_OK(wsc_text_check(&t));
+    T_EQ(t.n, 10 * 2 + 90 * 3 + 400 * 4 + 3);
+    CU_ASSERT(!strncmp(t.bytes, "0,1,2,", 6) && !memcmp(t.bytes + t.n - 3, "a\0b", 4));
+    T_OK(wsc_text_take(&t, &out));
+    CU_ASSERT(t.n == 0 && !t.bytes);
+    wsc_free(out);
+    T_OK(wsc_text_take(&t, &out));
+    T_STR(out, "");
+    wsc_free(out);
+    wsc_text_bytes(&t, NULL, SIZE_MAX - 100); /* nobody has that much */
+    CU_ASSERT(wsc_text_check(&t) == WSC_NOMEM);
+    CU_ASSERT(wsc_text_take(&t, &out) == WSC_NOMEM && !out);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static const char *base_path(const char *name)
+{
+    static char path[8][300];
+    static int turn;
+    turn = (turn + 1) % 8;
+    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
+    return path[turn];
+}
+
+TEST(file, what_is_replaced_is_whole_and_nothing_stays_beside_it)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    const char *path = base_path("deep/er/file");
+    CU_ASSERT(wsc_file_replace(path, "x", 1) == WSC_IO); /* no folder */
+    T_OK(wsc_file_mkdir_above(path));
+    T_OK(wsc_file_mkdir(base_path("deep/er"))); /* it is there */
+    T_OK(wsc_file_replace(path, "first", 5));
+    T_OK(wsc_file_replace(path, "then\0this", 9));
+    T_OK(wsc_file_read(WSC_MEM_TEST, path, 9, &bytes, &n));
+    T_EQ(n, 9);
+    CU_ASSERT(bytes && !memcmp(bytes, "then\0this", 10));
+    wsc_free(bytes);
+    CU_ASSERT(wsc_file_read(WSC_MEM_TEST, path, 8, &bytes, &n) == WSC_FORMAT && !bytes);
+    CU_ASSERT(wsc_file_mkdir(path) == WSC_IO);
+    CU_ASSERT(wsc_file_replace(base_path("deep"), "x", 1) == WSC_IO); /* a folder */
+    CU_ASSERT(!remove(path) && !mkfifo(path, 0600));
+    CU_ASSERT(wsc_file_replace(path, "x", 1) == WSC_IO); /* as /dev/null: it stays what it is */
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "not a regular file"));
+    CU_ASSERT(!remove(path) && !remove(base_path("deep/er")) && !remove(base_path("deep")));
+}
+
+TEST(file, what_cannot_be_read_is_an_error)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    CU_ASSERT(wsc_file_read(WSC_MEM_TEST, base_path("none"), 9, &bytes, &n) == WSC_IO);
+    CU_ASSERT(wsc_file_read(WSC_MEM_TEST, test_tmpdir(), 9, &bytes, &n) == WSC_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "cannot be read"));
+    CU_ASSERT(wsc_file_read(WSC_MEM_TEST, "/dev/zero", 100, &bytes, &n) == WSC_FORMAT);
+    CU_ASSERT_PTR_NULL(bytes);
+    T_OK(wsc_file_read(WSC_MEM_TEST, "/dev/null", 0, &bytes, &n));
+    T_EQ(n, 0);
+    wsc_free(bytes);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* What @p lines lines give on stderr when the log file is /dev/full. */
+static void log_to_full(int lines, char *said, size_t size)
+{
+    const char *path = base_path("stderr");
+    char *bytes = NULL;
+    size_t n = 0;
+    (void)fflush(stderr);
+    const int kept = dup(STDERR_FILENO), fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    CU_ASSERT_FATAL(kept >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    wsc_log_quiet(true);
+    wsc_log_set_level(WSC_LOG_INFO);
+    T_OK(wsc_log_open("/dev/full"));
+    for (int i = 0; i < lines; i++)
+        wsc_log(WSC_LOG_ERROR, "line %d", i);
+    wsc_log_close();
+    wsc_log_quiet(false);
+    CU_ASSERT(dup2(kept, STDERR_FILENO) >= 0 && !close(kept) && !close(fd));
+    T_OK(wsc_file_read(WSC_MEM_TEST, path, 1 << 16, &bytes, &n));
+    (void)snprintf(said, size, "%s", bytes ? bytes : "");
+    wsc_free(bytes);
+    CU_ASSERT(!remove(path));
+}
+
+TEST(log, a_file_that_cannot_be_written_is_told_once)
+{
+    char said[4096];
+    log_to_full(3, said, sizeof said);
+    const char *first = strstr(said, "the log file cannot be written: No space");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    CU_ASSERT_PTR_NULL(strstr(first + 1, "the log file"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "line 2"));
 }

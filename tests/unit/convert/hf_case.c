@@ -4,6 +4,7 @@
 #include "../../support/test.h"
 
 #include <wsc/data.h>
+#include <wsc/file.h>
 #include <wsc/host.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
@@ -93,7 +94,7 @@ static enum wsc_err write_random(const char *dir, const char *text, enum convert
     struct convert_map map = {0};
     struct convert_side cs = {.params = &params};
     (void)snprintf(path, sizeof path, "%s/config.json", dir);
-    TRY(out_mkdir(dir));
+    TRY(wsc_file_mkdir(dir));
     TRY(out_write_text(path, text));
     enum wsc_err rc = convert_source_parse(&config, path, text, strlen(text));
     if (!rc) rc = convert_family_of(path, config.json, &cs.family);

@@ -3,6 +3,7 @@
 #include "../../support/test.h"
 #include "hf_case.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
 
@@ -152,7 +153,7 @@ TEST(safetensors, what_float16_cannot_hold_is_refused)
 static bool write_shards(const char *dir, const char *index)
 {
     char path[512];
-    if (out_mkdir(dir)) return false;
+    if (wsc_file_mkdir(dir)) return false;
     (void)snprintf(path, sizeof path, "%s/model.safetensors.index.json", dir);
     if (!hf_write_text(path, index)) return false;
     (void)snprintf(path, sizeof path, "%s/one", dir);

@@ -2,6 +2,7 @@
 #include "../../support/test.h"
 #include "report_case.h"
 
+#include <wsc/file.h>
 #include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -123,7 +124,7 @@ static void resume_torn(void)
 
 TEST(job_metrics, resume_keeps_whole_lines_up_to_its_step)
 {
-    T_OK(out_mkdir(case_path("resume")));
+    T_OK(wsc_file_mkdir(case_path("resume")));
     case_write(case_path("resume/metrics.jsonl"),
                "{\"step\": 10, \"loss\": 1.0}\n{\"step\": 20, \"eval_loss\": 1.0}\n"
                "{\"step\": 30, \"loss\": 1.0}\n{\"step\": 11, \"lo");
@@ -140,7 +141,7 @@ TEST(job_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
 {
     const char *text = "{\"step\": 1}\nnot ours\n{\"step\": 2}\n";
     struct job_metrics *m;
-    T_OK(out_mkdir(case_path("foreign")));
+    T_OK(wsc_file_mkdir(case_path("foreign")));
     case_write(case_path("foreign/metrics.jsonl"), text);
     CU_ASSERT_EQUAL(job_metrics_open(&m, case_path("foreign"), 5), WSC_FORMAT);
     CU_ASSERT_PTR_NULL(m);
@@ -151,7 +152,7 @@ TEST(job_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
 TEST(job_metrics, a_fresh_start_is_empty)
 {
     struct job_metrics *m;
-    T_OK(out_mkdir(case_path("fresh")));
+    T_OK(wsc_file_mkdir(case_path("fresh")));
     case_write(case_path("fresh/metrics.jsonl"), "{\"step\": 0}\n{\"step\": 1}\n");
     T_OK(job_metrics_open(&m, case_path("fresh"), -1));
     job_metrics_close(&m);
@@ -235,7 +236,7 @@ static void print_performance(void)
 
 TEST(job_performance, file_and_stdout_parse_back)
 {
-    T_OK(out_mkdir(case_path("perf")));
+    T_OK(wsc_file_mkdir(case_path("perf")));
     T_OK(job_performance_write(case_path("perf"), &performance));
     json_t *file = json_loads(case_read(case_path("perf/performance.json")), 0, NULL);
     CU_ASSERT_PTR_NOT_NULL_FATAL(file);
@@ -363,23 +364,23 @@ TEST(out_table, columns_align)
 TEST(report_file, mkdir_makes_parents_and_accepts_what_is_there)
 {
     struct stat info;
-    T_OK(out_mkdir(case_path("a/b//c/")));
-    T_OK(out_mkdir(case_path("a/b/c")));
+    T_OK(wsc_file_mkdir(case_path("a/b//c/")));
+    T_OK(wsc_file_mkdir(case_path("a/b/c")));
     CU_ASSERT(!stat(case_path("a/b/c"), &info) && S_ISDIR(info.st_mode));
     case_write(case_path("a/file"), "x");
-    CU_ASSERT_EQUAL(out_mkdir(case_path("a/file")), WSC_IO);
-    CU_ASSERT_EQUAL(out_mkdir("/proc/none/x"), WSC_IO);
-    CU_ASSERT_EQUAL(out_mkdir(""), WSC_IO);
+    CU_ASSERT_EQUAL(wsc_file_mkdir(case_path("a/file")), WSC_IO);
+    CU_ASSERT_EQUAL(wsc_file_mkdir("/proc/none/x"), WSC_IO);
+    CU_ASSERT_EQUAL(wsc_file_mkdir(""), WSC_IO);
 }
 
 TEST(report_file, write_replaces_and_leaves_nothing_beside)
 {
-    T_OK(out_mkdir(case_path("write")));
+    T_OK(wsc_file_mkdir(case_path("write")));
     T_OK(out_write_text(case_path("write/f"), "one"));
     T_OK(out_write_text(case_path("write/f"), "two"));
     T_STR(case_read(case_path("write/f")), "two");
     CU_ASSERT_EQUAL(out_write_text(case_path("missing/f"), "x"), WSC_IO);
-    T_OK(out_mkdir(case_path("write/folder")));
+    T_OK(wsc_file_mkdir(case_path("write/folder")));
     CU_ASSERT_EQUAL(out_write_text(case_path("write/folder"), "x"), WSC_IO);
     CU_ASSERT_EQUAL(remove(case_path("write/f")), 0);
     CU_ASSERT_EQUAL(rmdir(case_path("write/folder")), 0);

@@ -2,6 +2,7 @@
 #include "../../support/test.h"
 #include "report_case.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <jansson.h>
@@ -276,7 +277,7 @@ TEST(report_scaling, half_a_picture_is_none)
     struct report_scaling s = case_scaling();
     struct stat info;
     char path[4096], fake[4096];
-    T_OK(out_mkdir(case_path("fake")));
+    T_OK(wsc_file_mkdir(case_path("fake")));
     case_write(case_path("fake/gnuplot"),
                "#!/bin/sh\nprintf '<svg>' >scaling.svg\n: >scaling.png\n");
     CU_ASSERT_EQUAL(chmod(case_path("fake/gnuplot"), 0755), 0);
@@ -295,7 +296,7 @@ TEST(report_scaling, half_a_picture_is_none)
 TEST(report_scaling, a_gnuplot_that_fails_is_told_with_its_words)
 {
     struct report_scaling s = case_scaling();
-    T_OK(out_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
+    T_OK(wsc_file_mkdir(case_path("blocked/scaling.svg"))); /* a folder where the picture goes */
     CU_ASSERT_EQUAL(report_scaling_write(case_path("blocked"), &s), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "gnuplot failed: "));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "scaling.svg"));
