@@ -175,7 +175,7 @@ run: deps
 ## deps: install what is missing (apt), or name the packages
 deps:
 	$(Q)sh mpi_launch/deps.sh
-## bench: speed of kernels, training and simulation, verified first
+## bench: speed of kernels, training and simulation, verified first, in BENCH_MINUTES (default 5)
 bench: all $(benches)
 	$(Q)sh benchmarks/run.sh $(BUILD)
 benches: $(benches)

@@ -1,8 +1,8 @@
 /** MemoryX: one shard of the weight store.  Layer 5.
  *
- *  Holds its slices of the fp32 master weights and of the optimizer state, streams weights down,
+ *  Holds its part of the fp32 master weights and of the optimizer state, streams weights down,
  *  takes summed gradients up, updates.  Two sequential programs share the shard: one sends, one
- *  receives and updates; the second tells the first when a step's weights are ready.
+ *  receives and updates; the second reports to the first when a step's weights are ready.
  *  Nothing it computes depends on the number of shards.
  */
 #ifndef WSC_MEMORYX_H
@@ -17,28 +17,29 @@
 
 struct memoryx;
 
-/** Gradient noise scale (McCandlish et al. 2018, appendix A.1), from the gradients of the leaves of
- * a batch and from their mean. */
+/** Gradient noise scale (McCandlish et al. 2018, appendix A.1), from the gradients of the
+ *  micro-shards of a batch and from their mean. */
 struct memoryx_noise {
-    bool known;          /**< more than one leaf, and the step was not skipped */
-    double leaf_square;  /**< mean over leaves of |gradient of the leaf's share of the loss|^2 */
+    bool known; /**< more than one micro-shard, and the step was not skipped */
+    /** Mean over micro-shards of |gradient of the micro-shard's share of the loss|^2. */
+    double micro_shard_square;
     double batch_square; /**< |mean gradient|^2 */
-    double variance, gradient; /**< running means of the estimates of tr(Sigma), of a sample, and of
-                                    |G|^2 */
-    double scale; /**< B_simple = variance / gradient, samples; NAN while the second is not positive
-                   */
+    /** Running means of the estimates of tr(Sigma), of a sample, and of |G|^2. */
+    double variance, gradient;
+    /** B_simple = variance / gradient, samples; NAN while the second is not positive. */
+    double scale;
 };
-/** What the end of a batch tells; shard 0 hands it to memoryx_hooks.on_batch. */
+/** Results of a batch; shard 0 hands them to memoryx_hooks.on_batch. */
 struct memoryx_batch {
     int64_t step; /**< finished steps, this one included; or the batch's index */
     bool has_values;
     double loss;             /**< mean over masked tokens, or by the loss_scaling rule */
     struct stream_loss sums; /**< over the batch */
     double grad_norm;        /**< of the mean gradient, before clipping; 0 when evaluating */
-    /** With optimizer.log_summaries, else NULL: the same of each layer's part, and the norm of all
-     *  weights that the batch was computed with.  Borrowed until the hook returns. */
+    /** With optimizer.log_summaries, else NULL: norms of the gradient by layer.  Borrowed until the
+     *  hook returns. */
     const double *layer_grad_norm;
-    double params_norm;
+    double params_norm; /**< of all weights that the batch was computed with; see layer_grad_norm */
     double learning_rate;
     double loss_scale; /**< of this step; 1 without loss scaling */
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
@@ -49,9 +50,10 @@ struct memoryx_batch {
     int64_t time_ps;                  /**< since the batch before */
     struct vtime_breakdown breakdown; /**< where the time went; adds up to time_ps */
 };
+/** Who hears of results, on the rank of shard 0. */
 struct memoryx_hooks {
-    enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch); /**< shard 0 only */
-    /** Texts of all prompts: each its length, then its tokens; shard 0 only, GENERATE only. */
+    enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch);
+    /** Texts of all prompts: each its length, then its tokens; after a pass of mode GENERATE. */
     enum wsc_err (*on_texts)(void *ctx, const int32_t *words, int64_t n_words);
     void *ctx;
 };
@@ -63,8 +65,10 @@ struct memoryx_config {
     uint64_t seed;                   /**< of the initial weights */
     struct memoryx_hooks hooks;
 };
+/** Shard @p shard of @p net, which is borrowed; NULL in *@p out after an error. */
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
                             const struct memoryx_config *config) WSC_CHECKED;
+/** Release *@p memoryx and null it; NULL allowed. */
 void memoryx_destroy(struct memoryx **memoryx);
 /** Initial weights by the rules of the tensor table: element i of tensor k is a function of
  *  (seed, k, i). */
@@ -83,7 +87,7 @@ void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
  *  Tensors under their names; `optimizer.state.<i>.<name>` with PyTorch's names; counters; times.
  */
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
-/** Write this shard's slices. */
+/** Write this shard's parts. */
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Set the time at which the newest batch ended back to @p end: an evaluation that did not come to
  *  its end never was, and is done again by the run that goes on from here. */
@@ -97,22 +101,22 @@ struct memoryx_load {
     bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */
     int64_t step;   /**< finished steps, for files that do not count updates */
 };
-/** Read this shard's slices.  Names with or without the leading "model." level are taken.  Errors:
+/** Read this shard's parts.  Names with or without the leading "model." level are taken.  Errors:
  *  a shape that does not fit, names that the model does not know (strict). */
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
-/** The same two for `--dump_gradients`: mean gradients of the newest step, under the tensors'
- *  names, before clipping. */
+/** Define the datasets of `--dump_gradients`: the mean gradients of the newest step under the
+ *  tensors' names, before clipping.  Every rank that holds shards calls it once. */
 enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx,
                                       struct store_file *file) WSC_CHECKED;
+/** Write this shard's parts of the mean gradients. */
 enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx,
                                     struct store_file *file) WSC_CHECKED;
-/** Parameters that a stage owns: a tied head owns no second copy of the embedding. */
-int64_t memoryx_owned_elems(const struct model *model, int stage);
 /** Time of one shard's optimizer for its part of a stage, ps. */
 int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards);
 /** Bytes of host memory for one parameter with values: weight, gradient, optimizer state. */
 int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *optimizer);
+/** Most rounds of memoryx_rounds(). */
 enum { MEMORYX_MAX_ROUNDS = 2 };
 /** Rounds of sums that the shards exchange once the norm is known, because the update needs whole
  *  tensors (Lamb, Adafactor); @p bytes on the emulated links, each way, one per round. */
@@ -120,11 +124,4 @@ int memoryx_rounds(const struct zoo_optimizer *optimizer, const struct model *mo
                    int64_t bytes[MEMORYX_MAX_ROUNDS]);
 /** True when nothing is updated before the norm over all parameters is known. */
 bool memoryx_update_waits(const struct zoo_params *params, const struct model *model);
-/** Take a step of a batch of @p n_leaves leaves of @p leaf_samples samples on average into running
- *  means, of which @p steps are finished; sets @p noise but for the two squares, which are given.
- */
-void memoryx_noise_step(struct memoryx_noise *noise, double n_leaves, double leaf_samples,
-                        int64_t steps);
-/** True when the loss scale follows the gradients: dynamic, and a format that needs one. */
-bool memoryx_scales_dynamically(const struct zoo_params *params, const struct model *model);
 #endif

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What a tensor is for; also its place in a layer.  One row per kind in src/model/tensors.c. */
+/** What a tensor is for; also its position in a layer.  One row per kind in src/model/tensors.c. */
 enum model_tensor_kind {
     MODEL_WTE,
     MODEL_WPE,
@@ -32,7 +32,7 @@ enum model_tensor_kind {
     MODEL_V_B,
     MODEL_O_W,
     MODEL_O_B,
-    MODEL_NORM1_POST_W, /**< behind attention, before it is added */
+    MODEL_NORM1_POST_W, /**< after attention, before it is added */
     MODEL_NORM1_POST_B,
     MODEL_NORM3_W, /**< before the feed-forward network */
     MODEL_NORM3_B,
@@ -43,7 +43,7 @@ enum model_tensor_kind {
     MODEL_GLU_B,
     MODEL_FFN1_W,
     MODEL_FFN1_B,
-    MODEL_NORM3_POST_W, /**< behind the feed-forward network */
+    MODEL_NORM3_POST_W, /**< after the feed-forward network */
     MODEL_NORM3_POST_B,
     MODEL_NORMF_W,
     MODEL_NORMF_B,
@@ -58,6 +58,7 @@ enum model_tensor_kind {
     MODEL_N_TENSOR_KINDS
 };
 
+/** One tensor: what it is, how it is called, how it starts. */
 struct model_tensor {
     enum model_tensor_kind kind;
     int layer;       /**< 0 .. L-1; -1 outside the blocks */
@@ -87,7 +88,9 @@ struct model_view {
     int tensor;     /**< index in model->tensor */
     int64_t offset; /**< elements from the start of the stage's vector */
 };
+/** Parts of a block. */
 enum { MODEL_MAX_PARTS = 4 };
+/** What streams at once: the embedding, a block or one of its parts, the head. */
 struct model_stage {
     int layer; /**< -1 outside the blocks */
     int n_parts;
@@ -107,6 +110,7 @@ struct model_loss {
     int64_t n_correct; /**< of them, argmax equals the label */
 };
 
+/** A model: sizes and features, the table of its tensors, its stages in forward order. */
 struct model {
     int64_t L, C, H, F, V, T; /**< T = max sequence length (MSL) */
     int64_t head_dim;         /**< width of a head; C / H unless attention has its own width */
@@ -114,7 +118,7 @@ struct model {
                                    (grouped-query), or 1 (multi-query) */
     bool causal;              /**< a token attends to itself and those before; else to all */
     enum zoo_position position;
-    int64_t rotary_dim;    /**< turned dimensions of a head; 0 = none */
+    int64_t rotary_dim;    /**< rotated dimensions of a head; 0 = none */
     double rope_theta;     /**< base of the frequencies */
     double position_scale; /**< positions are divided by it (rotary, ALiBi) */
     enum zoo_rope_scaling rope_scaling;
@@ -123,13 +127,13 @@ struct model {
     bool window_every_other;  /**< the window holds in layers 0, 2, 4, ... only */
     int64_t sink_tokens;      /**< first tokens that are seen beside the window */
     double attention_softcap; /**< c of c tanh(score / c); 0 = none */
-    double logits_softcap;    /**< the same for the logits */
+    double logits_softcap;    /**< c of c tanh(logit / c); 0 = none */
     enum zoo_norm norm;
     bool embed_norm;  /**< a norm in the embedding */
     bool token_types; /**< token types in the embedding, of an encoder */
     bool parallel;    /**< attention and feed-forward network read the same x */
     bool norm3;       /**< the feed-forward network has a norm of its own; else norm1's */
-    bool sandwich;    /**< norms behind attention and feed-forward network as well */
+    bool sandwich;    /**< norms after attention and feed-forward network as well */
     bool qkv_bias, o_bias, ffn_bias, head_bias;
     bool gated;             /**< F features times the nonlinearity of F others */
     int64_t experts;        /**< feed-forward networks that a token chooses from; 0 = one for
@@ -168,17 +172,20 @@ struct model {
  *  together (named, with the key), sizes beyond 8192 layers or 2^20 in one direction. */
 enum wsc_err model_create(struct model **out, const struct zoo_params *params,
                           enum hw_granularity granularity) WSC_CHECKED;
+/** Release *@p model and null it; NULL allowed. */
 void model_destroy(struct model **model);
 
-/** Features of all query heads of a token, of its key (or value) heads, of q, k and v together. */
+/** Features of all query heads of a token. */
 static inline int64_t model_q_features(const struct model *m)
 {
     return m->H * m->head_dim;
 }
+/** Features of all key heads of a token; value heads have as many. */
 static inline int64_t model_kv_features(const struct model *m)
 {
     return m->kv_heads * m->head_dim;
 }
+/** Features of q, k and v of a token together. */
 static inline int64_t model_qkv_features(const struct model *m)
 {
     return model_q_features(m) + 2 * model_kv_features(m);
@@ -188,11 +195,12 @@ static inline int64_t model_ffn_features(const struct model *m)
 {
     return m->gated ? 2 * m->F : m->F;
 }
-/** Feed-forward networks in a block, and how many of them a token goes through. */
+/** Feed-forward networks in a block. */
 static inline int64_t model_n_ffns(const struct model *m)
 {
     return m->experts ? m->experts + m->shared_experts : 1;
 }
+/** Feed-forward networks of a block that a token goes through. */
 static inline int64_t model_active_ffns(const struct model *m)
 {
     return m->experts ? m->active_experts + m->shared_experts : 1;
@@ -202,12 +210,6 @@ static inline int64_t model_window(const struct model *m, int64_t layer)
 {
     return m->window_every_other && layer % 2 ? 0 : m->window;
 }
-/** Norms of a block. */
-static inline int model_block_norms(const struct model *m)
-{
-    return 1 + m->norm3 + 2 * m->sandwich;
-}
-
 /** Index of the view of tensor kind @p kind in @p stage, or -1; of several experts the first one's.
  *  A tied head streams MODEL_WTE. */
 int model_stage_find(const struct model *model, const struct model_stage *stage,

@@ -1,15 +1,16 @@
-/** Streaming: the tree, the plan of a pass, weights down, sums up.  Layer 4.
+/** Streaming: the tree, the walk over a batch, messages, weights down, sums up.  Layer 5.
  *
- *  Who is connected to whom, what is sent in which order, how far a sender may run ahead, and how
- *  parts of a stage vector are cut over MemoryX shards.  The three roles meet here and nowhere
- *  else.  What goes up an edge in one micro-batch, in this order: for each transfer k a credit (on
- *  a channel of its own); after the last forward stage the losses; after each backward stage its
- *  gradients; at the end of the batch the times.
+ *  Which roles are connected, in which order they exchange what, how far a sender may run ahead,
+ * and how stage vectors are cut over MemoryX shards.  The three roles meet here and nowhere else.
+ *  Upwards an edge carries in each micro-batch, in this order: for each transfer a credit (on a
+ *  link of its own); after the last forward stage the losses; after each backward stage its
+ *  gradients; and at the end of the batch the times.
  *
- *  Canonical order: the leaves of the global batch are numbered 0 .. n-1.  Micro-batch j takes a
- *  contiguous range of leaves, and inside it wafer w a contiguous range.  A list of sums always
- *  belongs to the maximal nodes of such a range (<wsc/num.h>), so both ends know its length.
- *  Start reading at struct stream_topology, then stream_net_create.
+ *  Canonical order: the micro-shards of the global batch are numbered 0 .. n-1.  Micro-batch j
+ * takes a contiguous range of them, and inside it wafer w a contiguous range.  A list of sums
+ * always belongs to the maximal reduction subtrees of such a range (struct num_nodes of
+ * <wsc/num.h>), so both ends of a link know its length. Start reading at struct stream_topology,
+ * then struct stream_walk and STREAM_MSG_MAP.
  */
 #ifndef WSC_STREAM_H
 #define WSC_STREAM_H
@@ -24,65 +25,72 @@
 
 /* ---- topology -------------------------------------------------------------------------------- */
 
+/** The kinds of roles. */
 enum stream_kind { STREAM_MEMORYX, STREAM_SWARMX, STREAM_WAFER };
 
 /** One SwarmX node. */
 struct stream_node {
-    int place;  /**< which one of the machine; index and place differ after losses */
-    int parent; /**< SwarmX node, or -1: the root, whose parents are the shards */
-    int first_child, n_children; /**< SwarmX nodes, or wafers when leaf */
-    bool leaf;
-    int first_wafer, end_wafer; /**< all wafers below */
+    int position;                /**< in the machine; index and position differ after losses */
+    int parent;                  /**< SwarmX node, or -1: the root, whose parents are the shards */
+    int first_child, n_children; /**< SwarmX nodes; wafers of a leaf switch */
+    bool leaf_switch;            /**< its children are wafers */
+    int first_wafer, end_wafer;  /**< all wafers below */
 };
-/** Roles are numbered: shards 0 .. M-1, then SwarmX nodes (root first), then wafers; all those that
- *  the machine has, lost or not.  Nodes and wafers here are those that are left, in their order. */
+/** The tree of a machine.  Roles are numbered: shards 0 .. M-1, then SwarmX nodes (root first),
+ * then wafers; all those that the machine has, lost or not.  Nodes and wafers here are those that
+ * are left, in their order. */
 struct stream_topology {
     int n_shards, n_nodes, n_wafers, n_roles, fanout;
-    int n_node_places, n_wafer_places; /**< of the machine */
-    struct stream_node *node;          /**< owned, n_nodes, level by level from the root */
-    int *wafer_place;                  /**< owned, n_wafers: which ones of the machine */
+    int n_machine_nodes, n_machine_wafers; /**< lost ones too */
+    struct stream_node *node;              /**< owned, n_nodes, level by level from the root */
+    int *wafer_position;                   /**< owned, n_wafers: in the machine */
 };
 /** The tree of @p n_wafers: ceil(log_fanout N) levels, ceil(children / fanout) nodes in each,
  *  children spread evenly; no node for one wafer. */
 enum wsc_err stream_topology_create(struct stream_topology **out, int n_shards, int n_wafers,
                                     int fanout) WSC_CHECKED;
-/** The same machine without the wafers and nodes for which @p lost_wafer (n_wafers) and
- *  @p lost_node (of the whole machine) are true; NULL: none.  How the tree is formed anew: the
- *  other nodes of a level share its children evenly, in their order, so that one may get more than
- *  the fan-out; the first node of the highest level that has any stands in for a lost root; a
- *  level without nodes is left out.  Then lost wafers leave, and nodes with nothing below.
+/** The tree of @p machine without the wafers and nodes for which @p lost_wafer (n_wafers) and
+ *  @p lost_node (of the whole machine) are true; NULL: none.  How the tree is formed: the remaining
+ *  nodes of a level share its children evenly, in their order, so that one may get more than the
+ *  fan-out; the first node of the highest level that has any stands in for a lost root; a level
+ *  without nodes is left out.  Then lost wafers leave, and nodes with nothing below.
  *  Errors: no node is left, or one would get more than STREAM_MAX_FANOUT children. */
 enum wsc_err stream_topology_create_without(struct stream_topology **out,
                                             const struct stream_topology *machine,
                                             const bool *lost_wafer,
                                             const bool *lost_node) WSC_CHECKED;
+/** Release *@p t and null it; NULL allowed. */
 void stream_topology_destroy(struct stream_topology **t);
+/** Role of shard @p m. */
 static inline int stream_role_of_shard(const struct stream_topology *t, int m)
 {
     (void)t;
     return m;
 }
+/** Role of the SwarmX node with index @p i. */
 static inline int stream_role_of_node(const struct stream_topology *t, int i)
 {
-    return t->n_shards + t->node[i].place;
+    return t->n_shards + t->node[i].position;
 }
+/** Role of the wafer with index @p w. */
 static inline int stream_role_of_wafer(const struct stream_topology *t, int w)
 {
-    return t->n_shards + t->n_node_places + t->wafer_place[w];
+    return t->n_shards + t->n_machine_nodes + t->wafer_position[w];
 }
-/** @p index: its number in the machine. */
+/** Kind of role @p role; *@p index is its position in the machine. */
 enum stream_kind stream_kind_of_role(const struct stream_topology *t, int role, int *index);
 /** "wafer 3", "SwarmX node 0", "MemoryX shard 11". */
 void stream_role_name(const struct stream_topology *t, int role, char *text, int size);
-/** Rate and loss of the link from node @p parent (-1: a shard) to its child @p child (a node, or a
- *  wafer when the parent is a leaf; of a shard the root, or the only wafer), faults included.  A
- *  node with more children than the fan-out shares the rate of as many links among them. */
-struct stream_cable {
+/** Rate and loss of a link between two roles, faults included. */
+struct stream_link {
     int64_t rate_bytes_per_s;
     double loss; /**< probability for a packet */
 };
-struct stream_cable stream_cable_below(const struct hw *hw, const struct stream_topology *t,
-                                       int parent, int child);
+/** The link from node @p parent (-1: a shard) to its child @p child: a node, or a wafer of a leaf
+ *  switch; of a shard the root, or the only wafer.  A node with more children than the fan-out
+ *  shares the rate of as many links among them. */
+struct stream_link stream_link_below(const struct hw *hw, const struct stream_topology *t,
+                                     int parent, int child);
 /** Rate at which node @p node adds, bytes/s. */
 int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t, int node);
 /** Choose a rank for each role: one role per rank when there are enough, otherwise wafers in
@@ -95,43 +103,54 @@ int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t
 enum wsc_err stream_place(const struct stream_topology *t, int n_ranks, const int *host_of_rank,
                           int *rank_of_role) WSC_CHECKED;
 
-/* ---- shares ---------------------------------------------------------------------------------- */
+/* ---- the batch over wafers ------------------------------------------------------------------- */
 
-/** How a global batch is cut. */
+/** How a global batch is cut: into micro-shards, whose gradients are computed alone, and these into
+ *  micro-batches over wafers. */
 struct stream_batch {
-    int64_t batch_size; /**< samples */
-    int64_t leaf_samples;
-    int64_t n_leaves; /**< ceil(batch_size / leaf_samples) */
-    int64_t n_micro;  /**< micro-batches */
-    int n_wafers;     /**< those that are left */
+    int64_t batch_size;          /**< samples */
+    int64_t micro_shard_samples; /**< the last micro-shard may have fewer */
+    int64_t n_micro_shards;      /**< ceil(batch_size / micro_shard_samples) */
+    int64_t n_micro;             /**< micro-batches */
+    int n_wafers;                /**< those that are left */
 };
-/** Range [*first, *end) of global leaves of wafers [w_first, w_end) in micro-batch @p micro. */
-void stream_leaves(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
-                   int64_t *first, int64_t *end);
-/** The maximal subtrees of the canonical reduction inside that range: one sum for each goes up. */
+/** Range [*first, *end) of micro-shards of wafers [w_first, w_end) in micro-batch @p micro. */
+void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                         int64_t *first, int64_t *end);
+/** The maximal reduction subtrees inside that range: one sum for each goes up. */
 void stream_subtrees(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                      struct num_nodes *out);
-/** Samples of a range of leaves. */
-int64_t stream_samples(const struct stream_batch *b, int64_t first_leaf, int64_t end_leaf);
+/** Samples of the micro-shards [first, end). */
+int64_t stream_samples(const struct stream_batch *b, int64_t first, int64_t end);
 /** Most samples that one wafer gets in one micro-batch. */
 int64_t stream_max_samples(const struct stream_batch *b);
 
-/* ---- slices: tensors over shards ------------------------------------------------------------- */
+/* ---- tensors over shards --------------------------------------------------------------------- */
 
 /** Tensors are cut in whole blocks of this many elements, so that sums and hashes over blocks do
  *  not depend on the number of shards. */
 enum { STREAM_BLOCK_ELEMS = 1024 };
-/** Elements [*first, *first + *n) of a tensor of @p n_elems that shard @p m of @p n_shards owns. */
-void stream_slice(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *n);
-/** Elements of @p stage that shard @p m streams: its slices of the stage's tensors, in view order.
+/** Elements [*first, *first + *n) of a tensor of @p n_elems are the part of shard @p m of
+ *  @p n_shards. */
+void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *n);
+/** Elements of @p stage that shard @p m streams: its parts of the stage's tensors, in view order.
  */
-int64_t stream_stage_slice_elems(const struct model *model, int stage, int m, int n_shards);
-/** Copy shard @p m's part @p slice into or out of the whole vector @p stage_vector; elements of
+int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards);
+/** Copy shard @p m's part @p part of a stage into the whole vector @p stage_vector; elements of
  *  @p elem_bytes bytes. */
-void stream_slice_scatter(const struct model *model, int stage, int m, int n_shards,
-                          const void *slice, void *stage_vector, int64_t elem_bytes);
-void stream_slice_gather(const struct model *model, int stage, int m, int n_shards,
-                         const void *stage_vector, void *slice, int64_t elem_bytes);
+void stream_part_scatter(const struct model *model, int stage, int m, int n_shards,
+                         const void *part, void *stage_vector, int64_t elem_bytes);
+/** Copy shard @p m's part of a stage out of the whole vector @p stage_vector into @p part. */
+void stream_part_gather(const struct model *model, int stage, int m, int n_shards,
+                        const void *stage_vector, void *part, int64_t elem_bytes);
+
+/** Bytes of a stage's weights on an emulated link, whole. */
+int64_t stream_weight_bytes(const struct model *model, int stage);
+/** Bytes of a stage's gradient on an emulated link, whole: 32 bits per parameter. */
+int64_t stream_grad_bytes(const struct model *model, int stage);
+/** What one of @p n_shards gets of @p amount (bytes, parameters) that is striped evenly, rounded
+ *  up. */
+int64_t stream_per_shard(int64_t amount, int n_shards);
 
 /* ---- one pass over batches ------------------------------------------------------------------- */
 
@@ -145,7 +164,7 @@ struct stream_pass {
     int64_t first_sample; /**< of the sample stream, where first_step begins */
     struct stream_batch batch;
     bool values;  /**< payloads travel; false: sizes only */
-    bool squares; /**< TRAIN with values: times carry sums of squares of the leaves' gradients */
+    bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
 };
 /** The step after the last one of @p pass. */
 static inline int64_t stream_end_step(const struct stream_pass *pass)
@@ -242,6 +261,7 @@ enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 
 /* ---- the net --------------------------------------------------------------------------------- */
 
+/** Most children of a SwarmX node, and most shards. */
 enum { STREAM_MAX_FANOUT = 64 };
 /** The links of one role towards one side; arrays are parallel.  Where two roles are joined there
  *  are three links: weights down, credits up, data up. */
@@ -251,13 +271,13 @@ struct stream_side {
     struct comm_link *credit[STREAM_MAX_FANOUT];
     struct comm_link *data[STREAM_MAX_FANOUT];
 };
-/** All links of one role. */
+/** The links of one role, and who it is. */
 struct stream_ports {
     struct stream_net *net; /**< borrowed */
     int role;
     struct stream_side up;   /**< towards MemoryX: parents */
     struct stream_side down; /**< towards the wafers: children */
-    struct comm_link *ready; /**< shards: from the updating half to the sending half */
+    struct comm_link *ready; /**< shards: from the taking program to the sending one */
     /** Between shards: shard 0 has one pair per other shard, the others one pair. */
     struct comm_link *peer_out[STREAM_MAX_FANOUT], *peer_in[STREAM_MAX_FANOUT];
     int n_peers;
@@ -271,14 +291,16 @@ struct stream_net {
     struct stream_ports *ports;       /**< owned, n_roles; filled for local roles only */
     uint64_t seed;                    /**< of lost packets */
 };
-/** Place the roles on the ranks of @p comm and open the links.  @p seed draws what lossy links
- *  lose.  Collective. */
+/** Place the roles on the ranks of @p comm and open the links; @p seed is that of the packets which
+ *  lossy links lose.  @p take_topology belongs to the net, after an error too; *@p out is then
+ *  NULL.  Collective. */
 enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const struct hw *hw,
                                const struct model *model, struct stream_topology *take_topology,
                                uint64_t seed) WSC_CHECKED;
+/** Release *@p net and null it; NULL allowed.  The links stay with comm. */
 void stream_net_destroy(struct stream_net **net);
-/** Between passes: join the roles anew, along @p take_topology of the same machine; links between
- *  shards stay.  Collective. */
+/** Between passes: connect the roles again, along @p take_topology of the same machine; links
+ *  between shards stay.  Collective. */
 enum wsc_err stream_net_form(struct stream_net *net,
                              struct stream_topology *take_topology) WSC_CHECKED;
 /** Between passes: give the links the rates and losses of the faults of the present step. */
@@ -287,18 +309,10 @@ void stream_net_tune(struct stream_net *net);
  *  ends. */
 void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up);
 
-/* ---- what a stage weighs on the emulated links ----------------------------------------------- */
-
-/** Bytes of a stage's weights, and of its gradient (32 bits per parameter), whole. */
-int64_t stream_weight_bytes(const struct model *model, int stage);
-int64_t stream_grad_bytes(const struct model *model, int stage);
-/** One shard's part: the bytes are striped evenly. */
-int64_t stream_per_shard_bytes(int64_t bytes, int n_shards);
-
 /* ---- credits --------------------------------------------------------------------------------- */
 
 /** How far a sender may run ahead: transfer q of a batch may start when the receivers have begun
- *  to consume transfer stream_window_need(q) of the same batch; -1 needs nothing.  All transfers
+ *  to consume transfer need[q] of the same batch; -1 needs nothing.  All transfers
  *  after that one up to q fit the window; the next one always may. */
 struct stream_window {
     int64_t n_transfers; /**< of one batch, all micro-batches */
@@ -312,44 +326,47 @@ void stream_window_destroy(struct stream_window **w);
 
 /* ---- lists of sums --------------------------------------------------------------------------- */
 
-/** A list of gradient sums that grows to the right: it merges siblings as they meet. */
+/** A list of gradient sums that grows to the right: siblings are added as they meet. */
 struct stream_sums {
-    struct num_nodes nodes;
-    float *vector[NUM_MAX_NODES];        /**< one per node, inside a buffer */
+    struct num_nodes nodes;              /**< the subtrees */
+    float *vector[NUM_MAX_NODES];        /**< one for each, inside a buffer */
     struct comm_buf *buf[NUM_MAX_NODES]; /**< owned reference that keeps it alive */
 };
-/** Append the list @p nodes of @p n_elems-vectors in @p take_buf (its reference is taken; the
- *  vectors may be changed) and add siblings. */
-void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_leaves,
+/** Append vectors of @p n_elems of the subtrees @p nodes, in @p take_buf (its reference is taken;
+ *  the vectors may be changed), of a reduction over @p n_items, and add siblings. */
+void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf);
 /** One buffer with all vectors in order; the list is empty afterwards. */
 enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
                               struct comm_buf **out) WSC_CHECKED;
+/** Release all vectors; the list is empty afterwards. */
 void stream_sums_clear(struct stream_sums *s);
 
-/** The same for losses; values, not buffers. */
+/** A list of loss sums that grows to the right. */
 struct stream_losses {
-    struct num_nodes nodes;
+    struct num_nodes nodes; /**< the subtrees */
     struct stream_loss sum[NUM_MAX_NODES];
 };
-void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_leaves,
+/** Append @p sums of the subtrees @p nodes of a reduction over @p n_items, and add siblings. */
+void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_items,
                           const struct stream_loss *sums);
-/** Scalars of canonical blocks (norms), the same way. */
+/** A list of numbers that grows to the right: sums of squares. */
 struct stream_scalars {
-    struct num_nodes nodes;
+    struct num_nodes nodes; /**< the subtrees */
     double sum[NUM_MAX_NODES];
 };
+/** Append @p sums of the subtrees @p nodes of a reduction over @p n_items, and add siblings. */
 void stream_scalars_append(struct stream_scalars *s, const struct num_nodes *nodes, int64_t n_items,
                            const double *sums);
-/** Numbers of all micro-batches of a step, as STREAM_MSG_TIMES may carry them: for each micro-batch
- *  a list by the maximal nodes of wafers' leaves, one behind the other.  Make one list of the lists
- *  @p part[i] (NULL allowed when the wafers have no leaves) of wafers [first[i], first[i + 1]), i =
- *  0 .. n-1; @p out has room for stream_scalars_count() of all of them. */
+/** Join lists as STREAM_MSG_TIMES carries them: for each micro-batch of a step one number for each
+ *  maximal subtree of the wafers' micro-shards, micro-batch after micro-batch.  @p part[i] (NULL
+ *  allowed when the wafers have none) is that of wafers [first_wafer[i], first_wafer[i + 1]), i = 0
+ *  .. n-1; @p out has room for stream_scalars_count() of all of them. */
 void stream_scalars_join(const struct stream_batch *b, int n, const int *first_wafer,
                          const double *const *part, double *out);
 /** Numbers of such a list for wafers [w_first, w_end). */
 int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_end);
-/** The sum over all leaves of the batch, of a list of all wafers. */
+/** The sum over all micro-shards of the batch, of the list of all wafers. */
 double stream_scalars_total(const struct stream_batch *b, const double *list);
 
 /* ---- sending and receiving ------------------------------------------------------------------- */
@@ -375,7 +392,7 @@ enum wsc_err stream_send_weights(const struct stream_ports *ports,
 /** Tell every parent that the transfer @p index of step @p step is being consumed from @p time. */
 enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime time) WSC_CHECKED;
-/** Wait for that credit of every child; *@p time is the latest. */
+/** Wait for the credit of transfer @p index from every child; *@p time is the latest. */
 enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime *time) WSC_CHECKED;
 /** Send the gradients of the stage of @p at to every parent: @p n_sums whole vectors in @p

@@ -9,11 +9,12 @@
 #include <wsc/stream.h>
 
 struct swarmx;
-/** @param place  which node of the machine; net is borrowed */
-enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int place) WSC_CHECKED;
+/** The node at @p position in the machine; @p net is borrowed.  NULL in *@p out after an error. */
+enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int position) WSC_CHECKED;
+/** Release *@p swarmx and null it; NULL allowed. */
 void swarmx_destroy(struct swarmx **swarmx);
 /** Make the node's programs for @p pass (borrowed until comm_run returns) ready to run; @p index:
- *  its place in net->topology->node. */
+ *  its number in net->topology->node. */
 enum wsc_err swarmx_spawn(struct swarmx *swarmx, int index,
                           const struct stream_pass *pass) WSC_CHECKED;
 #endif

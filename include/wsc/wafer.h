@@ -16,8 +16,7 @@
 
 struct wafer;
 
-/** One stage of one micro-batch on one wafer. */
-/** Cycles of a stage that were worked out before, and for what. */
+/** Cycles of a stage that were computed before, and for what. */
 struct wafer_price {
     int64_t n_samples; /**< 0: none yet */
     struct cycles_tokens tokens;
@@ -26,8 +25,9 @@ struct wafer_price {
     enum cycles_keep keep;
     int64_t cycles, first_gradient;
 };
+/** One stage of one micro-batch on one wafer. */
 struct wafer_task {
-    int wafer; /**< which one of the machine */
+    int wafer; /**< position in the machine */
     int64_t step;
     uint64_t seed; /**< of the jitter */
     int stage;
@@ -35,10 +35,10 @@ struct wafer_task {
     int64_t n_samples;
     struct cycles_tokens tokens; /**< of each sample, in generation */
     struct wafer_price *price; /**< of this stage and direction, kept up to date; NULL: no memory */
-    const struct kernels_simulated *counted; /**< by the mesh, which keeps all activations; NULL:
-                                                closed forms hold */
+    const struct kernels_simulated *counted; /**< simulated cycles of the mesh, which keeps all
+                                                activations; NULL: the analytical model holds */
 };
-/** What it costs there, ps. */
+/** Cost of a task, ps. */
 struct wafer_cost {
     int64_t latency_ps; /**< before the kernels start */
     int64_t compute_ps; /**< of the kernels, jitter and straggler included */
@@ -46,10 +46,10 @@ struct wafer_cost {
     int64_t drain_ps;   /**< from the edge of the wafer to its farthest PE */
     int64_t spill_ps;   /**< of what moves to or from the activation servers */
 };
-/** The jitter of a step: compute takes (1 + jitter z) of its cycles, where z is a normal deviate
- *  truncated at four, drawn from (seed, wafer, step / 2), and its opposite in the other step of the
- *  pair.  So the mean of one system over an even number of steps is that of its cycles, and what
- *  many systems lose is the wait for the slowest. */
+/** What @p task costs.  The jitter of a step: compute takes (1 + jitter z) of its cycles, where z
+ * is a normal deviate truncated at four, sampled from (seed, wafer, step / 2), and its opposite in
+ * the other step of the pair.  So the mean of one system over an even number of steps is that of
+ * its cycles, and what many systems lose is the wait for the slowest. */
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct cycles_plan *plan, const struct wafer_task *task);
 /** Time from the start of a step until @p n_samples of it have come in, ps; 0 when the input is
@@ -65,12 +65,13 @@ struct wafer_prompts {
     int64_t top_k;      /**< sample among the k most likely; 0 = all */
     double top_p;       /**< sample among the most likely that have this much probability
                              together (Holtzman et al. 2020); 1 = all */
-    int64_t eos_id;     /**< a text ends behind this token; -1 = none */
+    int64_t eos_id;     /**< a text ends after this token; -1 = none */
     uint64_t seed;
 };
 
-/** @param place  which wafer of the machine; net is borrowed */
-enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int place) WSC_CHECKED;
+/** @param position  which wafer of the machine; net is borrowed */
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int position) WSC_CHECKED;
+/** Release *@p wafer and null it; NULL allowed. */
 void wafer_destroy(struct wafer **wafer);
 
 /** What a pass needs beyond its shape; all borrowed until comm_run returns. */

@@ -125,7 +125,9 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
     TRY(stream_net_create(&c->net, comm, &c->hw, c->model, whole, cluster_seed(params)));
     if (values) TRY(check_host_memory(c));
-    const struct memoryx_config config = {params, values, cluster_seed(params), *hooks};
+    c->hooks = *hooks;
+    const struct memoryx_config config = {
+        params, values, cluster_seed(params), {cluster_on_batch, cluster_on_texts, c}};
     return create_roles(c, &config);
 }
 
@@ -161,14 +163,14 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
 {
     const int64_t leaf = c->params->reduction_leaf;
     *batch = (struct stream_batch){.batch_size = input->batch_size,
-                                   .leaf_samples = leaf,
-                                   .n_leaves = (input->batch_size + leaf - 1) / leaf,
+                                   .micro_shard_samples = leaf,
+                                   .n_micro_shards = (input->batch_size + leaf - 1) / leaf,
                                    .n_micro = 1,
                                    .n_wafers = c->net->topology->n_wafers};
     int64_t share = stream_max_samples(batch);
     TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
-    const int64_t n = batch->n_wafers, most_leaves = (batch->n_leaves + n - 1) / n;
+    const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
     return WSC_OK;
 }
@@ -180,11 +182,11 @@ enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
     for (int i = 0; i < t->n_shards; i++)
         if (c->memoryx[i]) TRY(memoryx_spawn(c->memoryx[i], pass));
     for (int i = 0; i < t->n_nodes; i++) {
-        struct swarmx *node = c->swarmx[t->node[i].place];
+        struct swarmx *node = c->swarmx[t->node[i].position];
         if (node) TRY(swarmx_spawn(node, i, pass));
     }
     for (int i = 0; i < t->n_wafers; i++) {
-        struct wafer *wafer = c->wafer[t->wafer_place[i]];
+        struct wafer *wafer = c->wafer[t->wafer_position[i]];
         if (wafer) TRY(wafer_spawn(wafer, i, pass, work));
     }
     return comm_run(c->comm);

@@ -11,11 +11,11 @@
 static enum wsc_err find_lost(const struct cluster *c, bool **lost)
 {
     const struct stream_topology *m = c->machine;
-    TRY_NEW(*lost, WSC_MEM_RUN, m->n_wafer_places + m->n_node_places);
-    for (int w = 0; w < m->n_wafer_places; w++)
+    TRY_NEW(*lost, WSC_MEM_RUN, m->n_machine_wafers + m->n_machine_nodes);
+    for (int w = 0; w < m->n_machine_wafers; w++)
         (*lost)[w] = hw_is_lost(&c->hw, HW_PLACE_WAFER, w);
-    for (int i = 0; i < m->n_node_places; i++)
-        (*lost)[m->n_wafer_places + i] = hw_is_lost(&c->hw, HW_PLACE_NODE, i);
+    for (int i = 0; i < m->n_machine_nodes; i++)
+        (*lost)[m->n_machine_wafers + i] = hw_is_lost(&c->hw, HW_PLACE_NODE, i);
     return WSC_OK;
 }
 
@@ -24,7 +24,7 @@ static enum wsc_err tree_of_step(const struct cluster *c, struct stream_topology
     bool *lost = NULL;
     TRY(find_lost(c, &lost));
     enum wsc_err rc =
-        stream_topology_create_without(out, c->machine, lost, lost + c->machine->n_wafer_places);
+        stream_topology_create_without(out, c->machine, lost, lost + c->machine->n_machine_wafers);
     wsc_free(lost);
     return rc;
 }
@@ -33,10 +33,10 @@ static bool same_tree(const struct stream_topology *a, const struct stream_topol
 {
     bool same = a->n_wafers == b->n_wafers && a->n_nodes == b->n_nodes;
     for (int i = 0; i < a->n_nodes && same; i++)
-        same =
-            a->node[i].place == b->node[i].place && a->node[i].n_children == b->node[i].n_children;
+        same = a->node[i].position == b->node[i].position &&
+               a->node[i].n_children == b->node[i].n_children;
     for (int w = 0; w < a->n_wafers && same; w++)
-        same = a->wafer_place[w] == b->wafer_place[w];
+        same = a->wafer_position[w] == b->wafer_position[w];
     return same;
 }
 
@@ -60,8 +60,8 @@ static enum wsc_err check_trees(struct cluster *c)
 enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int without)
 {
     const struct stream_topology *m = c->machine;
-    const struct hw_fault_scope scope = {.n_places = {[HW_PLACE_WAFER] = m->n_wafer_places,
-                                                      [HW_PLACE_NODE] = m->n_node_places,
+    const struct hw_fault_scope scope = {.n_places = {[HW_PLACE_WAFER] = m->n_machine_wafers,
+                                                      [HW_PLACE_NODE] = m->n_machine_nodes,
                                                       [HW_PLACE_SHARD] = m->n_shards},
                                          .seed = cluster_seed(c->params),
                                          .last_step = last_step,
@@ -82,7 +82,7 @@ enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int witho
 static int64_t shard_bytes(const struct cluster *c)
 {
     const int64_t gradient = 4, kept = c->hw.cluster->memoryx.bytes_per_parameter - gradient;
-    return stream_per_shard_bytes(c->model->n_params * (kept > 0 ? kept : 1), c->machine->n_shards);
+    return stream_per_shard(c->model->n_params * (kept > 0 ? kept : 1), c->machine->n_shards);
 }
 
 static void wait_all(struct cluster *c, struct vtime until, bool restored)

@@ -45,7 +45,7 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .n_layers = c->model->L,
                                     .params_norm = b->params_norm,
                                     .has_noise = b->noise.known,
-                                    .pegsqnorm = b->noise.leaf_square,
+                                    .pegsqnorm = b->noise.micro_shard_square,
                                     .gsqnorm = b->noise.batch_square,
                                     .noise_variance = b->noise.variance,
                                     .noise_scale = b->noise.scale,
@@ -176,9 +176,9 @@ void job_log_start(const struct job_state *s)
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
-    if (s->train_batch.n_leaves < t->n_wafers)
+    if (s->train_batch.n_micro_shards < t->n_wafers)
         WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
-                    (long long)s->train_batch.n_leaves, t->n_wafers);
+                    (long long)s->train_batch.n_micro_shards, t->n_wafers);
 }
 
 /* What every kind of run has: who ran, where, from what. */
@@ -257,7 +257,8 @@ enum wsc_err job_write_generated(struct job_state *s)
         .new_tokens = g->new_tokens,
         .first_token_ps = g->first_ps,
         .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
-        .cache_bytes_per_wafer = g->cache_bytes};
+        .cache_bytes_per_wafer = g->cache_bytes,
+        .texts = g->texts.bytes};
     struct job_performance p = whereabouts(s);
     p.generation = &generation;
     p.global_batch_size = g->n_prompts;

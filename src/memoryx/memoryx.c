@@ -14,24 +14,24 @@
 
 static enum wsc_err states_create(struct memoryx *mx, int i)
 {
-    struct memoryx_slice *s = &mx->slice[i];
+    struct memoryx_part *s = &mx->part[i];
     for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
         const struct memoryx_state state =
             memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
         if (!state.name) continue;
-        const bool sliced = state.extent == MEMORYX_ELEMENTS;
-        TRY_NEW(s->state[k], WSC_MEM_MEMORYX, sliced ? s->n : state.shape[0]);
+        const bool by_element = state.extent == MEMORYX_ELEMENTS;
+        TRY_NEW(s->state[k], WSC_MEM_MEMORYX, by_element ? s->n : state.shape[0]);
     }
     return WSC_OK;
 }
 
-static enum wsc_err slices_create(struct memoryx *mx)
+static enum wsc_err parts_create(struct memoryx *mx)
 {
     const struct model *model = mx->net->model;
-    TRY_NEW(mx->slice, WSC_MEM_MEMORYX, model->n_tensors);
+    TRY_NEW(mx->part, WSC_MEM_MEMORYX, model->n_tensors);
     for (int i = 0; i < model->n_tensors; i++) {
-        struct memoryx_slice *s = &mx->slice[i];
-        stream_slice(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
+        struct memoryx_part *s = &mx->part[i];
+        stream_part(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
         if (!mx->config.values) continue;
         TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
         TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
@@ -50,7 +50,7 @@ static enum wsc_err set_up(struct memoryx *mx)
         TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, model->L);
     mx->noise.scale = NAN;
     memoryx_scale_start(mx);
-    return slices_create(mx);
+    return parts_create(mx);
 }
 
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
@@ -72,16 +72,16 @@ void memoryx_destroy(struct memoryx **memoryx)
     struct memoryx *mx = *memoryx;
     *memoryx = NULL;
     if (!mx) return;
-    for (int i = 0; mx->slice && i < mx->net->model->n_tensors; i++) {
-        wsc_free(mx->slice[i].w);
+    for (int i = 0; mx->part && i < mx->net->model->n_tensors; i++) {
+        wsc_free(mx->part[i].w);
         for (int k = 0; k < MEMORYX_MAX_STATE; k++)
-            wsc_free(mx->slice[i].state[k]);
-        wsc_free(mx->slice[i].g);
+            wsc_free(mx->part[i].state[k]);
+        wsc_free(mx->part[i].g);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
     stream_window_destroy(&mx->window);
-    wsc_free(mx->slice);
+    wsc_free(mx->part);
     wsc_free(mx->sums);
     wsc_free(mx->arrived);
     wsc_free(mx->layer_norm);
@@ -128,7 +128,7 @@ static void init_block(void *ctx, int64_t b, int thread)
 {
     const struct init_job *job = ctx;
     const struct memoryx *mx = job->mx;
-    const struct memoryx_slice *s = &mx->slice[job->tensor];
+    const struct memoryx_part *s = &mx->part[job->tensor];
     const struct zoo_init *init = &mx->net->model->tensor[job->tensor].init;
     (void)thread;
     for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
@@ -140,7 +140,7 @@ void memoryx_init_weights(struct memoryx *memoryx)
 {
     for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++) {
         struct init_job job = {memoryx, i};
-        num_parallel((memoryx->slice[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
+        num_parallel((memoryx->part[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
     }
 }
 

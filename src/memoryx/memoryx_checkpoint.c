@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A shard's part of a checkpoint: weights under the tensors' names, optimizer state under
+ * PyTorch's, counters of updates, schedules and scaler, and the virtual times that a resumed run
+ * starts from. Every rank defines all datasets; each shard writes and reads its own parts of them.
+ * Called by job_checkpoint.c; memoryx_groups.c numbers the states. */
 #include "memoryx_groups.h"
+#include "memoryx_loss_scale.h"
 #include "memoryx_state.h"
 
 #include <wsc/mem.h>
@@ -112,7 +117,7 @@ static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_
 /* Statistics of a whole tensor are the same on every shard; the first one writes them. */
 static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_file *file)
 {
-    const struct memoryx_slice *slice = &mx->slice[i];
+    const struct memoryx_part *part = &mx->part[i];
     char name[NAME_BYTES];
     for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
         const struct memoryx_state s =
@@ -120,9 +125,9 @@ static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_fi
         if (!s.name) continue;
         state_name(name, i, s.name);
         if (s.extent == MEMORYX_ELEMENTS)
-            TRY(store_write(file, name, slice->first, slice->n, slice->state[k]));
+            TRY(store_write(file, name, part->first, part->n, part->state[k]));
         else if (mx->shard == 0)
-            TRY(store_write(file, name, 0, s.shape[0], slice->state[k]));
+            TRY(store_write(file, name, 0, s.shape[0], part->state[k]));
     }
     return WSC_OK;
 }
@@ -238,7 +243,7 @@ enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
     for (int i = 0; i < model->n_tensors; i++) {
-        const struct memoryx_slice *s = &memoryx->slice[i];
+        const struct memoryx_part *s = &memoryx->part[i];
         TRY(store_write(file, model->tensor[i].name, s->first, s->n, s->w));
         TRY(save_states(memoryx, i, file));
     }
@@ -260,7 +265,7 @@ enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx, struct stor
 enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_file *file)
 {
     for (int i = 0; i < memoryx->net->model->n_tensors; i++) {
-        const struct memoryx_slice *s = &memoryx->slice[i];
+        const struct memoryx_part *s = &memoryx->part[i];
         TRY(store_write(file, memoryx->net->model->tensor[i].name, s->first, s->n, s->g));
     }
     return WSC_OK;
@@ -271,7 +276,7 @@ enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_
 static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, int i, bool strict)
 {
     const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
-    struct memoryx_slice *s = &mx->slice[i];
+    struct memoryx_part *s = &mx->part[i];
     char name[STORE_NAME_BYTES];
     if (!store_find_tensor(file, &t, name)) {
         if (!strict) return WSC_OK;
@@ -285,22 +290,22 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
 
 static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i, int64_t label)
 {
-    const struct memoryx_slice *slice = &mx->slice[i];
+    const struct memoryx_part *part = &mx->part[i];
     char name[NAME_BYTES];
     for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
         const struct memoryx_state s =
             memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
         if (!s.name) continue;
         const struct store_tensor shape = {name, "", s.n_dims, s.shape};
-        const bool sliced = s.extent == MEMORYX_ELEMENTS;
+        const bool by_element = s.extent == MEMORYX_ELEMENTS;
         state_name(name, label, s.name);
         if (!store_has(file, name))
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", name),
                                 "--set runconfig.load_checkpoint_states=model takes the weights "
                                 "alone");
         TRY(store_check_shape(file, name, &shape));
-        TRY(store_read(file, name, STORE_F32, sliced ? slice->first : 0,
-                       sliced ? slice->n : s.shape[0], slice->state[k]));
+        TRY(store_read(file, name, STORE_F32, by_element ? part->first : 0,
+                       by_element ? part->n : s.shape[0], part->state[k]));
     }
     return WSC_OK;
 }

@@ -1,4 +1,6 @@
-/** One round among the shards: what all of them have to agree on. */
+/** One round among the shards: what all of them have to agree on.
+ *  Shard 0 combines the parts of all shards and sends the total back.
+ */
 #ifndef WSC_MEMORYX_EXCHANGE_H
 #define WSC_MEMORYX_EXCHANGE_H
 #include "memoryx_state.h"

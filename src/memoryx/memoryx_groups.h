@@ -1,4 +1,6 @@
-/** How PyTorch numbers parameters, for the names of states in checkpoints. */
+/** How PyTorch numbers parameters, for the names of states in checkpoints.
+ *  torch.optim numbers parameters group by group, not in the order of tensors.
+ */
 #ifndef WSC_MEMORYX_GROUPS_H
 #define WSC_MEMORYX_GROUPS_H
 #include "memoryx_state.h"

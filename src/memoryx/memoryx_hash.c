@@ -11,11 +11,11 @@
 #include <string.h>
 
 /* Hashes of blocks are added, so the sum does not depend on which shard owns which. */
-static uint64_t hash_of_slices(const struct memoryx *mx)
+static uint64_t hash_of_parts(const struct memoryx *mx)
 {
     uint64_t sum = 0;
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
-        const struct memoryx_slice *s = &mx->slice[i];
+        const struct memoryx_part *s = &mx->part[i];
         for (int64_t b = 0; b < s->n; b += STREAM_BLOCK_ELEMS) {
             int64_t n = s->n - b < STREAM_BLOCK_ELEMS ? s->n - b : STREAM_BLOCK_ELEMS;
             uint64_t place = (uint64_t)i << 40 | (uint64_t)((s->first + b) / STREAM_BLOCK_ELEMS);
@@ -43,7 +43,7 @@ enum wsc_err memoryx_hash_weights(struct memoryx *mx, int64_t step, uint64_t *ha
 {
     const struct memoryx_round round = {
         .step = step, .index = MEMORYX_ROUND_HASH, .combine = add_hashes};
-    const uint64_t own = hash_of_slices(mx);
+    const uint64_t own = hash_of_parts(mx);
     struct comm_buf *part = NULL, *total = NULL;
     struct vtime ignored = {0};
     TRY(comm_buf_create(mx->net->comm, &part, (int64_t)sizeof own));

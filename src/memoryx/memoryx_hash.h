@@ -1,4 +1,6 @@
-/** The hash of all weights. */
+/** The hash of all weights.
+ *  Written to the log with trace_hash, to compare runs.
+ */
 #ifndef WSC_MEMORYX_HASH_H
 #define WSC_MEMORYX_HASH_H
 #include "memoryx_state.h"

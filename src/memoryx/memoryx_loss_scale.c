@@ -88,7 +88,7 @@ static void grow(struct memoryx *mx)
     s->good_steps = s->overflows = 0;
 }
 
-/* All shards know the norm, so all decide alike. */
+/* Each shard knows the norm, so all decide alike. */
 enum wsc_err memoryx_scale_after(struct memoryx *mx, int64_t step)
 {
     mx->batch.loss_scale = mx->scaler.scale;

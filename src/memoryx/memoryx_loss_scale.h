@@ -1,8 +1,12 @@
-/** The factor on the loss that keeps 16-bit gradients in range. */
+/** The factor on the loss that keeps 16-bit gradients in range.
+ *  Static, or halved after an overflow and doubled after enough good steps.
+ */
 #ifndef WSC_MEMORYX_LOSS_SCALE_H
 #define WSC_MEMORYX_LOSS_SCALE_H
 #include "memoryx_state.h"
 
+/* True when the loss scale follows the gradients: dynamic, and a format that needs one. */
+bool memoryx_scales_dynamically(const struct zoo_params *params, const struct model *model);
 /* Set mx->scaler as at the start of a training. */
 void memoryx_scale_start(struct memoryx *mx);
 /* Once the norm is known: batch.loss_scale, batch.skipped, and the scale of the next step. */

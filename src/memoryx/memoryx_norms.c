@@ -16,13 +16,13 @@
 static double gradient_squares(const void *ctx, int tensor, int64_t first, int64_t n)
 {
     const struct memoryx *mx = ctx;
-    return num_sum_squares(mx->slice[tensor].g + first, n);
+    return num_sum_squares(mx->part[tensor].g + first, n);
 }
 
 static double weight_squares(const void *ctx, int tensor, int64_t first, int64_t n)
 {
     const struct memoryx *mx = ctx;
-    return num_sum_squares(mx->slice[tensor].w + first, n);
+    return num_sum_squares(mx->part[tensor].w + first, n);
 }
 
 static bool has_summaries(const struct memoryx *mx)
@@ -30,7 +30,7 @@ static bool has_summaries(const struct memoryx *mx)
     return mx->config.params->optimizer.log_summaries;
 }
 
-/* Of the gradients, and with summaries of the weights behind them. */
+/* This shard's sums of squares of the gradients, and with summaries of the weights after them. */
 static enum wsc_err own_squares(struct memoryx *mx, struct comm_buf **out)
 {
     const struct memoryx_summand gradients = {gradient_squares, mx}, weights = {weight_squares, mx};
@@ -42,14 +42,14 @@ static enum wsc_err own_squares(struct memoryx *mx, struct comm_buf **out)
     return has_summaries(mx) ? memoryx_own_sums(mx, &weights, sums + n) : WSC_OK;
 }
 
-/* One per tensor, of the gradients or of what lies behind them. */
-static void squares_of_tensors(const struct memoryx *mx, struct comm_buf *const *part, bool behind,
+/* One per tensor, of the gradients or of the weights. */
+static void squares_of_tensors(const struct memoryx *mx, struct comm_buf *const *part, bool weights,
                                double *of_tensor)
 {
     const double *sums[HW_MAX_SHARDS];
     for (int m = 0; m < mx->n_shards; m++) {
         const double *first = comm_buf_data(part[m]);
-        sums[m] = first + (behind ? memoryx_count_sums(mx, m) : 0);
+        sums[m] = first + (weights ? memoryx_count_sums(mx, m) : 0);
     }
     memoryx_joint_sums(mx, sums, of_tensor);
 }

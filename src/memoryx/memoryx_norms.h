@@ -1,4 +1,6 @@
-/** Norms of the gradient and of the weights. */
+/** Norms of the gradient and of the weights.
+ *  One round of an exchange; the bits do not depend on the number of shards.
+ */
 #ifndef WSC_MEMORYX_NORMS_H
 #define WSC_MEMORYX_NORMS_H
 #include "memoryx_state.h"

@@ -184,7 +184,7 @@ static void lion(const struct memoryx_rule *r, const struct memoryx_block *b)
 
 /* ---- gradient descent ------------------------------------------------------------------------ */
 
-/* As PyTorch: the first momentum is the gradient, without dampening. */
+/* PyTorch: the first momentum is the gradient, without dampening. */
 static void sgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;

@@ -1,4 +1,6 @@
-/** The optimizers of PyTorch, on blocks of elements. */
+/** The optimizers of PyTorch, on blocks of elements.
+ *  They know neither shards nor virtual time; memoryx_update.c calls them on all threads.
+ */
 #ifndef WSC_MEMORYX_OPTIMIZER_H
 #define WSC_MEMORYX_OPTIMIZER_H
 #include <wsc/memoryx.h>

@@ -27,7 +27,7 @@ enum wsc_err memoryx_take_losses(struct memoryx *mx, const struct stream_at *at)
                     &msg));
     if (!msg.payload) return WSC_OK;
     stream_subtrees(b, at->micro, 0, b->n_wafers, &subtrees);
-    stream_losses_append(&mx->losses, &subtrees, b->n_leaves, comm_buf_data(msg.payload));
+    stream_losses_append(&mx->losses, &subtrees, b->n_micro_shards, comm_buf_data(msg.payload));
     comm_buf_unref(&msg.payload);
     return WSC_OK;
 }
@@ -40,7 +40,7 @@ enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step)
     WSC_CHECK(mx->losses.nodes.n == 1, "%d loss sums left", mx->losses.nodes.n);
     batch->sums = mx->losses.sum[0];
     mx->losses.nodes.n = 0;
-    /* All shards see the same sums; one of them speaks, and its failure ends the job. */
+    /* Each shard sees the same sums; shard 0 reports, and its failure ends the job. */
     if (mx->shard) return WSC_OK;
     if (!batch->sums.n_tokens)
         return WSC_RAISE(WSC_NUMERIC, "step %lld: no token of the batch has loss mask 1",
@@ -80,7 +80,8 @@ enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
               (long long)parts, (long long)batch->time_ps);
     mx->times.step_end = batch->end;
     if (mx->pass->squares)
-        mx->leaf_squares = stream_scalars_total(&mx->pass->batch, comm_buf_data(msg.payload));
+        mx->micro_shard_squares =
+            stream_scalars_total(&mx->pass->batch, comm_buf_data(msg.payload));
     comm_buf_unref(&msg.payload);
     return check_end(mx, step);
 }

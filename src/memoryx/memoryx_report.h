@@ -1,4 +1,6 @@
-/** What comes up beside the gradients, and the end of a batch. */
+/** What comes up beside the gradients, and the end of a batch.
+ *  Losses, times and texts: what becomes struct memoryx_batch.
+ */
 #ifndef WSC_MEMORYX_REPORT_H
 #define WSC_MEMORYX_REPORT_H
 #include "memoryx_state.h"

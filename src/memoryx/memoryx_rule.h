@@ -1,4 +1,6 @@
-/** What one update needs beside the elements. */
+/** What one update needs beside the elements.
+ *  Schedules, clipping and factors by tensor, as the optimizers read them.
+ */
 #ifndef WSC_MEMORYX_RULE_H
 #define WSC_MEMORYX_RULE_H
 #include "memoryx_optimizer.h"

@@ -30,17 +30,17 @@ static void pack_block(void *ctx, int64_t i, int thread)
         num_narrow(job->format, (uint16_t *)(void *)to, job->w + first, n);
 }
 
-/* This shard's slices of the stage's tensors, one after the other. */
+/* This shard's parts of the stage's tensors, one after the other. */
 static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
     const struct model *model = mx->net->model;
     const struct model_stage *st = &model->stage[stage];
     const int64_t elem_bytes = num_format_bytes(model->format);
-    int64_t n = stream_stage_slice_elems(model, stage, mx->shard, mx->n_shards);
+    int64_t n = stream_stage_part_elems(model, stage, mx->shard, mx->n_shards);
     TRY(comm_buf_create(mx->net->comm, out, n * elem_bytes));
     char *to = comm_buf_data(*out);
     for (int v = 0; v < st->n_views; v++) {
-        const struct memoryx_slice *s = &mx->slice[st->view[v].tensor];
+        const struct memoryx_part *s = &mx->part[st->view[v].tensor];
         struct pack_job job = {model->format, to, s->w, s->n};
         num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, pack_block, &job);
         to += s->n * elem_bytes;
@@ -53,14 +53,13 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
 {
     const struct memoryx_times *t = &mx->times;
     const struct vtime ready = t->ready[at->stage];
-    struct vtime_recorder *r = comm_recorder(mx->net->comm);
+    struct vtime_recorder *r = comm_record_at(mx->net->comm, at->step, at->index);
     const int64_t bytes = stream_weight_bytes(mx->net->model, at->stage);
-    vtime_label(r, at->index);
     struct stream_msg msg = {.kind = STREAM_MSG_WEIGHTS,
                              .step = at->step,
                              .index = at->index,
                              .span = vtime_at(vtime_join(r, ready, granted)),
-                             .bytes = stream_per_shard_bytes(bytes, mx->n_shards),
+                             .bytes = stream_per_shard(bytes, mx->n_shards),
                              .field.weights = {.step_start = t->step_end,
                                                .reduced = t->reduced,
                                                .ready = ready,

@@ -1,4 +1,6 @@
-/** Weights down: what the sending program of a shard does for each transfer. */
+/** Weights down: what the sending program of a shard does for each transfer.
+ *  Credits bound how far it runs ahead of the wafers.
+ */
 #ifndef WSC_MEMORYX_SEND_H
 #define WSC_MEMORYX_SEND_H
 #include "memoryx_state.h"

@@ -1,16 +1,19 @@
-/** The state of a shard, which the files of memoryx share. */
+/** The state of a shard, which the files of memoryx share.
+ *  Weights, gradients, virtual times and the run in progress; no functions.
+ */
 #ifndef WSC_MEMORYX_STATE_H
 #define WSC_MEMORYX_STATE_H
 #include "memoryx_optimizer.h"
 
 #include <wsc/memoryx.h>
 
-/* This shard's slice of one tensor. */
-struct memoryx_slice {
+/* This shard's part of one tensor. */
+struct memoryx_part {
     int64_t first, n; /* elements [first, first + n) of the tensor */
     float *w;         /* owned (n): master weight */
     float *g;         /* owned (n): sum, then mean gradient of the step */
-    /* Owned, as memoryx_state_of says: slices (n), or statistics of the whole tensor; or NULL. */
+    /* Owned, as memoryx_state_of says: of the part (n), or statistics of the whole tensor; or NULL.
+     */
     float *state[MEMORYX_MAX_STATE];
     bool g_started; /* a stage has contributed to g in this step */
 };
@@ -36,11 +39,11 @@ struct memoryx {
     const struct stream_ports *ports; /* borrowed */
     struct memoryx_config config;
     int shard, n_shards;
-    struct memoryx_slice *slice; /* owned (n_tensors) */
+    struct memoryx_part *part; /* owned (n_tensors) */
     struct memoryx_times times;
     struct memoryx_scaler scaler;
     int64_t updates;   /* of the optimizer so far; steps that were skipped do not count */
-    int64_t schedule;  /* the same for the schedules: a restart may begin them anew */
+    int64_t schedule;  /* updates that the schedules count: a restart may begin them again */
     double mu_product; /* NAdam: of the momenta up to mu_updates */
     int64_t mu_updates;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
@@ -49,7 +52,7 @@ struct memoryx {
     struct stream_losses losses;
     struct memoryx_batch batch; /* in the making */
     double *layer_norm;         /* owned (L), shard 0 with log_summaries; else NULL */
-    double leaf_squares;        /* its gradients', as they are added up */
+    double micro_shard_squares; /* squares of their gradients, summed */
     struct memoryx_noise noise; /* running means over noise_steps steps */
     int64_t noise_steps;
     /* Gradients of the batch in the making.  They become times.reduced and times.ready only when

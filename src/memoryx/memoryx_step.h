@@ -1,4 +1,6 @@
-/** The two programs of a shard; memoryx_spawn() makes fibers of them. */
+/** The two programs of a shard; memoryx_spawn() makes fibers of them.
+ *  One sends weights, the other takes gradients and updates.
+ */
 #ifndef WSC_MEMORYX_STEP_H
 #define WSC_MEMORYX_STEP_H
 #include <wsc/err.h>

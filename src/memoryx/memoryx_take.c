@@ -39,7 +39,7 @@ static void add_to_tensors(struct memoryx *mx, int stage, const float *sum)
     const double factor =
         memoryx_loss_factor(mx, mx->losses.sum[0].n_tokens) / memoryx_gradient_scale(mx);
     for (int v = 0; v < st->n_views; v++) {
-        struct memoryx_slice *s = &mx->slice[st->view[v].tensor];
+        struct memoryx_part *s = &mx->part[st->view[v].tensor];
         struct gradient_job job = {s->g, sum, s->n, (float)factor, s->g_started};
         num_parallel((s->n + MEAN_BLOCK - 1) / MEAN_BLOCK, scale_block, &job);
         s->g_started = true;
@@ -50,7 +50,7 @@ static void add_to_tensors(struct memoryx *mx, int stage, const float *sum)
 enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *at)
 {
     const struct stream_batch *b = &mx->pass->batch;
-    const int64_t n = stream_stage_slice_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
+    const int64_t n = stream_stage_part_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
     struct stream_sums *sums = &mx->sums[at->stage];
     struct num_nodes subtrees;
     struct stream_msg msg;
@@ -59,10 +59,10 @@ enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *
     mx->arrived[at->stage] = msg.span.last;
     if (!msg.payload) return WSC_OK;
     stream_subtrees(b, at->micro, 0, b->n_wafers, &subtrees);
-    stream_sums_append(sums, &subtrees, b->n_leaves, n, msg.payload);
+    stream_sums_append(sums, &subtrees, b->n_micro_shards, n, msg.payload);
     if (at->micro < b->n_micro - 1) return WSC_OK;
-    WSC_CHECK(sums->nodes.n == 1, "%d sums left of %lld leaves", sums->nodes.n,
-              (long long)b->n_leaves);
+    WSC_CHECK(sums->nodes.n == 1, "%d sums left of %lld micro-shards", sums->nodes.n,
+              (long long)b->n_micro_shards);
     add_to_tensors(mx, at->stage, sums->vector[0]);
     stream_sums_clear(sums);
     return WSC_OK;

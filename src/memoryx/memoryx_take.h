@@ -1,9 +1,11 @@
-/** Gradients up: what the taking program of a shard does after each backward stage. */
+/** Gradients up: what the taking program of a shard does after each backward stage.
+ *  Sums of micro-batches become the mean gradient of the batch.
+ */
 #ifndef WSC_MEMORYX_TAKE_H
 #define WSC_MEMORYX_TAKE_H
 #include "memoryx_state.h"
 
 /* Receive the sums of the stage at @p at, add them to those of earlier micro-batches; after the
- * last micro-batch the gradient of the batch is in mx->slice[].g. */
+ * last micro-batch the gradient of the batch is in mx->part[].g. */
 enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *at);
 #endif

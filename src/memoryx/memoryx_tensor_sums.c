@@ -13,10 +13,10 @@ static int64_t blocks(int64_t n_elems)
 }
 
 /* Maximal nodes of shard @p m's blocks of tensor @p i. */
-static void slice_nodes(const struct memoryx *mx, int i, int m, struct num_nodes *nodes)
+static void part_subtrees(const struct memoryx *mx, int i, int m, struct num_nodes *nodes)
 {
     int64_t n_elems = mx->net->model->tensor[i].n_elems, first, n;
-    stream_slice(n_elems, m, mx->n_shards, &first, &n);
+    stream_part(n_elems, m, mx->n_shards, &first, &n);
     num_nodes_of_range(nodes, first / STREAM_BLOCK_ELEMS, first / STREAM_BLOCK_ELEMS + blocks(n),
                        blocks(n_elems));
 }
@@ -26,7 +26,7 @@ int64_t memoryx_count_sums(const struct memoryx *mx, int shard)
     int64_t n = 0;
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
         struct num_nodes nodes;
-        slice_nodes(mx, i, shard, &nodes);
+        part_subtrees(mx, i, shard, &nodes);
         n += nodes.n;
     }
     return n;
@@ -52,7 +52,7 @@ static void sum_block(void *ctx, int64_t b, int thread)
 static void sums_of(const struct memoryx *mx, const struct memoryx_summand *what, int i,
                     double *scratch, struct stream_scalars *out)
 {
-    const struct memoryx_slice *s = &mx->slice[i];
+    const struct memoryx_part *s = &mx->part[i];
     const int64_t n_blocks = blocks(mx->net->model->tensor[i].n_elems);
     const int64_t first = s->first / STREAM_BLOCK_ELEMS;
     struct block_job job = {what, i, s->n, scratch};
@@ -69,7 +69,7 @@ static int64_t most_blocks(const struct memoryx *mx)
 {
     int64_t most = 1;
     for (int i = 0; i < mx->net->model->n_tensors; i++)
-        if (blocks(mx->slice[i].n) > most) most = blocks(mx->slice[i].n);
+        if (blocks(mx->part[i].n) > most) most = blocks(mx->part[i].n);
     return most;
 }
 
@@ -95,7 +95,7 @@ void memoryx_joint_sums(const struct memoryx *mx, const double *const *part, dou
         struct stream_scalars all = {0};
         for (int m = 0; m < mx->n_shards; m++) {
             struct num_nodes nodes;
-            slice_nodes(mx, i, m, &nodes);
+            part_subtrees(mx, i, m, &nodes);
             stream_scalars_append(&all, &nodes, blocks(mx->net->model->tensor[i].n_elems),
                                   part[m] + used[m]);
             used[m] += nodes.n;

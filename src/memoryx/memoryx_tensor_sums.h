@@ -1,9 +1,11 @@
-/** Sums over whole tensors that do not depend on who holds which part. */
+/** Sums over whole tensors that do not depend on who holds which part.
+ *  One sum per tensor, for norms, trust ratios and root mean squares.
+ */
 #ifndef WSC_MEMORYX_TENSOR_SUMS_H
 #define WSC_MEMORYX_TENSOR_SUMS_H
 #include "memoryx_state.h"
 
-/* What is summed: one block of STREAM_BLOCK_ELEMS elements, from @p first of the slice of @p
+/* What is summed: one block of STREAM_BLOCK_ELEMS elements, from @p first of the part of @p
  * tensor. */
 struct memoryx_summand {
     double (*block)(const void *ctx, int tensor, int64_t first, int64_t n);

@@ -52,7 +52,7 @@ static int64_t n_statistics(const struct model *model)
     return n;
 }
 
-static struct memoryx_block block_of(const struct memoryx_slice *s, int64_t first, int64_t n)
+static struct memoryx_block block_of(const struct memoryx_part *s, int64_t first, int64_t n)
 {
     struct memoryx_block b = {.w = s->w + first, .g = s->g + first, .n = n};
     for (int k = 0; k < MEMORYX_MAX_STATE; k++)
@@ -66,7 +66,7 @@ static struct memoryx_block block_of(const struct memoryx_slice *s, int64_t firs
 static void divide_by_statistics(const struct tensorwise *t, int i, int64_t first, int64_t n,
                                  float *u)
 {
-    const struct memoryx_slice *s = &t->mx->slice[i];
+    const struct memoryx_part *s = &t->mx->part[i];
     const int64_t cols = tensor_of(t, i)->shape[1];
     const float *row = s->state[0], *col = s->state[1];
     for (int64_t k = 0; k < n; k++) {
@@ -79,7 +79,7 @@ static void divide_by_statistics(const struct tensorwise *t, int i, int64_t firs
 static void adafactor_direction(const struct tensorwise *t, const struct memoryx_rule *rule, int i,
                                 int64_t first, int64_t n, float *u)
 {
-    const struct memoryx_slice *s = &t->mx->slice[i];
+    const struct memoryx_part *s = &t->mx->part[i];
     const struct memoryx_block b = {.g = s->g + first, .n = n};
     memoryx_clipped(rule, &b, u);
     if (has_statistics(tensor_of(t, i)))
@@ -97,7 +97,7 @@ static void direction(const struct tensorwise *t, int i, int64_t first, int64_t 
         adafactor_direction(t, &rule, i, first, n, u);
         return;
     }
-    const struct memoryx_block b = block_of(&t->mx->slice[i], first, n);
+    const struct memoryx_block b = block_of(&t->mx->part[i], first, n);
     memoryx_lamb_direction(&rule, &b, u);
 }
 
@@ -111,7 +111,7 @@ static double direction_squares(const void *ctx, int tensor, int64_t first, int6
 static double weight_squares(const void *ctx, int tensor, int64_t first, int64_t n)
 {
     const struct tensorwise *t = ctx;
-    return num_sum_squares(t->mx->slice[tensor].w + first, n);
+    return num_sum_squares(t->mx->part[tensor].w + first, n);
 }
 
 /* ---- the last step --------------------------------------------------------------------------- */
@@ -125,7 +125,7 @@ struct apply_job {
 static void apply_block(void *ctx, int64_t b, int thread)
 {
     const struct apply_job *job = ctx;
-    const struct memoryx_slice *s = &job->t->mx->slice[job->tensor];
+    const struct memoryx_part *s = &job->t->mx->part[job->tensor];
     const int64_t first = b * STREAM_BLOCK_ELEMS, left = s->n - first;
     const int64_t n = left < STREAM_BLOCK_ELEMS ? left : STREAM_BLOCK_ELEMS;
     float u[STREAM_BLOCK_ELEMS], *w = s->w + first;
@@ -135,11 +135,11 @@ static void apply_block(void *ctx, int64_t b, int thread)
         w[i] -= job->rate * u[i] + job->shrink * w[i];
 }
 
-/* w -= rate u + shrink w, on this shard's slice of tensor @p i. */
+/* w -= rate u + shrink w, on this shard's part of tensor @p i. */
 static void apply(const struct tensorwise *t, int i, double rate, double shrink)
 {
     struct apply_job job = {t, i, (float)rate, (float)shrink};
-    const int64_t n = t->mx->slice[i].n;
+    const int64_t n = t->mx->part[i].n;
     num_parallel((n + STREAM_BLOCK_ELEMS - 1) / STREAM_BLOCK_ELEMS, apply_block, &job);
 }
 
@@ -184,7 +184,7 @@ static double choose_unit(const struct tensorwise *t)
 
 static void add_statistics(const struct tensorwise *t, int i, fixed *row, fixed *col)
 {
-    const struct memoryx_slice *s = &t->mx->slice[i];
+    const struct memoryx_part *s = &t->mx->part[i];
     const int64_t cols = tensor_of(t, i)->shape[1];
     float g[STREAM_BLOCK_ELEMS];
     for (int64_t first = 0; first < s->n; first += STREAM_BLOCK_ELEMS) {
@@ -263,7 +263,7 @@ static void take_statistics(struct tensorwise *t, const double *total)
     total += n_tensors(t);
     for (int i = 0; i < n_tensors(t); i++) {
         const int64_t rows = tensor_of(t, i)->shape[0], cols = tensor_of(t, i)->shape[1];
-        float *const *state = t->mx->slice[i].state;
+        float *const *state = t->mx->part[i].state;
         if (!has_statistics(tensor_of(t, i))) continue;
         t->row_mean[i] = take_means(t, state[0], total, rows, cols);
         (void)take_means(t, state[1], total + rows, cols, rows);

@@ -1,4 +1,6 @@
-/** The rest of the update of Lamb and Adafactor, which needs whole tensors. */
+/** The rest of the update of Lamb and Adafactor, which needs whole tensors.
+ *  It exchanges sums among the shards, which takes virtual time.
+ */
 #ifndef WSC_MEMORYX_TENSORWISE_H
 #define WSC_MEMORYX_TENSORWISE_H
 #include "memoryx_optimizer.h"

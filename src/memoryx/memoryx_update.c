@@ -23,7 +23,8 @@ static int64_t blocks_of(int64_t n)
 
 /* ---- virtual time of the update -------------------------------------------------------------- */
 
-int64_t memoryx_owned_elems(const struct model *model, int stage)
+/* Parameters that a stage owns: a tied head owns no second copy of the embedding. */
+static int64_t owned_elems(const struct model *model, int stage)
 {
     const struct model_stage *st = &model->stage[stage];
     int64_t n = 0;
@@ -36,7 +37,7 @@ int64_t memoryx_owned_elems(const struct model *model, int stage)
 
 int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards)
 {
-    const int64_t n = stream_per_shard_bytes(memoryx_owned_elems(model, stage), n_shards);
+    const int64_t n = stream_per_shard(owned_elems(model, stage), n_shards);
     return vtime_duration_ps(n, hw->cluster->memoryx.update_rate_params_per_s);
 }
 
@@ -82,13 +83,13 @@ static void keep_time(struct memoryx *mx, bool waits, struct vtime known)
 
 struct update_job {
     struct memoryx_rule rule;
-    const struct memoryx_slice *slice;
+    const struct memoryx_part *part;
 };
 
 static void update_block(void *ctx, int64_t i, int thread)
 {
     const struct update_job *job = ctx;
-    const struct memoryx_slice *s = job->slice;
+    const struct memoryx_part *s = job->part;
     const int64_t first = i * PARALLEL_BLOCK, n = s->n - first;
     struct memoryx_block b = {
         .w = s->w + first, .g = s->g + first, .n = n < PARALLEL_BLOCK ? n : PARALLEL_BLOCK};
@@ -103,8 +104,8 @@ static void update_elements(const struct memoryx *mx, const struct memoryx_rule 
     struct update_job job;
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
         job.rule = memoryx_rule_of_tensor(mx, rule, i);
-        job.slice = &mx->slice[i];
-        num_parallel(blocks_of(mx->slice[i].n), update_block, &job);
+        job.part = &mx->part[i];
+        num_parallel(blocks_of(mx->part[i].n), update_block, &job);
     }
 }
 
@@ -145,8 +146,7 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
 enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
 {
     struct vtime known = {0};
-    struct vtime_recorder *r = comm_recorder(mx->net->comm);
-    vtime_label(r, VTIME_NO_TRANSFER);
+    struct vtime_recorder *r = comm_record_at(mx->net->comm, step, VTIME_NO_TRANSFER);
     mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);
@@ -163,7 +163,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     vtime_record_bar(r, &bar);
     if (!mx->pass->values) return WSC_OK;
     for (int i = 0; i < mx->net->model->n_tensors; i++)
-        mx->slice[i].g_started = false;
+        mx->part[i].g_started = false;
     mx->batch.has_hash = mx->config.params->trace_hash;
     return mx->batch.has_hash ? memoryx_hash_weights(mx, step, &mx->batch.weights_hash) : WSC_OK;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A model from its params: sizes and features, checked against each other, then its tensors
+ * (model_tensors.c) and stages (model_stages.c); and the FLOPs of training it. */
 #include <wsc/model.h>
 
-#include "model_impl.h"
+#include "model_stages.h"
+#include "model_tensors.h"
+
 #include <wsc/mem.h>
 
 #include <math.h>

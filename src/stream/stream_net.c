@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The links of a machine: between a parent and each of its children one for weights, one for
+ * credits and one for what comes up; between shard 0 and every other shard a pair; inside a shard
+ * one from the taking program to the sending one.  Every rank opens the same links in the same
+ * order (comm_link_open).  cluster makes the net, and forms it again after a fault. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
@@ -10,18 +14,18 @@ enum { GRADS_WAITING = 1 };
 
 /* ---- what joins two roles -------------------------------------------------------------------- */
 
-/* A cable: three links between a parent and a child. */
-struct joint {
+/* An edge: three links between a parent and a child. */
+struct edge {
     int parent, child; /* roles */
     int n_down, n_up;  /* its number among those of the parent, and of the child */
     int64_t latency_ps;
-    struct stream_cable cable;
+    struct stream_link link;
 };
-enum link_of_joint { WEIGHTS, CREDIT, DATA, N_LINKS };
+enum link_of_edge { WEIGHTS, CREDIT, DATA, N_LINKS };
 
-/* The rate and latency of the cable; upwards only where the reduction takes time. */
-static struct comm_link_spec spec_of(const struct stream_net *net, const struct joint *j,
-                                     enum link_of_joint link)
+/* The rate and latency of the edge; upwards only where the reduction takes time. */
+static struct comm_link_spec spec_of(const struct stream_net *net, const struct edge *j,
+                                     enum link_of_edge link)
 {
     static const char *const name[N_LINKS] = {"weights", "credit", "gradients"};
     const struct hw_retransmit *r = &net->hw->cluster->retransmit;
@@ -30,20 +34,20 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
         return (struct comm_link_spec){
             .part = VTIME_GRADIENTS, .max_waiting = GRADS_WAITING, .name = name[link]};
     return (struct comm_link_spec){.part = link == DATA ? VTIME_GRADIENTS : VTIME_WEIGHTS,
-                                   .rate_bytes_per_s = j->cable.rate_bytes_per_s,
+                                   .rate_bytes_per_s = j->link.rate_bytes_per_s,
                                    .latency_ps = j->latency_ps,
                                    .max_waiting = link == DATA ? GRADS_WAITING : 0,
                                    .name = name[link],
-                                   .loss = {j->cable.loss, r->packet_bytes, r->timeout_ps,
-                                            net->seed, wsc_rng_stream(WSC_RNG_LOSS, which)}};
+                                   .loss = {j->link.loss, r->packet_bytes, r->timeout_ps, net->seed,
+                                            wsc_rng_stream(WSC_RNG_LOSS, which)}};
 }
 
-static enum wsc_err open_joint(struct stream_net *net, const struct joint *j)
+static enum wsc_err open_edge(struct stream_net *net, const struct edge *j)
 {
     struct stream_side *down = &net->ports[j->parent].down, *up = &net->ports[j->child].up;
     struct comm_link *link[N_LINKS];
     for (int i = 0; i < N_LINKS; i++) {
-        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_joint)i);
+        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_edge)i);
         const bool downwards = i == WEIGHTS;
         TRY(comm_link_open(net->comm, &link[i], downwards ? j->parent : j->child,
                            downwards ? j->child : j->parent, &spec));
@@ -56,48 +60,48 @@ static enum wsc_err open_joint(struct stream_net *net, const struct joint *j)
     return WSC_OK;
 }
 
-static enum wsc_err tune_joint(struct stream_net *net, const struct joint *j)
+static enum wsc_err tune_edge(struct stream_net *net, const struct edge *j)
 {
     const struct stream_side *down = &net->ports[j->parent].down;
     struct comm_link *const link[N_LINKS] = {down->weights[j->n_down], down->credit[j->n_down],
                                              down->data[j->n_down]};
     for (int i = 0; i < N_LINKS; i++) {
-        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_joint)i);
+        const struct comm_link_spec spec = spec_of(net, j, (enum link_of_edge)i);
         comm_link_change(link[i], &spec);
     }
     return WSC_OK;
 }
 
-typedef enum wsc_err (*joint_fn)(struct stream_net *net, const struct joint *j);
+typedef enum wsc_err (*edge_fn)(struct stream_net *net, const struct edge *j);
 
-static enum wsc_err visit_children(struct stream_net *net, int i, joint_fn visit)
+static enum wsc_err visit_children(struct stream_net *net, int i, edge_fn visit)
 {
     const struct stream_topology *t = net->topology;
     const struct stream_node *node = &t->node[i];
     for (int k = 0; k < node->n_children; k++) {
         const int c = node->first_child + k;
-        const struct joint j = {.parent = stream_role_of_node(t, i),
-                                .child = node->leaf ? stream_role_of_wafer(t, c)
-                                                    : stream_role_of_node(t, c),
-                                .n_down = k,
-                                .latency_ps = net->hw->cluster->swarmx.link_latency_ps,
-                                .cable = stream_cable_below(net->hw, t, i, c)};
+        const struct edge j = {.parent = stream_role_of_node(t, i),
+                               .child = node->leaf_switch ? stream_role_of_wafer(t, c)
+                                                          : stream_role_of_node(t, c),
+                               .n_down = k,
+                               .latency_ps = net->hw->cluster->swarmx.link_latency_ps,
+                               .link = stream_link_below(net->hw, t, i, c)};
         TRY(visit(net, &j));
     }
     return WSC_OK;
 }
 
-/* Every cable, in the same order on every rank. */
-static enum wsc_err visit_joints(struct stream_net *net, joint_fn visit)
+/* Every edge, in the same order on every rank. */
+static enum wsc_err visit_edges(struct stream_net *net, edge_fn visit)
 {
     const struct stream_topology *t = net->topology;
     const int top = t->n_nodes ? stream_role_of_node(t, 0) : stream_role_of_wafer(t, 0);
     for (int m = 0; m < t->n_shards; m++) {
-        const struct joint j = {.parent = stream_role_of_shard(t, m),
-                                .child = top,
-                                .n_up = m,
-                                .latency_ps = net->hw->cluster->memoryx.link_latency_ps,
-                                .cable = stream_cable_below(net->hw, t, -1, 0)};
+        const struct edge j = {.parent = stream_role_of_shard(t, m),
+                               .child = top,
+                               .n_up = m,
+                               .latency_ps = net->hw->cluster->memoryx.link_latency_ps,
+                               .link = stream_link_below(net->hw, t, -1, 0)};
         TRY(visit(net, &j));
     }
     for (int i = 0; i < t->n_nodes; i++)
@@ -111,12 +115,12 @@ enum wsc_err stream_net_form(struct stream_net *net, struct stream_topology *tak
         net->ports[r].up.n = net->ports[r].down.n = 0;
     stream_topology_destroy(&net->topology);
     net->topology = take_topology;
-    return visit_joints(net, open_joint);
+    return visit_edges(net, open_edge);
 }
 
 void stream_net_tune(struct stream_net *net)
 {
-    WSC_CHECK(visit_joints(net, tune_joint) == WSC_OK, "links cannot be tuned");
+    WSC_CHECK(visit_edges(net, tune_edge) == WSC_OK, "links cannot be tuned");
 }
 
 /* ---- the net --------------------------------------------------------------------------------- */
@@ -125,10 +129,10 @@ static enum wsc_err join_peers(struct stream_net *net)
 {
     const struct stream_topology *t = net->topology;
     const struct hw_memoryx *mx = &net->hw->cluster->memoryx;
-    const struct comm_link_spec cable = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
-                                         .latency_ps = mx->link_latency_ps,
-                                         .part = VTIME_GRADIENTS,
-                                         .name = "norms"};
+    const struct comm_link_spec between = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
+                                           .latency_ps = mx->link_latency_ps,
+                                           .part = VTIME_GRADIENTS,
+                                           .name = "norms"};
     const struct comm_link_spec inside = {.rate_bytes_per_s = mx->link_rate_bytes_per_s,
                                           .name = "updated weights"};
     for (int m = 0; m < t->n_shards; m++)
@@ -136,8 +140,8 @@ static enum wsc_err join_peers(struct stream_net *net)
     for (int m = 1; m < t->n_shards; m++) {
         struct comm_link *to_first, *from_first;
         struct stream_ports *first = &net->ports[0], *other = &net->ports[m];
-        TRY(comm_link_open(net->comm, &to_first, m, 0, &cable));
-        TRY(comm_link_open(net->comm, &from_first, 0, m, &cable));
+        TRY(comm_link_open(net->comm, &to_first, m, 0, &between));
+        TRY(comm_link_open(net->comm, &from_first, 0, m, &between));
         first->peer_in[first->n_peers] = other->peer_out[0] = to_first;
         first->peer_out[first->n_peers++] = other->peer_in[0] = from_first;
         other->n_peers = 1;
@@ -167,7 +171,7 @@ static enum wsc_err set_up(struct stream_net *net)
     }
     TRY(place_roles(net));
     comm_set_chunks(net->comm, c->stream.chunk_bytes, c->stream.chunks_in_flight);
-    TRY(visit_joints(net, open_joint));
+    TRY(visit_edges(net, open_edge));
     return join_peers(net);
 }
 

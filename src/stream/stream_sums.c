@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Lists of sums in canonical order.  Sums belong to maximal subtrees of a binary tree over all
+ * items; num_merge_plan() says which of them become siblings when two lists meet, and only siblings
+ * are added.  So the bits of a sum depend on the items alone, not on who added what first.
+ * Gradient vectors travel in buffers, losses and squares as values.  All roles call. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
@@ -28,7 +32,7 @@ static void add(float *y, const float *x, int64_t n)
     num_parallel((n + ADD_BLOCK - 1) / ADD_BLOCK, add_block, &job);
 }
 
-void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_leaves,
+void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf)
 {
     struct num_merge merge;
@@ -36,7 +40,7 @@ void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, in
     float *vector[2 * NUM_MAX_NODES];
     struct comm_buf *buf[2 * NUM_MAX_NODES];
     int n_left = s->nodes.n;
-    num_merge_plan(&merge, &s->nodes, nodes, n_leaves);
+    num_merge_plan(&merge, &s->nodes, nodes, n_items);
     for (int i = 0; i < n_left; i++) {
         vector[i] = s->vector[i];
         buf[i] = s->buf[i];
@@ -88,12 +92,12 @@ void stream_sums_clear(struct stream_sums *s)
     s->nodes.n = 0;
 }
 
-void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_leaves,
+void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_items,
                           const struct stream_loss *sums)
 {
     struct num_merge merge;
     struct stream_loss all[2 * NUM_MAX_NODES];
-    num_merge_plan(&merge, &s->nodes, nodes, n_leaves);
+    num_merge_plan(&merge, &s->nodes, nodes, n_items);
     for (int i = 0; i < s->nodes.n + nodes->n; i++)
         all[i] = i < s->nodes.n ? s->sum[i] : sums[i - s->nodes.n];
     for (int i = 0; i < merge.n_steps; i++) {
@@ -142,7 +146,7 @@ void stream_scalars_join(const struct stream_batch *b, int n, const int *first_w
         for (int i = 0; i < n; i++) {
             struct num_nodes nodes;
             stream_subtrees(b, micro, first_wafer[i], first_wafer[i + 1], &nodes);
-            if (nodes.n) stream_scalars_append(&all, &nodes, b->n_leaves, part[i] + used[i]);
+            if (nodes.n) stream_scalars_append(&all, &nodes, b->n_micro_shards, part[i] + used[i]);
             used[i] += nodes.n;
         }
         memcpy(out, all.sum, (size_t)all.nodes.n * sizeof *out);
@@ -156,9 +160,10 @@ double stream_scalars_total(const struct stream_batch *b, const double *list)
     for (int64_t micro = 0; micro < b->n_micro; micro++) {
         struct num_nodes nodes;
         stream_subtrees(b, micro, 0, b->n_wafers, &nodes);
-        stream_scalars_append(&all, &nodes, b->n_leaves, list);
+        stream_scalars_append(&all, &nodes, b->n_micro_shards, list);
         list += nodes.n;
     }
-    WSC_CHECK(all.nodes.n == 1, "%d sums left of %lld leaves", all.nodes.n, (long long)b->n_leaves);
+    WSC_CHECK(all.nodes.n == 1, "%d sums left of %lld micro-shards", all.nodes.n,
+              (long long)b->n_micro_shards);
     return all.sum[0];
 }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The SwarmX tree: levels of nodes over the wafers, children spread evenly, and how it is formed
+ * from what is left after losses (docs/decisions/0014).  A tree is built level by level from the
+ * leaf switches up, then numbered from the root down.  Rates of its links include faults, planes
+ * that are lost and links that are shared.  stream_net.c opens the links. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
@@ -9,7 +13,7 @@
 
 enum { MAX_LEVELS = 32 };
 
-/* Nodes per level, from the leaves up to the root; returns the number of levels. */
+/* Nodes per level, from the leaf switches up to the root; returns the number of levels. */
 static int count_levels(int n_wafers, int fanout, int *n_at)
 {
     int levels = 0;
@@ -31,10 +35,10 @@ static int spread(int below, int i, int n)
 /* A level in the making: which nodes of the machine it has, and how many children each has. */
 struct level {
     int n;
-    int *place;   /* n */
-    int *n_below; /* n: children that are left */
+    int *position; /* n */
+    int *n_below;  /* n: children that are left */
 };
-/* From the leaves up. */
+/* From the leaf switches up. */
 struct levels {
     int n;
     struct level level[MAX_LEVELS];
@@ -45,15 +49,15 @@ static enum wsc_err levels_create(struct levels *l, const struct stream_topology
                                   const bool *lost_node)
 {
     int n_at[MAX_LEVELS] = {0}, first = 0;
-    *l = (struct levels){.n = count_levels(machine->n_wafer_places, machine->fanout, n_at)};
+    *l = (struct levels){.n = count_levels(machine->n_machine_wafers, machine->fanout, n_at)};
     int *free;
-    TRY_NEW(free, WSC_MEM_STREAM, 2 * (int64_t)machine->n_node_places + 1);
+    TRY_NEW(free, WSC_MEM_STREAM, 2 * (int64_t)machine->n_machine_nodes + 1);
     l->memory = free;
     for (int k = l->n - 1; k >= 0; k--) {
-        int *place = free, n = 0;
+        int *position = free, n = 0;
         for (int i = first; i < first + n_at[k]; i++)
-            if (!lost_node || !lost_node[i]) place[n++] = i;
-        l->level[k] = (struct level){n, place, place + n_at[k]};
+            if (!lost_node || !lost_node[i]) position[n++] = i;
+        l->level[k] = (struct level){n, position, position + n_at[k]};
         free += 2 * (ptrdiff_t)n_at[k];
         first += n_at[k];
     }
@@ -69,9 +73,9 @@ static void close_gaps(struct levels *l)
         k--;
     if (top && !top->n && l->level[k].n) {
         struct level *from = &l->level[k];
-        top->place[top->n++] = from->place[0];
+        top->position[top->n++] = from->position[0];
         from->n--;
-        memmove(from->place, from->place + 1, (size_t)from->n * sizeof *from->place);
+        memmove(from->position, from->position + 1, (size_t)from->n * sizeof *from->position);
     }
     int kept = 0;
     for (k = 0; k < l->n; k++)
@@ -101,7 +105,7 @@ static void drop_childless(struct level *at)
     int kept = 0;
     for (int i = 0; i < at->n; i++) {
         if (!at->n_below[i]) continue;
-        at->place[kept] = at->place[i];
+        at->position[kept] = at->position[i];
         at->n_below[kept++] = at->n_below[i];
     }
     at->n = kept;
@@ -110,7 +114,7 @@ static void drop_childless(struct level *at)
 static enum wsc_err share_levels(struct levels *l, const struct stream_topology *machine,
                                  const bool *lost_wafer)
 {
-    int below = machine->n_wafer_places, most = 0;
+    int below = machine->n_machine_wafers, most = 0;
     bool *left;
     TRY_NEW(left, WSC_MEM_STREAM, below);
     for (int w = 0; w < below; w++)
@@ -136,8 +140,9 @@ static void fill_spans(struct stream_topology *t)
     for (int i = t->n_nodes - 1; i >= 0; i--) {
         struct stream_node *node = &t->node[i];
         int last = node->first_child + node->n_children - 1;
-        node->first_wafer = node->leaf ? node->first_child : t->node[node->first_child].first_wafer;
-        node->end_wafer = node->leaf ? last + 1 : t->node[last].end_wafer;
+        node->first_wafer =
+            node->leaf_switch ? node->first_child : t->node[node->first_child].first_wafer;
+        node->end_wafer = node->leaf_switch ? last + 1 : t->node[last].end_wafer;
     }
 }
 
@@ -151,11 +156,11 @@ static void fill_nodes(struct stream_topology *t, const struct levels *l)
         int child = k ? first + at->n : 0;
         for (int i = 0; i < at->n; i++) {
             struct stream_node *node = &t->node[first + i];
-            node->place = at->place[i];
-            node->leaf = k == 0;
+            node->position = at->position[i];
+            node->leaf_switch = k == 0;
             node->first_child = child;
             node->n_children = at->n_below[i];
-            for (int c = 0; c < node->n_children && !node->leaf; c++)
+            for (int c = 0; c < node->n_children && !node->leaf_switch; c++)
                 t->node[child + c].parent = first + i;
             child += node->n_children;
         }
@@ -169,9 +174,9 @@ static enum wsc_err fill(struct stream_topology *t, const struct levels *l, cons
     for (int k = 0; k < l->n; k++)
         t->n_nodes += l->level[k].n;
     TRY_NEW(t->node, WSC_MEM_STREAM, t->n_nodes + 1);
-    TRY_NEW(t->wafer_place, WSC_MEM_STREAM, t->n_wafer_places);
-    for (int w = 0; w < t->n_wafer_places; w++)
-        if (!lost_wafer || !lost_wafer[w]) t->wafer_place[t->n_wafers++] = w;
+    TRY_NEW(t->wafer_position, WSC_MEM_STREAM, t->n_machine_wafers);
+    for (int w = 0; w < t->n_machine_wafers; w++)
+        if (!lost_wafer || !lost_wafer[w]) t->wafer_position[t->n_wafers++] = w;
     fill_nodes(t, l);
     return WSC_OK;
 }
@@ -181,9 +186,9 @@ static enum wsc_err form_levels(struct levels *l, const struct stream_topology *
 {
     TRY(levels_create(l, machine, lost_node));
     close_gaps(l);
-    if (machine->n_node_places && !l->n)
+    if (machine->n_machine_nodes && !l->n)
         return WSC_RAISE(WSC_CONFIG, "no SwarmX node is left for %d systems",
-                         machine->n_wafer_places);
+                         machine->n_machine_wafers);
     return share_levels(l, machine, lost_wafer);
 }
 
@@ -202,8 +207,8 @@ enum wsc_err stream_topology_create_without(struct stream_topology **out,
         *t = (struct stream_topology){.n_shards = machine->n_shards,
                                       .fanout = machine->fanout,
                                       .n_roles = machine->n_roles,
-                                      .n_node_places = machine->n_node_places,
-                                      .n_wafer_places = machine->n_wafer_places};
+                                      .n_machine_nodes = machine->n_machine_nodes,
+                                      .n_machine_wafers = machine->n_machine_wafers};
         rc = fill(t, &levels, lost_wafer);
     }
     wsc_free(levels.memory);
@@ -225,8 +230,8 @@ enum wsc_err stream_topology_create(struct stream_topology **out, int n_shards, 
     const struct stream_topology machine = {.n_shards = n_shards,
                                             .fanout = fanout,
                                             .n_roles = n_shards + n_nodes + n_wafers,
-                                            .n_node_places = n_nodes,
-                                            .n_wafer_places = n_wafers};
+                                            .n_machine_nodes = n_nodes,
+                                            .n_machine_wafers = n_wafers};
     return stream_topology_create_without(out, &machine, NULL, NULL);
 }
 
@@ -234,7 +239,7 @@ void stream_topology_destroy(struct stream_topology **t)
 {
     if (!*t) return;
     wsc_free((*t)->node);
-    wsc_free((*t)->wafer_place);
+    wsc_free((*t)->wafer_position);
     wsc_free(*t);
     *t = NULL;
 }
@@ -244,8 +249,8 @@ enum stream_kind stream_kind_of_role(const struct stream_topology *t, int role, 
     *index = role;
     if (role < t->n_shards) return STREAM_MEMORYX;
     *index = role - t->n_shards;
-    if (*index < t->n_node_places) return STREAM_SWARMX;
-    *index -= t->n_node_places;
+    if (*index < t->n_machine_nodes) return STREAM_SWARMX;
+    *index -= t->n_machine_nodes;
     return STREAM_WAFER;
 }
 
@@ -259,7 +264,7 @@ void stream_role_name(const struct stream_topology *t, int role, char *text, int
 
 static int64_t lost_planes(const struct hw *hw, const struct stream_topology *t, int node)
 {
-    return hw_lost_planes(hw, t->node[node].place);
+    return hw_lost_planes(hw, t->node[node].position);
 }
 
 int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t, int node)
@@ -278,18 +283,18 @@ static int64_t part_of_rate(int64_t rate, double slowness, int n, int of)
     return rate > 0 ? rate : 1;
 }
 
-struct stream_cable stream_cable_below(const struct hw *hw, const struct stream_topology *t,
-                                       int parent, int child)
+struct stream_link stream_link_below(const struct hw *hw, const struct stream_topology *t,
+                                     int parent, int child)
 {
     const struct hw_machine *c = hw->cluster;
-    const bool to_wafer = parent < 0 ? !t->n_nodes : t->node[parent].leaf;
+    const bool to_wafer = parent < 0 ? !t->n_nodes : t->node[parent].leaf_switch;
     const enum hw_place place = to_wafer ? HW_PLACE_WAFER : HW_PLACE_NODE;
-    const int which = to_wafer ? t->wafer_place[child] : t->node[child].place;
+    const int which = to_wafer ? t->wafer_position[child] : t->node[child].position;
     const int n_children = parent < 0 ? 1 : t->node[parent].n_children;
     const int64_t above = parent < 0 ? 0 : lost_planes(hw, t, parent);
     const int64_t below = to_wafer ? 0 : lost_planes(hw, t, child);
     int64_t rate = parent < 0 ? c->memoryx.link_rate_bytes_per_s : c->swarmx.link_rate_bytes_per_s;
     rate = hw_rate_without_planes(hw, rate, below > above ? below : above);
     rate = part_of_rate(rate, hw_link_slowness(hw, place, which), n_children, t->fanout);
-    return (struct stream_cable){rate, hw_link_loss(hw, place, which)};
+    return (struct stream_link){rate, hw_link_loss(hw, place, which)};
 }

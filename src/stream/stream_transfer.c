@@ -23,8 +23,8 @@ static enum wsc_err put_part(const struct stream_ports *ports, int stage, int m,
     if (!*whole)
         rc = comm_buf_create(ports->net->comm, whole, model->stage[stage].n_elems * elem_bytes);
     if (!rc)
-        stream_slice_scatter(model, stage, m, ports->up.n, comm_buf_data(*take_part),
-                             comm_buf_data(*whole), elem_bytes);
+        stream_part_scatter(model, stage, m, ports->up.n, comm_buf_data(*take_part),
+                            comm_buf_data(*whole), elem_bytes);
     comm_buf_unref(take_part);
     return rc;
 }
@@ -117,14 +117,14 @@ static enum wsc_err cut_part(const struct stream_ports *ports, int stage, int m,
     const struct model *model = ports->net->model;
     const int n_shards = ports->up.n;
     const int64_t n_elems = model->stage[stage].n_elems;
-    const int64_t n_part = stream_stage_slice_elems(model, stage, m, n_shards);
+    const int64_t n_part = stream_stage_part_elems(model, stage, m, n_shards);
     *part = NULL;
     if (!whole) return WSC_OK;
     TRY(comm_buf_create(ports->net->comm, part, n_sums * n_part * (int64_t)sizeof(float)));
     for (int i = 0; i < n_sums; i++)
-        stream_slice_gather(model, stage, m, n_shards,
-                            (const float *)comm_buf_data(whole) + i * n_elems,
-                            (float *)comm_buf_data(*part) + i * n_part, sizeof(float));
+        stream_part_gather(model, stage, m, n_shards,
+                           (const float *)comm_buf_data(whole) + i * n_elems,
+                           (float *)comm_buf_data(*part) + i * n_part, sizeof(float));
     return WSC_OK;
 }
 
@@ -137,7 +137,7 @@ enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struc
                              .step = at->step,
                              .index = at->index,
                              .span = ready,
-                             .bytes = stream_per_shard_bytes(bytes, n),
+                             .bytes = stream_per_shard(bytes, n),
                              .payload = take_sums};
     enum wsc_err rc = WSC_OK;
     if (n == 1) return stream_send(ports->up.data[0], &msg);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Life of a SwarmX node, and the fibers of its two programs (swarmx_step.c). */
+/* Life of a SwarmX node, and the fibers of its two programs (swarmx_step.c).  A node outlives the
+ * trees that are formed after losses: its index and links are those of the run in progress. */
 #include <wsc/swarmx.h>
 
 #include "swarmx_state.h"
@@ -9,10 +10,10 @@
 
 #include <stdio.h>
 
-enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int place)
+enum wsc_err swarmx_create(struct swarmx **out, struct stream_net *net, int position)
 {
     TRY_NEW(*out, WSC_MEM_SWARMX, 1);
-    **out = (struct swarmx){.net = net, .place = place};
+    **out = (struct swarmx){.net = net, .position = position};
     return WSC_OK;
 }
 
@@ -32,8 +33,8 @@ enum wsc_err swarmx_spawn(struct swarmx *swarmx, int index, const struct stream_
     swarmx->node = &net->topology->node[index];
     swarmx->ports = &net->ports[role];
     swarmx->pass = pass;
-    (void)snprintf(name, sizeof name, "SwarmX node %d (down)", swarmx->place);
+    (void)snprintf(name, sizeof name, "SwarmX node %d (down)", swarmx->position);
     TRY(comm_spawn(net->comm, role, swarmx_run_down, swarmx, 0, name));
-    (void)snprintf(name, sizeof name, "SwarmX node %d (up)", swarmx->place);
+    (void)snprintf(name, sizeof name, "SwarmX node %d (up)", swarmx->position);
     return comm_spawn(net->comm, role, swarmx_run_up, swarmx, 0, name);
 }

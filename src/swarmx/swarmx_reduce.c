@@ -14,8 +14,8 @@ static void child_wafers(const struct swarmx *sx, int c, int *first, int *end)
 {
     const int child = sx->node->first_child + c;
     const struct stream_node *below = &sx->net->topology->node[child];
-    *first = sx->node->leaf ? child : below->first_wafer;
-    *end = sx->node->leaf ? child + 1 : below->end_wafer;
+    *first = sx->node->leaf_switch ? child : below->first_wafer;
+    *end = sx->node->leaf_switch ? child + 1 : below->end_wafer;
 }
 
 /* Subtrees of which child @p c sends sums. */
@@ -71,7 +71,8 @@ enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *
         child[c] = msg.span;
         if (!msg.payload) continue;
         child_subtrees(sx, at->micro, c, &subtrees);
-        stream_sums_append(&sx->sums, &subtrees, sx->pass->batch.n_leaves, n_elems, msg.payload);
+        stream_sums_append(&sx->sums, &subtrees, sx->pass->batch.n_micro_shards, n_elems,
+                           msg.payload);
     }
     TRY(pack_sums(sx, n_elems, &sums, &n_sums));
     return stream_send_gradients(sx->ports, at, reduce_span(sx, child, bytes), sums, n_sums);
@@ -90,7 +91,7 @@ enum wsc_err swarmx_reduce_losses(struct swarmx *sx, const struct stream_at *at)
         child[c] = msg.span;
         if (!msg.payload) continue;
         child_subtrees(sx, at->micro, c, &subtrees);
-        stream_losses_append(&sums, &subtrees, sx->pass->batch.n_leaves,
+        stream_losses_append(&sums, &subtrees, sx->pass->batch.n_micro_shards,
                              comm_buf_data(msg.payload));
         comm_buf_unref(&msg.payload);
     }

@@ -1,4 +1,6 @@
-/** Upwards through a SwarmX node. */
+/** Upwards through a SwarmX node.
+ *  Gradients, and beside them losses, times and texts.
+ */
 #ifndef WSC_SWARMX_REDUCE_H
 #define WSC_SWARMX_REDUCE_H
 #include "swarmx_state.h"

@@ -1,4 +1,6 @@
-/** The two programs of a SwarmX node; swarmx_spawn() makes fibers of them. */
+/** The two programs of a SwarmX node; swarmx_spawn() makes fibers of them.
+ *  One broadcasts weights, the other adds what comes up.
+ */
 #ifndef WSC_SWARMX_STEP_H
 #define WSC_SWARMX_STEP_H
 #include <wsc/err.h>

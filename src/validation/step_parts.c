@@ -34,7 +34,7 @@ static enum wsc_err add_parts(const struct cluster *c, struct validation_parts *
     *out = (struct validation_parts){.lanes = plan.lanes, .micro_batch = plan.micro_batch};
     for (int64_t micro = 0; micro < batch.n_micro; micro++) {
         int64_t first, end;
-        stream_leaves(&batch, micro, 0, 1, &first, &end);
+        stream_micro_shards(&batch, micro, 0, 1, &first, &end);
         add_micro_batch(c, &plan, stream_samples(&batch, first, end), out);
     }
     return WSC_OK;

@@ -12,13 +12,13 @@
 
 #include <stdio.h>
 
-enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int place)
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int position)
 {
     const int64_t n_prices = 2 * (int64_t)net->model->n_stages;
     TRY_NEW(*out, WSC_MEM_WAFER, 1);
     **out =
         (struct wafer){.net = net,
-                       .place = place,
+                       .position = position,
                        .price = wsc_alloc(WSC_MEM_WAFER, (size_t)n_prices, sizeof *(*out)->price)};
     if ((*out)->price) return WSC_OK;
     wafer_destroy(out);
@@ -45,7 +45,6 @@ static enum wsc_err run(void *arg)
 {
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
-    w->recorder = comm_recorder(w->net->comm);
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     TRY(wafer_prepare_squares(w));
@@ -65,7 +64,7 @@ enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pas
     wafer->ports = &wafer->net->ports[role];
     wafer->pass = pass;
     wafer->work = *work;
-    (void)snprintf(name, sizeof name, "wafer %d", wafer->place);
+    (void)snprintf(name, sizeof name, "wafer %d", wafer->position);
     return comm_spawn(wafer->net->comm, role, run, wafer, pass->values ? STACK_WITH_VALUES : 0,
                       name);
 }

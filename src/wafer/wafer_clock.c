@@ -72,7 +72,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                   const struct stream_msg *weights,
                                   const struct kernels_simulated *counted)
 {
-    const struct wafer_task task = {.wafer = w->place,
+    const struct wafer_task task = {.wafer = w->position,
                                     .step = at->step,
                                     .seed = w->work.seed,
                                     .stage = at->stage,

@@ -1,4 +1,6 @@
-/** A stage's times on one wafer. */
+/** A stage's times on one wafer.
+ *  Begin, end and leave, in this order, once for each stage.
+ */
 #ifndef WSC_WAFER_CLOCK_H
 #define WSC_WAFER_CLOCK_H
 #include "wafer_state.h"

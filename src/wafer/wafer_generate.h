@@ -1,4 +1,6 @@
-/** Generation on one wafer. */
+/** Generation on one wafer.
+ *  The forward half of a step for each token.
+ */
 #ifndef WSC_WAFER_GENERATE_H
 #define WSC_WAFER_GENERATE_H
 #include "wafer_state.h"

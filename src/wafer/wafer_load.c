@@ -24,17 +24,18 @@ enum wsc_err wafer_load_share(struct wafer *w, const struct stream_at *at)
     const struct stream_batch *b = &p->batch;
     struct wafer_micro *m = &w->micro;
     const int64_t n_before = at->micro ? m->n_fed : 0;
-    m->share = (struct data_share){.n_leaves = b->n_leaves,
-                                   .leaf_samples = b->leaf_samples,
+    m->share = (struct data_share){.n_leaves = b->n_micro_shards,
+                                   .leaf_samples = b->micro_shard_samples,
                                    .batch_size = b->batch_size,
                                    .step = at->step};
-    stream_leaves(b, at->micro, w->index, w->index + 1, &m->share.first_leaf, &m->share.end_leaf);
+    stream_micro_shards(b, at->micro, w->index, w->index + 1, &m->share.first_leaf,
+                        &m->share.end_leaf);
     m->n_samples = stream_samples(b, m->share.first_leaf, m->share.end_leaf);
     m->n_fed = n_before + m->n_samples;
     m->tokens = (struct cycles_tokens){0};
     if (!p->values || !m->n_samples) return WSC_OK;
     const int64_t first = p->first_sample + (at->step - p->first_step) * b->batch_size +
-                          m->share.first_leaf * b->leaf_samples;
+                          m->share.first_leaf * b->micro_shard_samples;
     TRY(data_source_read(w->work.source, first, m->n_samples, w->batch));
     kernels_begin(w->values, &m->share, w->batch);
     return WSC_OK;

@@ -1,4 +1,6 @@
-/** Samples of a wafer. */
+/** Samples of a wafer.
+ *  Which of them are its own, and reading them.
+ */
 #ifndef WSC_WAFER_LOAD_H
 #define WSC_WAFER_LOAD_H
 #include "wafer_state.h"

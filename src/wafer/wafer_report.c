@@ -74,12 +74,13 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
-    vtime_label(w->recorder, VTIME_NO_TRANSFER);
-    struct stream_msg msg = {.kind = STREAM_MSG_TIMES,
-                             .step = step,
-                             .span = vtime_at(c->now),
-                             .bytes = STREAM_SIGNAL_BYTES,
-                             .field.times = {.end = c->now, .wafer = w->place, .spent = c->spent}};
+    (void)comm_record_at(w->net->comm, step, VTIME_NO_TRANSFER);
+    struct stream_msg msg = {
+        .kind = STREAM_MSG_TIMES,
+        .step = step,
+        .span = vtime_at(c->now),
+        .bytes = STREAM_SIGNAL_BYTES,
+        .field.times = {.end = c->now, .wafer = w->position, .spent = c->spent}};
     TRY(take_squares(w, &msg.payload));
     return stream_send_up(w->ports, &msg);
 }

@@ -1,4 +1,6 @@
-/** What a wafer sends up beside the gradients. */
+/** What a wafer sends up beside the gradients.
+ *  Losses, squares of gradients and times.
+ */
 #ifndef WSC_WAFER_REPORT_H
 #define WSC_WAFER_REPORT_H
 #include "wafer_state.h"

@@ -1,4 +1,6 @@
-/** One stage on a wafer: weights in, kernels, gradients out. */
+/** One stage on a wafer: weights in, kernels, gradients out.
+ *  The calls of wafer_step.c, in the order in which it makes them.
+ */
 #ifndef WSC_WAFER_STAGE_H
 #define WSC_WAFER_STAGE_H
 #include "wafer_state.h"

@@ -1,4 +1,6 @@
-/** The state of a wafer, which the files of wafer share. */
+/** The state of a wafer, which the files of wafer share.
+ *  Its links, its clock, the run in progress and its values; no functions.
+ */
 #ifndef WSC_WAFER_STATE_H
 #define WSC_WAFER_STATE_H
 #include <wsc/wafer.h>
@@ -20,10 +22,10 @@ struct wafer_micro {
 struct wafer {
     struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */
-    int place;                        /* which one of the machine */
+    int position;                     /* which one of the machine */
     int index;                        /* among those that are left, in the run in progress */
     struct wafer_clock clock;
-    struct vtime_recorder *recorder; /* borrowed, of the run in progress; NULL: none */
+    struct vtime_recorder *recorder; /* borrowed, of the stage in progress; or NULL */
     const struct stream_pass *pass;  /* borrowed, of the run in progress */
     struct wafer_work work;
     struct wafer_micro micro;

@@ -1,4 +1,6 @@
-/** A step of one wafer. */
+/** A step of one wafer.
+ *  Training and evaluation; generation uses the forward stage.
+ */
 #ifndef WSC_WAFER_STEP_H
 #define WSC_WAFER_STEP_H
 #include "wafer_state.h"

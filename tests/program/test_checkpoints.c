@@ -225,6 +225,14 @@ TEST(checkpoints, eval_steps_bound_an_evaluation)
               job_tiny(), trained(&straight), dir, dir);
     T_EQ(r.status, 0);
     CU_ASSERT(strstr(r.out, "\"samples\": 24}") != NULL); /* 3 batches of 8 */
+    CU_ASSERT_PTR_NULL(strstr(r.err, "repeated"));
+    spawn_free(&r);
+    spawn_run(&r,
+              "%s --mode eval --checkpoint_path %s/checkpoint_8.mdl "
+              "--set runconfig.eval_steps=1000 --model_dir %s",
+              job_tiny(), trained(&straight), job_path("eval_again"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "runconfig.eval_steps: 1000 batches of 8 are more than "));
     spawn_free(&r);
 }
 

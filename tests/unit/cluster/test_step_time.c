@@ -312,8 +312,8 @@ static void planned_bytes(const struct small_config *c, const struct model *m, i
     bytes[0] = bytes[1] = 0;
     for (int s = 0; s < m->n_stages; s++) {
         const int64_t weights = stream_weight_bytes(m, s), grads = stream_grad_bytes(m, s);
-        bytes[0] += 2 * (edges * weights + shards * stream_per_shard_bytes(weights, shards));
-        bytes[1] += edges * grads + shards * stream_per_shard_bytes(grads, shards);
+        bytes[0] += 2 * (edges * weights + shards * stream_per_shard(weights, shards));
+        bytes[1] += edges * grads + shards * stream_per_shard(grads, shards);
     }
     bytes[0] *= n_micro;
     bytes[1] = n_micro * (bytes[1] + (edges + shards) * STREAM_LOSS_BYTES) +

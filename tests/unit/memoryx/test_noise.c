@@ -2,7 +2,7 @@
 /* The gradient noise scale of gradients whose mean and covariance are known. */
 #include "../../support/test.h"
 
-#include <wsc/memoryx.h>
+#include "../../../src/memoryx/memoryx_noise_scale.h"
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -33,12 +33,12 @@ static void draw(double g[LEAVES][DIMS], int64_t step, int samples)
 
 static void squares(const double g[LEAVES][DIMS], struct memoryx_noise *n)
 {
-    n->leaf_square = n->batch_square = 0;
+    n->micro_shard_square = n->batch_square = 0;
     for (int d = 0; d < DIMS; d++) {
         double sum = 0;
         for (int i = 0; i < LEAVES; i++) {
             sum += g[i][d];
-            n->leaf_square += g[i][d] * g[i][d] / LEAVES;
+            n->micro_shard_square += g[i][d] * g[i][d] / LEAVES;
         }
         n->batch_square += sum / LEAVES * (sum / LEAVES);
     }
@@ -97,10 +97,10 @@ TEST(noise, many_steps_give_the_covariance_that_was_drawn)
 /* Equal gradients have no noise; opposite ones nothing else. */
 TEST(noise, the_ends)
 {
-    struct memoryx_noise same = {.leaf_square = 5, .batch_square = 5};
+    struct memoryx_noise same = {.micro_shard_square = 5, .batch_square = 5};
     memoryx_noise_step(&same, 8, 1, 0);
     T_NEAR(same.scale, 0, 1e-15);
-    struct memoryx_noise opposite = {.leaf_square = 5, .batch_square = 0};
+    struct memoryx_noise opposite = {.micro_shard_square = 5, .batch_square = 0};
     memoryx_noise_step(&opposite, 8, 1, 0);
     CU_ASSERT(isnan(opposite.scale) && opposite.variance > 0 && opposite.gradient < 0);
 }
@@ -111,13 +111,13 @@ TEST(noise, means_are_over_a_hundred_steps)
     struct memoryx_noise n = {0};
     double sum = 0;
     for (int64_t step = 0; step < 100; step++) {
-        n.leaf_square = 2 + (double)(step % 7);
+        n.micro_shard_square = 2 + (double)(step % 7);
         n.batch_square = 1;
         memoryx_noise_step(&n, 2, 1, step);
-        sum += 2 * (n.leaf_square - 1);
+        sum += 2 * (n.micro_shard_square - 1);
     }
     T_NEAR(n.variance, sum / 100, 1e-12);
     const double before = n.variance;
     memoryx_noise_step(&n, 2, 1, 5000);
-    T_NEAR(n.variance, before + 0.01 * (2 * (n.leaf_square - 1) - before), 1e-12);
+    T_NEAR(n.variance, before + 0.01 * (2 * (n.micro_shard_square - 1) - before), 1e-12);
 }

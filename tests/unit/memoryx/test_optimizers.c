@@ -40,7 +40,7 @@ struct shard {
 static void fill(struct memoryx *mx, int step)
 {
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
-        struct memoryx_slice *s = &mx->slice[i];
+        struct memoryx_part *s = &mx->part[i];
         float *to = step < 0 ? s->w : s->g;
         for (int64_t k = 0; k < s->n; k++)
             to[k] = number(i, step, s->first + k);
@@ -102,7 +102,7 @@ static float *gather(const struct cluster *c)
     float *all = wsc_alloc(WSC_MEM_TEST, (size_t)c->model->n_params, sizeof *all), *to = all;
     for (int i = 0; i < c->model->n_tensors; i++) {
         for (int m = 0; m < c->net->topology->n_shards; m++) {
-            const struct memoryx_slice *s = &c->memoryx[m]->slice[i];
+            const struct memoryx_part *s = &c->memoryx[m]->part[i];
             memcpy(to + s->first, s->w, (size_t)s->n * sizeof *to);
         }
         to += c->model->tensor[i].n_elems;

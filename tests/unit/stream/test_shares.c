@@ -21,24 +21,24 @@ static bool covers_all_leaves(const struct stream_batch *b)
     for (int64_t micro = 0; micro < b->n_micro; micro++)
         for (int w = 0; w < b->n_wafers; w++) {
             int64_t first, end;
-            stream_leaves(b, micro, w, w + 1, &first, &end);
+            stream_micro_shards(b, micro, w, w + 1, &first, &end);
             if (first != at || end < first) return false;
             int64_t n = stream_samples(b, first, end);
             samples += n;
             if (n > most) most = n;
             at = end;
         }
-    return at == b->n_leaves && samples == b->batch_size && most == stream_max_samples(b);
+    return at == b->n_micro_shards && samples == b->batch_size && most == stream_max_samples(b);
 }
 
 /* Shares of one micro-batch differ by at most one leaf. */
 static bool is_even(const struct stream_batch *b)
 {
     for (int64_t micro = 0; micro < b->n_micro; micro++) {
-        int64_t least = b->n_leaves, most = 0;
+        int64_t least = b->n_micro_shards, most = 0;
         for (int w = 0; w < b->n_wafers; w++) {
             int64_t first, end;
-            stream_leaves(b, micro, w, w + 1, &first, &end);
+            stream_micro_shards(b, micro, w, w + 1, &first, &end);
             if (end - first < least) least = end - first;
             if (end - first > most) most = end - first;
         }
@@ -53,9 +53,9 @@ static bool subtrees_agree(const struct stream_batch *b, int64_t micro)
     for (int w = 0; w < b->n_wafers; w++) {
         int64_t first, end, w_first, w_end, unused;
         const int stop = w + 1 + (b->n_wafers - w - 1) / 2;
-        stream_leaves(b, micro, w, stop, &first, &end);
-        stream_leaves(b, micro, w, w + 1, &w_first, &unused);
-        stream_leaves(b, micro, stop - 1, stop, &unused, &w_end);
+        stream_micro_shards(b, micro, w, stop, &first, &end);
+        stream_micro_shards(b, micro, w, w + 1, &w_first, &unused);
+        stream_micro_shards(b, micro, stop - 1, stop, &unused, &w_end);
         if (first != w_first || end != w_end) return false;
     }
     return true;
@@ -85,7 +85,7 @@ TEST(stream_shares, leaves_partition_every_batch_evenly)
 TEST(stream_shares, the_last_leaf_may_be_short)
 {
     const struct stream_batch b = batch_of(10, 4, 1, 2);
-    T_EQ(b.n_leaves, 3);
+    T_EQ(b.n_micro_shards, 3);
     T_EQ(stream_samples(&b, 2, 3), 2);
     T_EQ(stream_samples(&b, 0, 3), 10);
     T_EQ(stream_max_samples(&b), 8);
@@ -98,7 +98,7 @@ static bool slices_cover(int64_t n_elems, int n_shards)
     int64_t at = 0;
     for (int m = 0; m < n_shards; m++) {
         int64_t first, n;
-        stream_slice(n_elems, m, n_shards, &first, &n);
+        stream_part(n_elems, m, n_shards, &first, &n);
         if (first != at || n < 0) return false;
         at = first + n;
         if (n && at != n_elems && at % STREAM_BLOCK_ELEMS) return false;
@@ -127,9 +127,9 @@ static bool returns_whole(const struct model *model, int stage, int n_shards)
     bool same = whole && again && slice;
     if (same) test_fill(whole, n, (uint64_t)stage);
     for (int m = 0; same && m < n_shards; m++) {
-        total += stream_stage_slice_elems(model, stage, m, n_shards);
-        stream_slice_gather(model, stage, m, n_shards, whole, slice, sizeof *slice);
-        stream_slice_scatter(model, stage, m, n_shards, slice, again, sizeof *slice);
+        total += stream_stage_part_elems(model, stage, m, n_shards);
+        stream_part_gather(model, stage, m, n_shards, whole, slice, sizeof *slice);
+        stream_part_scatter(model, stage, m, n_shards, slice, again, sizeof *slice);
     }
     same = same && total == n && !memcmp(whole, again, (size_t)n * sizeof *whole);
     wsc_free(whole);
@@ -161,10 +161,10 @@ TEST(stream_slices, gather_and_scatter_return_the_vector)
 TEST(stream_slices, stripes_of_all_shards_hold_the_bytes)
 {
     for (int n = 1; n <= 64; n++) {
-        CU_ASSERT(stream_per_shard_bytes(1000003, n) * n >= 1000003);
-        CU_ASSERT((stream_per_shard_bytes(1000003, n) - 1) * n < 1000003);
+        CU_ASSERT(stream_per_shard(1000003, n) * n >= 1000003);
+        CU_ASSERT((stream_per_shard(1000003, n) - 1) * n < 1000003);
     }
-    T_EQ(stream_per_shard_bytes(0, 12), 0);
+    T_EQ(stream_per_shard(0, 12), 0);
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */

@@ -44,8 +44,8 @@ static bool leaves_are_right(const struct stream_topology *t)
     const int levels = levels_expected(t->n_wafers, t->fanout);
     for (int i = 0; i < t->n_nodes; i++) {
         const struct stream_node *n = &t->node[i];
-        if (n->leaf != (level_of(t, i) == levels - 1)) return false;
-        for (int c = 0; n->leaf && c < n->n_children; c++)
+        if (n->leaf_switch != (level_of(t, i) == levels - 1)) return false;
+        for (int c = 0; n->leaf_switch && c < n->n_children; c++)
             n_above[n->first_child + c]++;
     }
     for (int w = 0; w < t->n_wafers; w++)
@@ -59,7 +59,7 @@ static bool node_is_right(const struct stream_topology *t, int i)
     const struct stream_node *n = &t->node[i];
     int at = n->first_wafer;
     if (n->n_children < 1 || n->n_children > t->fanout) return false;
-    if (n->leaf) return n->first_child == at && at + n->n_children == n->end_wafer;
+    if (n->leaf_switch) return n->first_child == at && at + n->n_children == n->end_wafer;
     for (int c = n->first_child; c < n->first_child + n->n_children; c++) {
         if (c <= i || c >= t->n_nodes) return false;
         if (t->node[c].parent != i || t->node[c].first_wafer != at) return false;
@@ -254,18 +254,18 @@ static void check_left(const struct stream_topology *t, const bool *lost_wafer,
     int next = 0;
     for (int i = 0; i < t->n_nodes; i++) {
         const struct stream_node *node = &t->node[i];
-        CU_ASSERT(!lost_node[node->place] && node->n_children > 0);
-        for (int c = 0; c < node->n_children && node->leaf; c++)
+        CU_ASSERT(!lost_node[node->position] && node->n_children > 0);
+        for (int c = 0; c < node->n_children && node->leaf_switch; c++)
             T_EQ(node->first_child + c, next++);
-        for (int c = 0; c < node->n_children && !node->leaf; c++)
+        for (int c = 0; c < node->n_children && !node->leaf_switch; c++)
             T_EQ(t->node[node->first_child + c].parent, i);
     }
     T_EQ(next, t->n_wafers);
     T_EQ(t->node[0].first_wafer, 0);
     T_EQ(t->node[0].end_wafer, t->n_wafers);
     for (int w = 0; w < t->n_wafers; w++)
-        CU_ASSERT(!lost_wafer[t->wafer_place[w]] &&
-                  (!w || t->wafer_place[w] > t->wafer_place[w - 1]));
+        CU_ASSERT(!lost_wafer[t->wafer_position[w]] &&
+                  (!w || t->wafer_position[w] > t->wafer_position[w - 1]));
 }
 
 /* @p whole without some parts. */
@@ -308,13 +308,13 @@ TEST(stream_topology, siblings_and_the_next_level_stand_in)
     lost[0] = true; /* the root: the first of its children takes its place */
     T_OK(stream_topology_create_without(&t, whole, NULL, lost));
     T_EQ(t->n_nodes, 20);
-    T_EQ(t->node[0].place, 1);
+    T_EQ(t->node[0].position, 1);
     T_EQ(t->node[0].n_children, 3);
     stream_topology_destroy(&t);
     lost[0] = false;
     lost[5] = true; /* a leaf: fifteen share 64 wafers */
     T_OK(stream_topology_create_without(&t, whole, NULL, lost));
-    T_EQ(t->node[0].place, 0);
+    T_EQ(t->node[0].position, 0);
     T_EQ(t->node[t->n_nodes - 1].n_children, 5);
     stream_topology_destroy(&t);
     for (int i = 0; i < 20; i++)
@@ -323,7 +323,7 @@ TEST(stream_topology, siblings_and_the_next_level_stand_in)
     T_OK(stream_topology_create_without(&t, whole, NULL, lost)); /* one node serves all */
     T_EQ(t->n_nodes, 1);
     T_EQ(t->node[0].n_children, 64);
-    CU_ASSERT(t->node[0].leaf);
+    CU_ASSERT(t->node[0].leaf_switch);
     stream_topology_destroy(&t);
     lost[20] = true;
     T_EQ(stream_topology_create_without(&t, whole, NULL, lost), WSC_CONFIG);

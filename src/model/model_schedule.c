@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Values of learning-rate and weight-decay schedules after t updates: the schedulers of
+ * torch.optim.lr_scheduler and of cerebras.pytorch in their closed forms, so that a restart needs
+ * no state but t.  docs/TRAINING.md has the formulas; memoryx_rule.c asks for values. */
 #include <wsc/model.h>
 
 #include <wsc/check.h>
@@ -97,7 +100,7 @@ static double cosine_annealing(const struct at *a)
     return to_end(a->node, 0.5 * (1.0 + cos(pi * (double)a->t / (double)a->node->total_iters)));
 }
 
-/* The same with restarts: period i is t_mult^i times the first. */
+/* Cosine annealing with restarts: period i is t_mult^i times the first. */
 static double cosine_annealing_warm_restarts(const struct at *a)
 {
     int64_t t = a->t, period = a->node->total_iters;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Factors on the learning rate by groups of tensors: adjust_learning_rate of the Model Zoo, whose
+ * groups are patterns over the tensors' names. */
 #include <wsc/model.h>
 
 #include <fnmatch.h>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model_impl.h"
+/* The tensors of a model, one row for each kind: its name in the Model Zoo, where it stands, its
+ * shape, how it starts, whether weight decay applies.  Kinds that a model lacks are left out; the
+ * order is that of checkpoints.  model_create() calls, model_stages.c cuts the table into stages.
+ */
+#include "model_tensors.h"
+
+#include "model_init.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -354,7 +360,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->shape[1] = size_of_letter(model, row->shape[1]);
     t->n_elems = t->shape[0] * t->shape[1];
     t->decay = decays(row);
-    t->init = model_spread(resolve_init(row, &params->model), t->shape);
+    t->init = model_init_of_shape(resolve_init(row, &params->model), t->shape);
     set_names(t, row, model);
     t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
                   mup_rate_scale(row, &params->model);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model_impl.h"
+/* The stages of a model: which parts a stage has, and which tensors each part streams in which
+ * order.  model_transfer_at() walks them forward and then backward, stream_walk.c for each
+ * micro-batch.  A tied head streams the embedding again. */
+#include "model_stages.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -1,0 +1,13 @@
+/** Nearly equal contiguous parts: how both a batch and a tensor are cut.
+ *  Of n parts of a total the first total mod n have one item more. */
+#ifndef WSC_STREAM_EVEN_H
+#define WSC_STREAM_EVEN_H
+#include <stdint.h>
+
+/* First item of part @p i of @p n; @p i == @p n: the total. */
+static inline int64_t stream_even_start(int64_t total, int64_t i, int64_t n)
+{
+    const int64_t base = total / n, rest = total % n;
+    return i * base + (i < rest ? i : rest);
+}
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How tensors are cut over MemoryX shards: in whole blocks of STREAM_BLOCK_ELEMS elements, tensor
+ * by tensor; a shard's part of a stage is the row of its parts of the stage's tensors.  What
+ * travels on the emulated links is striped evenly instead, as on the real machine.  Called by
+ * stream_transfer.c and memoryx. */
+#include <wsc/stream.h>
+
+#include "stream_even.h"
+
+#include <string.h>
+
+void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *n)
+{
+    int64_t n_blocks = (n_elems + STREAM_BLOCK_ELEMS - 1) / STREAM_BLOCK_ELEMS;
+    int64_t begin = stream_even_start(n_blocks, m, n_shards) * STREAM_BLOCK_ELEMS;
+    int64_t end = stream_even_start(n_blocks, m + 1, n_shards) * STREAM_BLOCK_ELEMS;
+    *first = begin < n_elems ? begin : n_elems;
+    *n = (end < n_elems ? end : n_elems) - *first;
+}
+
+int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards)
+{
+    const struct model_stage *st = &model->stage[stage];
+    int64_t total = 0, first, n;
+    for (int v = 0; v < st->n_views; v++) {
+        stream_part(model->tensor[st->view[v].tensor].n_elems, m, n_shards, &first, &n);
+        total += n;
+    }
+    return total;
+}
+
+/* A copy between a whole stage vector and the part of a shard. */
+struct part_copy {
+    char *whole, *part;
+    int64_t elem_bytes;
+    bool to_whole;
+};
+
+static void copy_part(const struct model *model, int stage, int m, int n_shards,
+                      const struct part_copy *c)
+{
+    const struct model_stage *st = &model->stage[stage];
+    int64_t done = 0, first, n;
+    for (int v = 0; v < st->n_views; v++) {
+        stream_part(model->tensor[st->view[v].tensor].n_elems, m, n_shards, &first, &n);
+        char *whole = c->whole + (st->view[v].offset + first) * c->elem_bytes;
+        char *part = c->part + done * c->elem_bytes;
+        size_t bytes = (size_t)(n * c->elem_bytes);
+        if (bytes) memcpy(c->to_whole ? whole : part, c->to_whole ? part : whole, bytes);
+        done += n;
+    }
+}
+
+void stream_part_scatter(const struct model *model, int stage, int m, int n_shards,
+                         const void *part, void *stage_vector, int64_t elem_bytes)
+{
+    /* The cast only drops const: to_whole reads the part. */
+    struct part_copy c = {stage_vector, (char *)(uintptr_t)part, elem_bytes, true};
+    copy_part(model, stage, m, n_shards, &c);
+}
+
+void stream_part_gather(const struct model *model, int stage, int m, int n_shards,
+                        const void *stage_vector, void *part, int64_t elem_bytes)
+{
+    struct part_copy c = {(char *)(uintptr_t)stage_vector, part, elem_bytes, false};
+    copy_part(model, stage, m, n_shards, &c);
+}
+
+int64_t stream_weight_bytes(const struct model *model, int stage)
+{
+    return model->stage[stage].n_elems * num_format_bytes(model->format);
+}
+
+int64_t stream_grad_bytes(const struct model *model, int stage)
+{
+    /* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
+    enum { GRADIENT_BYTES = 4 };
+    return model->stage[stage].n_elems * GRADIENT_BYTES;
+}
+
+int64_t stream_per_shard(int64_t amount, int n_shards)
+{
+    return (amount + n_shards - 1) / n_shards;
+}
