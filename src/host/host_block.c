@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The parts of a transformer block on the host: q k v projections, feed-forward network,
+ * embedding, with biases and norms, forward and backward. Attention is in host_attention.c,
+ * mixtures of experts in host_experts.c, what a branch adds to the residual stream in
+ * host_branch.c. */
 #include "host_impl.h"
 
 #include <string.h>

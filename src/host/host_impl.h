@@ -1,9 +1,7 @@
-/** What the files of the host half share: buffers, the current micro-batch, the current stage.
+/** What the files of host share: buffers, the current micro-batch, the current stage.
  *
- *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the *operands of
- *  products* (weights, activations, activation gradients, softmax probabilities) are rounded to it
- *  and summed in fp32; residual stream, norms, softmax, loss and weight gradients are fp32.  A
- *  buffer of operands is a `void *` in the model's format.
+ *  Numerics as in <wsc/host.h>; operands of products are weights, activations, their gradients and
+ *  softmax probabilities, and a buffer of operands is a `void *` in the model's format.
  *
  *  Exactness.  Rows (tokens) of a leaf are cut into blocks by the leaf's size alone, weight
  *  gradients into blocks by their shape alone; every product belongs to one block, so its shape

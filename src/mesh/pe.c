@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A cycle of a PE's datapath: which of its threads may run elements, in turns, how many by the
+ * SIMD width and the banks, and what happens when an operation ends. Copies and sums of 32-bit
+ * rows, most of what programs do, have a path of their own. task.c picks tasks; compile.c has
+ * prepared the operations. */
 #include "watch.h"
 
 #include <string.h>

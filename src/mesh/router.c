@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A cycle of a router: colours in turn take the wavelets at the head of their queues to all
+ * outputs of their route at once, if every one has room; switches advance, filters withhold
+ * wavelets from the PE. It reads the state at the start of the cycle alone, so the order of visits
+ * has no influence. */
 #include "watch.h"
 
 /* Payload of a control wavelet; the order of the fields is assumed, their sizes are documented. */

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The cycles of a run: what a region does in one cycle (sources, timers and mail, then routers,
+ * then PEs), how the next cycle in which something happens is found, and mesh_run(). With several
+ * threads team.c drives the regions; deadlock.c judges the end. */
 #include "watch.h"
 
 /* ---- visits ---------------------------------------------------------------------------------- */

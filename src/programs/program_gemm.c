@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* C = A B by SUMMA on a square of PEs, and the choice between it and the streaming product
+ * (program_gemm_stream.c). The blocks' way over the fabric is described at the colours below. */
 #include "program_job.h"
 
 #include <string.h>
@@ -13,7 +15,7 @@
 enum { AWAY = 0, TOWARD = 1, A_COLOUR = 0, B_COLOUR = 2 };
 enum { A_OWN, B_OWN, A_NOW, B_NOW, C_SUM };
 enum { MB, KB, NB };
-enum { THREAD_A = 1, CALL_CYCLES = 2 + 4 /* as in kernels_gemv.c */ };
+enum { THREAD_A = 1, CALL_CYCLES = 2 + 4 /* as in program_gemv.c */ };
 
 static const enum mesh_command advance = MESH_ADVANCE;
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
+ * stages forward and backward, gradients added along the canonical tree at the edge.
+ * program_parts.c computes the parts of a stage. */
 #include "program_model.h"
 
 #include <wsc/check.h>

@@ -1,4 +1,4 @@
-/** A model on the mesh of one wafer: what pe_model.c and pe_parts.c share.
+/** A model on the mesh of one wafer: what program_model.c and program_parts.c share.
  *
  *  Activations stay in the PEs between forward and backward; weights come through the north edge
  *  stage by stage, gradients leave there leaf by leaf.  The leaves' gradients are added at the edge

@@ -1,5 +1,6 @@
-/** Operations of a transformer on the mesh, made of scripts (programs_script.c): programs_norm.c,
- * pe_softmax.c, programs_loss.c, pe_embed.c. */
+/** Operations of a transformer on the mesh, made of scripts (program_vector_ops.c) and patterns
+ *  (program_grid.h): norms and nonlinearities (program_norm.c), softmax and attention
+ *  (program_softmax.c), loss (program_loss.c), tables of rows (program_embedding.c). */
 #ifndef WSC_PROGRAMS_OPS_H
 #define WSC_PROGRAMS_OPS_H
 #include "program_grid.h"
@@ -83,7 +84,7 @@ enum wsc_err programs_run_attention(struct programs_grid *g, const struct progra
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,
                                              const struct programs_attention *a);
 
-/** Cross entropy over the features of @p logits (the vocabulary), in programs_loss.c. */
+/** Cross entropy over the features of @p logits (the vocabulary), in program_loss.c. */
 struct programs_loss {
     struct programs_tile logits;
     int number;                   /**< address: minus the number of each feature, as floats */

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The parts of a stage (embedding, q k v, attention, feed-forward, head) on the mesh, forward and
+ * backward: which programs run on which tiles, and what their cycles are booked under, beside the
+ * analytical model's for the same shapes. */
 #include "program_model.h"
 
 #include <wsc/check.h>

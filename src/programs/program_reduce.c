@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reduce, all-reduce and broadcast: rows first, then the first column, on the tree that --algo
+ * names or that costs least, or a ring. Beside the simulated cycles stand the formulas of HPDC'24
+ * (Luczynski et al., arXiv 2404.15888) from program_tree.c. */
 #include "program_tree_shape.h"
 
 #include <wsc/clock.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Softmax over the features of a tile, and over the keys of attention scores, as scripts of vector
+ * operations; with the gradients. The attention of a sequence is put together here from scores,
+ * probabilities and output. */
 #include "program_ops.h"
 #include <wsc/num_math.h>
 
