@@ -181,7 +181,7 @@ static enum wsc_err summa(struct programs_job *j)
     return summa_check(j);
 }
 
-enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_result *r)
+static enum wsc_err run_summa(const struct programs_case *c, struct programs_result *r)
 {
     struct programs_job j;
     enum wsc_err rc = programs_job_init(&j, c, r);
@@ -193,6 +193,6 @@ enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_r
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r)
 {
     if (!c->algo || !strcmp(c->algo, "stream")) return programs_run_stream(c, r);
-    if (!strcmp(c->algo, "summa")) return programs_run_summa(c, r);
+    if (!strcmp(c->algo, "summa")) return run_summa(c, r);
     return WSC_RAISE(WSC_USAGE, "gemm: --algo %s: expected summa or stream", c->algo);
 }

@@ -99,7 +99,5 @@ double programs_formula_ring(int p, int64_t words);
 
 /* Programs that others choose by algorithm. */
 enum wsc_err programs_run_ktree(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_ring(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_result *r);
 enum wsc_err programs_run_stream(const struct programs_case *c, struct programs_result *r);
 #endif

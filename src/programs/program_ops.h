@@ -57,20 +57,6 @@ struct programs_rotary {
 };
 void programs_rotate(struct programs_script *s, const struct programs_rotary *r);
 
-/** Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
- *  heads x tokens words of scratch. */
-struct programs_probabilities {
-    int sample, scores, tokens;
-    const struct programs_features *f;
-    float scale;
-};
-enum wsc_err programs_run_probabilities(struct programs_grid *g,
-                                        const struct programs_probabilities *p);
-/** @p dscores: gradient of the probabilities, becomes that of the unscaled scores. */
-enum wsc_err programs_run_probabilities_backward(struct programs_grid *g,
-                                                 const struct programs_probabilities *p,
-                                                 int dscores);
-
 /** Causal attention of one sequence and its gradient; tiles by heads.  @p scores keeps the
  *  probabilities for the gradient. */
 struct programs_attention {
