@@ -8,8 +8,8 @@
  * on 1 and 2 threads.  Beside them stands what public simulators reach: BookSim2 0.241 M on busy
  * 128 x 128 uniform traffic, MuchiSim 1.39 M tile-cycles/s on 32 x 32, each on two cores of a
  * shared Xeon. */
+#include <wsc/kernels.h>
 #include <wsc/mem.h>
-#include <wsc/programs.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,14 +46,14 @@ static int by_size(const void *a, const void *b)
 
 static enum wsc_err measure(const struct workload *w, int threads, int rounds, struct measured *out)
 {
-    const struct programs_kernel *kernel;
+    const struct kernels_row *kernel;
     struct programs_case c = w->c;
     struct programs_result r;
     c.threads = threads;
     out->valid = true;
-    TRY(programs_kernel_find(w->kernel, &kernel));
+    TRY(kernels_row_find(w->kernel, &kernel));
     for (int i = 0; i < rounds; i++) {
-        TRY(kernel->run(&c, &r));
+        TRY(kernels_row_run(kernel, &c, &r));
         out->valid = out->valid && r.max_error <= 0 && r.stats.cycles == w->cycles;
         out->stats = r.stats;
         out->seconds[i] = r.host_seconds;

@@ -73,6 +73,64 @@ const float *kernels_logits(const struct kernels *k, int64_t i);
 /** Simulated cycles by kind of operation, PROGRAMS_ROWS rows, or NULL on the host. */
 const struct programs_row *kernels_rows(const struct kernels *k);
 
+/* ---- the table of kernels -------------------------------------------------------------------- */
+
+/** Operands of a reference: those of the mesh program (struct programs_operands) in double. */
+struct kernels_reference {
+    const double *x[PROGRAMS_MAX_INPUTS];
+    const int32_t *ids;
+};
+/** How many numbers an operation takes and gives for a case. */
+struct kernels_sizes {
+    int64_t in[PROGRAMS_MAX_INPUTS]; /**< of each input; 0: there is none */
+    int64_t ids, below;              /**< numbers of tokens' rows or labels, each in [0, below) */
+    int64_t out;
+};
+struct kernels_sampler;
+/** Shapes of a family of operations, for comparisons over sampled shapes. */
+struct kernels_shapes {
+    /** Fill in what the family needs beside fabric, samples and tokens, or change those. */
+    void (*sample)(struct kernels_sampler *s, struct programs_case *c);
+    /** "B 2 T 40, 96 x 64" */
+    void (*describe)(const struct programs_case *c, char *text, size_t size);
+};
+
+/** One operation: everything that the project knows about it.  `wsc mesh`, `wsc validate --mesh`,
+ *  the tests and the benchmarks of the mesh walk the rows; nothing else lists operations.  A
+ *  collective has @c collective alone and checks itself; it is no part of a model. */
+struct kernels_row {
+    const char *name, *summary;
+    const char *algos;   /**< words for --algo, "" for none */
+    const char *options; /**< that size it */
+    unsigned parts;      /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
+    double tolerance;    /**< of values, |difference| / (1 + |expected|) */
+    bool gradient;       /**< has a backward pass; a row without one is a gradient of its own */
+    struct kernels_sizes (*sizes)(const struct programs_case *c);
+    const struct kernels_shapes *shapes;
+    programs_op_fn program; /**< on the mesh, forward and backward by the case */
+    /** Cycles by the analytical model, forward or backward. */
+    double (*cycles)(const struct cycles_layout *l, const struct programs_case *c);
+    /** The definition in double precision, added to @p want, which is 0. */
+    void (*reference)(const struct programs_case *c, const struct kernels_reference *o,
+                      double *want);
+    /** The values by the host's own arithmetic, in fp32; NULL: the host has it only as a part of a
+     *  model (docs/decisions/0017-kernel-table.md). */
+    void (*host)(const struct programs_case *c, const struct programs_operands *o);
+    enum wsc_err (*collective)(const struct programs_case *c, struct programs_result *r);
+};
+/** Row @p i of the table, NULL after the last one. */
+const struct kernels_row *kernels_row_at(int i);
+/** The row called @p name, or an error that lists the names. */
+enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) WSC_CHECKED;
+/** Run the row's program on the mesh with operands that the case's seed samples, and compare with
+ *  the reference; the analytical model's cycles are in r->form. */
+enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
+                             struct programs_result *r) WSC_CHECKED;
+/** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
+ * the reference; WSC_USAGE when the row has no host column. */
+enum wsc_err kernels_row_run_host(const struct kernels_row *row, const struct programs_case *c,
+                                  double *max_error) WSC_CHECKED;
+
 /* ---- the analytical model against the mesh --------------------------------------------------- */
 
 /** An operation on one fabric: simulated cycles beside the analytical model's. */
@@ -83,6 +141,7 @@ struct kernels_pair {
     int64_t cycles;
     double form;
     double max_error; /**< of the values, as in struct programs_result */
+    double tolerance; /**< of the values, the row's */
 };
 /** Called for every pair as it is simulated. */
 typedef enum wsc_err (*kernels_pair_fn)(void *ctx, const struct kernels_pair *pair);
@@ -90,4 +149,7 @@ typedef enum wsc_err (*kernels_pair_fn)(void *ctx, const struct kernels_pair *pa
  *  rates of @p hw; @p report is called for each as it is simulated. */
 enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
                            void *ctx) WSC_CHECKED;
+/** Pair number @p i of those that @p seed samples, of @p row alone. */
+enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
+                             int i, struct kernels_pair *pair) WSC_CHECKED;
 #endif

@@ -10,6 +10,7 @@
  */
 #ifndef WSC_PROGRAMS_H
 #define WSC_PROGRAMS_H
+#include <wsc/cycles_ops.h>
 #include <wsc/data.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
@@ -48,19 +49,84 @@ struct programs_result {
     double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
     double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
 };
-/** A program by name: the algorithms it has, the options that size it, a line of help. */
-struct programs_kernel {
-    const char *name, *algos, *options, *summary;
-    enum wsc_err (*run)(const struct programs_case *c, struct programs_result *r);
+/* Collectives and products on blocks of words, which make their own operands and compare with exact
+ * sums. */
+/** PE (0, 0) to all. */
+enum wsc_err programs_run_broadcast(const struct programs_case *c, struct programs_result *r);
+/** Sum at PE (0, 0), rows first, then a column. */
+enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r);
+/** Sum at all PEs: reduce and broadcast, a ring, or a tree from the middle of a row. */
+enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r);
+/** A block of PE (0, 0) to each PE. */
+enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs_result *r);
+/** A block of each PE to PE (0, 0). */
+enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_result *r);
+/** Blocks of a square fabric over its diagonal. */
+enum wsc_err programs_run_transpose(const struct programs_case *c, struct programs_result *r);
+/** y (m) = A (m, n) x (n). */
+enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_result *r);
+/** C (m, n) = A (m, k) B (k, n), by SUMMA or with weights from the edge. */
+enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
+/** Calls of fp32 fmacs on one PE. */
+enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
+
+/* ---- operations of a transformer ------------------------------------------------------------- */
+
+#define PROGRAMS_NORM_EPS 1e-5F   /**< of the norms among the operations */
+enum { PROGRAMS_MAX_INPUTS = 4 }; /**< most inputs of an operation */
+/** Operands of one operation, row-major and borrowed; rows are the tokens of all samples. */
+struct programs_operands {
+    const float *x[PROGRAMS_MAX_INPUTS]; /**< inputs, in the order that the operation states */
+    const int32_t *ids;                  /**< rows of a table, or labels: one per token */
+    float *out;                          /**< result */
 };
-/** Collective or product @p i, NULL after the last one. */
-const struct programs_kernel *programs_kernel_at(int i);
-/** A collective or product by name, or an error that lists them. */
-enum wsc_err programs_kernel_find(const char *name, const struct programs_kernel **out) WSC_CHECKED;
-/** Operation @p i of the transformer, NULL after the last one.  They run on random numbers and are
- *  compared with the definition in double precision; the analytical model of the case's machine is
- *  taken for a fabric of the case's size. */
-const struct programs_kernel *programs_transformer_at(int i);
+/** A fabric with the layout of one operation on it. */
+struct programs_trial;
+/** An operation on the fabric of a trial; the case's @c backward asks for the gradient. */
+typedef enum wsc_err (*programs_op_fn)(struct programs_trial *t, const struct programs_operands *o);
+/** Run @p op on a fabric of its own; simulated cycles go to @p r, the result to o->out.  A case
+ * that is watched runs twice: it is watched in the program that took longest. */
+enum wsc_err programs_operate(const struct programs_case *c, programs_op_fn op,
+                              const struct programs_operands *o,
+                              struct programs_result *r) WSC_CHECKED;
+/** What the analytical model needs about a case; not to be copied (the layout points to the
+ *  model). */
+struct programs_layout {
+    struct model model;
+    struct cycles_layout layout;
+};
+/** The layout that the operations use on a fabric of the case's size. */
+void programs_layout_init(struct programs_layout *l, const struct programs_case *c);
+/** Features of a PE when @p heads heads of @p d features lie on @p w columns, of which each @p unit
+ *  neighbours share a PE. */
+int programs_head_slots(int heads, int d, int w, int unit);
+
+/** Y (rows, m) = X W' from X (rows, k), W (m, k). */
+enum wsc_err programs_linear(struct programs_trial *t, const struct programs_operands *o);
+/** dW (m, k) = dY' X from X (rows, k), dY (rows, m). */
+enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_operands *o);
+/** LayerNorm from X, dY (rows, features), gain, bias (features): Y, or backward dX. */
+enum wsc_err programs_layernorm(struct programs_trial *t, const struct programs_operands *o);
+/** RMSNorm from X, dY (rows, features), gain (features): Y, or backward dX. */
+enum wsc_err programs_rmsnorm(struct programs_trial *t, const struct programs_operands *o);
+/** Softmax over features from X, dY (rows, features): Y, or backward dX. */
+enum wsc_err programs_row_softmax(struct programs_trial *t, const struct programs_operands *o);
+/** GELU, by tanh with algo "tanh", from X, dY (rows, features): Y, or backward dX. */
+enum wsc_err programs_gelu(struct programs_trial *t, const struct programs_operands *o);
+/** SiLU from X, dY (rows, features): Y, or backward dX. */
+enum wsc_err programs_silu(struct programs_trial *t, const struct programs_operands *o);
+/** Rotary positions of X (rows, heads, head_dim), adjacent pairs; backward rotates the other way.
+ */
+enum wsc_err programs_rotate_heads(struct programs_trial *t, const struct programs_operands *o);
+/** Causal attention from Q, K, V (rows, heads, head_dim): the output, or backward, from its
+ * gradient as the fourth input, dQ, dK, dV one after the other. */
+enum wsc_err programs_attend(struct programs_trial *t, const struct programs_operands *o);
+/** Rows of the table (vocab, features), the second input, by ids; backward: sums of the rows of the
+ *  first input (rows, features) for each row of the table. */
+enum wsc_err programs_embedding(struct programs_trial *t, const struct programs_operands *o);
+/** Cross entropy of the logits (rows, vocab), the first input (the second is scratch), with ids as
+ *  labels: nats (rows); backward: after them the gradient of the logits. */
+enum wsc_err programs_cross_entropy(struct programs_trial *t, const struct programs_operands *o);
 
 /* ---- simulated cycles against references ----------------------------------------------------- */
 

@@ -21,30 +21,10 @@ struct points {
     int n_points, n_outside;
 };
 
-/* The fabric's kernels, then the transformer's. */
-static const struct programs_kernel *kernel_at(int i)
-{
-    int n = 0;
-    while (programs_kernel_at(n))
-        n++;
-    return i < n ? programs_kernel_at(i) : programs_transformer_at(i - n);
-}
-
-static enum wsc_err find_kernel(const char *name, const struct programs_kernel **out)
-{
-    char names[512] = "";
-    for (int i = 0; (*out = kernel_at(i)); i++) {
-        if (!strcmp(name, (*out)->name)) return WSC_OK;
-        const size_t used = strlen(names);
-        (void)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", (*out)->name);
-    }
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: no such kernel", name), "there are %s", names);
-}
-
 static void print_list(void)
 {
-    const struct programs_kernel *k;
-    for (int i = 0; (k = kernel_at(i)); i++) {
+    const struct kernels_row *k;
+    for (int i = 0; (k = kernels_row_at(i)); i++) {
         (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
         if (*k->algos) (void)printf("              --algo: %s\n", k->algos);
@@ -112,14 +92,14 @@ static bool has_word(const char *list, const char *word)
 /* True when some kernel takes the option: then one that does not list it must not get it. */
 static bool is_of_kernels(const char *option)
 {
-    const struct programs_kernel *k;
-    for (int i = 0; (k = kernel_at(i)); i++)
+    const struct kernels_row *k;
+    for (int i = 0; (k = kernels_row_at(i)); i++)
         if (has_word(k->options, option)) return true;
     return false;
 }
 
 /* Options and algorithms that this kernel does not have. */
-static enum wsc_err check_kernel(const struct app_call *call, const struct programs_kernel *k)
+static enum wsc_err check_kernel(const struct app_call *call, const struct kernels_row *k)
 {
     const struct app_mesh *o = call->request;
     const struct app_option *row = NULL;
@@ -153,30 +133,29 @@ static enum wsc_err show_result(const struct app_mesh *o, const char *name,
     return app_show_files(&o->show, o->c.w, o->c.h, title);
 }
 
-static enum wsc_err run_on(struct app_mesh *o, const struct programs_kernel *k,
+static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
                            const struct hw *machine)
 {
-    const double tolerance = 1e-4; /* sums of a few thousand fp32 terms */
     const char *name = k->name;
     struct programs_result r;
     o->c.hw = machine;
     TRY(app_show_begin(&o->show, o->c.w, o->c.h));
     o->c.watch = o->show.watch;
-    enum wsc_err rc = k->run(&o->c, &r);
+    enum wsc_err rc = kernels_row_run(k, &o->c, &r);
     if (!rc) rc = show_result(o, name, &r);
     app_show_fini(&o->show);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
-    if (r.max_error <= tolerance) return WSC_OK;
+    if (r.max_error <= k->tolerance) return WSC_OK;
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
 }
 
 static enum wsc_err run_kernel(struct app_call *call)
 {
     struct app_mesh *o = call->request;
-    const struct programs_kernel *k;
+    const struct kernels_row *k;
     struct hw_machine cluster;
     const struct hw machine = {.cluster = &cluster};
-    TRY(find_kernel(o->what, &k));
+    TRY(kernels_row_find(o->what, &k));
     TRY(check_kernel(call, k));
     complete(&o->c, o);
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, NULL);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Operations on blocks of rows (tokens) of the residual stream: norms with the stage's gain and
+ * bias, biases of linear layers, rounding to operands of products.  A block belongs to one thread;
+ * the arithmetic of a row is in host_norm.c. */
 #include "host_impl.h"
-#include <wsc/num_math.h>
+
+#include <wsc/host_rows.h>
 
 struct each_block {
     struct host *k;
@@ -20,105 +24,66 @@ void host_each_block(struct host *k,
     num_parallel(k->n_blocks, run_block, &each);
 }
 
-static void normalise(float *out, const float *x, const float *stats, const float *weight,
-                      const float *bias, int64_t n)
+static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind weight)
 {
-    float mean = stats[0], rstd = stats[1];
-    if (bias) {
-        for (int64_t c = 0; c < n; c++)
-            out[c] = (x[c] - mean) * rstd * weight[c] + bias[c];
-    } else {
-        for (int64_t c = 0; c < n; c++)
-            out[c] = (x[c] - mean) * rstd * weight[c];
-    }
+    const struct model *m = k->model;
+    return (struct host_row_norm){.n = m->C,
+                                  .eps = (float)m->norm_eps,
+                                  .rms = m->norm == ZOO_RMSNORM,
+                                  .gain = k->stage.vector[weight],
+                                  .bias = k->stage.vector[weight + 1]};
 }
 
 void host_norm_again(const struct host *k, const struct host_span *b, enum model_tensor_kind weight,
                      const float *x, const float *stats, void *out, int thread)
 {
+    const struct host_row_norm norm = norm_of(k, weight);
     int64_t C = k->model->C;
-    const float *w = k->stage.vector[weight], *bias = k->stage.vector[weight + 1];
     float *row = host_thread(k, thread, HOST_ROW);
     for (int64_t i = 0; i < b->n; i++) {
         void *to = host_at(k, out, i * C);
         const float *from = x + (b->row + i) * C;
-        normalise(k->fp32 ? to : row, from, stats + 2 * (b->row + i), w, bias, C);
+        host_row_norm(&norm, from, stats + 2 * (b->row + i), k->fp32 ? to : row);
         if (!k->fp32) host_narrow(k, to, row, C);
     }
-}
-
-/* Ba, Kiros, Hinton 2016, eq. 3 and 4; the variance around the mean, in a second pass.  RMSNorm
- * (Zhang and Sennrich 2019, eq. 4) has a mean of 0. */
-static void row_stats(const struct model *m, const float *x, float stats[2])
-{
-    float n = (float)m->C, eps = (float)m->norm_eps;
-    float mean = m->norm == ZOO_RMSNORM ? 0 : num_sum(x, m->C) / n;
-    float variance =
-        m->norm == ZOO_RMSNORM ? num_dot(x, x, m->C) / n : num_sum_deviations(x, mean, m->C) / n;
-    stats[0] = mean;
-    stats[1] = 1.0F / sqrtf(variance + eps);
 }
 
 void host_norm_forward(const struct host *k, const struct host_span *b,
                        enum model_tensor_kind weight, const float *x, float *stats, void *out,
                        int thread)
 {
+    const struct host_row_norm norm = norm_of(k, weight);
     for (int64_t i = b->row; i < b->row + b->n; i++)
-        row_stats(k->model, x + i * k->model->C, stats + 2 * i);
+        host_row_norm_stats(&norm, x + i * k->model->C, stats + 2 * i);
     host_norm_again(k, b, weight, x, stats, out, thread);
 }
 
 void host_norm_row(const struct host *k, enum model_tensor_kind weight, float *out, const float *x,
                    float *stats)
 {
-    row_stats(k->model, x, stats);
-    normalise(out, x, stats, k->stage.vector[weight], k->stage.vector[weight + 1], k->model->C);
-}
-
-/* With xhat = (x - mean) rstd and g = dy w: dx = rstd (g - mean(g) - xhat mean(g xhat)); without a
- * mean the second term falls away. */
-static void norm_row_backward(float *dx, const float *dy, const float *x, const float *w,
-                              const float *stats, int64_t n, bool has_mean)
-{
-    float mean = stats[0], rstd = stats[1];
-    float lane_g[NUM_LANES] = {0}, lane_gx[NUM_LANES] = {0};
-    int64_t c = 0;
-    for (; c + NUM_LANES <= n; c += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++) {
-            float g = dy[c + j] * w[c + j];
-            lane_g[j] += g;
-            lane_gx[j] += g * ((x[c + j] - mean) * rstd);
-        }
-    }
-    for (int j = 0; c < n; c++, j++) {
-        lane_g[j] += dy[c] * w[c];
-        lane_gx[j] += dy[c] * w[c] * ((x[c] - mean) * rstd);
-    }
-    float mean_g = num_lanes_sum(lane_g) / (float)n, mean_gx = num_lanes_sum(lane_gx) / (float)n;
-    if (!has_mean) mean_g = 0;
-    for (c = 0; c < n; c++)
-        dx[c] += rstd * (dy[c] * w[c] - mean_g - (x[c] - mean) * rstd * mean_gx);
+    const struct host_row_norm norm = norm_of(k, weight);
+    host_row_norm_stats(&norm, x, stats);
+    host_row_norm(&norm, x, stats, out);
 }
 
 void host_norm_row_backward(const struct host *k, enum model_tensor_kind weight, float *dx,
                             const float *dy, const float *x, const float *stats)
 {
-    const struct model *m = k->model;
-    memset(dx, 0, (size_t)m->C * sizeof *dx);
-    norm_row_backward(dx, dy, x, k->stage.vector[weight], stats, m->C, m->norm != ZOO_RMSNORM);
+    const struct host_row_norm norm = norm_of(k, weight);
+    memset(dx, 0, (size_t)norm.n * sizeof *dx);
+    host_row_norm_gradient(&norm, x, stats, dy, dx);
 }
 
 void host_norm_backward(const struct host *k, const struct host_span *b,
                         enum model_tensor_kind weight, const float *x, const float *stats,
                         float *dx, bool first)
 {
+    const struct host_row_norm norm = norm_of(k, weight);
     int64_t C = k->model->C;
     const float *dxn = k->buffer[HOST_DXN];
-    const bool has_mean = k->model->norm != ZOO_RMSNORM;
     if (first) memset(dx + b->row * C, 0, (size_t)(b->n * C) * sizeof *dx);
     for (int64_t i = b->row; i < b->row + b->n; i++)
-        norm_row_backward(dx + i * C, dxn + i * C, x + i * C, k->stage.vector[weight],
-                          stats + 2 * i, C, has_mean);
+        host_row_norm_gradient(&norm, x + i * C, stats + 2 * i, dxn + i * C, dx + i * C);
 }
 
 static void add_bias(float *out, const float *in, const float *bias, int64_t n)

@@ -79,17 +79,31 @@ static void unit_of(int i, int units, enum programs_pairing pairing, int *unit, 
                                                   : i / units;
 }
 
+/* Columns of a head (0: several heads share one), and the units of a head on one of them. */
+static int units_per_column(int heads, int units, int w, int *cols)
+{
+    *cols = w / heads < units ? w / heads : units;
+    return *cols ? ceil_div(units, *cols) : units;
+}
+
+int programs_head_slots(int heads, int d, int w, int unit)
+{
+    int cols;
+    const int per = units_per_column(heads, d / unit, w, &cols);
+    return per * unit * (cols ? 1 : ceil_div(heads, w));
+}
+
 enum wsc_err programs_features_init_heads(struct programs_features *f, int heads, int d, int w,
                                           enum programs_pairing pairing)
 {
     const int size = pairing == PROGRAMS_NO_PAIRS ? 1 : 2, units = d / size;
+    int cols;
     WSC_CHECK(heads > 0 && units > 0 && d % size == 0, "%d heads of %d features", heads, d);
-    const int cols = w / heads < units ? w / heads : units;
-    const int per = cols ? ceil_div(units, cols) : units;
+    const int per = units_per_column(heads, units, w, &cols);
     const int group = cols ? ceil_div(units, per) : 1, shared = cols ? 1 : ceil_div(heads, w);
     WSC_CHECK(per > 0 && shared > 0, "%d heads on %d columns", heads, w);
     *f = (struct programs_features){.n = heads * d,
-                                    .slots = per * size * shared,
+                                    .slots = programs_head_slots(heads, d, w, size),
                                     .group_cols = group,
                                     .heads_per_pe = shared,
                                     .head_dim = d};

@@ -96,17 +96,8 @@ double programs_formula_broadcast(int w, int h, int64_t words);
 double programs_formula_ring(int p, int64_t words);
 
 /* kernels_*.c */
-enum wsc_err programs_run_broadcast(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r);
 enum wsc_err programs_run_ktree(const struct programs_case *c, struct programs_result *r);
 enum wsc_err programs_run_ring(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_transpose(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
 enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_result *r);
 enum wsc_err programs_run_stream(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
 #endif

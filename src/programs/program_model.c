@@ -126,11 +126,10 @@ static enum wsc_err allocate_host(struct programs_model *k)
 }
 
 static const char *const row_names[PROGRAMS_ROWS][2] = {
-    {"embedding", "forward"},       {"embedding", "backward"}, {"norm", "forward"},
-    {"norm", "backward"},           {"product", "forward"},    {"product", "input gradient"},
-    {"product", "weight gradient"}, {"attention", "forward"},  {"attention", "backward"},
-    {"bias, residual", "forward"},  {"bias", "backward"},      {"nonlinearity", "forward"},
-    {"nonlinearity", "backward"},   {"loss", "forward"},       {"loss", "backward"}};
+#define XX(kind, name, pass) {name, pass},
+    PROGRAMS_ROW_MAP(XX)
+#undef XX
+};
 
 const char *programs_row_name(int i, const char **pass)
 {

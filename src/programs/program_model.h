@@ -8,6 +8,30 @@
 #include "program_ops.h"
 #include <wsc/cycles_ops.h>
 
+/** What a model books its cycles under: name, pass. */
+#define PROGRAMS_ROW_MAP(XX)                                                                       \
+    XX(EMBEDDING, "embedding", "forward")                                                          \
+    XX(EMBEDDING_BACKWARD, "embedding", "backward")                                                \
+    XX(NORM, "norm", "forward")                                                                    \
+    XX(NORM_BACKWARD, "norm", "backward")                                                          \
+    XX(PRODUCT, "product", "forward")                                                              \
+    XX(INPUT_GRADIENT, "product", "input gradient")                                                \
+    XX(WEIGHT_GRADIENT, "product", "weight gradient")                                              \
+    XX(ATTENTION, "attention", "forward")                                                          \
+    XX(ATTENTION_BACKWARD, "attention", "backward")                                                \
+    XX(POINTWISE, "bias, residual", "forward")                                                     \
+    XX(POINTWISE_BACKWARD, "bias", "backward")                                                     \
+    XX(NONLINEARITY, "nonlinearity", "forward")                                                    \
+    XX(NONLINEARITY_BACKWARD, "nonlinearity", "backward")                                          \
+    XX(LOSS, "loss", "forward")                                                                    \
+    XX(LOSS_BACKWARD, "loss", "backward")
+enum programs_row_kind {
+#define XX(kind, name, pass) PROGRAMS_ROW_##kind,
+    PROGRAMS_ROW_MAP(XX)
+#undef XX
+};
+_Static_assert(PROGRAMS_ROW_LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
 /** Tiles that exist once per layer in training, once otherwise. */

@@ -9,39 +9,21 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
 /* ---- booking --------------------------------------------------------------------------------- */
 
-enum row {
-    EMBEDDING,
-    EMBEDDING_BACKWARD,
-    NORM,
-    NORM_BACKWARD,
-    PRODUCT,
-    INPUT_GRADIENT,
-    WEIGHT_GRADIENT,
-    ATTENTION,
-    ATTENTION_BACKWARD,
-    POINTWISE,
-    POINTWISE_BACKWARD,
-    NONLINEARITY,
-    NONLINEARITY_BACKWARD,
-    LOSS,
-    LOSS_BACKWARD
-};
-_Static_assert(LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
-
 /* The program that has just run was (a part of) kernel @p row. */
-static void book(struct programs_model *k, enum row row, int64_t cycles)
+static void book(struct programs_model *k, enum programs_row_kind row, int64_t cycles)
 {
     k->row[row].cycles += cycles;
     k->cycles += cycles;
 }
 
-static void expect(struct programs_model *k, enum row row, double form)
+static void expect(struct programs_model *k, enum programs_row_kind row, double form)
 {
     k->row[row].calls++;
     k->row[row].form += form;
 }
 
-static enum wsc_err run_script(struct programs_model *k, struct programs_script *s, enum row row)
+static enum wsc_err run_script(struct programs_model *k, struct programs_script *s,
+                               enum programs_row_kind row)
 {
     enum wsc_err rc = programs_run_script(&k->grid, s);
     if (!rc) book(k, row, k->grid.stats.cycles);
@@ -90,10 +72,10 @@ static enum wsc_err add_bias(struct programs_model *k, enum model_tensor_kind bi
     if (has) programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
     if (residual)
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, programs_tile_view(residual));
-    expect(k, POINTWISE,
+    expect(k, PROGRAMS_ROW_POINTWISE,
            (has ? cycles_bias(&k->layout, out->f->slots) : 0) +
                (residual ? cycles_residual(&k->layout, out->f->slots) : 0));
-    return s.n_steps ? run_script(k, &s, POINTWISE) : WSC_OK;
+    return s.n_steps ? run_script(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
 /* One vector per tile: its sum over the tokens of each leaf. */
@@ -114,10 +96,10 @@ static enum wsc_err bias_gradients(struct programs_model *k, const enum model_te
                                          .out = programs_leaf_grad(k, bias[i], leaf)};
         }
         if (!s.n_out) return WSC_OK;
-        expect(k, POINTWISE_BACKWARD,
+        expect(k, PROGRAMS_ROW_POINTWISE_BACKWARD,
                cycles_bias_gradient(&k->leaf_layout, dy[0]->f->slots, s.n_out));
         programs_vectors_out(&s);
-        TRY(run_script(k, &s, POINTWISE_BACKWARD));
+        TRY(run_script(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
     }
     return WSC_OK;
 }
@@ -150,8 +132,8 @@ static enum wsc_err norm_forward(struct programs_model *k, enum model_tensor_kin
     struct programs_norm n = norm_of(k, x, stats);
     take_norm(k, &s, &n, gain);
     programs_norm_forward(&k->grid, &s, &n, &k->xn, &k->tmp);
-    expect(k, NORM, cycles_norm(&k->layout));
-    return run_script(k, &s, NORM);
+    expect(k, PROGRAMS_ROW_NORM, cycles_norm(&k->layout));
+    return run_script(k, &s, PROGRAMS_ROW_NORM);
 }
 
 static enum wsc_err norm_again(struct programs_model *k, enum model_tensor_kind gain,
@@ -161,8 +143,8 @@ static enum wsc_err norm_again(struct programs_model *k, enum model_tensor_kind 
     struct programs_norm n = norm_of(k, x, stats);
     take_norm(k, &s, &n, gain);
     programs_norm_again(&k->grid, &s, &n, &k->xn);
-    expect(k, NORM_BACKWARD, cycles_norm_again(&k->layout));
-    return run_script(k, &s, NORM_BACKWARD);
+    expect(k, PROGRAMS_ROW_NORM_BACKWARD, cycles_norm_again(&k->layout));
+    return run_script(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
 static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
@@ -179,8 +161,8 @@ static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_k
             s.out[s.n_out++] = (struct programs_vector){
                 .f = &k->hidden, .address = dbias, .out = programs_leaf_grad(k, gain + 1, leaf)};
         programs_vectors_out(&s);
-        expect(k, NORM_BACKWARD, cycles_norm_vector_gradient(&k->leaf_layout));
-        TRY(run_script(k, &s, NORM_BACKWARD));
+        expect(k, PROGRAMS_ROW_NORM_BACKWARD, cycles_norm_vector_gradient(&k->leaf_layout));
+        TRY(run_script(k, &s, PROGRAMS_ROW_NORM_BACKWARD));
     }
     return WSC_OK;
 }
@@ -194,16 +176,16 @@ static enum wsc_err norm_backward(struct programs_model *k, enum model_tensor_ki
     TRY(norm_gradients(k, gain, &n));
     take_norm(k, &s, &n, gain);
     programs_norm_backward(&k->grid, &s, &n, &k->dxn, &k->dres, &k->tmp);
-    expect(k, NORM_BACKWARD,
+    expect(k, PROGRAMS_ROW_NORM_BACKWARD,
            cycles_vectors_in(&k->layout, k->hidden.slots) + cycles_norm_input_gradient(&k->layout));
-    return run_script(k, &s, NORM_BACKWARD);
+    return run_script(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
 /* ---- products -------------------------------------------------------------------------------- */
 
 /* out = in W', W (n_out, n_in). */
 static enum wsc_err product(struct programs_model *k, const struct programs_product *p,
-                            enum row row)
+                            enum programs_row_kind row)
 {
     const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
     const struct cycles_side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
@@ -218,7 +200,7 @@ static enum wsc_err linear(struct programs_model *k, enum model_tensor_kind weig
 {
     const struct programs_product p = {
         .n_parts = 1, .in = {*in}, .out = {*out}, .w = {{k->weight[weight], in->f->n, 1}}};
-    return product(k, &p, PRODUCT);
+    return product(k, &p, PROGRAMS_ROW_PRODUCT);
 }
 
 /* dx = dy W. */
@@ -227,7 +209,7 @@ static enum wsc_err linear_back(struct programs_model *k, enum model_tensor_kind
 {
     const struct programs_product p = {
         .n_parts = 1, .in = {*dy}, .out = {*dx}, .w = {{k->weight[weight], 1, dx->f->n}}};
-    return product(k, &p, INPUT_GRADIENT);
+    return product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
 }
 
 static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
@@ -245,8 +227,8 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
         programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
         TRY(programs_run_weight_gradient(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
-        book(k, WEIGHT_GRADIENT, k->grid.stats.cycles);
-        expect(k, WEIGHT_GRADIENT, cycles_weight_gradient(&k->leaf_layout, &in, &out));
+        book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
+        expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT, cycles_weight_gradient(&k->leaf_layout, &in, &out));
     }
     return WSC_OK;
 }
@@ -272,9 +254,10 @@ static enum wsc_err embed(struct programs_model *k)
         const struct programs_table t = table_of(k, i, programs_x(k, 0));
         if (k->offset[tables[i]] < 0) continue;
         TRY(programs_run_table_gather(&k->grid, &t, k->weight[tables[i]]));
-        book(k, EMBEDDING, k->grid.stats.cycles);
+        book(k, PROGRAMS_ROW_EMBEDDING, k->grid.stats.cycles);
     }
-    expect(k, EMBEDDING, cycles_part_forward(&k->layout, MODEL_PART_EMBED).elementwise);
+    expect(k, PROGRAMS_ROW_EMBEDDING,
+           cycles_part_forward(&k->layout, MODEL_PART_EMBED).elementwise);
     return WSC_OK;
 }
 
@@ -285,13 +268,13 @@ static enum wsc_err embed_backward(struct programs_model *k)
         struct programs_table t = table_of(k, i, &k->dres);
         programs_leaf_samples(k, leaf, &t.first_sample, &t.n_samples);
         if (!i)
-            expect(k, EMBEDDING_BACKWARD,
+            expect(k, PROGRAMS_ROW_EMBEDDING_BACKWARD,
                    cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL)
                        .elementwise);
         if (k->offset[tables[i]] < 0) continue;
         TRY(programs_run_table_scatter(&k->grid, &t, programs_leaf_grad(k, tables[i], leaf)));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
-        book(k, EMBEDDING_BACKWARD, k->grid.stats.cycles);
+        book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }
     return WSC_OK;
 }
@@ -311,7 +294,7 @@ static enum wsc_err qkv(struct programs_model *k)
         p.out[i] = *out[i];
         p.w[i] = (struct programs_weights){k->weight[qkv_weight[i]], k->hidden.n, 1};
     }
-    TRY(product(k, &p, PRODUCT));
+    TRY(product(k, &p, PROGRAMS_ROW_PRODUCT));
     for (int i = 0; i < 3; i++)
         TRY(add_bias(k, qkv_bias[i], out[i], NULL));
     return WSC_OK;
@@ -326,7 +309,7 @@ static enum wsc_err qkv_backward(struct programs_model *k)
         p.in[i] = *dy[i];
         p.w[i] = (struct programs_weights){k->weight[qkv_weight[i]], 1, k->hidden.n};
     }
-    TRY(product(k, &p, INPUT_GRADIENT));
+    TRY(product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT));
     TRY(norm_again(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1));
     for (int i = 0; i < 3; i++)
         TRY(weight_gradient(k, qkv_weight[i], dy[i], &k->xn));
@@ -362,9 +345,9 @@ static enum wsc_err attend(struct programs_model *k)
         const struct programs_attention a = attention_of(k, i);
         const int64_t before = k->grid.total.cycles;
         TRY(programs_run_attention(&k->grid, &a));
-        book(k, ATTENTION, k->grid.total.cycles - before);
+        book(k, PROGRAMS_ROW_ATTENTION, k->grid.total.cycles - before);
     }
-    expect(k, ATTENTION, cycles_attention(&k->layout));
+    expect(k, PROGRAMS_ROW_ATTENTION, cycles_attention(&k->layout));
     TRY(linear(k, MODEL_O_W, &layer->ctx, &layer->mid));
     return add_bias(k, MODEL_O_B, &layer->mid, programs_x(k, k->l));
 }
@@ -381,9 +364,9 @@ static enum wsc_err attend_backward(struct programs_model *k)
         const struct programs_attention a = attention_of(k, i);
         const int64_t before = k->grid.total.cycles;
         TRY(programs_run_attention_backward(&k->grid, &a));
-        book(k, ATTENTION_BACKWARD, k->grid.total.cycles - before);
+        book(k, PROGRAMS_ROW_ATTENTION_BACKWARD, k->grid.total.cycles - before);
     }
-    expect(k, ATTENTION_BACKWARD, cycles_attention_gradient(&k->layout, false));
+    expect(k, PROGRAMS_ROW_ATTENTION_BACKWARD, cycles_attention_gradient(&k->layout, false));
     return WSC_OK;
 }
 
@@ -397,7 +380,7 @@ static enum programs_nonlinearity nonlinearity_of(const struct model *m)
     return of[m->nonlinearity];
 }
 
-static enum wsc_err activate(struct programs_model *k, enum row row)
+static enum wsc_err activate(struct programs_model *k, enum programs_row_kind row)
 {
     struct programs_script s = script(k, &k->filter);
     programs_activate(&k->grid, &s, nonlinearity_of(k->model), &k->act,
@@ -429,7 +412,7 @@ static enum wsc_err ffn0_backward(struct programs_model *k)
 static enum wsc_err ffn1(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
-    TRY(activate(k, NONLINEARITY));
+    TRY(activate(k, PROGRAMS_ROW_NONLINEARITY));
     /* Outside training x and the next x are the same tile; mid is another one. */
     TRY(linear(k, MODEL_FFN1_W, &k->act, programs_x(k, k->l + 1)));
     return add_bias(k, MODEL_FFN1_B, programs_x(k, k->l + 1), &layer->mid);
@@ -442,10 +425,11 @@ static enum wsc_err ffn1_backward(struct programs_model *k)
     const struct programs_tile *pre = &programs_layer_of(k, k->l)->pre;
     struct programs_script s = script(k, &k->filter);
     TRY(linear_back(k, MODEL_FFN1_W, &k->dres, &k->dpre));
-    TRY(activate(k, NONLINEARITY_BACKWARD));
+    TRY(activate(k, PROGRAMS_ROW_NONLINEARITY_BACKWARD));
     programs_activate_backward(&k->grid, &s, nonlinearity_of(k->model), &k->dpre, pre, &k->dpre);
-    expect(k, NONLINEARITY_BACKWARD, cycles_nonlinearity(&k->layout, k->layout.filter.k));
-    TRY(run_script(k, &s, NONLINEARITY_BACKWARD));
+    expect(k, PROGRAMS_ROW_NONLINEARITY_BACKWARD,
+           cycles_nonlinearity(&k->layout, k->layout.filter.k));
+    TRY(run_script(k, &s, PROGRAMS_ROW_NONLINEARITY_BACKWARD));
     TRY(weight_gradient(k, MODEL_FFN1_W, &k->dres, &k->act));
     return bias_gradients(k, bias, dy, 1);
 }
@@ -490,8 +474,8 @@ static enum wsc_err head(struct programs_model *k)
     if (vector_of(k, MODEL_LM_HEAD_B)) TRY(add_bias(k, MODEL_LM_HEAD_B, &k->logits, NULL));
     TRY(copy_wanted(k));
     TRY(programs_run_loss(&k->grid, &loss, &out));
-    book(k, LOSS, k->grid.stats.cycles);
-    expect(k, LOSS, cycles_loss(&k->layout, k->vocab.slots));
+    book(k, PROGRAMS_ROW_LOSS, k->grid.stats.cycles);
+    expect(k, PROGRAMS_ROW_LOSS, cycles_loss(&k->layout, k->vocab.slots));
     return WSC_OK;
 }
 
@@ -500,7 +484,7 @@ static enum wsc_err clear_residual(struct programs_model *k)
     struct programs_script s = script(k, &k->hidden);
     programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&k->dres),
                 programs_number(0), none);
-    return run_script(k, &s, LOSS_BACKWARD);
+    return run_script(k, &s, PROGRAMS_ROW_LOSS_BACKWARD);
 }
 
 static enum wsc_err head_backward(struct programs_model *k)
@@ -510,8 +494,8 @@ static enum wsc_err head_backward(struct programs_model *k)
     const struct programs_tile *const dy[1] = {&k->logits};
     const struct programs_tile *x = programs_x(k, k->model->L);
     TRY(programs_run_loss_backward(&k->grid, &loss));
-    book(k, LOSS_BACKWARD, k->grid.stats.cycles);
-    expect(k, LOSS_BACKWARD,
+    book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
+    expect(k, PROGRAMS_ROW_LOSS_BACKWARD,
            cycles_loss_gradient(&k->layout, k->vocab.slots) +
                cycles_copy(&k->layout, k->hidden.slots * k->layout.t));
     TRY(clear_residual(k));

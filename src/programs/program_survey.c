@@ -18,8 +18,16 @@ bool programs_point_holds(const struct programs_point *p)
     return over <= allowed && (p->at_most || -over <= allowed);
 }
 
+typedef enum wsc_err (*run_fn)(const struct programs_case *c, struct programs_result *r);
+static const struct collective {
+    const char *name;
+    run_fn run;
+} broadcast = {"broadcast", programs_run_broadcast}, reduce = {"reduce", programs_run_reduce},
+  allreduce = {"allreduce", programs_run_allreduce};
+
 struct row {
-    const char *kernel, *algo;
+    const struct collective *kernel;
+    const char *algo;
     double tolerance, slack;
     const char *reason;
 };
@@ -29,23 +37,23 @@ static const char bound[] = "the form is the least over all trees without order 
 static const char whole_words[] = "the form splits words over PEs without rounding up";
 
 static const struct row in_a_row[] = {
-    {"broadcast", "", 0.02, 6, NULL},
-    {"reduce", "chain", 0.02, 6, NULL},
-    {"reduce", "star", 0.10, 6, overlap},
-    {"reduce", "tree", 0.10, 6, overlap},
-    {"reduce", "two-phase", 0.10, 6, overlap},
-    {"reduce", "auto", 0.10, 6, bound},
-    {"allreduce", "chain", 0.02, 6, NULL},
-    {"allreduce", "auto", 0.10, 6, bound},
-    {"allreduce", "ring", 0.10, 6, whole_words},
+    {&broadcast, "", 0.02, 6, NULL},
+    {&reduce, "chain", 0.02, 6, NULL},
+    {&reduce, "star", 0.10, 6, overlap},
+    {&reduce, "tree", 0.10, 6, overlap},
+    {&reduce, "two-phase", 0.10, 6, overlap},
+    {&reduce, "auto", 0.10, 6, bound},
+    {&allreduce, "chain", 0.02, 6, NULL},
+    {&allreduce, "auto", 0.10, 6, bound},
+    {&allreduce, "ring", 0.10, 6, whole_words},
 };
 /* Rows first, then the first column: T(M) + T(N); the snake is a chain over all. */
 static const struct row in_a_square[] = {
-    {"broadcast", "", 0.02, 6, NULL},          {"reduce", "chain", 0.02, 6, NULL},
-    {"reduce", "snake", 0.02, 6, NULL},        {"reduce", "tree", 0.10, 6, overlap},
-    {"reduce", "two-phase", 0.10, 6, overlap}, {"reduce", "auto", 0.10, 6, bound},
-    {"allreduce", "chain", 0.02, 6, NULL},     {"allreduce", "snake", 0.02, 6, NULL},
-    {"allreduce", "auto", 0.10, 6, bound},
+    {&broadcast, "", 0.02, 6, NULL},          {&reduce, "chain", 0.02, 6, NULL},
+    {&reduce, "snake", 0.02, 6, NULL},        {&reduce, "tree", 0.10, 6, overlap},
+    {&reduce, "two-phase", 0.10, 6, overlap}, {&reduce, "auto", 0.10, 6, bound},
+    {&allreduce, "chain", 0.02, 6, NULL},     {&allreduce, "snake", 0.02, 6, NULL},
+    {&allreduce, "auto", 0.10, 6, bound},
 };
 enum {
     N_ROWS = sizeof in_a_row / sizeof *in_a_row,
@@ -59,14 +67,12 @@ struct survey {
     void *ctx;
 };
 
-static enum wsc_err run(const char *kernel, const struct programs_case *c,
+static enum wsc_err run(const struct collective *kernel, const struct programs_case *c,
                         struct programs_result *r)
 {
-    const struct programs_kernel *k;
-    TRY(programs_kernel_find(kernel, &k));
-    TRY(k->run(c, r));
+    TRY(kernel->run(c, r));
     if (!(r->max_error <= 0)) /* NaN too */
-        return WSC_RAISE(WSC_NUMERIC, "%s %s, %d x %d PEs, %lld words: wrong by %g", kernel,
+        return WSC_RAISE(WSC_NUMERIC, "%s %s, %d x %d PEs, %lld words: wrong by %g", kernel->name,
                          r->algo, c->w, c->h, (long long)c->words, r->max_error);
     return WSC_OK;
 }
@@ -82,7 +88,8 @@ static enum wsc_err count(const struct survey *s, const struct row *row, struct 
                                  .reason = row->reason};
     c.algo = *row->algo ? row->algo : NULL;
     TRY(run(row->kernel, &c, &r));
-    (void)snprintf(out.what, sizeof out.what, "%s%s", row->kernel, c.h > 1 ? " of a square" : "");
+    (void)snprintf(out.what, sizeof out.what, "%s%s", row->kernel->name,
+                   c.h > 1 ? " of a square" : "");
     (void)snprintf(out.algo, sizeof out.algo, "%s", row->algo);
     out.cycles = r.stats.cycles;
     out.form = r.form;
@@ -129,13 +136,13 @@ static enum wsc_err against_fixed(const struct survey *s, struct programs_case c
         .p = c.w, .h = 1, .words = c.words, .built = -1, .tolerance = 0.03, .at_most = true};
     struct programs_result r = {0};
     c.algo = "auto";
-    TRY(run("reduce", &c, &r));
+    TRY(run(&reduce, &c, &r));
     out.cycles = r.stats.cycles;
     out.schedule = r.schedule;
     for (int i = 0; i < 4; i++) {
         if (least_cycles(fixed[i], c.w, c.words) > out.cycles) continue;
         c.algo = fixed[i];
-        TRY(run("reduce", &c, &r));
+        TRY(run(&reduce, &c, &r));
         if (out.form > 0 && (double)r.stats.cycles >= out.form) continue;
         out.form = (double)r.stats.cycles;
         (void)snprintf(out.algo, sizeof out.algo, "%s", fixed[i]);

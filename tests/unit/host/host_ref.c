@@ -3,8 +3,8 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/num_reference.h>
 
-#include <math.h>
 #include <string.h>
 
 enum { MAX_LAYERS = 4 };
@@ -57,94 +57,59 @@ struct linear {
     int64_t in, out;
 };
 
+static struct num_ref_linear shape_of(const struct ref *r, const struct linear *f)
+{
+    return (struct num_ref_linear){.rows = r->m->T, .out = f->out, .in = f->in};
+}
+
 static void linear(const struct ref *r, const struct linear *f, const double *x, double *y)
 {
-    const double *w = weight(r, f->w, f->layer), *b = weight(r, f->b, f->layer);
-    for (int64_t t = 0; t < r->m->T; t++) {
-        for (int64_t o = 0; o < f->out; o++) {
-            double sum = b ? b[o] : 0;
-            for (int64_t i = 0; i < f->in; i++)
-                sum += x[t * f->in + i] * w[o * f->in + i];
-            y[t * f->out + o] = sum;
-        }
-    }
+    const struct num_ref_linear shape = shape_of(r, f);
+    const double *b = weight(r, f->b, f->layer);
+    for (int64_t i = 0; i < shape.rows * f->out; i++)
+        y[i] = b ? b[i % f->out] : 0;
+    num_ref_product(&shape, x, weight(r, f->w, f->layer), y);
 }
 
 /* dx += dy w, dw += dy^T x, db += dy. */
 static void linear_back(const struct ref *r, const struct linear *f, const double *x,
                         const double *dy, double *dx)
 {
-    const double *w = weight(r, f->w, f->layer);
-    double *dw = gradient(r, f->w, f->layer), *db = gradient(r, f->b, f->layer);
-    for (int64_t to = 0; to < r->m->T * f->out; to++) {
-        int64_t t = to / f->out, o = to % f->out;
-        if (db) db[o] += dy[to];
-        for (int64_t i = 0; i < f->in; i++) {
-            dx[t * f->in + i] += dy[to] * w[o * f->in + i];
-            dw[o * f->in + i] += dy[to] * x[t * f->in + i];
-        }
-    }
+    const struct num_ref_linear shape = shape_of(r, f);
+    double *db = gradient(r, f->b, f->layer);
+    for (int64_t i = 0; db && i < shape.rows * f->out; i++)
+        db[i % f->out] += dy[i];
+    num_ref_input_gradient(&shape, dy, weight(r, f->w, f->layer), dx);
+    num_ref_weight_gradient(&shape, dy, x, gradient(r, f->w, f->layer));
 }
 
-static void row_moments(const struct model *m, const double *x, double *mean, double *rstd)
+static struct num_ref_norm norm_of(const struct ref *r, enum model_tensor_kind kind, int layer)
 {
-    double sum = 0, squares = 0;
-    for (int64_t c = 0; c < m->C; c++)
-        sum += x[c];
-    *mean = sum / (double)m->C;
-    for (int64_t c = 0; c < m->C; c++)
-        squares += (x[c] - *mean) * (x[c] - *mean);
-    *rstd = 1 / sqrt(squares / (double)m->C + m->norm_eps);
+    return (struct num_ref_norm){.rows = r->m->T,
+                                 .n = r->m->C,
+                                 .eps = r->m->norm_eps,
+                                 .gain = weight(r, kind, layer),
+                                 .bias = weight(r, kind + 1, layer)};
 }
 
 static void norm(const struct ref *r, enum model_tensor_kind kind, int layer, const double *x,
                  double *y)
 {
-    int64_t C = r->m->C;
-    const double *w = weight(r, kind, layer), *b = weight(r, kind + 1, layer);
-    for (int64_t t = 0; t < r->m->T; t++) {
-        double mean, rstd;
-        row_moments(r->m, x + t * C, &mean, &rstd);
-        for (int64_t c = 0; c < C; c++)
-            y[t * C + c] = (x[t * C + c] - mean) * rstd * w[c] + b[c];
-    }
+    const struct num_ref_norm n = norm_of(r, kind, layer);
+    num_ref_norm(&n, x, y);
 }
 
-/* By the full Jacobian of a row: d xhat_c / d x_e = rstd (delta_ce - 1/C - xhat_c xhat_e / C). */
 static void norm_back(const struct ref *r, enum model_tensor_kind kind, int layer, const double *x,
                       const double *dy, double *dx)
 {
-    int64_t C = r->m->C;
-    const double *w = weight(r, kind, layer);
-    double *dw = gradient(r, kind, layer), *db = gradient(r, kind + 1, layer);
-    for (int64_t t = 0; t < r->m->T; t++) {
-        double mean, rstd;
-        const double *row = x + t * C, *drow = dy + t * C;
-        row_moments(r->m, row, &mean, &rstd);
-        for (int64_t c = 0; c < C; c++) {
-            double hat = (row[c] - mean) * rstd;
-            dw[c] += drow[c] * hat;
-            db[c] += drow[c];
-            for (int64_t e = 0; e < C; e++)
-                dx[t * C + e] += drow[c] * w[c] * rstd *
-                                 ((c == e) - (1 + hat * (row[e] - mean) * rstd) / (double)C);
-        }
-    }
+    const struct num_ref_norm n = norm_of(r, kind, layer);
+    num_ref_norm_gradient(&n, x, dy, dx, gradient(r, kind, layer), gradient(r, kind + 1, layer));
 }
 
-static double activation(enum zoo_nonlinearity f, double x)
+static enum num_ref_function function_of(const struct model *m)
 {
-    if (f == ZOO_RELU) return x > 0 ? x : 0;
-    if (f == ZOO_GELU) return 0.5 * x * (1 + erf(x / sqrt(2)));
-    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-
-static double activation_slope(enum zoo_nonlinearity f, double x)
-{
-    if (f == ZOO_RELU) return x > 0;
-    if (f == ZOO_GELU) return 0.5 * (1 + erf(x / sqrt(2))) + x * exp(-x * x / 2) / sqrt(2 * M_PI);
-    double th = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
-    return 0.5 * (1 + th) + 0.5 * x * (1 - th * th) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+    if (m->nonlinearity == ZOO_RELU) return NUM_REF_RELU;
+    return m->nonlinearity == ZOO_GELU ? NUM_REF_GELU : NUM_REF_GELU_TANH;
 }
 
 static double qk_scale(const struct ref *r, int l)
@@ -152,58 +117,15 @@ static double qk_scale(const struct ref *r, int l)
     return r->m->qk_scale / (r->m->qk_scale_by_layer ? l + 1 : 1);
 }
 
-static void softmax(double *row, int64_t n)
+static struct num_ref_attention attention_of(const struct ref *r, const struct layer_acts *a, int l)
 {
-    double max = row[0], sum = 0;
-    for (int64_t i = 1; i < n; i++)
-        max = row[i] > max ? row[i] : max;
-    for (int64_t i = 0; i < n; i++)
-        sum += row[i] = exp(row[i] - max);
-    for (int64_t i = 0; i < n; i++)
-        row[i] /= sum;
-}
-
-static void attend(const struct ref *r, const struct layer_acts *a, int l)
-{
-    int64_t T = r->m->T, C = r->m->C, d = r->m->head_dim;
-    for (int64_t ht = 0; ht < r->m->H * T; ht++) {
-        int64_t h = ht / T, t = ht % T;
-        double *p = a->p + ht * T;
-        for (int64_t s = 0; s <= t; s++) {
-            p[s] = 0;
-            for (int64_t i = h * d; i < h * d + d; i++)
-                p[s] += a->q[t * C + i] * a->k[s * C + i] * qk_scale(r, l);
-        }
-        softmax(p, t + 1);
-        for (int64_t i = h * d; i < h * d + d; i++) {
-            a->ctx[t * C + i] = 0;
-            for (int64_t s = 0; s <= t; s++)
-                a->ctx[t * C + i] += p[s] * a->v[s * C + i];
-        }
-    }
-}
-
-/* One query of one head; dp_s = dctx . v_s, ds = p (dp - sum p dp). */
-static void attend_back_row(const struct ref *r, const struct layer_acts *a,
-                            const struct layer_acts *grad, int l, int64_t ht)
-{
-    int64_t T = r->m->T, C = r->m->C, d = r->m->head_dim, h = ht / T, t = ht % T;
-    const double *p = a->p + ht * T;
-    double *dp = grad->p + ht * T, mean = 0;
-    for (int64_t s = 0; s <= t; s++) {
-        for (int64_t i = h * d; i < h * d + d; i++) {
-            dp[s] += grad->ctx[t * C + i] * a->v[s * C + i];
-            grad->v[s * C + i] += p[s] * grad->ctx[t * C + i];
-        }
-        mean += p[s] * dp[s];
-    }
-    for (int64_t s = 0; s <= t; s++) {
-        double ds = p[s] * (dp[s] - mean) * qk_scale(r, l);
-        for (int64_t i = h * d; i < h * d + d; i++) {
-            grad->q[t * C + i] += ds * a->k[s * C + i];
-            grad->k[s * C + i] += ds * a->q[t * C + i];
-        }
-    }
+    return (struct num_ref_attention){.T = r->m->T,
+                                      .heads = r->m->H,
+                                      .d = r->m->head_dim,
+                                      .scale = qk_scale(r, l),
+                                      .q = a->q,
+                                      .k = a->k,
+                                      .v = a->v};
 }
 
 static struct linear of(const struct ref *r, enum model_tensor_kind w, int l)
@@ -242,14 +164,15 @@ static void block(struct ref *r, int l, double *next)
     linear(r, &q, a->xn1, a->q);
     linear(r, &k, a->xn1, a->k);
     linear(r, &v, a->xn1, a->v);
-    attend(r, a, l);
+    const struct num_ref_attention attention = attention_of(r, a, l);
+    num_ref_attend(&attention, a->p, a->ctx);
     linear(r, &o, a->ctx, a->mid);
     for (int64_t i = 0; i < n; i++)
         a->mid[i] += a->x[i];
     norm(r, MODEL_NORM3_W, l, a->mid, a->xn3);
     linear(r, &up, a->xn3, a->pre);
     for (int64_t i = 0; i < r->m->T * r->m->F; i++)
-        a->act[i] = activation(r->m->nonlinearity, a->pre[i]);
+        a->act[i] = num_ref_activation(function_of(r->m), a->pre[i]);
     linear(r, &down, a->act, next);
     for (int64_t i = 0; i < n; i++)
         next[i] += a->mid[i];
@@ -265,12 +188,12 @@ static void block_back(struct ref *r, int l, double *dx)
     struct linear down = of(r, MODEL_FFN1_W, l);
     linear_back(r, &down, a->act, dx, g.act);
     for (int64_t i = 0; i < r->m->T * r->m->F; i++)
-        g.pre[i] = g.act[i] * activation_slope(r->m->nonlinearity, a->pre[i]);
+        g.pre[i] = g.act[i] * num_ref_activation_slope(function_of(r->m), a->pre[i]);
     linear_back(r, &up, a->xn3, g.pre, g.xn3);
     norm_back(r, MODEL_NORM3_W, l, a->mid, g.xn3, dx);
     linear_back(r, &o, a->ctx, dx, g.ctx);
-    for (int64_t ht = 0; ht < r->m->H * r->m->T; ht++)
-        attend_back_row(r, a, &g, l, ht);
+    const struct num_ref_attention attention = attention_of(r, a, l);
+    num_ref_attend_gradient(&attention, a->p, g.ctx, g.q, g.k, g.v);
     linear_back(r, &q, a->xn1, g.q, g.xn1);
     linear_back(r, &k, a->xn1, g.k, g.xn1);
     linear_back(r, &v, a->xn1, g.v, g.xn1);
@@ -308,11 +231,9 @@ static void row_loss(double *row, int64_t V, int32_t label, double scale, struct
     int64_t best = 0;
     for (int64_t v = 1; v < V; v++)
         best = row[v] > row[best] ? v : best;
-    softmax(row, V);
-    out->loss_sum -= log(row[label]);
+    out->loss_sum += num_ref_cross_entropy(row, V, label);
     out->n_tokens++;
     out->n_correct += best == label;
-    row[label] -= 1;
     for (int64_t v = 0; v < V; v++)
         row[v] *= scale;
 }

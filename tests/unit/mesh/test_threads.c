@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/test.h"
+#include "../model/model_case.h"
 
+#include <wsc/kernels.h>
 #include <wsc/mem.h>
-#include <wsc/programs.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -17,16 +18,15 @@ static void ok(enum wsc_err rc)
     T_OK(rc);
 }
 
-static struct programs_result run(const struct programs_kernel *k, struct programs_case c,
-                                  int threads)
+static struct programs_result run(const struct kernels_row *k, struct programs_case c, int threads)
 {
     struct programs_result r;
     c.threads = threads;
-    ok(k->run(&c, &r));
+    ok(kernels_row_run(k, &c, &r));
     return r;
 }
 
-static void compare(const struct programs_kernel *k, const struct programs_case *c)
+static void compare(const struct kernels_row *k, const struct programs_case *c)
 {
     const struct programs_result one = run(k, *c, 1);
     for (int threads = 2; threads <= MAX_THREADS; threads++) {
@@ -40,8 +40,10 @@ static void compare(const struct programs_kernel *k, const struct programs_case 
 
 TEST(mesh_threads, kernels_count_the_same)
 {
-    for (int i = 0; programs_kernel_at(i); i++) {
-        const struct programs_kernel *k = programs_kernel_at(i);
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    for (int i = 0; kernels_row_at(i); i++) {
+        const struct kernels_row *k = kernels_row_at(i);
         const bool square = !strcmp(k->name, "transpose");
         for (int arch = 0; arch < 2; arch++) {
             const struct programs_case c = {.w = square ? 6 : 5,
@@ -54,6 +56,13 @@ TEST(mesh_threads, kernels_count_the_same)
                                             .length = 20,
                                             .calls = 7,
                                             .zeros = 0.3,
+                                            .tokens = 11,
+                                            .samples = 2,
+                                            .features = 13,
+                                            .heads = 2,
+                                            .head_dim = 4,
+                                            .vocab = 17,
+                                            .hw = &hw,
                                             .seed = 5};
             compare(k, &c);
         }
@@ -63,8 +72,8 @@ TEST(mesh_threads, kernels_count_the_same)
 TEST(mesh_threads, every_tree_counts_the_same)
 {
     static const char *const algo[] = {"star", "chain", "tree", "two-phase", "auto", "snake"};
-    const struct programs_kernel *k;
-    ok(programs_kernel_find("allreduce", &k));
+    const struct kernels_row *k;
+    ok(kernels_row_find("allreduce", &k));
     for (int i = 0; i < (int)(sizeof algo / sizeof *algo); i++)
         compare(k,
                 &(struct programs_case){.algo = algo[i], .w = 4, .h = 9, .words = 17, .seed = 3});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/test.h"
 
+#include <wsc/kernels.h>
 #include <wsc/mem.h>
-#include <wsc/programs.h>
 #include <wsc/rng.h>
 
 #include <jansson.h>
@@ -28,10 +28,10 @@ static struct mesh_watch *watch_new(bool causes, const struct mesh_rect *trace, 
 
 static struct programs_result run(const char *kernel, const struct programs_case *c)
 {
-    const struct programs_kernel *k;
+    const struct kernels_row *k;
     struct programs_result r = {0};
-    T_OK(programs_kernel_find(kernel, &k));
-    T_OK(k->run(c, &r));
+    T_OK(kernels_row_find(kernel, &k));
+    T_OK(kernels_row_run(k, c, &r));
     T_NEAR(r.max_error, 0, 0);
     return r;
 }

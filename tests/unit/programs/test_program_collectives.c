@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/test.h"
 
+#include <wsc/kernels.h>
 #include <wsc/mem.h>
-#include <wsc/programs.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -18,10 +18,10 @@ static int64_t draw(uint64_t i, int64_t below)
 
 static struct programs_result run(const char *kernel, const struct programs_case *c)
 {
-    const struct programs_kernel *k;
+    const struct kernels_row *k;
     struct programs_result r = {0};
-    T_OK(programs_kernel_find(kernel, &k));
-    T_OK(k->run(c, &r));
+    T_OK(kernels_row_find(kernel, &k));
+    T_OK(kernels_row_run(k, c, &r));
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
     return r;
 }
@@ -160,19 +160,22 @@ TEST(mesh, kernels_on_large_fabrics)
 
 TEST(mesh, shapes_that_do_not_fit_say_where)
 {
-    const struct programs_kernel *k;
+    const struct kernels_row *k;
     struct programs_result r;
-    T_OK(programs_kernel_find("scatter", &k));
-    T_EQ(k->run(&(struct programs_case){.w = 64, .h = 64, .words = 3}, &r), WSC_CAPACITY);
+    T_OK(kernels_row_find("scatter", &k));
+    T_EQ(kernels_row_run(k, &(struct programs_case){.w = 64, .h = 64, .words = 3}, &r),
+         WSC_CAPACITY);
     T_STR(wsc_err_message(), "PE (0, 0): all blocks asks for 48384 bytes, 48376 of 49152 are left");
-    T_OK(programs_kernel_find("gemm", &k));
-    T_EQ(k->run(&(struct programs_case){.algo = "summa", .w = 4, .h = 3, .m = 8, .n = 8, .k = 8},
-                &r),
+    T_OK(kernels_row_find("gemm", &k));
+    T_EQ(kernels_row_run(
+             k, &(struct programs_case){.algo = "summa", .w = 4, .h = 3, .m = 8, .n = 8, .k = 8},
+             &r),
          WSC_USAGE);
     T_STR(wsc_err_message(), "summa: a fabric of 4 x 3, expected a square");
-    T_OK(programs_kernel_find("allreduce", &k));
-    T_EQ(k->run(&(struct programs_case){.algo = "ktree", .w = 10, .h = 1, .words = 1, .groups = 4},
-                &r),
+    T_OK(kernels_row_find("allreduce", &k));
+    T_EQ(kernels_row_run(
+             k, &(struct programs_case){.algo = "ktree", .w = 10, .h = 1, .words = 1, .groups = 4},
+             &r),
          WSC_USAGE);
     T_STR(wsc_err_message(), "ktree: a fabric of 10 x 1, expected a row of 4 equal groups");
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);

@@ -2,8 +2,8 @@
 #include "../../../src/programs/program_job.h"
 #include "../../support/test.h"
 
+#include <wsc/kernels.h>
 #include <wsc/mem.h>
-#include <wsc/mesh.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -18,10 +18,10 @@ static int64_t draw(uint64_t i, int64_t below)
 
 static struct programs_result run(const char *kernel, const struct programs_case *c)
 {
-    const struct programs_kernel *k;
+    const struct kernels_row *k;
     struct programs_result r = {0};
-    T_OK(programs_kernel_find(kernel, &k));
-    T_OK(k->run(c, &r));
+    T_OK(kernels_row_find(kernel, &k));
+    T_OK(kernels_row_run(k, c, &r));
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
     return r;
 }
@@ -142,19 +142,21 @@ TEST(mesh, survey_and_calibration_hold)
 
 TEST(mesh, refusals)
 {
-    const struct programs_kernel *k;
+    const struct kernels_row *k;
     struct programs_result r;
-    T_EQ(programs_kernel_find("sort", &k), WSC_USAGE);
+    T_EQ(kernels_row_find("sort", &k), WSC_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "there are broadcast, reduce"));
-    T_OK(programs_kernel_find("reduce", &k));
-    T_EQ(k->run(&(struct programs_case){.algo = "none", .w = 4, .h = 1, .words = 1}, &r),
-         WSC_USAGE);
-    T_OK(programs_kernel_find("gather", &k));
-    T_EQ(k->run(&(struct programs_case){.w = 40, .h = 1, .words = 1000}, &r), WSC_CAPACITY);
+    T_OK(kernels_row_find("reduce", &k));
+    T_EQ(
+        kernels_row_run(k, &(struct programs_case){.algo = "none", .w = 4, .h = 1, .words = 1}, &r),
+        WSC_USAGE);
+    T_OK(kernels_row_find("gather", &k));
+    T_EQ(kernels_row_run(k, &(struct programs_case){.w = 40, .h = 1, .words = 1000}, &r),
+         WSC_CAPACITY);
     T_STR(wsc_err_message(), "PE (0, 0): the blocks of a row asks for 156000 bytes, 45152 of 49152 "
                              "are left");
-    T_OK(programs_kernel_find("transpose", &k));
-    T_EQ(k->run(&(struct programs_case){.w = 4, .h = 3, .words = 1}, &r), WSC_USAGE);
+    T_OK(kernels_row_find("transpose", &k));
+    T_EQ(kernels_row_run(k, &(struct programs_case){.w = 4, .h = 3, .words = 1}, &r), WSC_USAGE);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 

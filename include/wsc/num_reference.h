@@ -1,0 +1,70 @@
+/** References: operations of a transformer by their definitions, written out, in double precision.
+ *  Layer 1.
+ *
+ *  They are what host and mesh are measured against, and are themselves checked by finite
+ *  differences.  Nothing here is fast, and nothing is shared with the code that is measured.
+ *  Matrices are row-major; gradients are added to what is there.
+ */
+#ifndef WSC_NUM_REFERENCE_H
+#define WSC_NUM_REFERENCE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Shape of a linear layer: X (rows, in), W (out, in), Y (rows, out). */
+struct num_ref_linear {
+    int64_t rows, out, in;
+};
+/** Y += X W'. */
+void num_ref_product(const struct num_ref_linear *s, const double *x, const double *w, double *y);
+/** dX += dY W: the gradient of the input of a linear layer. */
+void num_ref_input_gradient(const struct num_ref_linear *s, const double *dy, const double *w,
+                            double *dx);
+/** dW += dY' X: the gradient of the weights of a linear layer. */
+void num_ref_weight_gradient(const struct num_ref_linear *s, const double *dy, const double *x,
+                             double *dw);
+
+/** A norm over rows of @c n features (Ba, Kiros, Hinton 2016; RMS: Zhang and Sennrich 2019). */
+struct num_ref_norm {
+    int64_t rows, n;
+    double eps;
+    bool rms;           /**< without the mean */
+    const double *gain; /**< (n) */
+    const double *bias; /**< (n), or NULL */
+};
+/** Y = gain (X - mean) / sigma + bias, row by row. */
+void num_ref_norm(const struct num_ref_norm *r, const double *x, double *y);
+/** dX, and where they are not NULL dgain and dbias, from dY; by the full Jacobian of each row. */
+void num_ref_norm_gradient(const struct num_ref_norm *r, const double *x, const double *dy,
+                           double *dx, double *dgain, double *dbias);
+
+/** Softmax of one row of @p n, in place. */
+void num_ref_softmax(double *row, int64_t n);
+/** Elementwise functions that have a reference. */
+enum num_ref_function { NUM_REF_GELU, NUM_REF_GELU_TANH, NUM_REF_SILU, NUM_REF_RELU };
+/** The function at @p x: GELU by the error function and by tanh (Hendrycks and Gimpel 2016), SiLU
+ *  (Elfwing et al. 2017), ReLU. */
+double num_ref_activation(enum num_ref_function f, double x);
+/** Derivative of the function at @p x. */
+double num_ref_activation_slope(enum num_ref_function f, double x);
+/** Rotate adjacent pairs of features of X (T, heads, d) by position, or with @p back the other way
+ *  (Su et al. 2021, eq. 34: pair i of a head turns by position 10000^(-2 i / d)). */
+void num_ref_rotary(double *x, int64_t T, int64_t heads, int64_t d, bool back);
+
+/** Causal attention of one sequence: Q, K, V and the output are (T, heads, d), the probabilities
+ *  (heads, T, T). */
+struct num_ref_attention {
+    int64_t T, heads, d;
+    double scale; /**< of the scores */
+    const double *q, *k, *v;
+};
+/** out = softmax(scale Q K') V; @p p keeps the probabilities. */
+void num_ref_attend(const struct num_ref_attention *a, double *p, double *out);
+/** dQ, dK, dV from the gradient @p dout of the output and the probabilities. */
+void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p, const double *dout,
+                             double *dq, double *dk, double *dv);
+
+/** Cross entropy of one row of @p n logits with the label @p label, nats. */
+double num_ref_nats(const double *row, int64_t n, int64_t label);
+/** Cross entropy of one row of @p n logits, nats; the row becomes its gradient. */
+double num_ref_cross_entropy(double *row, int64_t n, int64_t label);
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/* LayerNorm (Ba, Kiros, Hinton 2016, eq. 3 and 4) and RMSNorm (Zhang and Sennrich 2019, eq. 4) of
+ * one row and their gradient.  The variance is taken around the mean, in a second pass.
+ * host_rows.c calls it for the rows of a block. */
+#include <wsc/host_rows.h>
+
+#include <wsc/num_math.h>
+
+#include <math.h>
+
+void host_row_norm_stats(const struct host_row_norm *r, const float *x, float stats[2])
+{
+    const float n = (float)r->n, mean = r->rms ? 0 : num_sum(x, r->n) / n;
+    const float variance = r->rms ? num_dot(x, x, r->n) / n : num_sum_deviations(x, mean, r->n) / n;
+    stats[0] = mean;
+    stats[1] = 1.0F / sqrtf(variance + r->eps);
+}
+
+void host_row_norm(const struct host_row_norm *r, const float *x, const float *stats, float *out)
+{
+    const float mean = stats[0], rstd = stats[1], *gain = r->gain, *bias = r->bias;
+    const int64_t n = r->n;
+    if (bias) {
+        for (int64_t c = 0; c < n; c++)
+            out[c] = (x[c] - mean) * rstd * gain[c] + bias[c];
+    } else {
+        for (int64_t c = 0; c < n; c++)
+            out[c] = (x[c] - mean) * rstd * gain[c];
+    }
+}
+
+/* With xhat = (x - mean) rstd and g = dy gain: dx = rstd (g - mean(g) - xhat mean(g xhat)); without
+ * a mean the second term falls away. */
+void host_row_norm_gradient(const struct host_row_norm *r, const float *x, const float *stats,
+                            const float *dy, float *dx)
+{
+    const float mean = stats[0], rstd = stats[1], *w = r->gain;
+    const int64_t n = r->n;
+    float lane_g[NUM_LANES] = {0}, lane_gx[NUM_LANES] = {0};
+    int64_t c = 0;
+    for (; c + NUM_LANES <= n; c += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++) {
+            float g = dy[c + j] * w[c + j];
+            lane_g[j] += g;
+            lane_gx[j] += g * ((x[c + j] - mean) * rstd);
+        }
+    }
+    for (int j = 0; c < n; c++, j++) {
+        lane_g[j] += dy[c] * w[c];
+        lane_gx[j] += dy[c] * w[c] * ((x[c] - mean) * rstd);
+    }
+    float mean_g = num_lanes_sum(lane_g) / (float)n, mean_gx = num_lanes_sum(lane_gx) / (float)n;
+    if (r->rms) mean_g = 0;
+    for (c = 0; c < n; c++)
+        dx[c] += rstd * (dy[c] * w[c] - mean_g - (x[c] - mean) * rstd * mean_gx);
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rows of the table for rotary positions and causal attention, head by head; tensors are (samples,
+ * tokens, heads, head_dim).  The host has both only inside the parts QKV and ATTN of a model. */
+#include "kernel_shapes.h"
+#include "kernel_table.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+#include <wsc/num_reference.h>
+
+#include <math.h>
+#include <string.h>
+
+/* Numbers of one sample. */
+static int64_t sample_size(const struct programs_case *c)
+{
+    return c->tokens * c->heads * c->head_dim;
+}
+
+/* ---- rotary positions ------------------------------------------------------------------------ */
+
+static struct kernels_sizes rotary_sizes(const struct programs_case *c)
+{
+    const int64_t n = c->samples * sample_size(c);
+    return (struct kernels_sizes){.in = {n}, .out = n};
+}
+
+static double rotary_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    const int pair = 2;
+    return cycles_rotary(l, programs_head_slots((int)c->heads, (int)c->head_dim, c->w, pair));
+}
+
+static void rotary_reference(const struct programs_case *c, const struct kernels_reference *o,
+                             double *want)
+{
+    const int64_t n = sample_size(c);
+    memcpy(want, o->x[0], (size_t)(c->samples * n) * sizeof *want);
+    for (int64_t b = 0; b < c->samples; b++)
+        num_ref_rotary(want + b * n, c->tokens, c->heads, c->head_dim, c->backward);
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+/* Q, K, V, and for the gradient that of the output; the results are the output, or dQ, dK, dV. */
+static struct kernels_sizes attention_sizes(const struct programs_case *c)
+{
+    const int64_t n = c->samples * sample_size(c);
+    return (struct kernels_sizes){.in = {n, n, n, c->backward ? n : 0},
+                                  .out = c->backward ? 3 * n : n};
+}
+
+static double attention_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    return cycles_attention(l) + (c->backward ? cycles_attention_gradient(l, false) : 0);
+}
+
+static void attention_reference(const struct programs_case *c, const struct kernels_reference *o,
+                                double *want)
+{
+    const int64_t n = sample_size(c), all = c->samples * n;
+    double *p = wsc_alloc(WSC_MEM_KERNELS, (size_t)(c->heads * c->tokens * c->tokens), sizeof *p);
+    double *out = wsc_alloc(WSC_MEM_KERNELS, (size_t)n, sizeof *out);
+    WSC_CHECK(p && out, "no memory for the reference of %lld tokens", (long long)c->tokens);
+    for (int64_t at = 0; at < all; at += n) {
+        const struct num_ref_attention a = {.T = c->tokens,
+                                            .heads = c->heads,
+                                            .d = c->head_dim,
+                                            .scale = 1 / sqrt((double)c->head_dim),
+                                            .q = o->x[0] + at,
+                                            .k = o->x[1] + at,
+                                            .v = o->x[2] + at};
+        num_ref_attend(&a, p, c->backward ? out : want + at);
+        if (c->backward)
+            num_ref_attend_gradient(&a, p, o->x[3] + at, want + at, want + all + at,
+                                    want + 2 * all + at);
+    }
+    wsc_free(p);
+    wsc_free(out);
+}
+
+const struct kernels_row kernels_attention_rows[] = {
+    {.name = "rotary",
+     .summary = "turn adjacent pairs of features by position",
+     .algos = "",
+     .options = "--tokens --samples --heads --head_dim --pass",
+     .parts = 1 << MODEL_PART_QKV,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = rotary_sizes,
+     .shapes = &kernels_head_shapes,
+     .program = programs_rotate_heads,
+     .cycles = rotary_cycles,
+     .reference = rotary_reference},
+    {.name = "attention",
+     .summary = "causal, head by head",
+     .algos = "",
+     .options = "--tokens --samples --heads --head_dim --pass",
+     .parts = 1 << MODEL_PART_ATTN,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = attention_sizes,
+     .shapes = &kernels_head_shapes,
+     .program = programs_attend,
+     .cycles = attention_cycles,
+     .reference = attention_reference},
+    {.name = NULL},
+};

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rows of the table for operations over rows of features: norms, softmax, nonlinearities.  Their
+ * inputs are X and dY (rows, features), of the norms also gain and bias; their results Y, or
+ * backward dX. */
+#include "kernel_shapes.h"
+#include "kernel_table.h"
+
+#include <wsc/host_rows.h>
+#include <wsc/num_math.h>
+#include <wsc/num_reference.h>
+
+#include <string.h>
+
+static int64_t count(const struct programs_case *c)
+{
+    return kernels_tokens_of(c) * c->features;
+}
+
+static struct kernels_sizes row_sizes(const struct programs_case *c)
+{
+    return (struct kernels_sizes){.in = {count(c), count(c)}, .out = count(c)};
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+static struct kernels_sizes layernorm_sizes(const struct programs_case *c)
+{
+    return (struct kernels_sizes){.in = {count(c), count(c), c->features, c->features},
+                                  .out = count(c)};
+}
+
+static struct kernels_sizes rmsnorm_sizes(const struct programs_case *c)
+{
+    return (struct kernels_sizes){.in = {count(c), count(c), c->features}, .out = count(c)};
+}
+
+static double layernorm_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    return cycles_norm(l) + (c->backward ? cycles_norm_input_gradient(l) : 0);
+}
+
+static double rmsnorm_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    struct model m = *l->model;
+    struct cycles_layout rms = *l;
+    m.norm = ZOO_RMSNORM;
+    rms.model = &m;
+    return layernorm_cycles(&rms, c);
+}
+
+/* A norm without a bias is an RMSNorm here. */
+static void norm_reference(const struct programs_case *c, const struct kernels_reference *o,
+                           double *want)
+{
+    const struct num_ref_norm norm = {.rows = kernels_tokens_of(c),
+                                      .n = c->features,
+                                      .eps = (double)PROGRAMS_NORM_EPS,
+                                      .rms = !o->x[3],
+                                      .gain = o->x[2],
+                                      .bias = o->x[3]};
+    if (c->backward)
+        num_ref_norm_gradient(&norm, o->x[0], o->x[1], want, NULL, NULL);
+    else
+        num_ref_norm(&norm, o->x[0], want);
+}
+
+static void norm_host(const struct programs_case *c, const struct programs_operands *o)
+{
+    const struct host_row_norm norm = {.n = c->features,
+                                       .eps = PROGRAMS_NORM_EPS,
+                                       .rms = !o->x[3],
+                                       .gain = o->x[2],
+                                       .bias = o->x[3]};
+    memset(o->out, 0, (size_t)count(c) * sizeof *o->out);
+    for (int64_t at = 0; at < count(c); at += c->features) {
+        float stats[2];
+        host_row_norm_stats(&norm, o->x[0] + at, stats);
+        if (c->backward)
+            host_row_norm_gradient(&norm, o->x[0] + at, stats, o->x[1] + at, o->out + at);
+        else
+            host_row_norm(&norm, o->x[0] + at, stats, o->out + at);
+    }
+}
+
+/* ---- softmax --------------------------------------------------------------------------------- */
+
+static double softmax_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    const double k = cycles_side_of(l, c->features).k;
+    return cycles_softmax(l, k) + (c->backward ? cycles_softmax_gradient(l, k) : 0);
+}
+
+/* With y = softmax(x): dx = y (dy - sum y dy). */
+static void softmax_reference(const struct programs_case *c, const struct kernels_reference *o,
+                              double *want)
+{
+    const int64_t n = c->features;
+    for (int64_t at = 0; at < count(c); at += n) {
+        double sum = 0;
+        memcpy(want + at, o->x[0] + at, (size_t)n * sizeof *want);
+        num_ref_softmax(want + at, n);
+        if (!c->backward) continue;
+        for (int64_t i = at; i < at + n; i++)
+            sum += want[i] * o->x[1][i];
+        for (int64_t i = at; i < at + n; i++)
+            want[i] *= o->x[1][i] - sum;
+    }
+}
+
+static void softmax_host(const struct programs_case *c, const struct programs_operands *o)
+{
+    const int64_t n = c->features;
+    for (int64_t at = 0; at < count(c); at += n) {
+        float *y = o->out + at;
+        const float inverse = 1.0F / num_exp_row(y, o->x[0] + at, num_max(o->x[0] + at, n), n);
+        for (int64_t i = 0; i < n; i++)
+            y[i] *= inverse;
+        if (!c->backward) continue;
+        const float sum = num_dot(y, o->x[1] + at, n);
+        for (int64_t i = 0; i < n; i++)
+            y[i] *= o->x[1][at + i] - sum;
+    }
+}
+
+/* ---- nonlinearities -------------------------------------------------------------------------- */
+
+static double activation_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    return cycles_nonlinearity(l, cycles_side_of(l, c->features).k);
+}
+
+static bool by_tanh(const struct programs_case *c)
+{
+    return c->algo && !strcmp(c->algo, "tanh");
+}
+
+static void activation_reference(const struct programs_case *c, const struct kernels_reference *o,
+                                 enum num_ref_function f, double *want)
+{
+    for (int64_t i = 0; i < count(c); i++)
+        want[i] = c->backward ? o->x[1][i] * num_ref_activation_slope(f, o->x[0][i])
+                              : num_ref_activation(f, o->x[0][i]);
+}
+
+static void gelu_reference(const struct programs_case *c, const struct kernels_reference *o,
+                           double *want)
+{
+    activation_reference(c, o, by_tanh(c) ? NUM_REF_GELU_TANH : NUM_REF_GELU, want);
+}
+
+static void silu_reference(const struct programs_case *c, const struct kernels_reference *o,
+                           double *want)
+{
+    activation_reference(c, o, NUM_REF_SILU, want);
+}
+
+static void activation_host(const struct programs_case *c, const struct programs_operands *o,
+                            struct num_activation (*f)(float x))
+{
+    for (int64_t i = 0; i < count(c); i++) {
+        const struct num_activation a = f(o->x[0][i]);
+        o->out[i] = c->backward ? o->x[1][i] * a.slope : a.value;
+    }
+}
+
+static void gelu_host(const struct programs_case *c, const struct programs_operands *o)
+{
+    activation_host(c, o, by_tanh(c) ? num_gelu_new : num_gelu);
+}
+
+static void silu_host(const struct programs_case *c, const struct programs_operands *o)
+{
+    activation_host(c, o, num_silu);
+}
+
+enum { NORM_PARTS = 1 << MODEL_PART_QKV | 1 << MODEL_PART_FFN0 | 1 << MODEL_PART_HEAD };
+
+const struct kernels_row kernels_feature_rows[] = {
+    {.name = "layernorm",
+     .summary = "over features",
+     .algos = "",
+     .options = "--tokens --samples --features --pass",
+     .parts = NORM_PARTS,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = layernorm_sizes,
+     .shapes = &kernels_feature_shapes,
+     .program = programs_layernorm,
+     .cycles = layernorm_cycles,
+     .reference = norm_reference,
+     .host = norm_host},
+    {.name = "rmsnorm",
+     .summary = "the same without the mean",
+     .algos = "",
+     .options = "--tokens --samples --features --pass",
+     .parts = NORM_PARTS,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = rmsnorm_sizes,
+     .shapes = &kernels_feature_shapes,
+     .program = programs_rmsnorm,
+     .cycles = rmsnorm_cycles,
+     .reference = norm_reference,
+     .host = norm_host},
+    {.name = "softmax",
+     .summary = "over features",
+     .algos = "",
+     .options = "--tokens --samples --features --pass",
+     .parts = 1 << MODEL_PART_FFN0, /* of a mixture's router */
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = row_sizes,
+     .shapes = &kernels_feature_shapes,
+     .program = programs_row_softmax,
+     .cycles = softmax_cycles,
+     .reference = softmax_reference,
+     .host = softmax_host},
+    {.name = "gelu",
+     .summary = "elementwise",
+     .algos = "erf tanh",
+     .options = "--tokens --samples --features --pass",
+     .parts = 1 << MODEL_PART_FFN1,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = row_sizes,
+     .shapes = &kernels_feature_shapes,
+     .program = programs_gelu,
+     .cycles = activation_cycles,
+     .reference = gelu_reference,
+     .host = gelu_host},
+    {.name = "silu",
+     .summary = "elementwise",
+     .algos = "",
+     .options = "--tokens --samples --features --pass",
+     .parts = 1 << MODEL_PART_FFN1,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = row_sizes,
+     .shapes = &kernels_feature_shapes,
+     .program = programs_silu,
+     .cycles = activation_cycles,
+     .reference = silu_reference,
+     .host = silu_host},
+    {.name = NULL},
+};

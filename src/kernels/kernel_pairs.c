@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The analytical model against the mesh: operations on sampled grids and shapes, each simulated and
+ * by its formula.  `wsc validate --mesh` prints the pairs; the rows that can be sampled are those
+ * with shapes (kernel_shapes.c). */
+#include "kernel_shapes.h"
+
+#include <wsc/rng.h>
+
+/* Row number @p i of those that can be sampled, counted round and round. */
+static const struct kernels_row *sampled_row(int i)
+{
+    const struct kernels_row *row;
+    int n = 0;
+    for (int j = 0; (row = kernels_row_at(j)); j++)
+        n += row->shapes != NULL;
+    for (int j = 0, k = i % n; (row = kernels_row_at(j)); j++)
+        if (row->shapes && k-- == 0) break;
+    return row;
+}
+
+enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
+                             int i, struct kernels_pair *pair)
+{
+    struct kernels_sampler s = {seed, wsc_rng_stream(WSC_RNG_TEST, (uint64_t)i), 0};
+    struct programs_case c = {.hw = hw,
+                              .features = 32,
+                              .heads = 2,
+                              .head_dim = 8,
+                              .vocab = 64,
+                              .threads = 1,
+                              .seed = seed,
+                              .backward = row->gradient && i % 2};
+    struct programs_result r;
+    kernels_sample_grid(&s, &c);
+    row->shapes->sample(&s, &c);
+    TRY(kernels_row_run(row, &c, &r));
+    *pair = (struct kernels_pair){.kernel = row->name,
+                                  .pass = c.backward ? "backward" : "forward",
+                                  .w = c.w,
+                                  .h = c.h,
+                                  .cycles = r.stats.cycles,
+                                  .form = r.form,
+                                  .max_error = r.max_error,
+                                  .tolerance = row->tolerance};
+    row->shapes->describe(&c, pair->shape, sizeof pair->shape);
+    return WSC_OK;
+}
+
+/* Products and weight gradients, where the time goes, come twice; the others forward and back. */
+enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
+                           void *ctx)
+{
+    for (int i = 0; i < n; i++) {
+        struct kernels_pair pair;
+        TRY(kernels_pair_of(sampled_row(i / 2), hw, seed, i, &pair));
+        TRY(report(ctx, &pair));
+    }
+    return WSC_OK;
+}

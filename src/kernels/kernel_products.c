@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rows of the table for the products of linear layers: Y = X W' and the gradient of its weights,
+ * dW = dY' X.  The gradient of the input is a product too (dX = dY W). */
+#include "kernel_shapes.h"
+#include "kernel_table.h"
+
+#include <wsc/num.h>
+#include <wsc/num_reference.h>
+
+enum {
+    LINEAR_PARTS = 1 << MODEL_PART_QKV | 1 << MODEL_PART_ATTN | 1 << MODEL_PART_FFN0 |
+                   1 << MODEL_PART_FFN1 | 1 << MODEL_PART_HEAD
+};
+
+static struct num_ref_linear shape_of(const struct programs_case *c)
+{
+    return (struct num_ref_linear){.rows = kernels_tokens_of(c), .out = c->m, .in = c->k};
+}
+
+/* ---- Y = X W' -------------------------------------------------------------------------------- */
+
+static struct kernels_sizes linear_sizes(const struct programs_case *c)
+{
+    const int64_t rows = kernels_tokens_of(c);
+    return (struct kernels_sizes){.in = {rows * c->k, c->m * c->k}, .out = rows * c->m};
+}
+
+static double linear_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    const struct cycles_side in = cycles_side_of(l, c->k);
+    return cycles_product(l, &in, (double)c->m);
+}
+
+static void linear_reference(const struct programs_case *c, const struct kernels_reference *o,
+                             double *want)
+{
+    const struct num_ref_linear shape = shape_of(c);
+    num_ref_product(&shape, o->x[0], o->x[1], want);
+}
+
+static void linear_host(const struct programs_case *c, const struct programs_operands *o)
+{
+    const struct num_product p = {.trans_b = true,
+                                  .m = kernels_tokens_of(c),
+                                  .n = c->m,
+                                  .k = c->k,
+                                  .lda = c->k,
+                                  .ldb = c->k,
+                                  .ldc = c->m};
+    num_gemm(&p, o->x[0], o->x[1], o->out);
+}
+
+/* ---- dW = dY' X ------------------------------------------------------------------------------ */
+
+static struct kernels_sizes wgrad_sizes(const struct programs_case *c)
+{
+    const int64_t rows = kernels_tokens_of(c);
+    return (struct kernels_sizes){.in = {rows * c->k, rows * c->m}, .out = c->m * c->k};
+}
+
+static double wgrad_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    const struct cycles_side in = cycles_side_of(l, c->k), out = cycles_side_of(l, c->m);
+    return cycles_weight_gradient(l, &in, &out);
+}
+
+static void wgrad_reference(const struct programs_case *c, const struct kernels_reference *o,
+                            double *want)
+{
+    const struct num_ref_linear shape = shape_of(c);
+    num_ref_weight_gradient(&shape, o->x[1], o->x[0], want);
+}
+
+static void wgrad_host(const struct programs_case *c, const struct programs_operands *o)
+{
+    const struct num_product p = {.trans_a = true,
+                                  .m = c->m,
+                                  .n = c->k,
+                                  .k = kernels_tokens_of(c),
+                                  .lda = c->m,
+                                  .ldb = c->k,
+                                  .ldc = c->k};
+    num_gemm(&p, o->x[1], o->x[0], o->out);
+}
+
+const struct kernels_row kernels_product_rows[] = {
+    {.name = "linear",
+     .summary = "Y = X W', W (m, k) streamed in; X and Y stay on the PEs",
+     .algos = "",
+     .options = "--tokens --samples --m --k",
+     .parts = LINEAR_PARTS,
+     .tolerance = KERNELS_TOLERANCE,
+     .sizes = linear_sizes,
+     .shapes = &kernels_matrix_shapes,
+     .program = programs_linear,
+     .cycles = linear_cycles,
+     .reference = linear_reference,
+     .host = linear_host},
+    {.name = "wgrad",
+     .summary = "dW (m, k) = dY' X, summed over tokens, leaves at the edge",
+     .algos = "",
+     .options = "--tokens --samples --m --k",
+     .parts = LINEAR_PARTS,
+     .tolerance = KERNELS_TOLERANCE,
+     .sizes = wgrad_sizes,
+     .shapes = &kernels_matrix_shapes,
+     .program = programs_wgrad,
+     .cycles = wgrad_cycles,
+     .reference = wgrad_reference,
+     .host = wgrad_host},
+    {.name = NULL},
+};

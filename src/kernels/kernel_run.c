@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Running one row of the table: operands from the case's seed, the program on the mesh (or the host
+ * column), the reference in double precision, and the largest error.  Input i is stream 1000 + i of
+ * the test generator, in (-1, 1); ids are stream 1002. */
+#include <wsc/kernels.h>
+
+#include <wsc/mem.h>
+#include <wsc/num.h>
+#include <wsc/rng.h>
+
+#include <math.h>
+
+enum { FIRST_STREAM = 1000, IDS_STREAM = 1002, MOST_TOKENS = 1 << 16 };
+
+struct operands {
+    struct kernels_sizes n;
+    float *x[PROGRAMS_MAX_INPUTS], *out;      /* owned */
+    double *wide[PROGRAMS_MAX_INPUTS], *want; /* owned */
+    int32_t *ids;                             /* owned */
+};
+
+static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed)
+{
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, FIRST_STREAM + (uint64_t)i);
+    TRY_NEW(o->x[i], WSC_MEM_KERNELS, o->n.in[i]);
+    TRY_NEW(o->wide[i], WSC_MEM_KERNELS, o->n.in[i]);
+    for (int64_t j = 0; j < o->n.in[i]; j++) {
+        o->x[i][j] = (float)(2 * wsc_rng_uniform(seed, stream, (uint64_t)j) - 1);
+        o->wide[i][j] = (double)o->x[i][j];
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err sample_ids(struct operands *o, uint64_t seed)
+{
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, IDS_STREAM);
+    TRY_NEW(o->ids, WSC_MEM_KERNELS, o->n.ids);
+    for (int64_t j = 0; j < o->n.ids; j++)
+        o->ids[j] = (int32_t)(wsc_rng_u64(seed, stream, (uint64_t)j) % (uint64_t)o->n.below);
+    return WSC_OK;
+}
+
+static enum wsc_err operands_init(struct operands *o, const struct kernels_row *row,
+                                  const struct programs_case *c)
+{
+    const int64_t tokens = c->tokens * c->samples;
+    if (tokens > MOST_TOKENS)
+        return WSC_RAISE(WSC_USAGE, "--tokens, --samples: %lld tokens in all, expected at most %d",
+                         (long long)tokens, MOST_TOKENS);
+    o->n = row->sizes(c);
+    for (int i = 0; i < PROGRAMS_MAX_INPUTS; i++)
+        if (o->n.in[i]) TRY(sample_input(o, i, c->seed));
+    if (o->n.ids) TRY(sample_ids(o, c->seed));
+    TRY_NEW(o->out, WSC_MEM_KERNELS, o->n.out);
+    TRY_NEW(o->want, WSC_MEM_KERNELS, o->n.out);
+    return WSC_OK;
+}
+
+static void operands_fini(struct operands *o)
+{
+    for (int i = 0; i < PROGRAMS_MAX_INPUTS; i++) {
+        wsc_free(o->x[i]);
+        wsc_free(o->wide[i]);
+    }
+    wsc_free(o->ids);
+    wsc_free(o->out);
+    wsc_free(o->want);
+}
+
+static struct programs_operands view_of(const struct operands *o)
+{
+    return (struct programs_operands){
+        .x = {o->x[0], o->x[1], o->x[2], o->x[3]}, .ids = o->ids, .out = o->out};
+}
+
+static double largest_error(const struct operands *o, const struct kernels_row *row,
+                            const struct programs_case *c)
+{
+    const struct kernels_reference in = {.x = {o->wide[0], o->wide[1], o->wide[2], o->wide[3]},
+                                         .ids = o->ids};
+    double max = 0;
+    row->reference(c, &in, o->want);
+    for (int64_t i = 0; i < o->n.out; i++)
+        max = num_max_error(max, fabs((double)o->out[i] - o->want[i]) / (1 + fabs(o->want[i])));
+    return max;
+}
+
+static enum wsc_err run_program(const struct kernels_row *row, const struct programs_case *c,
+                                struct operands *o, struct programs_result *r)
+{
+    struct programs_layout lay;
+    TRY(operands_init(o, row, c));
+    const struct programs_operands view = view_of(o);
+    TRY(programs_operate(c, row->program, &view, r));
+    programs_layout_init(&lay, c);
+    r->form = row->cycles(&lay.layout, c);
+    r->max_error = largest_error(o, row, c);
+    return WSC_OK;
+}
+
+enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
+                             struct programs_result *r)
+{
+    struct operands o = {.out = NULL};
+    if (row->collective) return row->collective(c, r);
+    enum wsc_err rc = run_program(row, c, &o, r);
+    operands_fini(&o);
+    return rc;
+}
+
+enum wsc_err kernels_row_run_host(const struct kernels_row *row, const struct programs_case *c,
+                                  double *max_error)
+{
+    struct operands o = {.out = NULL};
+    if (!row->host)
+        return WSC_RAISE(WSC_USAGE, "%s: the host has no operation of its own for it", row->name);
+    enum wsc_err rc = operands_init(&o, row, c);
+    if (!rc) {
+        const struct programs_operands view = view_of(&o);
+        row->host(c, &view);
+        *max_error = largest_error(&o, row, c);
+    }
+    operands_fini(&o);
+    return rc;
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shapes over which mesh and analytical model are compared: fabrics of up to 24 x 24 PEs, and for
+ * each family of operations sizes that do not divide them.  kernel_pairs.c runs what is sampled
+ * here. */
+#include "kernel_shapes.h"
+
+#include <wsc/check.h>
+#include <wsc/rng.h>
+
+#include <stdio.h>
+
+/* A whole number in [low, high]. */
+static int64_t pick(struct kernels_sampler *s, int64_t low, int64_t high)
+{
+    WSC_CHECK(low <= high, "%lld to %lld", (long long)low, (long long)high);
+    return low + (int64_t)(wsc_rng_u64(s->seed, s->stream, s->n++) % (uint64_t)(high - low + 1));
+}
+
+/* Fabrics that hold up to 8 tokens of each sequence on a PE. */
+void kernels_sample_grid(struct kernels_sampler *s, struct programs_case *c)
+{
+    enum { MOST_SIDE = 24, MOST_TOKENS = 8, MOST_SAMPLES = 3 };
+    c->w = (int)pick(s, 1, MOST_SIDE);
+    c->h = (int)pick(s, 1, MOST_SIDE);
+    c->samples = pick(s, 1, MOST_SAMPLES);
+    c->tokens = pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
+}
+
+/* Features for every column, up to 8 on each. */
+static int64_t features(struct kernels_sampler *s, const struct programs_case *c)
+{
+    enum { LEAST = 8, MOST_PER_PE = 8 };
+    return pick(s, c->w > LEAST ? c->w : LEAST, (int64_t)MOST_PER_PE * c->w + LEAST);
+}
+
+static void sample_matrix(struct kernels_sampler *s, struct programs_case *c)
+{
+    c->m = features(s, c);
+    c->k = features(s, c);
+}
+
+static void describe_matrix(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "B %lld T %lld, %lld x %lld", (long long)c->samples,
+                   (long long)c->tokens, (long long)c->m, (long long)c->k);
+}
+
+static void sample_features(struct kernels_sampler *s, struct programs_case *c)
+{
+    c->features = features(s, c);
+}
+
+static void describe_features(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "B %lld T %lld, %lld features", (long long)c->samples,
+                   (long long)c->tokens, (long long)c->features);
+}
+
+static void sample_heads(struct kernels_sampler *s, struct programs_case *c)
+{
+    enum { MOST_HEADS = 6, LEAST_PAIRS = 2, MOST_PAIRS = 16, MOST_TOKENS = 5, MOST_PER_PE = 16 };
+    const int64_t w = c->w;
+    c->heads = pick(s, 1, MOST_HEADS < 2 * w ? MOST_HEADS : 2 * w);
+    const int64_t fit = MOST_PER_PE * w / (2 * c->heads);
+    const int64_t most = fit < LEAST_PAIRS ? LEAST_PAIRS : fit > MOST_PAIRS ? MOST_PAIRS : fit;
+    c->head_dim = 2 * pick(s, LEAST_PAIRS, most);
+    c->tokens = pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
+}
+
+static void describe_heads(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "B %lld T %lld, %lld heads of %lld", (long long)c->samples,
+                   (long long)c->tokens, (long long)c->heads, (long long)c->head_dim);
+}
+
+/* Far more rows than a PE has tokens, as vocabularies have. */
+static void sample_table(struct kernels_sampler *s, struct programs_case *c)
+{
+    const int64_t tokens = c->samples * ((c->tokens + c->h - 1) / c->h);
+    c->features = features(s, c);
+    c->vocab = pick(s, 32 * tokens, 64 * tokens);
+}
+
+static void describe_table(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "B %lld T %lld, %lld rows of %lld", (long long)c->samples,
+                   (long long)c->tokens, (long long)c->vocab, (long long)c->features);
+}
+
+static void sample_logits(struct kernels_sampler *s, struct programs_case *c)
+{
+    c->vocab = features(s, c);
+}
+
+static void describe_logits(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "B %lld T %lld, %lld features", (long long)c->samples,
+                   (long long)c->tokens, (long long)c->vocab);
+}
+
+const struct kernels_shapes kernels_matrix_shapes = {sample_matrix, describe_matrix},
+                            kernels_feature_shapes = {sample_features, describe_features},
+                            kernels_head_shapes = {sample_heads, describe_heads},
+                            kernels_table_shapes = {sample_table, describe_table},
+                            kernels_logit_shapes = {sample_logits, describe_logits};

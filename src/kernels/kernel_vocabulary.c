@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Rows of the table for what has the size of the vocabulary: rows of an embedding table, and the
+ * cross entropy of logits.  The host has both only inside the parts EMBED and HEAD of a model. */
+#include "kernel_shapes.h"
+#include "kernel_table.h"
+
+#include <wsc/num_reference.h>
+
+#include <string.h>
+
+/* ---- embedding ------------------------------------------------------------------------------- */
+
+/* X (rows, features) and the table (vocab, features); forward X is only what lay there before. */
+static struct kernels_sizes embedding_sizes(const struct programs_case *c)
+{
+    const int64_t tokens = kernels_tokens_of(c), n = tokens * c->features;
+    return (struct kernels_sizes){.in = {n, c->vocab * c->features},
+                                  .ids = tokens,
+                                  .below = c->vocab,
+                                  .out = c->backward ? c->vocab * c->features : n};
+}
+
+static double embedding_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    return c->backward ? cycles_scatter(l, (double)c->vocab) : cycles_gather(l, (double)c->vocab);
+}
+
+static void embedding_reference(const struct programs_case *c, const struct kernels_reference *o,
+                                double *want)
+{
+    const int64_t n = c->features;
+    for (int64_t i = 0; i < kernels_tokens_of(c) * n; i++) {
+        const int64_t at = o->ids[i / n] * n + i % n;
+        if (c->backward)
+            want[at] += o->x[0][i];
+        else
+            want[i] = o->x[1][at];
+    }
+}
+
+/* ---- cross entropy --------------------------------------------------------------------------- */
+
+/* Logits and scratch (rows, vocab); nats of each token, backward also d(nats)/d(logits). */
+static struct kernels_sizes entropy_sizes(const struct programs_case *c)
+{
+    const int64_t tokens = kernels_tokens_of(c), n = tokens * c->vocab;
+    return (struct kernels_sizes){
+        .in = {n, n}, .ids = tokens, .below = c->vocab, .out = c->backward ? tokens + n : tokens};
+}
+
+static double entropy_cycles(const struct cycles_layout *l, const struct programs_case *c)
+{
+    const double k = cycles_side_of(l, c->vocab).k;
+    return cycles_loss(l, k) + (c->backward ? cycles_loss_gradient(l, k) : 0);
+}
+
+static void entropy_reference(const struct programs_case *c, const struct kernels_reference *o,
+                              double *want)
+{
+    const int64_t tokens = kernels_tokens_of(c), n = c->vocab;
+    for (int64_t t = 0; t < tokens; t++) {
+        const double *logits = o->x[0] + t * n;
+        if (c->backward) {
+            double *row = want + tokens + t * n;
+            memcpy(row, logits, (size_t)n * sizeof *row);
+            want[t] = num_ref_cross_entropy(row, n, o->ids[t]);
+        } else {
+            want[t] = num_ref_nats(logits, n, o->ids[t]);
+        }
+    }
+}
+
+const struct kernels_row kernels_vocabulary_rows[] = {
+    {.name = "embedding",
+     .summary = "rows of a streamed table; backward: sums of rows",
+     .algos = "",
+     .options = "--tokens --samples --features --vocab --pass",
+     .parts = 1 << MODEL_PART_EMBED,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = embedding_sizes,
+     .shapes = &kernels_table_shapes,
+     .program = programs_embedding,
+     .cycles = embedding_cycles,
+     .reference = embedding_reference},
+    {.name = "cross_entropy",
+     .summary = "loss of logits; backward: their gradient",
+     .algos = "",
+     .options = "--tokens --samples --vocab --pass",
+     .parts = 1 << MODEL_PART_HEAD,
+     .tolerance = KERNELS_TOLERANCE,
+     .gradient = true,
+     .sizes = entropy_sizes,
+     .shapes = &kernels_logit_shapes,
+     .program = programs_cross_entropy,
+     .cycles = entropy_cycles,
+     .reference = entropy_reference},
+    {.name = NULL},
+};

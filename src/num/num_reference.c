@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The definitions of a transformer's operations in plain double loops, with the papers' equations
+ * at each one.  The mesh programs are compared with them operation by operation (kernel_run.c), the
+ * host as a whole model that the tests put together from them. */
+#include <wsc/num_reference.h>
+
+#include <math.h>
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+void num_ref_product(const struct num_ref_linear *s, const double *x, const double *w, double *y)
+{
+    for (int64_t i = 0; i < s->rows * s->out; i++)
+        for (int64_t l = 0; l < s->in; l++)
+            y[i] += x[i / s->out * s->in + l] * w[i % s->out * s->in + l];
+}
+
+void num_ref_input_gradient(const struct num_ref_linear *s, const double *dy, const double *w,
+                            double *dx)
+{
+    for (int64_t i = 0; i < s->rows * s->out; i++)
+        for (int64_t l = 0; l < s->in; l++)
+            dx[i / s->out * s->in + l] += dy[i] * w[i % s->out * s->in + l];
+}
+
+void num_ref_weight_gradient(const struct num_ref_linear *s, const double *dy, const double *x,
+                             double *dw)
+{
+    for (int64_t i = 0; i < s->rows * s->out; i++)
+        for (int64_t l = 0; l < s->in; l++)
+            dw[i % s->out * s->in + l] += dy[i] * x[i / s->out * s->in + l];
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+static void moments(const struct num_ref_norm *r, const double *x, double *mean, double *rstd)
+{
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < r->n; i++)
+        sum += x[i];
+    *mean = r->rms ? 0 : sum / (double)r->n;
+    for (int64_t i = 0; i < r->n; i++)
+        squares += (x[i] - *mean) * (x[i] - *mean);
+    *rstd = 1 / sqrt(squares / (double)r->n + r->eps);
+}
+
+void num_ref_norm(const struct num_ref_norm *r, const double *x, double *y)
+{
+    for (int64_t row = 0; row < r->rows; row++) {
+        const double *from = x + row * r->n;
+        double mean, rstd;
+        moments(r, from, &mean, &rstd);
+        for (int64_t i = 0; i < r->n; i++)
+            y[row * r->n + i] = (from[i] - mean) * rstd * r->gain[i] + (r->bias ? r->bias[i] : 0);
+    }
+}
+
+/* d xhat_c / d x_e = rstd (delta_ce - 1/n - xhat_c xhat_e / n); without the mean the 1/n goes. */
+void num_ref_norm_gradient(const struct num_ref_norm *r, const double *x, const double *dy,
+                           double *dx, double *dgain, double *dbias)
+{
+    for (int64_t row = 0; row < r->rows; row++) {
+        const double *from = x + row * r->n, *d = dy + row * r->n;
+        double mean, rstd;
+        moments(r, from, &mean, &rstd);
+        for (int64_t c = 0; c < r->n; c++) {
+            const double hat = (from[c] - mean) * rstd;
+            if (dgain) dgain[c] += d[c] * hat;
+            if (dbias) dbias[c] += d[c];
+            for (int64_t e = 0; e < r->n; e++)
+                dx[row * r->n + e] +=
+                    d[c] * r->gain[c] * rstd *
+                    ((c == e) - ((r->rms ? 0 : 1) + hat * (from[e] - mean) * rstd) / (double)r->n);
+        }
+    }
+}
+
+/* ---- softmax, nonlinearities, positions ------------------------------------------------------ */
+
+void num_ref_softmax(double *row, int64_t n)
+{
+    double max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        max = fmax(max, row[i]);
+    for (int64_t i = 0; i < n; i++)
+        sum += row[i] = exp(row[i] - max);
+    for (int64_t i = 0; i < n; i++)
+        row[i] /= sum;
+}
+
+double num_ref_activation(enum num_ref_function f, double x)
+{
+    switch (f) {
+    case NUM_REF_GELU:
+        return x * (1 + erf(x / sqrt(2))) / 2;
+    case NUM_REF_GELU_TANH:
+        return x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))) / 2;
+    case NUM_REF_SILU:
+        return x / (1 + exp(-x));
+    case NUM_REF_RELU:
+        return x > 0 ? x : 0;
+    }
+    return NAN;
+}
+
+double num_ref_activation_slope(enum num_ref_function f, double x)
+{
+    const double th = tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)), s = 1 / (1 + exp(-x));
+    switch (f) {
+    case NUM_REF_GELU:
+        return (1 + erf(x / sqrt(2))) / 2 + x * exp(-x * x / 2) / sqrt(2 * M_PI);
+    case NUM_REF_GELU_TANH:
+        return (1 + th) / 2 + x * (1 - th * th) * sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x) / 2;
+    case NUM_REF_SILU:
+        return s + x * s * (1 - s);
+    case NUM_REF_RELU:
+        return x > 0;
+    }
+    return NAN;
+}
+
+void num_ref_rotary(double *x, int64_t T, int64_t heads, int64_t d, bool back)
+{
+    const int64_t n = heads * d;
+    for (int64_t i = 0; i < T * n; i += 2) {
+        const int64_t token = i / n, pair = i % d;
+        const double angle = (double)token * pow(10000, -(double)pair / (double)d);
+        const double c = cos(angle), s = back ? -sin(angle) : sin(angle), even = x[i];
+        x[i] = even * c - x[i + 1] * s;
+        x[i + 1] = x[i + 1] * c + even * s;
+    }
+}
+
+/* ---- attention and loss ---------------------------------------------------------------------- */
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* Vaswani et al. 2017, eq. 1, for query t = ht mod T of head ht / T over keys 0 .. t. */
+void num_ref_attend(const struct num_ref_attention *a, double *p, double *out)
+{
+    const int64_t n = a->heads * a->d;
+    for (int64_t ht = 0; ht < a->heads * a->T; ht++) {
+        const int64_t t = ht % a->T, at = t * n + ht / a->T * a->d;
+        double *row = p + ht * a->T;
+        for (int64_t s = 0; s <= t; s++)
+            row[s] = a->scale * dot(a->q + at, a->k + at + (s - t) * n, a->d);
+        num_ref_softmax(row, t + 1);
+        for (int64_t i = at; i < at + a->d; i++) {
+            out[i] = 0;
+            for (int64_t s = 0; s <= t; s++)
+                out[i] += row[s] * a->v[i + (s - t) * n];
+        }
+    }
+}
+
+/* dP_s = dout . v_s, dS = P (dP - sum P dP). */
+void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p, const double *dout,
+                             double *dq, double *dk, double *dv)
+{
+    const int64_t n = a->heads * a->d;
+    for (int64_t ht = 0; ht < a->heads * a->T; ht++) {
+        const int64_t t = ht % a->T, at = t * n + ht / a->T * a->d;
+        const double *row = p + ht * a->T;
+        double mean = 0;
+        for (int64_t s = 0; s <= t; s++)
+            mean += row[s] * dot(dout + at, a->v + at + (s - t) * n, a->d);
+        for (int64_t s = 0; s <= t; s++) {
+            const int64_t key = at + (s - t) * n;
+            const double ds = a->scale * row[s] * (dot(dout + at, a->v + key, a->d) - mean);
+            for (int64_t i = 0; i < a->d; i++) {
+                dq[at + i] += ds * a->k[key + i];
+                dk[key + i] += ds * a->q[at + i];
+                dv[key + i] += row[s] * dout[at + i];
+            }
+        }
+    }
+}
+
+double num_ref_nats(const double *row, int64_t n, int64_t label)
+{
+    double max = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        max = fmax(max, row[i]);
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(row[i] - max);
+    return log(sum) + max - row[label];
+}
+
+double num_ref_cross_entropy(double *row, int64_t n, int64_t label)
+{
+    const double nats = num_ref_nats(row, n, label);
+    num_ref_softmax(row, n);
+    row[label] -= 1;
+    return nats;
+}
