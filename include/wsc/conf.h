@@ -171,6 +171,7 @@ const char *conf_node_describe(const struct conf_node *node, char out[CONF_QUOTE
 enum conf_status {
     CONF_USED,
     CONF_OLD,       /**< used, but has a newer spelling: a warning, not dumped */
+    CONF_ALSO,      /**< used, not dumped: other keys of the dump say it */
     CONF_NO_EFFECT, /**< accepted; nothing in the emulated machine depends on it */
     CONF_NOISE,     /**< obsolete or misspelt: accepted with a warning of its own */
     CONF_ONLY       /**< one of `choices`, which need no field; anything else is not supported */
@@ -189,7 +190,9 @@ struct conf_choice {
     const char *name; /**< lower case; "null" stands for a null value */
     int value;
 };
-enum { CONF_MAX_CHOICES = 24, CONF_MAX_KEYS = 512 };
+enum { CONF_MAX_CHOICES = 24, CONF_MAX_KEYS = 512, CONF_MAX_RECORD = 32 };
+/** Choices of a row of a table. */
+#define CONF_CHOICES(...) ((const struct conf_choice[]){__VA_ARGS__, {NULL, 0}})
 
 struct conf_parse;
 struct conf_text;
@@ -197,17 +200,20 @@ struct conf_text;
 struct conf_key {
     const char *path; /**< `.*` at the end: whatever else stands in that section */
     const char *to;   /**< trainer style: the key of the runconfig style, or NULL */
+    const char *also; /**< records: further spellings, blanks between; the first given counts */
+    const char *old;  /**< records: spellings of older releases, taken with a warning */
     enum conf_type type;
     enum conf_status status;
     enum wsc_unit unit;
     bool required;        /**< when its section is in the file */
     bool nullable;        /**< null stands for the default */
     bool positive;        /**< > 0 instead of >= min */
+    bool below_max;       /**< < max instead of <= max */
     const char *fallback; /**< default as it would be written; "=path" copies the value of an
                                earlier row; NULL: all bits zero */
     double min, max;
     size_t offset;
-    struct conf_choice choices[CONF_MAX_CHOICES];
+    const struct conf_choice *choices; /**< up to one without a name; NULL: none */
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                  void *field);
     void (*write)(struct conf_text *out, const void *field, int indent);
@@ -225,9 +231,17 @@ struct conf_table {
 struct conf_parse {
     const struct conf_table *table;
     struct conf_diag *diag;
-    char *out;                                    /**< the struct that offsets refer to */
-    bool seen[CONF_MAX_KEYS];                     /**< rows that need no default any more */
-    const struct conf_node *given[CONF_MAX_KEYS]; /**< value of a row's key in the file */
+    char *out;                      /**< the struct that offsets refer to */
+    bool *seen;                     /**< by row: needs no default any more; borrowed */
+    const struct conf_node **given; /**< by row: value of its key in the file; borrowed */
+    const char *prefix;             /**< path of the map, for messages; NULL: the whole file */
+    const char *spelling;           /**< of the key being read where it is not the row's own */
+    void *context;                  /**< what the `read` of a record's rows need beside the field */
+};
+/** Memory of the rows of a whole file's pass. */
+struct conf_rows {
+    bool seen[CONF_MAX_KEYS];
+    const struct conf_node *given[CONF_MAX_KEYS];
 };
 /** Walk the tree: every key through its row, unknown keys reported.  @p read takes the node of a
  *  key, normally conf_key_read. */
@@ -245,13 +259,16 @@ void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, stru
 /** The node at a dotted path, or NULL. */
 const struct conf_node *conf_node_at(const struct conf_node *root, const char *path);
 
+/** Full path of key @p path of the map at hand, in @p out where there is a prefix. */
+const char *conf_keys_name(const struct conf_parse *p, const char *path, char out[CONF_MAX_PATH]);
+
 /** Read @p node by its row into the struct; problems to the diag. */
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
 /** Set the default of a row, read as if it stood in the file. */
 void conf_key_default(struct conf_parse *p, int row);
 /** Say that the value is not supported and which are. */
-void conf_key_unsupported(struct conf_parse *p, const char *path, const struct conf_node *node,
-                          const struct conf_choice *choices);
+void conf_key_unsupported(const struct conf_parse *p, const char *path,
+                          const struct conf_node *node, const struct conf_choice *choices);
 /** A number, a whole number, a boolean; false after an error about @p path. */
 bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_node *node,
                       double *out);
@@ -261,21 +278,66 @@ bool conf_parse_bool(const char *text, bool *out);
 /** Index in @p choices of a scalar or null, whatever its case; -1. */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node);
 
-/* ---- maps with keys of their own ------------------------------------------------------------- */
+/* ---- records: maps with keys of their own, in lists or behind a key ----------------------------
+ */
 
-/** Where a number of such a map goes; neither: somebody else reads it. */
-struct conf_part {
-    const char *name;
-    double *real;
-    int64_t *whole;
-    bool *given;
+/** A map to read: @c n rows of @c key, with paths that are names, fill the struct @c out. */
+struct conf_record {
+    const char *path;            /**< of the map, for messages: "faults[2]" */
+    const struct conf_node *map; /**< any node; one that is no map has no keys */
+    const struct conf_key *key;
+    int n; /**< at most CONF_MAX_RECORD */
+    void *out;
+    void *context; /**< for the rows' `read`; NULL: that of the parse around it */
 };
-/** Read the numbers of @p map, null left out; false after errors, unknown keys among them. */
-bool conf_read_parts(struct conf_parse *p, const char *path, const struct conf_node *map,
-                     const struct conf_part *parts, int n);
-/** Report @p entry of a map with keys of its own as unknown, with the nearest of @p known. */
-void conf_part_unknown(struct conf_parse *p, const char *path, const struct conf_entry *entry,
-                       const char *const *known, int n);
+/** Read a record: each key through its row, unknown and missing keys reported, defaults for the
+ *  others.  Fields of rows without a default stay as they are.  False after an error. */
+bool conf_record_read(const struct conf_parse *p, const struct conf_record *record);
+
+/** One kind of record.  Rows of all kinds of a table refer to the same struct. */
+struct conf_variant {
+    const char *name;
+    const struct conf_key *key;
+    int n;
+    const char *doc; /**< what this kind is, for docs/CONFIG.md */
+};
+/** Rows of a variant. */
+#define CONF_KEYS(...)                                                                             \
+    .key = (const struct conf_key[]){__VA_ARGS__},                                                 \
+    .n = sizeof((const struct conf_key[]){__VA_ARGS__}) / sizeof(struct conf_key)
+/** Records of which one key names the kind and the kind decides about the others. */
+struct conf_variants {
+    const char *selector; /**< that key: "scheduler", "kind", "name" */
+    const struct conf_variant *variant;
+    int n;
+    const char *suffixes; /**< endings of names that do not count, blanks between; NULL: none */
+};
+/** Number of the variant that is called @p name, whatever its case; -1. */
+int conf_variant_find(const struct conf_variants *variants, const char *name);
+/** The variant that @p name is; -1 after an error about @p path that lists the known ones. */
+int conf_variant_read(const struct conf_parse *p, const struct conf_variants *variants,
+                      const char *path, const struct conf_node *name);
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/** A blank and the value of @p key at @p field; lists go to lines of their own, @p indent deep. */
+void conf_key_write(struct conf_text *out, const struct conf_key *key, const void *field,
+                    int indent);
+/** All keys of @p table that are in use, as YAML that parses back; @p keep (NULL: all) says which
+ *  ones, given @p base, the struct that offsets refer to. */
+void conf_table_write(struct conf_text *out, const struct conf_table *table, const void *base,
+                      bool (*keep)(const void *base, const char *path));
+/** A record at @p base as a map on one line, `{kind: name, key: value, ...}`. */
+void conf_record_write(struct conf_text *out, const struct conf_variants *variants, int variant,
+                       const void *base);
+/** @p table in Markdown, one line per key; @p column NULL or the title of an additional second
+ *  column, which @p cell fills. */
+void conf_table_markdown(struct conf_text *out, const struct conf_table *table, const char *column,
+                         void (*cell)(struct conf_text *out, const char *path));
+/** The kinds of a record in Markdown, one line per kind and key. */
+void conf_variants_markdown(struct conf_text *out, const struct conf_variants *variants);
+/** "used", "accepted, without effect", ...: @p status in words. */
+const char *conf_status_text(enum conf_status status);
 
 /* ---- --set ----------------------------------------------------------------------------------- */
 
@@ -293,6 +355,7 @@ struct conf_text {
     char *text; /**< owned; NULL after a failure */
     size_t n, capacity;
     bool failed;
+    const void *context; /**< what the `write` of a record's rows need beside the field */
 };
 void conf_text_add(struct conf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Hand the text over, or WSC_NOMEM. */

@@ -162,8 +162,8 @@ void hw_machine_fini(struct hw_machine *cluster);
 bool hw_is_machine_file(const char *bytes, size_t n_bytes);
 /** The key table of machine files. */
 const struct conf_table *hw_machine_table(void);
-/** The kinds and their keys as a table in Markdown. */
-void hw_faults_write(struct conf_text *out);
+/** Kinds of faults and their keys, by enum hw_fault_kind. */
+const struct conf_variants *hw_fault_kinds(void);
 
 /* ---- variations of a machine ------------------------------------------------------------------
  */

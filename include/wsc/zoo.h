@@ -365,6 +365,12 @@ const struct conf_table *zoo_trainer_table(void);
 bool zoo_trainer_is_named(const struct conf_key *key);
 /** The key table of params files. */
 const struct conf_table *zoo_params_table(void);
-/** They as a table in Markdown. */
+/** Schedulers and their arguments, by enum zoo_scheduler. */
+const struct conf_variants *zoo_schedulers(void);
+/** Initializers of weights and their arguments. */
+const struct conf_variants *zoo_initializers(void);
+/** Entries of data_transforms. */
+const struct conf_variants *zoo_transforms(void);
+/** Old key names and what they became, as a table in Markdown. */
 void zoo_renames_write(struct conf_text *out);
 #endif

@@ -65,6 +65,23 @@ static bool nearest(const struct conf_table *table, const char *path, char out[C
     return found;
 }
 
+const char *conf_keys_name(const struct conf_parse *p, const char *path, char out[CONF_MAX_PATH])
+{
+    if (!p->prefix) return path;
+    (void)snprintf(out, CONF_MAX_PATH, "%.100s.%.80s", p->prefix, path);
+    return out;
+}
+
+/* A key that no row of a record knows. */
+static void record_unknown(const struct conf_parse *p, const struct conf_entry *entry)
+{
+    char near[CONF_MAX_PATH], full[CONF_MAX_PATH];
+    const bool found = nearest(p->table, entry->key, near);
+    conf_diag_error(p->diag, entry->key_pos, conf_keys_name(p, entry->key, full),
+                    "unknown key%s%s%s", found ? "; hint: did you mean " : "", found ? near : "",
+                    found ? "?" : "");
+}
+
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
                        const char *path)
 {
@@ -96,6 +113,61 @@ static int find_row(const struct conf_table *table, const char *path, const char
     return conf_keys_find(table, rest);
 }
 
+static bool has_name(const char *names, const char *key)
+{
+    const size_t n = strlen(key);
+    for (const char *at = names; at && *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, key, n)) return true;
+        at += length;
+    }
+    return false;
+}
+
+/* True when @p map has a value under the row's own name, or one of @p names up to @p key. */
+static bool is_given_before(const struct conf_node *map, const struct conf_key *row,
+                            const char *names, const char *key)
+{
+    if (!conf_node_is_null(conf_node_find(map, row->path))) return true;
+    for (const char *at = names; at && *at; at += strspn(at, " ")) {
+        char name[CONF_QUOTE_BYTES];
+        const size_t length = strcspn(at, " ");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (!strcmp(name, key)) return false;
+        if (!conf_node_is_null(conf_node_find(map, name))) return true;
+        at += length;
+    }
+    return false;
+}
+
+/* An entry of a record: by name, or by another spelling of it. */
+static void walk_record(const struct walk *w, const struct conf_node *map,
+                        const struct conf_entry *entry)
+{
+    struct conf_parse *p = w->p;
+    char full[CONF_MAX_PATH];
+    int row = conf_keys_find(p->table, entry->key);
+    for (int i = 0; row < 0 && i < p->table->n; i++) {
+        const struct conf_key *key = &p->table->key[i];
+        const bool old = has_name(key->old, entry->key);
+        if (!old && !has_name(key->also, entry->key)) continue;
+        row = i;
+        p->spelling = entry->key;
+        if (conf_node_is_null(entry->value)) return;
+        const bool twice = is_given_before(map, key, key->also, entry->key) ||
+                           (old && is_given_before(map, key, key->old, entry->key));
+        if (old || twice)
+            conf_diag_warn(p->diag, entry->key_pos, conf_keys_name(p, entry->key, full),
+                           "%s: write %s%s", old ? "old spelling" : "another spelling", key->path,
+                           twice ? "; what is given there counts" : "");
+        if (twice) return;
+    }
+    if (row >= 0)
+        w->read(p, row, entry->value);
+    else
+        record_unknown(p, entry);
+}
+
 static void walk_entry(const struct walk *w, const struct conf_entry *entry, const char *section)
 {
     const struct conf_table *table = w->p->table;
@@ -120,8 +192,13 @@ static void walk_entry(const struct walk *w, const struct conf_entry *entry, con
 
 static void walk_map(const struct walk *w, const struct conf_node *map, const char *section)
 {
-    for (int i = 0; i < map->n; i++)
-        walk_entry(w, &map->entry[i], section);
+    for (int i = 0; i < map->n; i++) {
+        if (w->p->prefix)
+            walk_record(w, map, &map->entry[i]);
+        else
+            walk_entry(w, &map->entry[i], section);
+        w->p->spelling = NULL;
+    }
 }
 
 void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
@@ -169,8 +246,13 @@ static void apply_default(struct conf_parse *p, int row)
 static void report_missing(struct conf_parse *p, const struct conf_node *root, const char *path,
                            char reported[CONF_MAX_PATH])
 {
-    char section[CONF_MAX_PATH] = "";
+    char section[CONF_MAX_PATH] = "", full[CONF_MAX_PATH];
     const char *dot = strrchr(path, '.');
+    if (p->prefix) {
+        conf_diag_error(p->diag, root->pos, conf_keys_name(p, path, full),
+                        "required key is missing");
+        return;
+    }
     if (dot) (void)snprintf(section, sizeof section, "%.*s", (int)(dot - path), path);
     const struct conf_node *node = conf_node_at(root, section);
     const struct conf_pos file = {0};

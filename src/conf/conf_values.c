@@ -61,8 +61,8 @@ static bool in_range(struct conf_parse *p, const struct conf_key *key, const str
         bound = 0;
     } else if (!key->positive && value < key->min) {
         relation = "at least";
-    } else if (value > key->max) {
-        relation = "at most";
+    } else if (value > key->max || (key->below_max && value == key->max)) {
+        relation = key->below_max ? "less than" : "at most";
         bound = key->max;
     }
     if (!relation) return true;
@@ -137,19 +137,19 @@ int conf_choice_find(const struct conf_choice *choices, const struct conf_node *
         is_bool = conf_parse_bool(node->text, &truth);
         text = !is_bool ? node->text : truth ? "true" : "false";
     }
-    for (int i = 0; i < CONF_MAX_CHOICES && choices[i].name; i++)
+    for (int i = 0; choices && choices[i].name; i++)
         if (!strcasecmp(choices[i].name, text)) return i;
     return -1;
 }
 
-void conf_key_unsupported(struct conf_parse *p, const char *path, const struct conf_node *node,
-                          const struct conf_choice *choices)
+void conf_key_unsupported(const struct conf_parse *p, const char *path,
+                          const struct conf_node *node, const struct conf_choice *choices)
 {
     char shown[CONF_QUOTE_BYTES], list[400] = "", hint[64] = "";
     size_t n = 0;
     int best = 3;
     const char *text = node->kind == CONF_NODE_SCALAR ? node->text : "";
-    for (int i = 0; i < CONF_MAX_CHOICES && choices[i].name; i++) {
+    for (int i = 0; choices[i].name; i++) {
         int added = snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", choices[i].name);
         if (added > 0 && n + (size_t)added < sizeof list) n += (size_t)added;
         int d = wsc_units_distance(text, choices[i].name);
@@ -240,9 +240,12 @@ static void read_only(struct conf_parse *p, const struct conf_key *key,
 
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
 {
-    const struct conf_key *key = &p->table->key[row];
+    struct conf_key named = p->table->key[row];
+    char path[CONF_MAX_PATH];
+    const struct conf_key *key = &named;
     p->seen[row] = true;
     p->given[row] = node;
+    named.path = conf_keys_name(p, p->spelling ? p->spelling : key->path, path);
     if (key->status == CONF_ONLY) {
         read_only(p, key, node);
         return;

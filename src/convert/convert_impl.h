@@ -27,6 +27,9 @@ enum wsc_err convert_json_parse(json_t **out, const char *path, const char *byte
                                 size_t n) WSC_CHECKED;
 /** Read and parse a file of at most CONVERT_MAX_TEXT_BYTES. */
 enum wsc_err convert_json_read(json_t **out, const char *path) WSC_CHECKED;
+/** `<dir>/<name>`, or an error when that is too long. */
+enum wsc_err convert_path(char path[CONVERT_PATH_BYTES], const char *dir,
+                          const char *name) WSC_CHECKED;
 /** The bytes of a file of at most CONVERT_MAX_TEXT_BYTES, owned by the caller. */
 enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n) WSC_CHECKED;
 

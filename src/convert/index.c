@@ -61,7 +61,7 @@ static enum wsc_err check_shard_name(const char *index, const char *tensor, cons
 static enum wsc_err add_shard(struct convert_files *files, const char *dir, const char *name)
 {
     char path[CONVERT_PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    TRY(convert_path(path, dir, name));
     for (int i = 0; i < files->n_files; i++)
         if (!strcmp(files->file[i].path, path)) return WSC_OK;
     if (files->n_files == MAX_SHARDS)
@@ -129,9 +129,8 @@ static enum wsc_err open_path(struct convert_files *files, const char *path)
 {
     char one[CONVERT_PATH_BYTES], index[CONVERT_PATH_BYTES];
     struct stat info;
-    int n = snprintf(index, sizeof index, "%s/model.safetensors.index.json", path);
-    if (n >= (int)sizeof index) return WSC_RAISE(WSC_USAGE, "%s: the path is too long", path);
-    (void)snprintf(one, sizeof one, "%s/model.safetensors", path);
+    TRY(convert_path(index, path, "model.safetensors.index.json"));
+    TRY(convert_path(one, path, "model.safetensors"));
     if (stat(path, &info) || !S_ISDIR(info.st_mode)) return open_one(files, path);
     if (!access(index, F_OK)) return open_shards(files, path, index);
     if (!access(one, F_OK)) return open_one(files, one);

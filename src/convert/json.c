@@ -3,6 +3,7 @@
 
 #include <wsc/file.h>
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 enum wsc_err convert_json_parse(json_t **out, const char *path, const char *bytes, size_t n)
@@ -14,6 +15,12 @@ enum wsc_err convert_json_parse(json_t **out, const char *path, const char *byte
     json_decref(*out);
     *out = NULL;
     return WSC_RAISE(WSC_FORMAT, "%s:1:1: expected a JSON object", path);
+}
+
+enum wsc_err convert_path(char path[CONVERT_PATH_BYTES], const char *dir, const char *name)
+{
+    if (snprintf(path, CONVERT_PATH_BYTES, "%s/%s", dir, name) < CONVERT_PATH_BYTES) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "%s: the path is too long", dir);
 }
 
 enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n)

@@ -30,6 +30,10 @@ enum wsc_err data_folder_check(const char *dir) WSC_CHECKED;
 enum wsc_err data_folder_begin(const char *dir, bool keep) WSC_CHECKED;
 /** Put @p tmp in the place of @p dir, which passed data_folder_check(). */
 enum wsc_err data_folder_finish(const char *tmp, const char *dir) WSC_CHECKED;
+/** The bytes of `<dir>/<name>`, at most @p most, owned by the caller; *@p text is NULL when there
+ * is no such file, which is no error. */
+enum wsc_err data_file_read(const char *dir, const char *name, int64_t most, char **text,
+                            size_t *n) WSC_CHECKED;
 /** Write `<dir>/<name>` by @p put: beside, synced, renamed. */
 enum wsc_err data_file_write(const char *dir, const char *name,
                              void (*put)(FILE *f, const void *what), const void *what) WSC_CHECKED;

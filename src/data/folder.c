@@ -61,18 +61,28 @@ static enum wsc_err take_census(const char *dir, struct census *c)
     return WSC_OK;
 }
 
+enum wsc_err data_file_read(const char *dir, const char *name, int64_t most, char **text, size_t *n)
+{
+    char *path;
+    *text = NULL;
+    *n = 0;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/%s", dir, name));
+    enum wsc_err rc = WSC_OK;
+    if (!access(path, F_OK) || errno != ENOENT)
+        rc = wsc_file_read(WSC_MEM_DATA, path, most, text, n);
+    wsc_free(path);
+    return rc;
+}
+
 /* Does `<dir>/data_params.json` say that we made it? */
 static enum wsc_err find_mark(const char *dir, bool *found)
 {
-    char text[4096];
-    char *path;
-    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/data_params.json", dir));
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = '\0';
-    if (f) (void)fclose(f);
-    wsc_free(path);
-    *found = strstr(text, DATA_CREATED_BY) != NULL;
+    enum { MOST = 1 << 20 };
+    char *text = NULL;
+    size_t n = 0;
+    TRY(data_file_read(dir, "data_params.json", MOST, &text, &n));
+    *found = text && strstr(text, DATA_CREATED_BY);
+    wsc_free(text);
     return WSC_OK;
 }
 

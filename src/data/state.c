@@ -126,14 +126,12 @@ static bool parse(struct data_state *state, const char *text, size_t n)
 
 enum wsc_err data_state_read(struct data_state *state, const char *folder, bool *good)
 {
-    char text[TEXT_BYTES];
-    char *path;
-    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/state", folder));
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    text[n] = '\0';
-    *good = parse(state, text, n);
-    if (f) (void)fclose(f);
-    wsc_free(path);
-    return WSC_OK;
+    char *text = NULL;
+    size_t n = 0;
+    *good = false;
+    enum wsc_err rc = data_file_read(folder, "state", TEXT_BYTES - 1, &text, &n);
+    if (rc && rc != WSC_FORMAT) return rc;
+    if (text) *good = parse(state, text, n);
+    wsc_free(text);
+    return WSC_OK; /* one that is too long is as damaged as one that does not parse */
 }

@@ -187,7 +187,12 @@ static void hash_values(struct hw_machine *c, struct conf_diag *d)
 
 static void read_tree(struct hw_machine *out, struct conf_doc *doc, struct conf_diag *d)
 {
-    struct conf_parse p = {.table = hw_machine_table(), .diag = d, .out = (char *)out};
+    struct conf_rows rows = {0};
+    struct conf_parse p = {.table = hw_machine_table(),
+                           .diag = d,
+                           .out = (char *)out,
+                           .seen = rows.seen,
+                           .given = rows.given};
     apply_sets(doc, d);
     conf_keys_read(&p, doc->root, read_row);
     conf_keys_defaults(&p, doc->root);

@@ -22,7 +22,7 @@
 /* clang-format off */
 static const struct conf_key keys[] = {
     {.path = "schema_version", .type = CONF_T_CHOICE, .status = CONF_ONLY, .required = true,
-     .choices = {{"1", 0}}, DOC("version of this list of keys")},
+     .choices = CONF_CHOICES({"1", 0}), DOC("version of this list of keys")},
     {FIELD("name", name), .type = CONF_T_STRING, DOC("name of the system, for reports")},
     {OPTIONAL("base", base, NULL), .type = CONF_T_STRING,
      DOC("cluster file whose constants hold where this one has none, relative to this one's folder")},
@@ -106,7 +106,7 @@ static const struct conf_key keys[] = {
      DOC("power of a shard, with its share of the other servers")},
 
     {FIELD("stream.granularity", stream.granularity), .type = CONF_T_CHOICE,
-     .choices = {{"block", HW_STREAM_BLOCK}, {"matrix", HW_STREAM_MATRIX}},
+     .choices = CONF_CHOICES({"block", HW_STREAM_BLOCK}, {"matrix", HW_STREAM_MATRIX}),
      DOC("what streams at a time: a transformer block or one of its matrices")},
     {FIELD("stream.prefetch_window", stream.prefetch_window_bytes), QUANTITY(BYTES),
      RANGE(0, MAX_BYTES), DOC("weights granted ahead of the stage being consumed")},

@@ -333,7 +333,12 @@ void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
         .n = 1,
         .entry = &(struct conf_entry){.key = "trainer", .value = conf_node_find(root, "trainer")}};
     struct zoo_trainer t = {.doc = doc, .diag = d};
-    struct conf_parse p = {.table = zoo_trainer_table(), .diag = d, .out = (char *)&t};
+    struct conf_rows rows = {0};
+    struct conf_parse p = {.table = zoo_trainer_table(),
+                           .diag = d,
+                           .out = (char *)&t,
+                           .seen = rows.seen,
+                           .given = rows.given};
     doc->root = conf_doc_map(doc, (struct conf_pos){0});
     if (!doc->root) {
         d->no_memory = true;

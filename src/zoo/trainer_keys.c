@@ -20,7 +20,7 @@
 #define ONLY(p, text, ...)                                                                         \
     {                                                                                              \
         .path = "trainer." p, .type = CONF_T_CHOICE, .status = CONF_ONLY,                          \
-        .choices = {__VA_ARGS__}, .doc = (text)                                                    \
+        .choices = CONF_CHOICES(__VA_ARGS__), .doc = (text)                                        \
     }
 #define CALLBACK(p, t)      ROW("init.callbacks." p, t)
 #define CALLBACK_NONE(p, t) NONE("init.callbacks." p, t)

@@ -103,7 +103,12 @@ static bool was_given(const struct conf_parse *p, const char *path)
 
 static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
-    struct conf_parse p = {.table = zoo_params_table(), .diag = d, .out = (char *)out};
+    struct conf_rows rows = {0};
+    struct conf_parse p = {.table = zoo_params_table(),
+                           .diag = d,
+                           .out = (char *)out,
+                           .seen = rows.seen,
+                           .given = rows.given};
     const bool is_trainer = zoo_trainer_is(doc->root);
     if (!take_trainer(out, doc, d)) return;
     zoo_renames_apply(doc, d);

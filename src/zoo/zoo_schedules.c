@@ -1,198 +1,236 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Schedules of the learning rate and of the weight decay.  The table has one row per scheduler of
- * the Model Zoo; it drives the reader, the messages and the dump. */
+/* Schedules of the learning rate and of the weight decay.  The table has one variant per scheduler
+ * of the Model Zoo with its arguments; it drives reading, messages, the dump and docs/CONFIG.md.  A
+ * schedule is a tree: Sequential and Chained hold others, a list in the file is a Sequential, and
+ * a number is a Constant.  docs/TRAINING.md has the formulas, src/model/schedule.c computes them.
+ */
 #include "zoo_impl.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+static void read_rates(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *list, void *node);
+static void read_milestones(struct conf_parse *p, const struct conf_key *key,
+                            const struct conf_node *list, void *node);
+static void read_later(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *list, void *node);
+static void write_rates(struct conf_text *out, const void *node, int indent);
+static void write_milestones(struct conf_text *out, const void *node, int indent);
+static void write_children(struct conf_text *out, const void *node, int indent);
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
-enum arg_type {
-    ARG_RATE,     /* a learning rate: not negative */
-    ARG_POSITIVE, /* > 0 */
-    ARG_NUMBER,
-    ARG_FRACTION, /* 0 to 1 */
-    ARG_COUNT,    /* steps, at least 1 */
-    ARG_FLAG,
-    ARG_CHOICE,
-    ARG_RATES,     /* lists */
-    ARG_MILESTONES /* steps that grow */
-};
-#define REQUIRED NAN
-#define ENDLESS  ((double)CONF_NULL)
-enum { MAX_ARGS = 9, MAX_NAMES = 24 };
+#define KEY(n, f)  .path = (n), .offset = offsetof(struct zoo_schedule_node, f)
+#define NUMBER     .type = CONF_T_DOUBLE, .min = -DBL_MAX, .max = DBL_MAX
+#define RATE       .type = CONF_T_DOUBLE, .max = DBL_MAX
+#define POSITIVE   .type = CONF_T_DOUBLE, .positive = true, .max = DBL_MAX
+#define FRACTION   .type = CONF_T_DOUBLE, .positive = true, .max = 1, .below_max = true
+#define STEPS      .type = CONF_T_INT, .min = 1, .max = DBL_MAX
+#define FLAG       .type = CONF_T_BOOL, .nullable = true, .fallback = "false"
+#define REQUIRED   .required = true
+#define DEFAULT(t) .nullable = true, .fallback = (t)
+#define ALSO(t)    .also = (t)
+#define OLD(t)     .old = (t)
+#define DOC(t)     .doc = (t)
+#define LIST(w)    .type = CONF_T_SPECIAL, .read = read_##w, .write = write_##w
 
-/* `names`: the first is for messages and the dump, the others are taken too. */
-struct arg {
-    const char *names;
-    enum arg_type type;
-    size_t offset;
-    double fallback;
-    const struct conf_choice *choices;
-};
-struct row {
-    const char *name;
-    struct arg arg[MAX_ARGS];
-};
-
-static const struct conf_choice cyclic_modes[CONF_MAX_CHOICES] = {
-    {"triangular", ZOO_CYCLIC_TRIANGULAR},
-    {"triangular2", ZOO_CYCLIC_TRIANGULAR2},
-    {"exp_range", ZOO_CYCLIC_EXP_RANGE}};
-static const struct conf_choice anneal_strategies[CONF_MAX_CHOICES] = {{"cos", 0}, {"linear", 1}};
-
-#define AT(field) offsetof(struct zoo_schedule_node, field)
-#define RATE(n, f)                                                                                 \
-    {                                                                                              \
-        n, ARG_RATE, AT(f), REQUIRED, NULL                                                         \
-    }
-#define RATE_OR(n, f, x)                                                                           \
-    {                                                                                              \
-        n, ARG_RATE, AT(f), x, NULL                                                                \
-    }
-#define COUNT(n, f)                                                                                \
-    {                                                                                              \
-        n, ARG_COUNT, AT(f), REQUIRED, NULL                                                        \
-    }
-#define COUNT_OR(n, f, x)                                                                          \
-    {                                                                                              \
-        n, ARG_COUNT, AT(f), x, NULL                                                               \
-    }
-#define FLAG(n, f)                                                                                 \
-    {                                                                                              \
-        n, ARG_FLAG, AT(f), 0, NULL                                                                \
-    }
-#define CHOICE(n, f, c)                                                                            \
-    {                                                                                              \
-        n, ARG_CHOICE, AT(f), 0, c                                                                 \
-    }
-#define INITIAL          RATE("initial_learning_rate initial_val", initial)
-#define END              RATE("end_learning_rate end_val", end)
-#define ITERS            COUNT("total_iters steps decay_steps", total_iters)
-#define ITERS_OR_ENDLESS COUNT_OR("total_iters steps decay_steps", total_iters, ENDLESS)
 /* clang-format off */
-#define NUMBER(n, f)      {n, ARG_NUMBER, AT(f), REQUIRED, NULL}
-#define POSITIVE(n, f)    {n, ARG_POSITIVE, AT(f), REQUIRED, NULL}
-#define POSITIVE_OR(n, f, x) {n, ARG_POSITIVE, AT(f), x, NULL}
-#define MILESTONES        {"milestones", ARG_MILESTONES, 0, REQUIRED, NULL}
-static const struct row rows[ZOO_N_SCHEDULES] = {
-    [ZOO_SCHEDULE_CONSTANT] = {"Constant",
-        {RATE("learning_rate initial_learning_rate val initial_val", initial), ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_POLYNOMIAL] = {"Polynomial",
-        {INITIAL, END, ITERS, POSITIVE_OR("power", power, 1)}},
-    [ZOO_SCHEDULE_LINEAR] = {"Linear", {INITIAL, END, ITERS}},
-    [ZOO_SCHEDULE_COSINE_DECAY] = {"CosineDecay", {INITIAL, END, ITERS}},
-    [ZOO_SCHEDULE_EXPONENTIAL] = {"Exponential",
-        {INITIAL, ITERS, POSITIVE("decay_rate", decay_rate), FLAG("staircase", staircase)}},
+#define INITIAL {KEY("initial_learning_rate", initial), RATE, REQUIRED, ALSO("initial_val"), \
+                 DOC("value of its first step")}
+#define END     {KEY("end_learning_rate", end), RATE, REQUIRED, ALSO("end_val"), \
+                 DOC("value after total_iters steps")}
+#define ITERS   {KEY("total_iters", total_iters), STEPS, REQUIRED, OLD("steps decay_steps"), \
+                 DOC("steps")}
+#define ITERS_OR_ENDLESS {KEY("total_iters", total_iters), STEPS, DEFAULT("null"), \
+                 OLD("steps decay_steps"), DOC("steps; null: to the end of the training")}
+#define GAMMA   {KEY("gamma", gamma), POSITIVE, REQUIRED, DOC("factor of each step down")}
+#define DECAY   {KEY("decay_rate", decay_rate), POSITIVE, REQUIRED, DOC("decay in total_iters")}
+#define STAIRS  {KEY("staircase", staircase), FLAG, DOC("whole multiples of total_iters only")}
+#define MILESTONES {KEY("milestones", scheduler), LIST(milestones), REQUIRED, .form = "list of steps", \
+                 DOC("steps at which the value changes")}
+/* Keys that any scheduler may have; those without a meaning for the reader of the page have no text. */
+#define COMMON \
+    {.path = "scheduler", .type = CONF_T_ANY}, {.path = "main_scheduler", .type = CONF_T_ANY}, \
+    {.path = "alpha", .type = CONF_T_ANY, .status = CONF_NOISE, DOC("no longer a key")}, \
+    {.path = "disable_lr_steps_reset", .type = CONF_T_ANY, .status = CONF_NOISE, \
+     DOC("no longer a key")}, \
+    {.path = "scale_mode", .type = CONF_T_ANY, .status = CONF_NOISE, DOC("the mode decides")}, \
+    {.path = "cycle", .type = CONF_T_CHOICE, .status = CONF_ONLY, \
+     .choices = CONF_CHOICES({"null", 0}, {"false", 0}), \
+     .refusal = "not supported: past total_iters the end value holds"}, \
+    {.path = "param_group_tags", .type = CONF_T_CHOICE, .status = CONF_ONLY, \
+     .choices = CONF_CHOICES({"null", 0}), \
+     .refusal = "not supported: a schedule is for all parameters"}
+
+static const struct conf_variant schedulers[ZOO_N_SCHEDULES] = {
+    [ZOO_SCHEDULE_CONSTANT] = {"Constant", .doc = "one value", CONF_KEYS(
+        {KEY("learning_rate", initial), RATE, REQUIRED,
+         ALSO("initial_learning_rate val initial_val"), DOC("the value")},
+        ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_POLYNOMIAL] = {"Polynomial", .doc = "a power of the remaining steps", CONF_KEYS(
+        INITIAL, END, ITERS,
+        {KEY("power", power), POSITIVE, DEFAULT("1"), DOC("exponent")}, COMMON)},
+    [ZOO_SCHEDULE_LINEAR] = {"Linear", .doc = "a straight line", CONF_KEYS(
+        INITIAL, END, ITERS, COMMON)},
+    [ZOO_SCHEDULE_COSINE_DECAY] = {"CosineDecay", .doc = "half a cosine", CONF_KEYS(
+        INITIAL, END, ITERS, COMMON)},
+    [ZOO_SCHEDULE_EXPONENTIAL] = {"Exponential", .doc = "exponential decay", CONF_KEYS(
+        INITIAL, ITERS, DECAY, STAIRS, COMMON)},
     [ZOO_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY] = {"InverseExponentialTimeDecay",
-        {INITIAL, NUMBER("step_exponent", step_exponent), ITERS,
-         POSITIVE("decay_rate", decay_rate), FLAG("staircase", staircase)}},
+        .doc = "inverse of a power of time", CONF_KEYS(
+        INITIAL,
+        {KEY("step_exponent", step_exponent), NUMBER, REQUIRED, DOC("exponent of the step")},
+        ITERS, DECAY, STAIRS, COMMON)},
     [ZOO_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY] = {"InverseSquareRootDecay",
-        {RATE_OR("initial_learning_rate initial_val", initial, 1),
-         POSITIVE_OR("scale", scale, 1), COUNT_OR("warmup_steps", warmup_steps, 1),
-         ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_STEP] = {"Step",
-        {INITIAL, COUNT("step_size", step_size), POSITIVE("gamma", gamma), ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_MULTI_STEP] = {"MultiStep",
-        {INITIAL, POSITIVE("gamma", gamma), MILESTONES, ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_PIECEWISE_CONSTANT] = {"PiecewiseConstant",
-        {{"learning_rates vals", ARG_RATES, 0, REQUIRED, NULL}, MILESTONES, ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_COSINE_ANNEALING] = {"CosineAnnealing",
-        {INITIAL, COUNT("T_max", total_iters), RATE_OR("eta_min", end, 0)}},
+        .doc = "inverse of the root of the step", CONF_KEYS(
+        {KEY("initial_learning_rate", initial), RATE, DEFAULT("1"), ALSO("initial_val"),
+         DOC("factor")},
+        {KEY("scale", scale), POSITIVE, DEFAULT("1"), DOC("another factor")},
+        {KEY("warmup_steps", warmup_steps), STEPS, DEFAULT("1"), DOC("steps of one value")},
+        ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_STEP] = {"Step", .doc = "down every step_size steps", CONF_KEYS(
+        INITIAL,
+        {KEY("step_size", step_size), STEPS, REQUIRED, DOC("steps of one value")},
+        GAMMA, ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_MULTI_STEP] = {"MultiStep", .doc = "down at milestones", CONF_KEYS(
+        INITIAL, GAMMA, MILESTONES, ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_PIECEWISE_CONSTANT] = {"PiecewiseConstant", .doc = "a value per part", CONF_KEYS(
+        {KEY("learning_rates", scheduler), LIST(rates), REQUIRED, ALSO("vals"),
+         .form = "list of numbers", DOC("values, one more than milestones")},
+        MILESTONES, ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_COSINE_ANNEALING] = {"CosineAnnealing", .doc = "cosines, down and up", CONF_KEYS(
+        INITIAL,
+        {KEY("T_max", total_iters), STEPS, REQUIRED, DOC("steps of half a cosine")},
+        {KEY("eta_min", end), RATE, DEFAULT("0"), DOC("least value")}, COMMON)},
     [ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS] = {"CosineAnnealingWarmRestarts",
-        {INITIAL, COUNT("T_0", total_iters), COUNT_OR("T_mult", t_mult, 1),
-         RATE_OR("eta_min", end, 0)}},
-    [ZOO_SCHEDULE_MULTIPLICATIVE] = {"Multiplicative",
-        {INITIAL, POSITIVE("coefficient", coefficient), ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_CYCLIC] = {"Cyclic",
-        {RATE("base_lr base_val", initial), RATE("max_lr max_val", max),
-         COUNT_OR("step_size_up", step_size_up, 2000),
-         COUNT_OR("step_size_down", step_size_down, ENDLESS),
-         CHOICE("mode", mode, cyclic_modes),
-         POSITIVE_OR("gamma", gamma, 1), ITERS_OR_ENDLESS}},
-    [ZOO_SCHEDULE_ONE_CYCLE] = {"OneCycle",
-        {INITIAL, RATE("max_lr max_val", max), COUNT_OR("total_steps", total_iters, 1000),
-         {"pct_start", ARG_FRACTION, AT(pct_start), 0.3, NULL},
-         POSITIVE_OR("final_div_factor", final_div_factor, 1e4),
-         FLAG("three_phase", three_phase),
-         CHOICE("anneal_strategy", anneal_linear, anneal_strategies)}},
-    [ZOO_SCHEDULE_SEQUENTIAL] = {"Sequential", {{.names = NULL}}},
-    [ZOO_SCHEDULE_CHAINED] = {"Chained", {{.names = NULL}}},
+        .doc = "cosines down, from the start each time", CONF_KEYS(
+        INITIAL,
+        {KEY("T_0", total_iters), STEPS, REQUIRED, DOC("steps of the first cosine")},
+        {KEY("T_mult", t_mult), STEPS, DEFAULT("1"), DOC("factor from one to the next")},
+        {KEY("eta_min", end), RATE, DEFAULT("0"), DOC("least value")}, COMMON)},
+    [ZOO_SCHEDULE_MULTIPLICATIVE] = {"Multiplicative", .doc = "a factor per step", CONF_KEYS(
+        INITIAL,
+        {KEY("coefficient", coefficient), POSITIVE, REQUIRED, DOC("the factor")},
+        ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_CYCLIC] = {"Cyclic", .doc = "up and down between two values", CONF_KEYS(
+        {KEY("base_lr", initial), RATE, REQUIRED, ALSO("base_val"), DOC("lower value")},
+        {KEY("max_lr", max), RATE, REQUIRED, ALSO("max_val"), DOC("upper value")},
+        {KEY("step_size_up", step_size_up), STEPS, DEFAULT("2000"), DOC("steps up")},
+        {KEY("step_size_down", step_size_down), STEPS, DEFAULT("null"),
+         DOC("steps down; null: step_size_up")},
+        {KEY("mode", mode), .type = CONF_T_CHOICE, DEFAULT("triangular"),
+         .choices = CONF_CHOICES({"triangular", ZOO_CYCLIC_TRIANGULAR},
+                                 {"triangular2", ZOO_CYCLIC_TRIANGULAR2},
+                                 {"exp_range", ZOO_CYCLIC_EXP_RANGE}),
+         DOC("how the amplitude changes")},
+        {KEY("gamma", gamma), POSITIVE, DEFAULT("1"), DOC("exp_range: its factor per step")},
+        ITERS_OR_ENDLESS, COMMON)},
+    [ZOO_SCHEDULE_ONE_CYCLE] = {"OneCycle", .doc = "once up and down", CONF_KEYS(
+        INITIAL,
+        {KEY("max_lr", max), RATE, REQUIRED, ALSO("max_val"), DOC("upper value")},
+        {KEY("total_steps", total_iters), STEPS, DEFAULT("1000"), DOC("steps")},
+        {KEY("pct_start", pct_start), FRACTION, DEFAULT("0.3"), DOC("fraction of steps up")},
+        {KEY("final_div_factor", final_div_factor), POSITIVE, DEFAULT("1e4"),
+         DOC("initial value by the last one")},
+        {KEY("three_phase", three_phase), FLAG, DOC("down to the initial value first")},
+        {KEY("anneal_strategy", anneal_linear), .type = CONF_T_CHOICE, DEFAULT("cos"),
+         .choices = CONF_CHOICES({"cos", 0}, {"linear", 1}), DOC("form of the way")},
+        COMMON)},
+    [ZOO_SCHEDULE_SEQUENTIAL] = {"Sequential", .doc = "one after another", CONF_KEYS(
+        {KEY("schedulers", scheduler), .type = CONF_T_SPECIAL, .read = read_later,
+         .write = write_children, REQUIRED, .form = "list of schedulers", DOC("the parts")},
+        {KEY("milestones", scheduler), .type = CONF_T_SPECIAL, .read = read_later,
+         .write = write_milestones, .nullable = true, .form = "list of steps",
+         DOC("at which the next part begins; null: by their total_iters")},
+        COMMON)},
+    [ZOO_SCHEDULE_CHAINED] = {"Chained", .doc = "all at once: the product of value by initial value",
+        CONF_KEYS(
+        {KEY("schedulers", scheduler), .type = CONF_T_SPECIAL, .read = read_later,
+         .write = write_children, REQUIRED, .form = "list of schedulers", DOC("the factors")},
+        COMMON)},
 };
 /* clang-format on */
 
-/* Keys that say nothing about the values; a text warns. */
-static const struct {
-    const char *name, *warning;
-} other_keys[] = {{"alpha", "ignored: no longer a key"},
-                  {"disable_lr_steps_reset", "ignored: no longer a key"},
-                  {"scale_mode", NULL}, /* the mode decides */
-                  {"cycle", NULL},      /* past total_iters the end value holds */
-                  {"main_scheduler", NULL},
-                  {"steps", "old spelling: write total_iters"},
-                  {"decay_steps", "old spelling: write total_iters"}};
-enum { N_OTHER = 5, N_WARNED = sizeof other_keys / sizeof *other_keys };
+static const struct conf_variants variants = {.selector = "scheduler",
+                                              .variant = schedulers,
+                                              .n = ZOO_N_SCHEDULES,
+                                              .suffixes = "LR WD Scheduler"};
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
-/* "Linear", "linear", "LinearLR", "LinearWD", "ChainedScheduler": neither case nor suffix count. */
-static int find_scheduler(const char *text)
+const struct conf_variants *zoo_schedulers(void)
 {
-    static const char *const suffix[] = {"LR", "WD", "Scheduler"};
-    const size_t n = strlen(text);
-    for (int i = 0; i < ZOO_N_SCHEDULES; i++) {
-        const size_t own = strlen(rows[i].name);
-        if (strncasecmp(text, rows[i].name, own) != 0) continue;
-        bool same = n == own;
-        for (int k = 0; k < 3; k++)
-            same = same || !strcasecmp(text + own, suffix[k]);
-        if (same) return i;
+    return &variants;
+}
+
+/* ---- lists of numbers ------------------------------------------------------------------------ */
+
+/* A list of numbers at the end of the schedule's own; false after an error. */
+static bool read_list(struct conf_parse *p, const char *path, const struct conf_node *node,
+                      int *first, int *n)
+{
+    struct zoo_schedule *s = p->context;
+    char shown[CONF_QUOTE_BYTES];
+    *first = s->n_used;
+    *n = 0;
+    if (node->kind != CONF_NODE_LIST || !node->n) {
+        conf_diag_error(p->diag, node->pos, path, "expected a list of numbers, got %s",
+                        conf_node_describe(node, shown));
+        return false;
     }
-    return -1;
-}
-
-static bool is_scale_per_param(const char *text)
-{
-    return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
-}
-
-static void unsupported(struct conf_parse *p, const char *path, const struct conf_node *name)
-{
-    struct conf_choice names[CONF_MAX_CHOICES] = {0};
-    _Static_assert((int)ZOO_N_SCHEDULES < (int)CONF_MAX_CHOICES, "schedulers that can be listed");
-    for (int i = 0; i < ZOO_N_SCHEDULES; i++)
-        names[i] = (struct conf_choice){rows[i].name, i};
-    conf_key_unsupported(p, path, name, names);
-}
-
-static bool has_name(const char *names, const char *key)
-{
-    const size_t n = strlen(key);
-    for (const char *at = names; *at; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        if (length == n && !strncmp(at, key, n)) return true;
-        at += length;
+    if (node->n > ZOO_MAX_SCHEDULE_VALUES - s->n_used) {
+        conf_diag_error(p->diag, node->pos, path, "a schedule takes at most %d numbers in lists",
+                        ZOO_MAX_SCHEDULE_VALUES);
+        return false;
     }
-    return false;
+    for (int i = 0; i < node->n; i++)
+        if (!conf_read_double(p, path, node->entry[i].value, &s->value[s->n_used + i]))
+            return false;
+    s->n_used += *n = node->n;
+    return true;
 }
 
-static void first_name(const char *names, char out[CONF_QUOTE_BYTES])
+static void read_rates(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *list, void *node)
 {
-    (void)snprintf(out, CONF_QUOTE_BYTES, "%.*s", (int)strcspn(names, " "), names);
+    const struct zoo_schedule *s = p->context;
+    struct zoo_schedule_node *out = node;
+    if (!read_list(p, key->path, list, &out->first_value, &out->n_values)) return;
+    for (int i = 0; i < out->n_values; i++)
+        if (s->value[out->first_value + i] < 0)
+            conf_diag_error(p->diag, list->pos, key->path, "must not be negative");
+    out->initial = s->value[out->first_value];
 }
 
-static int n_args(const struct row *row)
+static void read_milestones(struct conf_parse *p, const struct conf_key *key,
+                            const struct conf_node *list, void *node)
 {
-    int n = 0;
-    while (n < MAX_ARGS && row->arg[n].names)
-        n++;
-    return n;
+    const double most = 1e15;
+    const struct zoo_schedule *s = p->context;
+    struct zoo_schedule_node *out = node;
+    double before = 0;
+    if (!read_list(p, key->path, list, &out->first_milestone, &out->n_milestones)) return;
+    for (int i = 0; i < out->n_milestones; i++) {
+        const double at = s->value[out->first_milestone + i];
+        if (at != floor(at) || at > most || at <= before) {
+            conf_diag_error(p->diag, list->pos, key->path,
+                            "milestones are whole steps, from 1, each greater than the one before");
+            return;
+        }
+        before = at;
+    }
 }
 
-/* ---- reading arguments ----------------------------------------------------------------------- */
+/* The keys of a group wait for each other: read_group(). */
+static void read_later(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *list, void *node)
+{
+    (void)p, (void)key, (void)list, (void)node;
+}
+
+/* ---- between arguments ----------------------------------------------------------------------- */
 
 /* A schedule being read. */
 struct reading {
@@ -205,196 +243,6 @@ static void wrong(const struct reading *r, const struct conf_node *node, const c
 {
     conf_diag_error(r->p->diag, node->pos, r->path, "%s", what);
 }
-
-static void read_real(const struct reading *r, const struct arg *arg, const struct conf_node *node,
-                      const char *full, double *field)
-{
-    double x;
-    if (!conf_read_double(r->p, full, node, &x)) return;
-    *field = x;
-    if (arg->type == ARG_RATE && x < 0)
-        conf_diag_error(r->p->diag, node->pos, full, "must not be negative, got %.15g", x);
-    else if (arg->type == ARG_POSITIVE && !(x > 0))
-        conf_diag_error(r->p->diag, node->pos, full, "must be greater than 0, got %.15g", x);
-    else if (arg->type == ARG_FRACTION && !(x > 0 && x < 1))
-        conf_diag_error(r->p->diag, node->pos, full, "must be between 0 and 1, got %.15g", x);
-}
-
-static void read_count(const struct reading *r, const struct conf_node *node, const char *full,
-                       int64_t *field)
-{
-    int64_t n;
-    if (!conf_read_int(r->p, full, node, &n)) return;
-    *field = n;
-    if (n < 1)
-        conf_diag_error(r->p->diag, node->pos, full, "must be at least 1, got %lld", (long long)n);
-}
-
-static void read_flag(const struct reading *r, const struct conf_node *node, const char *full,
-                      bool *field)
-{
-    char shown[CONF_QUOTE_BYTES];
-    if (node->kind != CONF_NODE_SCALAR || !conf_parse_bool(node->text, field))
-        conf_diag_error(r->p->diag, node->pos, full, "expected true or false, got %s",
-                        conf_node_describe(node, shown));
-}
-
-static void read_choice(const struct reading *r, const struct arg *arg,
-                        const struct conf_node *node, const char *full, int *field)
-{
-    const int i = conf_choice_find(arg->choices, node);
-    if (i < 0)
-        conf_key_unsupported(r->p, full, node, arg->choices);
-    else
-        *field = arg->choices[i].value;
-}
-
-/* A list of numbers at the end of the schedule's own; false after an error. */
-static bool read_list(const struct reading *r, const struct conf_node *node, const char *full,
-                      int *first, int *n)
-{
-    struct zoo_schedule *s = r->schedule;
-    char shown[CONF_QUOTE_BYTES];
-    *first = s->n_used;
-    *n = 0;
-    if (node->kind != CONF_NODE_LIST || !node->n) {
-        conf_diag_error(r->p->diag, node->pos, full, "expected a list of numbers, got %s",
-                        conf_node_describe(node, shown));
-        return false;
-    }
-    if (node->n > ZOO_MAX_SCHEDULE_VALUES - s->n_used) {
-        conf_diag_error(r->p->diag, node->pos, full, "a schedule takes at most %d numbers in lists",
-                        ZOO_MAX_SCHEDULE_VALUES);
-        return false;
-    }
-    for (int i = 0; i < node->n; i++)
-        if (!conf_read_double(r->p, full, node->entry[i].value, &s->value[s->n_used + i]))
-            return false;
-    s->n_used += *n = node->n;
-    return true;
-}
-
-static void read_rates(const struct reading *r, const struct conf_node *node, const char *full,
-                       struct zoo_schedule_node *out)
-{
-    if (!read_list(r, node, full, &out->first_value, &out->n_values)) return;
-    for (int i = 0; i < out->n_values; i++)
-        if (r->schedule->value[out->first_value + i] < 0)
-            conf_diag_error(r->p->diag, node->pos, full, "must not be negative");
-    out->initial = r->schedule->value[out->first_value];
-}
-
-static void read_milestones(const struct reading *r, const struct conf_node *node, const char *full,
-                            struct zoo_schedule_node *out)
-{
-    const double most = 1e15;
-    double before = 0;
-    if (!read_list(r, node, full, &out->first_milestone, &out->n_milestones)) return;
-    for (int i = 0; i < out->n_milestones; i++) {
-        const double at = r->schedule->value[out->first_milestone + i];
-        if (at != floor(at) || at > most || at <= before) {
-            conf_diag_error(r->p->diag, node->pos, full,
-                            "milestones are whole steps, from 1, each greater than the one before");
-            return;
-        }
-        before = at;
-    }
-}
-
-static void read_arg(const struct reading *r, const struct arg *arg, const struct conf_entry *entry,
-                     struct zoo_schedule_node *out)
-{
-    void *field = (char *)out + arg->offset;
-    const struct conf_node *node = entry->value;
-    char full[CONF_MAX_PATH];
-    (void)snprintf(full, sizeof full, "%.100s.%.80s", r->path, entry->key);
-    switch (arg->type) {
-    case ARG_RATE:
-    case ARG_POSITIVE:
-    case ARG_NUMBER:
-    case ARG_FRACTION:
-        read_real(r, arg, node, full, field);
-        break;
-    case ARG_COUNT:
-        read_count(r, node, full, field);
-        break;
-    case ARG_FLAG:
-        read_flag(r, node, full, field);
-        break;
-    case ARG_CHOICE:
-        read_choice(r, arg, node, full, field);
-        break;
-    case ARG_RATES:
-        read_rates(r, node, full, out);
-        break;
-    case ARG_MILESTONES:
-        read_milestones(r, node, full, out);
-        break;
-    }
-}
-
-static void set_default(const struct arg *arg, struct zoo_schedule_node *out)
-{
-    void *field = (char *)out + arg->offset;
-    if (arg->type == ARG_COUNT)
-        *(int64_t *)field = (int64_t)arg->fallback;
-    else if (arg->type != ARG_FLAG && arg->type != ARG_CHOICE) /* those start from 0 */
-        *(double *)field = arg->fallback;
-}
-
-/* The entry that gives @p arg, the newest spelling first; or NULL. */
-static const struct conf_entry *entry_of(const struct arg *arg, const struct conf_node *map)
-{
-    for (const char *at = arg->names; *at; at += strspn(at, " ")) {
-        char name[CONF_QUOTE_BYTES];
-        first_name(at, name);
-        const int i = conf_node_index(map, name);
-        if (i >= 0 && !conf_node_is_null(map->entry[i].value)) return &map->entry[i];
-        at += strlen(name);
-    }
-    return NULL;
-}
-
-static void warn_other_keys(const struct reading *r, const struct conf_node *map)
-{
-    char full[CONF_MAX_PATH];
-    for (int i = 0; i < N_WARNED; i++) {
-        int k = other_keys[i].warning ? conf_node_index(map, other_keys[i].name) : -1;
-        if (k < 0) continue;
-        (void)snprintf(full, sizeof full, "%.100s.%s", r->path, other_keys[i].name);
-        conf_diag_warn(r->p->diag, map->entry[k].key_pos, full, "%s", other_keys[i].warning);
-    }
-}
-
-static bool is_other(const char *key)
-{
-    for (int i = 0; i < N_OTHER; i++)
-        if (!strcmp(other_keys[i].name, key)) return true;
-    return false;
-}
-
-/* Every key of @p map is an argument of @p row, or one of @p more. */
-static bool check_keys(const struct reading *r, const struct conf_node *map, const struct row *row,
-                       const char *more)
-{
-    const char *known[MAX_NAMES];
-    char first[MAX_ARGS][CONF_QUOTE_BYTES];
-    const int before = r->p->diag->n_errors, n = n_args(row);
-    for (int i = 0; i < n; i++) {
-        first_name(row->arg[i].names, first[i]);
-        known[i] = first[i];
-    }
-    for (int i = 0; i < map->n; i++) {
-        const struct conf_entry *e = &map->entry[i];
-        bool found = is_other(e->key) || has_name(more, e->key);
-        for (int k = 0; k < n; k++)
-            found = found || has_name(row->arg[k].names, e->key);
-        if (!found) conf_part_unknown(r->p, r->path, e, known, n);
-    }
-    return r->p->diag->n_errors == before;
-}
-
-/* ---- between arguments ----------------------------------------------------------------------- */
 
 static void check_piecewise(const struct reading *r, const struct conf_node *map,
                             const struct zoo_schedule_node *node)
@@ -415,31 +263,6 @@ static void check_one_cycle(const struct reading *r, const struct conf_node *map
     if (node->scheduler == ZOO_SCHEDULE_ONE_CYCLE && !fits)
         conf_diag_error(r->p->diag, map->pos, r->path,
                         "pct_start leaves a phase of the cycle without a step");
-}
-
-static void read_args(const struct reading *r, const struct conf_node *map, const struct row *row,
-                      struct zoo_schedule_node *out)
-{
-    const int n = n_args(row);
-    const int before = r->p->diag->n_errors;
-    if (!check_keys(r, map, row, "scheduler")) return;
-    for (int i = 0; i < n; i++) {
-        const struct arg *arg = &row->arg[i];
-        const struct conf_entry *entry = entry_of(arg, map);
-        char name[CONF_QUOTE_BYTES];
-        first_name(arg->names, name);
-        if (entry)
-            read_arg(r, arg, entry, out);
-        else if (isnan(arg->fallback))
-            conf_diag_error(r->p->diag, map->pos, r->path, "%s is missing", name);
-        else
-            set_default(arg, out);
-    }
-    if (out->scheduler == ZOO_SCHEDULE_CYCLIC && out->step_size_down == CONF_NULL)
-        out->step_size_down = out->step_size_up;
-    if (r->p->diag->n_errors != before) return;
-    check_piecewise(r, map, out);
-    check_one_cycle(r, map, out);
 }
 
 /* ---- trees ----------------------------------------------------------------------------------- */
@@ -510,6 +333,21 @@ static void check_milestones(const struct reading *r, const struct conf_node *mi
     }
 }
 
+/* Milestones of a sequence as the file has them. */
+static void take_milestones(const struct reading *r, const struct conf_node *milestones, int at)
+{
+    struct zoo_schedule_node *node = &r->schedule->node[at];
+    const int before = r->p->diag->n_errors;
+    const struct conf_key key = {.path = r->path};
+    struct conf_parse p = *r->p;
+    p.context = r->schedule;
+    read_milestones(&p, &key, milestones, node);
+    if (node->n_milestones != node->n_children - 1)
+        wrong(r, milestones, "a sequence has one milestone fewer than schedulers");
+    else if (r->p->diag->n_errors == before)
+        check_milestones(r, milestones, node);
+}
+
 /* @p list are the children of node @p at; @p milestones NULL follows from their lengths. */
 static void read_children(const struct reading *r, const struct conf_node *list,
                           const struct conf_node *milestones, int at)
@@ -531,27 +369,19 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         read_node(&child, list->entry[i].value, s->node[at].first_child + i);
     }
     if (r->p->diag->n_errors != before) return;
-    if (s->node[at].scheduler == ZOO_SCHEDULE_CHAINED) {
+    if (s->node[at].scheduler == ZOO_SCHEDULE_CHAINED)
         check_chain(r, list, &s->node[at]);
-    } else if (!milestones) {
+    else if (milestones)
+        take_milestones(r, milestones, at);
+    else
         set_milestones(r, list, at);
-    } else {
-        read_milestones(r, milestones, r->path, &s->node[at]);
-        if (s->node[at].n_milestones != n - 1)
-            wrong(r, milestones, "a sequence has one milestone fewer than schedulers");
-        else if (r->p->diag->n_errors == before)
-            check_milestones(r, milestones, &s->node[at]);
-    }
 }
 
 static void read_group(const struct reading *r, const struct conf_node *map, int at)
 {
     const struct conf_node *list = conf_node_find(map, "schedulers"),
                            *milestones = conf_node_find(map, "milestones");
-    if (!check_keys(r, map, &rows[r->schedule->node[at].scheduler],
-                    "scheduler schedulers milestones"))
-        return;
-    if (!list || list->kind != CONF_NODE_LIST)
+    if (list->kind != CONF_NODE_LIST)
         wrong(r, map, "expected a list of schedulers");
     else
         read_children(r, list, conf_node_is_null(milestones) ? NULL : milestones, at);
@@ -562,23 +392,30 @@ static void read_named(const struct reading *r, const struct conf_node *name,
                        const struct conf_node *map, int at)
 {
     struct zoo_schedule_node *node = &r->schedule->node[at];
-    const int i = name->kind == CONF_NODE_SCALAR ? find_scheduler(name->text) : -1;
-    if (i < 0) {
-        unsupported(r->p, r->path, name);
-        return;
-    }
-    const struct conf_node *tags = conf_node_find(map, "param_group_tags");
-    if (!conf_node_is_null(tags)) {
-        wrong(r, tags, "param_group_tags is not supported: a schedule is for all parameters");
-        return;
-    }
+    const int i = conf_variant_read(r->p, &variants, r->path, name);
+    if (i < 0) return;
+    const struct conf_record record = {.path = r->path,
+                                       .map = map,
+                                       .key = schedulers[i].key,
+                                       .n = schedulers[i].n,
+                                       .out = node,
+                                       .context = r->schedule};
     node->scheduler = (enum zoo_scheduler)i;
     node->total_iters = CONF_NULL;
-    warn_other_keys(r, map);
-    if (i == ZOO_SCHEDULE_SEQUENTIAL || i == ZOO_SCHEDULE_CHAINED)
+    if (!conf_record_read(r->p, &record)) return;
+    if (i == ZOO_SCHEDULE_SEQUENTIAL || i == ZOO_SCHEDULE_CHAINED) {
         read_group(r, map, at);
-    else
-        read_args(r, map, &rows[i], node);
+        return;
+    }
+    if (i == ZOO_SCHEDULE_CYCLIC && node->step_size_down == CONF_NULL)
+        node->step_size_down = node->step_size_up;
+    check_piecewise(r, map, node);
+    check_one_cycle(r, map, node);
+}
+
+static bool is_scale_per_param(const char *text)
+{
+    return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
 }
 
 /* `Name: {arguments}`, as files of the trainer style have it.  The factors of ScalePerParamLR are
@@ -655,9 +492,9 @@ void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_list(struct conf_text *out, const char *name, const double *value, int n)
+static void write_list(struct conf_text *out, const double *value, int n)
 {
-    conf_text_add(out, ", %s: [", name);
+    conf_text_add(out, " [");
     for (int i = 0; i < n; i++) {
         conf_text_add(out, "%s", i ? ", " : "");
         conf_text_double(out, value[i]);
@@ -665,47 +502,36 @@ static void write_list(struct conf_text *out, const char *name, const double *va
     conf_text_add(out, "]");
 }
 
-static void write_number(struct conf_text *out, const char *name, double value)
+static void write_rates(struct conf_text *out, const void *node, int indent)
 {
-    conf_text_add(out, ", %s: ", name);
-    conf_text_double(out, value);
+    const struct zoo_schedule_node *n = node;
+    const struct zoo_schedule *s = out->context;
+    (void)indent;
+    write_list(out, s->value + n->first_value, n->n_values);
 }
 
-static void write_arg(struct conf_text *out, const struct zoo_schedule *s,
-                      const struct zoo_schedule_node *node, const struct arg *arg)
+static void write_milestones(struct conf_text *out, const void *node, int indent)
 {
-    const void *field = (const char *)node + arg->offset;
-    char name[CONF_QUOTE_BYTES];
-    first_name(arg->names, name);
-    if (arg->type == ARG_RATES)
-        write_list(out, name, s->value + node->first_value, node->n_values);
-    else if (arg->type == ARG_MILESTONES)
-        write_list(out, name, s->value + node->first_milestone, node->n_milestones);
-    else if (arg->type == ARG_FLAG)
-        conf_text_add(out, ", %s: %s", name, *(const bool *)field ? "true" : "false");
-    else if (arg->type == ARG_CHOICE)
-        conf_text_add(out, ", %s: %s", name, arg->choices[*(const int *)field].name);
-    else if (arg->type != ARG_COUNT)
-        write_number(out, name, *(const double *)field);
-    else if (*(const int64_t *)field != CONF_NULL)
-        conf_text_add(out, ", %s: %lld", name, (long long)*(const int64_t *)field);
+    const struct zoo_schedule_node *n = node;
+    const struct zoo_schedule *s = out->context;
+    (void)indent;
+    if (n->n_milestones)
+        write_list(out, s->value + n->first_milestone, n->n_milestones);
+    else
+        conf_text_add(out, " null");
 }
 
-static void write_node(struct conf_text *out, const struct zoo_schedule *s, int at)
+static void write_children(struct conf_text *out, const void *node, int indent)
 {
-    const struct zoo_schedule_node *node = &s->node[at];
-    const struct row *row = &rows[node->scheduler];
-    conf_text_add(out, "{scheduler: %s", row->name);
-    for (int i = 0; i < n_args(row); i++)
-        write_arg(out, s, node, &row->arg[i]);
-    for (int i = 0; i < node->n_children; i++) {
-        conf_text_add(out, "%s", i ? ", " : ", schedulers: [");
-        write_node(out, s, node->first_child + i);
+    const struct zoo_schedule_node *n = node;
+    const struct zoo_schedule *s = out->context;
+    (void)indent;
+    for (int i = 0; i < n->n_children; i++) {
+        const struct zoo_schedule_node *child = &s->node[n->first_child + i];
+        conf_text_add(out, i ? ", " : " [");
+        conf_record_write(out, &variants, (int)child->scheduler, child);
     }
-    if (node->n_children) conf_text_add(out, "]");
-    if (node->n_children && node->n_milestones)
-        write_list(out, "milestones", s->value + node->first_milestone, node->n_milestones);
-    conf_text_add(out, "}");
+    conf_text_add(out, "]");
 }
 
 void zoo_write_schedule(struct conf_text *out, const void *field, int indent)
@@ -714,8 +540,10 @@ void zoo_write_schedule(struct conf_text *out, const void *field, int indent)
     const struct zoo_schedule_node *root = &s->node[0];
     (void)indent;
     conf_text_add(out, " ");
-    if (s->n == 1 && root->scheduler == ZOO_SCHEDULE_CONSTANT && root->total_iters == CONF_NULL)
+    if (s->n == 1 && root->scheduler == ZOO_SCHEDULE_CONSTANT && root->total_iters == CONF_NULL) {
         conf_text_double(out, root->initial);
-    else
-        write_node(out, s, 0);
+        return;
+    }
+    out->context = s;
+    conf_record_write(out, &variants, (int)root->scheduler, root);
 }
