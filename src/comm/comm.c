@@ -329,7 +329,7 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     f->fn = fn;
     f->arg = arg;
     f->role = role;
-    f->recorder = comm_record_of_next(comm, role);
+    f->of_the_pass = comm_record_of_next(comm, role);
     (void)snprintf(f->name, sizeof f->name, "%s", name);
     comm->fiber[comm->n_fibers++] = f;
     comm_fiber_make_ready(comm, f);

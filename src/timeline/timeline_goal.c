@@ -4,7 +4,7 @@
  * does one calc at a time, which the emulated hardware does not: links are pipelined and a role
  * has several.  So each calc gets the first cpu that is idle when it starts; cpu 0 is for messages
  * and joints, which take no time. */
-#include "timeline_impl.h"
+#include "timeline_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -18,11 +18,11 @@
 enum { MAX_CPUS = 256, MAX_EDGES = 4 << 20 };
 
 /* What passes on one edge, on the rank of the event that waits. */
-struct calc {
+struct timeline_goal_calc {
     int64_t edge, begin_ps;
     int cpu;
 };
-struct goal {
+struct timeline_goal_file {
     const struct timeline *t;
     FILE *file;
     int64_t begin_ps;  /* time 0 of the schedule */
@@ -31,22 +31,17 @@ struct goal {
     int32_t *first_of; /* owned, n_roles + 1: where a role's events begin in by_role */
     int64_t *out;      /* owned: edges that leave a role, by role */
     int64_t *first_out;
-    struct calc *calc; /* owned: of the rank being written */
-    int *cpu;          /* owned: by edge */
-    bool *needed;      /* owned: events without which some wafer's step does not end */
+    struct timeline_goal_calc *calc; /* owned: of the rank being written */
+    int *cpu;                        /* owned: by edge */
+    bool *needed; /* owned: events without which some wafer's step does not end */
 };
 
-static const struct event *event_of(const struct goal *g, int32_t i)
+static const struct timeline_event *event_of(const struct timeline_goal_file *g, int32_t i)
 {
     return &g->t->graph.event[i];
 }
 
-static int64_t first_edge(const struct graph *g, int32_t event)
-{
-    return event == g->first_new ? 0 : g->edge_end[event - g->first_new - 1];
-}
-
-static bool crosses(const struct goal *g, int64_t k)
+static bool crosses(const struct timeline_goal_file *g, int64_t k)
 {
     const int32_t to = g->to[k];
     return g->needed[to] && event_of(g, g->t->graph.edge[k].from)->role != event_of(g, to)->role;
@@ -56,19 +51,28 @@ static bool crosses(const struct goal *g, int64_t k)
 
 /* What some wafer's end waits for, however far back; the rest of the step, such as the update, is
  * not in the schedule, so that it ends when the step does. */
-static void mark_needed(struct goal *g)
+static enum wsc_err mark_needed(struct timeline_goal_file *g)
 {
-    const struct timeline *t = g->t;
-    const struct graph *graph = &t->graph;
-    bool *needed = g->needed;
-    WSC_CHECK(needed, "nothing is marked");
-    for (int w = 0; w < t->cluster->net->topology->n_wafers; w++)
-        needed[t->wafer_now[w]] = true;
-    for (int32_t i = graph->n - 1; i >= graph->first_new; i--) {
-        const int64_t end = graph->edge_end[i - graph->first_new];
-        for (int64_t k = first_edge(graph, i); needed[i] && k < end; k++)
-            needed[graph->edge[k].from] = true;
+    const struct timeline_graph *graph = &g->t->graph;
+    int32_t *open, n = 0;
+    TRY_NEW(open, WSC_MEM_TIMELINE, graph->n);
+    for (int w = 0; w < g->t->n_wafer_ends; w++) {
+        const int32_t end = g->t->wafer_end[w];
+        if (!g->needed[end]) open[n++] = end;
+        g->needed[end] = true;
     }
+    while (n) {
+        const int32_t i = open[--n];
+        if (i < graph->first_new) continue;
+        const int64_t end = graph->edge_end[i - graph->first_new];
+        for (int64_t k = timeline_graph_first_edge(graph, i); k < end; k++) {
+            const int32_t from = graph->edge[k].from;
+            if (!g->needed[from]) open[n++] = from;
+            g->needed[from] = true;
+        }
+    }
+    wsc_free(open);
+    return WSC_OK;
 }
 
 /* Turn counts in first[r + 1] into starts. */
@@ -78,9 +82,9 @@ static void add_up(int64_t *first, int n)
         first[r + 1] += first[r];
 }
 
-static enum wsc_err sort_events(struct goal *g, int n_roles)
+static enum wsc_err sort_events(struct timeline_goal_file *g, int n_roles)
 {
-    const struct graph *graph = &g->t->graph;
+    const struct timeline_graph *graph = &g->t->graph;
     int64_t *next;
     TRY_NEW(next, WSC_MEM_TIMELINE, n_roles + 1);
     for (int32_t i = graph->first_new; i < graph->n; i++)
@@ -94,13 +98,14 @@ static enum wsc_err sort_events(struct goal *g, int n_roles)
     return WSC_OK;
 }
 
-static enum wsc_err sort_edges(struct goal *g, int n_roles)
+static enum wsc_err sort_edges(struct timeline_goal_file *g, int n_roles)
 {
-    const struct graph *graph = &g->t->graph;
+    const struct timeline_graph *graph = &g->t->graph;
     int64_t *next;
     TRY_NEW(next, WSC_MEM_TIMELINE, n_roles + 1);
     for (int32_t i = graph->first_new; i < graph->n; i++)
-        for (int64_t k = first_edge(graph, i); k < graph->edge_end[i - graph->first_new]; k++)
+        for (int64_t k = timeline_graph_first_edge(graph, i);
+             k < graph->edge_end[i - graph->first_new]; k++)
             g->to[k] = i;
     for (int64_t k = 0; k < graph->n_edges; k++)
         if (crosses(g, k)) next[graph->event[graph->edge[k].from].role + 1]++;
@@ -116,33 +121,35 @@ static enum wsc_err sort_edges(struct goal *g, int n_roles)
 
 static int by_begin(const void *a, const void *b)
 {
-    const struct calc *x = a, *y = b;
+    const struct timeline_goal_calc *x = a, *y = b;
     if (x->begin_ps != y->begin_ps) return x->begin_ps < y->begin_ps ? -1 : 1;
     return (x->edge > y->edge) - (x->edge < y->edge);
 }
 
 /* Calcs of a rank, in the order of their start. */
-static int64_t collect(struct goal *g, int role)
+static int64_t collect(struct timeline_goal_file *g, int role)
 {
-    const struct graph *graph = &g->t->graph;
+    const struct timeline_graph *graph = &g->t->graph;
     int64_t n = 0;
     for (int32_t i = g->first_of[role]; i < g->first_of[role + 1]; i++) {
         const int32_t e = g->by_role[i];
-        for (int64_t k = first_edge(graph, e); k < graph->edge_end[e - graph->first_new]; k++)
+        for (int64_t k = timeline_graph_first_edge(graph, e);
+             k < graph->edge_end[e - graph->first_new]; k++)
             if (graph->edge[k].delay_ps)
-                g->calc[n++] = (struct calc){k, graph->event[graph->edge[k].from].ps, 0};
+                g->calc[n++] =
+                    (struct timeline_goal_calc){k, graph->event[graph->edge[k].from].ps, 0};
     }
     qsort(g->calc, (size_t)n, sizeof *g->calc, by_begin);
     return n;
 }
 
-static enum wsc_err choose_cpus(struct goal *g, int role)
+static enum wsc_err choose_cpus(struct timeline_goal_file *g, int role)
 {
     int64_t free_ps[MAX_CPUS];
     int n_cpus = 2; /* messages and roots have theirs */
     const int64_t n = collect(g, role);
     for (int64_t i = 0; i < n; i++) {
-        const struct calc *c = &g->calc[i];
+        const struct timeline_goal_calc *c = &g->calc[i];
         int cpu = 2;
         while (cpu < n_cpus && free_ps[cpu] > c->begin_ps)
             cpu++;
@@ -161,13 +168,13 @@ static enum wsc_err choose_cpus(struct goal *g, int role)
 /* ---- a rank ---------------------------------------------------------------------------------- */
 
 /* Events of the step before: a chain, each as much later than the one before as it was. */
-static enum wsc_err write_roots(struct goal *g, int role)
+static enum wsc_err write_roots(struct timeline_goal_file *g, int role)
 {
-    const struct graph *graph = &g->t->graph;
+    const struct timeline_graph *graph = &g->t->graph;
     int64_t n = 0, at_ps = g->begin_ps;
     for (int32_t i = 0; i < graph->first_new; i++)
         if (g->needed[i] && graph->event[i].role == role)
-            g->calc[n++] = (struct calc){i, graph->event[i].ps, 1};
+            g->calc[n++] = (struct timeline_goal_calc){i, graph->event[i].ps, 1};
     qsort(g->calc, (size_t)n, sizeof *g->calc, by_begin);
     for (int64_t i = 0; i < n; i++) {
         const long long event = g->calc[i].edge;
@@ -180,9 +187,9 @@ static enum wsc_err write_roots(struct goal *g, int role)
     return WSC_OK;
 }
 
-static void write_edge(struct goal *g, int64_t k)
+static void write_edge(struct timeline_goal_file *g, int64_t k)
 {
-    const struct edge *e = &g->t->graph.edge[k];
+    const struct timeline_edge *e = &g->t->graph.edge[k];
     const long long id = k, from = e->from;
     const bool far = crosses(g, k);
     if (far)
@@ -193,15 +200,16 @@ static void write_edge(struct goal *g, int64_t k)
                   (long long)e->delay_ps, g->cpu[k], id, far ? 'r' : 'e', far ? id : from);
 }
 
-static void write_event(struct goal *g, int32_t event)
+static void write_event(struct timeline_goal_file *g, int32_t event)
 {
-    const struct graph *graph = &g->t->graph;
-    const int64_t first = first_edge(graph, event), end = graph->edge_end[event - graph->first_new];
+    const struct timeline_graph *graph = &g->t->graph;
+    const int64_t first = timeline_graph_first_edge(graph, event),
+                  end = graph->edge_end[event - graph->first_new];
     for (int64_t k = first; k < end; k++)
         write_edge(g, k);
     (void)fprintf(g->file, "e%d: calc 0\n", event);
     for (int64_t k = first; k < end; k++) {
-        const struct edge *e = &graph->edge[k];
+        const struct timeline_edge *e = &graph->edge[k];
         char kind = 'e';
         if (crosses(g, k)) kind = 'r';
         if (e->delay_ps) kind = 'c';
@@ -210,11 +218,11 @@ static void write_event(struct goal *g, int32_t event)
     }
 }
 
-static enum wsc_err write_rank(struct goal *g, int role)
+static enum wsc_err write_rank(struct timeline_goal_file *g, int role)
 {
     char name[48];
     TRY(choose_cpus(g, role));
-    stream_role_name(g->t->cluster->net->topology, role, name, sizeof name);
+    stream_role_name(g->t->machine, role, name, sizeof name);
     (void)fprintf(g->file, "\n// %s\nrank %d {\n", name, role);
     TRY(write_roots(g, role));
     for (int32_t i = g->first_of[role]; i < g->first_of[role + 1]; i++)
@@ -231,34 +239,33 @@ static enum wsc_err write_rank(struct goal *g, int role)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static void find_begin(struct goal *g)
+static void find_begin(struct timeline_goal_file *g)
 {
-    g->begin_ps = timeline_ps(&g->t->graph, g->t->step_start);
+    g->begin_ps = g->t->start_ps;
     for (int32_t i = 0; i < g->t->graph.first_new; i++)
         if (g->needed[i] && event_of(g, i)->ps < g->begin_ps) g->begin_ps = event_of(g, i)->ps;
 }
 
-static void write_head(const struct goal *g)
+static void write_head(const struct timeline_goal_file *g)
 {
     const struct timeline *t = g->t;
-    const struct stream_topology *tree = t->cluster->net->topology;
-    const int64_t start = timeline_ps(&t->graph, t->step_start),
-                  end = timeline_ps(&t->graph, t->step_end);
+    const struct stream_topology *tree = t->machine;
+    const int64_t start = t->start_ps, end = t->batch.end.ps;
     (void)fprintf(g->file,
                   "// step %lld on %d x %s: a calc of 1 is 1 ps, messages take no time "
                   "(L = o = g = G = O = 0)\n"
                   "// ranks of MemoryX: 0 .. %d, of SwarmX: %d nodes, of wafers: %d .. %d\n"
                   "// the step begins at %lld and ends with the schedule, at %lld: it takes %lld\n"
                   "num_ranks %d\n",
-                  (long long)t->step + 1, tree->n_wafers, t->cluster->hw.cluster->name,
-                  tree->n_shards - 1, tree->n_nodes, stream_role_of_wafer(tree, 0),
-                  tree->n_roles - 1, (long long)(start - g->begin_ps),
-                  (long long)(end - g->begin_ps), (long long)(end - start), tree->n_roles);
+                  (long long)t->step + 1, t->n_wafers, t->name, tree->n_shards - 1, t->n_nodes,
+                  stream_role_of_wafer(tree, 0), tree->n_roles - 1,
+                  (long long)(start - g->begin_ps), (long long)(end - g->begin_ps),
+                  (long long)(end - start), tree->n_roles);
 }
 
-static enum wsc_err allocate(struct goal *g, int n_roles)
+static enum wsc_err allocate(struct timeline_goal_file *g, int n_roles)
 {
-    const struct graph *graph = &g->t->graph;
+    const struct timeline_graph *graph = &g->t->graph;
     const int64_t most = graph->n_edges > graph->first_new ? graph->n_edges : graph->first_new;
     TRY_NEW(g->to, WSC_MEM_TIMELINE, graph->n_edges);
     TRY_NEW(g->by_role, WSC_MEM_TIMELINE, graph->n - graph->first_new);
@@ -271,11 +278,11 @@ static enum wsc_err allocate(struct goal *g, int n_roles)
     return WSC_OK;
 }
 
-static enum wsc_err write_all(struct goal *g, const char *path)
+static enum wsc_err write_all(struct timeline_goal_file *g, const char *path)
 {
-    const int n_roles = g->t->cluster->net->topology->n_roles;
+    const int n_roles = g->t->machine->n_roles;
     TRY(allocate(g, n_roles));
-    mark_needed(g);
+    TRY(mark_needed(g));
     TRY(sort_events(g, n_roles));
     TRY(sort_edges(g, n_roles));
     find_begin(g);
@@ -294,7 +301,7 @@ static enum wsc_err write_all(struct goal *g, const char *path)
 
 enum wsc_err timeline_goal(const struct timeline *t, const char *path)
 {
-    struct goal g = {.t = t};
+    struct timeline_goal_file g = {.t = t};
     WSC_CHECK(t->graph.keep_edges, "no schedule was kept");
     if (t->graph.n_edges > MAX_EDGES)
         return wsc_err_hint(WSC_RAISE(WSC_CAPACITY,

@@ -1,37 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bars for a viewer, and which of them fit a file of bounded size. */
-#include "timeline_impl.h"
+/* The trace of the steps for chrome://tracing and Perfetto: a row for what each role sends and for
+ * what it computes or sums, an arrow from each bar to those of the same transfer at the next role.
+ * A file of bounded size shows the slowest wafer with its way to the shards first. */
+#include "timeline_state.h"
 
 #include <wsc/mem.h>
 
 #include <stdio.h>
 #include <string.h>
 
-void timeline_slice(struct timeline *t, const struct slice *s)
-{
-    if (t->n_slices == t->slices_size) {
-        const int64_t size = 2 * t->slices_size + 1024;
-        struct slice *more = wsc_realloc(WSC_MEM_TIMELINE, t->slice, (size_t)size, sizeof *more);
-        if (!more) {
-            t->graph.rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep a slice");
-            return;
-        }
-        t->slice = more;
-        t->slices_size = size;
-    }
-    t->slice[t->n_slices] = *s;
-    t->slice[t->n_slices++].step = (int32_t)t->step;
-}
-
-/* ---- which roles --------------------------------------------------------------------------------
- */
+/* ---- which roles ----------------------------------------------------------------------------- */
 
 /* Events that a role's bars make: each may have an arrow, which has two ends. */
-enum { EVENTS_PER_SLICE = 3 };
+enum { EVENTS_PER_BAR = 3 };
 
-struct choice {
+struct timeline_trace_choice {
     const struct timeline *t;
-    int64_t *count; /* owned: slices of each role */
+    int64_t *count; /* owned: bars of each role */
     bool *shown;    /* owned */
     int64_t left;   /* events that still fit */
 };
@@ -44,23 +29,23 @@ static int parent_of(const struct timeline *t, int role)
 }
 
 /* A role and its way to the root and to shard 0, when they fit; @p anyway: even if not. */
-static void show(struct choice *c, int role, bool anyway)
+static void show(struct timeline_trace_choice *c, int role, bool anyway)
 {
     int64_t events = 0;
     for (int r = role; r >= 0; r = parent_of(c->t, r))
-        if (!c->shown[r]) events += EVENTS_PER_SLICE * c->count[r];
+        if (!c->shown[r]) events += EVENTS_PER_BAR * c->count[r];
     if (events > c->left && !anyway) return;
     c->left -= events;
     for (int r = role; r >= 0; r = parent_of(c->t, r))
         c->shown[r] = true;
 }
 
-static void choose(struct choice *c)
+static void choose(struct timeline_trace_choice *c)
 {
-    const struct stream_topology *tree = c->t->cluster->net->topology;
-    for (int64_t i = 0; i < c->t->n_slices; i++)
-        c->count[c->t->slice[i].role]++;
-    show(c, stream_role_of_wafer(tree, c->t->slowest), true);
+    const struct stream_topology *tree = c->t->machine;
+    for (int64_t i = 0; i < c->t->n_bars; i++)
+        c->count[c->t->bar[i].role]++;
+    show(c, c->t->slowest, true);
     for (int w = 0; w < tree->n_wafers; w++)
         show(c, stream_role_of_wafer(tree, w), false);
     for (int m = 0; m < tree->n_shards; m++)
@@ -69,7 +54,7 @@ static void choose(struct choice *c)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-struct drawing {
+struct timeline_trace_file {
     const struct timeline *t;
     struct out_trace *out;
     const bool *shown;
@@ -79,23 +64,23 @@ struct drawing {
 
 static int group_of(const struct timeline *t, int role, int *index)
 {
-    return (int)stream_kind_of_role(t->cluster->net->topology, role, index);
+    return (int)stream_kind_of_role(t->machine, role, index);
 }
 
 /* A shard has its weights and its updates, a node and a wafer what goes down and what goes up. */
-static int row_of(const struct timeline *t, const struct slice *s)
+static int row_of(const struct timeline *t, const struct timeline_bar *s)
 {
     int index;
     (void)group_of(t, s->role, &index);
-    return 2 * index + (s->kind == SLICE_UP || s->kind == SLICE_UPDATE);
+    return 2 * index + (s->kind == TIMELINE_UP || s->kind == TIMELINE_UPDATE);
 }
 
-static void name_rows(const struct drawing *d)
+static void name_rows(const struct timeline_trace_file *d)
 {
     static const char *const group[] = {"MemoryX", "SwarmX", "wafers"};
     static const char *const way[3][2] = {
         {"weights", "update"}, {"weights", "sums"}, {"stages", "gradients"}};
-    const struct stream_topology *tree = d->t->cluster->net->topology;
+    const struct stream_topology *tree = d->t->machine;
     for (int role = 0; role < tree->n_roles; role++) {
         char name[48], row[80];
         int index;
@@ -109,7 +94,8 @@ static void name_rows(const struct drawing *d)
     }
 }
 
-static void draw_arrow(struct drawing *d, const struct slice *from, const struct slice *to)
+static void draw_arrow(struct timeline_trace_file *d, const struct timeline_bar *from,
+                       const struct timeline_bar *to)
 {
     int index;
     const int64_t id = d->n_arrows++;
@@ -120,45 +106,46 @@ static void draw_arrow(struct drawing *d, const struct slice *from, const struct
 }
 
 /* Bars come in the order of the plan, so the newest bar of a neighbour is of the same transfer. */
-static void draw_arrows(struct drawing *d, int64_t i)
+static void draw_arrows(struct timeline_trace_file *d, int64_t i)
 {
-    const struct slice *s = &d->t->slice[i];
+    const struct timeline_bar *s = &d->t->bar[i];
     const int64_t *down = d->last[0], *up = d->last[1];
     const int parent = parent_of(d->t, s->role);
-    if (s->kind == SLICE_DOWN || s->kind == SLICE_STAGE) {
+    if (s->kind == TIMELINE_DOWN || s->kind == TIMELINE_STAGE) {
         if (parent >= 0 && d->shown[parent] && down[parent] >= 0)
-            draw_arrow(d, &d->t->slice[down[parent]], s);
-        if (s->kind == SLICE_DOWN) d->last[0][s->role] = i;
+            draw_arrow(d, &d->t->bar[down[parent]], s);
+        if (s->kind == TIMELINE_DOWN) d->last[0][s->role] = i;
         return;
     }
     for (int k = 0; k < d->t->n_joints; k++) {
-        const struct joint *j = &d->t->joint[k];
+        const struct timeline_joint *j = &d->t->joint[k];
         if (j->parent == s->role && d->shown[j->child] && up[j->child] >= 0)
-            draw_arrow(d, &d->t->slice[up[j->child]], s);
+            draw_arrow(d, &d->t->bar[up[j->child]], s);
     }
-    if (s->kind == SLICE_UP) d->last[1][s->role] = i;
+    if (s->kind == TIMELINE_UP) d->last[1][s->role] = i;
 }
 
-static void draw_slices(struct drawing *d)
+static void draw_bars(struct timeline_trace_file *d)
 {
-    for (int64_t i = 0; i < d->t->n_slices && d->left > 0; i++) {
-        const struct slice *s = &d->t->slice[i];
+    for (int64_t i = 0; i < d->t->n_bars && d->left > 0; i++) {
+        const struct timeline_bar *s = &d->t->bar[i];
         char name[96] = "update";
         int index;
         if (!d->shown[s->role]) continue;
-        if (s->transfer >= 0) timeline_transfer_name(d->t, s->transfer, name, sizeof name);
+        if (s->kind != TIMELINE_UPDATE)
+            timeline_transfer_name(d->t, s->transfer, name, sizeof name);
         out_trace_bar(d->out, group_of(d->t, s->role, &index), row_of(d->t, s), name, s->begin_ps,
                       s->end_ps, s->bytes);
         draw_arrows(d, i);
-        d->left -= EVENTS_PER_SLICE;
+        d->left -= EVENTS_PER_BAR;
     }
 }
 
 static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const char *path,
                               int64_t max_events)
 {
-    struct drawing d = {.t = t, .shown = shown, .left = max_events};
-    const int n = t->cluster->net->topology->n_roles;
+    struct timeline_trace_file d = {.t = t, .shown = shown, .left = max_events};
+    const int n = t->machine->n_roles;
     d.last[0] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[0]);
     d.last[1] = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *d.last[1]);
     enum wsc_err rc = d.last[0] && d.last[1] ? WSC_OK : WSC_NOMEM;
@@ -167,7 +154,7 @@ static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const
         for (int i = 0; i < n; i++)
             d.last[0][i] = d.last[1][i] = -1;
         name_rows(&d);
-        draw_slices(&d);
+        draw_bars(&d);
         rc = out_trace_close(&d.out);
     }
     wsc_free(d.last[0]);
@@ -177,8 +164,8 @@ static enum wsc_err draw_file(const struct timeline *t, const bool *shown, const
 
 enum wsc_err timeline_trace(const struct timeline *t, const char *path, int64_t max_events)
 {
-    const int n = t->cluster->net->topology->n_roles;
-    struct choice c = {.t = t, .left = max_events};
+    const int n = t->machine->n_roles;
+    struct timeline_trace_choice c = {.t = t, .left = max_events};
     c.count = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *c.count);
     c.shown = wsc_alloc(WSC_MEM_TIMELINE, (size_t)n, sizeof *c.shown);
     enum wsc_err rc = c.count && c.shown ? WSC_OK : WSC_NOMEM;
