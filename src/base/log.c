@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Log lines in the form of the Model Zoo, "date LEVEL:   text": INFO to stdout, WARNING and above
+ * to stderr, all of them to the log file of a run. */
 #include <wsc/clock.h>
 #include <wsc/log.h>
 
@@ -11,6 +13,7 @@ static struct {
     enum wsc_log_level threshold;
     bool quiet, no_stdout;
     FILE *file;
+    bool told; /* that the file cannot be written */
     void (*before_line)(void);
 } sink = {.threshold = WSC_LOG_INFO};
 
@@ -29,8 +32,11 @@ void wsc_log(enum wsc_log_level level, const char *fmt, ...)
     (void)fprintf(out, "%s %s:   %s\n", stamp, name[level], text);
     (void)fflush(out);
     if (!sink.file) return;
-    (void)fprintf(sink.file, "%s %s:   %s\n", stamp, name[level], text);
-    (void)fflush(sink.file);
+    const bool written = fprintf(sink.file, "%s %s:   %s\n", stamp, name[level], text) >= 0;
+    if ((!fflush(sink.file) && written) || sink.told) return;
+    sink.told = true; /* once: a full disk stays full */
+    (void)fprintf(stderr, "%s WARNING:   the log file cannot be written: %s\n", stamp,
+                  strerror(errno));
 }
 
 void wsc_log_set_level(enum wsc_log_level level)
@@ -52,6 +58,7 @@ void wsc_log_close(void)
 {
     if (sink.file) (void)fclose(sink.file);
     sink.file = NULL;
+    sink.told = false;
 }
 
 enum wsc_err wsc_log_open(const char *path)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "values.h"
+/* A checkpoint and params to a Hugging Face folder: config.json, safetensors files of bounded size
+ * and their index.  config.json is written last: a folder without it is no model. */
+#include "tensor_mover.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>
@@ -192,7 +194,7 @@ static enum wsc_err write_shard(struct export *ex, struct convert_mover *m, int 
 {
     char name[CONVERT_NAME_BYTES], path[CONVERT_PATH_BYTES];
     shard_name(ex, shard, name);
-    (void)snprintf(path, sizeof path, "%s/%s", ex->job->out, name);
+    TRY(convert_path(path, ex->job->out, name));
     TRY(convert_writer_create(&m->writer, path, ex->tensor + first, n));
     enum wsc_err rc = WSC_OK;
     for (int i = first; i < first + n && !rc; i++)
@@ -221,11 +223,11 @@ static enum wsc_err write_shards(struct export *ex)
 static enum wsc_err write_json(const struct export *ex, const char *name, json_t *json)
 {
     char path[CONVERT_PATH_BYTES];
+    enum wsc_err rc = convert_path(path, ex->job->out, name);
     char *text = json_dumps(json, JSON_INDENT(2) | JSON_SORT_KEYS | JSON_REAL_PRECISION(15));
     json_decref(json);
     if (!text) return WSC_RAISE(WSC_NOMEM, "%s: no memory for the text", name);
-    (void)snprintf(path, sizeof path, "%s/%s", ex->job->out, name);
-    enum wsc_err rc = out_write_text(path, text);
+    if (!rc) rc = out_write_text(path, text);
     free(text);
     return rc;
 }
@@ -250,8 +252,7 @@ static enum wsc_err check_empty(const struct export *ex)
     static const char *const file[] = {"model.safetensors", "model.safetensors.index.json"};
     char path[CONVERT_PATH_BYTES];
     for (int i = 0; i < 2; i++) {
-        int n = snprintf(path, sizeof path, "%s/%s", ex->job->out, file[i]);
-        if (n >= (int)sizeof path - 64) return WSC_RAISE(WSC_USAGE, "--out: the path is too long");
+        TRY(convert_path(path, ex->job->out, file[i]));
         if (!access(path, F_OK))
             return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: exists", path),
                                 "remove it, or take another folder for --out");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One interface to tokenizers, bytes and BPE, as a table with a row for each kind. */
 #include "bpe.h"
 
+#include <wsc/file.h>
 #include <wsc/hash.h>
 #include <wsc/mem.h>
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 struct data_tokenizer {
@@ -94,12 +94,13 @@ enum { BYTE, BPE, N_KINDS };
 
 static enum wsc_err add_hash(const char *path, uint64_t *hash)
 {
-    char block[4096];
-    FILE *f = fopen(path, "rb");
-    if (!f) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    for (size_t n; (n = fread(block, 1, sizeof block, f));)
-        *hash = wsc_hash64(block, n, *hash);
-    (void)fclose(f);
+    enum { BLOCK = 4096 };
+    char *bytes = NULL;
+    size_t n = 0;
+    TRY(wsc_file_read(WSC_MEM_DATA, path, INT32_MAX, &bytes, &n));
+    for (size_t at = 0; at < n; at += BLOCK)
+        *hash = wsc_hash64(bytes + at, n - at < BLOCK ? n - at : BLOCK, *hash);
+    wsc_free(bytes);
     return WSC_OK;
 }
 

@@ -61,12 +61,10 @@ static enum wsc_err tokenize(const struct job_state *s, int i, struct prompts *p
 
 /* ---- tokens to texts ------------------------------------------------------------------------- */
 
-static enum wsc_err print_ids(const int32_t *ids, int64_t n)
+static void write_ids(struct out_text *out, const int32_t *ids, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        (void)printf("%s%d", i ? "," : "", ids[i]);
-    (void)putchar('\n');
-    return WSC_OK;
+        out_text_add(out, "%s%d", i ? "," : "", ids[i]);
 }
 
 /* The bytes of @p ids, one each; counted alone when @p bytes is NULL. */
@@ -84,7 +82,8 @@ static int64_t gather_bytes(const struct data_tokenizer *t, const int32_t *ids, 
     return total;
 }
 
-static enum wsc_err print_text(const struct data_tokenizer *t, const int32_t *ids, int64_t n)
+static enum wsc_err write_text(const struct data_tokenizer *t, struct out_text *out,
+                               const int32_t *ids, int64_t n)
 {
     const int64_t n_bytes = gather_bytes(t, ids, n, NULL);
     int32_t *bytes;
@@ -94,27 +93,34 @@ static enum wsc_err print_text(const struct data_tokenizer *t, const int32_t *id
     if (bytes) {
         (void)gather_bytes(t, ids, n, bytes);
         data_decode_bytes(bytes, n_bytes, text);
-        (void)puts(text);
+        out_text_bytes(out, text, strlen(text));
     }
     wsc_free(text);
     wsc_free(bytes);
     return bytes ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "text");
 }
 
+/* Texts go to stdout, a line each, or wait for the JSON object that holds them. */
 enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 {
     struct job_state *s = ctx;
+    struct out_text *out = &s->generated.texts;
     s->generated.new_tokens = -s->generated.prompt_tokens;
     for (int64_t at = 0; at < n_words;) {
         const int64_t n = words[at++];
         s->generated.new_tokens += n;
         if (s->job->prompts_are_ids)
-            TRY(print_ids(words + at, n));
+            write_ids(out, words + at, n);
         else
-            TRY(print_text(s->tokenizer, words + at, n));
+            TRY(write_text(s->tokenizer, out, words + at, n));
+        out_text_bytes(out, s->job->json ? "" : "\n", 1);
         at += n;
     }
+    TRY(out_text_check(out));
+    if (s->job->json) return WSC_OK;
+    (void)fwrite(out->bytes, 1, out->n, stdout);
     (void)fflush(stdout);
+    out_text_free(out);
     return WSC_OK;
 }
 
@@ -189,7 +195,8 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     for (int i = 0; i < p->n; i++)
         s->generated.prompt_tokens += p->n_tokens[i];
     s->generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
-    TRY(cluster_run_pass(s->cluster, &pass, &work));
+    job_record_plan(s, 0, pass.n_steps);
+    TRY(job_run_pass(s, &pass, &work));
     return comm_rank(s->comm) == 0 ? job_write_generated(s) : WSC_OK;
 }
 
@@ -213,6 +220,7 @@ enum wsc_err job_generate(struct job_state *s)
         wsc_free(p.tokens[i]);
     wsc_free(p.tokens);
     wsc_free(p.n_tokens);
+    out_text_free(&s->generated.texts);
     data_tokenizer_close(&s->tokenizer);
     return rc;
 }

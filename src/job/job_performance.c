@@ -74,6 +74,11 @@ static void add_generation(struct out_json *j, const struct job_generation *g)
     out_json_int(j, "first_token_ps", g->first_token_ps);
     out_json_int(j, "token_ps", g->token_ps);
     out_json_int(j, "cache_bytes_per_wafer", g->cache_bytes_per_wafer);
+    if (g->texts) out_json_open_list(j, "texts");
+    const char *text = g->texts;
+    for (int64_t i = 0; text && i < g->prompts; i++, text += strlen(text) + 1)
+        out_json_str(j, NULL, text);
+    if (g->texts) out_json_close_list(j);
     out_json_close(j);
 }
 

@@ -17,12 +17,15 @@ struct job_generated {
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
     struct vtime_breakdown breakdown;
+    struct out_text
+        texts; /* owned; with --json: prompts and what follows them, each with its NUL */
 };
 
 struct job_state {
     struct comm *comm;        /* borrowed */
     const struct job *job;    /* borrowed */
     struct cluster *cluster;  /* owned */
+    bool eval_counted;        /* eval_steps was compared with the data */
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
     struct data_source *train_source, *eval_source; /* owned; NULL without values */
@@ -126,4 +129,11 @@ enum wsc_err job_find_fault_costs(struct job_state *s) WSC_CHECKED;
 
 /* check.c: what the params ask for and this program cannot do */
 enum wsc_err job_check(const struct job *job);
+
+/* job_record.c */
+/* The job's passes begin: its steps are [@p first_step, @p last_step). */
+void job_record_plan(const struct job_state *s, int64_t first_step, int64_t last_step);
+/* cluster_run_pass(), with the steps recorded that the job asks for. */
+enum wsc_err job_run_pass(struct job_state *s, const struct stream_pass *pass,
+                          const struct wafer_work *work);
 #endif

@@ -63,6 +63,27 @@ TEST(streams, an_evaluation_is_the_same_as_json)
     spawn_free(&r);
 }
 
+/* The texts are in the object, as they are printed without --json. */
+TEST(streams, generated_texts_are_in_the_json)
+{
+    struct spawn_result plain, json;
+    const char *const job = "--mode generate --prompt 'a \"b\"' --prompt cat --max_new_tokens 5 "
+                            "--temperature 0 --set model.vocab_size=256 --set "
+                            "runconfig.autoload_last_checkpoint=false";
+    spawn_run(&plain, "%s %s --model_dir %s | grep -v INFO:", job_tiny(), job, job_path("plain"));
+    spawn_run(&json, "%s %s --model_dir %s --json", job_tiny(), job, job_path("json_texts"));
+    json_t *value = json_loads(json.out, JSON_REJECT_DUPLICATES, NULL);
+    json_t *texts = json_object_get(json_object_get(value, "generation"), "texts");
+    T_EQ(json_array_size(texts), 2);
+    for (int i = 0; i < 2; i++) {
+        const char *text = json_string_value(json_array_get(texts, (size_t)i));
+        CU_ASSERT(text && strstr(plain.out, text));
+    }
+    json_decref(value);
+    spawn_free(&plain);
+    spawn_free(&json);
+}
+
 /* ---- results that nobody can read ------------------------------------------------------------ */
 
 TEST(streams, a_full_or_closed_stdout_is_a_failure)

@@ -27,102 +27,142 @@ static bool has_row(const struct app_command *command, const char *name, size_t 
     return false;
 }
 
+/* Call @p check for each row of each command. */
+static void for_each_row(void (*check)(const struct app_command *c, const struct app_option *o))
+{
+    for (const struct app_command *c = app_commands; c->name; c++) {
+        const struct app_option *o = NULL;
+        while ((o = app_next_option(app_options, c, o)))
+            check(c, o);
+    }
+}
+
+/* What the type of a row needs besides a name. */
+static bool fits_type(const struct app_option *o)
+{
+    switch (o->type) {
+    case APP_INT:
+    case APP_INTS:
+    case APP_BYTES:
+        return o->arg && (o->key || o->min < o->max);
+    case APP_REAL:
+        return o->arg && o->low < o->high;
+    case APP_CHOICE:
+    case APP_WORD:
+        return o->words;
+    case APP_TEXTS:
+    case APP_PATHS:
+        return o->arg && o->max > 0;
+    case APP_TEXT:
+    case APP_FILE:
+    case APP_FOLDER:
+        return o->arg;
+    case APP_FLAG:
+        return !o->arg && !o->preset;
+    }
+    return false;
+}
+
 TEST(app_options, every_row_has_a_help_text_and_fits_its_type)
 {
     int n = 0;
     for (const struct app_option *o = app_options; o->commands; o++, n++) {
-        bool good = o->help && *o->help && name_of(o) && !(o->preset && o->preset_why);
-        if (o->type == APP_INT || o->type == APP_INTS || o->type == APP_BYTES)
-            good = good && (o->key || o->min < o->max);
-        if (o->type == APP_REAL) good = good && o->low < o->high;
-        if (o->type == APP_CHOICE || o->type == APP_WORD) good = good && o->words;
-        if (o->type == APP_TEXTS || o->type == APP_PATHS) good = good && o->max > 0;
-        if (o->type != APP_FLAG && !o->words) good = good && o->arg;
-        if (!good) (void)fprintf(stderr, "row of %s\n", name_of(o));
-        CU_ASSERT(good);
+        const bool said = o->help && *o->help && name_of(o) && !(o->preset && o->preset_why);
+        if (!said || !fits_type(o)) (void)fprintf(stderr, "row of %s\n", name_of(o));
+        CU_ASSERT(said && fits_type(o));
     }
     CU_ASSERT(n > 100 && n < APP_MAX_ROWS);
 }
 
+/* No other row of the command has the name; rows without a heading stand before all headings. */
+static void check_place(const struct app_command *c, const struct app_option *o)
+{
+    const struct app_option *later = o;
+    while ((later = app_next_option(app_options, c, later))) {
+        CU_ASSERT(strcmp(name_of(o), name_of(later)) != 0);
+        CU_ASSERT(later->group || !o->group);
+    }
+}
+
 TEST(app_options, names_are_unique_and_groups_stand_together)
 {
-    for (const struct app_command *c = app_commands; c->name; c++) {
-        const struct app_option *a = NULL;
-        const char *group = NULL;
-        int n = 0;
-        while ((a = app_next_option(app_options, c, a))) {
-            const struct app_option *b = a;
-            n++;
-            CU_ASSERT(a->group || !group); /* rows without a heading stand before all headings */
-            group = a->group;
-            while ((b = app_next_option(app_options, c, b)))
-                CU_ASSERT(strcmp(name_of(a), name_of(b)) != 0);
-        }
-        CU_ASSERT(n >= 2);
-    }
+    for_each_row(check_place);
 }
 
 /* The parser reads defaults as it reads values, so that one out of range fails here. */
+static void check_defaults(const struct app_command *c)
+{
+    char word[] = "wsc", help[] = "--help", *argv[] = {word, help, NULL};
+    struct app_call call;
+    T_OK(app_parse(&call, c, app_options, 2, argv));
+    CU_ASSERT(call.help);
+    app_call_fini(&call);
+}
+
 TEST(app_options, defaults_are_within_their_ranges)
 {
-    for (const struct app_command *c = app_commands; c->name; c++) {
-        char word[] = "wsc", help[] = "--help", *argv[] = {word, help, NULL};
-        struct app_call call;
-        T_OK(app_parse(&call, c, app_options, 2, argv));
-        CU_ASSERT(call.help);
-        app_call_fini(&call);
+    for (const struct app_command *c = app_commands; c->name; c++)
+        check_defaults(c);
+}
+
+static void check_conditions(const struct app_command *c, const char *at)
+{
+    while (at && *at) {
+        at += *at == '!';
+        CU_ASSERT(has_row(c, at, strcspn(at, " =")));
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
     }
 }
 
-/* Conditions name options of the same command; a wrong one would end the program. */
+static void check_row_conditions(const struct app_command *c, const struct app_option *o)
+{
+    check_conditions(c, o->needs);
+    check_conditions(c, o->required);
+}
+
+/* A condition that names no option of its command would end the program. */
 TEST(app_options, conditions_name_options_of_the_command)
 {
-    for (const struct app_command *c = app_commands; c->name; c++) {
-        const struct app_option *o = NULL;
-        while ((o = app_next_option(app_options, c, o))) {
-            const char *const list[] = {o->needs, o->required};
-            for (int i = 0; i < 2; i++)
-                for (const char *at = list[i]; at && *at; at += strspn(at, " ")) {
-                    at += *at == '!';
-                    CU_ASSERT(has_row(c, at, strcspn(at, " =")));
-                    at += strcspn(at, " ");
-                }
-        }
+    for_each_row(check_row_conditions);
+}
+
+/* Every --word of a text of command @p c is an option of some command. */
+static void check_words(const struct app_command *c, const char *text)
+{
+    for (const char *at = text ? strstr(text, "--") : NULL; at; at = strstr(at, "--")) {
+        bool found = false;
+        at += 2;
+        for (const struct app_command *k = app_commands; k->name && !found; k++)
+            found = has_row(k, at, strcspn(at, " ]\n"));
+        if (!found) (void)fprintf(stderr, "%s: --%.20s\n", c->name, at);
+        CU_ASSERT(found);
     }
 }
 
-/* Every --word of usage, description and examples is an option of that command or of another. */
 TEST(app_options, texts_of_a_command_name_options_that_exist)
 {
     for (const struct app_command *c = app_commands; c->name; c++) {
-        const char *const text[] = {c->usage, c->about, c->examples};
-        for (int i = 0; i < 3; i++)
-            for (const char *at = text[i] ? strstr(text[i], "--") : NULL; at;
-                 at = strstr(at, "--")) {
-                bool found = false;
-                at += 2;
-                for (const struct app_command *k = app_commands; k->name && !found; k++)
-                    found = has_row(k, at, strcspn(at, " ]\n"));
-                if (!found) (void)fprintf(stderr, "%s: --%.20s\n", c->name, at);
-                CU_ASSERT(found);
-            }
+        check_words(c, c->usage);
+        check_words(c, c->about);
+        check_words(c, c->examples);
     }
 }
 
-TEST(app_options, help_shows_every_option_and_default_in_short_lines)
+static void check_help(const struct app_command *c, const struct app_option *o)
 {
-    for (const struct app_command *c = app_commands; c->name; c++) {
-        char *text = NULL, word[80];
-        T_OK(app_help(c, app_options, &text));
-        const struct app_option *o = NULL;
-        while ((o = app_next_option(app_options, c, o))) {
-            (void)snprintf(word, sizeof word, "\n  %s%s", o->name ? "--" : "", name_of(o));
-            CU_ASSERT_PTR_NOT_NULL(strstr(text, word));
-        }
-        for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
-            CU_ASSERT(strcspn(line, "\n") <= 100);
-        wsc_free(text);
-    }
+    char *text = NULL, word[80];
+    T_OK(app_help(c, app_options, &text));
+    (void)snprintf(word, sizeof word, "\n  %s%s", o->name ? "--" : "", name_of(o));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, word));
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        CU_ASSERT(strcspn(line, "\n") <= 100);
+    wsc_free(text);
+}
+
+TEST(app_options, help_shows_every_option_in_short_lines)
+{
+    for_each_row(check_help);
 }
 
 /* ---- a table of dummies ---------------------------------------------------------------------- */

@@ -5,14 +5,17 @@
 #include <wsc/err.h>
 #include <wsc/file.h>
 #include <wsc/hash.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 #include <wsc/text.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static WSC_CHECKED enum wsc_err inner(void)
 {
@@ -195,4 +198,39 @@ TEST(file, what_cannot_be_read_is_an_error)
     T_OK(wsc_file_read(WSC_MEM_TEST, "/dev/null", 0, &bytes, &n));
     T_EQ(n, 0);
     wsc_free(bytes);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+/* What @p lines lines give on stderr when the log file is /dev/full. */
+static void log_to_full(int lines, char *said, size_t size)
+{
+    const char *path = base_path("stderr");
+    char *bytes = NULL;
+    size_t n = 0;
+    (void)fflush(stderr);
+    const int kept = dup(STDERR_FILENO), fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    CU_ASSERT_FATAL(kept >= 0 && fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    wsc_log_quiet(true);
+    wsc_log_set_level(WSC_LOG_INFO);
+    T_OK(wsc_log_open("/dev/full"));
+    for (int i = 0; i < lines; i++)
+        wsc_log(WSC_LOG_ERROR, "line %d", i);
+    wsc_log_close();
+    wsc_log_quiet(false);
+    CU_ASSERT(dup2(kept, STDERR_FILENO) >= 0 && !close(kept) && !close(fd));
+    T_OK(wsc_file_read(WSC_MEM_TEST, path, 1 << 16, &bytes, &n));
+    (void)snprintf(said, size, "%s", bytes ? bytes : "");
+    wsc_free(bytes);
+    CU_ASSERT(!remove(path));
+}
+
+TEST(log, a_file_that_cannot_be_written_is_told_once)
+{
+    char said[4096];
+    log_to_full(3, said, sizeof said);
+    const char *first = strstr(said, "the log file cannot be written: No space");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+    CU_ASSERT_PTR_NULL(strstr(first + 1, "the log file"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "line 2"));
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which files a model consists of: one, or shards that model.safetensors.index.json lists. */
+#include "convert_impl.h"
+
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_SHARDS = 4096 };
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct convert_tensor *)a)->name,
+                  ((const struct convert_tensor *)b)->name);
+}
+
+static enum wsc_err sort_by_name(struct convert_files *files)
+{
+    if (files->n_tensors)
+        qsort(files->tensor, (size_t)files->n_tensors, sizeof *files->tensor, by_name);
+    for (int i = 1; i < files->n_tensors; i++) {
+        const struct convert_tensor *t = &files->tensor[i];
+        if (!strcmp(t->name, t[-1].name))
+            return WSC_RAISE(WSC_FORMAT, "%s: tensor %s is in %s as well",
+                             files->file[t->file].path, t->name, files->file[t[-1].file].path);
+    }
+    return WSC_OK;
+}
+
+int convert_files_n(const struct convert_files *files)
+{
+    return files->n_tensors;
+}
+
+const struct convert_tensor *convert_files_tensor(const struct convert_files *files, int i)
+{
+    return &files->tensor[i];
+}
+
+const struct convert_tensor *convert_files_find(const struct convert_files *files, const char *name)
+{
+    const struct convert_tensor key = {.name = name};
+    if (!files->n_tensors) return NULL;
+    return bsearch(&key, files->tensor, (size_t)files->n_tensors, sizeof key, by_name);
+}
+
+/* ---- shards ---------------------------------------------------------------------------------- */
+
+/* A shard stands beside its index: its name has no folder. */
+static enum wsc_err check_shard_name(const char *index, const char *tensor, const char *name)
+{
+    if (name && *name && *name != '.' && !strchr(name, '/')) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "%s: weight_map: %s: expected the name of a file in this folder",
+                     index, tensor);
+}
+
+static enum wsc_err add_shard(struct convert_files *files, const char *dir, const char *name)
+{
+    char path[CONVERT_PATH_BYTES];
+    TRY(convert_path(path, dir, name));
+    for (int i = 0; i < files->n_files; i++)
+        if (!strcmp(files->file[i].path, path)) return WSC_OK;
+    if (files->n_files == MAX_SHARDS)
+        return WSC_RAISE(WSC_FORMAT, "%s: more than %d shards", path, MAX_SHARDS);
+    return convert_file_add(files, path);
+}
+
+static enum wsc_err add_shards(struct convert_files *files, const char *dir, const char *index,
+                               json_t *map)
+{
+    const char *tensor;
+    json_t *file;
+    if (!json_is_object(map) || !json_object_size(map))
+        return WSC_RAISE(WSC_FORMAT, "%s: weight_map is missing", index);
+    json_object_foreach(map, tensor, file)
+    {
+        TRY(check_shard_name(index, tensor, json_string_value(file)));
+        TRY(add_shard(files, dir, json_string_value(file)));
+    }
+    return WSC_OK;
+}
+
+/* The index and the headers of the shards must tell the same. */
+static enum wsc_err compare(const struct convert_files *files, const char *index, json_t *map)
+{
+    const char *name;
+    json_t *file;
+    json_object_foreach(map, name, file)
+    {
+        const struct convert_tensor *t = convert_files_find(files, name);
+        const char *slash = t ? strrchr(files->file[t->file].path, '/') : NULL;
+        if (!slash || strcmp(slash + 1, json_string_value(file)) != 0)
+            return WSC_RAISE(WSC_FORMAT, "%s: tensor %s is not in %s", index, name,
+                             json_string_value(file));
+    }
+    for (int i = 0; i < files->n_tensors; i++) {
+        const struct convert_tensor *t = &files->tensor[i];
+        if (!json_object_get(map, t->name))
+            return WSC_RAISE(WSC_FORMAT, "%s: weight_map does not have tensor %s of %s", index,
+                             t->name, files->file[t->file].path);
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err open_shards(struct convert_files *files, const char *dir, const char *index)
+{
+    json_t *json = NULL;
+    TRY(convert_json_read(&json, index));
+    json_t *map = json_object_get(json, "weight_map");
+    enum wsc_err rc = add_shards(files, dir, index, map);
+    if (!rc) rc = sort_by_name(files);
+    if (!rc) rc = compare(files, index, map);
+    json_decref(json);
+    return rc;
+}
+
+static enum wsc_err open_one(struct convert_files *files, const char *path)
+{
+    TRY(convert_file_add(files, path));
+    TRY(sort_by_name(files));
+    return WSC_OK;
+}
+
+static enum wsc_err open_path(struct convert_files *files, const char *path)
+{
+    char one[CONVERT_PATH_BYTES], index[CONVERT_PATH_BYTES];
+    struct stat info;
+    TRY(convert_path(index, path, "model.safetensors.index.json"));
+    TRY(convert_path(one, path, "model.safetensors"));
+    if (stat(path, &info) || !S_ISDIR(info.st_mode)) return open_one(files, path);
+    if (!access(index, F_OK)) return open_shards(files, path, index);
+    if (!access(one, F_OK)) return open_one(files, one);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_IO, "%s: has neither model.safetensors nor model.safetensors.index.json",
+                  path),
+        "pytorch_model.bin is not read: save the model again with safe_serialization=True");
+}
+
+enum wsc_err convert_files_open(struct convert_files **out, const char *path)
+{
+    struct convert_files *files;
+    *out = NULL;
+    TRY_NEW(files, WSC_MEM_CONVERT, 1);
+    enum wsc_err rc = open_path(files, path);
+    if (rc) convert_files_close(&files);
+    *out = files;
+    return rc;
+}
