@@ -36,6 +36,8 @@ struct cluster {
     struct swarmx **swarmx;          /**< owned, one per node of the machine, the same */
     struct wafer **wafer;            /**< owned, one per wafer of the machine, the same */
     bool values;
+    struct memoryx_hooks hooks;    /**< of the caller of cluster_create() */
+    struct cluster_record *record; /**< borrowed, of the recorded pass in progress; NULL: none */
 };
 /** Number of MemoryX shards: the cluster file's, or runconfig.num_wgt_servers when smaller. */
 int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *cluster);
@@ -59,6 +61,32 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
 /** Run one pass on all local roles. */
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
                               const struct wafer_work *work) WSC_CHECKED;
+
+/* ---- recorded passes ------------------------------------------------------------------------- */
+
+/** The virtual time of some steps of a pass, on rank 0; other ranks have no events. */
+struct cluster_record {
+    enum stream_mode mode;
+    int64_t first_step, n_steps;     /**< steps that are recorded */
+    int64_t n_micro;                 /**< micro-batches of a step */
+    int n_wafers, n_nodes;           /**< of the machine that was left */
+    const struct hw *hw;             /**< borrowed: faults as they were in these steps */
+    const struct cycles_plan *plan; /**< borrowed */
+    struct memoryx_batch *batch;     /**< owned, n_steps: what shard 0 reported of each */
+    struct vtime_recorder *program;  /**< owned, n_programs: events of all roles */
+    int n_programs;
+};
+/** cluster_run_pass() that records steps [@p first_step, @p first_step + @p n_steps) of the pass.
+ *  Collective; @p out is the caller's, also on ranks where it has no events. */
+enum wsc_err cluster_run_recorded(struct cluster *c, const struct stream_pass *pass,
+                                  const struct wafer_work *work, int64_t first_step,
+                                  int64_t n_steps, struct cluster_record *out) WSC_CHECKED;
+/** Free what a record keeps. */
+void cluster_record_fini(struct cluster_record *r);
+/** Hooks of the shards: a record keeps a copy of the batch, then the caller's hook is called. */
+enum wsc_err cluster_on_batch(void *ctx, const struct memoryx_batch *batch);
+/** Hand the texts of a generation to the caller's hook. */
+enum wsc_err cluster_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 

@@ -54,6 +54,11 @@ void comm_barrier(struct comm *comm);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
  *  Valid until comm_destroy(); the newest call replaces the one before. */
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size);
+/** The largest *@p x of the ranks of comm_subgroup(); collective over those. */
+enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x) WSC_CHECKED;
+/** Sums of @p x over the ranks of comm_subgroup(), element by element, modulo 2^64; collective over
+ *  those. */
+enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n) WSC_CHECKED;
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
@@ -115,10 +120,14 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg) WSC_CHECKED
 
 /* ---- the record of virtual time -------------------------------------------------------------- */
 
-/** Record the virtual time of the programs that are spawned from now on, or no longer; after
- *  comm_place(). */
-enum wsc_err comm_record(struct comm *comm, bool on) WSC_CHECKED;
-/** Recorder of the program that runs; NULL when its time is not recorded. */
+/** Record the virtual time of steps [@p first_step, @p end_step) of the programs that are spawned
+ *  from now on; none when @p end_step is not above @p first_step.  After comm_place(). */
+enum wsc_err comm_record(struct comm *comm, int64_t first_step, int64_t end_step) WSC_CHECKED;
+/** What the program that runs does from now on is about transfer @p transfer of step @p step, or
+ *  about VTIME_NO_TRANSFER; whoever receives a message takes this over from its sender, so that
+ *  only a program that begins something says it.  Returns its recorder, as comm_recorder(). */
+struct vtime_recorder *comm_record_at(struct comm *comm, int64_t step, int transfer);
+/** Recorder of the program that runs; NULL when its present step is not recorded. */
 struct vtime_recorder *comm_recorder(const struct comm *comm);
 /** Programs of all roles, whether they run here or not. */
 int comm_n_programs(const struct comm *comm);

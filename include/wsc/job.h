@@ -146,9 +146,23 @@ enum wsc_err job_performance_print(const struct job_performance *p) WSC_CHECKED;
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
+/** Steps of a job whose virtual time is recorded: of a training its steps, of an evaluation its
+ *  batches, of a generation its tokens. */
+struct job_recording {
+    int64_t first_step; /**< finished steps before the first one; -1: the third one of the run,
+                           which all later ones equal, or the last one when there are fewer; the run
+                             replaces it by the step */
+    int64_t n_steps;
+    /** Rank 0 gets the record of one step or several, which it may use until it returns: the step
+     *  before the first one, when the run has it, and then those that were asked for. */
+    enum wsc_err (*take)(void *ctx, const struct cluster_record *record);
+    void *ctx;
+    int64_t next_step; /**< kept by the run: the next one that is to be recorded */
+};
 /** What `wsc run` was asked for; all borrowed. */
 struct job {
     const struct zoo_params *params;
+    struct job_recording *recording; /**< NULL: no virtual time is recorded */
     const struct hw_machine *cluster;
     enum kernels_numerics numerics;
     bool values;                /**< numerics is not KERNELS_NONE */

@@ -19,9 +19,6 @@
 enum wsc_err wsc_stop_start(void) WSC_CHECKED;
 /** Begin or end to remember instead of ending. */
 void wsc_stop_watch(bool on);
-/** The program ends with an error that is printed: a signal from now on ends it without a word, as
- *  mpirun sends them to the other ranks when one has ended. */
-void wsc_stop_end(void);
 /** The signal that asked since wsc_stop_watch(true), or 0. */
 int wsc_stop_asked(void);
 #endif

@@ -1,15 +1,15 @@
-/** Timeline: one step of the emulated cluster taken apart.  Layer 7.
+/** Timeline: recorded steps of the emulated cluster taken apart.  Layer 9.
  *
  *  The cluster's virtual time is a graph: every event happens when the last of the events that it
- *  waits for has happened, plus the time that it takes.  This module walks the plan of a step once
- *  more, in the order of the plan, and keeps that graph: who waited for whom, who carried what,
- *  when.  From it come the critical path, the load of the links, a trace for a viewer and a
- *  schedule for another simulator.  Costs come from the same functions as in a run, and the end of
- *  every step is compared with a run of the roles, to the picosecond: a difference is a bug and
- *  ends the program.  Start reading at timeline_create.
+ *  waits for has happened, plus the time that passes after it.  The roles record that graph while
+ *  they run, see <wsc/vtime.h>; this module reads the record: the critical path, the load of the
+ *  links, the profile of the slowest wafer, a trace for a viewer and a schedule for another
+ *  simulator.  It works for every kind of pass, with faults and losses, folded or distributed, and
+ *  gives the same files whoever ran which role.  Start reading at timeline_add.
  */
 #ifndef WSC_TIMELINE_H
 #define WSC_TIMELINE_H
+#include <wsc/cluster.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 
@@ -48,46 +48,64 @@ struct timeline_step {
     int n_path;
     const struct timeline_link *link;
     int n_links;
-    const struct timeline_module *module;
+    const struct timeline_module *module; /**< the same module of all layers in one row */
     int n_modules;
+    const struct timeline_module *layer; /**< a row for each layer */
+    int n_layers;
 };
 
+/** Steps of a recorded run; on rank 0. */
 struct timeline;
 
-/** What to take apart; all borrowed until timeline_create() returns. */
-struct timeline_job {
-    const struct zoo_params *params;
-    const struct hw_machine *cluster;
-    int64_t num_csx, global_batch;
-    int64_t first_step; /**< finished steps before the first one that is looked at */
-    int64_t n_steps;    /**< to look at, 1 or more; path, links, profile and schedule are of the
-                             last one */
-    bool trace;         /**< collect slices for timeline_trace() */
+/** What is wanted of the steps that are added. */
+struct timeline_want {
+    int64_t first_step; /**< finished steps before the first one that is shown; those before it are
+                             only what its critical path may reach back to */
+    int64_t n_steps;    /**< to show, 1 or more; path, links, profile and schedule are of the last
+                             one that was added */
+    bool trace;         /**< keep the bars for timeline_trace() */
     bool schedule;      /**< keep what timeline_goal() writes */
 };
-/** Walk the steps.  Virtual time starts at 0 two steps before the first one, or with step 0.
- *  Errors: those of a run; WSC_CAPACITY when a step has more events than are kept. */
-enum wsc_err timeline_create(struct timeline **out, const struct timeline_job *job) WSC_CHECKED;
+/** An empty timeline of @p machine with a model of @p params, whose runconfig.num_csx systems it
+ *  has; both are only read during the call. */
+enum wsc_err timeline_create(struct timeline **out, const struct zoo_params *params,
+                             const struct hw_machine *machine,
+                             const struct timeline_want *want) WSC_CHECKED;
+/** Release; NULL inside allowed. */
 void timeline_destroy(struct timeline **t);
+/** Add the steps of @p record, which follow those that were added before.  A record that does not
+ *  end when the roles say that the step ends is a bug and ends the program.  Errors: WSC_CAPACITY
+ *  when a step has more events than are kept. */
+enum wsc_err timeline_add(struct timeline *t, const struct cluster_record *record) WSC_CHECKED;
+/** Record a training without values in this process alone and add the wanted steps: up to two steps
+ *  before them, where virtual time starts at 0, then they.  Params and machine are those of
+ *  timeline_create(). */
+enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *params,
+                              const struct hw_machine *machine) WSC_CHECKED;
+/** Number of steps that were added and are shown. */
+int64_t timeline_n_shown(const struct timeline *t);
 
-/** The step's time and parts, by the run of the roles. */
+/** Time of the newest step and its parts, as the roles reported them. */
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
                    struct vtime_breakdown *breakdown);
-/** Events of the step, for tables. */
+/** Number of recorded events of the newest step. */
 int64_t timeline_n_events(const struct timeline *t);
 
 /** The critical path of the step: from the end of the last wafer back through what each event
- *  waited for, to the start of the step.  Stretches in time order, without a gap: they add up to
- *  the step.  *@p path is owned by the caller. */
+ *  waited for, to the start of the step.  Segments in time order, without a gap: they add up to
+ *  the step.  What waits for something before the record, as the first step after a restart does,
+ *  has it as a segment "before the record".  *@p path is owned by the caller. */
 enum wsc_err timeline_path(const struct timeline *t, struct timeline_segment **path,
                            int *n) WSC_CHECKED;
 /** Bytes and busy time of every link in the step, parents first; owned by the caller. */
 enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links,
                             int *n) WSC_CHECKED;
 /** Time of the slowest wafer by module of the model, with rows for what it waited for; adds up to
- *  the step; longest first; owned by the caller. */
-enum wsc_err timeline_profile(const struct timeline *t, struct timeline_module **rows,
-                              int *n) WSC_CHECKED;
+ *  the step; longest first; owned by the caller.
+ *  @param by_layer  a row for each layer, "...layers.18.self_attn.fwd"; false: one for the same
+ *                   module of all layers, "...layers.*.self_attn.fwd" */
+enum wsc_err timeline_profile(const struct timeline *t, bool by_layer,
+                              struct timeline_module **rows, int *n) WSC_CHECKED;
 /** Write chrome_trace.json of the steps: all roles when they have at most @p max_events events,
  *  else the slowest wafer with its way to the root, and as many others as there is room for. */
 enum wsc_err timeline_trace(const struct timeline *t, const char *path,

@@ -92,6 +92,7 @@ struct vtime_edge {
 /** An event of a record; its edges follow those of the event before it. */
 struct vtime_event {
     int64_t ps;
+    int64_t step;
     int32_t transfer; /**< what it is about: a transfer of the step, or VTIME_NO_TRANSFER */
     int32_t n_edges;
 };
@@ -107,9 +108,10 @@ enum vtime_bar_kind {
 /** An interval between two events of one program. */
 struct vtime_bar {
     enum vtime_bar_kind kind;
-    enum vtime_part part;     /**< SEND: of the bytes, WEIGHTS or GRADIENTS */
-    int32_t src, dst;         /**< SEND: roles at the ends of the link */
-    int32_t transfer;         /**< as in struct vtime_event */
+    enum vtime_part part; /**< SEND: of the bytes, WEIGHTS or GRADIENTS */
+    int32_t src, dst;     /**< SEND: roles at the ends of the link */
+    int64_t step;         /**< as in struct vtime_event, and transfer */
+    int32_t transfer;
     struct vtime begin, end;  /**< events */
     int64_t amount;           /**< SEND: bytes; STAGE: samples or texts */
     int64_t rate_bytes_per_s; /**< SEND: of the link; 0: no limit */
@@ -119,8 +121,9 @@ struct vtime_bar {
 
 /** Events of one sequential program in the order in which it made them. */
 struct vtime_recorder {
-    int32_t id;                /**< of the program: unique in the machine, whoever runs it */
-    int32_t transfer;          /**< label of the events that come */
+    int32_t id;   /**< of the program: unique in the machine, whoever runs it */
+    int64_t step; /**< label of the events that come, and transfer */
+    int32_t transfer;
     int64_t n_before;          /**< events that were taken away: the number of event[0] */
     struct vtime_event *event; /**< owned */
     struct vtime_edge *edge;   /**< owned */
@@ -153,12 +156,6 @@ static inline int64_t vtime_event_number(int64_t id)
     return (id & ((INT64_C(1) << 40) - 1)) - 1;
 }
 
-/** Events that follow are about transfer @p transfer, until a message with another label is
- *  received; NULL @p r allowed. */
-static inline void vtime_label(struct vtime_recorder *r, int transfer)
-{
-    if (r) r->transfer = transfer;
-}
 /** Append an event that waits for @p in; what vtime_latest() does with a recorder. */
 struct vtime vtime_record(struct vtime_recorder *r, const struct vtime_edge *in, int n);
 /** Append an event that waits for @p n times, @p stride of them apart. */

@@ -34,46 +34,90 @@ static void complete(struct app_run *o)
     o->job.command = app_command_line();
 }
 
-/* Which steps a profile looks at: those of op_profiler_config, else the third one, which is like
- * all that follow; false when nobody asks. */
-static bool choose_steps(const struct app_run *o, struct timeline_job *job)
+/* ---- profile --------------------------------------------------------------------------------- */
+
+/* The timeline that a run fills, on rank 0. */
+struct run_profile {
+    const struct app_run *o; /* borrowed */
+    struct job_recording recording;
+    struct timeline *timeline; /* owned; NULL until a step was recorded */
+};
+
+static bool is_configured(const struct app_run *o)
 {
-    enum { STEADY = 2, MOST_STEPS = 16 };
-    const struct zoo_runconfig *rc = &o->job.params->runconfig;
-    const bool given = rc->profile_start_step != CONF_NULL;
-    if (!given && !o->trace && !o->goal) return false;
-    job->first_step = given ? rc->profile_start_step - 1 : STEADY;
-    job->n_steps = 1;
-    if (!given || rc->profile_end_step == CONF_NULL) return true;
-    job->n_steps = rc->profile_end_step - rc->profile_start_step + 1;
-    if (job->n_steps <= MOST_STEPS) return true;
-    WSC_WARNING("op_profiler_config: %lld steps, the first %d are traced", (long long)job->n_steps,
-                MOST_STEPS);
-    job->n_steps = MOST_STEPS;
-    return true;
+    return o->job.params->runconfig.profile_start_step != CONF_NULL;
 }
 
-/* Virtual time does not depend on ranks or values, so one process can walk the steps again. */
-static enum wsc_err profile(const struct app_run *o)
+/* The run knows which steps it is to record when the first of them comes. */
+static enum wsc_err take_record(void *ctx, const struct cluster_record *record)
 {
-    const struct zoo_params *p = o->job.params;
-    struct timeline_job job = {.params = p,
-                               .cluster = o->job.cluster,
-                               .num_csx = p->runconfig.num_csx,
-                               .global_batch = p->train_input.batch_size};
-    struct app_breakdown a;
-    char path[4096];
-    const char *trace = o->trace;
-    if (!choose_steps(o, &job)) return WSC_OK;
-    TRY(app_refuse_passing_faults(o->job.cluster, "a profile looks at a step", false));
-    (void)snprintf(path, sizeof path, "%s/chrome_trace.json", p->runconfig.model_dir);
-    if (!trace && p->runconfig.profile_start_step != CONF_NULL) trace = path;
-    TRY(app_breakdown_make(&a, &job, p->file, trace, o->goal));
-    enum wsc_err rc = o->job.json ? WSC_OK : report_step_print(&a.report);
-    if (!rc) rc = report_step_write(p->runconfig.model_dir, &a.report);
+    struct run_profile *p = ctx;
+    const struct timeline_want want = {.first_step = p->recording.first_step,
+                                       .n_steps = p->recording.n_steps,
+                                       .trace = p->o->trace || is_configured(p->o),
+                                       .schedule = p->o->goal != NULL};
+    if (!p->timeline)
+        TRY(timeline_create(&p->timeline, p->o->job.params, p->o->job.cluster, &want));
+    return timeline_add(p->timeline, record);
+}
+
+/* Which steps a profile shows: those of op_profiler_config, else the third one. */
+static void choose_steps(struct run_profile *p)
+{
+    enum { MOST_STEPS = 16 };
+    const struct zoo_runconfig *rc = &p->o->job.params->runconfig;
+    p->recording =
+        (struct job_recording){.first_step = -1, .n_steps = 1, .take = take_record, .ctx = p};
+    if (!is_configured(p->o)) return;
+    p->recording.first_step = rc->profile_start_step - 1;
+    if (rc->profile_end_step == CONF_NULL) return;
+    const int64_t n = rc->profile_end_step - rc->profile_start_step + 1;
+    p->recording.n_steps = n < MOST_STEPS ? n : MOST_STEPS;
+    if (n > MOST_STEPS)
+        WSC_WARNING("op_profiler_config: %lld steps, the first %d are traced", (long long)n,
+                    MOST_STEPS);
+}
+
+/* Tables and files of the steps that were recorded. */
+static enum wsc_err finish_profile(const struct run_profile *p)
+{
+    const struct zoo_params *params = p->o->job.params;
+    struct app_breakdown a = {
+        .report = {.model = params->file, .num_csx = params->runconfig.num_csx}};
+    const char *trace = p->o->trace;
+    if (!p->timeline || !timeline_n_shown(p->timeline)) {
+        WSC_WARNING("no profile: this run has no step %lld",
+                    (long long)p->recording.first_step + 1);
+        return WSC_OK;
+    }
+    char *path = out_file_path(params->runconfig.model_dir, "chrome_trace.json");
+    if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name the trace");
+    if (!trace && is_configured(p->o)) trace = path;
+    enum wsc_err rc = app_breakdown_make(&a, p->timeline, trace, p->o->goal);
+    if (!rc && !p->o->job.json) rc = report_step_print(&a.report);
+    if (!rc) rc = report_step_write(params->runconfig.model_dir, &a.report);
     app_breakdown_fini(&a);
+    wsc_free(path);
     return rc;
 }
+
+/* The run, recorded where a profile is asked for. */
+static enum wsc_err run(struct comm *comm, struct app_run *o)
+{
+    struct run_profile p = {.o = o};
+    bool report;
+    const bool profiles = is_configured(o) || o->trace || o->goal;
+    if (profiles) choose_steps(&p);
+    o->job.recording = profiles ? &p.recording : NULL;
+    enum wsc_err rc = job_run(comm, &o->job, &report);
+    if (!report) app_set_reported();
+    if (!rc && profiles && comm_rank(comm) == 0) rc = finish_profile(&p);
+    o->job.recording = NULL;
+    timeline_destroy(&p.timeline);
+    return rc;
+}
+
+/* ---- what runs ------------------------------------------------------------------------------- */
 
 static bool trains(const struct zoo_params *p)
 {
@@ -142,11 +186,7 @@ static enum wsc_err execute(struct comm *comm, struct app_run *o)
     const bool tries = explores(p) && !o->validate_only && !p->runconfig.validate_only;
     if (tries) return comm_rank(comm) ? WSC_OK : explore(o);
     if (describes(o, p)) return comm_rank(comm) ? WSC_OK : describe(o);
-    bool report;
-    enum wsc_err rc = job_run(comm, &o->job, &report);
-    if (!report) app_set_reported();
-    if (!rc && trains(p) && comm_rank(comm) == 0) rc = profile(o);
-    return rc;
+    return run(comm, o);
 }
 
 static enum wsc_err check_ranks(struct comm *comm, const struct job *job)

@@ -200,13 +200,22 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     int most = 0;
     for (int i = 1; i < c->sweep.n_counts; i++)
         if (c->o->num_csx.item[i] > c->o->num_csx.item[most]) most = i;
-    struct timeline_job job = {.params = &c->params[0],
-                               .cluster = c->sweep.cluster,
-                               .num_csx = s->row[most].num_csx,
-                               .global_batch = s->row[most].global_batch,
-                               .first_step = STEADY,
-                               .n_steps = 1};
-    TRY(app_breakdown_make(&s->anatomy, &job, c->name[0], c->o->trace, c->o->goal));
+    /* A shallow copy: only numbers differ, and the original owns the rest. */
+    struct zoo_params params = c->params[0];
+    params.runconfig.num_csx = s->row[most].num_csx;
+    params.train_input.batch_size = s->row[most].global_batch;
+    const struct timeline_want want = {.first_step = STEADY,
+                                       .n_steps = 1,
+                                       .trace = c->o->trace != NULL,
+                                       .schedule = c->o->goal != NULL};
+    struct timeline *t = NULL;
+    TRY(timeline_create(&t, &params, c->sweep.cluster, &want));
+    s->anatomy = (struct app_breakdown){
+        .report = {.model = c->name[0], .num_csx = params.runconfig.num_csx}};
+    enum wsc_err rc = timeline_measure(t, &params, c->sweep.cluster);
+    if (!rc) rc = app_breakdown_make(&s->anatomy, t, c->o->trace, c->o->goal);
+    timeline_destroy(&t);
+    TRY(rc);
     s->report.anatomy = &s->anatomy.report;
     s->report.n_anatomies = 1;
     return WSC_OK;
@@ -308,9 +317,14 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     struct hw_machine cluster;
     char *text = NULL;
     TRY(load_models(c));
+<<<<<<< HEAD
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
     if (!rc)
         rc = app_refuse_passing_faults(&cluster, "wsc scale looks at a step", !shows_step(c->o));
+=======
+    enum wsc_err rc = app_load_cluster(NULL, &c->o->config, &cluster, &text);
+    if (!rc) rc = app_refuse_passing_faults(&cluster);
+>>>>>>> main
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,

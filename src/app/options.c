@@ -195,10 +195,9 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "print_placement", APP_FLAG, NULL, DRY_RUNS, AT(run, print_placement),
      .help = "print which role runs on which rank and host"},
     {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace),
-     .modes = "train train_and_eval",
      .help = "Chrome trace of a step of the virtual timeline, with op profile and critical path; "
              "runconfig.op_profiler_config chooses steps"},
-    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal), .modes = "train train_and_eval",
+    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal),
      .help = "GOAL schedule (LogGOPSim) of that step"},
     {APP_ON_RUN, "prompt", APP_TEXTS, "TEXT", GENERATION, AT(run, prompt), .max = 64,
      .needs = "!prompt_ids", .modes = "generate", .help = "continue this text"},

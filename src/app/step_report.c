@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: walks a step on the virtual
- * timeline and collects its op profile, critical path and load of links for the reports. */
+/* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: op profile, critical path and
+ * load of links of the newest step of a timeline, collected for the reports, and the files of its
+ * trace and schedule. */
 #include "step_report.h"
 
 #include <wsc/mem.h>
@@ -10,6 +11,7 @@ void app_breakdown_fini(struct app_breakdown *b)
     wsc_free(b->path);
     wsc_free(b->link);
     wsc_free(b->module);
+    wsc_free(b->layer);
     *b = (struct app_breakdown){0};
 }
 
@@ -19,28 +21,24 @@ static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
     struct timeline_step *r = &b->report;
     TRY(timeline_path(t, &b->path, &r->n_path));
     TRY(timeline_links(t, &b->link, &r->n_links));
-    TRY(timeline_profile(t, &b->module, &r->n_modules));
+    TRY(timeline_profile(t, false, &b->module, &r->n_modules));
+    TRY(timeline_profile(t, true, &b->layer, &r->n_layers));
     timeline_step(t, &r->step_time_ps, &parts);
     r->n_events = timeline_n_events(t);
     r->path = b->path;
     r->link = b->link;
     r->module = b->module;
+    r->layer = b->layer;
     return WSC_OK;
 }
 
-enum wsc_err app_breakdown_make(struct app_breakdown *b, struct timeline_job *job,
-                                const char *model, const char *trace, const char *goal)
+enum wsc_err app_breakdown_make(struct app_breakdown *b, const struct timeline *t,
+                                const char *trace, const char *goal)
 {
     enum { MOST_TRACE_EVENTS = 120000 };
-    struct timeline *t = NULL;
-    *b = (struct app_breakdown){.report = {.model = model, .num_csx = job->num_csx}};
-    job->trace = trace != NULL;
-    job->schedule = goal != NULL;
-    TRY(timeline_create(&t, job));
     enum wsc_err rc = collect(b, t);
     if (!rc && trace) rc = timeline_trace(t, trace, MOST_TRACE_EVENTS);
     if (!rc && goal) rc = timeline_goal(t, goal);
-    timeline_destroy(&t);
     if (rc) app_breakdown_fini(b);
     return rc;
 }

@@ -13,9 +13,12 @@ struct app_breakdown {
     struct timeline_segment *path;  /**< owned */
     struct timeline_link *link;     /**< owned */
     struct timeline_module *module; /**< owned */
+    struct timeline_module *layer;  /**< owned */
 };
-/** Take the step of @p job apart; write a trace and a GOAL schedule where paths are given. */
-enum wsc_err app_breakdown_make(struct app_breakdown *b, struct timeline_job *job,
-                                const char *model, const char *trace, const char *goal) WSC_CHECKED;
+/** Collect the newest step of @p t in @p b, whose report has the model and num_csx already; write a
+ *  trace of all steps and a GOAL schedule where paths are given. */
+enum wsc_err app_breakdown_make(struct app_breakdown *b, const struct timeline *t,
+                                const char *trace, const char *goal) WSC_CHECKED;
+/** Release what a breakdown collected. */
 void app_breakdown_fini(struct app_breakdown *b);
 #endif

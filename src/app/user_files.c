@@ -83,17 +83,15 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     return rc;
 }
 
-enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
-                                       bool lossy)
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)
 {
     for (int i = 0; i < cluster->faults.n; i++) {
         const struct hw_fault *f = &cluster->faults.item[i];
         const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
-        if (f->kind == HW_FAULT_LOSSY_LINK ? always && lossy
-                                           : always && f->kind != HW_FAULT_LOST_SHARD)
-            continue;
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: %s like all others", f->text, who),
-                            "wsc run --numerics none reports what it costs");
+        if (always && f->kind != HW_FAULT_LOST_SHARD) continue;
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "fault %s: wsc scale looks at a step like all others", f->text),
+            "wsc run --numerics none reports what it costs");
     }
     return WSC_OK;
 }

@@ -25,8 +25,7 @@ enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, con
  *  caller; @p text may be NULL) is the file. */
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct hw_machine *cluster, char **text) WSC_CHECKED;
-/** Refuse faults that come or go, because @p who looks at one step that stands for all; the error
- *  says so.  @p lossy: links may lose packets. */
-enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster, const char *who,
-                                       bool lossy) WSC_CHECKED;
+/** Refuse faults that come or go, because `wsc scale` looks at one step that stands for all; the
+ *  error says so. */
+enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
 #endif

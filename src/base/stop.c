@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A thread waits for SIGTERM and SIGUSR1 with sigwait and notes that a stop was asked for; the job
+ * looks at the note after every step (job_stop.c). */
 #include <wsc/stop.h>
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static atomic_bool watching, ending;
+static atomic_bool watching;
 static atomic_int asked;
 
 static sigset_t asking_signals(void)
@@ -19,11 +22,12 @@ static sigset_t asking_signals(void)
     return set;
 }
 
-/* Nobody looks at the moment: the run has not begun, or it is over. */
+/* Nobody looks at the moment: the run has not begun, or it is over.  A rank is silent: mpirun sends
+ * SIGTERM to those that are left when one has failed and reported. */
 static _Noreturn void end_stopped(void)
 {
     static const char text[] = "wsc: error: stopped by a signal outside the steps of a run\n";
-    if (!atomic_load(&ending)) (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    if (!getenv("PMIX_RANK")) (void)!write(STDERR_FILENO, text, sizeof text - 1);
     _exit(wsc_err_exit_status(WSC_INTERRUPTED));
 }
 
@@ -64,11 +68,6 @@ void wsc_stop_watch(bool on)
 {
     if (on) atomic_store(&asked, 0);
     atomic_store(&watching, on);
-}
-
-void wsc_stop_end(void)
-{
-    atomic_store(&ending, true);
 }
 
 int wsc_stop_asked(void)

@@ -125,7 +125,9 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
     TRY(stream_net_create(&c->net, comm, &c->hw, c->model, whole, cluster_seed(params)));
     if (values) TRY(check_host_memory(c));
-    const struct memoryx_config config = {params, values, cluster_seed(params), *hooks};
+    c->hooks = *hooks;
+    const struct memoryx_config config = {
+        params, values, cluster_seed(params), {cluster_on_batch, cluster_on_texts, c}};
     return create_roles(c, &config);
 }
 

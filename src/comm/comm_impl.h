@@ -52,7 +52,8 @@ struct comm_fiber {
     char name[48];
     enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_DONE } state;
     struct comm_link *waits_for;
-    struct vtime_recorder *recorder; /* borrowed; NULL: its virtual time is not recorded */
+    struct vtime_recorder *recorder;    /* borrowed; NULL outside the steps to be recorded */
+    struct vtime_recorder *of_the_pass; /* borrowed; NULL: the pass is not recorded */
     enum wsc_err rc;
     struct comm_fiber *next; /* in the ready list */
     void *fake_stack;        /* of AddressSanitizer */
@@ -113,7 +114,8 @@ struct comm {
     struct stack_pool *stacks;
     int64_t n_messages;
     bool recording;
-    struct vtime_recorder *recorder; /* owned, one per program of all roles; or NULL */
+    int64_t record_first, record_end; /* steps to be recorded */
+    struct vtime_recorder *recorder;  /* owned, one per program of all roles; or NULL */
 
     int n_requests, request_capacity;
     MPI_Request *request;            /* owned */

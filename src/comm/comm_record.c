@@ -16,10 +16,12 @@ static int count_programs(const struct comm *comm)
     return PROGRAMS_PER_ROLE * comm->n_roles;
 }
 
-enum wsc_err comm_record(struct comm *comm, bool on)
+enum wsc_err comm_record(struct comm *comm, int64_t first_step, int64_t end_step)
 {
-    comm->recording = on;
-    if (!on || comm->recorder) return WSC_OK;
+    comm->recording = first_step < end_step;
+    comm->record_first = first_step;
+    comm->record_end = end_step;
+    if (!comm->recording || comm->recorder) return WSC_OK;
     TRY_NEW(comm->recorder, WSC_MEM_COMM, count_programs(comm));
     for (int i = 0; i < count_programs(comm); i++)
         vtime_recorder_init(&comm->recorder[i], i);
@@ -42,6 +44,17 @@ struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role)
         n += comm->fiber[i]->role == role;
     WSC_CHECK(n < PROGRAMS_PER_ROLE, "role %d has more than %d programs", role, PROGRAMS_PER_ROLE);
     return &comm->recorder[PROGRAMS_PER_ROLE * role + n];
+}
+
+struct vtime_recorder *comm_record_at(struct comm *comm, int64_t step, int transfer)
+{
+    struct comm_fiber *f = comm->running;
+    if (!f || !f->of_the_pass) return NULL;
+    const bool recorded = step >= comm->record_first && step < comm->record_end;
+    f->of_the_pass->step = step;
+    f->of_the_pass->transfer = transfer;
+    f->recorder = recorded ? f->of_the_pass : NULL;
+    return f->recorder;
 }
 
 int comm_role_of_program(int program)

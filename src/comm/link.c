@@ -172,8 +172,7 @@ enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
 /* What the receiver does next is about the same transfer. */
 static void record_arrival(struct comm_link *link, int transfer, struct comm_msg *msg)
 {
-    struct vtime_recorder *r = comm_running_recorder(link->comm);
-    vtime_label(r, transfer);
+    struct vtime_recorder *r = comm_record_at(link->comm, msg->step, transfer);
     if (r) vtime_link_arrive(r, &link->time, &msg->span);
 }
 

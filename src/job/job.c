@@ -189,12 +189,24 @@ static enum wsc_err restore(struct job_state *s, bool *report)
     return rc;
 }
 
+/* What the store needs of the ranks that write a checkpoint together. */
+static enum wsc_err group_max(void *comm, int64_t *x)
+{
+    return comm_subgroup_max(comm, x);
+}
+
+static enum wsc_err group_sum(void *comm, uint64_t *x, int n)
+{
+    return comm_subgroup_sum(comm, x, n);
+}
+
 static enum wsc_err set_up(struct job_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
     WSC_CHECK(s->cluster, "set up without a cluster");
     s->in_group = has_local_shard(s->cluster);
-    s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
+    s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = s->comm};
+    s->group.communicator = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
     TRY(job_check_shared(s, report));
     TRY(job_compare_data(s, report));
     job_log_start(s);
@@ -260,7 +272,7 @@ static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t
                                     .source = s->eval_source,
                                     .seed = cluster_seed(s->job->params)};
     s->in_eval = true;
-    enum wsc_err err = cluster_run_pass(s->cluster, &pass, &work);
+    enum wsc_err err = job_run_pass(s, &pass, &work);
     s->in_eval = false;
     return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : WSC_OK;
 }
@@ -284,6 +296,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
 {
     int64_t n, at = 0;
     TRY(count_eval_batches(s, &n));
+    if (!trains(s)) job_record_plan(s, 0, n);
     memset(&s->eval, 0, sizeof s->eval);
     job_stop_restart(s);
     while (at < n && !s->stop_signal) {
@@ -344,7 +357,7 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
                                     .numerics = s->job->numerics,
                                     .source = s->train_source,
                                     .seed = cluster_seed(s->job->params)};
-    TRY(cluster_run_pass(s->cluster, &pass, &work));
+    TRY(job_run_pass(s, &pass, &work));
     s->samples += n_steps * s->train_batch.batch_size;
     s->step += n_steps;
     return WSC_OK;
@@ -477,6 +490,7 @@ static enum wsc_err train(struct job_state *s)
     if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
     s->loop_end = s->step;
     if (s->eval_due && evaluates(s)) TRY(repeat_evaluation(s));
+    job_record_plan(s, s->step, s->last_step);
     while (s->step < s->last_step) {
         if (s->step == s->loop_end) begin_loop(s);
         bool again = false;

@@ -195,7 +195,8 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     for (int i = 0; i < p->n; i++)
         s->generated.prompt_tokens += p->n_tokens[i];
     s->generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
-    TRY(cluster_run_pass(s->cluster, &pass, &work));
+    job_record_plan(s, 0, pass.n_steps);
+    TRY(job_run_pass(s, &pass, &work));
     return comm_rank(s->comm) == 0 ? job_write_generated(s) : WSC_OK;
 }
 

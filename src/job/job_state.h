@@ -129,4 +129,11 @@ enum wsc_err job_find_fault_costs(struct job_state *s) WSC_CHECKED;
 
 /* check.c: what the params ask for and this program cannot do */
 enum wsc_err job_check(const struct job *job);
+
+/* job_record.c */
+/* The job's passes begin: its steps are [@p first_step, @p last_step). */
+void job_record_plan(const struct job_state *s, int64_t first_step, int64_t last_step);
+/* cluster_run_pass(), with the steps recorded that the job asks for. */
+enum wsc_err job_run_pass(struct job_state *s, const struct stream_pass *pass,
+                          const struct wafer_work *work);
 #endif

@@ -146,8 +146,7 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
 enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
 {
     struct vtime known = {0};
-    struct vtime_recorder *r = comm_recorder(mx->net->comm);
-    vtime_label(r, VTIME_NO_TRANSFER);
+    struct vtime_recorder *r = comm_record_at(mx->net->comm, step, VTIME_NO_TRANSFER);
     mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);

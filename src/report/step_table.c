@@ -263,9 +263,9 @@ static enum wsc_err write_modules(const char *dir, const struct timeline_step *a
 {
     struct out_text t = {0};
     out_text_add(&t, "module,time_ps,share\n");
-    for (int i = 0; i < a->n_modules; i++)
-        out_text_add(&t, "%s,%lld,%.6f\n", a->module[i].name, (long long)a->module[i].ps,
-                     percent(a, a->module[i].ps) / 100);
+    for (int i = 0; i < a->n_layers; i++)
+        out_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
+                     percent(a, a->layer[i].ps) / 100);
     return out_text_write(&t, dir, "op_profile.csv");
 }
 

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "timeline_impl.h"
+/* Steps of a recorded run, one after the other: the graph of events of the newest one, what it
+ * reported, the bars of all that are shown.  A step is compared with what the roles reported of
+ * it, to the picosecond.  timeline_measure() records a run of its own, without values, for those
+ * who have none, such as a sweep. */
+#include "timeline_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -10,177 +14,122 @@
 /* Steps before the first one that is looked at: from the third on they are alike. */
 enum { WARM_UP = 2 };
 
-/* ---- the run of the roles -------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
-static enum wsc_err keep_batch(void *ctx, const struct memoryx_batch *batch)
+/* The part of a program's record that belongs to one step; borrowed. */
+static struct vtime_recorder part_of(const struct vtime_recorder *r, int64_t step)
 {
-    struct timeline *t = ctx;
-    t->measured[t->n_measured++] = *batch;
+    struct vtime_recorder part = {
+        .id = r->id, .n_before = r->n_before, .event = r->event, .edge = r->edge, .bar = r->bar};
+    int64_t i = 0, k = 0;
+    for (; i < r->n_events && r->event[i].step < step; i++)
+        part.edge += r->event[i].n_edges;
+    part.event += i;
+    part.n_before += i;
+    for (; i < r->n_events && r->event[i].step == step; i++) {
+        part.n_events++;
+        part.n_edges += r->event[i].n_edges;
+    }
+    for (; k < r->n_bars && r->bar[k].step < step; k++)
+        part.bar++;
+    for (; k < r->n_bars && r->bar[k].step == step; k++)
+        part.n_bars++;
+    return part;
+}
+
+/* Each wafer ends its step with its last stage. */
+static enum wsc_err find_wafer_ends(struct timeline *t, const struct vtime_recorder *program,
+                                    int n_programs)
+{
+    wsc_free(t->wafer_end);
+    t->wafer_end = NULL;
+    t->n_wafer_ends = 0;
+    TRY_NEW(t->wafer_end, WSC_MEM_TIMELINE, n_programs + 1);
+    for (int p = 0; p < n_programs; p++) {
+        int64_t i = program[p].n_bars;
+        while (i > 0 && program[p].bar[i - 1].kind != VTIME_BAR_STAGE)
+            i--;
+        if (!i) continue;
+        const int32_t end = timeline_graph_find(&t->graph, program[p].bar[i - 1].end.event);
+        WSC_CHECK(end >= 0, "the end of a wafer's step is not recorded");
+        t->wafer_end[t->n_wafer_ends++] = end;
+    }
     return WSC_OK;
 }
 
-static enum wsc_err measure(struct timeline *t, int64_t first, int64_t n)
+/* The record and the report of the roles must give the same picosecond. */
+static void find_end(struct timeline *t)
 {
-    const struct stream_pass pass = {
-        .mode = STREAM_TRAIN, .first_step = first, .n_steps = n, .batch = t->batch};
-    const struct wafer_work work = {.plan = &t->plan, .seed = t->seed};
-    TRY_NEW(t->measured, WSC_MEM_TIMELINE, n);
-    return cluster_run_pass(t->cluster, &pass, &work);
+    const struct memoryx_batch *b = &t->batch;
+    t->start_ps = b->end.ps - b->time_ps;
+    t->end = timeline_graph_find(&t->graph, b->end.event);
+    WSC_CHECK(t->end >= 0 && t->graph.event[t->end].ps == b->end.ps,
+              "step %lld: the record has no event at its end, %lld ps", (long long)t->step,
+              (long long)b->end.ps);
+    t->slowest = comm_role_of_program(vtime_event_program(b->end.event));
+    for (int i = 0; i < t->n_wafer_ends; i++)
+        WSC_CHECK(t->graph.event[t->wafer_end[i]].ps <= b->end.ps,
+                  "step %lld: a wafer ends after the step", (long long)t->step);
 }
 
-/* Both ways must give the same picosecond. */
-static void compare(const struct timeline *t, int i)
+static enum wsc_err add_step(struct timeline *t, const struct cluster_record *record,
+                             const struct vtime_recorder *program)
 {
-    const struct memoryx_batch *b = &t->measured[i];
-    const int64_t start = timeline_ps(&t->graph, t->step_start),
-                  end = timeline_ps(&t->graph, t->step_end);
-    WSC_CHECK(end == b->end.ps && end - start == b->time_ps,
-              "step %lld: the graph of events ends at %lld ps, the run at %lld ps",
-              (long long)t->step, (long long)end, (long long)b->end.ps);
+    const int n = record->n_programs;
+    const bool shown = t->step >= t->want.first_step;
+    t->graph.keep_edges = shown && t->want.schedule;
+    TRY(timeline_graph_cut(&t->graph, t->batch.end.ps - t->batch.time_ps));
+    TRY(timeline_graph_add(&t->graph, program, n));
+    TRY(find_wafer_ends(t, program, n));
+    find_end(t);
+    if (!shown) return WSC_OK;
+    if (t->want.trace) TRY(timeline_bars_add(t, program, n));
+    TRY(timeline_joints_find(t, program, n));
+    int role = 0;
+    while (role < n && (program[role].n_bars == 0 || comm_role_of_program(role) != t->slowest))
+        role++;
+    WSC_CHECK(role < n, "the slowest wafer has no record");
+    return timeline_profile_find(t, record, &program[role]);
 }
 
-/* ---- the machine ----------------------------------------------------------------------------- */
-
-static void open_joint(struct timeline *t, int32_t parent, int32_t child, struct stream_link cable,
-                       int64_t latency_ps)
+enum wsc_err timeline_add(struct timeline *t, const struct cluster_record *record)
 {
-    const int64_t rate = cable.rate_bytes_per_s;
-    struct joint *j = &t->joint[t->n_joints++];
-    const bool reduce = t->cluster->hw.cluster->effects.reduce;
-    *j = (struct joint){.parent = parent, .child = child, .rate = rate, .latency_ps = latency_ps};
-    j->up_rate = reduce ? rate : 0;
-    j->up_latency_ps = reduce ? latency_ps : 0;
-}
-
-/* Nodes are numbered level by level and wafers in order, so children are neighbours. */
-static void open_joints(struct timeline *t)
-{
-    const struct stream_topology *tree = t->cluster->net->topology;
-    const struct hw *hw = &t->cluster->hw;
-    const int top = tree->n_nodes ? stream_role_of_node(tree, 0) : stream_role_of_wafer(tree, 0);
-    for (int m = 0; m < tree->n_shards; m++)
-        open_joint(t, m, top, stream_link_below(hw, tree, -1, 0),
-                   hw->cluster->memoryx.link_latency_ps);
-    for (int leaf = 0; leaf < 2; leaf++)
-        for (int i = 0; i < tree->n_nodes; i++) {
-            const struct stream_node *n = &tree->node[i];
-            for (int c = n->first_child;
-                 n->leaf_switch == leaf && c < n->first_child + n->n_children; c++)
-                open_joint(t, stream_role_of_node(tree, i),
-                           leaf ? stream_role_of_wafer(tree, c) : stream_role_of_node(tree, c),
-                           stream_link_below(hw, tree, i, c), hw->cluster->swarmx.link_latency_ps);
-        }
-}
-
-static enum wsc_err allocate(struct timeline *t)
-{
-    const struct stream_topology *tree = t->cluster->net->topology;
-    const int n_stages = t->cluster->model->n_stages, n_shards = tree->n_shards;
-    const int list = (n_stages > STREAM_MAX_FANOUT ? n_stages : STREAM_MAX_FANOUT) + 2;
-    TRY_NEW(t->joint, WSC_MEM_TIMELINE, n_shards + tree->n_nodes + tree->n_wafers);
-    TRY_NEW(t->wafer_now, WSC_MEM_TIMELINE, tree->n_wafers);
-    TRY_NEW(t->fed, WSC_MEM_TIMELINE, tree->n_wafers);
-    TRY_NEW(t->ready, WSC_MEM_TIMELINE, n_shards * n_stages);
-    TRY_NEW(t->arrived, WSC_MEM_TIMELINE, n_shards * n_stages);
-    TRY_NEW(t->credit, WSC_MEM_TIMELINE, n_shards * t->window->n_transfers);
-    TRY_NEW(t->updating, WSC_MEM_TIMELINE, n_shards);
-    TRY_NEW(t->peer_free[0], WSC_MEM_TIMELINE, n_shards);
-    TRY_NEW(t->peer_free[1], WSC_MEM_TIMELINE, n_shards);
-    TRY_NEW(t->scratch, WSC_MEM_TIMELINE, list);
-    TRY_NEW(t->edges, WSC_MEM_TIMELINE, list);
-    return WSC_OK;
-}
-
-/* Keep of the past what the next step can reach. */
-static enum wsc_err forget(struct timeline *t)
-{
-    const int n_shards = t->cluster->net->topology->n_shards;
-    const int64_t n_ready = (int64_t)n_shards * t->cluster->model->n_stages;
-    int32_t **live;
-    int64_t n = 0;
-    TRY_NEW(live, WSC_MEM_TIMELINE, 2 * (int64_t)t->n_joints + n_ready + 3 * (int64_t)n_shards + 1);
-    for (int i = 0; i < t->n_joints; i++) {
-        live[n++] = &t->joint[i].down_free;
-        live[n++] = &t->joint[i].up_free;
-        memset(t->joint[i].load, 0, sizeof t->joint[i].load);
+    struct vtime_recorder *part;
+    TRY_NEW(part, WSC_MEM_TIMELINE, record->n_programs + 1);
+    enum wsc_err rc = WSC_OK;
+    t->mode = record->mode;
+    t->n_micro = record->n_micro;
+    t->n_wafers = record->n_wafers;
+    t->n_nodes = record->n_nodes;
+    for (int64_t i = 0; i < record->n_steps && !rc; i++) {
+        t->step = record->first_step + i;
+        t->batch = record->batch[i];
+        for (int p = 0; p < record->n_programs; p++)
+            part[p] = part_of(&record->program[p], t->step);
+        rc = add_step(t, record, part);
     }
-    for (int64_t i = 0; i < n_ready; i++)
-        live[n++] = &t->ready[i];
-    for (int m = 0; m < n_shards; m++) {
-        live[n++] = &t->updating[m];
-        live[n++] = &t->peer_free[0][m];
-        live[n++] = &t->peer_free[1][m];
-    }
-    live[n++] = &t->step_start;
-    enum wsc_err rc = timeline_graph_cut(&t->graph, timeline_ps(&t->graph, t->step_start), live, n);
-    wsc_free(live);
+    wsc_free(part);
     return rc;
 }
 
-/* ---- the steps ------------------------------------------------------------------------------- */
+/* ---- create and destroy ---------------------------------------------------------------------- */
 
-static enum wsc_err walk(struct timeline *t, const struct timeline_job *job, int64_t first,
-                         int64_t n)
+static enum wsc_err make(struct timeline *t, const struct zoo_params *params,
+                         const struct hw_machine *machine)
 {
-    /* Event 0: everything is as at the start of a run. */
-    (void)timeline_event(&t->graph, (struct label){0, -1}, NULL, 0);
-    TRY(t->graph.rc);
-    for (int64_t i = 0; i < n; i++) {
-        const bool last = i == n - 1;
-        if (i) t->step_start = t->step_end;
-        t->step = first + i;
-        t->tracing = job->trace && t->step >= job->first_step;
-        t->graph.keep_edges = last && job->schedule;
-        TRY(forget(t));
-        TRY(timeline_walk_step(t));
-        compare(t, (int)i);
-    }
-    return WSC_OK;
-}
-
-static enum wsc_err set_up(struct timeline *t, const struct zoo_params *params,
-                           const struct timeline_job *job)
-{
-    const struct memoryx_hooks hooks = {keep_batch, NULL, t};
-    struct cluster_change change;
-    TRY(comm_create(&t->comm, false));
-    TRY(cluster_create(&t->cluster, t->comm, params, job->cluster, false, &hooks));
-    TRY(cluster_faults_plan(t->cluster, job->first_step + job->n_steps, -1));
-    TRY(cluster_faults_enter(t->cluster, 0, &change));
-    TRY(cluster_plan_batch(t->cluster, &params->train_input, true, &t->plan, &t->batch));
-    const struct stream_pass pass = {.mode = STREAM_TRAIN, .batch = t->batch};
-    TRY(stream_window_create(&t->window, t->cluster->model, &pass,
-                             job->cluster->stream.prefetch_window_bytes));
+    (void)snprintf(t->name, sizeof t->name, "%s", machine->name);
+    TRY(model_create(&t->model, params, machine->stream.granularity));
     TRY(model_create(&t->by_part, params, HW_STREAM_MATRIX));
-    t->seed = cluster_seed(params);
-    t->update_waits = memoryx_update_waits(params, t->cluster->model);
-    t->n_rounds = memoryx_rounds(&params->optimizer, t->cluster->model, t->round_bytes);
-    TRY(allocate(t));
-    open_joints(t);
-    return WSC_OK;
+    return stream_topology_create(&t->machine, cluster_n_shards(params, machine),
+                                  (int)params->runconfig.num_csx, (int)machine->swarmx.fanout);
 }
 
-static enum wsc_err make(struct timeline *t, const struct timeline_job *job)
+enum wsc_err timeline_create(struct timeline **out, const struct zoo_params *params,
+                             const struct hw_machine *machine, const struct timeline_want *want)
 {
-    /* A shallow copy: only numbers differ, and the original owns the rest. */
-    struct zoo_params params = *job->params;
-    const int64_t before = job->first_step < WARM_UP ? job->first_step : WARM_UP;
-    const int64_t first = job->first_step - before, n = before + job->n_steps;
-    params.runconfig.num_csx = job->num_csx;
-    params.train_input.batch_size = job->global_batch;
-    TRY(set_up(t, &params, job));
-    TRY(measure(t, first, n));
-    TRY(walk(t, job, first, n));
-    t->cluster->params = NULL; /* what it borrowed ends here */
-    return WSC_OK;
-}
-
-enum wsc_err timeline_create(struct timeline **out, const struct timeline_job *job)
-{
-    WSC_CHECK(job->n_steps >= 1 && job->first_step >= 0, "%lld steps from %lld",
-              (long long)job->n_steps, (long long)job->first_step);
     TRY_NEW(*out, WSC_MEM_TIMELINE, 1);
-    enum wsc_err rc = make(*out, job);
+    (*out)->want = *want;
+    enum wsc_err rc = make(*out, params, machine);
     if (rc) timeline_destroy(out);
     return rc;
 }
@@ -191,16 +140,56 @@ void timeline_destroy(struct timeline **t)
     *t = NULL;
     if (!a) return;
     timeline_graph_fini(&a->graph);
-    void *const owned[] = {a->joint,        a->wafer_now,    a->fed,     a->ready, a->arrived,
-                           a->credit,       a->updating,     a->scratch, a->edges, a->slice,
-                           a->peer_free[0], a->peer_free[1], a->measured};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        wsc_free(owned[i]);
-    stream_window_destroy(&a->window);
+    wsc_free(a->wafer_end);
+    wsc_free(a->joint);
+    wsc_free(a->bar);
+    wsc_free(a->module);
+    stream_topology_destroy(&a->machine);
     model_destroy(&a->by_part);
-    cluster_destroy(&a->cluster);
-    comm_destroy(&a->comm);
+    model_destroy(&a->model);
     wsc_free(a);
+}
+
+/* ---- a run of its own ------------------------------------------------------------------------ */
+
+static enum wsc_err run_steps(struct timeline *t, struct cluster *c,
+                              const struct timeline_want *want)
+{
+    const int64_t before = want->first_step < WARM_UP ? want->first_step : WARM_UP;
+    struct stream_pass pass = {.mode = STREAM_TRAIN, .first_step = want->first_step - before};
+    struct cycles_plan plan;
+    const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(c->params)};
+    struct cluster_change change;
+    TRY(cluster_faults_plan(c, want->first_step + want->n_steps, -1));
+    TRY(cluster_faults_enter(c, 0, &change));
+    TRY(cluster_plan_batch(c, &c->params->train_input, true, &plan, &pass.batch));
+    pass.n_steps = 1;
+    for (int64_t i = 0; i < before + want->n_steps; i++, pass.first_step++) {
+        struct cluster_record record;
+        if (i + 1 < before) {
+            TRY(cluster_run_pass(c, &pass, &work));
+            continue;
+        }
+        TRY(cluster_run_recorded(c, &pass, &work, pass.first_step, 1, &record));
+        enum wsc_err rc = timeline_add(t, &record);
+        cluster_record_fini(&record);
+        TRY(rc);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *params,
+                              const struct hw_machine *machine)
+{
+    const struct memoryx_hooks hooks = {0};
+    struct comm *comm = NULL;
+    struct cluster *c = NULL;
+    enum wsc_err rc = comm_create(&comm, false);
+    if (!rc) rc = cluster_create(&c, comm, params, machine, false, &hooks);
+    if (!rc) rc = run_steps(t, c, &t->want);
+    cluster_destroy(&c);
+    comm_destroy(&comm);
+    return rc;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -208,7 +197,7 @@ void timeline_destroy(struct timeline **t)
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
                    struct vtime_breakdown *breakdown)
 {
-    const struct memoryx_batch *b = &t->measured[t->n_measured - 1];
+    const struct memoryx_batch *b = &t->batch;
     *step_time_ps = b->time_ps;
     *breakdown = b->breakdown;
 }
@@ -218,31 +207,36 @@ int64_t timeline_n_events(const struct timeline *t)
     return t->graph.n - t->graph.first_new;
 }
 
+int64_t timeline_n_shown(const struct timeline *t)
+{
+    return t->graph.n && t->step >= t->want.first_step ? t->step + 1 - t->want.first_step : 0;
+}
+
 void timeline_transfer_name(const struct timeline *t, int32_t transfer, char *text, int size)
 {
-    const int n = model_n_transfers(t->cluster->model, true);
+    const int n = timeline_n_transfers(t);
     if (transfer < 0) {
         (void)snprintf(text, (size_t)size, "end of step");
         return;
     }
-    const struct model_transfer what = timeline_transfer(t, transfer);
-    int used = snprintf(text, (size_t)size, "%s %s", t->cluster->model->stage[what.stage].name,
+    const struct model_transfer what = model_transfer_at(t->model, transfer % n);
+    int used = snprintf(text, (size_t)size, "%s %s", t->model->stage[what.stage].name,
                         what.backward ? "backward" : "forward");
-    if (t->batch.n_micro > 1 && used > 0 && used < size)
+    if (t->n_micro > 1 && used > 0 && used < size)
         (void)snprintf(text + used, (size_t)(size - used), ", micro-batch %d", transfer / n);
 }
 
-/* Stretches from the end to the start; the caller turns them round. */
+/* Segments from the end to the start; the caller reverses them. */
 static enum wsc_err walk_back(const struct timeline *t, struct timeline_segment **path, int *n)
 {
-    const struct graph *g = &t->graph;
-    const int64_t start = timeline_ps(g, t->step_start);
+    const struct timeline_graph *g = &t->graph;
     int size = 0;
-    for (int32_t i = t->step_end; g->event[i].ps > start; i = g->event[i].cause) {
-        const struct event *e = &g->event[i];
-        WSC_CHECK(e->cause >= 0, "event %d at %lld ps has no cause", i, (long long)e->ps);
-        int64_t begin = g->event[e->cause].ps;
-        if (begin < start) begin = start;
+    int32_t next;
+    for (int32_t i = t->end; i >= 0 && g->event[i].ps > t->start_ps; i = next) {
+        const struct timeline_event *e = &g->event[i];
+        int64_t begin = e->cause >= 0 ? g->event[e->cause].ps : t->start_ps;
+        next = e->cause;
+        if (begin < t->start_ps) begin = t->start_ps;
         if (begin == e->ps) continue;
         if (*n == size) {
             size = 2 * size + 64;
@@ -252,10 +246,10 @@ static enum wsc_err walk_back(const struct timeline *t, struct timeline_segment 
             *path = more;
         }
         struct timeline_segment *s = &(*path)[(*n)++];
-        s->part = timeline_part_name[e->part];
+        s->part = vtime_part_name(e->cause >= 0 ? (enum vtime_part)e->part : VTIME_BEFORE);
         s->begin_ps = begin;
         s->end_ps = e->ps;
-        stream_role_name(t->cluster->net->topology, e->role, s->who, sizeof s->who);
+        stream_role_name(t->machine, e->role, s->who, sizeof s->who);
         timeline_transfer_name(t, e->transfer, s->what, sizeof s->what);
     }
     return WSC_OK;
@@ -276,22 +270,5 @@ enum wsc_err timeline_path(const struct timeline *t, struct timeline_segment **p
         (*path)[a] = (*path)[b];
         (*path)[b] = s;
     }
-    return WSC_OK;
-}
-
-enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links, int *n)
-{
-    const struct stream_topology *tree = t->cluster->net->topology;
-    TRY_NEW(*links, WSC_MEM_TIMELINE, 2 * t->n_joints);
-    *n = 0;
-    for (int i = 0; i < t->n_joints; i++)
-        for (int up = 0; up < 2; up++) {
-            const struct joint *j = &t->joint[i];
-            struct timeline_link *l = &(*links)[(*n)++];
-            *l = j->load[up];
-            l->rate_bytes_per_s = up ? j->up_rate : j->rate;
-            stream_role_name(tree, up ? j->child : j->parent, l->from, sizeof l->from);
-            stream_role_name(tree, up ? j->parent : j->child, l->to, sizeof l->to);
-        }
     return WSC_OK;
 }

@@ -77,7 +77,8 @@ static struct vtime_edge *open_event(struct vtime_recorder *r, int n)
 
 static struct vtime close_event(struct vtime_recorder *r, int n, int64_t ps)
 {
-    r->event[r->n_events] = (struct vtime_event){.ps = ps, .transfer = r->transfer, .n_edges = n};
+    r->event[r->n_events] =
+        (struct vtime_event){.ps = ps, .step = r->step, .transfer = r->transfer, .n_edges = n};
     r->n_edges += n;
     return (struct vtime){ps, vtime_event_id(r->id, r->n_before + r->n_events++)};
 }
@@ -114,5 +115,6 @@ void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar)
     r->bar = items;
     if (!room) return;
     r->bar[r->n_bars] = *bar;
+    r->bar[r->n_bars].step = r->step;
     r->bar[r->n_bars++].transfer = r->transfer;
 }

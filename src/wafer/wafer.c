@@ -45,7 +45,6 @@ static enum wsc_err run(void *arg)
 {
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
-    w->recorder = comm_recorder(w->net->comm);
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
     if (p->values) TRY(wafer_reserve(w, stream_max_samples(&p->batch), p->mode == STREAM_TRAIN));
     TRY(wafer_prepare_squares(w));

@@ -74,7 +74,7 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
-    vtime_label(w->recorder, VTIME_NO_TRANSFER);
+    (void)comm_record_at(w->net->comm, step, VTIME_NO_TRANSFER);
     struct stream_msg msg = {
         .kind = STREAM_MSG_TIMES,
         .step = step,

@@ -12,6 +12,7 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     const struct stream_msg *weights = &s->weights;
     *s = (struct wafer_stage){0};
     TRY(stream_recv_weights(w->ports, at, &s->weights));
+    w->recorder = comm_recorder(w->net->comm);
     s->begin = wafer_clock_begin(w, at, weights);
     const enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
     if (rc) comm_buf_unref(&s->weights.payload);
@@ -66,7 +67,7 @@ enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
 
 void wafer_stage_fini(struct wafer *w, struct wafer_stage *s)
 {
-    wafer_clock_record(w, s->begin);
+    if (w->recorder) wafer_clock_record(w, s->begin);
     comm_buf_unref(&s->weights.payload);
     comm_buf_unref(&s->sums);
 }

@@ -25,7 +25,7 @@ struct wafer {
     int position;                     /* which one of the machine */
     int index;                        /* among those that are left, in the run in progress */
     struct wafer_clock clock;
-    struct vtime_recorder *recorder; /* borrowed, of the run in progress; NULL: none */
+    struct vtime_recorder *recorder; /* borrowed, of the stage in progress; or NULL */
     const struct stream_pass *pass;  /* borrowed, of the run in progress */
     struct wafer_work work;
     struct wafer_micro micro;

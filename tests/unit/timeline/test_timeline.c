@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A step taken apart: for random clusters, models and batches the graph of events must give the
- * picosecond of the run of the roles, its path must add up to the step, its links must carry what
- * the roles' links carry. */
+/* A recorded step taken apart: for random clusters, models and batches the graph of events must
+ * give the picosecond that the roles report, its path must add up to the step, its links must carry
+ * what the roles' links carry, and the schedule must take the same time in a simulator that knows
+ * only GOAL. */
 #include "../../support/goal.h"
 #include "../../support/random_case.h"
 #include "../../support/test.h"
@@ -14,14 +15,13 @@
 
 enum { CASES = 150 };
 
-static struct timeline_job job_of(const struct small_config *c, int64_t first_step)
+/* The step after @p first_step others, recorded without values. */
+static enum wsc_err make_timeline(struct timeline **t, const struct small_config *c,
+                                  struct timeline_want want)
 {
-    return (struct timeline_job){.params = &c->params,
-                                 .cluster = &c->cluster,
-                                 .num_csx = c->params.runconfig.num_csx,
-                                 .global_batch = c->params.train_input.batch_size,
-                                 .first_step = first_step,
-                                 .n_steps = 1};
+    if (!want.n_steps) want.n_steps = 1;
+    TRY(timeline_create(t, &c->params, &c->cluster, &want));
+    return timeline_measure(*t, &c->params, &c->cluster);
 }
 
 static void check_path(const struct timeline *t)
@@ -50,11 +50,13 @@ static void check_profile(const struct timeline *t)
     int64_t step_ps, sum = 0;
     int n;
     timeline_step(t, &step_ps, &parts);
-    T_OK(timeline_profile(t, &row, &n));
-    for (int i = 0; i < n; i++)
-        sum += row[i].ps;
-    T_EQ(sum, step_ps);
-    wsc_free(row);
+    for (int by_layer = 0; by_layer < 2; by_layer++, sum = 0) {
+        T_OK(timeline_profile(t, by_layer, &row, &n));
+        for (int i = 0; i < n; i++)
+            sum += row[i].ps;
+        T_EQ(sum, step_ps);
+        wsc_free(row);
+    }
 }
 
 /* All steps carry the same, so what the run's links carried in n steps is n times the step's. */
@@ -83,8 +85,8 @@ static void check_case(uint64_t i)
     struct timeline *t = NULL;
     random_case_draw(&c, i, i % 2);
     T_OK(random_case_config(&c, &config));
-    const struct timeline_job job = job_of(&config, random_case_int(i, 99, 0, 5));
-    T_OK(timeline_create(&t, &job)); /* ends the program when the two ways differ */
+    const struct timeline_want want = {.first_step = random_case_int(i, 99, 0, 5)};
+    T_OK(make_timeline(&t, &config, want)); /* ends the program when record and roles differ */
     check_path(t);
     check_profile(t);
     check_links(t, &config);
@@ -109,9 +111,9 @@ static void write_file(const char *path, const char *text)
     CU_ASSERT(fclose(f) == 0);
 }
 
-/* Two ranks by hand: rank 0 works 5, tells rank 1, which has worked 3 and then works 4: ends at 9.
- * Rank 1's second cpu works 7 meanwhile; its first cpu then has a calc of 2 that could start at 1
- * but finds the cpu busy until 3. */
+/* Two ranks by hand: rank 0 works 5, signals rank 1, which has worked 3 and then works 4: ends
+ * at 9. Rank 1's second cpu works 7 meanwhile; its first cpu then has a calc of 2 that could start
+ * at 1 but finds the cpu busy until 3. */
 TEST(goal, the_simulator_runs_a_schedule_by_hand)
 {
     char path[160];
@@ -130,7 +132,7 @@ TEST(goal, the_simulator_runs_a_schedule_by_hand)
     T_EQ(r.n_delayed, 1);
     write_file(path,
                "num_ranks 1\nrank 0 {\na: calc 5\nb: calc 1\na requires b\nb requires a\n}\n");
-    T_EQ(goal_run(path, &r), WSC_FORMAT); /* a circle */
+    T_EQ(goal_run(path, &r), WSC_FORMAT); /* a cycle */
     write_file(path, "num_ranks 2\nrank 0 {\ns: send 1b to 1 tag 0\n}\nrank 1 {\n}\n");
     T_EQ(goal_run(path, &r), WSC_FORMAT); /* nobody receives */
 }
@@ -157,9 +159,9 @@ static bool check_goal(uint64_t i)
     random_case_draw(&c, i, i % 2);
     random_case_add(&c, "cluster.swarmx.fanout=4");
     T_OK(random_case_config(&c, &config));
-    struct timeline_job job = job_of(&config, random_case_int(i, 98, 0, 4));
-    job.schedule = true;
-    T_OK(timeline_create(&t, &job));
+    const struct timeline_want want = {.first_step = random_case_int(i, 98, 0, 4),
+                                       .schedule = true};
+    T_OK(make_timeline(&t, &config, want));
     enum wsc_err rc = timeline_goal(t, path);
     CU_ASSERT(rc == WSC_OK || rc == WSC_CAPACITY);
     if (!rc) check_schedule(t, path);
@@ -197,10 +199,8 @@ static void check_trace(int64_t max_events, int *bars, int *arrows)
     size_t n;
     (void)snprintf(path, sizeof path, "%s/trace.json", test_tmpdir());
     T_OK(small_config_init(&config, 5, sets));
-    struct timeline_job job = job_of(&config, 2);
-    job.trace = true;
-    job.n_steps = 2;
-    T_OK(timeline_create(&t, &job));
+    const struct timeline_want want = {.first_step = 2, .n_steps = 2, .trace = true};
+    T_OK(make_timeline(&t, &config, want));
     T_OK(timeline_trace(t, path, max_events));
     T_OK(conf_read_file(path, &text, &n));
     *bars = count(text, "\"ph\": \"X\"");

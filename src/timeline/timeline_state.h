@@ -1,0 +1,66 @@
+/** What the files of timeline share: the steps that were added so far. */
+#ifndef WSC_TIMELINE_STATE_H
+#define WSC_TIMELINE_STATE_H
+#include "timeline_graph.h"
+
+#include <wsc/cluster.h>
+#include <wsc/timeline.h>
+
+/* What a viewer draws: a bar on the row of a role. */
+enum timeline_bar_kind { TIMELINE_DOWN, TIMELINE_STAGE, TIMELINE_UP, TIMELINE_UPDATE };
+struct timeline_bar {
+    int64_t step;
+    int32_t role, transfer; /* transfer VTIME_NO_TRANSFER: end of the step */
+    int32_t kind;
+    int32_t order; /* among the bars of a step that are alike, that of the record */
+    int64_t begin_ps, end_ps, bytes;
+};
+/* A parent and a child with the load of both directions in the newest step. */
+struct timeline_joint {
+    int32_t parent, child;        /* roles */
+    struct timeline_link load[2]; /* down, up */
+};
+struct timeline {
+    struct timeline_want want;
+    struct model *model;             /* owned */
+    struct model *by_part;           /* owned: the same model, a stage for each part of a block */
+    struct stream_topology *machine; /* owned: names of roles */
+    char name[64];                   /* of the machine */
+    struct timeline_graph graph;     /* of the newest step */
+
+    int64_t step; /* the newest one: finished steps before it */
+    enum stream_mode mode;
+    int64_t n_micro;
+    int n_wafers, n_nodes;      /* that were left in it */
+    struct memoryx_batch batch; /* what shard 0 reported of it */
+    int64_t start_ps;
+    int32_t end;        /* event */
+    int slowest;        /* role of the wafer that ended last */
+    int32_t *wafer_end; /* owned, n_wafer_ends: the event at which each wafer ended it */
+    int n_wafer_ends;
+    int n_joints;
+    struct timeline_joint *joint; /* owned */
+    struct timeline_bar *bar;     /* owned: of all steps, in the order of their plans */
+    int64_t n_bars, bars_size;
+    struct timeline_module *module; /* owned: profile by layer */
+    int n_modules;
+};
+
+/* Transfers of a micro-batch in the newest step. */
+static inline int timeline_n_transfers(const struct timeline *t)
+{
+    return model_n_transfers(t->model, t->mode == STREAM_TRAIN);
+}
+/* "layers.3 backward, micro-batch 2" */
+void timeline_transfer_name(const struct timeline *t, int32_t transfer, char *text, int size);
+
+/* timeline_bars.c: bars and loads of links from the events of one step */
+enum wsc_err timeline_bars_add(struct timeline *t, const struct vtime_recorder *program,
+                               int n_programs) WSC_CHECKED;
+enum wsc_err timeline_joints_find(struct timeline *t, const struct vtime_recorder *program,
+                                  int n_programs) WSC_CHECKED;
+
+/* timeline_profile.c: the profile of the slowest wafer, whose events are @p wafer */
+enum wsc_err timeline_profile_find(struct timeline *t, const struct cluster_record *record,
+                                   const struct vtime_recorder *wafer) WSC_CHECKED;
+#endif
