@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* Watching a run: counts of every PE and router by state, the peaks of queues, and the pictures
+ * made of them. The fabric calls the hooks when a watch is attached; watch_path.c keeps the
+ * critical path and watch_trace.c the events. */
+#include "watch_state.h"
 
 #include <wsc/check.h>
 
@@ -42,7 +45,7 @@ enum wsc_err mesh_watch_create(struct mesh_watch **out, const struct mesh_watch_
     return WSC_OK;
 }
 
-static void free_flow(struct watch_flow *f)
+static void free_flow(struct mesh_watch_flow *f)
 {
     if (!f) return;
     for (int q = 0; q < MESH_N_IN; q++)
@@ -106,7 +109,7 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
     w->n_channels = m->n_channels;
     w->n_sources = m->n_sources;
     w->n_sinks = m->n_sinks;
-    int64_t legs = LEG_BYTES / (int64_t)sizeof(struct watch_path) / w->n_pes;
+    int64_t legs = LEG_BYTES / (int64_t)sizeof(struct mesh_watch_path) / w->n_pes;
     w->max_legs = (uint32_t)(legs < MIN_LEGS ? MIN_LEGS : legs > MAX_LEGS ? MAX_LEGS : legs);
     TRY(allocate(w));
     for (int64_t i = 0; i < w->n_pes; i++)
@@ -115,7 +118,7 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
 }
 
 /* Cycles up to @p until that are not classified yet. */
-static void charge(struct watch_pe *p, enum mesh_pe_state state, int64_t until)
+static void charge(struct mesh_watch_pe *p, enum mesh_pe_state state, int64_t until)
 {
     if (until <= p->seen) return;
     p->counts.cycles[state] += (int32_t)until - p->seen;
@@ -144,27 +147,27 @@ void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struc
 
 void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour)
 {
-    struct watch_router *r = &m->watch->router[router];
+    struct mesh_watch_router *r = &m->watch->router[router];
     if (!r->held) r->held_since = (int32_t)now;
     r->held |= 1U << colour;
 }
 
 void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour)
 {
-    struct watch_router *r = &m->watch->router[router];
+    struct mesh_watch_router *r = &m->watch->router[router];
     if (!(r->held >> colour & 1U)) return;
     r->held &= ~(1U << colour);
     if (!r->held) r->counts.held += (int32_t)now - r->held_since;
 }
 
-static struct watch_origin *first_of(const struct mesh *m, const struct mesh_channel *ch)
+static struct mesh_watch_origin *first_of(const struct mesh *m, const struct mesh_channel *ch)
 {
     return &m->watch->origin[slot_of(m, ch, watch_channel_head(ch))];
 }
 
 /* What the wavelet that enters @p ch brings along, once it has been told when that is. */
-static struct watch_origin *next_of(const struct mesh *m, int64_t now,
-                                    const struct mesh_channel *ch)
+static struct mesh_watch_origin *next_of(const struct mesh *m, int64_t now,
+                                         const struct mesh_channel *ch)
 {
     int64_t slot = slot_of(m, ch, watch_channel_tail(ch));
     m->watch->pushed[slot] = (uint32_t)(now + 1);
@@ -176,7 +179,7 @@ void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct m
 {
     struct mesh_watch *w = m->watch;
     int32_t to = ch->to[d - 1];
-    struct watch_origin out, *o = &out;
+    struct mesh_watch_origin out, *o = &out;
     if (to >= 0) o = next_of(m, now, &m->channel[to]);
     w->router[router].counts.used[d]++;
     if (!w->follows || !o) return;
@@ -192,8 +195,8 @@ static void put_down(struct mesh *m, int64_t now, int64_t router, const struct m
                      int slot)
 {
     struct mesh_watch *w = m->watch;
-    struct watch_flow *f = mesh_watch_flow(w, router);
-    struct watch_origin *in = f ? mesh_watch_slot(w, &f->in[ch->queue], slot) : NULL;
+    struct mesh_watch_flow *f = mesh_watch_flow(w, router);
+    struct mesh_watch_origin *in = f ? mesh_watch_slot(w, &f->in[ch->queue], slot) : NULL;
     if (!in) return;
     *in = *first_of(m, ch);
     mesh_path_extend(&in->path, MESH_PART_QUEUES, now);
@@ -215,10 +218,10 @@ void mesh_watch_down(struct mesh *m, int64_t now, int64_t router, const struct m
 void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
                        const struct mesh_channel *to)
 {
-    struct watch_origin *o = next_of(m, now, to);
+    struct mesh_watch_origin *o = next_of(m, now, to);
     if (!o) return;
-    struct watch_path *last = &m->watch->source[s - m->source];
-    *o = (struct watch_origin){.path.pe = -1, .traced = -1, .event = -1};
+    struct mesh_watch_path *last = &m->watch->source[s - m->source];
+    *o = (struct mesh_watch_origin){.path.pe = -1, .traced = -1, .event = -1};
     mesh_path_extend(&o->path, MESH_PART_EDGE, s->next - 1);
     mesh_path_extend(&o->path, MESH_PART_QUEUES, now);
     *last = o->path;
@@ -228,7 +231,7 @@ void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
 
 /* ---- PEs ------------------------------------------------------------------------------------- */
 
-static struct watch_pe *watched(const struct mesh_pe *pe)
+static struct mesh_watch_pe *watched(const struct mesh_pe *pe)
 {
     return &watch_mesh(pe)->watch->pe[pe->index];
 }
@@ -238,8 +241,8 @@ void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
     struct mesh *m = watch_mesh(pe);
     const int64_t now = watch_now(pe);
     const struct mesh_queue *q = watch_out(pe, queue);
-    struct watch_origin *o = next_of(m, now, to);
-    struct watch_flow *f = o ? mesh_watch_flow(m->watch, pe->index) : NULL;
+    struct mesh_watch_origin *o = next_of(m, now, to);
+    struct mesh_watch_flow *f = o ? mesh_watch_flow(m->watch, pe->index) : NULL;
     if (!f || !f->out[queue]) return;
     *o = f->out[queue][q->head];
     mesh_trace_wavelet(m, now, pe->index, WATCH_ROW_UP, q->colour, q->entry[q->head], o);
@@ -277,7 +280,7 @@ void mesh_watch_op(struct mesh_pe *pe, const struct mesh_thread *op)
 void mesh_watch_element(struct mesh_pe *pe, int thread)
 {
     const struct mesh_thread *t = watch_thread(pe, thread);
-    struct watch_pe *p = watched(pe);
+    struct mesh_watch_pe *p = watched(pe);
     p->did |= WATCH_COMPUTED;
     if (t->out != MESH_NONE && watch_out(pe, t->out)->n >= p->counts.peak_out[t->out])
         p->counts.peak_out[t->out] = (uint8_t)(watch_out(pe, t->out)->n + 1);
@@ -287,7 +290,7 @@ void mesh_watch_element(struct mesh_pe *pe, int thread)
 void mesh_watch_crowded(struct mesh_pe *pe, int thread)
 {
     struct mesh_watch *w = watch_mesh(pe)->watch;
-    struct watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
+    struct mesh_watch_flow *f = w->follows ? mesh_watch_flow(w, pe->index) : NULL;
     if (f) f->crowded[thread]++;
 }
 
@@ -345,7 +348,7 @@ static enum mesh_pe_state standing(const struct mesh_pe *pe, int64_t cycle, int6
 }
 
 /* The cycles up to @p until that the PE has slept through. */
-static void charge_sleep(struct watch_pe *p, const struct mesh_pe *pe, int64_t until)
+static void charge_sleep(struct mesh_watch_pe *p, const struct mesh_pe *pe, int64_t until)
 {
     while (p->seen < until) {
         int64_t end = until;
@@ -361,7 +364,7 @@ void mesh_watch_turn(struct mesh_pe *pe)
 
 void mesh_watch_cycle(struct mesh_pe *pe)
 {
-    struct watch_pe *p = watched(pe);
+    struct mesh_watch_pe *p = watched(pe);
     int64_t now = watch_now(pe), end = now + 1;
     enum mesh_pe_state state = standing(pe, now, &end);
     if (p->did & WATCH_SCALAR && state > MESH_PE_SCALAR) state = MESH_PE_SCALAR;
@@ -373,7 +376,7 @@ void mesh_watch_cycle(struct mesh_pe *pe)
 
 /* Turns after the end of the run, in which nothing happens but the set-up of an operation without
  * elements. */
-static void uncharge(struct watch_pe *p, int64_t end)
+static void uncharge(struct mesh_watch_pe *p, int64_t end)
 {
     int32_t over = p->seen - (int32_t)end, idle = p->seen - p->active_until;
     if (over <= 0) return;

@@ -1,16 +1,16 @@
 /** What the emulator tells an observer: one line at each place where something happens.
  *
  *  A hook (mesh_see_...) tests one pointer and is nothing else when nobody watches; what it means
- * is in watch.c (counts), watch_path.c (causes) and watch_trace.c (events).  What belongs to a PE
- * or its router is written in that PE's or router's turn alone; what travels with a wavelet is
+ * is in mesh_watch.c (counts), watch_path.c (causes) and watch_trace.c (events).  What belongs to a
+ * PE or its router is written in that PE's or router's turn alone; what travels with a wavelet is
  * written by the sender into the slot that the wavelet itself takes.
  */
-#ifndef WSC_MESH_WATCH_H
-#define WSC_MESH_WATCH_H
+#ifndef WSC_MESH_WATCH_STATE_H
+#define WSC_MESH_WATCH_STATE_H
 #include "mesh_impl.h"
 
 /* How the time up to cycle @c at was spent: the parts add up to it. */
-struct watch_path {
+struct mesh_watch_path {
     int32_t at;
     int32_t part[MESH_PARTS];
     int32_t pe;   /* whose legs `leg` counts; -1: the edge */
@@ -18,26 +18,26 @@ struct watch_path {
 };
 
 /* What travels with a wavelet: the path to its arrival, and the last event told of it. */
-struct watch_origin {
-    struct watch_path path;
+struct mesh_watch_origin {
+    struct mesh_watch_path path;
     int32_t traced, event; /* traced PE and its event, or -1 */
 };
 
 /* What a PE does next, and when that became possible: its tasks, what activates them, its threads.
  * legs is a ring: the wavelets it waited for, as they arrived. */
-struct watch_flow {
-    struct watch_path main, enabled, thread[MESH_THREADS + 1];
+struct mesh_watch_flow {
+    struct mesh_watch_path main, enabled, thread[MESH_THREADS + 1];
     int32_t crowded[MESH_THREADS + 1]; /* cycles in which others had the datapath */
     uint16_t maps, enables;            /* sets of threads: MESH_MAP; others may go on at the end */
-    struct watch_origin *in[MESH_N_IN], *out[MESH_N_OUT]; /* owned; MESH_QUEUE slots each */
-    struct watch_path *leg;                               /* owned */
+    struct mesh_watch_origin *in[MESH_N_IN], *out[MESH_N_OUT]; /* owned; MESH_QUEUE slots each */
+    struct mesh_watch_path *leg;                               /* owned */
     uint32_t n_legs, leg_capacity;
 };
 
 enum { MESH_QUEUE = 16 };
-enum watch_did { WATCH_COMPUTED = 1, WATCH_SCALAR = 2, WATCH_TASK = 4 };
+enum mesh_watch_did { WATCH_COMPUTED = 1, WATCH_SCALAR = 2, WATCH_TASK = 4 };
 
-struct watch_pe {
+struct mesh_watch_pe {
     struct mesh_pe_counts counts;
     int32_t seen;         /* cycles classified so far */
     int32_t active_until; /* end of the last one that was not idle */
@@ -45,13 +45,13 @@ struct watch_pe {
     int32_t traced;       /* index in the trace, or -1 */
 };
 
-struct watch_router {
+struct mesh_watch_router {
     struct mesh_router_counts counts;
     uint32_t held; /* colours with a wavelet that is held back */
     int32_t held_since;
 };
 
-enum watch_kind { WATCH_EVENT_TASK, WATCH_EVENT_OP, WATCH_EVENT_WAIT, WATCH_EVENT_WAVELET };
+enum mesh_watch_kind { WATCH_EVENT_TASK, WATCH_EVENT_OP, WATCH_EVENT_WAIT, WATCH_EVENT_WAVELET };
 /* Rows of a traced PE; the links follow in the order of the directions. */
 enum {
     WATCH_ROW_MAIN = 0,
@@ -60,18 +60,18 @@ enum {
     WATCH_ROW_LINK = WATCH_ROW_DOWN, /* + direction 1 .. 4 */
     WATCH_N_ROWS = WATCH_ROW_LINK + 5
 };
-struct watch_event {
+struct mesh_watch_event {
     int32_t begin, end; /* cycles */
     uint8_t kind, row, code, in, out;
     bool control;
     uint32_t data;        /* payload, elements, task */
     int32_t traced, from; /* the event before it on the wavelet's way, or -1 */
 };
-struct watch_trace {
-    struct watch_event *event; /* owned */
+struct mesh_watch_trace {
+    struct mesh_watch_event *event; /* owned */
     int32_t pe, n, capacity;
     int32_t cut; /* cycle of the first event that was left out, or INT32_MAX */
-    struct watch_event op[MESH_THREADS + 1]; /* under way */
+    struct mesh_watch_event op[MESH_THREADS + 1]; /* under way */
     int32_t task_begin, task_end;
     int16_t task; /* the running task, -1: none */
     uint8_t task_queue;
@@ -86,23 +86,23 @@ struct mesh_watch {
     bool follows, done;
     bool failed; /* no memory; atomic */
     int64_t n_pes, n_channels;
-    struct watch_pe *pe;
-    struct watch_router *router;
-    uint32_t *pushed;            /* of a channel's slot: 1 + cycle in which its wavelet entered */
-    struct watch_origin *origin; /* of a channel: MESH_FIFO slots */
-    struct watch_flow **flow;
-    struct watch_path *source, *sink; /* of the last wavelet over an edge */
+    struct mesh_watch_pe *pe;
+    struct mesh_watch_router *router;
+    uint32_t *pushed; /* of a channel's slot: 1 + cycle in which its wavelet entered */
+    struct mesh_watch_origin *origin; /* of a channel: MESH_FIFO slots */
+    struct mesh_watch_flow **flow;
+    struct mesh_watch_path *source, *sink; /* of the last wavelet over an edge */
     int n_sources, n_sinks;
     uint32_t max_legs; /* kept a PE */
-    struct watch_path end;
-    struct watch_trace *trace; /* of each traced PE, by index */
+    struct mesh_watch_path end;
+    struct mesh_watch_trace *trace; /* of each traced PE, by index */
     int n_traced;
     int32_t max_events; /* kept of a PE */
     int32_t trace_cut;  /* from this cycle on events are left out, or INT32_MAX */
 };
 
 /* @p part of the time from the end of @p p to the start of cycle @p until. */
-static inline void mesh_path_extend(struct watch_path *p, enum mesh_part part, int64_t until)
+static inline void mesh_path_extend(struct mesh_watch_path *p, enum mesh_part part, int64_t until)
 {
     p->part[part] += (int32_t)until - p->at;
     p->at = (int32_t)until;
@@ -181,8 +181,9 @@ void mesh_watch_cycle(struct mesh_pe *pe);
 
 /* watch_path.c: the same events, as causes */
 void mesh_watch_fail(struct mesh_watch *w);
-struct watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe);
-struct watch_origin *mesh_watch_slot(struct mesh_watch *w, struct watch_origin **queue, int slot);
+struct mesh_watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe);
+struct mesh_watch_origin *mesh_watch_slot(struct mesh_watch *w, struct mesh_watch_origin **queue,
+                                          int slot);
 void mesh_path_task(struct mesh_pe *pe, int queue);
 void mesh_path_wait(struct mesh_pe *pe);
 void mesh_path_join(struct mesh_pe *pe, int thread);
@@ -198,7 +199,7 @@ void mesh_trace_finish(struct mesh *m);
 void mesh_trace_free(struct mesh_watch *w);
 /* A wavelet takes one cycle of a row of PE @p pe; @p o remembers it. */
 void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
-                        uint64_t entry, struct watch_origin *o);
+                        uint64_t entry, struct mesh_watch_origin *o);
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue);
 void mesh_trace_wait(struct mesh_pe *pe);
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op);

@@ -1,10 +1,10 @@
-/** A model on the mesh of one wafer: what pe_model.c and pe_parts.c share.
+/** A model on the mesh of one wafer: what program_model.c and program_parts.c share.
  *
  *  Activations stay in the PEs between forward and backward; weights come through the north edge
  *  stage by stage, gradients leave there leaf by leaf.  The leaves' gradients are added at the edge
  *  along the canonical tree (<wsc/num.h>), so that values do not depend on who owns which leaf. */
-#ifndef WSC_PROGRAMS_MODEL_H
-#define WSC_PROGRAMS_MODEL_H
+#ifndef WSC_PROGRAMS_STATE_H
+#define WSC_PROGRAMS_STATE_H
 #include "program_ops.h"
 #include <wsc/cycles_ops.h>
 
@@ -84,11 +84,4 @@ static inline struct programs_tile *programs_x(struct programs_model *k, int64_t
 {
     return l == k->model->L && k->training ? &k->last : &programs_layer_of(k, l)->x;
 }
-/** First sample and number of samples of leaf @p i of the share. */
-void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n);
-/** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
-float *programs_leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i);
-
-enum wsc_err programs_forward_part(struct programs_model *k, enum model_part part);
-enum wsc_err programs_backward_part(struct programs_model *k, enum model_part part);
 #endif

@@ -3,7 +3,7 @@
  * row in one of them (with its functions), or a new file and its array here; it then is in `wsc
  * mesh list`, `wsc mesh NAME`, `wsc validate --mesh` and the tests.  Why parts of a model are no
  * rows: docs/decisions/0017-kernel-table.md. */
-#include "kernel_table.h"
+#include "kernel_rows.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/** The files that hold rows of the table: each array ends with a row without a name. */
-#ifndef WSC_KERNEL_TABLE_H
-#define WSC_KERNEL_TABLE_H
+/** The files that hold rows of the table: each array ends with a row without a name.
+ *  kernels_table.c gathers them. */
+#ifndef WSC_KERNEL_ROWS_H
+#define WSC_KERNEL_ROWS_H
 #include <wsc/kernels.h>
 
 extern const struct kernels_row kernels_collective_rows[], kernels_product_rows[],

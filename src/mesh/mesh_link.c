@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* From routes to channels: mesh_route() and mesh_filter() collect what each router does with each
+ * colour, and before the first cycle mesh_link() makes one channel (queue, outputs, switch,
+ * filter) of every route and connects it to those of the neighbours, checking that each colour has
+ * one sender. */
 #include "mesh_impl.h"
 
 #include <wsc/check.h>
