@@ -5,7 +5,7 @@
  * Every key is either converted by a row of the family's table, or must have the one value that the
  * model here has, or is on a list of keys without influence on what the model computes.  Any other
  * key is an error: it may well make another model out of the same tensors.
- * hf_special_keys.c and config.c read the values; from_hf.c begins here. */
+ * hf_special_keys.c and hf_config.c read the values; from_hf.c begins here. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>
