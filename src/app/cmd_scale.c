@@ -317,14 +317,8 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     struct hw_machine cluster;
     char *text = NULL;
     TRY(load_models(c));
-<<<<<<< HEAD
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
-    if (!rc)
-        rc = app_refuse_passing_faults(&cluster, "wsc scale looks at a step", !shows_step(c->o));
-=======
-    enum wsc_err rc = app_load_cluster(NULL, &c->o->config, &cluster, &text);
     if (!rc) rc = app_refuse_passing_faults(&cluster);
->>>>>>> main
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,
