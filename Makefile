@@ -60,7 +60,7 @@ $(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src
 MPIRUN   = mpirun --timeout 300
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
-# Archer tells ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
+# Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
 archer   = $(dir $(shell clang -print-resource-dir 2>/dev/null))../libarcher.so
 SAN.tsan = OMP_TOOL_LIBRARIES=$(archer) TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
 THREADED := num_ host dropout mesh_threads mesh_watch memoryx_optimizers stream_sums run_invariants
@@ -86,6 +86,8 @@ $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program $
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program: LDLIBS += $(shell pkg-config --libs cunit 2>/dev/null)
+# Memory that runs out: tests/unit/base/scarce.h.
+$(BUILD)/tests/unit: LDFLAGS += -Wl,--wrap=calloc,--wrap=malloc
 
 $(lib): $(call obj,$(lib.c))
 	$(call say,AR,$@)
@@ -175,7 +177,7 @@ run: deps
 ## deps: install what is missing (apt), or name the packages
 deps:
 	$(Q)sh mpi_launch/deps.sh
-## bench: speed of kernels, training and simulation, verified first
+## bench: speed of kernels, training and simulation, verified first, in BENCH_MINUTES (default 5)
 bench: all $(benches)
 	$(Q)sh benchmarks/run.sh $(BUILD)
 benches: $(benches)

@@ -101,6 +101,7 @@ static enum wsc_err run_all(int rounds, FILE *json, bool *valid)
 
 int main(int argc, char **argv)
 {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* lines as they come, into a pipe too */
     const long asked = argc > 1 ? strtol(argv[1], NULL, 10) : 3;
     const int rounds = asked < 1 ? 1 : asked > MAX_ROUNDS ? MAX_ROUNDS : (int)asked;
     FILE *json = argc > 2 ? fopen(argv[2], "w") : NULL;

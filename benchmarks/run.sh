@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # All benchmarks, one table, and BUILD/benchmarks/results.json:  sh benchmarks/run.sh BUILD
 #
-#   ROUNDS   rounds of every training case (5)
+#   BENCH_MINUTES  for all of it (5): training stops after the round in which they are over, but
+#            every case has one round.  Longer is more precise: 30 leaves room for all rounds
+#   ROUNDS   most rounds of every training case (5)
 #   STEPS    steps of every training run (10; the first 3 warm up)
-#   WAIT     seconds to wait for an idle machine before a training run (30)
+#   WAIT     most seconds to wait for an idle machine before a training run (30)
 #   MESH_ROUNDS  rounds of every mesh case (3)
 #   CASES    one training case, as train.py names it (all)
 set -eu
@@ -14,6 +16,13 @@ out=$build/benchmarks
 wsc=$build/bin/wsc
 threads=$(nproc)
 valid=true
+began=$(date +%s)
+budget=$((${BENCH_MINUTES:-5} * 60))
+
+left() {
+    seconds=$((budget - $(date +%s) + began))
+    if [ "$seconds" -gt 0 ]; then echo "$seconds"; else echo 0; fi
+}
 
 first_line() { sed -n "s/^$1[^:]*: *//p;T;q" "$2"; }
 version_of() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo unknown; }
@@ -57,7 +66,7 @@ make_data
 rm -f "$out/train.json"
 if has_torch; then
     /usr/bin/python3 "$here/train.py" --wsc "$wsc" --dir "$out" --peak "$out/sgemm.json" \
-        --rounds "${ROUNDS:-5}" --steps "${STEPS:-10}" --wait "${WAIT:-30}" \
+        --seconds "$(left)" --rounds "${ROUNDS:-5}" --steps "${STEPS:-10}" --wait "${WAIT:-30}" \
         ${CASES:+--case "$CASES"} || valid=false
 else
     echo "python3-torch and python3-h5py are not installed: nothing to compare with"

@@ -205,6 +205,7 @@ static bool bench_all(int n_threads, FILE *json)
 
 int main(int argc, char **argv)
 {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* lines as they come, into a pipe too */
     wsc_mem_tune();
     long n_threads = argc > 1 ? strtol(argv[1], NULL, 10) : 2;
     FILE *json = argc > 2 ? fopen(argv[2], "w") : NULL;

@@ -215,6 +215,7 @@ static enum wsc_err run(struct bench *b, const char *folder, struct result *r)
 
 int main(int argc, char **argv)
 {
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* lines as they come, into a pipe too */
     static struct bench b;
     struct result r = {.valid = true};
     if (argc < 2 || argc > 3) {

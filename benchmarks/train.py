@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training speed of `wsc run` beside PyTorch: the same model, weights, batches and threads.
 
-    train.py --wsc PROGRAM --dir DIR [--rounds 5] [--steps 10] [--wait 30] [--case NAME ...]
+    train.py --wsc PROGRAM --dir DIR [--seconds 300] [--rounds 5] [--steps 10] [--wait 30]
+             [--case NAME ...]
 
 DIR/data/train holds the dataset; everything else goes to DIR too.  First both programs take one
 step from the same weights; unless losses and gradient norms agree nothing is timed.  Then every
-case runs in rounds: wsc, PyTorch, wsc, PyTorch, ...  A run's rate is the median over its steps
+case runs in rounds, the first one of all cases, then the second one of all, until --rounds are done
+or --seconds are over; a line is printed for each.  A round is wsc, PyTorch.  A run's rate is the median over its steps
 after the warm-up; what counts is the median over the rounds and the ratio within each.
 
 Another program on the machine falsifies a rate, so every run waits (up to --wait seconds) for an
@@ -100,6 +102,7 @@ class Bench:
         self.args, self.dir = args, args.dir
         self.weights = os.path.join(args.dir, "initial.h5")
         self.start_cpu = {}
+        self.deadline = time.monotonic() + args.seconds
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -161,27 +164,36 @@ class Bench:
               f"{'valid' if valid else 'NOT VALID'}", flush=True)
         return {"wsc": ours, "torch": theirs, "two_wafers_same": same, "valid": valid}
 
+    def seconds_left(self):
+        return max(0.0, self.deadline - time.monotonic())
+
+    def wait(self):
+        """For an idle machine, a tenth of what is left at most."""
+        wait_until_quiet(min(self.args.wait, self.seconds_left() / 10))
+
     def round(self, case):
         """wsc, then PyTorch; again when others took part, the quietest attempt counts."""
         best = None
         for _ in range(3):
-            wait_until_quiet(self.args.wait)
+            self.wait()
             ours = self.run_wsc(case, self.args.steps)
-            wait_until_quiet(self.args.wait)
+            self.wait()
             theirs = self.run_torch(case, self.args.steps)
             others = max(ours["others"], theirs["others"])
             if best is None or others < best["others"]:
                 best = {"wsc": ours, "torch": theirs, "others": others}
-            if others < QUIET:
+            if others < QUIET or not self.seconds_left():
                 break
         return best
 
-    def case(self, name):
-        case = CASES[name]
-        rounds = [self.round(case) for _ in range(self.args.rounds)]
-        result = {"case": name, "rounds": rounds, "leaf": 4}
-        wait_until_quiet(self.args.wait)
-        result["leaf_1"] = self.run_wsc(case, self.args.steps, leaf=1)
+    def leaf_1(self, name):
+        """The rate with micro-shards of one sample."""
+        self.wait()
+        return self.run_wsc(CASES[name], self.args.steps, leaf=1)
+
+    @staticmethod
+    def result(name, rounds, leaf_1):
+        result = {"case": name, "rounds": rounds, "leaf": 4, "leaf_1": leaf_1}
         for key in ("tokens_per_s", "tokens_per_cpu_s"):
             if key not in rounds[0]["wsc"]:
                 continue
@@ -227,6 +239,28 @@ def show(result):
           f"{leaf:7.0f} {100 * result['others']:6.0f} %", flush=True)
 
 
+def measure(bench, names, results):
+    """Rounds of all cases in turn; every case has one, more as long as there is time."""
+    rounds, leaf_1 = {name: [] for name in names}, {}
+    for k in range(bench.args.rounds):
+        for name in names:
+            if k and (name not in leaf_1 or not bench.seconds_left()):
+                continue
+            try:
+                rounds[name].append(bench.round(CASES[name]))
+                leaf_1[name] = leaf_1.get(name) or bench.leaf_1(name)
+            except RunFailed as failure:
+                leaf_1.pop(name, None)
+                results["valid"] = False
+                results["cases"].append({"case": name, "error": str(failure)})
+                print(f"{name}: FAILED: {failure}", flush=True)
+                continue
+            rate = {who: rounds[name][-1][who]["tokens_per_s"] for who in ("wsc", "torch")}
+            print(f"  round {k + 1}: {name:<19} {rate['wsc']:6.0f} tokens/s, "
+                  f"PyTorch {rate['torch']:6.0f}", flush=True)
+    return [bench.result(name, rounds[name], leaf_1[name]) for name in names if name in leaf_1]
+
+
 def save(bench, results):
     with open(bench.path("train.json"), "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
@@ -237,6 +271,7 @@ def main():
     parser.add_argument("--wsc", required=True)
     parser.add_argument("--dir", required=True)
     parser.add_argument("--peak", help="JSON of sgemm_peak")
+    parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--wait", type=float, default=30)
@@ -254,21 +289,16 @@ def main():
     results["valid"] = all(v["valid"] for v in results["verification"].values())
     if not results["valid"]:
         names = []  # what differs is not worth timing
-    else:
+    save(bench, results)
+    measured = measure(bench, names, results)
+    if measured:
         print(f"{'tokens/s':<19} {'wsc':>16} {'PyTorch':>18} {'ratio':>18} {'per CPU s':>11} "
               f"{'of peak':>7} {'leaf 1':>7} {'others':>8}", flush=True)
-    save(bench, results)
-    for name in names:
-        try:
-            result = bench.case(name)
-            result["share_of_peak"] = share_of_peak(result, peak_of(args.peak))
-            show(result)
-        except RunFailed as failure:
-            result = {"case": name, "error": str(failure)}
-            results["valid"] = False
-            print(f"{name}: FAILED: {failure}", flush=True)
+    for result in measured:
+        result["share_of_peak"] = share_of_peak(result, peak_of(args.peak))
+        show(result)
         results["cases"].append(result)
-        save(bench, results)
+    save(bench, results)
     sys.exit(0 if results["valid"] else 1)
 
 

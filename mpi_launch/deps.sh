@@ -23,7 +23,7 @@ have() {
     command -v "$1" >/dev/null 2>&1
 }
 
-# One run of the preprocessor tells whether compiler, C library, MPI and oneDNN headers are there.
+# One run of the preprocessor shows whether compiler, C library, MPI and oneDNN headers are there.
 headers_work() {
     have mpicc && printf '#include <mpi.h>\n#include <omp.h>\n#include <stdlib.h>\n%s\n' \
         '#include <oneapi/dnnl/dnnl.h>' | mpicc -fopenmp -E -x c - >/dev/null 2>&1

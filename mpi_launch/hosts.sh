@@ -13,7 +13,7 @@ usage: mpi_launch/hosts.sh HOSTFILE [-n RANKS] [--max-restarts K] [options of ws
   -n RANKS           MPI ranks (default: one per role, at most the sum of the slots); the results
                      are the same for every number
   --max-restarts K   start a run that died again, at most K times (default 0), on the machines that
-                     still answer; it goes on from its newest good checkpoint, with the same results
+                     still answer; it resumes from its newest good checkpoint, with the same results
                      as if nothing had happened
 
 Start it on one of the machines.  It reaches the others by ssh, which must not ask for a password;

@@ -9,7 +9,7 @@ usage: mpi_launch/local.sh [-n RANKS] [--max-restarts K] [options of wsc run]
 
   -n RANKS           MPI ranks, from 1 to the number of roles (default: one per role); the results
                      are the same for every number.  More ranks than cores is fine.
-  --max-restarts K   start a run that died again, at most K times (default 0); it goes on from its
+  --max-restarts K   start a run that died again, at most K times (default 0); it resumes from its
                      newest good checkpoint, with the same results as if nothing had happened
 
 SIGTERM, SIGUSR1, SIGINT (Ctrl-C) and SIGHUP let the run write a checkpoint and end with status 5; a second one ends

@@ -125,7 +125,7 @@ sweep() {
 }
 
 look() {
-    head_line 'a closer look at 13B: what bends its curve, how sure it is, one step taken apart'
+    head_line '13B: scaling-loss breakdown, sensitivity, step breakdown'
     "$wsc" scale --params configs/params/gpt3_13b.yaml --num_csx 1,4,16,64 --out "$out/look" \
         --effects --sensitivity --tokens 20xparams --anatomy \
         --trace "$out/look/chrome_trace.json" >"$out/look.txt" || die 'the closer look failed'
@@ -146,7 +146,7 @@ What to try next:
   build/wsc inspect $out/run/checkpoint_$last_step.mdl
   build/wsc scale --params configs/params/gpt3_13b.yaml --out out/slow --set cluster.swarmx.link_latency=1ms
   make run TEXT=your.txt
-docs/RUNNING.md goes on from here.
+docs/RUNNING.md has the next steps.
 EOF
 }
 

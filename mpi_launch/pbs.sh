@@ -7,9 +7,9 @@
 #       -v WSC_ARGS='--params configs/params/gpt3_111m.yaml --num_csx 16' mpi_launch/pbs.sh
 #
 # As many ranks are started as the job has slots, at most one per role.  A run that dies is started
-# again, at most WSC_MAX_RESTARTS times (default 3), and goes on from its newest good checkpoint.
+# again, at most WSC_MAX_RESTARTS times (default 3), and resumes from its newest good checkpoint.
 # SIGTERM, which PBS sends at the time limit, makes the run write a checkpoint and end with status
-# 5; resubmitting goes on from there.
+# 5; resubmitting resumes from there.
 #PBS -N wsc
 #PBS -l select=1:ncpus=17:mpiprocs=17
 #PBS -l walltime=04:00:00

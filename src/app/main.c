@@ -39,14 +39,15 @@ static void print_overview(FILE *out)
                 out);
     for (const struct app_command *c = app_commands; c->name; c++)
         (void)fprintf(out, "  %-15s %s\n", c->name, c->summary);
-    (void)fputs("\nexamples:\n"
-                "  wsc run --params configs/params/default.yaml --num_csx 4\n"
-                "  mpirun -n $(wsc ranks --num_csx 4) wsc run --params my.yaml --num_csx 4\n"
-                "  wsc scale --params configs/params/gpt3_13b.yaml --out out/scale\n\n"
-                "exit status: 0 success, 1 the run failed, 2 usage or configuration, 3 does not\n"
-                "fit the emulated machine, 4 non-finite numbers, 5 stopped by SIGTERM or\n"
-                "SIGUSR1.\n",
-                out);
+    (void)fputs(
+        "\nexamples:\n"
+        "  wsc run --params configs/params/default.yaml --num_csx 4\n"
+        "  mpi_launch/local.sh --params my.yaml --num_csx 4      one MPI rank for each role\n"
+        "  wsc scale --params configs/params/gpt3_13b.yaml --out out/scale\n\n"
+        "exit status: 0 success, 1 the run failed, 2 usage or configuration, 3 does not\n"
+        "fit the emulated machine, 4 non-finite numbers, 5 stopped by SIGTERM or\n"
+        "SIGUSR1.\n",
+        out);
 }
 
 /* Results that nobody can read are a failure: a full disk, a closed descriptor. */

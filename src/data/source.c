@@ -124,13 +124,31 @@ static enum wsc_err add_entry(struct data_source *s, const char *dir, const char
     return rc;
 }
 
+/* How to make what is missing: the folder's part goes, `wsc data` adds it. */
+static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s, const char *dir)
+{
+    static const char *const part[] = {"/train", "/val", "/test"};
+    const char *tokenizer = s->vocab == 256 ? "" : " --tokenizer bpe --vocab FILE --merges FILE";
+    size_t n = strlen(dir);
+    while (n && dir[n - 1] == '/')
+        n--;
+    for (int i = 0; i < (int)(sizeof part / sizeof *part); i++) {
+        const size_t length = strlen(part[i]);
+        if (n > length && !strncmp(dir + n - length, part[i], length)) {
+            n -= length;
+            break;
+        }
+    }
+    return wsc_err_hint(rc, "wsc data --input TEXT... --out %.*s --max_seq_length %lld%s makes it",
+                        (int)n, dir, (long long)s->T, tokenizer);
+}
+
 static enum wsc_err add_directory(struct data_source *s, const char *dir)
 {
     DIR *d = opendir(dir);
     if (!d)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_IO, "data_dir %s: cannot be listed: %s", dir, strerror(errno)),
-            "make a dataset with `wsc data --input TEXT... --out DIR`");
+        return hint_to_make(
+            WSC_RAISE(WSC_IO, "data_dir %s: cannot be listed: %s", dir, strerror(errno)), s, dir);
     enum wsc_err rc = WSC_OK;
     for (struct dirent *e = readdir(d); e && !rc; e = readdir(d))
         if (is_sample_file(e->d_name)) rc = add_entry(s, dir, e->d_name);
@@ -156,8 +174,7 @@ static enum wsc_err list_set(struct data_source *s, const struct zoo_input *inpu
     }
     set->n_files = s->n_files - set->first_file;
     if (!set->n_files)
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file", dir),
-                            "make a dataset with `wsc data --input TEXT... --out DIR`");
+        return hint_to_make(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file", dir), s, dir);
     qsort(s->file + set->first_file, (size_t)set->n_files, sizeof *s->file, by_path);
     return WSC_OK;
 }

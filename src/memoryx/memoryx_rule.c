@@ -36,8 +36,7 @@ struct memoryx_rule memoryx_rule_of_step(struct memoryx *mx)
     /* torch.nn.utils.clip_grad_norm_: norm + 1e-6 in the denominator. */
     if (o->max_gradient_norm > 0)
         rule.grad_scale = (float)fmin(1.0, o->max_gradient_norm / (mx->batch.grad_norm + 1e-6));
-    else if (o->max_gradient_value > 0)
-        rule.grad_limit = (float)o->max_gradient_value;
+    if (o->max_gradient_value > 0) rule.grad_limit = (float)o->max_gradient_value;
     if (o->maximize) rule.grad_scale = -rule.grad_scale;
     return rule;
 }

@@ -253,6 +253,16 @@ static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *pa
                     "cbfloat16 needs dynamic loss scaling; hint: write dynamic");
 }
 
+/* The Model Zoo ends with a ValueError. */
+static void check_clipping(struct conf_parse *p, const struct zoo_optimizer *o)
+{
+    const char *path = "optimizer.max_gradient_value";
+    if (!(o->max_gradient_norm > 0) || !(o->max_gradient_value > 0)) return;
+    conf_diag_error(p->diag, where(p, path, "optimizer.max_gradient_norm"), path,
+                    "gradients are clipped by norm or by value, not both; hint: leave out this key "
+                    "or max_gradient_norm");
+}
+
 static void check_profile(struct conf_parse *p, const struct zoo_runconfig *r)
 {
     const char *first = "runconfig.op_profiler_config.start_step",
@@ -460,6 +470,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_sinks(p, params);
     check_model(p, &params->model);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
+    check_clipping(p, &params->optimizer);
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);

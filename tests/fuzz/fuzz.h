@@ -51,7 +51,7 @@ void fuzz_check(bool ok, const char *what);
 bool fuzz_taken(enum wsc_err rc);
 /** Nothing of @p tag is left. */
 void fuzz_check_memory(enum wsc_mem_tag tag);
-/** The bytes with a NUL behind them, as conf_read_file() gives them; for wsc_free(). */
+/** The bytes with a NUL after them, as conf_read_file() gives them; for wsc_free(). */
 char *fuzz_as_text(const uint8_t *bytes, size_t n);
 enum { FUZZ_PATH_BYTES = 64 };
 /** The bytes as a file without a name: its descriptor, for close(), and a path to it. */

@@ -13,10 +13,10 @@
 
 /* ---- documents of a file --------------------------------------------------------------------- */
 
-/* A few KB can expand to GB; what comes behind the second piece is read the same way. */
+/* A few KB can expand to GB; what follows the second piece is read in the same way. */
 enum { MOST_TEXT = 3 << 17 };
 
-/* What came out of a file. */
+/* Results of reading a file. */
 struct texts {
     int64_t n; /* bytes of all documents */
     bool whole;

@@ -35,7 +35,7 @@ bool fuzz_reference(const uint8_t *bytes, size_t n)
     return taken;
 }
 
-/* The metrics of an earlier run, which a resumed one goes on with. */
+/* The metrics of an earlier run, which a resumed one continues. */
 bool fuzz_metrics(const uint8_t *bytes, size_t n)
 {
     struct job_metrics *m = NULL;

@@ -120,7 +120,7 @@ same_as_reference() { # MODEL_DIR
     values_and_times "$1" | cmp - "$dir/reference.values"
 }
 
-# Has the run come to a step of its own behind step $2?
+# Has the run reached a step of its own after step $2?
 has_passed_step() { # MODEL_DIR STEP
     [ -r "$1/metrics.jsonl" ] && [ "$(wc -l <"$1/metrics.jsonl")" -gt "$2" ]
 }

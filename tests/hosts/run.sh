@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Both suites of this folder at once, since they mostly wait; each says what came out.
+# Both suites of this folder at once, since they mostly wait; each prints its results.
 # usage: tests/hosts/run.sh PROGRAM
 export WSC="$1"
 log=$(mktemp)

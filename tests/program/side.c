@@ -28,8 +28,8 @@ static _Noreturn void work(int i, int limit_s, int to, side_job job)
     struct side_result r = {0};
     (void)alarm((unsigned)limit_s);
     job(i, &r);
-    const bool told = write(to, &r, sizeof r) == (ssize_t)sizeof r;
-    _exit(told ? 0 : 1);
+    const bool written = write(to, &r, sizeof r) == (ssize_t)sizeof r;
+    _exit(written ? 0 : 1);
 }
 
 static void start(struct worker *w, int i, int limit_s, side_job job)

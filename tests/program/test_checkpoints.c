@@ -158,7 +158,7 @@ TEST(checkpoints, another_model_of_the_same_shapes_is_refused)
 }
 
 /* Eight steps, then four from their weights alone in the same folder, then on to six: the third
- * start goes on from the second training and not from the longer first one. */
+ * start resumes from the second training and not from the longer first one. */
 TEST(checkpoints, a_new_training_in_the_same_folder_is_one_training)
 {
     struct job_metrics m, second;
@@ -257,7 +257,7 @@ TEST(checkpoints, samples_are_skipped_where_a_run_goes_on)
     T_STR(same.step[3].hash, m.step[3].hash);
 }
 
-/* As if the run had died behind step 4. */
+/* As if the run had died after step 4. */
 TEST(checkpoints, a_restart_does_not_skip_again)
 {
     struct job_metrics straight = {.n = 0}, m = {.n = 0};

@@ -87,7 +87,7 @@ TEST(convert, factors_of_mup_become_part_of_the_tensors)
     check_folded("--set model.mup_base_hidden_size=16 --set model.mup_base_filter_size=64");
 }
 
-/* Eight tokens behind three, on one and on two systems. */
+/* Eight tokens after three, on one and on two systems. */
 static void check_continues(const char *dir)
 {
     struct spawn_result r[2];

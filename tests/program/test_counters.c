@@ -164,9 +164,9 @@ static void check_refused(const struct counter *counter, int n, int status, cons
     spawn_run(&r, "%s %s --num_steps 5 --model_dir %s --checkpoint_path %s", job_tiny(), JOB,
               job_path("refused"), doctored);
     T_EQ(r.status, status);
-    const bool told = strstr(r.err, said) != NULL;
-    if (!told) (void)fprintf(stderr, "%s\n", r.err);
-    CU_ASSERT(told);
+    const bool printed = strstr(r.err, said) != NULL;
+    if (!printed) (void)fprintf(stderr, "%s\n", r.err);
+    CU_ASSERT(printed);
     spawn_free(&r);
 }
 
@@ -190,7 +190,7 @@ TEST(counters, what_does_not_fit_is_refused)
     check_refused(&tokens, 1, 2, "more tokens than 64 bits count");
 }
 
-/* The clock of a run goes on from its checkpoint, and ends the run where it ends. */
+/* The clock of a run continues from its checkpoint, and ends the run where it ends. */
 TEST(counters, the_clock_of_a_checkpoint_at_the_end_of_time)
 {
     const struct counter clock = {"wsc.virtual_time_ps", INT64_MAX - 1000, 0};

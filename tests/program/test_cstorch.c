@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checkpoints of cstorch, made by tests/fixtures/make_cstorch_checkpoints.py: a run goes on from
+/* Checkpoints of cstorch, made by tests/fixtures/make_cstorch_checkpoints.py: a run resumes from
  * them as from the same state under plain names. */
 #include "../support/test.h"
 #include "job.h"

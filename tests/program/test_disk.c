@@ -46,7 +46,7 @@ static void check_error(const struct spawn_result *r, const char *said)
     CU_ASSERT(good);
 }
 
-/* The third checkpoint has no room.  With more room the run goes on from the second, and ends like
+/* The third checkpoint has no room.  With more room the run resumes from the second, and ends like
  * one to which nothing happened. */
 static void fill_up(int n_ranks)
 {

@@ -36,7 +36,7 @@ static bool emulate(const char *options, int n_ranks, struct job_metrics *m)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* The run goes on; losses are those of one that has seven systems from the eleventh step on. */
+/* The run continues; losses are those of one that has seven systems from the eleventh step on. */
 TEST(emulated_faults, a_lost_wafer)
 {
     struct job_metrics lost = {0}, folded = {0}, alone = {0}, seven = {0};

@@ -3,7 +3,7 @@
  * that prepare, and last the program's arguments; NAME.expected holds what must stand on stderr and
  * the exit status, alone and on three ranks alike.  NAME.mpi.cmd runs on three ranks only,
  * NAME.alone.cmd without mpirun only.  $TMP is an empty folder, $DATA the tests' dataset.
- * With WSC_GOLDEN_UPDATE in the environment the texts are written anew; read the difference. */
+ * With WSC_GOLDEN_UPDATE in the environment the texts are written again; read the difference. */
 #include "../support/test.h"
 #include "job.h"
 #include "spawn.h"

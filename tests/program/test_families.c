@@ -31,7 +31,7 @@ struct family {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A dataset as @p type, owned, with a 0 behind it; *n its elements (bytes of a text). */
+/* A dataset as @p type, owned, with a 0 after it; *n its elements (bytes of a text). */
 static void *read_set(hid_t file, const char *name, hid_t type, size_t size, int64_t *n)
 {
     hid_t set = H5Dopen2(file, name, H5P_DEFAULT), space = H5Dget_space(set);
@@ -280,7 +280,7 @@ struct texts {
     char prompts[400];
 };
 
-/* The first @p n ids of a list, without the comma behind them. */
+/* The first @p n ids of a list, without the comma after them. */
 static int ids_length(const char *ids, int n)
 {
     const char *at = ids;
@@ -318,7 +318,7 @@ static void read_texts(struct texts *t, const char *name)
     if (in) (void)fclose(in);
 }
 
-/* What the program writes behind the beginnings. */
+/* What the program writes after the beginnings. */
 static void continue_texts(const struct family *f, const struct texts *t, const struct way *way,
                            struct spawn_result *r)
 {

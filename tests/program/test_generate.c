@@ -68,7 +68,7 @@ TEST(generate, a_nucleus_is_part_of_all)
     free(nucleus);
 }
 
-/* Byte 32 is the blank: the texts end behind the first new one. */
+/* Byte 32 is the blank: the texts end after the first new one. */
 TEST(generate, a_text_ends_behind_the_last_token)
 {
     char *all = generate("--prompt 'the cat' --prompt 'a red mat' --temperature 0");
@@ -154,7 +154,7 @@ static void ids_of(const char *options, char ids[900])
     free(text);
 }
 
-/* The model's context is 64 tokens: behind it a text goes on from its newest ones. */
+/* The model's context is 64 tokens: after it a text is continued from its newest ones. */
 TEST(generate, a_text_may_be_cut_anywhere)
 {
     char all[900], part[900], options[1200];

@@ -244,7 +244,7 @@ static double seconds_said(const char *text)
 }
 
 /* What is found by heartbeats is found by the clock, however busy the host: a thread that comes
- * late by more than half of the limit starts counting anew. */
+ * late by more than half of the limit starts counting again. */
 static void check_said(struct side_result *r, const char *err)
 {
     const double most_s = strstr(err, NOT_STARTED) ? 5.5 * FAULT_PATIENT_S : 1.5 * FAULT_PATIENT_S;

@@ -64,7 +64,7 @@ TEST(numerics, mesh_values_on_any_number_of_systems_ranks_and_threads)
     }
 }
 
-/* performance.json lists what was counted beside the closed forms. */
+/* performance.json lists simulated cycles beside those of the analytical model. */
 TEST(numerics, mesh_tells_the_cycles_of_each_kernel)
 {
     struct job_metrics m;

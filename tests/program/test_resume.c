@@ -19,10 +19,10 @@ static bool train(const char *dir, const char *options)
 }
 
 /* The same steps in one run and in two, the second from the checkpoint of the first: metrics.jsonl
- * goes on in the same file. */
+ * continues in the same file. */
 struct halves {
     int total;
-    const char *options, *later; /* of the first run, of the one that goes on */
+    const char *options, *later; /* of the first run, of the one that resumes */
 };
 
 static bool train_to(const char *dir, const struct halves *h, const char *options, int n_steps)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A file of every family, in the size that it is published in, trains as a shrunk copy when --set
  * makes its sizes small: what a user does who tries the own file on a laptop.  What has to be set
- * follows from what --validate_only --json tells.  WSC_MODELZOO=DIR does it with all params files
+ * follows from what --validate_only --json prints.  WSC_MODELZOO=DIR does it with all params files
  * below a folder as well. */
 #include "../support/test.h"
 #include "job.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One job in all the ways a params file can say it: runconfig style, trainer style, two phases, its
- * own dump; and what --validate_only tells of it. */
+ * own dump; and what --validate_only prints of it. */
 #include "../support/test.h"
 #include "job.h"
 #include "spawn.h"
@@ -114,7 +114,7 @@ TEST(styles, validate_only_tells_each_phase)
     spawn_free(&r);
 }
 
-/* The speed that a plan tells is the one that a run has from its third step on. */
+/* The speed that a plan predicts is the one that a run has from its third step on. */
 TEST(styles, compile_only_tells_plan_and_speed)
 {
     struct spawn_result r;

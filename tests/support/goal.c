@@ -66,7 +66,7 @@ static bool number(const char *text, int64_t *out)
     return end != text && (!*end || !strcmp(end, "b"));
 }
 
-/* The number behind @p key, or @p fallback. */
+/* The number after @p key, or @p fallback. */
 static bool option(char *const *word, int n, const char *key, int64_t *out)
 {
     for (int i = 0; i + 1 < n; i++)

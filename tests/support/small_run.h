@@ -23,7 +23,7 @@ void small_config_fini(struct small_config *c);
 /** Write @p n random samples to @p dir/data.h5, some places masked. */
 enum wsc_err small_data_write(const char *dir, int64_t n) WSC_CHECKED;
 
-/** What a run told: only the rank of shard 0 hears the batches. */
+/** What a run reported: only the rank of shard 0 hears the batches. */
 struct small_result {
     int n;
     struct memoryx_batch batch[SMALL_MAX_STEPS];

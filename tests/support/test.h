@@ -43,7 +43,7 @@ unsigned test_n_skipped(void);
 /** True on every rank or on none (MPI tests): a rank that failed alone would leave the others in
  *  the next collective. */
 bool test_agree(bool ok);
-/** Unit tests: the time that a case may take begins anew, for cases of many small parts that wait
+/** Unit tests: the time that a case may take begins again, for cases of many small parts that wait
  *  for other processes. */
 void test_more_time(void);
 /** A fresh folder for this process, removed at exit; borrowed. */

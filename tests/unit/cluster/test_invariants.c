@@ -102,7 +102,7 @@ TEST(run_invariants, more_layers_are_slower)
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* All delays times f would make a step f times as long; a straggler stretches some of them. */
+/* All delays times f would make a step f times as long; a straggler multiplies some of them. */
 TEST(run_invariants, a_straggler_costs_at_most_its_factor)
 {
     for (uint64_t i = 0; i < CASES / 2; i++) {

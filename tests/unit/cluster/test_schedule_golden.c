@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Virtual times of two small clusters, to the picosecond, as tests/golden/schedule_*.txt pins them.
  * They change when the model of the machine or a constant of cs2.yaml does; with
- * WSC_GOLDEN_UPDATE in the environment the files are written anew: read the difference. */
+ * WSC_GOLDEN_UPDATE in the environment the files are written again: read the difference. */
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 

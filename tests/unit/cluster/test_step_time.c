@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Virtual time of whole clusters: against a closed form for one wafer, and properties that hold
- * for any machine.  Runs without values, so that models may be large. */
+/* Virtual time of whole clusters: against an analytical model for one wafer, and properties that
+ * hold for any machine.  Runs without values, so that models may be large. */
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 
@@ -29,19 +29,19 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
 /* ---- one wafer, one shard ---------------------------------------------------------------------
  *
  * With one shard, one wafer and a window that holds the whole step, nothing waits for a credit.
- * Let R, L be rate and latency of the cable, w_k and g_k the bytes of a stage's weights and
- * gradient, c_k the time of its cycles, l the stage latency, d the drain latency.  The cable down
+ * Let R, L be rate and latency of the link, w_k and g_k the bytes of a stage's weights and
+ * gradient, c_k the time of its cycles, l the stage latency, d the drain latency.  The link down
  * sends transfer i when its weights are updated (r_s) and the transfer before has left:
  *     sent_i = max(r_s, left_{i-1}),  left_i = sent_i + w_s / R,
  *     first byte at sent_i + L, last byte at left_i + L.
  * The wafer begins a stage with its first byte and ends it when it has computed, when the last
- * byte has drained, and (backward) when the gradient has left through the cable up, which starts
+ * byte has drained, and (backward) when the gradient has left through the link up, which starts
  * with the first finished row f_k:
  *     begin_i = max(end_{i-1}, sent_i + L), begin_0 also after the samples have come in
  *     end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + spill_i / io)
  *     up_i = max(end_i, max(min(begin_i + l + f_i, end_i), up_{i-1}) + g_s / R); end_i := up_i.
  * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
- * stages are updated in forward order behind the fixed latency u at rate U:
+ * stages are updated in forward order after the fixed latency u at rate U:
  *     r_0 = max(r_last of the step before, last gradient + u) + n_0 / U,  r_s = r_{s-1} + n_s / U.
  */
 
@@ -118,7 +118,7 @@ static void form_update(struct form *f)
     f->reduced = 0;
 }
 
-/* The step's end; a signal of the losses and one of the times also use the cable up. */
+/* The step's end; a signal of the losses and one of the times also use the link up. */
 static int64_t form_step(struct form *f)
 {
     const int n = f->model->n_stages;
@@ -262,7 +262,7 @@ TEST(run_time, more_bandwidth_and_less_latency_are_never_slower)
     }
 }
 
-/* Where a cable is long, weights must be on their way before the wafer asks for them. */
+/* Where a link is long, weights must be on their way before the wafer asks for them. */
 TEST(run_time, a_wider_window_hides_latency)
 {
     static const char *const window[] = {
@@ -298,7 +298,7 @@ TEST(run_time, more_layers_are_never_faster)
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 /* Sums over the plan: weights go down every edge once a transfer, gradients up every edge once a
- * backward transfer; the shards' cables carry equal stripes of them.  Losses (a micro-batch) and
+ * backward transfer; the shards' links carry equal stripes of them.  Losses (a micro-batch) and
  * times (a step) are not striped. */
 static void planned_bytes(const struct small_config *c, const struct model *m, int64_t n_micro,
                           int64_t bytes[2])

@@ -237,7 +237,7 @@ TEST(hf_config, what_a_family_has_in_one_way_only)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* What the params' own checks find is told of the file and the key that the user has. */
+/* What the params' own checks find is reported for the file and the key that the user has. */
 TEST(hf_config, errors_of_values_name_config_json)
 {
     static const struct {

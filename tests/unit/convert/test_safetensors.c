@@ -13,10 +13,11 @@ static bool refused(const char *path, const char *why)
 {
     struct convert_files *f = NULL;
     const enum wsc_err rc = convert_files_open(&f, path);
-    const bool told = rc && strstr(wsc_err_message(), why) && !f;
-    if (!told) (void)fprintf(stderr, "%s: \"%s\", expected \"%s\"\n", path, wsc_err_message(), why);
+    const bool reported = rc && strstr(wsc_err_message(), why) && !f;
+    if (!reported)
+        (void)fprintf(stderr, "%s: \"%s\", expected \"%s\"\n", path, wsc_err_message(), why);
     convert_files_close(&f);
-    return told;
+    return reported;
 }
 
 #define ENTRY(name, dtype, shape, offsets)                                                         \

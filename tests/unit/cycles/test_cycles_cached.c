@@ -77,7 +77,7 @@ TEST(cycles_cached, more_keys_tokens_or_texts_are_never_faster)
     model_destroy(&r.model);
 }
 
-/* A token behind a cache is cheaper than the text once more; each weight still passes each PE. */
+/* A token after a cache is cheaper than the whole text again; each weight still passes each PE. */
 TEST(cycles_cached, a_token_costs_a_token)
 {
     struct rig r;

@@ -234,7 +234,7 @@ TEST(source, errors_name_file_and_place)
     refused(&input, T, 500, "/nonexistent: cannot be listed: No such file");
     (void)snprintf(dir, sizeof dir, "%s", folder("none"));
     input = input_of(dir);
-    refused(&input, T, 500, "holds no .h5 file; hint: make a dataset with `wsc data");
+    refused(&input, T, 500, "holds no .h5 file; hint: wsc data --input TEXT... --out ");
     (void)snprintf(dir, sizeof dir, "%s", folder("vocab"));
     put_file(dir, "x.h5", 10, 3);
     refused(&input, T, 312, "x.h5: sample 2, position 2: labels is 312, expected 0 to 311");

@@ -198,7 +198,7 @@ static void at_once(const struct scene *s, int64_t end, float *logits)
     in_steps(s, &end, 1, logits);
 }
 
-/* One token at a time behind a first step of @p prompt. */
+/* One token at a time after a first step of @p prompt. */
 static void token_by_token(const struct scene *s, int64_t prompt, int64_t end, float *logits)
 {
     int64_t ends[MOST_STEPS];

@@ -39,7 +39,7 @@ static void measure(const struct fixture *f, int64_t first, int64_t end, int64_t
     float *grads;
     T_OK(host_create_limited(&k, &f->model, batch.n, true, &limits));
     T_OK(host_measure_leaves(k));
-    for (int again = 0; again < 2; again++) { /* a second step starts anew */
+    for (int again = 0; again < 2; again++) { /* a second step starts again */
         host_begin(k, &share, &batch);
         for (int s = 0; s < f->model.n_stages; s++)
             host_forward(k, s, f->stage_weights[s]);

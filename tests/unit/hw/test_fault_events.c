@@ -78,7 +78,7 @@ TEST(hw_faults, what_is_lost_stays_lost)
     hw_faults_move(f, 4);
     T_EQ(hw_recovery_ps(&hw, 20000000000), 0);
     CU_ASSERT_PTR_NULL(hw_faults_new(f, 0));
-    /* A run that goes on from step 4 has them behind it or before it, as its file says. */
+    /* A run that resumes from step 4 has them in its past or before it, as its file says. */
     hw_faults_go_on(f, 3);
     hw_faults_move(f, 4);
     CU_ASSERT_PTR_NOT_NULL(hw_faults_new(f, 1));

@@ -68,7 +68,7 @@ static void count(struct cell *k, bool control)
     k->second = true;
 }
 
-/* The payload behind the router. */
+/* The payload after the router. */
 static uint32_t command(struct cell *k, uint32_t payload)
 {
     int before = k->at;

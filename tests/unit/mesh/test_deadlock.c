@@ -223,7 +223,7 @@ TEST(mesh_deadlock, words_that_are_left)
     scene_fails(&s, WSC_DEADLOCK, "PE (0, 0): 2 wavelets of colour 1 cannot leave");
 }
 
-/* The router behind takes the colour from its own PE, so the words stay before it. */
+/* The next router takes the colour from its own PE, so the words stay before it. */
 TEST(mesh_deadlock, words_that_are_left_in_a_router)
 {
     const struct mesh_wavelet w[20] = {{0, false}};

@@ -54,7 +54,7 @@ TEST(mesh_numerics, every_number_of_16_bits_is_its_definition)
 }
 
 /* Between any two neighbours the middle goes to the even one, what lies beside it to the nearer
- * one; behind the greatest number comes infinity, half a step away. */
+ * one; after the greatest number comes infinity, half a step away. */
 TEST(mesh_numerics, rounding_goes_to_nearest_and_ties_to_even)
 {
     for (int h = 0; h < 2; h++) {

@@ -160,10 +160,10 @@ static void move_back(char text[1200], int dx, int dy)
     size_t used = 0;
     for (const char *at = text; *at && used < sizeof out - 32;) {
         int x, y;
-        const char *behind = case_read_place(at, &x, &y);
-        if (behind) used += (size_t)snprintf(out + used, 32, "(%d, %d)", x - dx, y - dy);
-        if (!behind) out[used++] = *at;
-        at = behind ? behind : at + 1;
+        const char *after = case_read_place(at, &x, &y);
+        if (after) used += (size_t)snprintf(out + used, 32, "(%d, %d)", x - dx, y - dy);
+        if (!after) out[used++] = *at;
+        at = after ? after : at + 1;
     }
     out[used] = 0;
     memcpy(text, out, sizeof out);
@@ -187,8 +187,8 @@ static void check_translated(const struct random_case *c, const struct outcome *
     tally.translated++;
 }
 
-/* Mirrored and transposed: all cycles are the same.  Which of several errors of one cycle is told
- * depends on the order of the PEs, and so does a text that lists PEs. */
+/* Mirrored and transposed: all cycles are the same.  Which of several errors of one cycle is
+ * reported depends on the order of the PEs, and so does a text that lists PEs. */
 static void check_mirrored(const struct random_case *c, const struct outcome *drawn)
 {
     static struct case_log log;

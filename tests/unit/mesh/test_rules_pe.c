@@ -353,7 +353,7 @@ TEST(mesh_pe, width_and_set_up_of_every_operation)
     };
     EQ(sizeof rows / sizeof *rows, MESH_N_CODES - 1); /* all but @map */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        /* Byte 1028 lies two banks behind 1024. */
+        /* Byte 1028 lies two banks after 1024. */
         struct mesh_op op = {
             .code = (uint8_t)rows[i].code, .dst = mesh_mem(0, 48), .a = mesh_mem(1024, 48)};
         if (rows[i].arrays == 2) op.b = mesh_mem(2052, 48);

@@ -62,7 +62,7 @@ TEST(mesh_router, a_row_hears_word_by_word)
     }
 }
 
-/* Colour 1 comes from PE 0, colour 2 from PE 1, both go on to PE 2. */
+/* Colour 1 comes from PE 0, colour 2 from PE 1, both continue to PE 2. */
 static void share_a_link(struct scene *s, int first_colour, int second_colour)
 {
     scene_init(s, 3, 1, MESH_WSE2);

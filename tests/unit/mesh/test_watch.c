@@ -352,7 +352,7 @@ TEST(mesh_watch, a_slow_receiver_holds_wavelets_back)
     mesh_watch_destroy(&w);
 }
 
-/* An edge feeds PE (0, 0) more words than it keeps legs of; the first one goes on to PE (1, 0),
+/* An edge feeds PE (0, 0) more words than it keeps legs of; the first one continues to PE (1, 0),
  * which then runs scalar code for longer than all that. */
 enum { MANY = 70000, LONG = 100000 };
 
@@ -644,7 +644,7 @@ TEST(mesh_watch, what_is_traced)
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* All that was counted, explained and traced, as one text. */
-static char *told(const char *kernel, struct programs_case c, int threads)
+static char *explained(const char *kernel, struct programs_case c, int threads)
 {
     const struct mesh_rect all = {0, 0, c.w, c.h};
     struct mesh_watch *w;
@@ -704,8 +704,8 @@ TEST(mesh_watch, the_same_for_any_number_of_threads)
                                   .k = 15,
                                   .arch = (enum mesh_arch)(i / 8),
                                   .seed = 2};
-        char *one = told(kernel[i % 8], c, 1), *two = told(kernel[i % 8], c, 2);
-        char *four = told(kernel[i % 8], c, 4);
+        char *one = explained(kernel[i % 8], c, 1), *two = explained(kernel[i % 8], c, 2);
+        char *four = explained(kernel[i % 8], c, 4);
         CU_ASSERT(!strcmp(one, two));
         CU_ASSERT(!strcmp(one, four));
         free(one);

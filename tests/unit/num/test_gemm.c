@@ -87,7 +87,7 @@ static struct num_product shape_of(int variant, int64_t m, int64_t n, int64_t k)
                                 .beta = variant & 4 ? 1.0F : 0.0F};
 }
 
-/* Every element of C, the untouched gap between rows, and what lies behind. */
+/* Every element of C, the untouched gap between rows, and the elements after it. */
 static void check_against_reference(struct buffers *x, const struct trial *t)
 {
     const struct num_product *s = &t->shape;
@@ -142,7 +142,7 @@ TEST(num_gemm, products_of_rows_match_the_reference)
     check_variants(true, true, 1);
 }
 
-/* Row @p first and those behind it, @p n of m, give the bits that they have among all. */
+/* Row @p first and those after it, @p n of m, give the bits that they have among all. */
 static void check_some_rows(struct buffers *x, const struct num_product *all, int64_t first,
                             int64_t n)
 {
@@ -169,7 +169,7 @@ TEST(num_gemm, a_product_of_rows_does_not_depend_on_their_number)
     wsc_free(x);
 }
 
-/* What keys behind a query's own have for weights. */
+/* Weights of keys after a query's own. */
 TEST(num_gemm, rows_with_zeros_behind_them_keep_their_bits)
 {
     struct buffers *x = new_buffers();

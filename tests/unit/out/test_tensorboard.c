@@ -219,7 +219,7 @@ TEST(events, bytes_are_those_of_an_independent_writer)
     unsigned char *ours = read_events(dir, &n, name);
     unsigned char *theirs = read_events("tests/data/events", &expected, name);
     CU_ASSERT_FATAL(n == expected);
-    /* Behind the header of a record of 12 bytes stand a key and the time of 8, then what is
+    /* After the header of a record of 12 bytes stand a key and the time of 8, then what is
      * compared, then a checksum of 4. */
     for (size_t at = 0; at < n; at += 16 + (size_t)little(ours + at, 8)) {
         const size_t length = (size_t)little(theirs + at, 8);

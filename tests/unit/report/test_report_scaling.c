@@ -39,7 +39,7 @@ static const char *sweep_file(const char *name)
     return case_read(path);
 }
 
-/* Behind the name a line is a list of numbers, as JSON writes them. */
+/* After the name a line is a list of numbers, as JSON writes them. */
 static void check_csv_line(const char *line, const struct scaling_row *r)
 {
     char list[512];

@@ -521,7 +521,7 @@ TEST(checkpoint, prune_keeps_the_newest)
     T_OK(store_prune(path_of("prune"), 200, 0));
     CU_ASSERT(is_there(1) && !exists(path_of("prune/checkpoint_201.mdl.tmp")));
     CU_ASSERT(exists(path_of("prune/other.mdl.tmp")));
-    /* checkpoint_200.mdl is empty: nothing goes on its account. */
+    /* checkpoint_200.mdl is empty: nothing is charged to it. */
     CU_ASSERT_EQUAL(store_prune(path_of("prune"), 200, 2), WSC_FORMAT);
     CU_ASSERT(is_there(1) && is_there(4) && is_there(30));
     T_OK(write_small(path_of("prune/checkpoint_200.mdl"), 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sums of leaves, merged from lists of any cut of the batch, have the bits of the one canonical
- * tree: the definition of the tree is written out here once more, as a recursion. */
+ * tree: the definition of the tree is written out here again, as a recursion. */
 #include "../../support/test.h"
 
 #include <wsc/mem.h>

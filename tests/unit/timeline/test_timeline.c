@@ -111,9 +111,9 @@ static void write_file(const char *path, const char *text)
     CU_ASSERT(fclose(f) == 0);
 }
 
-/* Two ranks by hand: rank 0 works 5, tells rank 1, which has worked 3 and then works 4: ends at 9.
- * Rank 1's second cpu works 7 meanwhile; its first cpu then has a calc of 2 that could start at 1
- * but finds the cpu busy until 3. */
+/* Two ranks by hand: rank 0 works 5, signals rank 1, which has worked 3 and then works 4: ends
+ * at 9. Rank 1's second cpu works 7 meanwhile; its first cpu then has a calc of 2 that could start
+ * at 1 but finds the cpu busy until 3. */
 TEST(goal, the_simulator_runs_a_schedule_by_hand)
 {
     char path[160];
@@ -132,7 +132,7 @@ TEST(goal, the_simulator_runs_a_schedule_by_hand)
     T_EQ(r.n_delayed, 1);
     write_file(path,
                "num_ranks 1\nrank 0 {\na: calc 5\nb: calc 1\na requires b\nb requires a\n}\n");
-    T_EQ(goal_run(path, &r), WSC_FORMAT); /* a circle */
+    T_EQ(goal_run(path, &r), WSC_FORMAT); /* a cycle */
     write_file(path, "num_ranks 2\nrank 0 {\ns: send 1b to 1 tag 0\n}\nrank 1 {\n}\n");
     T_EQ(goal_run(path, &r), WSC_FORMAT); /* nobody receives */
 }

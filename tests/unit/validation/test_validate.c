@@ -29,7 +29,7 @@ static struct validation_figure point(const char *id, const char *model, int64_t
     return r;
 }
 
-/* Small and large steps, so that a latency and a factor can be told apart. */
+/* Small and large steps, so that a latency and a factor can be distinguished. */
 static void make_points(struct validation_figure ref[N_POINTS])
 {
     ref[0] = point("a", "gpt3_111m", 24, 2048, VALIDATION_KIND_CALIBRATION);
@@ -95,7 +95,7 @@ TEST(calibrate, recovers_the_constants_of_synthetic_figures)
     T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
 }
 
-/* Where the optimizer takes no time, nothing can be told about its rate. */
+/* Where the optimizer takes no time, nothing can be said about its rate. */
 TEST(calibrate, says_what_the_figures_do_not_tell)
 {
     static const struct conf_set hidden[] = {{"cluster.effects.boundary=false"}};
@@ -135,7 +135,7 @@ TEST(calibrate, errors_are_clear)
 
 /* ---- validate -------------------------------------------------------------------------------- */
 
-/* What a step consists of adds up to it, and the kernels are those of the closed forms. */
+/* What a step consists of adds up to it, and the kernels are those of the analytical model. */
 TEST(validate, parts_add_up_to_the_step)
 {
     struct validation_figure ref[N_POINTS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every file of tests/golden/errors is rejected with exactly the text that stands beside it.  With
- * WSC_GOLDEN_UPDATE in the environment the texts are written anew instead; read the difference. */
+ * WSC_GOLDEN_UPDATE in the environment the texts are written again instead; read the difference. */
 #include "../../support/test.h"
 
 #include <wsc/conf.h>

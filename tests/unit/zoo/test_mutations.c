@@ -26,7 +26,7 @@ static char draw_byte(uint64_t *i)
     return (char)draw(i, 256);
 }
 
-/* Copy the line around @p at once more. */
+/* Copy the line around @p at again. */
 static size_t duplicate_line(char *text, size_t n, size_t at)
 {
     size_t first = at, end = at;
