@@ -51,6 +51,11 @@ void comm_barrier(struct comm *comm);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
  *  Valid until comm_destroy(); the newest call replaces the one before. */
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size);
+/** The largest *@p x of the ranks of comm_subgroup(); collective over those. */
+enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x) WSC_CHECKED;
+/** Sums of @p x over the ranks of comm_subgroup(), element by element, modulo 2^64; collective over
+ *  those. */
+enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n) WSC_CHECKED;
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 

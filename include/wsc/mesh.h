@@ -4,11 +4,11 @@
  *  It moves every wavelet over every link and runs every vector operation of every processing
  *  element (PE), with values.  It is not a model: no cycle comes from a formula.  It does not
  *  decode instructions: a task is a C function that issues vector operations, and what scalar
- *  code costs is said by mesh_wait().
+ *  code costs it states by mesh_wait().
  *  The one invariant: what happens in a cycle depends on the state at its start alone, so neither
  *  the order in which routers and PEs are visited nor the host has any influence.
- *  Start reading at mesh_create(), mesh_route() and mesh_issue(); docs/MESH.md tells the rules of
- *  the machine with their sources and works through an example.
+ *  Start reading at mesh_create(), mesh_route() and mesh_issue(); docs/MESH.md states the rules
+ *  of the machine with their sources and works through an example.
  */
 #ifndef WSC_MESH_H
 #define WSC_MESH_H
@@ -20,6 +20,7 @@
 
 /* ---- the fabric ------------------------------------------------------------------------------ */
 
+/** Limits of the machine, and MESH_MAX_MAP_CYCLES, one of the emulator. */
 enum {
     MESH_COLOURS = 24,       /**< routable colours (SDK documentation) */
     MESH_TASKS = 64,         /**< task ids (SDK documentation) */
@@ -40,6 +41,7 @@ enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH =
 struct mesh;
 /** One PE, as its tasks see it. */
 struct mesh_pe;
+/** What mesh_create() is told. */
 struct mesh_config {
     int w, h; /**< PEs; at most 2048 each */
     enum mesh_arch arch;
@@ -83,6 +85,7 @@ enum wsc_err mesh_route(struct mesh *m, struct mesh_rect rect, int colour,
 
 /** What a router withholds from its own PE; neighbours get every wavelet. */
 enum mesh_filter_kind { MESH_FILTER_COUNTER, MESH_FILTER_SPARSE, MESH_FILTER_RANGE };
+/** A filter of one colour at a router; the fields of its kind count. */
 struct mesh_filter {
     enum mesh_filter_kind kind;
     bool count_data, count_control; /**< what the counter counts */
@@ -123,15 +126,16 @@ enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/** The same @p bytes on every PE of @p rect, 8-byte aligned plus @p skew bytes; @p what is named
- *  when they do not fit. */
+/** Reserve @p bytes at one address on every PE of @p rect, 8-byte aligned plus @p skew bytes; @p
+ * what is named when they do not fit. */
 enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
                           const char *what, int *address) WSC_CHECKED;
 /** Give back what was reserved on @p rect at @p address and above. */
 enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address) WSC_CHECKED;
-/** Copy @p bytes a PE between the host, row after row of PEs, and @p address. */
+/** Copy @p bytes a PE from the host, row after row of PEs, to @p address. */
 enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
                           int64_t bytes) WSC_CHECKED;
+/** Copy @p bytes a PE from @p address to the host, row after row of PEs. */
 enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
                            int64_t bytes) WSC_CHECKED;
 
@@ -140,6 +144,7 @@ enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, v
 /** A task runs to completion: what it issues is carried out in order after it returns, then the
  *  next task is picked.  @p data is the payload of the wavelet that started it, or 0. */
 typedef enum wsc_err (*mesh_task_fn)(struct mesh_pe *pe, uint32_t data);
+/** Of tasks that could run, the one of the highest priority does. */
 enum mesh_priority { MESH_LOW, MESH_MEDIUM, MESH_HIGH };
 /** Bind a local or control task to an id; local tasks, which are activated, have the ids 0 to 30 on
  *  WSE-2 and 8 to 30 on WSE-3 (SDK documentation). */
@@ -148,14 +153,16 @@ enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_
 /** Bind a data task to a colour that has an input queue: it runs once per data wavelet. */
 enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
                             enum mesh_priority priority) WSC_CHECKED;
-/** Input queues 0 .. 7 and output queues 0 .. 5 each serve one colour. */
+/** Give input queue 0 .. 7 to one colour. */
 enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue,
                               int colour) WSC_CHECKED;
+/** Give output queue 0 .. 5 to one colour. */
 enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue,
                                int colour) WSC_CHECKED;
 /** Activate a local task before the first cycle. */
 enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id) WSC_CHECKED;
 
+/** What a run took. */
 struct mesh_stats {
     int64_t cycles;       /**< until the last PE or edge did something */
     int64_t wavelets;     /**< sent by PEs and edges */
@@ -171,17 +178,22 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
  */
 enum wsc_err mesh_clear(struct mesh *m) WSC_CHECKED;
 
-/** Where this PE is, what the program gave to mesh_create, the current cycle. */
+/** Column of this PE. */
 int mesh_x(const struct mesh_pe *pe);
+/** Row of this PE. */
 int mesh_y(const struct mesh_pe *pe);
+/** What the program gave to mesh_create(). */
 void *mesh_user(const struct mesh_pe *pe);
+/** The current cycle. */
 int64_t mesh_now(const struct mesh_pe *pe);
 /** A number in the PE's memory, as it is when the task starts. */
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value) WSC_CHECKED;
+/** Write a number to the PE's memory at once, before what the task issues. */
 enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value) WSC_CHECKED;
 
 /* ---- vector operations ----------------------------------------------------------------------- */
 
+/** Where the elements of an operand are. */
 enum mesh_dsd_kind { MESH_DSD_NONE, MESH_DSD_MEMORY, MESH_DSD_IN, MESH_DSD_OUT, MESH_DSD_SCALAR };
 /** A data structure descriptor: an array of one to four dimensions in memory (strides in
  *  elements, the last dimension runs fastest), a number of wavelets, or one number. */
@@ -193,14 +205,17 @@ struct mesh_dsd {
     int32_t address;
     uint32_t scalar;
 };
-/** @p n consecutive elements, or every @p stride th. */
+/** @p n consecutive elements from @p address on. */
 struct mesh_dsd mesh_mem(int address, int n);
+/** @p n elements from @p address on, @p stride elements apart. */
 struct mesh_dsd mesh_mem_strided(int address, int n, int stride);
-/** Wavelets of a colour, one element each (a 16-bit element in the lower half). */
+/** @p n wavelets that come on a colour, one element each (a 16-bit element in the lower half). */
 struct mesh_dsd mesh_in(int colour, int n);
+/** @p n wavelets that are sent on a colour, one element each. */
 struct mesh_dsd mesh_out(int colour, int n);
-/** One 32-bit float; the bits of a number of any type. */
+/** One 32-bit float as an operand. */
 struct mesh_dsd mesh_float(float value);
+/** One number of any type as an operand, by its bits. */
 struct mesh_dsd mesh_bits(uint32_t bits);
 
 /** Operations: name, type of dst, of a, of b, elements per cycle on WSE-2 and WSE-3 when the banks
@@ -228,6 +243,7 @@ struct mesh_dsd mesh_bits(uint32_t bits);
     XX(FH2S, "fh2s", 's', 'h', '-', 1, 4, 15)                                                      \
     XX(MAP, "map", 's', 's', 's', 1, 1, 15)
 
+/** Codes of the operations of MESH_OP_MAP. */
 enum mesh_code {
 #define XX(name, text, d, a, b, w2, w3, setup) MESH_##name,
     MESH_OP_MAP(XX)
@@ -270,12 +286,15 @@ enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate)
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
 /** Scalar code that takes @p cycles. */
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles) WSC_CHECKED;
-/** Activate, block or unblock a task of this PE, in order with the operations. */
+/** Activate a local task of this PE, in order with the operations. */
 enum wsc_err mesh_activate(struct mesh_pe *pe, int id) WSC_CHECKED;
+/** Block a task of this PE, in order with the operations. */
 enum wsc_err mesh_block(struct mesh_pe *pe, int id) WSC_CHECKED;
+/** Unblock a task of this PE, in order with the operations. */
 enum wsc_err mesh_unblock(struct mesh_pe *pe, int id) WSC_CHECKED;
-/** Block or unblock the data task of a colour. */
+/** Block the data task of a colour. */
 enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
+/** Unblock the data task of a colour. */
 enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
 
 /* ---- watching -------------------------------------------------------------------------------- */
@@ -298,7 +317,7 @@ struct mesh_pe_counts {
     uint8_t peak_in[8], peak_out[6];
 };
 /** Cycles in which a router's outputs ramp, east, west, north, south carried a wavelet, cycles in
- *  which at least one wavelet that could go on was held back, most wavelets of a colour. */
+ *  which at least one wavelet that could continue was held back, most wavelets of a colour. */
 struct mesh_router_counts {
     int32_t used[5], held;
     uint8_t peak;
@@ -315,7 +334,7 @@ enum mesh_part {
     MESH_PART_EDGE,   /**< one wavelet a cycle: those before it at the edge */
     MESH_PARTS
 };
-/** A stretch of the critical path: at PE (x, y), or on the way from there to the PE of the next
+/** A segment of the critical path: at PE (x, y), or on the way from there to the PE of the next
  *  leg; x = y = -1: from the edge. */
 struct mesh_leg {
     int x, y;
@@ -331,6 +350,7 @@ struct mesh_critical {
     bool complete; /**< the legs begin at cycle 0 */
 };
 
+/** What a watch keeps. */
 struct mesh_watch_config {
     bool causes;                   /**< keep what the critical path needs */
     const struct mesh_rect *trace; /**< PEs whose events are kept; copied */
@@ -342,6 +362,7 @@ struct mesh_watch_config {
  *  bytes a route, 0.6 KB a PE that does something and 0.8 KB a queue that is used; the wavelets
  *  that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are given up. */
 struct mesh_watch;
+/** A watch for mesh_watch_attach(). */
 enum wsc_err mesh_watch_create(struct mesh_watch **out,
                                const struct mesh_watch_config *config) WSC_CHECKED;
 /** NULL inside allowed. */
@@ -360,10 +381,12 @@ void mesh_watch_sum(const struct mesh_watch *w, int64_t cycles[static MESH_PE_ST
  *  last @p max_legs legs or as many as were kept, in the order of time. */
 enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struct mesh_critical *c,
                                  struct mesh_leg **leg, int *n_legs) WSC_CHECKED;
+/** Name of a state, for tables. */
 const char *mesh_pe_state_name(enum mesh_pe_state state);
+/** Name of a part of the critical path, for tables. */
 const char *mesh_part_name(enum mesh_part part);
 
-/** A picture of the fabric: a share of 100 for each PE. */
+/** A picture of the fabric: a percentage for each PE. */
 enum mesh_view {
     MESH_VIEW_COMPUTE, /**< cycles in which the PE computes */
     MESH_VIEW_LINK,    /**< cycles in which the busiest output of the router carries a wavelet */
@@ -371,12 +394,13 @@ enum mesh_view {
     MESH_VIEW_QUEUE,   /**< peak of the fullest queue of router and PE, of its depth */
     MESH_VIEWS
 };
+/** Name of a picture, for titles. */
 const char *mesh_view_name(enum mesh_view view);
 /** @p percent (h, w). */
 void mesh_watch_view(const struct mesh_watch *w, enum mesh_view view, float *percent);
 
 /** The traced events in Chrome's trace event format, 1 cycle as 1 us; @p title names the run.
- *  docs/FILES.md tells the rows.  Errors of @p out are the caller's to check. */
+ *  docs/FILES.md describes the rows.  Errors of @p out are the caller's to check. */
 enum wsc_err mesh_trace_write(const struct mesh_watch *w, const char *title, FILE *out) WSC_CHECKED;
 /** How far the trace goes: its events, and the cycle from which on they are left out because there
  *  were more than max_events, or -1. */
@@ -387,7 +411,8 @@ int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8]);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/** 16-bit formats: nearest even, NaN stays NaN, overflow to infinity. */
+/** A 16-bit number as a float, exactly. */
 float mesh_half_to_float(enum mesh_half half, uint16_t bits);
+/** A number in 16 bits: to nearest even, NaN stays NaN, overflow to infinity. */
 uint16_t mesh_half_from_double(enum mesh_half half, double value);
 #endif

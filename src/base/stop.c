@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A thread waits for SIGTERM and SIGUSR1 with sigwait and notes that a stop was asked for; the job
+ * looks at the note after every step (job_stop.c). */
 #include <wsc/stop.h>
 
 #include <pthread.h>

@@ -76,3 +76,19 @@ const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
     (void)MPI_Comm_size(comm->subgroup, size);
     return &comm->subgroup;
 }
+
+static enum wsc_err reduce_subgroup(struct comm *comm, void *x, int n, MPI_Datatype type, MPI_Op op)
+{
+    if (MPI_Allreduce(MPI_IN_PLACE, x, n, type, op, comm->subgroup) == MPI_SUCCESS) return WSC_OK;
+    return WSC_RAISE(WSC_MPI, "the ranks that write a checkpoint lost contact");
+}
+
+enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x)
+{
+    return reduce_subgroup(comm, x, 1, MPI_INT64_T, MPI_MAX);
+}
+
+enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n)
+{
+    return reduce_subgroup(comm, x, n, MPI_UINT64_T, MPI_SUM);
+}

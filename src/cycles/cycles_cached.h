@@ -1,4 +1,5 @@
-/** Attention of new tokens towards cached keys and values. */
+/** Attention of new tokens towards cached keys and values, for generation: the one operation whose
+ *  formula no program of the mesh is compared with. */
 #ifndef WSC_CYCLES_CACHED_H
 #define WSC_CYCLES_CACHED_H
 #include <wsc/cycles_ops.h>

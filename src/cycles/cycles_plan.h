@@ -1,4 +1,5 @@
-/** The planner, opened for the tests: memory of a PE and cycles of a micro-batch. */
+/** The planner, opened for the tests: memory of a PE and cycles of a micro-batch, by which
+ *  cycles_plan_wafer() chooses. */
 #ifndef WSC_CYCLES_PLAN_H
 #define WSC_CYCLES_PLAN_H
 #include <wsc/cycles_ops.h>

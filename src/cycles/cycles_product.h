@@ -1,4 +1,5 @@
-/** Sums over tokens block by block: weight gradients, and the gradients of keys and values. */
+/** Sums over tokens block by block: weight gradients, and the gradients of keys and values, whose
+ *  results do not fit a PE at once. */
 #ifndef WSC_CYCLES_PRODUCT_H
 #define WSC_CYCLES_PRODUCT_H
 #include <wsc/cycles_ops.h>

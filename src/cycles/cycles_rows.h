@@ -1,4 +1,5 @@
-/** Cycles of operations on rows of features that only the parts of a stage use. */
+/** Cycles of operations on rows of features that only the parts of a stage use; the others are
+ *  public (<wsc/cycles_ops.h>). */
 #ifndef WSC_CYCLES_ROWS_H
 #define WSC_CYCLES_ROWS_H
 #include <wsc/cycles_ops.h>

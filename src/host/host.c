@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One wafer's values on the CPU: buffers created, a micro-batch of leaves cut into blocks of rows,
+ * the stage's weights bound, and the parts of a stage called in order. Next: host_block.c (a
+ * block), host_attention.c, host_head.c; host_layout.c sizes the buffers. */
 #include "host_impl.h"
 
 #include <wsc/check.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The nonlinearities of the feed-forward network, one row of features at a time. */
+/* The nonlinearities of a feed-forward network, one row at a time, plain or gated: value, and
+ * derivative times the gradient. The functions themselves are in <wsc/num_math.h>. */
 #include "host_impl.h"
 #include <wsc/num_math.h>
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Attention of a block of queries at a time, head by head: scores, softmax and output without ever
+ * holding a whole matrix of scores, and backward with the scores computed again (Dao et al. 2022).
+ * Causal or not, windows, grouped keys, ALiBi, soft caps, cached keys. */
 #include "host_impl.h"
 #include <wsc/num_math.h>
 

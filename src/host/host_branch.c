@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What attention and feed-forward network add to the residual stream: dropout, a norm after the
+ * branch where the model has one, the sum. Dropout is a function of seed, step, place and element
+ * (wsc_rng), so it does not depend on who computes it. */
 #include "host_impl.h"
 
 #include <wsc/rng.h>

@@ -44,20 +44,6 @@ static struct place *places(const struct host *k)
     return (struct place *)k->buffer[HOST_ORDER] + kept_layer(k) * k->max_rows * n_slots(k);
 }
 
-/* First place of every network of a leaf, and the end of the last one. */
-static int64_t *ranges(const struct host *k, int64_t leaf)
-{
-    const int64_t stride = model_n_ffns(k->model) + 1;
-    return (int64_t *)k->buffer[HOST_RANGES] + (kept_layer(k) * k->max_samples + leaf) * stride;
-}
-
-struct host_span host_expert_rows(const struct host *k, const struct host_span *leaf,
-                                  int64_t expert)
-{
-    const int64_t *range = ranges(k, leaf - k->leaf);
-    return (struct host_span){.row = range[expert], .n = range[expert + 1] - range[expert]};
-}
-
 /* Input of the networks (N, C): the output of the norm before them. */
 static const void *inputs(const struct host *k)
 {
@@ -134,7 +120,7 @@ static void sort_leaf(void *ctx, int64_t leaf, int thread)
     const struct host_span *rows = &k->leaf[leaf];
     const int64_t S = n_slots(k), n_ffns = model_n_ffns(k->model);
     struct host_chosen *slot = chosen(k, kept_layer(k)) + rows->row * S;
-    int64_t *range = ranges(k, leaf), at = rows->row * S;
+    int64_t *range = host_expert_ranges(k, leaf), at = rows->row * S;
     (void)thread;
     for (int64_t e = 0; e < n_ffns; e++) {
         range[e] = at;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Weight gradients: each leaf's gradient by blocks of rows of the matrix, and the sum over leaves
+ * along the canonical tree (<wsc/num.h>), block by block on one thread, so that values do not
+ * depend on the number of threads or wafers. */
 #include "host_impl.h"
 
 #include <wsc/check.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The head: final norm, logits a block of the vocabulary at a time, cross entropy with a running
+ * maximum and sum (Milakov and Gimelshein 2018), and backward from logits that were kept or are
+ * computed again. */
 #include "host_impl.h"
 #include <wsc/num_math.h>
 

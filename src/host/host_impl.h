@@ -1,9 +1,7 @@
-/** What the files of the host half share: buffers, the current micro-batch, the current stage.
+/** What the files of host share: buffers, the current micro-batch, the current stage.
  *
- *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the *operands of
- *  products* (weights, activations, activation gradients, softmax probabilities) are rounded to it
- *  and summed in fp32; residual stream, norms, softmax, loss and weight gradients are fp32.  A
- *  buffer of operands is a `void *` in the model's format.
+ *  Numerics as in <wsc/host.h>; operands of products are weights, activations, their gradients and
+ *  softmax probabilities, and a buffer of operands is a `void *` in the model's format.
  *
  *  Exactness.  Rows (tokens) of a leaf are cut into blocks by the leaf's size alone, weight
  *  gradients into blocks by their shape alone; every product belongs to one block, so its shape
@@ -292,7 +290,7 @@ void host_rotate(const struct host *k, const struct host_span *b, float *rows, i
 /** Slope of ALiBi of query head @p h. */
 float host_slope(const struct model *m, int64_t h);
 
-/* ---- host_block.c: pieces of the FFN, of one network (expert 0) or of an expert */
+/* ---- host_ffn.c: pieces of the FFN, of one network (expert 0) or of an expert */
 
 /** Output of the norm before the FFN for a block's rows: into @p scratch, where it has one. */
 const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
@@ -327,6 +325,11 @@ void host_experts_ffn1(struct host *k);
 void host_experts_ffn1_backward(struct host *k);
 /** Load-balancing loss of a leaf, times what the mean loss is divided by. */
 double host_balance_loss(const struct host *k, const struct host_span *leaf);
+/* ---- host_order.c */
+
+/** First row of every expert of leaf @p leaf of the share in the order of HOST_ORDER, and the end
+ * of the last one. */
+int64_t *host_expert_ranges(const struct host *k, int64_t leaf);
 /** Rows of @p expert in the leaf, in the order of HOST_ORDER. */
 struct host_span host_expert_rows(const struct host *k, const struct host_span *leaf,
                                   int64_t expert);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sizes of all buffers of the host from the model and the number of samples: what is kept once per
+ * layer in training, what one thread needs, and how the blocks of logits and gradients are cut.
+ * host.c allocates them; host_act_bytes() reports them. */
 #include "host_impl.h"
 
 #include <stddef.h>

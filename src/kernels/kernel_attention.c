@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows of the table for rotary positions and causal attention, head by head; tensors are (samples,
  * tokens, heads, head_dim).  The host has both only inside the parts QKV and ATTN of a model. */
+#include "kernel_rows.h"
 #include "kernel_shapes.h"
-#include "kernel_table.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

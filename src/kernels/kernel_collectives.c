@@ -2,7 +2,7 @@
 /* Rows of the table for collectives and products on blocks of words.  They run on the mesh alone:
  * their values are multiples of 1/8 whose sums are exact, and their formulas are those of the
  * literature (HPDC'24), which the programs evaluate for the tree that they build. */
-#include "kernel_table.h"
+#include "kernel_rows.h"
 
 #define REDUCTIONS "star chain tree two-phase auto snake"
 

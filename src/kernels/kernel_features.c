@@ -2,8 +2,8 @@
 /* Rows of the table for operations over rows of features: norms, softmax, nonlinearities.  Their
  * inputs are X and dY (rows, features), of the norms also gain and bias; their results Y, or
  * backward dX. */
+#include "kernel_rows.h"
 #include "kernel_shapes.h"
-#include "kernel_table.h"
 
 #include <wsc/host_rows.h>
 #include <wsc/num_math.h>

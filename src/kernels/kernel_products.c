@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Rows of the table for the products of linear layers: Y = X W' and the gradient of its weights,
  * dW = dY' X.  The gradient of the input is a product too (dX = dY W). */
+#include "kernel_rows.h"
 #include "kernel_shapes.h"
-#include "kernel_table.h"
 
 #include <wsc/num.h>
 #include <wsc/num_reference.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The edge of the fabric: sources that feed wavelets of the host over a link, one a cycle, and
+ * sinks that take what leaves. router.c moves their wavelets; mesh_link.c gives a source its
+ * channel. */
 #include "mesh_impl.h"
 
 /* True when the neighbour of PE (x, y) on @p side would lie outside. */

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A fabric from creation to destruction: sizes checked, arrays of routers and PEs, and
+ * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
+ * (tasks), run.c (cycles); mesh_impl.h explains how the data is laid out. */
 #include "mesh_impl.h"
 
 #include <stdint.h>

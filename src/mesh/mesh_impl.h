@@ -389,7 +389,7 @@ static inline void mesh_did(struct mesh_region *r)
 /* Make address .. address + bytes - 1 exist; the range has been checked. */
 enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end);
 
-/* link.c: from routes to channels */
+/* mesh_link.c: from routes to channels */
 enum wsc_err mesh_link(struct mesh *m);
 struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour);
 
@@ -514,13 +514,14 @@ static inline float mesh_fp16_to_float(uint16_t bits)
     return mesh_as_float(magnitude > infinity ? 0x7FC00000U : result);
 }
 
-/* run.c, team.c */
+/* mesh_cycle.c, team.c */
 /* A cycle: what comes from outside; routers and PEs. */
 void mesh_region_begin(struct mesh_region *r);
 enum wsc_err mesh_region_move(struct mesh_region *r);
+/* All regions are in cycle @p now. */
+void mesh_begin_cycle(struct mesh *m, int64_t now);
 /* Between two cycles: the next one in which something happens; false at the end. */
 bool mesh_next_cycle(struct mesh *m);
-bool mesh_failed(const struct mesh *m);
 /* All cycles, each region on a thread of its own. */
 enum wsc_err mesh_team_run(struct mesh *m);
 

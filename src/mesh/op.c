@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a task may ask for while it runs: vector operations, scalar code, switches that advance,
+ * tasks to activate or block. Each request is checked (types, lengths, memory, colours) and
+ * appended to the task's list, which task.c carries out in order. */
 #include "mesh_impl.h"
 
 #include <string.h>

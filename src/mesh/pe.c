@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* A cycle of a PE's datapath: which of its threads may run elements, in turns, how many by the
+ * SIMD width and the banks, and what happens when an operation ends. Copies and sums of 32-bit
+ * rows, most of what programs do, have a path of their own. task.c picks tasks; compile.c has
+ * prepared the operations. */
+#include "watch_state.h"
 
 #include <string.h>
 
@@ -111,31 +115,6 @@ static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_threa
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
-
-enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
-                               const struct mesh_thread *todo)
-{
-    struct mesh_thread *t = mesh_thread_of(r, pe, todo->kind);
-    bool is_fabric = todo->flags & MESH_FABRIC;
-    *t = *todo;
-    t->ready_at =
-        (uint32_t)(r->now + (is_fabric ? r->m->setup_fabric : mesh_code_info[t->code].setup));
-    pe->threads |= (uint16_t)(1U << t->kind);
-    mesh_see_op(pe, t);
-    if (is_fabric) return WSC_OK;
-    int64_t work = t->left * t->cost * (t->flags & MESH_COLLIDES ? 2 : 1);
-    if (t->ready_at + work / MESH_SLOTS > r->m->config.max_cycles)
-        return WSC_RAISE(WSC_DEADLOCK,
-                         "PE (%d, %d): %s of %lld elements does not end within the %lld cycles of "
-                         "the run",
-                         pe->x, pe->y, mesh_code_info[t->code].name, (long long)t->left,
-                         (long long)r->m->config.max_cycles);
-    if (t->left) mesh_vector(pe, t); /* otherwise there may be no memory yet */
-    t->work = work;
-    mesh_op_free(r, t->op);
-    t->op = NULL;
-    return WSC_OK;
-}
 
 /* @p end: the cycle after its last. */
 static void finish(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,

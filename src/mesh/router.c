@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* A cycle of a router: colours in turn take the wavelets at the head of their queues to all
+ * outputs of their route at once, if every one has room; switches advance, filters withhold
+ * wavelets from the PE. It reads the state at the start of the cycle alone, so the order of visits
+ * has no influence. */
+#include "watch_state.h"
 
 /* Payload of a control wavelet; the order of the fields is assumed, their sizes are documented. */
 enum { COMMAND_BITS = 3, COMMANDS = 0xFFFFFF };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* Tasks of a PE: the one that is picked next (activated, not blocked, by priority), its function
+ * on the host, and then what it asked for, in order, until the list is empty. op.c checks and
+ * records the requests; pe.c runs the operations. */
+#include "watch_state.h"
 
 #include <string.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* Writes a trace (watch_trace.c) in Chrome's trace event format: one row for each task, thread,
+ * router output and queue of the traced PEs, 1 cycle as 1 us. docs/FILES.md describes the rows. */
+#include "watch_state.h"
 
 #include <wsc/check.h>
 
@@ -9,7 +11,7 @@
  * "Flow Events" and "Metadata Events". */
 
 struct line {
-    const struct watch_event *event;
+    const struct mesh_watch_event *event;
     int32_t pe, traced, index;
 };
 
@@ -32,7 +34,7 @@ static enum wsc_err sorted_lines(const struct mesh_watch *w, struct line **out, 
     struct line *line = *out;
     for (int i = 0; i < w->n_traced; i++)
         for (int32_t k = 0; k < w->trace[i].n; k++) {
-            const struct watch_event *e = &w->trace[i].event[k];
+            const struct mesh_watch_event *e = &w->trace[i].event[k];
             if (cut < 0 || e->end <= cut) *line++ = (struct line){e, w->trace[i].pe, i, k};
         }
     qsort(*out, (size_t)*n, sizeof **out, compare_lines);
@@ -61,7 +63,7 @@ static void write_meta(const char *what, int pid, int tid, FILE *out)
                   what, pid, tid);
 }
 
-static void write_names(const struct mesh_watch *w, const struct watch_trace *t, FILE *out)
+static void write_names(const struct mesh_watch *w, const struct mesh_watch_trace *t, FILE *out)
 {
     bool used[WATCH_N_ROWS] = {false};
     for (int32_t i = 0; i < t->n; i++)
@@ -85,7 +87,7 @@ static void write_names(const struct mesh_watch *w, const struct watch_trace *t,
 
 /* ---- slices ---------------------------------------------------------------------------------- */
 
-static void write_task(const struct watch_event *e, FILE *out)
+static void write_task(const struct mesh_watch_event *e, FILE *out)
 {
     if (e->in == MESH_NONE)
         (void)fprintf(out, "\"task %u\", \"cat\": \"task\", \"args\": {}", e->data);
@@ -96,7 +98,7 @@ static void write_task(const struct watch_event *e, FILE *out)
         (void)fprintf(out, "\"data task\", \"cat\": \"task\", \"args\": {\"colour\": %u}", e->in);
 }
 
-static void write_op(const struct watch_event *e, FILE *out)
+static void write_op(const struct mesh_watch_event *e, FILE *out)
 {
     (void)fprintf(out, "\"%s\", \"cat\": \"operation\", \"args\": {\"elements\": %u",
                   mesh_code_info[e->code].name, e->data);
@@ -105,7 +107,7 @@ static void write_op(const struct watch_event *e, FILE *out)
     (void)fprintf(out, "%s}", e->control ? ", \"control\": true" : "");
 }
 
-static void write_wavelet(const struct watch_event *e, FILE *out)
+static void write_wavelet(const struct mesh_watch_event *e, FILE *out)
 {
     (void)fprintf(out,
                   "\"colour %u%s\", \"cat\": \"wavelet\", \"args\": {\"colour\": %u, "
@@ -116,7 +118,7 @@ static void write_wavelet(const struct watch_event *e, FILE *out)
 
 static void write_slice(const struct line *l, FILE *out)
 {
-    const struct watch_event *e = l->event;
+    const struct mesh_watch_event *e = l->event;
     (void)fprintf(out,
                   ",\n{\"ph\": \"X\", \"pid\": %d, \"tid\": %d, \"ts\": %d, \"dur\": %d, "
                   "\"name\": ",
@@ -132,7 +134,7 @@ static void write_slice(const struct line *l, FILE *out)
     (void)fputc('}', out);
 }
 
-static void write_end(char ph, long long id, int pid, const struct watch_event *e, FILE *out)
+static void write_end(char ph, long long id, int pid, const struct mesh_watch_event *e, FILE *out)
 {
     (void)fprintf(out,
                   ",\n{\"ph\": \"%c\", %s\"id\": %lld, \"pid\": %d, \"tid\": %d, \"ts\": %d, "
@@ -143,7 +145,7 @@ static void write_end(char ph, long long id, int pid, const struct watch_event *
 /* An arrow from the place on its way where the wavelet was seen before. */
 static void write_arrow(const struct mesh_watch *w, const struct line *l, long long id, FILE *out)
 {
-    const struct watch_trace *from = &w->trace[l->event->traced];
+    const struct mesh_watch_trace *from = &w->trace[l->event->traced];
     write_end('s', id, from->pe, &from->event[l->event->from], out);
     write_end('f', id, l->pe, l->event, out);
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Descriptors of vector operations (memory, fabric, numbers) and the elements of an operation in
+ * general: up to four dimensions, any types, maps. pe.c calls it for operations that rows do not
+ * describe. */
 #include "mesh_impl.h"
 
 #include <string.h>

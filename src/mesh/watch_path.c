@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* The critical path of a run, kept while the fabric moves: every wavelet, thread and task carries
+ * how the time up to it was spent, and takes over the later of the things it waited for. At the
+ * end the last event has the whole path; no record of all events is needed. */
+#include "watch_state.h"
 
 #include <wsc/check.h>
 
@@ -13,10 +16,10 @@ void mesh_watch_fail(struct mesh_watch *w)
     __atomic_store_n(&w->failed, true, __ATOMIC_RELAXED);
 }
 
-struct watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe)
+struct mesh_watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe)
 {
     if (w->flow[pe]) return w->flow[pe];
-    struct watch_flow *f = wsc_alloc(WSC_MEM_MESH, 1, sizeof *f);
+    struct mesh_watch_flow *f = wsc_alloc(WSC_MEM_MESH, 1, sizeof *f);
     if (!f) {
         mesh_watch_fail(w);
         return NULL;
@@ -28,21 +31,22 @@ struct watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe)
     return f;
 }
 
-struct watch_origin *mesh_watch_slot(struct mesh_watch *w, struct watch_origin **queue, int slot)
+struct mesh_watch_origin *mesh_watch_slot(struct mesh_watch *w, struct mesh_watch_origin **queue,
+                                          int slot)
 {
     if (!*queue) *queue = wsc_alloc(WSC_MEM_MESH, MESH_QUEUE, sizeof **queue);
     if (!*queue) mesh_watch_fail(w);
     return *queue ? *queue + slot : NULL;
 }
 
-static struct watch_flow *flow_of(const struct mesh_pe *pe)
+static struct mesh_watch_flow *flow_of(const struct mesh_pe *pe)
 {
     return mesh_watch_flow(watch_mesh(pe)->watch, pe->index);
 }
 
 /* ---- wavelets that were waited for ----------------------------------------------------------- */
 
-static bool grow_legs(struct mesh_watch *w, struct watch_flow *f)
+static bool grow_legs(struct mesh_watch *w, struct mesh_watch_flow *f)
 {
     if (f->n_legs < f->leg_capacity || f->leg_capacity == w->max_legs) return true;
     uint32_t capacity = f->leg_capacity ? 2 * f->leg_capacity : 8;
@@ -58,10 +62,10 @@ static bool grow_legs(struct mesh_watch *w, struct watch_flow *f)
 }
 
 /* The path of @p pe goes on from a wavelet that has come. */
-static struct watch_path adopt(const struct mesh_pe *pe, struct watch_flow *f,
-                               const struct watch_path *wavelet)
+static struct mesh_watch_path adopt(const struct mesh_pe *pe, struct mesh_watch_flow *f,
+                                    const struct mesh_watch_path *wavelet)
 {
-    struct watch_path p = *wavelet;
+    struct mesh_watch_path p = *wavelet;
     if (!grow_legs(watch_mesh(pe)->watch, f)) return p;
     f->leg[f->n_legs % f->leg_capacity] = *wavelet;
     p.pe = pe->index;
@@ -69,13 +73,13 @@ static struct watch_path adopt(const struct mesh_pe *pe, struct watch_flow *f,
     return p;
 }
 
-static const struct watch_path *arrived(const struct mesh_pe *pe, const struct watch_flow *f,
-                                        int queue)
+static const struct mesh_watch_path *arrived(const struct mesh_pe *pe,
+                                             const struct mesh_watch_flow *f, int queue)
 {
     return f->in[queue] ? &f->in[queue][watch_in(pe, queue)->head].path : NULL;
 }
 
-static bool is_later(const struct watch_path *a, const struct watch_path *b)
+static bool is_later(const struct mesh_watch_path *a, const struct mesh_watch_path *b)
 {
     return a && a->at > b->at;
 }
@@ -84,11 +88,11 @@ static bool is_later(const struct watch_path *a, const struct watch_path *b)
 
 void mesh_path_task(struct mesh_pe *pe, int queue)
 {
-    struct watch_flow *f = flow_of(pe);
+    struct mesh_watch_flow *f = flow_of(pe);
     enum mesh_part wait = MESH_PART_SCALAR; /* after a task that issued nothing: a task a cycle */
     if (!f) return;
     if (is_later(&f->enabled, &f->main)) f->main = f->enabled;
-    const struct watch_path *wavelet = queue >= 0 ? arrived(pe, f, queue) : NULL;
+    const struct mesh_watch_path *wavelet = queue >= 0 ? arrived(pe, f, queue) : NULL;
     if (is_later(wavelet, &f->main)) {
         f->main = adopt(pe, f, wavelet);
         wait = MESH_PART_QUEUES;
@@ -98,13 +102,13 @@ void mesh_path_task(struct mesh_pe *pe, int queue)
 
 void mesh_path_wait(struct mesh_pe *pe)
 {
-    struct watch_flow *f = flow_of(pe);
+    struct mesh_watch_flow *f = flow_of(pe);
     if (f) mesh_path_extend(&f->main, MESH_PART_SCALAR, pe->waits_until);
 }
 
 void mesh_path_join(struct mesh_pe *pe, int thread)
 {
-    struct watch_flow *f = flow_of(pe);
+    struct mesh_watch_flow *f = flow_of(pe);
     if (f && is_later(&f->thread[thread], &f->main)) f->main = f->thread[thread];
 }
 
@@ -120,7 +124,7 @@ void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
     const int thread = op->kind;
     const bool reads = op->in != MESH_NONE;
-    struct watch_flow *f = flow_of(pe);
+    struct mesh_watch_flow *f = flow_of(pe);
     if (!f) return;
     mesh_path_extend(&f->main, MESH_PART_QUEUES, watch_now(pe));
     f->thread[thread] = f->main;
@@ -131,11 +135,11 @@ void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
 }
 
 /* What comes before an element: the one before it, or its wavelet; then room, or the datapath. */
-static void begin_element(const struct mesh_pe *pe, struct watch_flow *f, int thread)
+static void begin_element(const struct mesh_pe *pe, struct mesh_watch_flow *f, int thread)
 {
     const struct mesh_thread *t = watch_thread(pe, thread);
-    struct watch_path *p = &f->thread[thread];
-    const struct watch_path *wavelet = t->in == MESH_NONE ? NULL : arrived(pe, f, t->in);
+    struct mesh_watch_path *p = &f->thread[thread];
+    const struct mesh_watch_path *wavelet = t->in == MESH_NONE ? NULL : arrived(pe, f, t->in);
     if (is_later(wavelet, p)) *p = adopt(pe, f, wavelet);
     int64_t shared = p->at + (int64_t)f->crowded[thread];
     if (f->crowded[thread])
@@ -148,19 +152,19 @@ void mesh_path_element(struct mesh_pe *pe, int thread)
 {
     struct mesh_watch *w = watch_mesh(pe)->watch;
     const struct mesh_thread *t = watch_thread(pe, thread);
-    struct watch_flow *f = flow_of(pe);
+    struct mesh_watch_flow *f = flow_of(pe);
     if (!f) return;
     begin_element(pe, f, thread);
     mesh_path_extend(&f->thread[thread], MESH_PART_COMPUTE, watch_now(pe) + 1);
     if (t->out == MESH_NONE) return;
     const struct mesh_queue *q = watch_out(pe, t->out);
-    struct watch_origin *out = mesh_watch_slot(w, &f->out[t->out], watch_queue_tail(q));
-    if (out) *out = (struct watch_origin){f->thread[thread], -1, -1};
+    struct mesh_watch_origin *out = mesh_watch_slot(w, &f->out[t->out], watch_queue_tail(q));
+    if (out) *out = (struct mesh_watch_origin){f->thread[thread], -1, -1};
 }
 
 void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
-    struct watch_flow *f = flow_of(pe);
+    struct mesh_watch_flow *f = flow_of(pe);
     if (!f) return;
     mesh_path_extend(&f->thread[thread],
                      f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE, end);
@@ -172,7 +176,7 @@ void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void take_later(struct watch_path *best, const struct watch_path *p)
+static void take_later(struct mesh_watch_path *best, const struct mesh_watch_path *p)
 {
     if (is_later(p, best)) *best = *p;
 }
@@ -181,7 +185,7 @@ void mesh_path_end(struct mesh *m)
 {
     struct mesh_watch *w = m->watch;
     for (int64_t i = 0; i < w->n_pes; i++) {
-        const struct watch_flow *f = w->flow[i];
+        const struct mesh_watch_flow *f = w->flow[i];
         if (!f) continue;
         take_later(&w->end, &f->main);
         for (int k = 0; k <= MESH_THREADS; k++)
@@ -197,17 +201,18 @@ void mesh_path_end(struct mesh *m)
 
 /* The path at which @p p has taken over from a wavelet; NULL at cycle 0, and where the ring of legs
  * has been written over. */
-static const struct watch_path *before(const struct mesh_watch *w, const struct watch_path *p)
+static const struct mesh_watch_path *before(const struct mesh_watch *w,
+                                            const struct mesh_watch_path *p)
 {
     if (p->pe < 0 || !p->leg) return NULL;
-    const struct watch_flow *f = w->flow[p->pe];
+    const struct mesh_watch_flow *f = w->flow[p->pe];
     if (f->n_legs - p->leg >= f->leg_capacity) return NULL;
     return &f->leg[(p->leg - 1) % f->leg_capacity];
 }
 
 /* From @p from (NULL: cycle 0) to @p to. */
-static struct mesh_leg leg_between(const struct mesh_watch *w, const struct watch_path *from,
-                                   const struct watch_path *to)
+static struct mesh_leg leg_between(const struct mesh_watch *w, const struct mesh_watch_path *from,
+                                   const struct mesh_watch_path *to)
 {
     struct mesh_leg leg = {.x = -1, .y = -1, .to = to->at};
     if (to->pe >= 0) {
@@ -220,7 +225,7 @@ static struct mesh_leg leg_between(const struct mesh_watch *w, const struct watc
     return leg;
 }
 
-static bool is_complete(const struct watch_path *p)
+static bool is_complete(const struct mesh_watch_path *p)
 {
     return p->pe < 0 || !p->leg;
 }
@@ -228,7 +233,7 @@ static bool is_complete(const struct watch_path *p)
 enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struct mesh_critical *c,
                                  struct mesh_leg **leg, int *n_legs)
 {
-    const struct watch_path *p = &w->end;
+    const struct mesh_watch_path *p = &w->end;
     WSC_CHECK(w->done && w->config.causes, "a watch without causes, or a run that has not ended");
     *c = (struct mesh_critical){.cycles = w->cycles};
     for (int i = 0; i < MESH_PARTS; i++)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "watch.h"
+/* Events of the traced PEs while the fabric moves: tasks, operations, wavelets, queues; at most as
+ * many as the user allows. trace_write.c prints them, mesh_trace_choice() proposes PEs to trace. */
+#include "watch_state.h"
 
 #include <stdlib.h>
 
@@ -7,13 +9,13 @@
  * is known at the end; until then a PE may keep a few times its share. */
 enum { BUSIEST = 4 };
 
-static struct watch_trace *trace_of(const struct mesh *m, int64_t pe)
+static struct mesh_watch_trace *trace_of(const struct mesh *m, int64_t pe)
 {
     int32_t i = m->watch->pe[pe].traced;
     return i < 0 ? NULL : &m->watch->trace[i];
 }
 
-static bool grow(struct mesh_watch *w, struct watch_trace *t)
+static bool grow(struct mesh_watch *w, struct mesh_watch_trace *t)
 {
     if (t->n < t->capacity) return true;
     int32_t capacity = t->capacity ? 2 * t->capacity : 64;
@@ -29,8 +31,8 @@ static bool grow(struct mesh_watch *w, struct watch_trace *t)
 }
 
 /* The number of the event, or -1 where the trace is full. */
-static int32_t add(struct mesh_watch *w, struct watch_trace *t, int64_t now,
-                   const struct watch_event *e)
+static int32_t add(struct mesh_watch *w, struct mesh_watch_trace *t, int64_t now,
+                   const struct mesh_watch_event *e)
 {
     if (t->cut <= now) return -1;
     if (t->n == w->max_events) {
@@ -65,26 +67,26 @@ enum wsc_err mesh_trace_begin(struct mesh *m)
     int64_t most = BUSIEST * (w->config.max_events / w->n_traced + 1);
     w->max_events = (int32_t)(most > INT32_MAX / 2 ? INT32_MAX / 2 : most);
     for (int64_t i = 0; i < w->n_pes; i++) {
-        struct watch_trace *t = trace_of(m, i);
-        if (t) *t = (struct watch_trace){.pe = (int32_t)i, .cut = INT32_MAX, .task = -1};
+        struct mesh_watch_trace *t = trace_of(m, i);
+        if (t) *t = (struct mesh_watch_trace){.pe = (int32_t)i, .cut = INT32_MAX, .task = -1};
     }
     return WSC_OK;
 }
 
 /* The running task ends when its last operation or scalar code does; it takes a cycle at least. */
-static void end_task(struct mesh_watch *w, struct watch_trace *t, int64_t now)
+static void end_task(struct mesh_watch *w, struct mesh_watch_trace *t, int64_t now)
 {
     if (t->task < 0) return;
     int32_t end = t->task_end > t->task_begin ? t->task_end : t->task_begin + 1;
     (void)add(w, t, now,
-              &(struct watch_event){.begin = t->task_begin,
-                                    .end = end,
-                                    .kind = WATCH_EVENT_TASK,
-                                    .row = WATCH_ROW_MAIN,
-                                    .in = t->task_queue,
-                                    .data = (uint32_t)t->task,
-                                    .traced = -1,
-                                    .from = -1});
+              &(struct mesh_watch_event){.begin = t->task_begin,
+                                         .end = end,
+                                         .kind = WATCH_EVENT_TASK,
+                                         .row = WATCH_ROW_MAIN,
+                                         .in = t->task_queue,
+                                         .data = (uint32_t)t->task,
+                                         .traced = -1,
+                                         .from = -1});
     t->task = -1;
 }
 
@@ -140,27 +142,27 @@ void mesh_trace_free(struct mesh_watch *w)
 /* ---- events ---------------------------------------------------------------------------------- */
 
 void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
-                        uint64_t entry, struct watch_origin *o)
+                        uint64_t entry, struct mesh_watch_origin *o)
 {
-    struct watch_trace *t = trace_of(m, pe);
+    struct mesh_watch_trace *t = trace_of(m, pe);
     if (!t) return;
     int32_t i = add(m->watch, t, now,
-                    &(struct watch_event){.begin = (int32_t)now,
-                                          .end = (int32_t)now + 1,
-                                          .kind = WATCH_EVENT_WAVELET,
-                                          .row = (uint8_t)row,
-                                          .in = (uint8_t)colour,
-                                          .control = entry & MESH_CONTROL_BIT,
-                                          .data = (uint32_t)entry,
-                                          .traced = o->traced,
-                                          .from = o->event});
+                    &(struct mesh_watch_event){.begin = (int32_t)now,
+                                               .end = (int32_t)now + 1,
+                                               .kind = WATCH_EVENT_WAVELET,
+                                               .row = (uint8_t)row,
+                                               .in = (uint8_t)colour,
+                                               .control = entry & MESH_CONTROL_BIT,
+                                               .data = (uint32_t)entry,
+                                               .traced = o->traced,
+                                               .from = o->event});
     o->traced = i < 0 ? -1 : (int32_t)(t - m->watch->trace);
     o->event = i;
 }
 
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue)
 {
-    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
+    struct mesh_watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
     end_task(watch_mesh(pe)->watch, t, watch_now(pe));
     t->task_begin = t->task_end = (int32_t)watch_now(pe);
@@ -175,17 +177,17 @@ void mesh_trace_task(struct mesh_pe *pe, int id, int queue)
 
 void mesh_trace_wait(struct mesh_pe *pe)
 {
-    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
+    struct mesh_watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
     t->task_end = (int32_t)pe->waits_until;
     if (pe->waits_until == watch_now(pe)) return;
     (void)add(watch_mesh(pe)->watch, t, watch_now(pe),
-              &(struct watch_event){.begin = (int32_t)watch_now(pe),
-                                    .end = t->task_end,
-                                    .kind = WATCH_EVENT_WAIT,
-                                    .row = WATCH_ROW_MAIN,
-                                    .traced = -1,
-                                    .from = -1});
+              &(struct mesh_watch_event){.begin = (int32_t)watch_now(pe),
+                                         .end = t->task_end,
+                                         .kind = WATCH_EVENT_WAIT,
+                                         .row = WATCH_ROW_MAIN,
+                                         .traced = -1,
+                                         .from = -1});
 }
 
 static uint8_t colour_of(const struct mesh_pe *pe, int queue)
@@ -197,9 +199,9 @@ static uint8_t colour_of(const struct mesh_pe *pe, int queue)
 
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
-    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
+    struct mesh_watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
-    t->op[op->kind] = (struct watch_event){
+    t->op[op->kind] = (struct mesh_watch_event){
         .begin = (int32_t)watch_now(pe),
         .kind = WATCH_EVENT_OP,
         .row = op->kind,
@@ -215,7 +217,7 @@ void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op)
 
 void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
-    struct watch_trace *t = trace_of(watch_mesh(pe), pe->index);
+    struct mesh_watch_trace *t = trace_of(watch_mesh(pe), pe->index);
     if (!t) return;
     if (thread == 0) t->task_end = (int32_t)end;
     t->op[thread].end = (int32_t)end;

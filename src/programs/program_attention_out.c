@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Attention output, O = P V: scores come down the column, the value of their key along the row,
+ * and each pair is an AXPY into the sums of the query's PE. Also dQ = dS K. program_scores.c keeps
+ * the scores; docs/MESH.md, "Transformer programs". */
 #include "program_grid.h"
 
 /* Attention output: for each key the PE gets the key's row of scores (from the column of the head

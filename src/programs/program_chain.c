@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Patterns along lines of PEs: routes from the edge, words collected at one end and given to all,
+ * sums passed on from neighbour to neighbour (receive, add, send). program_product.c and the
+ * others are made of them. */
 #include "program_grid.h"
 
 const struct programs_chain programs_line_chain = {PROGRAMS_COLOUR_CHAIN, PROGRAMS_IN_FAR,

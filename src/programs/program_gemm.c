@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* C = A B by SUMMA on a square of PEs, and the choice between it and the streaming product
+ * (program_gemm_stream.c). The blocks' way over the fabric is described at the colours below. */
 #include "program_job.h"
 
 #include <string.h>
@@ -13,7 +15,7 @@
 enum { AWAY = 0, TOWARD = 1, A_COLOUR = 0, B_COLOUR = 2 };
 enum { A_OWN, B_OWN, A_NOW, B_NOW, C_SUM };
 enum { MB, KB, NB };
-enum { THREAD_A = 1, CALL_CYCLES = 2 + 4 /* as in kernels_gemv.c */ };
+enum { THREAD_A = 1, CALL_CYCLES = 2 + 4 /* as in program_gemv.c */ };
 
 static const enum mesh_command advance = MESH_ADVANCE;
 
@@ -179,7 +181,7 @@ static enum wsc_err summa(struct programs_job *j)
     return summa_check(j);
 }
 
-enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_result *r)
+static enum wsc_err run_summa(const struct programs_case *c, struct programs_result *r)
 {
     struct programs_job j;
     enum wsc_err rc = programs_job_init(&j, c, r);
@@ -191,6 +193,6 @@ enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_r
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r)
 {
     if (!c->algo || !strcmp(c->algo, "stream")) return programs_run_stream(c, r);
-    if (!strcmp(c->algo, "summa")) return programs_run_summa(c, r);
+    if (!strcmp(c->algo, "summa")) return run_summa(c, r);
     return WSC_RAISE(WSC_USAGE, "gemm: --algo %s: expected summa or stream", c->algo);
 }

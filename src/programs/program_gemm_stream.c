@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* C = W X with weights that stream in from the edge, as the machine trains: each weight that is
+ * not zero triggers one multiply-add over a PE's tokens. The steps are described at the colours
+ * below; docs/MESH.md, "Weight streaming". */
 #include "program_job.h"
 
 #include <wsc/rng.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* y = A x with column blocks on the PEs and a reduction along each row, and calls of fmacs on one
+ * PE, the unit that the calibration compares with a published simulator. */
 #include "program_job.h"
 
 /* A column call as in SpMM_Cerebras' GEMM, besides the fmacs itself: two updates of a DSR base, one

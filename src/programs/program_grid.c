@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Where features and tokens lie on the fabric: features of a tensor or of heads on columns, tokens
+ * round-robin on rows, memory for tiles, copies between host and PEs, and the frame in which every
+ * program of a transformer runs. */
 #include "program_grid.h"
 
 #include <wsc/check.h>

@@ -1,22 +1,12 @@
-/** Transformer kernels as programs of the mesh (<wsc/mesh.h>): what the files pe_*.c share.
+/** Where tokens and features lie on the fabric, and the patterns of which programs are made.
  *
- *  Layout.  Features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some
- *  tokens.  The tokens of a sequence are dealt to the rows in turn (token j to row j mod h), so
- *  that causal attention loads all rows alike; sequences follow each other.  A tile is such a
- *  matrix in 32-bit floats: `slots` rows of `pitch` tokens in the memory of each PE.
- *
- *  Three patterns carry all kernels.  *Contract* (pe_contract.c): scalars come down the columns,
- *  each one an AXPY over the PE's tokens; the sums of an item are added along the row and end at
- *  the column that owns the item (products, attention scores).  *Mix* (programs_mix.c): the same,
- * with a vector per item that comes along the row, into one sum per slot (attention output).
- * *Outer* (pe_outer.c): scalars come along the rows, each one an AXPY over the PE's features; the
- * sums of an item are added along the column and leave the wafer or end at their row (weight
- * gradients, gradients of keys and values).  Everything else is a script of vector operations, row
- * sums and vectors through the edge (programs_script.c).
- *
- *  Exactness.  What is computed for a sequence does not depend on which others lie on the wafer:
- *  vectors over tokens are elementwise, sums over features go along rows, sums over tokens are
- *  those of one leaf. */
+ *  Features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some tokens.  The
+ *  tokens of a sequence are distributed round-robin (token j to row j mod h), so that causal
+ *  attention loads all rows alike; sequences follow each other.  A tile is such a matrix in 32-bit
+ *  floats: `slots` rows of `pitch` tokens in the memory of each PE.  docs/MESH.md describes the
+ *  patterns: contract (program_product.c), mix (program_attention_out.c), outer
+ *  (program_weight_grad.c), and scripts for everything else (program_vector_ops.c).  What is
+ *  computed for a sequence does not depend on which others lie on the wafer. */
 #ifndef WSC_PROGRAMS_IMPL_H
 #define WSC_PROGRAMS_IMPL_H
 #include <wsc/mesh.h>
@@ -220,7 +210,7 @@ struct programs_gather {
 enum wsc_err programs_route_gather(struct programs_grid *g, const struct programs_line *l,
                                    const struct programs_gather *c);
 /** The sending half at one PE, for a task @p task that calls this until it has nothing to do: its
- *  own words; then position 0 passes on those of all others, and the others let those behind them
+ *  own words; then position 0 passes on those of all others, and the others let those after them
  *  pass.  Asynchronous throughout: who waits for a line would stop taking from it. */
 struct programs_gather_send {
     const struct programs_gather *gather;
@@ -269,7 +259,7 @@ struct programs_sum {
 };
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
 
-/* pe_contract.c */
+/* program_product.c */
 /** Y = X W' + Y0 for up to three matrices: either several outputs of one input (projections to q,
  *  k, v) or the sum over several inputs (their gradient).  @p transposed: W instead of W'. */
 struct programs_product {
@@ -370,7 +360,7 @@ enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_s
 /** The PE has got all words of a round. */
 enum wsc_err programs_ring_passed(struct mesh_pe *pe);
 
-/* pe_outer.c */
+/* program_weight_grad.c */
 /** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
 struct programs_weight_gradient {
     int first_sample, n_samples;

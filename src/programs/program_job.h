@@ -1,4 +1,6 @@
-/** What the kernels share: lines of PEs, trees on them, the job that runs. */
+/** What collectives and products on blocks of words share: the job that runs, trees on paths of
+ *  PEs, and the parts that a PE has in them.  Their operands are multiples of 1/8, so that sums are
+ *  exact and a lost or doubled wavelet shows. */
 #ifndef WSC_PROGRAMS_JOB_H
 #define WSC_PROGRAMS_JOB_H
 #include <wsc/mem.h>
@@ -72,7 +74,7 @@ static inline int64_t programs_ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* lines.c */
+/* program_path.c */
 enum wsc_err programs_path_walk(struct programs_path *l, const struct programs_job *j, int x, int y,
                                 int dx, int dy, int n);
 enum wsc_err programs_path_snake(struct programs_path *l, const struct programs_job *j);
@@ -88,16 +90,14 @@ enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node
 enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node *node, int address,
                                   int n);
 
-/* tree.c: which PE sends to which; parent[0] is -1, the trees are numbered in pre-order */
+/* program_tree.c: which PE sends to which; parent[0] is -1, the trees are numbered in pre-order */
 enum wsc_err programs_tree(const char *algo, const struct programs_load *load, int *parent);
 /* Closed forms of HPDC'24 in cycles; negative when there is none. */
 double programs_formula_reduce(const char *algo, int p, int64_t words);
 double programs_formula_broadcast(int w, int h, int64_t words);
 double programs_formula_ring(int p, int64_t words);
 
-/* kernels_*.c */
+/* Programs that others choose by algorithm. */
 enum wsc_err programs_run_ktree(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_ring(const struct programs_case *c, struct programs_result *r);
-enum wsc_err programs_run_summa(const struct programs_case *c, struct programs_result *r);
 enum wsc_err programs_run_stream(const struct programs_case *c, struct programs_result *r);
 #endif

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* All-reduce of a row by a tree of two levels with its root in the middle of the row (WaferLLM,
+ * OSDI'25). Colours and scalar code are described below; called by program_reduce.c for --algo
+ * ktree. */
 #include "program_job.h"
 
 /* All-reduce of a row by a tree of two levels with its root in the middle (WaferLLM,

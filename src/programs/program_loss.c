@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Cross entropy over the vocabulary, whose features lie on the columns: maximum, the label's
+ * logit, the lowest index of a largest logit and the sum of exponentials, each a sum along the
+ * row; then the gradient from the exponentials that are left. program_parts.c calls it for the
+ * head. */
 #include "program_ops.h"
 #include <wsc/num_math.h>
 

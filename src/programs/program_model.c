@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "program_model.h"
+/* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
+ * stages forward and backward, gradients added along the canonical tree at the edge.
+ * program_parts.c computes the parts of a stage. */
+#include "program_parts.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -236,20 +239,6 @@ void programs_model_destroy(struct programs_model **handle)
 }
 
 /* ---- a micro-batch --------------------------------------------------------------------------- */
-
-void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n)
-{
-    const int64_t leaf = k->share.leaf_samples, at = (k->share.first_leaf + i) * leaf;
-    const int64_t end = at + leaf < k->share.batch_size ? at + leaf : k->share.batch_size;
-    *first = (int)(at - k->share.first_leaf * leaf);
-    *n = (int)(end - at);
-}
-
-float *programs_leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i)
-{
-    if (k->offset[kind] < 0) return NULL;
-    return k->leaf_grads + i * k->n_elems + k->offset[kind];
-}
 
 void programs_model_begin(struct programs_model *k, const struct data_share *share,
                           const struct data_batch *batch)

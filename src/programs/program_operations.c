@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Operations of a transformer one by one: each lays the caller's operands on a fabric of its own,
- * runs the program, and gives the result back.  The table of operations (kernel_table.c) samples
+ * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
  * the operands, compares with the definition and puts the analytical model beside the simulated
  * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
 #include "program_ops.h"

@@ -1,5 +1,6 @@
-/** Operations of a transformer on the mesh, made of scripts (programs_script.c): programs_norm.c,
- * pe_softmax.c, programs_loss.c, pe_embed.c. */
+/** Operations of a transformer on the mesh, made of scripts (program_vector_ops.c) and patterns
+ *  (program_grid.h): norms and nonlinearities (program_norm.c), softmax and attention
+ *  (program_softmax.c), loss (program_loss.c), tables of rows (program_embedding.c). */
 #ifndef WSC_PROGRAMS_OPS_H
 #define WSC_PROGRAMS_OPS_H
 #include "program_grid.h"
@@ -56,20 +57,6 @@ struct programs_rotary {
 };
 void programs_rotate(struct programs_script *s, const struct programs_rotary *r);
 
-/** Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
- *  heads x tokens words of scratch. */
-struct programs_probabilities {
-    int sample, scores, tokens;
-    const struct programs_features *f;
-    float scale;
-};
-enum wsc_err programs_run_probabilities(struct programs_grid *g,
-                                        const struct programs_probabilities *p);
-/** @p dscores: gradient of the probabilities, becomes that of the unscaled scores. */
-enum wsc_err programs_run_probabilities_backward(struct programs_grid *g,
-                                                 const struct programs_probabilities *p,
-                                                 int dscores);
-
 /** Causal attention of one sequence and its gradient; tiles by heads.  @p scores keeps the
  *  probabilities for the gradient. */
 struct programs_attention {
@@ -83,7 +70,7 @@ enum wsc_err programs_run_attention(struct programs_grid *g, const struct progra
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,
                                              const struct programs_attention *a);
 
-/** Cross entropy over the features of @p logits (the vocabulary), in programs_loss.c. */
+/** Cross entropy over the features of @p logits (the vocabulary), in program_loss.c. */
 struct programs_loss {
     struct programs_tile logits;
     int number;                   /**< address: minus the number of each feature, as floats */

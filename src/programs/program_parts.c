@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "program_model.h"
+/* The parts of a stage (embedding, q k v, attention, feed-forward, head) on the mesh, forward and
+ * backward: which programs run on which tiles, and what their cycles are booked under, beside the
+ * analytical model's for the same shapes. */
+#include "program_parts.h"
 
 #include <wsc/check.h>
 
 #include <math.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+/* ---- leaves ---------------------------------------------------------------------------------- */
+
+void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n)
+{
+    const int64_t leaf = k->share.leaf_samples, at = (k->share.first_leaf + i) * leaf;
+    const int64_t end = at + leaf < k->share.batch_size ? at + leaf : k->share.batch_size;
+    *first = (int)(at - k->share.first_leaf * leaf);
+    *n = (int)(end - at);
+}
+
+float *programs_leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i)
+{
+    if (k->offset[kind] < 0) return NULL;
+    return k->leaf_grads + i * k->n_elems + k->offset[kind];
+}
 
 /* ---- booking --------------------------------------------------------------------------------- */
 

@@ -1,73 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reduce, all-reduce and broadcast: rows first, then the first column, on the tree that --algo
+ * names or that costs least, or a ring. Beside the simulated cycles stand the formulas of HPDC'24
+ * (Luczynski et al., arXiv 2404.15888) from program_tree.c. */
 #include "program_tree_shape.h"
-
-#include <wsc/clock.h>
-#include <wsc/num.h>
-#include <wsc/rng.h>
 
 #include <math.h>
 #include <string.h>
-
-enum wsc_err programs_job_init(struct programs_job *j, const struct programs_case *c,
-                               struct programs_result *r)
-{
-    memset(j, 0, sizeof *j);
-    *r = (struct programs_result){
-        .algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
-    j->c = c;
-    j->r = r;
-    j->w = c->w;
-    j->h = c->h;
-    j->words = c->words;
-    TRY(mesh_create(&j->m, &(struct mesh_config){.w = c->w,
-                                                 .h = c->h,
-                                                 .arch = c->arch,
-                                                 .half = c->half,
-                                                 .user = j,
-                                                 .threads = c->threads}));
-    mesh_watch_attach(j->m, c->watch);
-    TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
-    for (int i = 0; i < 4; i++) {
-        TRY_NEW(j->node[i], WSC_MEM_MESH, (int64_t)c->w * c->h);
-        for (int64_t pe = 0; pe < (int64_t)c->w * c->h; pe++)
-            j->node[i][pe].send = -1;
-    }
-    return WSC_OK;
-}
-
-void programs_job_fini(struct programs_job *j)
-{
-    mesh_destroy(&j->m);
-    wsc_free(j->step);
-    for (int i = 0; i < 4; i++) {
-        wsc_free(j->node[i]);
-        wsc_free(j->host[i]);
-    }
-}
-
-enum wsc_err programs_job_run(struct programs_job *j)
-{
-    double start = wsc_clock_s();
-    TRY(mesh_run(j->m, &j->r->stats));
-    j->r->host_seconds = wsc_clock_s() - start;
-    return WSC_OK;
-}
-
-enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill)
-{
-    const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)slot);
-    TRY_NEW(j->host[slot], WSC_MEM_MESH, n);
-    for (int64_t i = 0; fill && i < n; i++)
-        j->host[slot][i] =
-            (float)((int)(wsc_rng_u64(j->c->seed, stream, (uint64_t)i) % 63) - 31) / 8;
-    return WSC_OK;
-}
-
-void programs_job_compare(struct programs_job *j, double got, double expected)
-{
-    double error = fabs(got - expected) / (1 + fabs(expected));
-    j->r->max_error = num_max_error(j->r->max_error, error);
-}
 
 enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
 
@@ -165,28 +103,6 @@ static enum wsc_err trees(struct programs_job *j, const char *algo)
     return tree_on(j, algo, &load, lay_column);
 }
 
-enum wsc_err programs_job_vector(struct programs_job *j)
-{
-    TRY(mesh_reserve(j->m, programs_job_all(j), j->words * 4, 0, "the vector", &j->data));
-    TRY(programs_job_floats(j, 0, j->words * j->w * j->h, true));
-    return mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], j->words * 4);
-}
-
-enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at)
-{
-    int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;
-    TRY(programs_job_floats(j, 1, n_out * b, false));
-    TRY(mesh_copy_out(j->m, at, j->data, j->host[1], b * 4));
-    for (int64_t i = 0; i < b; i++) {
-        double sum = 0;
-        for (int64_t p = 0; p < n_pes; p++)
-            sum += j->host[0][p * b + i];
-        for (int64_t p = 0; p < n_out; p++)
-            programs_job_compare(j, j->host[1][p * b + i], sum);
-    }
-    return WSC_OK;
-}
-
 static double reduce_form(const struct programs_job *j, const char *algo)
 {
     if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, j->w * j->h, j->words);
@@ -222,17 +138,6 @@ enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_
     struct programs_job j;
     enum wsc_err rc = programs_job_init(&j, c, r);
     if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", false);
-    programs_job_fini(&j);
-    return rc;
-}
-
-enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r)
-{
-    struct programs_job j;
-    if (c->algo && !strcmp(c->algo, "ring")) return programs_run_ring(c, r);
-    if (c->algo && !strcmp(c->algo, "ktree")) return programs_run_ktree(c, r);
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
     programs_job_fini(&j);
     return rc;
 }
@@ -370,11 +275,22 @@ static enum wsc_err ring(struct programs_job *j)
     return programs_job_check_sum(j, programs_job_all(j));
 }
 
-enum wsc_err programs_run_ring(const struct programs_case *c, struct programs_result *r)
+static enum wsc_err run_ring(const struct programs_case *c, struct programs_result *r)
 {
     struct programs_job j;
     enum wsc_err rc = programs_job_init(&j, c, r);
     if (!rc) rc = ring(&j);
+    programs_job_fini(&j);
+    return rc;
+}
+
+enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r)
+{
+    struct programs_job j;
+    if (c->algo && !strcmp(c->algo, "ring")) return run_ring(c, r);
+    if (c->algo && !strcmp(c->algo, "ktree")) return programs_run_ktree(c, r);
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
     programs_job_fini(&j);
     return rc;
 }

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Words that positions of a row give to all others in turns: switches collect the words of a group
+ * at its first position, then the groups at position 0, which passes all on. program_weight_grad.c
+ * sends its values so. */
 #include "program_grid.h"
 #include <wsc/cycles_ops.h>
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Attention scores, kept key by key on the columns of their head: which column owns a key, where
+ * its row lies, and how rows of scores are sent along the head's columns. */
 #include "program_grid.h"
 
 static int keys_per_column(const struct programs_grid *g, const struct programs_features *f)

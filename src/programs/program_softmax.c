@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Softmax over the features of a tile, and over the keys of attention scores, as scripts of vector
+ * operations; with the gradients. The attention of a sequence is put together here from scores,
+ * probabilities and output. */
 #include "program_ops.h"
 #include <wsc/num_math.h>
+
+/* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
+ * heads x tokens words of scratch. */
+struct probabilities {
+    int sample, scores, tokens;
+    const struct programs_features *f;
+    float scale;
+};
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
@@ -55,14 +66,13 @@ void programs_softmax_backward(struct programs_grid *g, struct programs_script *
 
 /* ---- over keys ------------------------------------------------------------------------------- */
 
-static struct programs_script score_script(const struct programs_probabilities *p)
+static struct programs_script score_script(const struct probabilities *p)
 {
     return (struct programs_script){
         .features = p->f, .heads = p->f, .first_sample = p->sample, .n_samples = 1};
 }
 
-enum wsc_err programs_run_probabilities(struct programs_grid *g,
-                                        const struct programs_probabilities *p)
+static enum wsc_err run_probabilities(struct programs_grid *g, const struct probabilities *p)
 {
     struct programs_script s = score_script(p);
     const struct programs_view scores = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
@@ -87,9 +97,8 @@ enum wsc_err programs_run_probabilities(struct programs_grid *g,
     return rc;
 }
 
-enum wsc_err programs_run_probabilities_backward(struct programs_grid *g,
-                                                 const struct programs_probabilities *p,
-                                                 int dscores)
+static enum wsc_err run_probabilities_backward(struct programs_grid *g,
+                                               const struct probabilities *p, int dscores)
 {
     struct programs_script s = score_script(p);
     const struct programs_view y = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
@@ -109,21 +118,21 @@ enum wsc_err programs_run_probabilities_backward(struct programs_grid *g,
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-static struct programs_probabilities probabilities(const struct programs_attention *a)
+static struct probabilities probabilities(const struct programs_attention *a)
 {
-    return (struct programs_probabilities){.sample = a->sample,
-                                           .scores = a->scores,
-                                           .tokens = a->tokens,
-                                           .f = a->q.f,
-                                           .scale = a->scale};
+    return (struct probabilities){.sample = a->sample,
+                                  .scores = a->scores,
+                                  .tokens = a->tokens,
+                                  .f = a->q.f,
+                                  .scale = a->scale};
 }
 
 /* Vaswani et al. 2017, eq. 1, causal. */
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a)
 {
-    const struct programs_probabilities p = probabilities(a);
+    const struct probabilities p = probabilities(a);
     TRY(programs_run_scores(g, &(struct programs_scores){a->sample, a->q, a->k, a->scores}));
-    TRY(programs_run_probabilities(g, &p));
+    TRY(run_probabilities(g, &p));
     return programs_run_mix(g, &(struct programs_mix){a->sample, a->scores, a->v, a->out});
 }
 
@@ -131,12 +140,12 @@ enum wsc_err programs_run_attention(struct programs_grid *g, const struct progra
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,
                                              const struct programs_attention *a)
 {
-    const struct programs_probabilities p = probabilities(a);
+    const struct probabilities p = probabilities(a);
     const int b = a->sample;
     TRY(programs_run_key_gradient(
         g, &(struct programs_key_gradient){b, a->scores, a->dout, a->dv, a->room}));
     TRY(programs_run_scores(g, &(struct programs_scores){b, a->dout, a->v, a->dscores}));
-    TRY(programs_run_probabilities_backward(g, &p, a->dscores));
+    TRY(run_probabilities_backward(g, &p, a->dscores));
     TRY(programs_run_mix(g, &(struct programs_mix){b, a->dscores, a->k, a->dq}));
     return programs_run_key_gradient(
         g, &(struct programs_key_gradient){b, a->dscores, a->q, a->dk, a->room});

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Which models the programs of the mesh compute: blocks of GPT-2 without dropout. Everything else
+ * is refused by the name of its key before anything is reserved. */
 #include <wsc/programs.h>
 
 enum wsc_err programs_model_check(const struct model *m, bool training)

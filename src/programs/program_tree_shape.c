@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Colours and turns of a tree on a line of PEs, apart from any fabric: which colour each position
+ * sends on, in which blocks it receives its children, and what passes it. program_path.c lays the
+ * result on PEs. */
 #include "program_tree_shape.h"
 
 /* Colours of a tree.  A message takes a colour that nobody uses between sender and receiver while

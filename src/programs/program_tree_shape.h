@@ -1,5 +1,6 @@
 /** A tree on a line of PEs with its colours, apart from any fabric: what each position receives,
- *  sends and lets pass.  lines.c lays it on PEs, cost.c reckons how long it takes. */
+ *  sends and lets pass.  program_path.c lays it on PEs, program_tree_cost.c computes how long it
+ *  takes. */
 #ifndef WSC_PROGRAMS_TREE_SHAPE_H
 #define WSC_PROGRAMS_TREE_SHAPE_H
 #include "program_job.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Scripts: the same list of vector operations on every PE, one after the other, over tiles,
+ * tokens, features or scores, with row sums, vectors through the edge and scalar code in between.
+ * Norms, softmax, loss and biases are made of them. */
 #include "program_grid.h"
 
 #include <wsc/check.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Sums over tokens: dW = dY' X, and the gradients of keys and values. One factor stays on its PE,
+ * the other goes round the row (program_ring.c); results are built block by block and leave the
+ * wafer down the column, or end at their row. docs/MESH.md calls the pattern outer. */
 #include "program_grid.h"
 
 #include <wsc/check.h>

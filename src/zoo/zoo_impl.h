@@ -88,12 +88,14 @@ const char *zoo_renames_path(const char *path);
 void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model);
 /** Defaults of keys that take lists. */
 void zoo_optimizer_init(struct zoo_optimizer *optimizer);
-/** False for a key below `optimizer.` that this type has no use for. */
-bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *key);
+/** False for the key @p path that an optimizer of this type does not take. */
+bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *path);
 /** The row of the optimizer that is named: its defaults, and what it does not take. */
 void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
-/** False for a key that nothing depends on, given the other keys of @p params. */
-bool zoo_params_acts(const struct zoo_params *params, const char *path);
+/** False for the key @p path when nothing depends on it, given the other keys of @p params. */
+bool zoo_key_acts(const struct zoo_params *params, const char *path);
+/** Warn about the keys of the file that nothing depends on, given the others. */
+void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params);
 /** Checks between keys. */
 void zoo_params_check(struct conf_parse *p, const struct conf_node *root,
                       struct zoo_params *params);

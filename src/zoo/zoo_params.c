@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A params file from bytes to struct zoo_params: YAML, the trainer style to the runconfig style
+ * (trainer.c), old spellings (renames.c), --set, keys by the table (params_keys.c), the family's
+ * defaults (zoo_families.c), and checks between keys (params_check.c).  Called by the commands. */
 #include "zoo_impl.h"
 
 #include <wsc/hw.h>

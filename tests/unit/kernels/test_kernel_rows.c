@@ -275,7 +275,7 @@ TEST(kernel_rows, a_new_operation_is_one_row)
 }
 
 /* The name of an operation stands once in the sources that deal with operations: in its row.  (A
- * model on the mesh books cycles under names of groups of operations: program_model.h.) */
+ * model on the mesh books cycles under names of groups of operations: program_state.h.) */
 TEST(kernel_rows, the_name_of_an_operation_stands_in_one_place)
 {
     const struct kernels_row *k;

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Pieces of a feed-forward network on the host, for the one network of a block (host_block.c) and
+ * for the experts of a mixture (host_experts.c) alike: the norm before it, its linear layers, the
+ * nonlinearity, and the gradients of each for n rows. */
+#include "host_impl.h"
+
+const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
+                            bool again, int thread)
+{
+    int64_t C = k->model->C, l = k->stage.layer;
+    const float *x = host_ffn_input(k, l);
+    float *stats = host_norm_stats(k, l, HOST_NORM3);
+    if (!k->model->norm3) return host_at(k, host_kept_operands(k, HOST_NORMED, l, C), b->row * C);
+    if (again)
+        host_norm_again(k, b, MODEL_NORM3_W, x, stats, scratch, thread);
+    else
+        host_norm_forward(k, b, MODEL_NORM3_W, x, stats, scratch, thread);
+    return scratch;
+}
+
+void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
+{
+    const bool aside = k->buffer[HOST_DSIDE] != NULL;
+    if (!k->model->norm3) return;
+    host_norm_backward(k, b, MODEL_NORM3_W, host_ffn_input(k, k->stage.layer),
+                       host_norm_stats(k, k->stage.layer, HOST_NORM3),
+                       k->buffer[aside ? HOST_DSIDE : HOST_DRES], aside);
+}
+
+void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert, float *pre)
+{
+    static const enum model_tensor_kind weight[2] = {MODEL_FFN0_W, MODEL_GLU_W};
+    static const enum model_tensor_kind bias[2] = {MODEL_FFN0_B, MODEL_GLU_B};
+    int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
+    for (int i = 0; i < (k->model->gated ? 2 : 1); i++) {
+        const float *b = host_expert_vector(k, bias[i], expert);
+        struct num_product shape = host_linear_shape(n, C, F);
+        shape.ldc = width;
+        host_product(k, &shape, xn, host_expert_weight(k, weight[i], expert), pre + i * F);
+        for (int64_t r = 0; b && r < n; r++)
+            num_add(pre + r * width + i * F, b, F);
+    }
+}
+
+void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int64_t expert,
+                          float *dxn)
+{
+    int64_t C = k->model->C, F = k->model->F;
+    struct num_product shape = host_linear_back_shape(n, C, F);
+    shape.lda = model_ffn_features(k->model);
+    host_product(k, &shape, dpre, host_expert_weight(k, MODEL_FFN0_W, expert), dxn);
+    if (!k->model->gated) return;
+    shape.beta = 1;
+    host_product(k, &shape, host_const_at(k, dpre, F), host_expert_weight(k, MODEL_GLU_W, expert),
+                 dxn);
+}
+
+int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])
+{
+    if (!k->model->norm3) return 0;
+    host_norm_grads(k, out, MODEL_NORM3_W, k->buffer[HOST_DXN], host_ffn_input(k, k->stage.layer),
+                    host_norm_stats(k, k->stage.layer, HOST_NORM3));
+    return 2;
+}
+
+void host_ffn_activate(const struct host *k, const float *pre, int64_t n, void *act, int thread)
+{
+    int64_t F = k->model->F, width = model_ffn_features(k->model);
+    float *row = host_thread(k, thread, HOST_ROW);
+    for (int64_t i = 0; i < n; i++) {
+        void *to = host_at(k, act, i * F);
+        host_activate(k->model, k->fp32 ? to : row, pre + i * width);
+        if (!k->fp32) host_narrow(k, to, row, F);
+    }
+}
+
+void host_ffn_activate_backward(const struct host *k, const float *pre, const float *dact,
+                                int64_t n, void *act, void *dpre, int thread)
+{
+    int64_t F = k->model->F, width = model_ffn_features(k->model);
+    float *act_row = host_thread(k, thread, HOST_ROW),
+          *dpre_row = host_thread(k, thread, HOST_ROW2);
+    for (int64_t i = 0; i < n; i++) {
+        void *to = host_at(k, act, i * F), *dto = host_at(k, dpre, i * width);
+        host_activate_backward(k->model, k->fp32 ? to : act_row, k->fp32 ? dto : dpre_row,
+                               dact + i * F, pre + i * width);
+        if (k->fp32) continue;
+        host_narrow(k, to, act_row, F);
+        host_narrow(k, dto, dpre_row, width);
+    }
+}
+
+int host_branch_norm_grads(const struct host *k, const struct host_branch *branch,
+                           struct host_grad out[2])
+{
+    const int64_t l = k->stage.layer;
+    if (!k->model->sandwich) return 0;
+    host_norm_grads(k, out, branch->norm, k->buffer[HOST_DRES],
+                    host_kept(k, branch->kept, l, k->model->C),
+                    host_norm_stats(k, l, branch->slot));
+    return 2;
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which rows of the sorted places (host_experts.c) belong to an expert of a leaf: a network's
+ * tokens of a leaf are consecutive rows, so that its products and its weight gradient are one
+ * piece. */
+#include "host_impl.h"
+
+/* First place of every network of a leaf, and the end of the last one. */
+int64_t *host_expert_ranges(const struct host *k, int64_t leaf)
+{
+    const int64_t stride = model_n_ffns(k->model) + 1;
+    return (int64_t *)k->buffer[HOST_RANGES] +
+           ((k->training ? k->stage.layer : 0) * k->max_samples + leaf) * stride;
+}
+
+struct host_span host_expert_rows(const struct host *k, const struct host_span *leaf,
+                                  int64_t expert)
+{
+    const int64_t *range = host_expert_ranges(k, leaf - k->leaf);
+    return (struct host_span){.row = range[expert], .n = range[expert + 1] - range[expert]};
+}

@@ -1,0 +1,18 @@
+/** The files that hold rows of the table: each array ends with a row without a name.
+ *  kernels_table.c gathers them. */
+#ifndef WSC_KERNEL_ROWS_H
+#define WSC_KERNEL_ROWS_H
+#include <wsc/kernels.h>
+
+extern const struct kernels_row kernels_collective_rows[], kernels_product_rows[],
+    kernels_feature_rows[], kernels_attention_rows[], kernels_vocabulary_rows[];
+
+/** What all operations of a transformer may be off the definition: sums of a few thousand fp32
+ *  terms. */
+#define KERNELS_TOLERANCE 1e-4
+/** Tokens of all samples. */
+static inline int64_t kernels_tokens_of(const struct programs_case *c)
+{
+    return c->samples * c->tokens;
+}
+#endif

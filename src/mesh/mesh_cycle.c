@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One cycle: what a region does in it (sources, timers and mail, then routers, then PEs, each list
+ * of places prefetched), and how the next cycle in which something happens is found.  run.c repeats
+ * it on the calling thread, team.c on several. */
+#include "watch_state.h"
+
+/* ---- visits ---------------------------------------------------------------------------------- */
+
+/* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
+ * they are fetched ahead in three steps, each by what the one before has brought. */
+enum { FIRST_AHEAD = 6, SECOND_AHEAD = 4, THIRD_AHEAD = 2 };
+
+static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
+{
+    __builtin_prefetch(&r->pe[v->at]);
+    if (v->router) __builtin_prefetch(&r->router[v->at]);
+    if (v->pe) __builtin_prefetch(&r->thread[0][v->at]);
+}
+
+static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v)
+{
+    const struct mesh_pe *pe = &r->pe[v->at];
+    const struct mesh_channel *ch = &r->channel[r->router[v->at].first];
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(pe->queue + i);
+    for (int i = 0; i < 3; i++)
+        __builtin_prefetch(ch + i);
+    if (v->pe && pe->threads > 1)
+        __builtin_prefetch(&r->thread[__builtin_ctz(pe->threads & ~1U)][v->at]);
+}
+
+static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
+{
+    const struct mesh_pe *pe = &r->pe[v->at];
+    if (v->pe && pe->threads)
+        __builtin_prefetch(pe->memory + r->thread[__builtin_ctz(pe->threads)][v->at].at[1]);
+}
+
+/* Takes the places of a chunk; @return how many. */
+static int list_visits(struct mesh_region *r, struct mesh_active *active, int64_t chunk)
+{
+    const int64_t first = chunk * MESH_CHUNK;
+    struct mesh_visit *v = r->visit;
+    active->chunk[chunk] = false;
+    for (int64_t i = first; i < first + MESH_CHUNK && i < r->n_words; i++) {
+        struct mesh_active_word now = active->word[i];
+        active->word[i] = (struct mesh_active_word){0, 0};
+        for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
+            int bit = __builtin_ctzll(set);
+            *v++ = (struct mesh_visit){.at = (int32_t)(i * 64 + bit),
+                                       .router = now.routers >> bit & 1,
+                                       .pe = now.pes >> bit & 1};
+        }
+    }
+    return (int)(v - r->visit);
+}
+
+/* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
+ * what they share is in the caches. */
+static enum wsc_err visit(struct mesh_region *r, int n)
+{
+    const struct mesh_visit *v = r->visit;
+    for (int k = 0; k < n; k++, v++) {
+        if (k + FIRST_AHEAD < n) fetch_first(r, v + FIRST_AHEAD);
+        if (k + SECOND_AHEAD < n) fetch_second(r, v + SECOND_AHEAD);
+        if (k + THIRD_AHEAD < n) fetch_third(r, v + THIRD_AHEAD);
+        if (v->router) TRY(mesh_router_cycle(r, v->at));
+        if (v->pe) TRY(mesh_pe_cycle(r, v->at));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err mesh_region_move(struct mesh_region *r)
+{
+    struct mesh_active *active = mesh_active_in(r, r->now);
+    for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
+        if (active->chunk[i]) TRY(visit(r, list_visits(r, active, i)));
+    return WSC_OK;
+}
+
+void mesh_region_begin(struct mesh_region *r)
+{
+    if (r->m->n_regions > 1) mesh_take_mail(r);
+    mesh_fire_timers(r);
+    mesh_sources_cycle(r);
+}
+
+/* ---- from cycle to cycle --------------------------------------------------------------------- */
+
+static bool source_can_send(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_sources; i++) {
+        const struct mesh_source *s = &m->source[i];
+        const struct mesh_channel *ch = &m->channel[s->channel];
+        if (s->next < s->n && mesh_channel_open(ch, m->region->now + 1, s->side)) return true;
+    }
+    return false;
+}
+
+static bool is_active(const struct mesh_region *r)
+{
+    bool any = r->mail[r->m->parity][0].any || r->mail[r->m->parity][1].any;
+    for (int k = 0; k < MESH_AHEAD; k++)
+        for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
+            any = any || r->active[k].chunk[i];
+    return any;
+}
+
+static bool somebody_is_active(const struct mesh *m)
+{
+    bool any = false;
+    for (int i = 0; i < m->n_regions && !any; i++)
+        any = is_active(&m->region[i]);
+    return any;
+}
+
+static void region_at(struct mesh_region *r, int64_t now)
+{
+    const struct mesh *m = r->m;
+    r->now = now;
+    r->next = mesh_active_in(r, now + 1);
+    r->arrival = mesh_active_in(r, now + m->ramp_down);
+    r->ready_next = mesh_ready_bits(now + 1);
+    r->ready_hop = mesh_ready_bits(now + m->hop);
+    r->ready_down = mesh_ready_bits(now + m->ramp_down);
+    r->ready_up = mesh_ready_bits(now + m->ramp_up);
+    r->colour_turn = (int)(now % MESH_COLOURS);
+}
+
+void mesh_begin_cycle(struct mesh *m, int64_t now)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        region_at(&m->region[i], now);
+    m->parity ^= 1;
+    m->expired = now >= m->config.max_cycles;
+}
+
+static bool failed(const struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        if (m->region[i].rc) return true;
+    return false;
+}
+
+bool mesh_next_cycle(struct mesh *m)
+{
+    int64_t timer = INT64_MAX, next = m->region->now + 1;
+    if (failed(m)) return false;
+    if (!somebody_is_active(m) && !source_can_send(m)) {
+        for (int i = 0; i < m->n_regions; i++) {
+            int64_t first = mesh_next_timer(&m->region[i]);
+            if (first < timer) timer = first;
+        }
+        if (timer == INT64_MAX) return false;
+        next = timer;
+    }
+    mesh_begin_cycle(m, next);
+    return !m->expired;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The beginning of an operation on a thread of a PE: its set-up, and of an operation on memory
+ * alone all elements at once (vector.c), whose cycles then only pass.  task.c begins what a task
+ * asked for, pe.c runs what has begun. */
+#include "mesh_impl.h"
+#include "watch_state.h"
+
+enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
+                               const struct mesh_thread *todo)
+{
+    struct mesh_thread *t = mesh_thread_of(r, pe, todo->kind);
+    bool is_fabric = todo->flags & MESH_FABRIC;
+    *t = *todo;
+    t->ready_at =
+        (uint32_t)(r->now + (is_fabric ? r->m->setup_fabric : mesh_code_info[t->code].setup));
+    pe->threads |= (uint16_t)(1U << t->kind);
+    mesh_see_op(pe, t);
+    if (is_fabric) return WSC_OK;
+    int64_t work = t->left * t->cost * (t->flags & MESH_COLLIDES ? 2 : 1);
+    if (t->ready_at + work / MESH_SLOTS > r->m->config.max_cycles)
+        return WSC_RAISE(WSC_DEADLOCK,
+                         "PE (%d, %d): %s of %lld elements does not end within the %lld cycles of "
+                         "the run",
+                         pe->x, pe->y, mesh_code_info[t->code].name, (long long)t->left,
+                         (long long)r->m->config.max_cycles);
+    if (t->left) mesh_vector(pe, t); /* otherwise there may be no memory yet */
+    t->work = work;
+    mesh_op_free(r, t->op);
+    t->op = NULL;
+    return WSC_OK;
+}

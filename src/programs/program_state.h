@@ -1,0 +1,87 @@
+/** A model on the mesh of one wafer: what program_model.c and program_parts.c share.
+ *
+ *  Activations stay in the PEs between forward and backward; weights come through the north edge
+ *  stage by stage, gradients leave there leaf by leaf.  The leaves' gradients are added at the edge
+ *  along the canonical tree (<wsc/num.h>), so that values do not depend on who owns which leaf. */
+#ifndef WSC_PROGRAMS_STATE_H
+#define WSC_PROGRAMS_STATE_H
+#include "program_ops.h"
+#include <wsc/cycles_ops.h>
+
+/** What a model books its cycles under: name, pass. */
+#define PROGRAMS_ROW_MAP(XX)                                                                       \
+    XX(EMBEDDING, "embedding", "forward")                                                          \
+    XX(EMBEDDING_BACKWARD, "embedding", "backward")                                                \
+    XX(NORM, "norm", "forward")                                                                    \
+    XX(NORM_BACKWARD, "norm", "backward")                                                          \
+    XX(PRODUCT, "product", "forward")                                                              \
+    XX(INPUT_GRADIENT, "product", "input gradient")                                                \
+    XX(WEIGHT_GRADIENT, "product", "weight gradient")                                              \
+    XX(ATTENTION, "attention", "forward")                                                          \
+    XX(ATTENTION_BACKWARD, "attention", "backward")                                                \
+    XX(POINTWISE, "bias, residual", "forward")                                                     \
+    XX(POINTWISE_BACKWARD, "bias", "backward")                                                     \
+    XX(NONLINEARITY, "nonlinearity", "forward")                                                    \
+    XX(NONLINEARITY_BACKWARD, "nonlinearity", "backward")                                          \
+    XX(LOSS, "loss", "forward")                                                                    \
+    XX(LOSS_BACKWARD, "loss", "backward")
+enum programs_row_kind {
+#define XX(kind, name, pass) PROGRAMS_ROW_##kind,
+    PROGRAMS_ROW_MAP(XX)
+#undef XX
+};
+_Static_assert(PROGRAMS_ROW_LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+
+enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
+
+/** Tiles that exist once per layer in training, once otherwise. */
+struct programs_layer {
+    struct programs_tile x, mid, q, k, v, ctx, pre;
+    int scores;         /* address, of all samples */
+    int stats1, stats3; /* of its norms: 2 vectors of tokens each */
+};
+
+struct programs_model {
+    const struct model *model; /* borrowed */
+    const struct hw *hw;       /* borrowed */
+    struct programs_grid grid;
+    bool training;
+    struct programs_features hidden, heads, filter, vocab;
+    struct programs_layer *layer; /* owned */
+    struct programs_tile last;    /* residual stream at the head */
+    int stats_last;
+    struct programs_tile dres, xn, dxn, act, dpre, logits, dq, dk, dv, dctx, tmp;
+    int vector[PROGRAMS_VECTORS], sums, number, loss_rows, head_tokens, dscores;
+    /* the micro-batch */
+    struct data_share share;
+    const struct data_batch *batch; /* borrowed */
+    int n_leaves;
+    int32_t *position;                 /* owned, (samples, T) */
+    float *nats;                       /* owned, (samples, T) */
+    int32_t *best;                     /* owned, (samples, T) */
+    struct model_loss *loss;           /* owned */
+    int64_t *wanted;                   /* owned, position per sample; -1 = none */
+    float *wanted_logits, *all_logits; /* owned; made on first use */
+    bool any_wanted;
+    /* the stage at hand */
+    int l; /* its layer */
+    const float *weight[MODEL_N_TENSOR_KINDS];
+    int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
+    float *leaf_grads;              /* owned, max_leaves x longest stage */
+    int64_t cycles, first_gradient; /* of this visit; -1: none yet */
+    /* tables */
+    struct cycles_layout layout, leaf_layout;
+    struct programs_row row[PROGRAMS_ROWS];
+};
+
+/** Layer @p l, or the only one outside training. */
+static inline struct programs_layer *programs_layer_of(struct programs_model *k, int64_t l)
+{
+    return &k->layer[k->training ? l : 0];
+}
+/** Residual stream before layer @p l; outside training always the same tile. */
+static inline struct programs_tile *programs_x(struct programs_model *k, int64_t l)
+{
+    return l == k->model->L && k->training ? &k->last : &programs_layer_of(k, l)->x;
+}
+#endif
