@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* config.json to params and back, by the key tables of the families. */
+/* config.json to params and back, by the key tables of the families (hf_families.c): one row is one
+ * key on both sides, a plain value, a word of a list, or a function of hf_special_keys.c. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON files with a limit on their size, and errors with line and column. */
+/* JSON files with a limit on their size, and errors with line and column; paths of the files of a
+ * folder. */
 #include "convert_impl.h"
 
 #include <wsc/file.h>
