@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A thread waits for SIGTERM and SIGUSR1 with sigwait and notes that a stop was asked for; the job
- * looks at the note after every step (job_stop.c). */
+/* Signals that ask a run to stop, taken by a thread with sigwait(): all other threads block them,
+ * so that no handler ever runs on a stack that generated code uses.  The first signal while
+ * somebody watches is kept for wsc_stop_asked(); a second one ends the process as usual. */
 #include <wsc/stop.h>
 
 #include <pthread.h>

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A job from start to end: set-up, the training loop, evaluation, the end.
+ *
+ * job_run() sets up in an order that all ranks share (roles, outputs, data, comparison of ranks,
+ * restore, counters), then trains in passes that stop where something is due: a checkpoint, an
+ * evaluation, a fault, a look at signals.  Until the first pass ranks agree on every error; later
+ * an error is one rank's alone and ends the job.  Checkpoints are in job_checkpoint.c, signals in
+ * job_stop.c, what is logged in job_log.c. */
 #include "job_state.h"
 
 #include <wsc/check.h>
