@@ -3,7 +3,9 @@
  * mixed_precision, and so on.  One row per key with the condition under which nothing depends on it
  * and the reason in words.  Where a file has such a key it gets a warning (params_check.c), and the
  * dump leaves it out (params_dump.c). */
-#include "zoo_impl.h"
+#include "params_passes.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 
@@ -171,4 +173,30 @@ void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
         if (!is_off(c, p->given[i]))
             conf_diag_warn(p->diag, p->given[i]->pos, path, "without effect: %s", c->why);
     }
+}
+
+/* ---- keys without effect in any case ----------------------------------------------------------
+ */
+
+static void warn_list(const struct conf_parse *p, struct conf_text *list)
+{
+    if (list->n)
+        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->text);
+    wsc_free(list->text);
+    *list = (struct conf_text){0};
+}
+
+/* The keys that nothing depends on, in one warning or as many as their names need. */
+void zoo_params_warn_no_effect(const struct conf_parse *p)
+{
+    enum { LONGEST = 600 };
+    struct conf_text list = {0};
+    for (int i = 0; i < p->table->n; i++) {
+        const struct conf_key *key = &p->table->key[i];
+        char user[CONF_MAX_PATH];
+        if (key->status != CONF_NO_EFFECT || conf_node_is_null(p->given[i])) continue;
+        if (list.n > LONGEST) warn_list(p, &list);
+        conf_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
+    }
+    warn_list(p, &list);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks between keys of params files, and of texts that have a meaning. */
-#include "zoo_impl.h"
+#include "params_passes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The effective params as a file of the runconfig style that means the same job, and single values
  * of it as text.  Keys that nothing depends on (params_check.c) and sections that the file did not
  * have are left out. */
-#include "zoo_impl.h"
+#include "params_passes.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -2,7 +2,7 @@
 /* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
  * style, release 2.2) with their defaults, and two keys of our own at the top.  Where a row has a
  * field, the path is its name in struct zoo_params. */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <wsc/hw.h>
 

@@ -3,7 +3,7 @@
  * their own; instead of one error per key, the first mark of such a file in the table below gives
  * one error that says what the file is.  Marks with a value (the name of a model, of a data loader)
  * stand before those without, which say less.  Called by params.c before any key is read. */
-#include "zoo_impl.h"
+#include "params_passes.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Optimizers: which keys each takes, what differs from the keys' defaults, and the keys of
  * `optimizer` whose values have a form of their own. */
-#include "zoo_impl.h"
+#include "params_passes.h"
+#include "params_values.h"
 
 #include <wsc/units.h>
 

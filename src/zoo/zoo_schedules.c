@@ -4,7 +4,7 @@
  * schedule is a tree: Sequential and Chained hold others, a list in the file is a Sequential, and
  * a number is a Constant.  docs/TRAINING.md has the formulas, src/model/schedule.c computes them.
  */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <float.h>
 #include <math.h>

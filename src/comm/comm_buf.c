@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm_impl.h"
+/* Payloads with reference counts.  A broadcast inside one process shares one of them. */
+#include "comm_state.h"
 
 #include <wsc/check.h>
 

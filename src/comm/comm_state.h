@@ -1,6 +1,6 @@
 /** What the files of comm share: the job, links with their two transports, fibers. */
-#ifndef WSC_COMM_IMPL_H
-#define WSC_COMM_IMPL_H
+#ifndef WSC_COMM_STATE_H
+#define WSC_COMM_STATE_H
 #include <wsc/comm.h>
 #include <wsc/mem.h>
 
@@ -18,7 +18,7 @@ struct comm_buf {
 };
 
 /* The part of a message that travels. */
-struct wire_header {
+struct comm_wire_header {
     int32_t kind, index;
     int64_t step;
     int32_t transfer;
@@ -31,8 +31,8 @@ struct wire_header {
 /* A message in a queue: on its way out over MPI, or arrived. */
 struct comm_node {
     struct comm_msg msg;
-    int32_t transfer; /* label of the sender's events, see vtime_label() */
-    struct wire_header wire;
+    int32_t transfer; /* label of the sender's events, see comm_record_at() */
+    struct comm_wire_header wire;
     struct comm_node *next;
 };
 
@@ -111,7 +111,7 @@ struct comm {
     int n_fibers, fiber_capacity, n_done;
     struct comm_fiber *ready_head, *ready_tail;
     struct comm_fiber *running;
-    struct stack_pool *stacks;
+    struct comm_stack *stacks;
     int64_t n_messages;
     bool recording;
     int64_t record_first, record_end; /* steps to be recorded */
@@ -130,10 +130,10 @@ struct comm {
     struct comm_watch *watch; /* owned, or NULL */
 };
 
-/* hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
+/* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
 enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
 
-/* fiber.c */
+/* comm_fiber.c */
 enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
 void comm_fiber_destroy(struct comm_fiber *fiber);
 /* Run @p fiber until it blocks or ends. */
@@ -152,7 +152,7 @@ static inline struct vtime_recorder *comm_running_recorder(const struct comm *co
 struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role);
 void comm_record_fini(struct comm *comm);
 
-/* link.c */
+/* comm_queue.c */
 struct comm_node *comm_node_take(struct comm *comm);
 void comm_node_give(struct comm *comm, struct comm_node *node);
 void comm_queue_push(struct comm_queue *q, struct comm_node *node);
@@ -161,9 +161,10 @@ struct comm_node *comm_queue_pop(struct comm_queue *q);
 void comm_link_arrived(struct comm_link *link, struct comm_node *node);
 /* The receiving end took a payload, or MPI did: the sender may go on. */
 void comm_link_taken(struct comm_link *link);
+/* comm_link.c */
 void comm_links_destroy(struct comm *comm);
 
-/* remote.c: everything that calls MPI on the data path */
+/* comm_remote.c: everything that calls MPI on the data path */
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
 enum wsc_err comm_remote_expect(struct comm_link *link);
 /* Let MPI move; true when something arrived or left. */
@@ -172,7 +173,7 @@ enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 bool comm_remote_sending(const struct comm *comm);
 void comm_remote_cancel(struct comm *comm);
 
-/* watch.c: heartbeats between the ranks of a job; all but start and end take NULL */
+/* comm_heartbeat.c: heartbeats between the ranks of a job; all but start and end take NULL */
 /* Collective; @p limit_s of rank 0 counts, <= 0 or one rank: none. */
 enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
 void comm_watch_end(struct comm *comm);
@@ -184,6 +185,7 @@ void comm_watch_moved(struct comm_watch *w);
 /* It waits, @p text says for what; or, with NULL, it works again. */
 void comm_watch_waits(struct comm_watch *w, const char *text);
 
+/* comm_error.c */
 #define TRY_MPI(call)                                                                              \
     do {                                                                                           \
         int mpi_rc_ = (call);                                                                      \

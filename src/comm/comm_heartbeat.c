@@ -4,7 +4,7 @@
  * main thread nor change its order of messages.  Whoever misses the other for too long prints one
  * line and ends its process, on which the launcher ends the rest; so does rank 0 when all ranks
  * wait and none has moved for too long.  Nothing here touches values or virtual time. */
-#include "comm_impl.h"
+#include "comm_state.h"
 
 #include <wsc/check.h>
 #include <wsc/clock.h>
@@ -34,7 +34,7 @@ enum {
 };
 
 /* Where rank 0 listens; the token keeps strangers out. */
-struct invitation {
+struct comm_invitation {
     char host[COMM_HOST_BYTES];
     uint64_t token[2];
     struct in_addr address[MOST_ADDRESSES];
@@ -44,7 +44,7 @@ struct invitation {
 
 /* From a rank: on its way in with the token, later with what it does.  From rank 0: only that it
  * runs, or that it leaves. */
-struct beat {
+struct comm_beat {
     uint64_t token[2];
     int32_t rank, leaves, waits;
     uint64_t moves;
@@ -52,22 +52,22 @@ struct beat {
 };
 
 /* What is known of the other end of a connection. */
-struct peer {
+struct comm_peer {
     int fd; /* -1: not connected, or has left */
     int rank;
     bool left;
     double heard_s;
-    struct beat newest;
+    struct comm_beat newest;
     size_t n_read; /* bytes of the beat that is arriving */
-    char partial[sizeof(struct beat)];
+    char partial[sizeof(struct comm_beat)];
 };
 
 struct comm_watch {
     int rank, size;
     double limit_s;
-    struct invitation invitation;
+    struct comm_invitation invitation;
     int listener;
-    struct peer *peer; /* owned: of rank 0 one per rank, else rank 0 alone */
+    struct comm_peer *peer; /* owned: of rank 0 one per rank, else rank 0 alone */
     int n_peers;
     pthread_t thread;
     bool started;
@@ -113,7 +113,7 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
     size_t used = strlen(text);
     int named = 0;
     for (int i = 0; i < w->n_peers && named < NAMED_WAITS && used < size; i++) {
-        const struct peer *p = &w->peer[i];
+        const struct comm_peer *p = &w->peer[i];
         if (p->left || !p->newest.waits) continue;
         const int n = snprintf(text + used, size - used, "; rank %d: %s", p->rank, p->newest.text);
         used += n > 0 ? (size_t)n : 0;
@@ -123,7 +123,7 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
     (void)snprintf(text + used, size - used, "; rank %d: %s", w->rank, w->text);
 }
 
-static _Noreturn void lost(const struct comm_watch *w, const struct peer *p, const char *how)
+static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p, const char *how)
 {
     char text[2048];
     (void)snprintf(text, sizeof text, "rank %d on %s %s", p->rank,
@@ -134,12 +134,12 @@ static _Noreturn void lost(const struct comm_watch *w, const struct peer *p, con
 
 /* ---- beats ----------------------------------------------------------------------------------- */
 
-static void send_beat(struct comm_watch *w, const struct peer *p, bool leaves)
+static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leaves)
 {
-    struct beat b = {.rank = w->rank,
-                     .leaves = leaves,
-                     .waits = atomic_load(&w->waits),
-                     .moves = atomic_load(&w->moves)};
+    struct comm_beat b = {.rank = w->rank,
+                          .leaves = leaves,
+                          .waits = atomic_load(&w->waits),
+                          .moves = atomic_load(&w->moves)};
     if (p->fd < 0) return;
     memcpy(b.token, w->invitation.token, sizeof b.token);
     (void)snprintf(b.host, sizeof b.host, "%s", w->host);
@@ -150,13 +150,13 @@ static void send_beat(struct comm_watch *w, const struct peer *p, bool leaves)
     (void)send(p->fd, &b, sizeof b, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static bool is_ours(const struct comm_watch *w, const struct beat *b)
+static bool is_ours(const struct comm_watch *w, const struct comm_beat *b)
 {
     return !memcmp(b->token, w->invitation.token, sizeof b->token) && b->rank >= 0 &&
            b->rank < w->size;
 }
 
-static void take_beat(struct comm_watch *w, struct peer *p, struct beat *b)
+static void take_beat(struct comm_watch *w, struct comm_peer *p, struct comm_beat *b)
 {
     b->host[COMM_HOST_BYTES - 1] = b->text[TEXT_BYTES - 1] = '\0';
     if (!is_ours(w, b) || (p->rank >= 0 && b->rank != p->rank)) return;
@@ -166,14 +166,14 @@ static void take_beat(struct comm_watch *w, struct peer *p, struct beat *b)
     p->left = b->leaves != 0;
 }
 
-static void hang_up(struct peer *p)
+static void hang_up(struct comm_peer *p)
 {
     if (p->fd >= 0) (void)close(p->fd);
     p->fd = -1;
 }
 
 /* What has arrived; a beat may come in pieces. */
-static void read_peer(struct comm_watch *w, struct peer *p)
+static void read_peer(struct comm_watch *w, struct comm_peer *p)
 {
     for (;;) {
         ssize_t n =
@@ -182,7 +182,7 @@ static void read_peer(struct comm_watch *w, struct peer *p)
         if (n <= 0) break;
         p->n_read += (size_t)n;
         if (p->n_read < sizeof p->partial) continue;
-        struct beat b;
+        struct comm_beat b;
         memcpy(&b, p->partial, sizeof b);
         p->n_read = 0;
         take_beat(w, p, &b);
@@ -195,7 +195,7 @@ static void read_peer(struct comm_watch *w, struct peer *p)
 /* A newcomer takes the place of its rank with its first beat; strangers never get one. */
 static void accept_one(struct comm_watch *w)
 {
-    struct beat b;
+    struct comm_beat b;
     const struct timeval second = {.tv_sec = 1};
     int fd = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0) return;
@@ -205,12 +205,12 @@ static void accept_one(struct comm_watch *w)
         (void)close(fd);
         return;
     }
-    struct peer *p = &w->peer[b.rank - 1];
+    struct comm_peer *p = &w->peer[b.rank - 1];
     p->fd = fd;
     take_beat(w, p, &b);
 }
 
-static void list_addresses(struct invitation *inv)
+static void list_addresses(struct comm_invitation *inv)
 {
     struct ifaddrs *all = NULL;
     if (getifaddrs(&all)) return;
@@ -226,7 +226,7 @@ static void list_addresses(struct invitation *inv)
 
 static void listen_here(struct comm_watch *w)
 {
-    struct invitation *inv = &w->invitation;
+    struct comm_invitation *inv = &w->invitation;
     struct sockaddr_in in = {.sin_family = AF_INET};
     socklen_t size = sizeof in;
     if (getrandom(inv->token, sizeof inv->token, 0) != (ssize_t)sizeof inv->token) return;
@@ -256,9 +256,9 @@ static int connect_to(struct in_addr address, in_port_t port)
 
 static void connect_to_first(struct comm_watch *w)
 {
-    const struct invitation *inv = &w->invitation;
+    const struct comm_invitation *inv = &w->invitation;
     const bool same_host = !strcmp(inv->host, w->host);
-    struct peer *p = w->peer;
+    struct comm_peer *p = w->peer;
     p->rank = 0;
     if (inv->port && same_host)
         p->fd = connect_to((struct in_addr){htonl(INADDR_LOOPBACK)}, inv->port);
@@ -274,7 +274,7 @@ static void check_peers(struct comm_watch *w, double now)
 {
     char how[80];
     for (int i = 0; i < w->n_peers; i++) {
-        struct peer *p = &w->peer[i];
+        struct comm_peer *p = &w->peer[i];
         if (p->left || p->rank < 0 || now - p->heard_s <= w->limit_s) continue;
         (void)snprintf(how, sizeof how, "has not been heard from for %.0f s", now - p->heard_s);
         lost(w, p, how);
@@ -412,7 +412,7 @@ static enum wsc_err make(struct comm *comm, double limit_s, struct comm_watch **
     (void)gethostname(w->host, sizeof w->host - 1);
     TRY_NEW(w->peer, WSC_MEM_COMM, w->n_peers);
     for (int i = 0; i < w->n_peers; i++)
-        w->peer[i] = (struct peer){.fd = -1, .rank = -1};
+        w->peer[i] = (struct comm_peer){.fd = -1, .rank = -1};
     return WSC_OK;
 }
 

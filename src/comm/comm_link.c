@@ -1,45 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm_impl.h"
+/* Links between roles: the virtual time of a message is computed where it is sent; within a rank it
+ * is then queued at the receiving end, otherwise comm_remote.c takes it over.  A receiver blocks
+ * its fiber until the next message is there, a sender while too many payloads wait. */
+#include "comm_state.h"
 
 #include <wsc/check.h>
 #include <wsc/hash.h>
-
-struct comm_node *comm_node_take(struct comm *comm)
-{
-    struct comm_node *node = comm->free_nodes;
-    if (node)
-        comm->free_nodes = node->next;
-    else
-        node = wsc_alloc(WSC_MEM_COMM, 1, sizeof *node);
-    if (node) node->next = NULL;
-    return node;
-}
-
-void comm_node_give(struct comm *comm, struct comm_node *node)
-{
-    node->next = comm->free_nodes;
-    comm->free_nodes = node;
-}
-
-void comm_queue_push(struct comm_queue *q, struct comm_node *node)
-{
-    node->next = NULL;
-    if (q->tail)
-        q->tail->next = node;
-    else
-        q->head = node;
-    q->tail = node;
-    q->n++;
-}
-
-struct comm_node *comm_queue_pop(struct comm_queue *q)
-{
-    struct comm_node *node = q->head;
-    q->head = node->next;
-    if (!q->head) q->tail = NULL;
-    q->n--;
-    return node;
-}
 
 void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec)
 {
@@ -81,22 +47,6 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
 const struct vtime_link *comm_link_time(const struct comm_link *link)
 {
     return &link->time;
-}
-
-void comm_link_arrived(struct comm_link *link, struct comm_node *node)
-{
-    comm_queue_push(&link->arrived, node);
-    if (!link->receiver) return;
-    comm_fiber_make_ready(link->comm, link->receiver);
-    link->receiver = NULL;
-}
-
-void comm_link_taken(struct comm_link *link)
-{
-    link->n_waiting--;
-    if (!link->sender) return;
-    comm_fiber_make_ready(link->comm, link->sender);
-    link->sender = NULL;
 }
 
 /* Payloads that nobody took yet are bounded, so that a fast sender cannot fill the host. */

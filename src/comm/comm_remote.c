@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm_impl.h"
+/* A message between ranks is a header and then its payload in chunks, all under the link's tag.
+ * MPI keeps the order of messages with the same source, tag and communicator, so neither side
+ * needs sequence numbers: requests are posted in the order of the bytes. */
+#include "comm_state.h"
 
 #include <wsc/check.h>
 
 #include <string.h>
-
-/* A message between ranks is a header and then its payload in chunks, all under the link's tag.
- * MPI keeps the order of messages with the same source, tag and communicator, so neither side
- * needs sequence numbers: requests are posted in the order of the bytes. */
 
 static enum wsc_err grow_requests(struct comm *comm)
 {
@@ -54,9 +53,11 @@ static int64_t next_chunk(const struct comm *comm, int64_t posted, int64_t total
 /* Tests send too much; see inject_from_environment(). */
 static size_t header_bytes(struct comm *comm)
 {
-    if (!comm->long_message || comm->n_sent < comm->long_message) return sizeof(struct wire_header);
+    if (!comm->long_message || comm->n_sent < comm->long_message)
+        return sizeof(struct comm_wire_header);
     comm->long_message = 0;
-    return sizeof(struct wire_header) + sizeof(struct comm_node *); /* what follows in the node */
+    return sizeof(struct comm_wire_header) +
+           sizeof(struct comm_node *); /* what follows in the node */
 }
 
 static enum wsc_err post_send(struct comm_link *link)
@@ -87,13 +88,13 @@ static enum wsc_err post_send(struct comm_link *link)
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
 {
     const struct comm_msg *m = &node->msg;
-    node->wire = (struct wire_header){.kind = m->kind,
-                                      .index = m->index,
-                                      .step = m->step,
-                                      .transfer = node->transfer,
-                                      .span = m->span,
-                                      .bytes = m->bytes,
-                                      .payload_bytes = m->payload ? m->payload->bytes : -1};
+    node->wire = (struct comm_wire_header){.kind = m->kind,
+                                           .index = m->index,
+                                           .step = m->step,
+                                           .transfer = node->transfer,
+                                           .span = m->span,
+                                           .bytes = m->bytes,
+                                           .payload_bytes = m->payload ? m->payload->bytes : -1};
     memcpy(node->wire.field, m->field, sizeof m->field);
     comm_queue_push(&link->outgoing, node);
     return link->outgoing.n == 1 ? post_send(link) : WSC_OK;
@@ -171,7 +172,7 @@ static enum wsc_err received_all(struct comm_link *link)
 static enum wsc_err received_header(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
-    const struct wire_header *w = &node->wire;
+    const struct comm_wire_header *w = &node->wire;
     link->recv_header_posted = false;
     node->msg = (struct comm_msg){
         .kind = w->kind, .index = w->index, .step = w->step, .span = w->span, .bytes = w->bytes};

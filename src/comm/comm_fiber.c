@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "comm_impl.h"
+/* Fibers: sequential programs with stacks of their own, switched by ucontext.  A stack is a mapping
+ * with a guard page below it and is kept for the next fiber; AddressSanitizer hears of every
+ * switch. Run by comm_run.c. */
+#include "comm_state.h"
 
 #include <wsc/check.h>
 
@@ -22,10 +25,10 @@ static void __sanitizer_finish_switch_fiber(void *save, const void **bottom, siz
 #endif
 
 /* Stacks of ended fibers, kept for the next ones: a sweep starts thousands. */
-struct stack_pool {
+struct comm_stack {
     void *stack;
     size_t bytes;
-    struct stack_pool *next;
+    struct comm_stack *next;
 };
 
 static void *stack_map(size_t bytes)
@@ -43,9 +46,9 @@ static void *stack_map(size_t bytes)
 
 static void *stack_take(struct comm *comm, size_t bytes)
 {
-    for (struct stack_pool **p = &comm->stacks; *p; p = &(*p)->next) {
+    for (struct comm_stack **p = &comm->stacks; *p; p = &(*p)->next) {
         if ((*p)->bytes != bytes) continue;
-        struct stack_pool *entry = *p;
+        struct comm_stack *entry = *p;
         void *stack = entry->stack;
         *p = entry->next;
         wsc_free(entry);
@@ -56,19 +59,19 @@ static void *stack_take(struct comm *comm, size_t bytes)
 
 static void stack_give(struct comm *comm, void *stack, size_t bytes)
 {
-    struct stack_pool *entry = wsc_alloc(WSC_MEM_COMM, 1, sizeof *entry);
+    struct comm_stack *entry = wsc_alloc(WSC_MEM_COMM, 1, sizeof *entry);
     if (!entry) {
         (void)munmap(stack, bytes);
         return;
     }
-    *entry = (struct stack_pool){stack, bytes, comm->stacks};
+    *entry = (struct comm_stack){stack, bytes, comm->stacks};
     comm->stacks = entry;
 }
 
 void comm_fiber_free_stacks(struct comm *comm)
 {
     while (comm->stacks) {
-        struct stack_pool *entry = comm->stacks;
+        struct comm_stack *entry = comm->stacks;
         comm->stacks = entry->next;
         (void)munmap(entry->stack, entry->bytes);
         wsc_free(entry);
