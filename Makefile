@@ -55,7 +55,7 @@ lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/samples_write.c src/data/corpus.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
 
 MPIRUN   = mpirun --timeout 300
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \

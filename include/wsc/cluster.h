@@ -22,7 +22,7 @@
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-/** Model, machine, roles of this rank. */
+/** An emulated cluster as one rank sees it: the model, the machine, and the roles of this rank. */
 struct cluster {
     struct comm *comm;               /**< borrowed */
     struct hw_machine effective;     /**< the machine without what its `effects` switch off */
@@ -33,9 +33,9 @@ struct cluster {
     struct stream_net *net;          /**< owned; its topology is of what is left */
     struct hw_faults *faults;        /**< owned */
     struct memoryx **memoryx;        /**< owned, one per shard; NULL where not local */
-    struct swarmx **swarmx;          /**< owned, one per node of the machine, the same */
-    struct wafer **wafer;            /**< owned, one per wafer of the machine, the same */
-    bool values;
+    struct swarmx **swarmx;          /**< owned, one per SwarmX node; NULL where not local */
+    struct wafer **wafer;            /**< owned, one per wafer; NULL where not local */
+    bool values; /**< weights and gradients travel; otherwise sizes and times alone */
     struct memoryx_hooks hooks;    /**< of the caller of cluster_create() */
     struct cluster_record *record; /**< borrowed, of the recorded pass in progress; NULL: none */
 };
@@ -47,18 +47,25 @@ uint64_t cluster_seed(const struct zoo_params *params);
 enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_machine *cluster,
                              int64_t num_csx, int64_t *n_roles) WSC_CHECKED;
 /** Check that the installation has as many systems as the params use. */
-enum wsc_err run_check_systems(const struct zoo_params *params,
-                               const struct hw_machine *cluster) WSC_CHECKED;
-/** Checks that the model fits MemoryX, builds everything; weights are zero.  Collective. */
+enum wsc_err cluster_check_systems(const struct zoo_params *params,
+                                   const struct hw_machine *cluster) WSC_CHECKED;
+/** Build the cluster for @p params on the machine @p cluster; weights are zero.  WSC_CAPACITY when
+ * the machine has too few systems or too little MemoryX, WSC_NOMEM when this host has too little
+ * memory for the values.  Collective. */
 enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,
                             bool values, const struct memoryx_hooks *hooks) WSC_CHECKED;
+/** Release everything and null the pointer; NULL inside allowed. */
 void cluster_destroy(struct cluster **cluster);
-/** Plan a wafer's work for a global batch and cut the batch accordingly. */
+/** Plan a wafer's work for the global batch of @p input, and cut the batch into micro-shards,
+ * wafers and micro-batches.  @p training: activations are kept for the backward pass.  WSC_CAPACITY
+ * when one sequence does not fit. */
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
                                 bool training, struct cycles_plan *plan,
                                 struct stream_batch *batch) WSC_CHECKED;
-/** Run one pass on all local roles. */
+/** Run one pass (training steps, evaluation batches, or a generation) on all local roles; returns
+ *  when they are done, with the first error of a role of this rank.  Virtual time goes on from the
+ *  pass before. */
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
                               const struct wafer_work *work) WSC_CHECKED;
 
@@ -67,13 +74,13 @@ enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
 /** The virtual time of some steps of a pass, on rank 0; other ranks have no events. */
 struct cluster_record {
     enum stream_mode mode;
-    int64_t first_step, n_steps;     /**< steps that are recorded */
-    int64_t n_micro;                 /**< micro-batches of a step */
-    int n_wafers, n_nodes;           /**< of the machine that was left */
-    const struct hw *hw;             /**< borrowed: faults as they were in these steps */
+    int64_t first_step, n_steps;    /**< steps that are recorded */
+    int64_t n_micro;                /**< micro-batches of a step */
+    int n_wafers, n_nodes;          /**< of the machine that was left */
+    const struct hw *hw;            /**< borrowed: faults as they were in these steps */
     const struct cycles_plan *plan; /**< borrowed */
-    struct memoryx_batch *batch;     /**< owned, n_steps: what shard 0 reported of each */
-    struct vtime_recorder *program;  /**< owned, n_programs: events of all roles */
+    struct memoryx_batch *batch;    /**< owned, n_steps: what shard 0 reported of each */
+    struct vtime_recorder *program; /**< owned, n_programs: events of all roles */
     int n_programs;
 };
 /** cluster_run_pass() that records steps [@p first_step, @p first_step + @p n_steps) of the pass.
@@ -91,12 +98,12 @@ enum wsc_err cluster_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 /** Find out what the faults of the cluster file come to in a training of @p last_step steps; errors
- *  as hw_faults_create() has them, and a tree that cannot be formed anew.  @p without: leave out
+ *  as hw_faults_create() has them, and a tree that cannot be formed again.  @p without: leave out
  *  this fault of the list, -1: none.  Until this is called there are none. */
 enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int without) WSC_CHECKED;
 /** What a step that begins finds. */
 struct cluster_change {
-    bool replan;         /**< other wafers than before: plans of batches are to be made anew */
+    bool replan;         /**< other wafers than before: batches have to be planned again */
     bool memory_lost;    /**< a shard's: go back to the newest checkpoint */
     int64_t recovery_ps; /**< passes before the step begins; nothing else happens then */
 };
@@ -119,17 +126,18 @@ struct cluster_dry_run {
     int64_t recovery_ps;           /**< of it, recovery from faults */
     int64_t repeated_steps;        /**< result: done again after a loss of memory */
 };
-/** In this process alone. */
+/** Make the dry run @p r in this process alone: all roles, no values. */
 enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machine *cluster,
                           struct cluster_dry_run *r) WSC_CHECKED;
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/** Rates and energy of a stretch of virtual time. */
+/** Rates and energy over a segment of virtual time; mfu: model FLOPs over the peak of all systems.
+ */
 struct cluster_rates {
     double samples_per_s, tokens_per_s, mfu, joules_per_token;
 };
-/** @p samples sequences in @p time_ps on @p n_csx systems. */
+/** Rates for @p samples sequences in @p time_ps, more than 0, on @p n_csx systems. */
 struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
                                       int64_t samples, int64_t time_ps);
 #endif

@@ -51,6 +51,11 @@ void comm_barrier(struct comm *comm);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
  *  Valid until comm_destroy(); the newest call replaces the one before. */
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size);
+/** The largest *@p x of the ranks of comm_subgroup(); collective over those. */
+enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x) WSC_CHECKED;
+/** Sums of @p x over the ranks of comm_subgroup(), element by element, modulo 2^64; collective over
+ *  those. */
+enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n) WSC_CHECKED;
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
@@ -89,7 +94,7 @@ struct comm_link_spec {
     struct vtime_loss loss;
     enum vtime_part part; /**< what the bytes on it are, for the record of virtual time */
     int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
-    const char *name; /**< for who-waits-for-whom; borrowed, static */
+    const char *name; /**< for the wait-for graph; borrowed, static */
 };
 /** A link from role @p src to role @p dst.  Every rank opens the same links in the same order (the
  *  count is the tag); *@p out is NULL where neither end is local.  Owned by comm. */
@@ -139,7 +144,7 @@ typedef enum wsc_err (*comm_fiber_fn)(void *arg);
 enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg,
                         int64_t stack_bytes, const char *name) WSC_CHECKED;
 /** Run all fibers to their end; returns the first error of a local fiber.  When nothing can move
- *  any more: WSC_DEADLOCK with the list of who waits for whom.  Not collective, but ends on every
+ *  any more: WSC_DEADLOCK with the wait-for graph of the fibers.  Not collective, but ends on every
  *  rank only when the protocol is over. */
 enum wsc_err comm_run(struct comm *comm) WSC_CHECKED;
 /** Messages that local fibers have received so far: the event count of the emulation. */

@@ -209,6 +209,8 @@ struct conf_key {
     bool nullable;        /**< null stands for the default */
     bool positive;        /**< > 0 instead of >= min */
     bool below_max;       /**< < max instead of <= max */
+    uint32_t kinds;       /**< taken only where the section is of one of these kinds, a bit each;
+                               0: always */
     const char *fallback; /**< default as it would be written; "=path" copies the value of an
                                earlier row; NULL: all bits zero */
     double min, max;

@@ -2,9 +2,9 @@
  *
  *  A Hugging Face model is a folder with config.json and model.safetensors, or shards of it with
  *  model.safetensors.index.json.  Here a model is a checkpoint with the Model Zoo's tensor names
- *  and a params file.  One table per family (src/convert/families.c) says which tensors and which
- *  configuration keys belong together; the same table serves both directions, and a folder that
- *  went through both has the same bytes in every tensor.
+ *  and a params file.  One table per family (src/convert/hf_families.c) says which tensors and
+ * which configuration keys belong together; the same table serves both directions, and a folder
+ * that went through both has the same bytes in every tensor.
  *
  *  Files of others are not trusted: every length, offset and shape is checked before memory is
  *  taken.  Values move in blocks, so memory does not grow with a tensor or a model.  What is

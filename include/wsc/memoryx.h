@@ -90,7 +90,7 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WS
 /** Write this shard's parts. */
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Set the time at which the newest batch ended back to @p end: an evaluation that did not come to
- *  its end never was, and is done again by the run that goes on from here. */
+ *  its end never was, and is done again by the run that resumes here. */
 void memoryx_rewind(struct memoryx *memoryx, struct vtime end);
 /** What to take from a checkpoint. */
 struct memoryx_load {

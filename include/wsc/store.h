@@ -73,11 +73,22 @@ enum wsc_err store_samples_write(const char *path, const int32_t *data, int64_t 
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** Who writes together.  One process: NULL, 0, 1. */
+/** A communicator of MPI (MPI_Comm), which parallel HDF5 takes as it is; opaque, since MPI belongs
+ *  to comm. */
+struct store_communicator;
+/** The processes that write a checkpoint together.  One process: all zero but size = 1, or NULL in
+ *  its place. */
 struct store_group {
-    const void *mpi_comm; /**< MPI_Comm * of the ranks that hold MemoryX shards, borrowed as long
-                               as the file is open; NULL = alone, without MPI */
-    int rank, size;
+    /** Of the ranks that hold MemoryX shards, borrowed as long as the file is open; NULL: alone,
+     *  without MPI, then the next three are not used. */
+    const struct store_communicator *communicator;
+    /** The largest *@p x of all processes; collective over the communicator. */
+    enum wsc_err (*max)(void *ctx, int64_t *x);
+    /** Sums of @p x over all processes, element by element, modulo 2^64; collective over the
+     *  communicator. */
+    enum wsc_err (*sum)(void *ctx, uint64_t *x, int n);
+    void *ctx;      /**< for max and sum, borrowed */
+    int rank, size; /**< of this process, of the group */
 };
 
 /** A checkpoint: datasets at the root named by the dotted key, contiguous, little-endian; root

@@ -211,7 +211,7 @@ struct stream_weights {
     struct vtime ready;      /**< the optimizer had updated this stage's weights */
     double gradient_scale;   /**< factor that gradients of this step carry */
 };
-/** Fields of STREAM_MSG_TIMES: how a step went on the slowest wafer. */
+/** Fields of STREAM_MSG_TIMES: a step as the slowest wafer saw it. */
 struct stream_times {
     struct vtime end;
     int64_t wafer;                /**< position in the machine; of equals the lowest index */

@@ -77,6 +77,9 @@ struct validation_figure {
  *  error).  Errors (WSC_FORMAT) name file, line, column and the field. */
 enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows,
                                      int *n) WSC_CHECKED;
+/** Speed error of a prediction of @p figure, in its unit: predicted / published - 1 in speed, so
+ * that positive is too fast; of a time the inverse ratio.  NaN of a bound and of a figure of 0. */
+double validation_speed_error(const struct validation_figure *figure, double predicted);
 /** Name of a quantity in the files, e.g. "rate". */
 const char *validation_quantity_name(enum validation_quantity quantity);
 /** Name of a kind in the files, e.g. "context". */

@@ -147,8 +147,9 @@ const struct app_command app_commands[] = {
      .usage = "ranks --num_csx N [--cluster FILE] [--params FILE] [--set PATH=VALUE]",
      .about = "Prints the number of MPI ranks for one role per rank: N wafers, the SwarmX nodes "
               "of their tree and the MemoryX shards.",
-     .examples = "  mpirun --oversubscribe --allow-run-as-root -n $(wsc ranks --num_csx 16) \\\n"
-                 "      wsc run --params my.yaml --num_csx 16\n",
+     .examples =
+         "  sbatch -n $(wsc ranks --num_csx 16) mpi_launch/slurm.sbatch --params my.yaml \\\n"
+         "      --num_csx 16\n",
      .ranks = APP_RANKS_ONE,
      .request_bytes = sizeof(struct app_ranks_of),
      .run = app_run_ranks},

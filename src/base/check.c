@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checks of our own mistakes (WSC_CHECK): print the place and the condition, call the hook that
+ * ends the whole job (MPI_Abort, installed by comm), abort.  Errors of the world are in err.c. */
 #include <wsc/check.h>
 
 #include <stdarg.h>

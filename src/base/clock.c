@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Clocks of the host: monotonic seconds, processor seconds, the date for log lines.  Virtual time
+ * never reads them; it is in vtime. */
 #include <wsc/clock.h>
 
 #include <stdio.h>

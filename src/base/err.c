@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The error trace of a thread: the sentence of the last raise with its hint, and the frames that
+ * TRY adds on the way up, in two fixed buffers, so that raising needs no memory. */
 #include <wsc/err.h>
 
 #include <stdarg.h>

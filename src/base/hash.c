@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The one 64-bit hash, XXH3 of the xxHash library; weights_hash, digests and identities are chains
+ * of it. */
 #include <wsc/hash.h>
 
 #include <xxhash.h>

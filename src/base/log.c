@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Log lines in the form of the Model Zoo, "date LEVEL:   text": INFO to stdout, WARNING and above
+ * to stderr, all of them to the log file of a run. */
 #include <wsc/clock.h>
 #include <wsc/log.h>
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Counter-based random numbers: element i of a stream is a function of (seed, stream, i),
+ * Philox4x32 with 10 rounds (Salmon et al. 2011), so values do not depend on ranks or order. Normal
+ * numbers are the quantile of a uniform one (Wichura 1988, AS 241). */
 #include <wsc/rng.h>
 
 #include <math.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Signals that ask a run to stop, taken by a thread with sigwait(): all other threads block them,
+ * so that no handler ever runs on a stack that generated code uses.  The first signal while
+ * somebody watches is kept for wsc_stop_asked(); a second one ends the process as usual. */
 #include <wsc/stop.h>
 
 #include <pthread.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Quantities with units as integers in base units: "150 GB/s", "2.5 us", "40 GiB".  Digits are
+ * added up exactly, so that the same text gives the same picoseconds on every host. */
 #include <wsc/units.h>
 
 #include <ctype.h>

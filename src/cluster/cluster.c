@@ -1,4 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The emulated cluster: creation, capacity checks, and passes.
+ *
+ * cluster_create() builds model, topology, links and the roles whose rank this is, and refuses what
+ * does not fit: more systems than the machine has, more parameters than MemoryX holds, more memory
+ * than this host has.  cluster_plan_batch() asks kernels for the plan of a wafer and cuts the
+ * global batch into micro-shards; cluster_run_pass() spawns a fiber for each local role and runs
+ * them to the end of the pass.  What happens between passes when parts fail: cluster_faults.c.
+ * Called by job, scaling and timeline. */
 #include <wsc/cluster.h>
 
 #include <wsc/check.h>
@@ -41,7 +49,8 @@ enum wsc_err cluster_n_roles(const struct zoo_params *params, const struct hw_ma
     return rc;
 }
 
-enum wsc_err run_check_systems(const struct zoo_params *params, const struct hw_machine *cluster)
+enum wsc_err cluster_check_systems(const struct zoo_params *params,
+                                   const struct hw_machine *cluster)
 {
     const int64_t n = params->runconfig.num_csx;
     if (!cluster->systems || n <= cluster->systems) return WSC_OK;
@@ -104,33 +113,6 @@ static enum wsc_err create_roles(struct cluster *c, const struct memoryx_config 
     return WSC_OK;
 }
 
-enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
-                            const struct zoo_params *params, const struct hw_machine *cluster,
-                            bool values, const struct memoryx_hooks *hooks)
-{
-    struct cluster *c;
-    struct stream_topology *whole = NULL;
-    TRY_NEW(c, WSC_MEM_RUN, 1);
-    *out = c;
-    c->comm = comm;
-    hw_apply_effects(&c->effective, cluster);
-    c->hw.cluster = &c->effective;
-    c->params = params;
-    c->values = values;
-    TRY(model_create(&c->model, params, cluster->stream.granularity));
-    TRY(run_check_systems(params, cluster));
-    TRY(check_capacity(c->model, cluster));
-    TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
-    TRY(cluster_faults_plan(c, 0, -1));
-    TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
-    TRY(stream_net_create(&c->net, comm, &c->hw, c->model, whole, cluster_seed(params)));
-    if (values) TRY(check_host_memory(c));
-    c->hooks = *hooks;
-    const struct memoryx_config config = {
-        params, values, cluster_seed(params), {cluster_on_batch, cluster_on_texts, c}};
-    return create_roles(c, &config);
-}
-
 static void destroy_roles(struct cluster *c)
 {
     const struct stream_topology *t = c->machine;
@@ -156,6 +138,44 @@ void cluster_destroy(struct cluster **cluster)
     hw_faults_destroy(&c->faults);
     model_destroy(&c->model);
     wsc_free(c);
+}
+
+static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
+                          const struct memoryx_hooks *hooks)
+{
+    const struct zoo_params *params = c->params;
+    const uint64_t seed = cluster_seed(params);
+    struct stream_topology *whole = NULL;
+    TRY(model_create(&c->model, params, cluster->stream.granularity));
+    TRY(cluster_check_systems(params, cluster));
+    TRY(check_capacity(c->model, cluster));
+    TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
+    TRY(cluster_faults_plan(c, 0, -1));
+    TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
+    TRY(stream_net_create(&c->net, c->comm, &c->hw, c->model, whole, seed));
+    if (c->values) TRY(check_host_memory(c));
+    c->hooks = *hooks;
+    const struct memoryx_config config = {
+        params, c->values, seed, {cluster_on_batch, cluster_on_texts, c}};
+    return create_roles(c, &config);
+}
+
+enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
+                            const struct zoo_params *params, const struct hw_machine *cluster,
+                            bool values, const struct memoryx_hooks *hooks)
+{
+    struct cluster *c;
+    *out = NULL;
+    TRY_NEW(c, WSC_MEM_RUN, 1);
+    c->comm = comm;
+    hw_apply_effects(&c->effective, cluster);
+    c->hw.cluster = &c->effective;
+    c->params = params;
+    c->values = values;
+    const enum wsc_err rc = build(c, cluster, hooks);
+    if (rc) cluster_destroy(&c);
+    *out = c;
+    return rc;
 }
 
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,

@@ -3,7 +3,7 @@
  * own, numbered by the role and by its place among the role's programs, so that the ids of events
  * do not depend on who runs what; comm_recv() adds the arrival of a message to the receiver's.
  * After a pass rank 0 collects what all recorders hold.  Read by timeline. */
-#include "comm_impl.h"
+#include "comm_state.h"
 
 #include <wsc/check.h>
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Problems of a file: errors and warnings are collected as `file:line:col: key: what; hint`, the
+ * errors raised together at the end.  A key that the user wrote elsewhere (the trainer style, a
+ * list of trainers, --set, --fault) is called by the user's own name: conf_diag_origin(). */
 #include <wsc/conf.h>
 
 #include <wsc/mem.h>

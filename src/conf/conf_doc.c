@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The tree of a YAML document: nodes with their positions, in blocks of memory that are released
+ * together.  An alias shares the node of its anchor; who changes a map copies it first.  Made by
+ * conf_yaml.c, changed by conf_set.c and by the styles of params files, walked by conf_keys.c. */
 #include <wsc/conf.h>
 
 #include <wsc/mem.h>

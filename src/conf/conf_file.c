@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Reading a whole configuration file into memory, with a bound on its size. */
 #include <wsc/conf.h>
 
 #include <wsc/mem.h>

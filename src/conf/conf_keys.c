@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The walk of a tree through a table of keys: every key finds its row, by its dotted path or, in a
+ * record, by its name and other spellings.  Unknown keys are reported with the nearest known one,
+ * rows without a key get their default.  conf_values.c reads what a row's key holds. */
 #include <wsc/conf.h>
 
 #include <wsc/check.h>

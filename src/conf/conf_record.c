@@ -25,7 +25,8 @@ bool conf_record_read(const struct conf_parse *p, const struct conf_record *reco
     const int n_errors = p->diag->n_errors;
     WSC_CHECK(record->n <= CONF_MAX_RECORD, "%d keys of %s", record->n, record->path);
     if (record->map->kind == CONF_NODE_MAP) conf_keys_read(&inner, record->map, conf_key_read);
-    conf_keys_defaults(&inner, record->map);
+    /* After an error a missing key may be there under the wrong name. */
+    if (p->diag->n_errors == n_errors) conf_keys_defaults(&inner, record->map);
     return p->diag->n_errors == n_errors;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Command-line settings, `--set path=value`: taking them apart, and putting values into a tree.  A
+ * map on the way that an alias shares is copied, so that one place changes. */
 #include <wsc/conf.h>
 
 #include <string.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A growing text for dumps and tables, with YAML strings and doubles that read back bit by bit.
+ * A failure to get memory is remembered and reported once, by conf_text_take(). */
 #include <wsc/conf.h>
 
 #include <wsc/mem.h>

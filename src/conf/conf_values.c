@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Values of keys: numbers, quantities with units, booleans, choices and texts are read by the type
+ * of their row, checked against its range, and stored at its offset.  Called by the walk of
+ * conf_keys.c for files and records; conf_write.c writes the same values. */
 #include <wsc/conf.h>
 
 #include <wsc/err.h>

@@ -27,6 +27,7 @@ static void write_text(struct conf_text *out, const char *text)
 void conf_key_write(struct conf_text *out, const struct conf_key *key, const void *field,
                     int indent)
 {
+    char quantity[48];
     if (key->type == CONF_T_SPECIAL) {
         key->write(out, field, indent);
         return;
@@ -52,6 +53,9 @@ void conf_key_write(struct conf_text *out, const struct conf_key *key, const voi
         write_text(out, *(char *const *)field);
         break;
     case CONF_T_QUANTITY:
+        wsc_units_format(key->unit, *(const int64_t *)field, quantity, sizeof quantity);
+        conf_text_add(out, "%s", quantity);
+        break;
     case CONF_T_SPECIAL:
     case CONF_T_ANY:
         break;

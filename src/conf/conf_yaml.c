@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* YAML to a tree, over libyaml: one document with anchors, aliases, merge keys and duplicates as
+ * PyYAML takes them, and bounds on depth, size and expansion.  Numbers and booleans stay text here;
+ * the rows of the key tables decide what they are. */
 #include <wsc/conf.h>
 
 #include <wsc/check.h>

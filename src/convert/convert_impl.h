@@ -19,7 +19,8 @@ enum {
     CONVERT_BLOCK_ELEMS = 1 << 22      /**< values in memory at a time */
 };
 
-/* ---- json.c ---------------------------------------------------------------------------------- */
+/* ---- json_file.c
+ * ---------------------------------------------------------------------------------- */
 
 /** Parse @p n bytes of @p path: an object, or an error with line and column.  The caller owns
  *  *@p out (json_decref). */
@@ -33,7 +34,8 @@ enum wsc_err convert_path(char path[CONVERT_PATH_BYTES], const char *dir,
 /** The bytes of a file of at most CONVERT_MAX_TEXT_BYTES, owned by the caller. */
 enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n) WSC_CHECKED;
 
-/* ---- safetensors.c, index.c ------------------------------------------------------------------ */
+/* ---- safetensors.c, safetensors_shards.c
+ * ------------------------------------------------------------------ */
 
 /** The same format where products are. */
 enum num_format convert_dtype_format(enum convert_dtype dtype);
@@ -52,7 +54,8 @@ struct convert_files {
 /** Open file @p path as the next of @p files and add its tensors, unsorted. */
 enum wsc_err convert_file_add(struct convert_files *files, const char *path) WSC_CHECKED;
 
-/* ---- writer.c -------------------------------------------------------------------------------- */
+/* ---- safetensors_writer.c
+ * -------------------------------------------------------------------------------- */
 
 /** A safetensors file being written: all tensors are known, values come in order. */
 struct convert_writer;
@@ -71,7 +74,8 @@ enum wsc_err convert_writer_finish(struct convert_writer **w) WSC_CHECKED;
 /** Close and remove; NULL allowed. */
 void convert_writer_discard(struct convert_writer **w);
 
-/* ---- families.c ------------------------------------------------------------------------------ */
+/* ---- hf_families.c ------------------------------------------------------------------------------
+ */
 
 /** How the lines of a Hugging Face tensor are those of one to three of ours.  A line is an output
  *  feature: a row of a linear layer's weight, an element of its bias. */
@@ -112,7 +116,8 @@ enum wsc_err convert_family_named(const char *name, const struct convert_family 
 /** Is @p name (of a folder) a buffer: a mask or a table of angles, no weight? */
 bool convert_is_buffer(const char *name);
 
-/* ---- config.c -------------------------------------------------------------------------------- */
+/* ---- hf_config.c --------------------------------------------------------------------------------
+ */
 
 enum { CONVERT_VALUE_BYTES = 64 };
 enum convert_value { CONVERT_INT, CONVERT_REAL, CONVERT_BOOL, CONVERT_TEXT };
@@ -196,7 +201,8 @@ enum wsc_err convert_source_check(const struct convert_source *s,
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc);
 
-/* ---- map.c ----------------------------------------------------------------------------------- */
+/* ---- tensor_map.c
+ * ----------------------------------------------------------------------------------- */
 
 enum { CONVERT_MAX_PARTS = 3 };
 /** A Hugging Face tensor and the one to three of ours that are its lines. */

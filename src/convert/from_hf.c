@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "values.h"
+/* A Hugging Face folder to a checkpoint and params: config.json to params, params to a model, its
+ * tensors matched with those of the folder by the family's table, then values moved a block at a
+ * time. */
+#include "tensor_mover.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>

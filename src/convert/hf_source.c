@@ -5,14 +5,14 @@
  * Every key is either converted by a row of the family's table, or must have the one value that the
  * model here has, or is on a list of keys without influence on what the model computes.  Any other
  * key is an error: it may well make another model out of the same tensors.
- * hf_special_keys.c and config.c read the values; from_hf.c begins here. */
+ * hf_special_keys.c and hf_config.c read the values; from_hf.c begins here. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>
+#include <wsc/text.h>
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PLACE_BYTES = CONVERT_PATH_BYTES + 48, MESSAGE_BYTES = 4096 };
@@ -253,7 +253,7 @@ static const char *origin_of(const struct convert_source *s, const struct conver
 
 /* One line of a report, "file:line:col: model.key: text", without the place that nobody sees. */
 static void translate(const struct convert_source *s, const struct convert_family *family,
-                      const char *line, int n, FILE *out)
+                      const char *line, int n, struct wsc_text *out)
 {
     static const char model[] = "model.";
     char place[PLACE_BYTES];
@@ -272,25 +272,24 @@ static void translate(const struct convert_source *s, const struct convert_famil
     }
     n -= (int)(rest - line);
     if (!here)
-        (void)fprintf(out, "%.*s", n, rest);
+        wsc_text_bytes(out, rest, (size_t)n);
     else
-        (void)fprintf(out, "%s: %.*s", hf ? place : s->path, n, rest);
+        wsc_text_add(out, "%s: %.*s", hf ? place : s->path, n, rest);
 }
 
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *out = open_memstream(&text, &n);
-    if (!out) return rc;
+    struct wsc_text text = {0};
+    char *said = NULL;
     for (const char *line = wsc_err_message(); *line;) {
         const int length = (int)strcspn(line, "\n");
-        translate(s, family, line, length, out);
+        translate(s, family, line, length, &text);
         line += length;
-        if (*line) (void)fputc(*line++, out);
+        if (*line) wsc_text_bytes(&text, line++, 1);
     }
-    if (!fclose(out)) rc = WSC_RAISE(rc, "%s", text);
-    free(text);
+    TRY(wsc_text_take(&text, &said));
+    rc = WSC_RAISE(rc, "%s", said);
+    wsc_free(said);
     return rc;
 }

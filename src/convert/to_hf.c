@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "values.h"
+/* A checkpoint and params to a Hugging Face folder: config.json, safetensors files of bounded size
+ * and their index.  config.json is written last: a folder without it is no model. */
+#include "tensor_mover.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>

@@ -1,9 +1,9 @@
 /** Byte-pair encoding over bytes, as GPT-2 does it, inside `data`. */
 #ifndef WSC_DATA_BPE_H
 #define WSC_DATA_BPE_H
-#include "words.h"
+#include "word_table.h"
 
-/* split.c */
+/* word_split.c */
 
 enum data_class { DATA_OTHER, DATA_LETTER, DATA_NUMBER, DATA_SPACE };
 /** Table of the class of every code point, 0x110000 bytes, owned by the caller. */

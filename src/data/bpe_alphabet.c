@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The 256 printable characters by which GPT-2 writes bytes in vocab.json and merges.txt. */
 #include "bpe.h"
 
 #include <string.h>

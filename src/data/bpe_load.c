@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* vocab.json and merges.txt, the files of GPT-2's tokenizer and of Hugging Face's. */
 #include "bpe.h"
-#include "json.h"
+#include "json_documents.h"
 
 #include <wsc/mem.h>
 

@@ -3,7 +3,7 @@
  * in all words becomes a token, again and again.  Of equally frequent pairs the one of the smaller
  * ids is taken, so that text and size decide the result. */
 #include "bpe.h"
-#include "feed.h"
+#include "document_feed.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>

@@ -6,7 +6,7 @@
  */
 #ifndef WSC_DATA_CORPUS_H
 #define WSC_DATA_CORPUS_H
-#include "docs.h"
+#include "documents.h"
 
 struct data_corpus;
 /** Lock @p folder (made when missing), and take up what a run of the same @p make on the same

@@ -21,7 +21,7 @@ int data_utf8_put(int32_t point, unsigned char *out);
 /** Changes with the files of the tokenizer. */
 uint64_t data_tokenizer_identity(const struct data_tokenizer *t);
 
-/* folder.c */
+/* dataset_folder.c */
 
 /** Refuse a folder @p dir that holds anything not made by us; a missing or empty one is fine. */
 enum wsc_err data_folder_check(const char *dir) WSC_CHECKED;
@@ -40,7 +40,7 @@ enum wsc_err data_file_write(const char *dir, const char *name,
 /** Remove a folder of ours with its files; nothing happens to one that is not. */
 void data_folder_remove(const char *dir);
 
-/* params.c */
+/* dataset_params.c */
 
 /** A JSON string with its quotes. */
 void data_params_string(FILE *f, const char *text);
@@ -50,7 +50,7 @@ struct data_part {
     int64_t first, n_samples;   /**< in the order of samples */
     int64_t n_tokens, n_masked; /**< positions; those with mask 0 */
     int64_t n_bytes, n_chars;   /**< of its text; characters of UTF-8 */
-    int64_t *label_count;       /**< by id; owned by make.c */
+    int64_t *label_count;       /**< by id; owned by make_dataset.c */
 };
 /** Entropy of label_count, nats. */
 double data_part_entropy(const struct data_part *part, int64_t vocab_size);

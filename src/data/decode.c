@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Token ids back to text, for `wsc run --mode generate`. */
 #include "data_impl.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* One interface to tokenizers, bytes and BPE, as a table with a row for each kind. */
 #include "bpe.h"
 
 #include <wsc/file.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* UTF-8 (RFC 3629): length of the character at hand, and writing one. */
 #include "data_impl.h"
 
 /* RFC 3629, section 4: lead bytes of well-formed sequences and the range of the byte after each. */

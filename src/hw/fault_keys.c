@@ -29,8 +29,8 @@ struct entry {
 #define STEPS {AT("steps", steps), STEP, .fallback = "0", DOC("how many steps; 0: to the end")}
 #define WHEN  {.path = "kind", .type = CONF_T_ANY}, \
               {AT("from", from), STEP, .min = 1, DOC("first step that it touches, from 1")}, \
-              {AT("rate", rate), .type = CONF_T_DOUBLE, .nullable = true, .positive = true, .max = 1, \
-               DOC("instead: probability that it begins in a step, for each place")}
+              {AT("rate", rate), .type = CONF_T_DOUBLE, .nullable = true, .positive = true, \
+               .max = 1, DOC("instead: probability that it begins in a step, for each place")}
 
 static const struct conf_variant kinds[HW_N_FAULT_KINDS] = {
     [HW_FAULT_STRAGGLER] = {"straggler", .doc = "a system computes slower", CONF_KEYS(

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The emulated hardware as numbers for the time model: picoseconds of transfers and cycles, rounded
+ * up in exact integers, and the switches of its effects.  machine_file.c reads the constants. */
 #include <wsc/hw.h>
 
 #include <wsc/check.h>

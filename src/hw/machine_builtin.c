@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* configs/cluster/cs2.yaml as part of the program: the machine of a run that names no file. */
 #include "machine_file.h"
 
 /* The file itself becomes part of the program, so that there is one text to maintain.  The path is

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A machine file from bytes to struct hw_machine: what it is based on (machine_base.c), --set and
+ * --fault, keys by the table (machine_keys.c), the source and uncertainty of each constant, and a
+ * hash of all values that says which machine a number belongs to. */
 #include "machine_file.h"
 
 #include <wsc/hash.h>

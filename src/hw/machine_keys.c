@@ -25,7 +25,8 @@ static const struct conf_key keys[] = {
      .choices = CONF_CHOICES({"1", 0}), DOC("version of this list of keys")},
     {FIELD("name", name), .type = CONF_T_STRING, DOC("name of the system, for reports")},
     {OPTIONAL("base", base, NULL), .type = CONF_T_STRING,
-     DOC("cluster file whose constants hold where this one has none, relative to this one's folder")},
+     DOC("cluster file whose constants hold where this one has none, relative to this one's "
+         "folder")},
 
     {FIELD("wafer.clock", wafer.clock_hz), QUANTITY(FREQUENCY), RANGE(1e3, 1e12),
      DOC("clock of processing elements (PEs) and routers")},

@@ -5,8 +5,8 @@
 
 #include <wsc/mem.h>
 
-static enum wsc_err rehearse(const struct job_state *s, const struct hw_machine *cluster,
-                             int without, struct cluster_dry_run *r)
+static enum wsc_err walk_again(const struct job_state *s, const struct hw_machine *cluster,
+                               int without, struct cluster_dry_run *r)
 {
     *r = (struct cluster_dry_run){
         .first_step = s->first_step, .last_step = s->step, .without = without};
@@ -39,7 +39,7 @@ static enum wsc_err find_sum(const struct job_state *s, const struct cluster_dry
     struct hw_machine sound = *s->job->cluster; /* a shallow copy: the original owns the list */
     struct cluster_dry_run without;
     sound.faults.n = 0;
-    TRY(rehearse(s, &sound, -1, &without));
+    TRY(walk_again(s, &sound, -1, &without));
     fill(s, with, &without, all);
     all->fault = "all of them";
     for (int i = 0; i < s->job->cluster->faults.n; i++)
@@ -54,10 +54,10 @@ enum wsc_err job_find_fault_costs(struct job_state *s)
     struct cluster_dry_run with, without;
     if (!faults->n || s->step == s->first_step) return WSC_OK;
     TRY_NEW(s->fault, WSC_MEM_RUN, faults->n + 1);
-    TRY(rehearse(s, cluster, -1, &with));
+    TRY(walk_again(s, cluster, -1, &with));
     for (int i = 0; i < faults->n; i++) {
         struct job_fault_cost *f = &s->fault[i];
-        TRY(rehearse(s, cluster, i, &without));
+        TRY(walk_again(s, cluster, i, &without));
         fill(s, &with, &without, f);
         f->fault = faults->item[i].text;
         f->n_events = count_events(s, &s->cluster->effective.faults.item[i]);

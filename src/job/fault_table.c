@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The table of what faults cost a training, on standard output: virtual time with and without each
+ * of them.  The figures come from fault_costs.c. */
 #include <wsc/job.h>
 
 #include <wsc/mem.h>

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A job from start to end: set-up, the training loop, evaluation, the end.
+ *
+ * job_run() sets up in an order that all ranks share (roles, outputs, data, comparison of ranks,
+ * restore, counters), then trains in passes that stop where something is due: a checkpoint, an
+ * evaluation, a fault, a look at signals.  Until the first pass ranks agree on every error; later
+ * an error is one rank's alone and ends the job.  Checkpoints are in job_checkpoint.c, signals in
+ * job_stop.c, what is logged in job_log.c. */
 #include "job_state.h"
 
 #include <wsc/check.h>
@@ -189,12 +196,24 @@ static enum wsc_err restore(struct job_state *s, bool *report)
     return rc;
 }
 
+/* What the store needs of the ranks that write a checkpoint together. */
+static enum wsc_err group_max(void *comm, int64_t *x)
+{
+    return comm_subgroup_max(comm, x);
+}
+
+static enum wsc_err group_sum(void *comm, uint64_t *x, int n)
+{
+    return comm_subgroup_sum(comm, x, n);
+}
+
 static enum wsc_err set_up(struct job_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
     WSC_CHECK(s->cluster, "set up without a cluster");
     s->in_group = has_local_shard(s->cluster);
-    s->group.mpi_comm = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
+    s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = s->comm};
+    s->group.communicator = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
     TRY(job_check_shared(s, report));
     TRY(job_compare_data(s, report));
     job_log_start(s);

@@ -1,4 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Checkpoints of a job: which one to load, what to take from it, and how one is written.
+ *
+ * The ranks with MemoryX shards write one HDF5 file together (store): weights and optimizer state
+ * by memoryx, the counters of the stream of samples and of the run here.  At the start rank 0
+ * chooses the newest file of model_dir that passes its own checks, all ranks load their slices, and
+ * runconfig.load_checkpoint_states says what is taken.  To which training a file belongs:
+ * job_history.c. */
 #include "job_state.h"
 
 #include <wsc/log.h>

@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What a job logs: the hooks that shard 0 calls after each batch, and the results at the end.
+ *
+ * job_on_batch() adds up times and losses of training and evaluation batches and prints every
+ * log_steps-th one (log_lines.c), into metrics.jsonl (job_metrics.c) and for TensorBoard
+ * (job_events.c).  At the end the totals become performance.json (job_performance.c). */
 #include "job_state.h"
 
 #include <wsc/clock.h>

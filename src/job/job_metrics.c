@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+/* metrics.jsonl: one JSON object on one line for each logged step and each evaluation.
+ *
+ * A line is written by one write() or not at all.  A run that resumes keeps the lines up to the
+ * step of its checkpoint and drops the rest, and a last line that a crash tore.  The file is
+ * documented in docs/FILES.md. */
 #include <wsc/file.h>
 #include <wsc/job.h>
 

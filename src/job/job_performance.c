@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+/* performance.json: totals of a run, where its time went, and provenance.
+ *
+ * The same object goes to the file and, with --json, to standard output.  Names that end in _ps and
+ * total_time are of the emulated machine's clock, names that begin with host_ of this host's. */
 #include <wsc/job.h>
 
 #include "json_breakdown.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The object "breakdown" of metrics.jsonl and performance.json: where the time of a step or of a
- * run went, in picoseconds (docs/decisions/0003).  Called by job_metrics.c and job_performance.c. */
+ * run went, in picoseconds (docs/decisions/0003).  Called by job_metrics.c and job_performance.c.
+ */
 #include "json_breakdown.h"
 
 void job_json_breakdown(struct out_json *j, const struct vtime_breakdown *b)

@@ -52,7 +52,7 @@ static enum wsc_err save_times(const struct memoryx *mx, struct store_file *file
 }
 
 /* The rows of all shards, folded to their latest times when this cluster has another number of
- * shards; another model has other stages and starts its clock anew. */
+ * shards; another model has other stages and starts its clock at zero. */
 static void fold_times(int64_t *rows, int64_t n_rows, int64_t n)
 {
     for (int64_t r = 1; r < n_rows; r++)

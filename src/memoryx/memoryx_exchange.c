@@ -34,7 +34,7 @@ static enum wsc_err combine(const struct memoryx *mx, const struct memoryx_round
                             struct comm_buf **part, struct comm_buf **total, struct vtime *at)
 {
     const struct stream_ports *ports = mx->ports;
-    struct vtime known[HW_MAX_SHARDS];
+    struct vtime known[HW_MAX_SHARDS] = {0};
     known[0] = *at;
     for (int i = 0; i < ports->n_peers; i++)
         TRY(receive(mx, round, ports->peer_in[i], STREAM_MSG_PART, &part[i + 1], &known[i + 1]));

@@ -178,7 +178,7 @@ static enum wsc_err other_sizes(int group)
         "--set runconfig.load_checkpoint_states=model takes the weights alone");
 }
 
-/* Group @p group from place *k of the order on; *k becomes the place behind it. */
+/* Group @p group from place *k of the order on; *k becomes the one after it. */
 static enum wsc_err read_group(struct store_file *file, const struct groups *g, int group, int *k,
                                int64_t *label)
 {

@@ -18,7 +18,7 @@ struct memoryx_part {
     bool g_started; /* a stage has contributed to g in this step */
 };
 
-/* Virtual times between steps: all that a restart needs to go on exactly. */
+/* Virtual times between steps: all that a restart needs to resume exactly. */
 struct memoryx_times {
     struct vtime step_end; /* the newest batch's, on the slowest wafer */
     struct vtime reduced;  /* its last gradient was complete here */

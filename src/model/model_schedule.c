@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Values of learning-rate and weight-decay schedules after t updates: the schedulers of
- * torch.optim.lr_scheduler and of cerebras.pytorch in their closed forms, so that a restart needs
+ * torch.optim.lr_scheduler and of cerebras.pytorch as functions of t, so that a restart needs
  * no state but t.  docs/TRAINING.md has the formulas; memoryx_rule.c asks for values. */
 #include <wsc/model.h>
 
@@ -94,7 +94,7 @@ static double piecewise_constant(const struct at *a)
     return a->schedule->value[a->node->first_value + milestones_passed(a)];
 }
 
-/* Loshchilov & Hutter 2017, eq. 5, without restarts: the cosine goes on. */
+/* Loshchilov & Hutter 2017, eq. 5, without restarts: the cosine continues. */
 static double cosine_annealing(const struct at *a)
 {
     return to_end(a->node, 0.5 * (1.0 + cos(pi * (double)a->t / (double)a->node->total_iters)));

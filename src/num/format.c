@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* 16-bit formats of the machine (fp16, cb16 with 6 exponent bits, bfloat16) and fp32: narrowing
+ * rounds to nearest, ties to even, as IEEE 754 says; widening is exact. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

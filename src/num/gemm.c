@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* fp32 matrix products by oneDNN on the calling thread alone: the same shapes give the same bits on
+ * any number of threads.  gemm_16.c has those of 16-bit operands, rows.c those of our own loops. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

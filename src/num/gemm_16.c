@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Products of 16-bit operands with fp32 sums: bfloat16 by a oneDNN primitive that is kept for its
+ * shapes, other formats by widening both operands. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* Products in an order of additions that the number of rows does not change: sixteen lanes and a
+ * fixed tree, so that a token has the same bits alone and in a batch.  Generation uses them. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

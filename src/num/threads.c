@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+/* A parallel loop over independent items on the workers of OpenMP; each item runs on one thread
+ * with library calls pinned to it, so the number of threads changes no value. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

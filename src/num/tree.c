@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* The canonical binary tree over n items: which maximal subtrees cover a range, and in which order
+ * two neighbouring lists of subtrees are added.  Every sum over micro-shards goes along it,
+ * whatever the number of wafers (docs/ARCHITECTURE.md, values). */
 #include "num_impl.h"
 
 #include <wsc/check.h>

@@ -15,13 +15,14 @@ static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
 {
     struct out_table *table;
     TRY(out_table_new(&table, "lrrr",
-                      (const char *const[]){"fitted on", "published", "fit", "deviation"}));
+                      (const char *const[]){"fitted on", "published", "fit", "speed error"}));
     for (int i = 0; i < c->n_points; i++) {
         const struct validation_figure *ref = c->point[i];
         out_table_cell(table, "%s", ref->id);
         out_table_cell(table, "%.4g %s", ref->value, ref->unit);
-        out_table_cell(table, "%.4g %s", ref->value * exp(c->residual[i]), ref->unit);
-        out_table_cell(table, "%+.1f %%", 100 * expm1(c->residual[i]));
+        const double fit = ref->value * exp(c->residual[i]);
+        out_table_cell(table, "%.4g %s", fit, ref->unit);
+        out_table_cell(table, "%+.1f %%", 100 * validation_speed_error(ref, fit));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);

@@ -46,12 +46,6 @@ static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
     add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
 }
 
-static double error_of(const struct validation_figure *ref, double predicted)
-{
-    const bool bound = ref->quantity == VALIDATION_BOUNDARY; /* published as an upper bound */
-    return ref->value > 0 && !bound ? (predicted - ref->value) / ref->value : NAN;
-}
-
 /* The last part of a path: "stage_latency". */
 static const char *short_name(const char *path)
 {
@@ -61,8 +55,9 @@ static const char *short_name(const char *path)
 
 static void comparison_head(const struct validation_table *v, struct cells *c)
 {
-    static const char *const name[] = {"id",     "unit",     "published", "predicted", "error",
-                                       "within", "accepted", "kind",      "neutral",   "error"};
+    static const char *const name[] = {"id",          "unit",       "published", "predicted",
+                                       "speed error", "within",     "accepted",  "kind",
+                                       "neutral",     "speed error"};
     c->n = 0;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         add(c, "%s", name[i]);
@@ -79,12 +74,12 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
     add(c, "%s", strcmp(ref->unit, "1") != 0 ? ref->unit : "");
     add(c, "%.4g", ref->value);
     add(c, "%.4g", p->predicted);
-    add_percent(c, error_of(ref, p->predicted));
+    add_percent(c, validation_speed_error(ref, p->predicted));
     add(c, "%s", validation_prediction_holds(p) ? "yes" : "NO");
     add(c, "%s", ref->tolerance);
     add(c, "%s", ref->kind == VALIDATION_KIND_CALIBRATION ? "fitted" : "predicted");
     add(c, "%.4g", p->neutral);
-    add_percent(c, error_of(ref, p->neutral));
+    add_percent(c, validation_speed_error(ref, p->neutral));
     for (int k = 0; k < v->n_calibrated; k++)
         add_percent(c, p->sensitivity[k]);
 }
@@ -228,7 +223,7 @@ static struct summary summarise(const struct validation_table *v)
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
         const int k = p->ref->kind == VALIDATION_KIND_CALIBRATION ? 0 : 1;
-        const double error = fabs(error_of(p->ref, p->predicted));
+        const double error = fabs(validation_speed_error(p->ref, p->predicted));
         s.n[k]++;
         s.outside[k] += !validation_prediction_holds(p);
         if (!isfinite(error)) continue;
@@ -243,9 +238,9 @@ static void add_summary(struct out_text *t, const struct validation_table *v)
     static const char *const what[] = {"fitted", "predicted"};
     const struct summary s = summarise(v);
     for (int k = 0; k < 2; k++)
-        out_text_add(t, "%d %s, %d outside the tolerance; mean deviation %.1f %%, worst %.1f %%.\n",
-                     s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0,
-                     100 * s.worst[k]);
+        out_text_add(
+            t, "%d %s, %d outside the tolerance; mean speed error %.1f %%, worst %.1f %%.\n",
+            s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0, 100 * s.worst[k]);
     for (int i = 0; i < v->n_calibrated; i++)
         out_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
                      v->calibrated[i]->source);
@@ -260,7 +255,8 @@ static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct c
 {
     struct sink s = {0};
     struct out_text words = {0};
-    (void)printf("Published figures and predictions\n");
+    (void)printf("Published figures and predictions; speed error = predicted / published - 1 in "
+                 "speed, positive: too fast\n");
     TRY(put_comparison(&s, v, c));
     (void)printf("\nWhat the predicted steps consist of, and their share of the peak\n");
     TRY(put_parts(&s, v, c));
@@ -295,11 +291,12 @@ static void add_real(struct out_text *t, double value)
 
 static void csv_head(struct out_text *t, const struct validation_table *v)
 {
-    out_text_add(t, "id,quantity,unit,published,predicted,error_percent,kind,source,low,high,"
-                    "holds,neutral,neutral_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
-                    "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
-                    "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
-                    "boundary_ps,input_wait_ps");
+    out_text_add(t,
+                 "id,quantity,unit,published,predicted,speed_error_percent,kind,source,low,high,"
+                 "holds,neutral,neutral_speed_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
+                 "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
+                 "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
+                 "boundary_ps,input_wait_ps");
     for (int i = 0; i < v->n_calibrated; i++)
         out_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
     out_text_add(t, "\n");
@@ -325,14 +322,14 @@ static void csv_row(struct out_text *t, const struct validation_table *v, int i)
     out_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
     add_real(t, ref->value);
     add_real(t, p->predicted);
-    add_real(t, 100 * error_of(ref, p->predicted));
+    add_real(t, 100 * validation_speed_error(ref, p->predicted));
     out_text_add(t, ",%s,", validation_kind_name(ref->kind));
     out_text_csv(t, ref->source);
     add_real(t, ref->low);
     add_real(t, ref->high);
     out_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);
-    add_real(t, 100 * error_of(ref, p->neutral));
+    add_real(t, 100 * validation_speed_error(ref, p->neutral));
     add_real(t, p->mfu);
     add_real(t, p->mfu_neutral);
     csv_times(t, p);

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* HDF5 handled with care: its printer is silenced and its innermost reason taken into our error;
+ * links, types, filters, storage and sizes of a dataset are checked before a byte is read; disk
+ * space is reserved, since HDF5 1.10 does not survive a full disk. */
 #include "store_impl.h"
 
 #include <wsc/mem.h>

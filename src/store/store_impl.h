@@ -94,14 +94,14 @@ enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_att
 /** A bool, of the type by which h5py stores it. */
 enum wsc_err store_h5_put_true(hid_t object, const char *path, const char *name) WSC_CHECKED;
 
-/* lz4.c */
+/* h5_lz4.c */
 
 /** Let HDF5 read filter STORE_LZ4_FILTER. */
 void store_lz4_register(void);
 /** Before every read of a dataset: what its chunks must expand to. */
 void store_lz4_expect(const struct store_info *info);
 
-/* text.c */
+/* h5_text.c */
 
 /** Text attribute of @p object, of one element; owned by the caller. */
 enum wsc_err store_h5_get_text(hid_t object, const char *path, const char *name,
@@ -114,12 +114,12 @@ enum wsc_err store_h5_put_text(hid_t object, const char *path, const char *name,
 /** Far above any configuration text; a hostile attribute cannot ask for more. */
 enum { STORE_MAX_TEXT_BYTES = 64 << 20 };
 
-/* variable.c */
+/* h5_variable_text.c */
 
 /** The text of variable length that @p attr of file @p path is, owned by the caller. */
 enum wsc_err store_h5_variable_text(const char *path, hid_t attr, char **value) WSC_CHECKED;
 
-/* group.c */
+/* writer_group.c */
 
 /** Wait for all, and fail on all when one failed. */
 enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err mine) WSC_CHECKED;
@@ -128,12 +128,12 @@ enum wsc_err store_group_sum(const struct store_group *g, uint64_t *x, int n) WS
 /** Let @p fapl use the group's communicator. */
 enum wsc_err store_group_driver(const struct store_group *g, hid_t fapl) WSC_CHECKED;
 
-/* dir.c */
+/* checkpoint_folder.c */
 
 /** Make an empty file @p path: the operating system's own words when that cannot be. */
 enum wsc_err store_touch(const char *path) WSC_CHECKED;
 
-/* file.c */
+/* checkpoint_file.c */
 
 /** A dataset of an open checkpoint, or a value without one. */
 struct store_entry {
@@ -177,12 +177,12 @@ static inline const char *store_link_name(const struct store_entry *e)
     return e->link ? e->link : e->name;
 }
 
-/* listing.c */
+/* checkpoint_listing.c */
 
 /** Add all that an opened file holds. */
 enum wsc_err store_list(struct store_file *f) WSC_CHECKED;
 
-/* tensors.c */
+/* checkpoint_values.c */
 
 /** Sum over elements [first, first + n) of @p size bytes: does not depend on how a range is cut. */
 uint64_t store_sum(const void *data, size_t size, int64_t first, int64_t n);

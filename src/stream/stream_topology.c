@@ -83,7 +83,7 @@ static void close_gaps(struct levels *l)
     l->n = kept;
 }
 
-/* Share what is below a level among its nodes; @p left tells which of @p n_below are left, and then
+/* Share what is below a level among its nodes; @p left says which of @p n_below are left, and then
  * which nodes of the level are. */
 static int share_children(struct level *at, bool *left, int n_below)
 {

@@ -61,7 +61,7 @@ enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *
 {
     const int64_t n_elems = sx->net->model->stage[at->stage].n_elems;
     const int64_t bytes = stream_grad_bytes(sx->net->model, at->stage);
-    struct vtime_span child[STREAM_MAX_FANOUT];
+    struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     struct comm_buf *sums;
     int n_sums;
     for (int c = 0; c < sx->ports->down.n; c++) {
@@ -83,7 +83,7 @@ enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *
 enum wsc_err swarmx_reduce_losses(struct swarmx *sx, const struct stream_at *at)
 {
     struct stream_losses sums = {0};
-    struct vtime_span child[STREAM_MAX_FANOUT];
+    struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct stream_msg msg;
         struct num_nodes subtrees;
@@ -138,7 +138,7 @@ enum wsc_err swarmx_reduce_times(struct swarmx *sx, int64_t step)
 {
     struct stream_msg out = {.kind = STREAM_MSG_TIMES, .step = step, .bytes = STREAM_SIGNAL_BYTES};
     struct comm_buf *part[STREAM_MAX_FANOUT] = {0};
-    struct vtime_span child[STREAM_MAX_FANOUT];
+    struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     enum wsc_err rc = recv_times(sx, step, &out.field.times, child, part);
     if (!rc) rc = join_squares(sx, part, &out.payload);
     for (int c = 0; c < sx->ports->down.n; c++)
@@ -168,7 +168,7 @@ static enum wsc_err append_texts(struct swarmx *sx, struct comm_buf **texts,
 enum wsc_err swarmx_gather_texts(struct swarmx *sx)
 {
     struct stream_msg out = {.kind = STREAM_MSG_TEXTS, .step = stream_end_step(sx->pass)};
-    struct vtime_span child[STREAM_MAX_FANOUT];
+    struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     enum wsc_err rc = WSC_OK;
     for (int c = 0; c < sx->ports->down.n && !rc; c++) {
         struct stream_msg msg;

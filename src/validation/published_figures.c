@@ -365,6 +365,15 @@ static double figure_per_sample(const struct validation_figure *ref)
     return strcmp(ref->unit, "tokens/s") != 0 ? 1 : (double)ref->msl;
 }
 
+double validation_speed_error(const struct validation_figure *figure, double predicted)
+{
+    const bool bound = figure->quantity == VALIDATION_BOUNDARY;
+    if (bound || !(figure->value > 0)) return NAN;
+    const double ratio =
+        figure->quantity == VALIDATION_TIME ? figure->value / predicted : predicted / figure->value;
+    return ratio - 1;
+}
+
 double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
 {
     if (ref->quantity == VALIDATION_TIME)

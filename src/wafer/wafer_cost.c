@@ -20,7 +20,7 @@ static int64_t jitter_millionths(double jitter, const struct wafer_task *task)
 }
 
 /* Monotone in @p ps, so that what comes first stays first. */
-static int64_t stretch(int64_t ps, int64_t millionths, double straggler)
+static int64_t lengthened(int64_t ps, int64_t millionths, double straggler)
 {
     __extension__ typedef __int128 wide;
     const int64_t million = 1000000;
@@ -40,7 +40,7 @@ static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan
            p->micro_batch == plan->micro_batch && p->keep == plan->keep;
 }
 
-/* By the closed forms, which take longer than all else that a message costs the host. */
+/* By the analytical model, which takes longer than all else that a message costs the host. */
 static struct wafer_price price_of(const struct hw *hw, const struct model *model,
                                    const struct cycles_plan *plan, const struct wafer_task *task)
 {
@@ -70,13 +70,13 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t spilled = task->counted ? 0 : cycles_spill_bytes(model, plan, task->stage, n);
     const int64_t millionths = jitter_millionths(hw_jitter(hw, task->wafer), task);
     const double straggler = hw_straggler(hw, task->wafer);
-    struct wafer_cost cost = {.latency_ps = c->wafer.stage_latency_ps,
-                              .compute_ps =
-                                  stretch(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
-                              .drain_ps = hw_drain_ps(hw),
-                              .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
+    struct wafer_cost cost = {
+        .latency_ps = c->wafer.stage_latency_ps,
+        .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
+        .drain_ps = hw_drain_ps(hw),
+        .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
     if (!task->backward) return cost;
-    cost.first_ps = stretch(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
+    cost.first_ps = lengthened(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
     return cost;
 }
 

@@ -64,7 +64,7 @@ static enum wsc_err writer_init(struct writer *g, struct wafer *w)
     return WSC_OK;
 }
 
-/* What the step computes: the newest tokens that fit the model's context, behind those that the
+/* What the step computes: the newest tokens that fit the model's context, after those that the
  * step before went through.  Where a text outgrows the context all its positions move, and nothing
  * of them is known. */
 static struct cycles_tokens choose_positions(struct writer *g)
@@ -80,7 +80,7 @@ static struct cycles_tokens choose_positions(struct writer *g)
         if (shown - known > longest.n_new) longest.n_new = shown - known;
         if (known > longest.n_cached) longest.n_cached = known;
     }
-    /* Beside a text that starts anew. */
+    /* Beside a text that starts over. */
     if (longest.n_cached > g->T - longest.n_new) longest.n_cached = g->T - longest.n_new;
     return longest;
 }
@@ -125,9 +125,9 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Logits below it are out of the draw: the k-th largest, or the last of those that have top_p of
+/* Logits below it are left out: the k-th largest, or the last of those that have top_p of
  * what is left together. */
-static float smallest_drawn(struct writer *g, const float *logits, int64_t n)
+static float smallest_sampled(struct writer *g, const float *logits, int64_t n)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
     const int64_t k = p->top_k > 0 && p->top_k < n ? p->top_k : n;
@@ -147,13 +147,13 @@ static float smallest_drawn(struct writer *g, const float *logits, int64_t n)
     return s[last];
 }
 
-static int64_t draw(struct writer *g, const float *logits, int prompt, int64_t position)
+static int64_t sample_token(struct writer *g, const float *logits, int prompt, int64_t position)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
     const int64_t V = g->w->net->model->V;
     const int64_t best = most_likely(logits, V);
     if (p->temperature <= 0) return best;
-    const float bound = smallest_drawn(g, logits, V);
+    const float bound = smallest_sampled(g, logits, V);
     double total = 0;
     for (int64_t v = 0; v < V; v++)
         if (logits[v] >= bound) total += exp((double)(logits[v] - logits[best]) / p->temperature);
@@ -173,7 +173,7 @@ static void add_token(struct writer *g, int i)
     if (g->ended[i]) return;
     const int64_t at = g->length[i]++;
     if (!g->w->values) return;
-    const int64_t token = draw(g, kernels_logits(g->w->values, i), g->first + i, at);
+    const int64_t token = sample_token(g, kernels_logits(g->w->values, i), g->first + i, at);
     g->text[i * g->length_max + at] = (int32_t)token;
     g->ended[i] = token == g->w->work.prompts->eos_id;
 }

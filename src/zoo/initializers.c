@@ -3,7 +3,7 @@
  * Names of one kind are those of PyTorch and of TensorFlow for special cases of variance scaling:
  * Glorot and Bengio 2010 (xavier, glorot), LeCun et al. 1998, He et al. 2015 (kaiming).
  * src/model/init.c draws the weights. */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Checks between keys of params files, and of texts that have a meaning. */
-#include "zoo_impl.h"
+#include "params_passes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -293,175 +293,6 @@ static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
     r->num_epochs = r->steps_per_epoch = CONF_NULL;
 }
 
-/* ---- keys that act under a condition ----------------------------------------------------------
- */
-
-static bool not_rotary(const struct zoo_params *p)
-{
-    return p->model.position_embedding_type != ZOO_POSITION_ROTARY;
-}
-
-static bool not_scaled_positions(const struct zoo_params *p)
-{
-    return not_rotary(p) && p->model.position_embedding_type != ZOO_POSITION_ALIBI;
-}
-
-static bool not_llama3(const struct zoo_params *p)
-{
-    return not_rotary(p) || p->model.pos_scaling_type != ZOO_ROPE_LLAMA3;
-}
-
-static bool not_yarn(const struct zoo_params *p)
-{
-    return not_rotary(p) || p->model.pos_scaling_type != ZOO_ROPE_YARN;
-}
-
-static bool neither_llama3_nor_yarn(const struct zoo_params *p)
-{
-    return not_llama3(p) && not_yarn(p);
-}
-
-static bool fp32(const struct zoo_params *p)
-{
-    return !p->model.mixed_precision;
-}
-
-/* Short exponents want a scaled loss; fp32 and bfloat16 have long ones. */
-static bool unscaled(const struct zoo_params *p)
-{
-    return fp32(p) || p->model.fp16_type == ZOO_BF16;
-}
-
-static bool not_dynamic(const struct zoo_params *p)
-{
-    return unscaled(p) || p->optimizer.loss_scaling_factor != ZOO_LOSS_SCALE_DYNAMIC;
-}
-
-static bool no_experts(const struct zoo_params *p)
-{
-    return !p->model.moe.num_experts;
-}
-
-static bool no_router(const struct zoo_params *p)
-{
-    return no_experts(p) || p->model.moe.routing_algorithm == ZOO_ROUTING_HASH;
-}
-
-static bool not_masked(const struct zoo_params *p)
-{
-    return p->model.objective != ZOO_MASKED_LM;
-}
-
-static bool no_base_sizes(const struct zoo_params *p)
-{
-    return !(p->model.mup_base_hidden_size > 0);
-}
-
-static bool no_window(const struct zoo_params *p)
-{
-    return p->model.attention_sliding_window_length == CONF_NULL;
-}
-
-static bool not_parallel(const struct zoo_params *p)
-{
-    return !p->model.parallel_block;
-}
-
-static bool train_in_order(const struct zoo_params *p)
-{
-    return !p->train_input.shuffle;
-}
-
-static bool eval_in_order(const struct zoo_params *p)
-{
-    return !p->eval_input.shuffle;
-}
-
-/* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump
- * leaves them out. */
-static const struct condition {
-    const char *path; /* `.*` at the end: a whole section */
-    bool (*idle)(const struct zoo_params *p);
-    const char *why;
-    const char *off; /* the value that asks for nothing, which does not warn */
-} conditions[] = {
-#define ROPE(key) "model.pos_scaling_extra_args." key
-    {"model.rotary_dim", not_rotary, "position_embedding_type is not rotary", NULL},
-    {"model.rope_theta", not_rotary, "position_embedding_type is not rotary", NULL},
-    {"model.pos_scaling_type", not_rotary, "position_embedding_type is not rotary", NULL},
-    {"model.pos_scaling_factor", not_scaled_positions,
-     "position_embedding_type is neither rotary nor alibi", NULL},
-    {ROPE("low_freq_factor"), not_llama3, "pos_scaling_type is not llama3 of rotary positions",
-     NULL},
-    {ROPE("high_freq_factor"), not_llama3, "pos_scaling_type is not llama3 of rotary positions",
-     NULL},
-    {ROPE("original_max_position_embeddings"), neither_llama3_nor_yarn,
-     "pos_scaling_type is neither llama3 nor yarn of rotary positions", NULL},
-    {ROPE("*"), not_yarn, "pos_scaling_type is not yarn of rotary positions", NULL},
-#undef ROPE
-    {"model.fp16_type", fp32, "mixed_precision is off", NULL},
-    {"model.attention_softmax_fp32", fp32, "mixed_precision is off", NULL},
-    {"optimizer.loss_scaling_factor", unscaled, "the format is neither float16 nor cbfloat16", "1"},
-    {"optimizer.initial_loss_scale", not_dynamic, "no dynamic loss scaling of a 16-bit format",
-     NULL},
-    {"optimizer.min_loss_scale", not_dynamic, "no dynamic loss scaling of a 16-bit format", NULL},
-    {"optimizer.max_loss_scale", not_dynamic, "no dynamic loss scaling of a 16-bit format", NULL},
-    {"optimizer.steps_per_increase", not_dynamic, "no dynamic loss scaling of a 16-bit format",
-     NULL},
-    {"model.moe.gate_initializer", no_router, "there are no experts with a learned router", NULL},
-    {"model.moe.num_experts", NULL, NULL, NULL},
-    {"model.moe.num_shared_experts", NULL, NULL, NULL},
-    {"model.moe.*", no_experts, "there are no experts: num_experts", NULL},
-    {"model.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
-    {"model.output_logits_alpha", no_base_sizes, "muP by base sizes needs mup_base_hidden_size",
-     NULL},
-    {"model.scale_output_logits_by_d", no_base_sizes,
-     "muP by base sizes needs mup_base_hidden_size", NULL},
-    {"model.attention_sink_tokens", no_window,
-     "without attention_sliding_window_length every token sees all before it", "0"},
-    {"model.use_untied_layer_norm", not_parallel, "the family has no parallel blocks", NULL},
-    {"model.residual_dropout_rate", not_parallel,
-     "the family has no parallel blocks; hint: write dropout_rate", NULL},
-    {"train_input.shuffle_seed", train_in_order, "shuffle is off", NULL},
-    {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", NULL},
-};
-
-/* The row of @p path, NULL when it acts whatever the others are. */
-static const struct condition *condition_of(const char *path)
-{
-    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
-        const size_t n = strlen(conditions[i].path) - 1;
-        const bool section = conditions[i].path[n] == '*';
-        if (section ? !strncmp(conditions[i].path, path, n) : !strcmp(conditions[i].path, path))
-            return conditions[i].idle ? &conditions[i] : NULL;
-    }
-    return NULL;
-}
-
-bool zoo_params_acts(const struct zoo_params *params, const char *path)
-{
-    const struct condition *c = condition_of(path);
-    return !c || !c->idle(params);
-}
-
-static bool is_off(const struct condition *c, const struct conf_node *node)
-{
-    double value, off;
-    return c->off && node->kind == CONF_NODE_SCALAR && !wsc_units_double(node->text, &value) &&
-           !wsc_units_double(c->off, &off) && value == off;
-}
-
-static void warn_idle(struct conf_parse *p, const struct zoo_params *params)
-{
-    for (int i = 0; i < p->table->n; i++) {
-        const char *path = p->table->key[i].path;
-        const struct condition *c = condition_of(path);
-        if (!c || conf_node_is_null(p->given[i]) || !c->idle(params)) continue;
-        if (!is_off(c, p->given[i]))
-            conf_diag_warn(p->diag, p->given[i]->pos, path, "without effect: %s", c->why);
-    }
-}
-
 void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct zoo_params *params)
 {
     check_sections(p, root, params->runconfig.mode);
@@ -474,5 +305,5 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);
-    if (!p->diag->n_errors) warn_idle(p, params);
+    if (!p->diag->n_errors) zoo_idle_warn(p, params);
 }

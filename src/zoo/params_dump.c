@@ -2,7 +2,7 @@
 /* The effective params as a file of the runconfig style that means the same job, and single values
  * of it as text.  Keys that nothing depends on (params_check.c) and sections that the file did not
  * have are left out. */
-#include "zoo_impl.h"
+#include "params_passes.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -24,12 +24,12 @@ const char *zoo_params_choice(const char *path, int value)
 static bool is_present(const void *base, const char *path)
 {
     const struct zoo_params *params = base;
-    if (!zoo_params_acts(params, path)) return false;
+    if (!zoo_key_acts(params, path)) return false;
     if (!strncmp(path, "train_input.", 12)) return params->train_input.present;
     if (!strncmp(path, "eval_input.", 11)) return params->eval_input.present;
     if (!strncmp(path, "optimizer.", 10))
         return params->optimizer.learning_rate.n > 0 &&
-               zoo_optimizer_takes(&params->optimizer, path + 10);
+               zoo_optimizer_takes(&params->optimizer, path);
     return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Where the samples come from: data_dir, data_subset, mixture. */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <wsc/mem.h>
 

@@ -2,7 +2,7 @@
 /* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
  * style, release 2.2) with their defaults, and two keys of our own at the top.  Where a row has a
  * field, the path is its name in struct zoo_params. */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <wsc/hw.h>
 
@@ -33,6 +33,14 @@
 #define DOC(t)     .doc = (t)
 #define SCHEDULE   "number, scheduler, or list of schedulers in sequence"
 
+/* Optimizers that take a key. */
+#define TYPE(name) (1U << ZOO_##name)
+#define WITH_BETAS                                                                                 \
+    (TYPE(ADAMW) | TYPE(ADAM) | TYPE(LAMB) | TYPE(LION) | TYPE(ADAMAX) | TYPE(NADAM) | TYPE(RADAM))
+#define WITH_EPS                                                                                   \
+    (TYPE(ADAMW) | TYPE(ADAM) | TYPE(ADAFACTOR) | TYPE(LAMB) | TYPE(ADADELTA) | TYPE(ADAGRAD) |    \
+     TYPE(ADAMAX) | TYPE(NADAM) | TYPE(RADAM) | TYPE(RMSPROP))
+
 #define MAX_STEPS   1e15
 #define MAX_SAMPLES 1e9
 
@@ -45,7 +53,8 @@
      .form = "list of maps with data_dir, weight, data_subset",                                    \
      DOC("instead of data_dir: several data sets, mixed by weight")},                              \
     {AT(#in ".data_subset", in), SPECIAL(data_subset), NULLABLE, DEFAULT("null"),                  \
-     .form = "ranges such as 0.0-0.5,0.8-1.0", DOC("shares of data_dir that are used; null: all")}, \
+     .form = "ranges such as 0.0-0.5,0.8-1.0",                                                     \
+     DOC("fractions of data_dir that are used; null: all")},                                       \
     {FIELD(in.num_samples), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),                   \
      DOC("samples of an epoch; null: each once")},                                                 \
     {FIELD(in.use_vsl), BOOL, DEFAULT("false"),                                                    \
@@ -145,12 +154,14 @@ static const struct conf_key keys[] = {
                  {"null", ZOO_LINEAR}),
      DOC("activation of the feed-forward network; the *glu ones have a second linear layer")},
     {FIELD(model.norm_type), CHOICE, DEFAULT("layernorm"),
-     .choices = CONF_CHOICES({"layernorm", ZOO_LAYERNORM}, {"biasless-layernorm", ZOO_BIASLESS_LAYERNORM},
-                 {"rmsnorm", ZOO_RMSNORM}),
+     .choices = CONF_CHOICES({"layernorm", ZOO_LAYERNORM},
+                             {"biasless-layernorm", ZOO_BIASLESS_LAYERNORM},
+                             {"rmsnorm", ZOO_RMSNORM}),
      DOC("kind of normalisation")},
     {FIELD(model.embedding_layer_norm), BOOL, DEFAULT("false"), DOC("norm after the embeddings")},
     {FIELD(model.attention_module), CHOICE, DEFAULT("aiayn_attention"),
-     .choices = CONF_CHOICES({"aiayn_attention", ZOO_MULTIHEAD}, {"multiquery_attention", ZOO_MULTIQUERY}),
+     .choices = CONF_CHOICES({"aiayn_attention", ZOO_MULTIHEAD},
+                             {"multiquery_attention", ZOO_MULTIQUERY}),
      DOC("heads of keys and values: one per head, or extra_attention_params.num_kv_groups")},
     {AT("model.extra_attention_params.num_kv_groups", model.num_kv_groups), INT, NULLABLE,
      DEFAULT("null"), RANGE(1, 1 << 20),
@@ -215,7 +226,8 @@ static const struct conf_key keys[] = {
      RANGE(0, 1), DOC("the GPT-J family's name of dropout_rate")},
     {FIELD(model.mixed_precision), BOOL, DEFAULT("false"), DOC("16-bit activations")},
     {FIELD(model.fp16_type), CHOICE, DEFAULT("bfloat16"),
-     .choices = CONF_CHOICES({"float16", ZOO_FP16}, {"bfloat16", ZOO_BF16}, {"cbfloat16", ZOO_CB16}),
+     .choices = CONF_CHOICES({"float16", ZOO_FP16}, {"bfloat16", ZOO_BF16},
+                             {"cbfloat16", ZOO_CB16}),
      DOC("the 16-bit format")},
     {FIELD(model.attention_softmax_fp32), BOOL, DEFAULT("true"), DOC("softmax in 32 bits")},
     {FIELD(model.initializer_range), DOUBLE, DEFAULT("0.02"), ABOVE_0,
@@ -229,7 +241,8 @@ static const struct conf_key keys[] = {
     INITIALIZER(model.ffn_output_layer_initializer,
                 "last layer of the feed-forward network; default: as output_layer_initializer"),
     {FIELD(model.loss_scaling), CHOICE, DEFAULT("num_tokens"),
-     .choices = CONF_CHOICES({"num_tokens", ZOO_LOSS_NUM_TOKENS}, {"batch_size", ZOO_LOSS_BATCH_SIZE}),
+     .choices = CONF_CHOICES({"num_tokens", ZOO_LOSS_NUM_TOKENS},
+                             {"batch_size", ZOO_LOSS_BATCH_SIZE}),
      DOC("what the summed loss is divided by")},
     {FIELD(model.loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
      DOC("factor of the loss; with batch_size only")},
@@ -292,51 +305,69 @@ static const struct conf_key keys[] = {
          "RMSprop or Rprop, in any case")},
     {FIELD(optimizer.learning_rate), SPECIAL(schedule), REQUIRED, .form = SCHEDULE,
      DOC("learning rate of each step; the schedulers are in docs/TRAINING.md")},
-    {AT("optimizer.betas", optimizer), SPECIAL(betas), .form = "list of two numbers",
+    {AT("optimizer.betas", optimizer), .kinds = WITH_BETAS, SPECIAL(betas),
+     .form = "list of two numbers",
      DOC("decay rates of the two moments; default [0.9, 0.999], Lion [0.9, 0.99]")},
-    {FIELD(optimizer.beta1), DOUBLE, NULLABLE, .status = CONF_OLD, DEFAULT("0.9"), RANGE(0, 1),
+    {FIELD(optimizer.beta1), .kinds = WITH_BETAS, DOUBLE, NULLABLE, .status = CONF_OLD,
+     DEFAULT("0.9"), RANGE(0, 1),
      DOC("write optimizer.betas")},
-    {FIELD(optimizer.beta2), DOUBLE, NULLABLE, .status = CONF_OLD, DEFAULT("0.999"), RANGE(0, 1),
+    {FIELD(optimizer.beta2), .kinds = WITH_BETAS, DOUBLE, NULLABLE, .status = CONF_OLD,
+     DEFAULT("0.999"), RANGE(0, 1),
      DOC("write optimizer.betas")},
-    {AT("optimizer.eps", optimizer), SPECIAL(eps), DEFAULT("1e-6"),
+    {AT("optimizer.eps", optimizer), .kinds = WITH_EPS, SPECIAL(eps), DEFAULT("1e-6"),
      .form = "number, Adafactor: list of two",
      DOC("added to the root of the second moment, before bias correction; NAdam and RMSprop 1e-8; "
          "Adafactor [1e-30, 1e-3]: added to squares, least root mean square of a tensor")},
     {FIELD(optimizer.weight_decay), SPECIAL(schedule), NULLABLE, DEFAULT("0.0"), .form = SCHEDULE,
      DOC("decay of all but biases and norms; decoupled with AdamW, Lamb, Lion and Adafactor")},
-    {FIELD(optimizer.correct_bias), BOOL, DEFAULT("true"), DOC("AdamW: bias correction")},
-    {FIELD(optimizer.amsgrad), BOOL, DEFAULT("false"),
+    {FIELD(optimizer.correct_bias), .kinds = TYPE(ADAMW), BOOL, DEFAULT("true"),
+     DOC("AdamW: bias correction")},
+    {FIELD(optimizer.amsgrad), .kinds = TYPE(ADAMW) | TYPE(ADAM), BOOL, DEFAULT("false"),
      DOC("Adam, AdamW: divide by the largest second moment so far")},
     {FIELD(optimizer.maximize), BOOL, DEFAULT("false"), DOC("go up instead of down")},
-    {FIELD(optimizer.momentum), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1), DOC("SGD, RMSprop")},
-    {FIELD(optimizer.dampening), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1),
+    {FIELD(optimizer.momentum), .kinds = TYPE(SGD) | TYPE(RMSPROP), DOUBLE, NULLABLE,
+     DEFAULT("0"), RANGE(0, 1), DOC("SGD, RMSprop")},
+    {FIELD(optimizer.dampening), .kinds = TYPE(SGD), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1),
      DOC("SGD: 1 - share of the gradient in the momentum")},
-    {FIELD(optimizer.nesterov), BOOL, DEFAULT("false"), DOC("SGD: look ahead")},
-    {FIELD(optimizer.rho), DOUBLE, DEFAULT("0.9"), RANGE(0, 1), DOC("Adadelta: decay rate")},
-    {FIELD(optimizer.alpha), DOUBLE, NULLABLE, DEFAULT("0.99"), RANGE(0, 1),
+    {FIELD(optimizer.nesterov), .kinds = TYPE(SGD), BOOL, DEFAULT("false"), DOC("SGD: look ahead")},
+    {FIELD(optimizer.rho), .kinds = TYPE(ADADELTA), DOUBLE, DEFAULT("0.9"), RANGE(0, 1),
+     DOC("Adadelta: decay rate")},
+    {FIELD(optimizer.alpha), .kinds = TYPE(ASGD) | TYPE(RMSPROP), DOUBLE, NULLABLE,
+     DEFAULT("0.99"), RANGE(0, 1),
      DOC("RMSprop: decay rate; ASGD: exponent of the rate, 0.75")},
-    {FIELD(optimizer.lambd), DOUBLE, DEFAULT("1e-4"), RANGE(0, DBL_MAX), DOC("ASGD: decay")},
-    {FIELD(optimizer.t0), DOUBLE, DEFAULT("1e6"), RANGE(0, DBL_MAX),
+    {FIELD(optimizer.lambd), .kinds = TYPE(ASGD), DOUBLE, DEFAULT("1e-4"), RANGE(0, DBL_MAX),
+     DOC("ASGD: decay")},
+    {FIELD(optimizer.t0), .kinds = TYPE(ASGD), DOUBLE, DEFAULT("1e6"), RANGE(0, DBL_MAX),
      DOC("ASGD: step at which averaging starts")},
-    {FIELD(optimizer.momentum_decay), DOUBLE, DEFAULT("4e-3"), RANGE(0, DBL_MAX),
+    {FIELD(optimizer.momentum_decay), .kinds = TYPE(NADAM), DOUBLE, DEFAULT("4e-3"),
+     RANGE(0, DBL_MAX),
      DOC("NAdam: decay of the momentum")},
-    {AT("optimizer.etas", optimizer), SPECIAL(etas), .form = "list of two numbers",
+    {AT("optimizer.etas", optimizer), .kinds = TYPE(RPROP), SPECIAL(etas),
+     .form = "list of two numbers",
      DOC("Rprop: factors of a step that shrinks and grows; default [0.5, 1.2]")},
-    {AT("optimizer.step_sizes", optimizer), SPECIAL(step_sizes), .form = "list of two numbers",
+    {AT("optimizer.step_sizes", optimizer), .kinds = TYPE(RPROP), SPECIAL(step_sizes),
+     .form = "list of two numbers",
      DOC("Rprop: least and greatest step; default [1e-6, 50]")},
-    {FIELD(optimizer.lr_decay), DOUBLE, DEFAULT("0"), RANGE(0, DBL_MAX), DOC("Adagrad")},
-    {FIELD(optimizer.initial_accumulator_value), DOUBLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+    {FIELD(optimizer.lr_decay), .kinds = TYPE(ADAGRAD), DOUBLE, DEFAULT("0"), RANGE(0, DBL_MAX),
+     DOC("Adagrad")},
+    {FIELD(optimizer.initial_accumulator_value), .kinds = TYPE(ADAGRAD), DOUBLE, DEFAULT("0"),
+     RANGE(0, DBL_MAX),
      DOC("Adagrad: sum of squares at the start")},
-    {FIELD(optimizer.centered), BOOL, DEFAULT("false"), DOC("RMSprop: divide by the deviation")},
-    {FIELD(optimizer.decay_rate), DOUBLE, DEFAULT("-0.8"), RANGE(-DBL_MAX, 0),
+    {FIELD(optimizer.centered), .kinds = TYPE(RMSPROP), BOOL, DEFAULT("false"),
+     DOC("RMSprop: divide by the deviation")},
+    {FIELD(optimizer.decay_rate), .kinds = TYPE(ADAFACTOR), DOUBLE, DEFAULT("-0.8"),
+     RANGE(-DBL_MAX, 0),
      DOC("Adafactor: exponent of the second moment's decay")},
-    {FIELD(optimizer.scale_parameter), BOOL, DEFAULT("true"),
+    {FIELD(optimizer.scale_parameter), .kinds = TYPE(ADAFACTOR), BOOL, DEFAULT("true"),
      DOC("Adafactor: rate times the tensor's root mean square")},
-    {FIELD(optimizer.adam), BOOL, DEFAULT("false"), DOC("Lamb: trust ratio 1")},
-    {KEY("optimizer.clip_threshold"), ONLY({"1.0", 0}, {"1", 0}),
+    {FIELD(optimizer.adam), .kinds = TYPE(LAMB), BOOL, DEFAULT("false"),
+     DOC("Lamb: trust ratio 1")},
+    {KEY("optimizer.clip_threshold"), .kinds = TYPE(ADAFACTOR), ONLY({"1.0", 0}, {"1", 0}),
      DOC("Adafactor: largest root mean square of an update")},
-    {KEY("optimizer.relative_step"), ONLY(OFF), DOC("Adafactor: rate by the step")},
-    {KEY("optimizer.warmup_init"), ONLY(OFF), DOC("Adafactor: warm-up of its own")},
+    {KEY("optimizer.relative_step"), .kinds = TYPE(ADAFACTOR), ONLY(OFF),
+     DOC("Adafactor: rate by the step")},
+    {KEY("optimizer.warmup_init"), .kinds = TYPE(ADAFACTOR), ONLY(OFF),
+     DOC("Adafactor: warm-up of its own")},
     {FIELD(optimizer.max_gradient_norm), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),
      DOC("clip by the global norm; 0 or null: off")},
     {FIELD(optimizer.max_gradient_value), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, DBL_MAX),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Params keys whose values have a form of their own: micro_batch_size, data_transforms,
  * load_checkpoint_states.  Each has a reader and a writer that the rows of params_keys.c name. */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <wsc/mem.h>
 

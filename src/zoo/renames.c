@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Key names of older Model Zoo releases. */
-#include "zoo_impl.h"
+#include "params_passes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,8 @@
 /* Params files of the trainer style become the tree that the runconfig style would have: the rows
  * of trainer_keys.c say where each key goes, and the few that have another form are taken apart
  * here.  Nodes keep their places in the file, and the list of origins keeps the user's names. */
-#include "zoo_impl.h"
+#include "trainer.h"
+#include "params_passes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the name of a family implies: defaults that differ from GPT-2's.  Everything else of a
  * family is in the keys of its files. */
-#include "zoo_impl.h"
+#include "params_passes.h"
+#include "params_values.h"
 
 #include <wsc/check.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Optimizers: which keys each takes, what differs from the keys' defaults, and the keys of
  * `optimizer` whose values have a form of their own. */
-#include "zoo_impl.h"
+#include "params_passes.h"
+#include "params_values.h"
 
 #include <wsc/units.h>
 
@@ -11,57 +12,29 @@
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* `keys`: those that not all optimizers take.  A default of 0 is the key's own. */
+/* Names by type, and defaults that differ from the keys' own; 0: they do not.  Which keys a type
+ * takes is in their rows, conf_key.kinds. */
 static const struct row {
-    const char *name, *keys;
+    const char *name;
     struct {
         double beta2, eps, alpha;
     } standard;
 } rows[ZOO_N_OPTIMIZERS] = {
-    [ZOO_ADAMW] = {"AdamW", "betas eps correct_bias amsgrad", {0, 0, 0}},
-    [ZOO_ADAM] = {"Adam", "betas eps amsgrad", {0, 0, 0}},
-    [ZOO_ADAFACTOR] = {"Adafactor",
-                       "eps decay_rate scale_parameter clip_threshold relative_step warmup_init",
-                       {0, 1e-30, 0}},
-    [ZOO_LAMB] = {"Lamb", "betas eps adam", {0, 0, 0}},
-    [ZOO_SGD] = {"SGD", "momentum dampening nesterov", {0, 0, 0}},
-    [ZOO_LION] = {"Lion", "betas", {0.99, 0, 0}},
-    [ZOO_ADADELTA] = {"Adadelta", "rho eps", {0, 0, 0}},
-    [ZOO_ADAGRAD] = {"Adagrad", "eps lr_decay initial_accumulator_value", {0, 0, 0}},
-    [ZOO_ADAMAX] = {"Adamax", "betas eps", {0, 0, 0}},
-    [ZOO_ASGD] = {"ASGD", "lambd alpha t0", {0, 0, 0.75}},
-    [ZOO_NADAM] = {"NAdam", "betas eps momentum_decay", {0, 1e-8, 0}},
-    [ZOO_RADAM] = {"RAdam", "betas eps", {0, 0, 0}},
-    [ZOO_RMSPROP] = {"RMSprop", "alpha eps momentum centered", {0, 1e-8, 0}},
-    [ZOO_RPROP] = {"Rprop", "etas step_sizes", {0, 0, 0}},
+    [ZOO_ADAMW] = {"AdamW", {0, 0, 0}},
+    [ZOO_ADAM] = {"Adam", {0, 0, 0}},
+    [ZOO_ADAFACTOR] = {"Adafactor", {0, 1e-30, 0}},
+    [ZOO_LAMB] = {"Lamb", {0, 0, 0}},
+    [ZOO_SGD] = {"SGD", {0, 0, 0}},
+    [ZOO_LION] = {"Lion", {0.99, 0, 0}},
+    [ZOO_ADADELTA] = {"Adadelta", {0, 0, 0}},
+    [ZOO_ADAGRAD] = {"Adagrad", {0, 0, 0}},
+    [ZOO_ADAMAX] = {"Adamax", {0, 0, 0}},
+    [ZOO_ASGD] = {"ASGD", {0, 0, 0.75}},
+    [ZOO_NADAM] = {"NAdam", {0, 1e-8, 0}},
+    [ZOO_RADAM] = {"RAdam", {0, 0, 0}},
+    [ZOO_RMSPROP] = {"RMSprop", {0, 1e-8, 0}},
+    [ZOO_RPROP] = {"Rprop", {0, 0, 0}},
 };
-
-/* Keys that some optimizers do not take. */
-static const char *const special_keys[] = {"betas",
-                                           "beta1",
-                                           "beta2",
-                                           "eps",
-                                           "correct_bias",
-                                           "amsgrad",
-                                           "momentum",
-                                           "dampening",
-                                           "nesterov",
-                                           "rho",
-                                           "alpha",
-                                           "lambd",
-                                           "t0",
-                                           "momentum_decay",
-                                           "etas",
-                                           "step_sizes",
-                                           "lr_decay",
-                                           "centered",
-                                           "decay_rate",
-                                           "scale_parameter",
-                                           "adam",
-                                           "clip_threshold",
-                                           "relative_step",
-                                           "warmup_init",
-                                           "initial_accumulator_value"};
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
@@ -80,18 +53,6 @@ static struct conf_pos where(const struct conf_parse *p, const char *key, const 
     return node ? node->pos : (struct conf_pos){0};
 }
 
-static bool takes(const struct row *row, const char *key)
-{
-    const char *name = strncmp(key, "beta", 4) != 0 ? key : "betas";
-    const size_t n = strlen(name);
-    for (const char *at = row->keys; *at; at += strspn(at, " ")) {
-        const size_t length = strcspn(at, " ");
-        if (length == n && !strncmp(at, name, n)) return true;
-        at += length;
-    }
-    return false;
-}
-
 static int find(const char *name)
 {
     for (int i = 0; i < ZOO_N_OPTIMIZERS; i++)
@@ -99,14 +60,18 @@ static int find(const char *name)
     return -1;
 }
 
-static void warn_unused(struct conf_parse *p, const struct row *row)
+static bool takes(const struct conf_key *key, int type)
 {
-    for (size_t i = 0; i < sizeof special_keys / sizeof *special_keys; i++) {
-        const struct conf_node *node = given(p, special_keys[i]);
-        char path[CONF_MAX_PATH];
-        if (!node || takes(row, special_keys[i])) continue;
-        (void)snprintf(path, sizeof path, "optimizer.%s", special_keys[i]);
-        conf_diag_warn(p->diag, node->pos, path, "ignored: not an argument of %s", row->name);
+    return !key->kinds || (key->kinds >> type & 1);
+}
+
+static void warn_unused(struct conf_parse *p, int type)
+{
+    for (int i = 0; i < p->table->n; i++) {
+        const struct conf_key *key = &p->table->key[i];
+        if (conf_node_is_null(p->given[i]) || takes(key, type)) continue;
+        conf_diag_warn(p->diag, p->given[i]->pos, key->path, "ignored: not an argument of %s",
+                       rows[type].name);
     }
 }
 
@@ -163,11 +128,9 @@ void zoo_optimizer_init(struct zoo_optimizer *o)
     o->step_max = 50;
 }
 
-bool zoo_optimizer_takes(const struct zoo_optimizer *o, const char *key)
+bool zoo_optimizer_takes(const struct zoo_optimizer *o, const char *path)
 {
-    for (size_t i = 0; i < sizeof special_keys / sizeof *special_keys; i++)
-        if (!strcmp(special_keys[i], key)) return takes(&rows[o->type], key);
-    return true;
+    return takes(&zoo_params_table()->key[conf_keys_find(zoo_params_table(), path)], (int)o->type);
 }
 
 void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
@@ -185,7 +148,7 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     }
     o->type = (enum zoo_optimizer_type)i;
     set_defaults(p, &rows[i], o);
-    warn_unused(p, &rows[i]);
+    warn_unused(p, i);
     check_values(p, o);
     check_lr_groups(p, &o->adjust_learning_rate);
 }

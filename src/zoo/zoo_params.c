@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "zoo_impl.h"
+/* A params file from bytes to struct zoo_params: YAML, the trainer style to the runconfig style
+ * (trainer.c), old spellings (renames.c), --set, keys by the table (params_keys.c), the family's
+ * defaults (zoo_families.c), and checks between keys (params_check.c).  Called by the commands. */
+#include "params_passes.h"
+#include "trainer.h"
 
 #include <wsc/hw.h>
 #include <wsc/mem.h>
@@ -57,29 +61,6 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
         struct conf_node *node = conf_doc_parse_value(doc, d, value, set);
         if (node) conf_doc_set(doc, d, trainer ? path : zoo_renames_path(path), node);
     }
-}
-
-static void warn_list(const struct conf_parse *p, struct conf_text *list)
-{
-    if (list->n)
-        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->text);
-    wsc_free(list->text);
-    *list = (struct conf_text){0};
-}
-
-/* The keys that nothing depends on, in one warning or as many as their names need. */
-void zoo_params_warn_no_effect(const struct conf_parse *p)
-{
-    enum { LONGEST = 600 };
-    struct conf_text list = {0};
-    for (int i = 0; i < p->table->n; i++) {
-        const struct conf_key *key = &p->table->key[i];
-        char user[CONF_MAX_PATH];
-        if (key->status != CONF_NO_EFFECT || conf_node_is_null(p->given[i])) continue;
-        if (list.n > LONGEST) warn_list(p, &list);
-        conf_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
-    }
-    warn_list(p, &list);
 }
 
 /* A tree of the trainer style becomes one of the runconfig style; false after an error. */

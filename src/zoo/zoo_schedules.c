@@ -4,7 +4,7 @@
  * schedule is a tree: Sequential and Chained hold others, a list in the file is a Sequential, and
  * a number is a Constant.  docs/TRAINING.md has the formulas, src/model/schedule.c computes them.
  */
-#include "zoo_impl.h"
+#include "params_values.h"
 
 #include <float.h>
 #include <math.h>
@@ -50,9 +50,10 @@ static void write_children(struct conf_text *out, const void *node, int indent);
 #define GAMMA   {KEY("gamma", gamma), POSITIVE, REQUIRED, DOC("factor of each step down")}
 #define DECAY   {KEY("decay_rate", decay_rate), POSITIVE, REQUIRED, DOC("decay in total_iters")}
 #define STAIRS  {KEY("staircase", staircase), FLAG, DOC("whole multiples of total_iters only")}
-#define MILESTONES {KEY("milestones", scheduler), LIST(milestones), REQUIRED, .form = "list of steps", \
+#define MILESTONES {KEY("milestones", scheduler), LIST(milestones), REQUIRED, \
+                 .form = "list of steps", \
                  DOC("steps at which the value changes")}
-/* Keys that any scheduler may have; those without a meaning for the reader of the page have no text. */
+/* Keys that any scheduler may have; docs/CONFIG.md leaves them out. */
 #define COMMON \
     {.path = "scheduler", .type = CONF_T_ANY}, {.path = "main_scheduler", .type = CONF_T_ANY}, \
     {.path = "alpha", .type = CONF_T_ANY, .status = CONF_NOISE, DOC("no longer a key")}, \
@@ -147,7 +148,7 @@ static const struct conf_variant schedulers[ZOO_N_SCHEDULES] = {
          .write = write_milestones, .nullable = true, .form = "list of steps",
          DOC("at which the next part begins; null: by their total_iters")},
         COMMON)},
-    [ZOO_SCHEDULE_CHAINED] = {"Chained", .doc = "all at once: the product of value by initial value",
+    [ZOO_SCHEDULE_CHAINED] = {"Chained", .doc = "the product of value / initial value",
         CONF_KEYS(
         {KEY("schedulers", scheduler), .type = CONF_T_SPECIAL, .read = read_later,
          .write = write_children, REQUIRED, .form = "list of schedulers", DOC("the factors")},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../src/data/bpe.h"
-#include "../../src/data/feed.h"
-#include "../../src/data/state.h"
+#include "../../src/data/document_feed.h"
+#include "../../src/data/make_state.h"
 #include "fuzz.h"
 
 #include <wsc/hash.h>

@@ -13,9 +13,22 @@ enum { ROWS = 37, COLUMNS = 101, SIZE = ROWS * COLUMNS, LAYERS = 12 };
 
 static const MPI_Comm world = MPI_COMM_WORLD;
 
+static enum wsc_err max_of_all(void *ctx, int64_t *x)
+{
+    (void)ctx;
+    return MPI_Allreduce(MPI_IN_PLACE, x, 1, MPI_INT64_T, MPI_MAX, world) ? WSC_MPI : WSC_OK;
+}
+
+static enum wsc_err sum_of_all(void *ctx, uint64_t *x, int n)
+{
+    (void)ctx;
+    return MPI_Allreduce(MPI_IN_PLACE, x, n, MPI_UINT64_T, MPI_SUM, world) ? WSC_MPI : WSC_OK;
+}
+
 static struct store_group group_of_all(void)
 {
-    struct store_group g = {.mpi_comm = &world};
+    const void *communicator = &world;
+    struct store_group g = {.communicator = communicator, .max = max_of_all, .sum = sum_of_all};
     (void)MPI_Comm_rank(world, &g.rank);
     (void)MPI_Comm_size(world, &g.size);
     return g;

@@ -5,6 +5,7 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A ring of relays in one process: each adds one to what it gets and passes it on. */
@@ -156,4 +157,27 @@ TEST(comm, payloads_waiting_are_bounded)
     CU_ASSERT(b.most <= 2);
     comm_destroy(&b.comm);
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* A limit that cannot be read is an error that names it, not the default. */
+TEST(comm, limits_from_the_environment_are_checked)
+{
+    static const char *const name[] = {"WSC_HEARTBEAT_SECONDS", "WSC_STALL_SECONDS"};
+    static const char *const bad[] = {"", "soon", "-1", "1.5", "60s"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        char before[32] = "";
+        struct comm *comm = NULL;
+        if (getenv(name[i])) (void)snprintf(before, sizeof before, "%s", getenv(name[i]));
+        for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+            (void)setenv(name[i], bad[k], 1);
+            T_EQ(comm_create(&comm, false), WSC_USAGE);
+            CU_ASSERT_PTR_NULL(comm);
+            CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), name[i]));
+        }
+        (void)setenv(name[i], "30", 1);
+        T_OK(comm_create(&comm, false));
+        comm_destroy(&comm);
+        (void)unsetenv(name[i]);
+        if (before[0]) (void)setenv(name[i], before, 1);
+    }
 }

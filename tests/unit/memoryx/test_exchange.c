@@ -66,7 +66,8 @@ static WSC_CHECKED enum wsc_err exchange(int n, const struct memoryx_round *roun
     TRY(comm_create(&comm, false));
     TRY(cluster_create(&cluster, comm, &c.params, &c.cluster, false, &hooks));
     for (int m = 0; m < n; m++) {
-        side[m] = (struct side){cluster->memoryx[m], round, values, m + 0.5, -1, {1000 * m, 0}};
+        side[m] =
+            (struct side){cluster->memoryx[m], round, values, m + 0.5, -1, {(int64_t)1000 * m, 0}};
         TRY(comm_spawn(comm, stream_role_of_shard(cluster->net->topology, m), run_side, &side[m], 0,
                        "shard"));
     }
@@ -77,49 +78,59 @@ static WSC_CHECKED enum wsc_err exchange(int n, const struct memoryx_round *roun
     return rc;
 }
 
-TEST(memoryx_exchange, everybody_gets_the_total_of_all_parts)
+/* One round of 2000 bytes each way among @p n shards. */
+static void exchange_2000(int n, bool values, struct side *side)
 {
     const struct memoryx_round round = {.step = STEP, .bytes = 2000, .combine = weigh};
+    T_OK(exchange(n, &round, values, side));
+}
+
+TEST(memoryx_exchange, everybody_gets_the_total_of_all_parts)
+{
+    struct side side[MOST_SHARDS] = {0};
     for (int n = 1; n <= MOST_SHARDS; n++) {
-        struct side side[MOST_SHARDS];
         double total = 0;
-        T_OK(exchange(n, &round, true, side));
+        exchange_2000(n, true, side);
         for (int m = 0; m < n; m++)
             total += (m + 1) * (m + 0.5);
         for (int m = 0; m < n; m++)
-            T_EQ(side[m].total == total, true);
+            CU_ASSERT(side[m].total == total);
     }
 }
 
 /* A link carries 2000 bytes in 2 us and its latency is 1 us: parts take 3 us to shard 0, and the
  * total 3 us back. */
+static void check_times(int n, bool values)
+{
+    struct side side[MOST_SHARDS] = {0};
+    const int64_t known = (int64_t)1000 * (n - 1) + 3000000;
+    exchange_2000(n, values, side);
+    T_EQ(side[0].at.ps, known);
+    for (int m = 1; m < n; m++)
+        T_EQ(side[m].at.ps, known + 3000000);
+    CU_ASSERT(values || side[n - 1].total < 0);
+}
+
 TEST(memoryx_exchange, the_total_is_known_after_two_ways)
 {
-    const struct memoryx_round round = {.step = STEP, .bytes = 2000, .combine = weigh};
-    struct side side[MOST_SHARDS];
-    for (int values = 0; values < 2; values++)
-        for (int n = 2; n <= MOST_SHARDS; n++) {
-            const int64_t known = 1000 * (n - 1) + 3000000;
-            T_OK(exchange(n, &round, values, side));
-            T_EQ(side[0].at.ps, known);
-            for (int m = 1; m < n; m++)
-                T_EQ(side[m].at.ps, known + 3000000);
-            CU_ASSERT(values || side[n - 1].total < 0);
-        }
+    for (int n = 2; n <= MOST_SHARDS; n++) {
+        check_times(n, true);
+        check_times(n, false);
+    }
 }
 
 TEST(memoryx_exchange, a_round_of_no_size_takes_no_turn_at_shard_0)
 {
     const struct memoryx_round round = {.step = STEP, .combine = weigh};
-    struct side side[MOST_SHARDS];
+    struct side side[MOST_SHARDS] = {0};
     T_OK(exchange(3, &round, true, side));
     T_EQ(side[0].at.ps, 0);
-    T_EQ(side[1].total == side[0].total && side[2].total == side[0].total, true);
+    CU_ASSERT(side[1].total == side[0].total && side[2].total == side[0].total);
 }
 
 TEST(memoryx_exchange, a_failure_at_shard_0_ends_the_round)
 {
-    struct side side[MOST_SHARDS];
+    struct side side[MOST_SHARDS] = {0};
     int fail = 1;
     const struct memoryx_round round = {.step = STEP, .bytes = 8, .combine = weigh, .ctx = &fail};
     T_EQ(exchange(1, &round, true, side), WSC_NUMERIC);

@@ -62,7 +62,7 @@ static void check_fields(const struct stream_msg *got, const struct stream_msg *
         T_EQ(w->step_start.ps, w0->step_start.ps);
         T_EQ(w->reduced.ps, w0->reduced.ps);
         T_EQ(w->ready.ps, w0->ready.ps);
-        CU_ASSERT(!memcmp(&w->gradient_scale, &w0->gradient_scale, sizeof(double)));
+        CU_ASSERT(w->gradient_scale == w0->gradient_scale);
     }
     if (got->kind == STREAM_MSG_TIMES) {
         T_EQ(t->end.ps, t0->end.ps);

@@ -50,20 +50,24 @@ static void check_walk(const struct model *model, enum stream_mode mode, int n_m
     T_EQ(walk.n, index + 1);
 }
 
+static void check_walks(const struct zoo_params *params, enum hw_granularity grain)
+{
+    struct model *model = NULL;
+    T_OK(model_create(&model, params, grain));
+    for (int n_micro = 1; n_micro <= 3; n_micro++) {
+        check_walk(model, STREAM_TRAIN, n_micro);
+        check_walk(model, STREAM_EVAL, n_micro);
+        check_walk(model, STREAM_GENERATE, n_micro);
+    }
+    model_destroy(&model);
+}
+
 TEST(stream_walk, forward_then_backward_for_each_micro_batch)
 {
     struct small_config c;
-    struct model *model = NULL;
     T_OK(small_config_init(&c, 1, NULL));
-    for (int grain = 0; grain < 2; grain++) {
-        T_OK(model_create(&model, &c.params, grain ? HW_STREAM_MATRIX : HW_STREAM_BLOCK));
-        for (int n_micro = 1; n_micro <= 3; n_micro++) {
-            check_walk(model, STREAM_TRAIN, n_micro);
-            check_walk(model, STREAM_EVAL, n_micro);
-            check_walk(model, STREAM_GENERATE, n_micro);
-        }
-        model_destroy(&model);
-    }
+    check_walks(&c.params, HW_STREAM_BLOCK);
+    check_walks(&c.params, HW_STREAM_MATRIX);
     small_config_fini(&c);
 }
 

@@ -6,6 +6,7 @@
 
 #include <wsc/mem.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -227,4 +228,20 @@ TEST(reference, shipped_rows_have_their_files)
     T_EQ(n_of[VALIDATION_KIND_CALIBRATION], 10);
     CU_ASSERT(n_of[VALIDATION_KIND_VALIDATION] >= 20 && n_of[VALIDATION_KIND_CONTEXT] >= 10);
     wsc_free(rows);
+}
+
+/* The sign is that of speed: a time that is too short is positive, as is a rate that is too high.
+ */
+TEST(reference, a_speed_error_is_positive_when_the_prediction_is_too_fast)
+{
+    const struct validation_figure time = {.quantity = VALIDATION_TIME, .value = 100},
+                                   rate = {.quantity = VALIDATION_RATE, .value = 100},
+                                   bound = {.quantity = VALIDATION_BOUNDARY, .value = 100},
+                                   none = {.quantity = VALIDATION_RATE};
+    T_NEAR(validation_speed_error(&time, 80), 0.25, 1e-15);
+    T_NEAR(validation_speed_error(&time, 125), -0.2, 1e-15);
+    T_NEAR(validation_speed_error(&rate, 125), 0.25, 1e-15);
+    T_NEAR(validation_speed_error(&rate, 80), -0.2, 1e-15);
+    CU_ASSERT(isnan(validation_speed_error(&bound, 80)));
+    CU_ASSERT(isnan(validation_speed_error(&none, 80)));
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Payloads with reference counts.  A broadcast inside one process shares one of them. */
+#include "comm_state.h"
+
+#include <wsc/check.h>
+
+/* Released buffers wait here for the next payload of about their size; a step then allocates
+ * nothing.  What waits is bounded by what one step has in flight. */
+enum { MAX_WASTE_FACTOR = 2 };
+
+static struct comm_buf *take_free(struct comm *comm, int64_t bytes)
+{
+    for (struct comm_buf **p = &comm->free_bufs; *p; p = &(*p)->next) {
+        struct comm_buf *b = *p;
+        if (b->capacity < bytes || b->capacity > MAX_WASTE_FACTOR * bytes + 4096) continue;
+        *p = b->next;
+        comm->free_buf_bytes -= b->capacity;
+        return b;
+    }
+    return NULL;
+}
+
+enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t bytes)
+{
+    struct comm_buf *b = take_free(comm, bytes);
+    if (!b) {
+        TRY_NEW(b, WSC_MEM_COMM, 1);
+        b->comm = comm;
+        b->capacity = bytes;
+        b->data = wsc_alloc_raw(WSC_MEM_COMM, (size_t)bytes, 1);
+        if (!b->data) {
+            wsc_free(b);
+            return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate payload");
+        }
+    }
+    b->bytes = bytes;
+    b->refs = 1;
+    b->next = NULL;
+    *out = b;
+    return WSC_OK;
+}
+
+void *comm_buf_data(struct comm_buf *buf)
+{
+    return buf->data;
+}
+
+int64_t comm_buf_bytes(const struct comm_buf *buf)
+{
+    return buf->bytes;
+}
+
+struct comm_buf *comm_buf_ref(struct comm_buf *buf)
+{
+    if (buf) buf->refs++;
+    return buf;
+}
+
+void comm_buf_unref(struct comm_buf **buf)
+{
+    struct comm_buf *b = *buf;
+    *buf = NULL;
+    if (!b) return;
+    WSC_CHECK(b->refs > 0, "payload released twice");
+    if (--b->refs) return;
+    b->next = b->comm->free_bufs;
+    b->comm->free_bufs = b;
+    b->comm->free_buf_bytes += b->capacity;
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Collectives over all ranks, for start-up and results only: none is on the data path.  While a
+ * rank waits in one, its heartbeat says so. */
+#include "comm_state.h"
+
+static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
+{
+    long long n = *n_bytes;
+    TRY_MPI(MPI_Bcast(&n, 1, MPI_LONG_LONG, 0, comm->world));
+    *n_bytes = n;
+    if (comm->rank) *bytes = NULL;
+    if (n < 0) return WSC_OK;
+    if (comm->rank) {
+        *bytes = wsc_alloc(WSC_MEM_COMM, (size_t)n + 1, 1);
+        if (!*bytes) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "share bytes");
+    }
+    for (int64_t at = 0; at < n; at += comm->chunk_bytes) {
+        const int64_t left = n - at;
+        const int count = (int)(left < comm->chunk_bytes ? left : comm->chunk_bytes);
+        TRY_MPI(MPI_Bcast(*bytes + at, count, MPI_BYTE, 0, comm->world));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
+{
+    if (!comm->use_mpi) return WSC_OK;
+    comm_watch_waits(comm->watch, "rank 0 shares a text with all ranks");
+    enum wsc_err rc = share(comm, bytes, n_bytes);
+    comm_watch_waits(comm->watch, NULL);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "share") : WSC_OK;
+}
+
+enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
+{
+    struct {
+        int rank, rc;
+    } first = {.rc = (int)rc};
+    int candidate = rc ? comm->rank : comm->size;
+    *mine = rc != WSC_OK;
+    if (!comm->use_mpi) return rc;
+    comm_watch_waits(comm->watch, "all ranks compare their errors");
+    (void)MPI_Allreduce(&candidate, &first.rank, 1, MPI_INT, MPI_MIN, comm->world);
+    if (first.rank < comm->size) (void)MPI_Bcast(&first.rc, 1, MPI_INT, first.rank, comm->world);
+    comm_watch_waits(comm->watch, NULL);
+    *mine = comm->rank == first.rank;
+    return first.rank < comm->size ? (enum wsc_err)first.rc : WSC_OK;
+}
+
+int64_t comm_max(struct comm *comm, int64_t value)
+{
+    long long all = value;
+    if (!comm->use_mpi) return value;
+    comm_watch_waits(comm->watch, "all ranks compare a number");
+    (void)MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world);
+    comm_watch_waits(comm->watch, NULL);
+    return all;
+}
+
+void comm_barrier(struct comm *comm)
+{
+    comm_watch_waits(comm->watch, "all ranks meet");
+    if (comm->use_mpi) (void)MPI_Barrier(comm->world);
+    comm_watch_waits(comm->watch, NULL);
+}
+
+const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
+{
+    *rank = 0;
+    *size = 1;
+    if (!comm->use_mpi) return NULL;
+    if (comm->subgroup != MPI_COMM_NULL) (void)MPI_Comm_free(&comm->subgroup);
+    (void)MPI_Comm_split(comm->world, member ? 0 : MPI_UNDEFINED, comm->rank, &comm->subgroup);
+    if (comm->subgroup == MPI_COMM_NULL) return NULL;
+    (void)MPI_Comm_rank(comm->subgroup, rank);
+    (void)MPI_Comm_size(comm->subgroup, size);
+    return &comm->subgroup;
+}
+
+static enum wsc_err reduce_subgroup(struct comm *comm, void *x, int n, MPI_Datatype type, MPI_Op op)
+{
+    if (MPI_Allreduce(MPI_IN_PLACE, x, n, type, op, comm->subgroup) == MPI_SUCCESS) return WSC_OK;
+    return WSC_RAISE(WSC_MPI, "the ranks that write a checkpoint lost contact");
+}
+
+enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x)
+{
+    return reduce_subgroup(comm, x, 1, MPI_INT64_T, MPI_MAX);
+}
+
+enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n)
+{
+    return reduce_subgroup(comm, x, n, MPI_UINT64_T, MPI_SUM);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Fibers: sequential programs with stacks of their own, switched by ucontext.  A stack is a mapping
+ * with a guard page below it and is kept for the next fiber; AddressSanitizer hears of every
+ * switch. Run by comm_run.c. */
+#include "comm_state.h"
+
+#include <wsc/check.h>
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#    include <sanitizer/common_interface_defs.h>
+#else
+/* AddressSanitizer must be told of every change of stack; elsewhere there is nobody to tell. */
+static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
+{
+    (void)save, (void)bottom, (void)size;
+}
+static void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size)
+{
+    (void)save, (void)bottom, (void)size;
+}
+#endif
+
+/* Stacks of ended fibers, kept for the next ones: a sweep starts thousands. */
+struct comm_stack {
+    void *stack;
+    size_t bytes;
+    struct comm_stack *next;
+};
+
+static void *stack_map(size_t bytes)
+{
+    const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+    char *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED) return NULL;
+    if (mprotect(stack, guard, PROT_NONE)) {
+        (void)munmap(stack, bytes);
+        return NULL;
+    }
+    return stack;
+}
+
+static void *stack_take(struct comm *comm, size_t bytes)
+{
+    for (struct comm_stack **p = &comm->stacks; *p; p = &(*p)->next) {
+        if ((*p)->bytes != bytes) continue;
+        struct comm_stack *entry = *p;
+        void *stack = entry->stack;
+        *p = entry->next;
+        wsc_free(entry);
+        return stack;
+    }
+    return stack_map(bytes);
+}
+
+static void stack_give(struct comm *comm, void *stack, size_t bytes)
+{
+    struct comm_stack *entry = wsc_alloc(WSC_MEM_COMM, 1, sizeof *entry);
+    if (!entry) {
+        (void)munmap(stack, bytes);
+        return;
+    }
+    *entry = (struct comm_stack){stack, bytes, comm->stacks};
+    comm->stacks = entry;
+}
+
+void comm_fiber_free_stacks(struct comm *comm)
+{
+    while (comm->stacks) {
+        struct comm_stack *entry = comm->stacks;
+        comm->stacks = entry->next;
+        (void)munmap(entry->stack, entry->bytes);
+        wsc_free(entry);
+    }
+}
+
+/* makecontext passes ints only: the pointer travels as two halves. */
+static void fiber_main(unsigned high, unsigned low)
+{
+    struct comm_fiber *f = (struct comm_fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
+    struct comm *comm = f->comm;
+    __sanitizer_finish_switch_fiber(NULL, &comm->scheduler_stack, &comm->scheduler_stack_bytes);
+    f->rc = f->fn(f->arg);
+    f->state = FIBER_DONE;
+    __sanitizer_start_switch_fiber(NULL, comm->scheduler_stack, comm->scheduler_stack_bytes);
+    (void)setcontext(&comm->scheduler);
+    WSC_CHECK(false, "fiber %s could not leave", f->name);
+}
+
+enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes)
+{
+    enum { DEFAULT_STACK_BYTES = 128 * 1024 };
+    struct comm_fiber *f;
+    TRY_NEW(f, WSC_MEM_COMM, 1);
+    f->comm = comm;
+    f->stack_bytes = (size_t)(stack_bytes ? stack_bytes : DEFAULT_STACK_BYTES);
+    f->stack = stack_take(comm, f->stack_bytes);
+    if (!f->stack) {
+        wsc_free(f);
+        return WSC_RAISE(WSC_NOMEM, "no memory for a stack of %lld bytes", (long long)stack_bytes);
+    }
+    (void)getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack;
+    f->context.uc_stack.ss_size = f->stack_bytes;
+    f->context.uc_link = NULL;
+    uintptr_t self = (uintptr_t)f;
+    makecontext(&f->context, (void (*)(void))fiber_main, 2, (unsigned)(self >> 32), (unsigned)self);
+    *out = f;
+    return WSC_OK;
+}
+
+void comm_fiber_destroy(struct comm_fiber *fiber)
+{
+    if (!fiber) return;
+    stack_give(fiber->comm, fiber->stack, fiber->stack_bytes);
+    wsc_free(fiber);
+}
+
+void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber)
+{
+    void *fake = NULL;
+    comm->running = fiber;
+    __sanitizer_start_switch_fiber(&fake, fiber->stack, fiber->stack_bytes);
+    (void)swapcontext(&comm->scheduler, &fiber->context);
+    __sanitizer_finish_switch_fiber(fake, NULL, NULL);
+    comm->running = NULL;
+}
+
+void comm_fiber_block(struct comm *comm)
+{
+    struct comm_fiber *self = comm->running;
+    WSC_CHECK(self, "only a fiber can wait for a link");
+    __sanitizer_start_switch_fiber(&self->fake_stack, comm->scheduler_stack,
+                                   comm->scheduler_stack_bytes);
+    (void)swapcontext(&self->context, &comm->scheduler);
+    __sanitizer_finish_switch_fiber(self->fake_stack, &comm->scheduler_stack,
+                                    &comm->scheduler_stack_bytes);
+}
+
+void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber)
+{
+    fiber->state = FIBER_READY;
+    fiber->waits_for = NULL;
+    fiber->next = NULL;
+    if (comm->ready_tail)
+        comm->ready_tail->next = fiber;
+    else
+        comm->ready_head = fiber;
+    comm->ready_tail = fiber;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Links between roles: the virtual time of a message is computed where it is sent; within a rank it
+ * is then queued at the receiving end, otherwise comm_remote.c takes it over.  A receiver blocks
+ * its fiber until the next message is there, a sender while too many payloads wait. */
+#include "comm_state.h"
+
+#include <wsc/check.h>
+#include <wsc/hash.h>
+
+void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec)
+{
+    if (!link) return;
+    link->time.rate_bytes_per_s = spec->rate_bytes_per_s;
+    link->time.latency_ps = spec->latency_ps;
+    link->time.loss = spec->loss;
+    link->time.part = spec->part;
+}
+
+enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
+                            const struct comm_link_spec *spec)
+{
+    WSC_CHECK(src >= 0 && src < comm->n_roles && dst >= 0 && dst < comm->n_roles,
+              "link from role %d to role %d of %d", src, dst, comm->n_roles);
+    int id = comm->n_links++;
+    *out = NULL;
+    bool src_local = comm_is_local(comm, src), dst_local = comm_is_local(comm, dst);
+    if (!src_local && !dst_local) return WSC_OK;
+    struct comm_link *link;
+    TRY_NEW(link, WSC_MEM_COMM, 1);
+    link->comm = comm;
+    link->id = id;
+    link->src = src;
+    link->dst = dst;
+    link->time.src = src;
+    link->time.dst = dst;
+    link->src_local = src_local;
+    link->dst_local = dst_local;
+    link->name = spec->name;
+    link->max_waiting = spec->max_waiting;
+    comm_link_change(link, spec);
+    link->next = comm->links;
+    comm->links = link;
+    *out = link;
+    return src_local ? WSC_OK : comm_remote_expect(link);
+}
+
+const struct vtime_link *comm_link_time(const struct comm_link *link)
+{
+    return &link->time;
+}
+
+/* Payloads that nobody took yet are bounded, so that a fast sender cannot fill the host. */
+static void wait_for_room(struct comm_link *link)
+{
+    while (link->max_waiting && link->n_waiting >= link->max_waiting) {
+        struct comm_fiber *self = link->comm->running;
+        link->sender = self;
+        self->state = FIBER_SENDING;
+        self->waits_for = link;
+        comm_fiber_block(link->comm);
+    }
+}
+
+/* Tests make a link mute, or one message wrong; see inject_from_environment(). */
+static bool is_lost(struct comm_link *link, struct comm_msg *msg)
+{
+    struct comm *comm = link->comm;
+    comm->n_sent++;
+    if (comm->n_sent == comm->garble_message) msg->kind = -msg->kind;
+    if (comm->n_sent == comm->mute_message) link->mute = true;
+    if (link->mute) comm_buf_unref(&msg->payload);
+    return link->mute;
+}
+
+/* The message is on its way: @p node owns what it carries. */
+static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
+{
+    const bool carries = node->msg.payload != NULL;
+    if (is_lost(link, &node->msg)) {
+        comm_node_give(link->comm, node);
+        return WSC_OK;
+    }
+    if (carries) link->n_waiting++;
+    if (!link->dst_local) return comm_remote_send(link, node);
+    comm_link_arrived(link, node);
+    return WSC_OK;
+}
+
+/* Identifies a message of a link, also when a step is repeated and on any rank. */
+static uint64_t number_of(const struct comm_msg *msg)
+{
+    const int64_t name[] = {msg->kind, msg->step, msg->index};
+    return wsc_hash64(name, sizeof name, 0);
+}
+
+enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
+{
+    if (msg->payload) wait_for_room(link);
+    struct vtime_recorder *r = comm_running_recorder(link->comm);
+    struct comm_node *node = comm_node_take(link->comm);
+    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
+    node->msg = *msg;
+    if (r) node->transfer = r->transfer;
+    if (link->time.loss.rate > 0)
+        vtime_link_send_over(r, &link->time, &node->msg.span, msg->bytes, number_of(msg));
+    else
+        vtime_link_send(r, &link->time, &node->msg.span, msg->bytes);
+    return deliver(link, node);
+}
+
+enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
+{
+    struct vtime_recorder *r = comm_running_recorder(link->comm);
+    struct comm_node *node = comm_node_take(link->comm);
+    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
+    node->msg = *msg;
+    if (r) node->transfer = r->transfer;
+    node->msg.span = vtime_at(vtime_link_signal(&link->time, msg->span.last));
+    return deliver(link, node);
+}
+
+/* What the receiver does next is about the same transfer. */
+static void record_arrival(struct comm_link *link, int transfer, struct comm_msg *msg)
+{
+    struct vtime_recorder *r = comm_record_at(link->comm, msg->step, transfer);
+    if (r) vtime_link_arrive(r, &link->time, &msg->span);
+}
+
+enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
+{
+    struct comm *comm = link->comm;
+    while (!link->arrived.n) {
+        WSC_CHECK(!link->receiver, "two fibers read link %s", link->name);
+        struct comm_fiber *self = comm->running;
+        link->receiver = self;
+        self->state = FIBER_RECEIVING;
+        self->waits_for = link;
+        comm_fiber_block(comm);
+    }
+    struct comm_node *node = comm_queue_pop(&link->arrived);
+    *msg = node->msg;
+    if (comm->recording) record_arrival(link, node->transfer, msg);
+    comm_node_give(comm, node);
+    comm->n_messages++;
+    if (msg->payload && link->src_local) comm_link_taken(link);
+    return link->src_local ? WSC_OK : comm_remote_expect(link);
+}
+
+static void queue_destroy(struct comm_queue *q)
+{
+    while (q->n) {
+        struct comm_node *node = comm_queue_pop(q);
+        comm_buf_unref(&node->msg.payload);
+        wsc_free(node);
+    }
+}
+
+void comm_links_destroy(struct comm *comm)
+{
+    while (comm->links) {
+        struct comm_link *link = comm->links;
+        comm->links = link->next;
+        queue_destroy(&link->arrived);
+        queue_destroy(&link->outgoing);
+        if (link->incoming) {
+            comm_buf_unref(&link->incoming->msg.payload);
+            wsc_free(link->incoming);
+        }
+        wsc_free(link);
+    }
+    comm->n_links = 0;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A message between ranks is a header and then its payload in chunks, all under the link's tag.
+ * MPI keeps the order of messages with the same source, tag and communicator, so neither side
+ * needs sequence numbers: requests are posted in the order of the bytes. */
+#include "comm_state.h"
+
+#include <wsc/check.h>
+
+#include <string.h>
+
+static enum wsc_err grow_requests(struct comm *comm)
+{
+    int capacity = comm->request_capacity ? 2 * comm->request_capacity : 64;
+    MPI_Request *request =
+        wsc_realloc(WSC_MEM_COMM, comm->request, (size_t)capacity, sizeof *request);
+    if (!request) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
+    comm->request = request;
+    struct comm_request *request_of =
+        wsc_realloc(WSC_MEM_COMM, comm->request_of, (size_t)capacity, sizeof *request_of);
+    if (!request_of) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
+    comm->request_of = request_of;
+    int *completed =
+        wsc_realloc(WSC_MEM_COMM, comm->completed, (size_t)capacity, sizeof *completed);
+    if (!completed) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
+    comm->completed = completed;
+    MPI_Status *status = wsc_realloc(WSC_MEM_COMM, comm->status, (size_t)capacity, sizeof *status);
+    if (!status) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow requests");
+    comm->status = status;
+    comm->request_capacity = capacity;
+    return WSC_OK;
+}
+
+static enum wsc_err new_request(struct comm_link *link, int kind, MPI_Request **out)
+{
+    struct comm *comm = link->comm;
+    if (comm->n_requests == comm->request_capacity) TRY(grow_requests(comm));
+    int i = comm->n_requests++;
+    comm->request[i] = MPI_REQUEST_NULL;
+    comm->request_of[i].link = link;
+    comm->request_of[i].kind = kind;
+    *out = &comm->request[i];
+    return WSC_OK;
+}
+
+static int64_t next_chunk(const struct comm *comm, int64_t posted, int64_t total)
+{
+    int64_t left = total - posted;
+    return left < comm->chunk_bytes ? left : comm->chunk_bytes;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* Tests send too much; see inject_from_environment(). */
+static size_t header_bytes(struct comm *comm)
+{
+    if (!comm->long_message || comm->n_sent < comm->long_message)
+        return sizeof(struct comm_wire_header);
+    comm->long_message = 0;
+    return sizeof(struct comm_wire_header) +
+           sizeof(struct comm_node *); /* what follows in the node */
+}
+
+static enum wsc_err post_send(struct comm_link *link)
+{
+    struct comm *comm = link->comm;
+    struct comm_node *node = link->outgoing.head;
+    int peer = comm->rank_of_role[link->dst];
+    MPI_Request *request = NULL;
+    if (!link->send_header_posted) {
+        TRY(new_request(link, REQUEST_SEND_HEADER, &request));
+        TRY_MPI(MPI_Isend(&node->wire, (int)header_bytes(comm), MPI_BYTE, peer, link->id,
+                          comm->world, request));
+        link->send_header_posted = true;
+        link->send_in_flight++;
+    }
+    int64_t total = node->wire.payload_bytes;
+    while (link->send_posted_bytes < total && link->send_in_flight <= comm->chunks_in_flight) {
+        int64_t bytes = next_chunk(comm, link->send_posted_bytes, total);
+        char *from = (char *)node->msg.payload->data + link->send_posted_bytes;
+        TRY(new_request(link, REQUEST_SEND_CHUNK, &request));
+        TRY_MPI(MPI_Isend(from, (int)bytes, MPI_BYTE, peer, link->id, comm->world, request));
+        link->send_posted_bytes += bytes;
+        link->send_in_flight++;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
+{
+    const struct comm_msg *m = &node->msg;
+    node->wire = (struct comm_wire_header){.kind = m->kind,
+                                           .index = m->index,
+                                           .step = m->step,
+                                           .transfer = node->transfer,
+                                           .span = m->span,
+                                           .bytes = m->bytes,
+                                           .payload_bytes = m->payload ? m->payload->bytes : -1};
+    memcpy(node->wire.field, m->field, sizeof m->field);
+    comm_queue_push(&link->outgoing, node);
+    return link->outgoing.n == 1 ? post_send(link) : WSC_OK;
+}
+
+static enum wsc_err sent(struct comm_link *link)
+{
+    struct comm_node *node = link->outgoing.head;
+    link->send_in_flight--;
+    if (link->send_posted_bytes < node->wire.payload_bytes) return post_send(link);
+    if (link->send_in_flight) return WSC_OK;
+    (void)comm_queue_pop(&link->outgoing);
+    if (node->msg.payload) {
+        comm_buf_unref(&node->msg.payload);
+        comm_link_taken(link);
+    }
+    comm_node_give(link->comm, node);
+    link->send_header_posted = false;
+    link->send_posted_bytes = 0;
+    return link->outgoing.n ? post_send(link) : WSC_OK;
+}
+
+bool comm_remote_sending(const struct comm *comm)
+{
+    for (const struct comm_link *link = comm->links; link; link = link->next)
+        if (link->outgoing.n) return true;
+    return false;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+/* One message ahead of the reader is enough to overlap, and bounds what waits in memory. */
+enum wsc_err comm_remote_expect(struct comm_link *link)
+{
+    struct comm *comm = link->comm;
+    if (link->incoming || link->arrived.n) return WSC_OK;
+    link->incoming = comm_node_take(comm);
+    if (!link->incoming) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expect a message");
+    link->incoming->msg.payload = NULL;
+    MPI_Request *request = NULL;
+    TRY(new_request(link, REQUEST_RECV_HEADER, &request));
+    TRY_MPI(MPI_Irecv(&link->incoming->wire, (int)sizeof link->incoming->wire, MPI_BYTE,
+                      comm->rank_of_role[link->src], link->id, comm->world, request));
+    link->recv_header_posted = true;
+    link->recv_posted_bytes = 0;
+    return WSC_OK;
+}
+
+static enum wsc_err post_recv(struct comm_link *link)
+{
+    struct comm *comm = link->comm;
+    struct comm_node *node = link->incoming;
+    int64_t total = node->wire.payload_bytes;
+    while (link->recv_posted_bytes < total && link->recv_in_flight < comm->chunks_in_flight) {
+        int64_t bytes = next_chunk(comm, link->recv_posted_bytes, total);
+        char *to = (char *)node->msg.payload->data + link->recv_posted_bytes;
+        MPI_Request *request = NULL;
+        TRY(new_request(link, REQUEST_RECV_CHUNK, &request));
+        TRY_MPI(MPI_Irecv(to, (int)bytes, MPI_BYTE, comm->rank_of_role[link->src], link->id,
+                          comm->world, request));
+        link->recv_posted_bytes += bytes;
+        link->recv_in_flight++;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err received_all(struct comm_link *link)
+{
+    struct comm_node *node = link->incoming;
+    link->incoming = NULL;
+    comm_link_arrived(link, node);
+    return comm_remote_expect(link);
+}
+
+static enum wsc_err received_header(struct comm_link *link)
+{
+    struct comm_node *node = link->incoming;
+    const struct comm_wire_header *w = &node->wire;
+    link->recv_header_posted = false;
+    node->msg = (struct comm_msg){
+        .kind = w->kind, .index = w->index, .step = w->step, .span = w->span, .bytes = w->bytes};
+    memcpy(node->msg.field, w->field, sizeof w->field);
+    node->transfer = w->transfer;
+    if (w->payload_bytes < 0) return received_all(link);
+    TRY(comm_buf_create(link->comm, &node->msg.payload, w->payload_bytes));
+    return w->payload_bytes ? post_recv(link) : received_all(link);
+}
+
+static enum wsc_err received_chunk(struct comm_link *link)
+{
+    link->recv_in_flight--;
+    if (link->recv_posted_bytes < link->incoming->wire.payload_bytes) return post_recv(link);
+    return link->recv_in_flight ? WSC_OK : received_all(link);
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static enum wsc_err finish(const struct comm_request *r)
+{
+    switch (r->kind) {
+    case REQUEST_SEND_HEADER:
+    case REQUEST_SEND_CHUNK:
+        return sent(r->link);
+    case REQUEST_RECV_HEADER:
+        return received_header(r->link);
+    case REQUEST_RECV_CHUNK:
+        return received_chunk(r->link);
+    }
+    return WSC_OK;
+}
+
+static void drop_finished(struct comm *comm)
+{
+    int kept = 0;
+    for (int i = 0; i < comm->n_requests; i++) {
+        if (comm->request[i] == MPI_REQUEST_NULL) continue;
+        comm->request[kept] = comm->request[i];
+        comm->request_of[kept++] = comm->request_of[i];
+    }
+    comm->n_requests = kept;
+}
+
+/* Which message failed, and with whom; @p mpi_rc and @p n are of MPI_Testsome. */
+static enum wsc_err raise_failed(const struct comm *comm, int mpi_rc, int n)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length = 0, i = 0;
+    if (mpi_rc != MPI_ERR_IN_STATUS)
+        return comm_raise_mpi(mpi_rc, "MPI_Testsome", __FILE__, __LINE__);
+    while (i < n - 1 && comm->status[i].MPI_ERROR == MPI_SUCCESS)
+        i++;
+    const struct comm_request *r = &comm->request_of[comm->completed[i]];
+    const bool sends = r->kind == REQUEST_SEND_HEADER || r->kind == REQUEST_SEND_CHUNK;
+    (void)MPI_Error_string(comm->status[i].MPI_ERROR, text, &length);
+    return WSC_RAISE(WSC_MPI, "rank %d: %s %s rank %d: %s", comm->rank, r->link->name,
+                     sends ? "to" : "from", comm->rank_of_role[sends ? r->link->dst : r->link->src],
+                     text);
+}
+
+enum wsc_err comm_remote_poll(struct comm *comm, bool *moved)
+{
+    *moved = false;
+    if (!comm->n_requests) return WSC_OK;
+    int n = 0;
+    const int mpi_rc =
+        MPI_Testsome(comm->n_requests, comm->request, &n, comm->completed, comm->status);
+    if (mpi_rc != MPI_SUCCESS) return raise_failed(comm, mpi_rc, n);
+    if (n == MPI_UNDEFINED || n <= 0) return WSC_OK;
+    /* Handlers append requests; the indices of this round stay valid until drop_finished(). */
+    for (int i = 0; i < n; i++) {
+        struct comm_request r = comm->request_of[comm->completed[i]];
+        TRY(finish(&r));
+    }
+    drop_finished(comm);
+    *moved = true;
+    return WSC_OK;
+}
+
+void comm_remote_cancel(struct comm *comm)
+{
+    for (int i = 0; i < comm->n_requests; i++) {
+        (void)MPI_Cancel(&comm->request[i]);
+        (void)MPI_Wait(&comm->request[i], MPI_STATUS_IGNORE);
+    }
+    comm->n_requests = 0;
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The scheduler of a rank: fibers run in turn until each of them waits for a link; then MPI works.
+ * A Kahn process network gives the same results in any order of turns.  When no fiber can run and
+ * nothing is on its way, the run ends with the wait-for graph of the fibers. */
+#include "comm_state.h"
+
+#include <wsc/check.h>
+#include <wsc/clock.h>
+
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+static enum wsc_err reserve_fiber(struct comm *comm)
+{
+    if (comm->n_fibers < comm->fiber_capacity) return WSC_OK;
+    int capacity = comm->fiber_capacity ? 2 * comm->fiber_capacity : 16;
+    struct comm_fiber **fiber =
+        wsc_realloc(WSC_MEM_COMM, comm->fiber, (size_t)capacity, sizeof(struct comm_fiber *));
+    if (!fiber) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "spawn");
+    comm->fiber = fiber;
+    comm->fiber_capacity = capacity;
+    return WSC_OK;
+}
+
+enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg,
+                        int64_t stack_bytes, const char *name)
+{
+    WSC_CHECK(comm_is_local(comm, role), "%s lives on rank %d", name, comm->rank_of_role[role]);
+    TRY(reserve_fiber(comm));
+    struct comm_fiber *f;
+    TRY(comm_fiber_create(comm, &f, stack_bytes));
+    f->fn = fn;
+    f->arg = arg;
+    f->role = role;
+    f->of_the_pass = comm_record_of_next(comm, role);
+    (void)snprintf(f->name, sizeof f->name, "%s", name);
+    comm->fiber[comm->n_fibers++] = f;
+    comm_fiber_make_ready(comm, f);
+    return WSC_OK;
+}
+
+/* "wafer 3 waits for role 1 (weights); ..." */
+static void describe_waits(const struct comm *comm, char *text, size_t size)
+{
+    enum { MAX_NAMED = 12 };
+    size_t used = 0;
+    int named = 0;
+    text[0] = '\0';
+    for (int i = 0; i < comm->n_fibers && named < MAX_NAMED; i++) {
+        const struct comm_fiber *f = comm->fiber[i];
+        if (f->state == FIBER_DONE || !f->waits_for) continue;
+        const struct comm_link *l = f->waits_for;
+        bool sending = f->state == FIBER_SENDING;
+        int n = snprintf(text + used, size - used, "%s%s waits for role %d to %s %s",
+                         named++ ? "; " : "", f->name, sending ? l->dst : l->src,
+                         sending ? "take" : "send", l->name);
+        if (n < 0 || (size_t)n >= size - used) return;
+        used += (size_t)n;
+    }
+}
+
+static enum wsc_err raise_stuck(const struct comm *comm, const char *how)
+{
+    char waits[1500];
+    describe_waits(comm, waits, sizeof waits);
+    return WSC_RAISE(WSC_DEADLOCK, "rank %d: %s: %s", comm->rank, how, waits);
+}
+
+/* Give the processor to those who have work.  With more ranks than processors a waiting rank
+ * sleeps, longer each time up to a millisecond: a dozen that wake every few microseconds would
+ * take a processor of their own. */
+static void give_way(const struct comm *comm, int64_t spins)
+{
+    enum { FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 1000000, SPINS_PER_DOUBLING = 4 };
+    if (!comm->oversubscribed) {
+        (void)sched_yield();
+        return;
+    }
+    long ns = FIRST_NAP_NS;
+    for (int64_t i = 0; i < spins / SPINS_PER_DOUBLING && ns < LONGEST_NAP_NS; i++)
+        ns *= 2;
+    const struct timespec nap = {.tv_nsec = ns < LONGEST_NAP_NS ? ns : LONGEST_NAP_NS};
+    (void)nanosleep(&nap, NULL);
+}
+
+static void tell_waits(const struct comm *comm)
+{
+    char waits[1500];
+    if (!comm->watch) return;
+    describe_waits(comm, waits, sizeof waits);
+    comm_watch_waits(comm->watch, waits[0] ? waits : "its messages are not taken");
+}
+
+static enum wsc_err wait_until_moved(struct comm *comm)
+{
+    enum { SPINS = 64, TELL_AT = 256, LOOK_AT_CLOCK = 1024 };
+    double since = wsc_clock_s();
+    bool moved = false;
+    for (int64_t spins = 0; !moved; spins++) {
+        TRY(comm_remote_poll(comm, &moved));
+        if (moved) break;
+        if (!comm->n_requests) return raise_stuck(comm, "no role can move any more");
+        if (spins < SPINS) continue;
+        give_way(comm, spins - SPINS);
+        if (spins == TELL_AT) tell_waits(comm);
+        if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
+            return raise_stuck(comm, "nothing has arrived for too long");
+    }
+    return WSC_OK;
+}
+
+/* Nothing to run here: let MPI work. */
+static enum wsc_err wait_for_others(struct comm *comm)
+{
+    enum wsc_err rc = wait_until_moved(comm);
+    comm_watch_waits(comm->watch, NULL);
+    comm_watch_moved(comm->watch);
+    return rc;
+}
+
+static enum wsc_err run_next(struct comm *comm)
+{
+    struct comm_fiber *f = comm->ready_head;
+    comm->ready_head = f->next;
+    if (!comm->ready_head) comm->ready_tail = NULL;
+    comm_watch_moved(comm->watch);
+    comm_fiber_resume(comm, f);
+    if (f->state != FIBER_DONE) return WSC_OK;
+    comm->n_done++;
+    return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
+}
+
+static enum wsc_err take_turn(struct comm *comm, int64_t turn)
+{
+    enum { POLL_EVERY = 8 };
+    bool moved;
+    if (!comm->ready_head) return wait_for_others(comm);
+    TRY(run_next(comm));
+    return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
+}
+
+static enum wsc_err run_all(struct comm *comm)
+{
+    for (int64_t turn = 1; comm->n_done < comm->n_fibers; turn++)
+        TRY(take_turn(comm, turn));
+    while (comm_remote_sending(comm))
+        TRY(wait_for_others(comm));
+    return WSC_OK;
+}
+
+enum wsc_err comm_run(struct comm *comm)
+{
+    enum wsc_err rc = run_all(comm);
+    for (int i = 0; i < comm->n_fibers; i++)
+        comm_fiber_destroy(comm->fiber[i]);
+    comm->n_fibers = comm->n_done = 0;
+    comm->ready_head = comm->ready_tail = NULL;
+    return rc;
+}

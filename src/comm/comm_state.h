@@ -1,0 +1,195 @@
+/** What the files of comm share: the job, links with their two transports, fibers. */
+#ifndef WSC_COMM_STATE_H
+#define WSC_COMM_STATE_H
+#include <wsc/comm.h>
+#include <wsc/mem.h>
+
+#include <mpi.h>
+#include <ucontext.h>
+
+enum { COMM_HOST_BYTES = 64 };
+
+struct comm_buf {
+    struct comm *comm; /* borrowed: where a released buffer waits for its next use */
+    int64_t bytes, capacity;
+    int refs;
+    struct comm_buf *next;
+    void *data; /* owned */
+};
+
+/* The part of a message that travels. */
+struct comm_wire_header {
+    int32_t kind, index;
+    int64_t step;
+    int32_t transfer;
+    struct vtime_span span;
+    int64_t bytes;
+    int64_t field[COMM_MSG_FIELDS];
+    int64_t payload_bytes; /* -1: no payload */
+};
+
+/* A message in a queue: on its way out over MPI, or arrived. */
+struct comm_node {
+    struct comm_msg msg;
+    int32_t transfer; /* label of the sender's events, see comm_record_at() */
+    struct comm_wire_header wire;
+    struct comm_node *next;
+};
+
+struct comm_queue {
+    struct comm_node *head, *tail;
+    int n;
+};
+
+struct comm_fiber {
+    ucontext_t context;
+    void *stack; /* owned mapping, guard page first */
+    size_t stack_bytes;
+    comm_fiber_fn fn;
+    void *arg; /* borrowed */
+    struct comm *comm;
+    int role;
+    char name[48];
+    enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_DONE } state;
+    struct comm_link *waits_for;
+    struct vtime_recorder *recorder;    /* borrowed; NULL outside the steps to be recorded */
+    struct vtime_recorder *of_the_pass; /* borrowed; NULL: the pass is not recorded */
+    enum wsc_err rc;
+    struct comm_fiber *next; /* in the ready list */
+    void *fake_stack;        /* of AddressSanitizer */
+};
+
+struct comm_link {
+    struct comm *comm;
+    int id, src, dst; /* id is the MPI tag */
+    bool src_local, dst_local;
+    bool mute; /* nothing that is sent arrives: for tests */
+    const char *name;
+    int max_waiting;
+    struct vtime_link time;               /* kept by the sending end */
+    struct comm_queue arrived;            /* kept by the receiving end */
+    struct comm_fiber *receiver, *sender; /* blocked here, or NULL */
+    int n_waiting;                        /* payloads not yet taken, kept by the sending end */
+    /* Remote sending end: messages in order; the first is being posted. */
+    struct comm_queue outgoing;
+    int64_t send_posted_bytes;
+    int send_in_flight; /* requests, the header's included */
+    bool send_header_posted;
+    /* Remote receiving end: one message at a time. */
+    struct comm_node *incoming;
+    int64_t recv_posted_bytes;
+    int recv_in_flight;
+    bool recv_header_posted;
+    struct comm_link *next;
+};
+
+/* What an MPI request belongs to. */
+struct comm_request {
+    struct comm_link *link;
+    enum { REQUEST_SEND_HEADER, REQUEST_SEND_CHUNK, REQUEST_RECV_HEADER, REQUEST_RECV_CHUNK } kind;
+};
+
+struct comm {
+    bool use_mpi, started_mpi;
+    int rank, size;
+    MPI_Comm world, subgroup;
+    int64_t chunk_bytes, chunks_in_flight;
+    int n_roles;
+    int *rank_of_role;                  /* owned, n_roles */
+    int *host_of_rank;                  /* owned, size */
+    char (*host_name)[COMM_HOST_BYTES]; /* owned, size */
+    int n_links;                        /* opened anywhere: the next tag */
+    struct comm_link *links;            /* owned list of those with a local end */
+    struct comm_node *free_nodes;
+    struct comm_buf *free_bufs;
+    int64_t free_buf_bytes;
+
+    ucontext_t scheduler;
+    const void *scheduler_stack; /* bounds, for AddressSanitizer */
+    size_t scheduler_stack_bytes;
+    struct comm_fiber **fiber; /* owned, n_fibers of capacity */
+    int n_fibers, fiber_capacity, n_done;
+    struct comm_fiber *ready_head, *ready_tail;
+    struct comm_fiber *running;
+    struct comm_stack *stacks;
+    int64_t n_messages;
+    bool recording;
+    int64_t record_first, record_end; /* steps to be recorded */
+    struct vtime_recorder *recorder;  /* owned, one per program of all roles; or NULL */
+
+    int n_requests, request_capacity;
+    MPI_Request *request;            /* owned */
+    struct comm_request *request_of; /* owned */
+    int *completed;                  /* owned, scratch of MPI_Testsome */
+    MPI_Status *status;              /* the same */
+    bool oversubscribed;
+    double stall_limit_s;
+    /* Of those that this rank sends, from 1; 0: none.  For tests. */
+    int64_t mute_message, garble_message, long_message;
+    int64_t n_sent;
+    struct comm_watch *watch; /* owned, or NULL */
+};
+
+/* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
+enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
+
+/* comm_fiber.c */
+enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
+void comm_fiber_destroy(struct comm_fiber *fiber);
+/* Run @p fiber until it blocks or ends. */
+void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber);
+/* Back to the scheduler, until somebody makes the running fiber ready. */
+void comm_fiber_block(struct comm *comm);
+void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
+void comm_fiber_free_stacks(struct comm *comm);
+
+/* comm_record.c */
+static inline struct vtime_recorder *comm_running_recorder(const struct comm *comm)
+{
+    return comm->running ? comm->running->recorder : NULL;
+}
+/* Recorder of the program of @p role that is spawned next; NULL when nothing is recorded. */
+struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role);
+void comm_record_fini(struct comm *comm);
+
+/* comm_queue.c */
+struct comm_node *comm_node_take(struct comm *comm);
+void comm_node_give(struct comm *comm, struct comm_node *node);
+void comm_queue_push(struct comm_queue *q, struct comm_node *node);
+struct comm_node *comm_queue_pop(struct comm_queue *q);
+/* A message is there for the receiving end. */
+void comm_link_arrived(struct comm_link *link, struct comm_node *node);
+/* The receiving end took a payload, or MPI did: the sender may go on. */
+void comm_link_taken(struct comm_link *link);
+/* comm_link.c */
+void comm_links_destroy(struct comm *comm);
+
+/* comm_remote.c: everything that calls MPI on the data path */
+enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
+enum wsc_err comm_remote_expect(struct comm_link *link);
+/* Let MPI move; true when something arrived or left. */
+enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
+/* True while messages are still on their way out. */
+bool comm_remote_sending(const struct comm *comm);
+void comm_remote_cancel(struct comm *comm);
+
+/* comm_heartbeat.c: heartbeats between the ranks of a job; all but start and end take NULL */
+/* Collective; @p limit_s of rank 0 counts, <= 0 or one rank: none. */
+enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
+void comm_watch_end(struct comm *comm);
+/* Ends the process when MPI takes longer than @p limit_s to start; NULL: no limit. */
+struct comm_guard *comm_guard_begin(double limit_s);
+void comm_guard_end(struct comm_guard *g);
+/* The main thread did something. */
+void comm_watch_moved(struct comm_watch *w);
+/* It waits, @p text says for what; or, with NULL, it works again. */
+void comm_watch_waits(struct comm_watch *w, const char *text);
+
+/* comm_error.c */
+#define TRY_MPI(call)                                                                              \
+    do {                                                                                           \
+        int mpi_rc_ = (call);                                                                      \
+        if (mpi_rc_ != MPI_SUCCESS) return comm_raise_mpi(mpi_rc_, #call, __FILE__, __LINE__);     \
+    } while (0)
+enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int line);
+#endif

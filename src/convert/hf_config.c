@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/* config.json to params and back, by the key tables of the families (hf_families.c): one row is one
+ * key on both sides, a plain value, a word of a list, or a function of hf_special_keys.c. */
+#include "convert_impl.h"
+
+#include <wsc/mem.h>
+#include <wsc/units.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- config.json to YAML --------------------------------------------------------------------- */
+
+/* As short as it reads back. */
+static int print_real(char text[CONVERT_VALUE_BYTES], double x)
+{
+    double back = 0;
+    int n = snprintf(text, CONVERT_VALUE_BYTES, "%.15g", x);
+    if (wsc_units_double(text, &back) || back != x)
+        n = snprintf(text, CONVERT_VALUE_BYTES, "%.17g", x);
+    return n;
+}
+
+/* A value as YAML writes it: "null", "12", "1e-05", "true", "gelu". */
+static bool print_json(char text[CONVERT_VALUE_BYTES], const json_t *value)
+{
+    int n = 0;
+    if (!value || json_is_null(value))
+        n = snprintf(text, CONVERT_VALUE_BYTES, "null");
+    else if (json_is_integer(value))
+        n = snprintf(text, CONVERT_VALUE_BYTES, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        n = print_real(text, json_real_value(value));
+    else if (json_is_boolean(value))
+        n = snprintf(text, CONVERT_VALUE_BYTES, "%s", json_is_true(value) ? "true" : "false");
+    else if (json_is_string(value))
+        n = snprintf(text, CONVERT_VALUE_BYTES, "%s", json_string_value(value));
+    else if (json_is_object(value) && !json_object_size(value))
+        n = snprintf(text, CONVERT_VALUE_BYTES, "{}");
+    else
+        return false;
+    return n < CONVERT_VALUE_BYTES;
+}
+
+static bool has_type(const char *text, enum convert_value type)
+{
+    double real;
+    int64_t whole;
+    if (!strcmp(text, "null")) return true;
+    switch (type) {
+    case CONVERT_INT:
+        return !wsc_units_int(text, &whole);
+    case CONVERT_REAL:
+        return !wsc_units_double(text, &real);
+    case CONVERT_BOOL:
+        return !strcmp(text, "true") || !strcmp(text, "false");
+    case CONVERT_TEXT:
+        return true;
+    }
+    return false;
+}
+
+/* Numbers are the same when their values are: 1e-5 and 1e-05. */
+static bool same_value(const char *a, const char *b)
+{
+    double x, y;
+    if (!strcmp(a, b)) return true;
+    return !wsc_units_double(a, &x) && !wsc_units_double(b, &y) && x == y;
+}
+
+static const json_t *find_value(const struct convert_key *key, const struct convert_source *s)
+{
+    const json_t *value = json_object_get(s->json, key->hf);
+    return value || !key->old_hf ? value : json_object_get(s->json, key->old_hf);
+}
+
+enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
+                                  char text[CONVERT_VALUE_BYTES])
+{
+    const json_t *value = find_value(key, s);
+    if (!value && !key->missing) return convert_source_raise(s, WSC_FORMAT, key->hf, "is missing");
+    if (!value)
+        (void)snprintf(text, CONVERT_VALUE_BYTES, "%s", key->missing);
+    else if (!print_json(text, value) || !has_type(text, key->type))
+        return convert_source_raise(s, WSC_FORMAT, key->hf, "has another type than expected");
+    return WSC_OK;
+}
+
+/* Null is as good as no key, but for a bool: there it is false. */
+enum wsc_err convert_config_fixed(const struct convert_key *key, const struct convert_source *s)
+{
+    char text[CONVERT_VALUE_BYTES] = "false";
+    const json_t *value = find_value(key, s);
+    if (!value || (json_is_null(value) && key->type != CONVERT_BOOL)) return WSC_OK;
+    if (!json_is_null(value) && !print_json(text, value))
+        (void)snprintf(text, sizeof text, "what stands here");
+    if (same_value(text, key->fixed)) return WSC_OK;
+    return convert_source_raise(s, WSC_CONFIG, key->hf, "%s is not supported, only %s", text,
+                                key->fixed);
+}
+
+static enum wsc_err list_words(const struct convert_key *key, const struct convert_source *s,
+                               const char *text)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (const struct convert_word *w = key->word; w->hf && used < sizeof list; w++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", w->hf);
+    return wsc_err_hint(convert_source_raise(s, WSC_CONFIG, key->hf, "%s is not supported", text),
+                        "known are: %s", list);
+}
+
+static enum wsc_err key_to_yaml(const struct convert_key *key, struct convert_yaml *y)
+{
+    char text[CONVERT_VALUE_BYTES];
+    const char *value = text;
+    y->key = key;
+    if (key->to_cs) return key->to_cs(y);
+    if (!key->hf) {
+        convert_yaml_add(y, key->cs, "%s", key->fixed);
+        return WSC_OK;
+    }
+    if (!key->cs) return convert_config_fixed(key, y->from);
+    TRY(convert_config_value(key, y->from, text));
+    for (const struct convert_word *w = key->word; w; w++) {
+        if (!w->hf) return list_words(key, y->from, text);
+        value = w->cs;
+        if (!strcmp(text, w->hf)) break;
+    }
+    convert_yaml_add(y, key->cs, "%s", value);
+    return WSC_OK;
+}
+
+void convert_yaml_add(struct convert_yaml *y, const char *key, const char *fmt, ...)
+{
+    va_list ap;
+    (void)fprintf(y->out, "    %s: ", key);
+    va_start(ap, fmt);
+    (void)vfprintf(y->out, fmt, ap);
+    va_end(ap);
+    (void)fputc('\n', y->out);
+}
+
+/* A text in YAML's double quotes. */
+static void print_quoted(FILE *out, const char *text)
+{
+    (void)fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\') (void)fputc('\\', out);
+        if ((unsigned char)*text < ' ')
+            (void)fprintf(out, "\\x%02x", (unsigned char)*text);
+        else
+            (void)fputc(*text, out);
+    }
+    (void)fputc('"', out);
+}
+
+/* Weights of 16 bits are computed with in 16 bits. */
+static void add_precision(struct convert_yaml *y)
+{
+    const char *dtype = json_string_value(json_object_get(y->from->json, "torch_dtype"));
+    if (!dtype) dtype = json_string_value(json_object_get(y->from->json, "dtype"));
+    const bool narrow = dtype && (!strcmp(dtype, "bfloat16") || !strcmp(dtype, "float16"));
+    convert_yaml_add(y, "mixed_precision", "%s", narrow ? "true" : "false");
+    if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype);
+}
+
+static void add_sections(struct convert_yaml *y, const char *checkpoint)
+{
+    static const char *const input[] = {"train", "eval"};
+    for (int i = 0; i < 2; i++)
+        (void)fprintf(y->out,
+                      "%s_input:\n"
+                      "    data_processor: GptHDF5MapDataProcessor\n"
+                      "    data_dir: ./data/%s\n"
+                      "    batch_size: 8\n"
+                      "    shuffle: %s\n",
+                      input[i], i ? "val" : "train", i ? "false" : "true");
+    (void)fputs("optimizer:\n"
+                "    optimizer_type: AdamW\n"
+                "    learning_rate: 1.0e-5\n"
+                "    betas: [0.9, 0.95]\n"
+                "    weight_decay: 0.1\n"
+                "    max_gradient_norm: 1.0\n"
+                "runconfig:\n"
+                "    num_steps: 100\n"
+                "    checkpoint_path: ",
+                y->out);
+    print_quoted(y->out, checkpoint);
+    (void)fputs("\n    load_checkpoint_states: model\n", y->out);
+}
+
+static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_family *family,
+                               const char *checkpoint)
+{
+    (void)fputs("model:\n", y->out);
+    for (int i = 0; i < family->n_keys; i++)
+        TRY(key_to_yaml(&family->key[i], y));
+    add_precision(y);
+    add_sections(y, checkpoint);
+    return WSC_OK;
+}
+
+enum wsc_err convert_config_to_yaml(const struct convert_family *family,
+                                    const struct convert_source *s, const char *checkpoint,
+                                    char **yaml)
+{
+    struct convert_yaml y = {.from = s};
+    char *text = NULL;
+    size_t n = 0;
+    *yaml = NULL;
+    TRY(convert_source_check(s, family));
+    y.out = open_memstream(&text, &n);
+    if (!y.out) return WSC_RAISE(WSC_NOMEM, "no memory for the params");
+    enum wsc_err rc = write_yaml(&y, family, checkpoint);
+    if (fclose(y.out) && !rc) rc = WSC_RAISE(WSC_NOMEM, "no memory for the params");
+    if (!rc) *yaml = wsc_strdup(WSC_MEM_CONVERT, text);
+    free(text);
+    if (!rc && !*yaml) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "params");
+    return rc;
+}
+
+/* ---- params to config.json ------------------------------------------------------------------- */
+
+static json_t *json_of(const char *text, enum convert_value type)
+{
+    int64_t whole = 0;
+    double real = 0;
+    if (!strcmp(text, "null")) return json_null();
+    switch (type) {
+    case CONVERT_INT:
+        return wsc_units_int(text, &whole) ? NULL : json_integer(whole);
+    case CONVERT_REAL:
+        return wsc_units_double(text, &real) ? NULL : json_real(real);
+    case CONVERT_BOOL:
+        return json_boolean(!strcmp(text, "true"));
+    case CONVERT_TEXT:
+        break;
+    }
+    return json_string(text);
+}
+
+enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value)
+{
+    if (value && !json_object_set_new(config, key, value)) return WSC_OK;
+    return WSC_RAISE(WSC_NOMEM, "config.json: no memory for %s", key);
+}
+
+static enum wsc_err unsupported(const struct convert_side *cs, const char *key, const char *value,
+                                const char *known)
+{
+    enum wsc_err rc = WSC_RAISE(WSC_CONFIG, "%s: model.%s: a %s model cannot have %s",
+                                cs->params->file, key, cs->family->name, value);
+    return wsc_err_hint(rc, "it has %s", known);
+}
+
+/* The one value that the family has; a key without a field is checked when params are read. */
+static enum wsc_err check_fixed(const struct convert_key *key, const struct convert_side *cs)
+{
+    char path[CONVERT_NAME_BYTES], text[CONVERT_VALUE_BYTES];
+    (void)snprintf(path, sizeof path, "model.%s", key->cs);
+    if (key->any || !zoo_params_value(cs->params, path, text, sizeof text)) return WSC_OK;
+    return same_value(text, key->fixed) ? WSC_OK : unsupported(cs, key->cs, text, key->fixed);
+}
+
+static enum wsc_err key_to_json(const struct convert_key *key, const struct convert_side *cs,
+                                json_t *config)
+{
+    char path[CONVERT_NAME_BYTES], text[CONVERT_VALUE_BYTES];
+    const char *value = text;
+    if (key->to_hf) return key->to_hf(config, cs);
+    if (!key->hf) return check_fixed(key, cs);
+    if (!key->cs) return convert_config_set(config, key->hf, json_of(key->fixed, key->type));
+    (void)snprintf(path, sizeof path, "model.%s", key->cs);
+    if (!zoo_params_value(cs->params, path, text, sizeof text))
+        (void)snprintf(text, sizeof text, "%s", key->missing ? key->missing : "null");
+    for (const struct convert_word *w = key->word; w; w++) {
+        if (!w->hf) return unsupported(cs, key->cs, text, "another one");
+        value = w->hf;
+        if (!strcmp(text, w->cs)) break;
+    }
+    return convert_config_set(config, key->hf, json_of(value, key->type));
+}
+
+static const char *torch_dtype(enum convert_dtype dtype)
+{
+    return dtype == CONVERT_F16 ? "float16" : dtype == CONVERT_BF16 ? "bfloat16" : "float32";
+}
+
+static enum wsc_err fill_json(const struct convert_side *cs, enum convert_dtype dtype,
+                              json_t *config)
+{
+    const struct convert_family *f = cs->family;
+    TRY(convert_config_set(config, "architectures", json_pack("[s]", f->architecture)));
+    TRY(convert_config_set(config, "model_type", json_string(f->model_type)));
+    TRY(convert_config_set(config, "torch_dtype", json_string(torch_dtype(dtype))));
+    for (int i = 0; i < f->n_keys; i++)
+        TRY(key_to_json(&f->key[i], cs, config));
+    return WSC_OK;
+}
+
+enum wsc_err convert_config_to_json(const struct convert_side *cs, enum convert_dtype dtype,
+                                    json_t **config)
+{
+    *config = json_object();
+    enum wsc_err rc =
+        *config ? fill_json(cs, dtype, *config) : WSC_RAISE(WSC_NOMEM, "no memory for config.json");
+    if (!rc) return WSC_OK;
+    json_decref(*config);
+    *config = NULL;
+    return rc;
+}

@@ -1,0 +1,27 @@
+/** Configuration keys of the families that are more than a value: hf_special_keys.c, for
+ * hf_families.c. */
+#ifndef WSC_CONVERT_HF_FAMILIES_H
+#define WSC_CONVERT_HF_FAMILIES_H
+#include "convert_impl.h"
+
+#define CONVERT_SPECIAL_MAP(XX)                                                                    \
+    XX(inner)        /**< n_inner; null: four times n_embd */                                      \
+    XX(ffn_hidden)   /**< ffn_hidden_size; absent: four times hidden_size */                       \
+    XX(four_hidden)  /**< no key: four times hidden_size */                                        \
+    XX(head_dim)     /**< rotary over whole heads; head_dim, where given, must be that */          \
+    XX(rotary_pct)   /**< share of a head that is rotated */                                       \
+    XX(rope_scaling) /**< linear and llama3 */                                                     \
+    XX(kv_heads)     /**< num_key_value_heads; absent: all */                                      \
+    XX(num_kv_heads) /**< Falcon's name of it */                                                   \
+    XX(multi_query)  /**< one key and value head, or all */                                        \
+    XX(experts)      /**< number, how many a token takes, factor of the balancing loss */
+
+#define XX(name)                                                                                   \
+    enum wsc_err convert_##name##_to_cs(struct convert_yaml *y) WSC_CHECKED;                       \
+    enum wsc_err convert_##name##_to_hf(json_t *config, const struct convert_side *cs) WSC_CHECKED;
+CONVERT_SPECIAL_MAP(XX)
+#undef XX
+/** Base of the rotary frequencies, as rope_theta or among rope_parameters; the way back is that of
+ * a plain value. */
+enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y) WSC_CHECKED;
+#endif

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Configuration keys of the families that are more than one value: widths that follow from others,
+ * rotary embeddings, groups of heads, experts.  Each has a function to params and one back, which
+ * the rows of hf_families.c name.
+ *
+ * Rotary settings stand in rope_theta, rope_scaling and partial_rotary_factor up to release 4 of
+ * the transformers library, in one object rope_parameters since release 5; both are read. */
+#include "hf_families.h"
+
+#include <wsc/units.h>
+
+#include <string.h>
+
+/* ---- reading config.json --------------------------------------------------------------------- */
+
+/* A whole number under @p name or @p old; @p missing when it is null or not there. */
+static enum wsc_err read_int(const struct convert_yaml *y, const char *name, const char *old,
+                             int64_t missing, int64_t *value)
+{
+    const struct convert_key key = {
+        .hf = name, .old_hf = old, .type = CONVERT_INT, .missing = "null"};
+    char text[CONVERT_VALUE_BYTES];
+    *value = missing;
+    TRY(convert_config_value(&key, y->from, text));
+    if (!strcmp(text, "null")) return WSC_OK;
+    return wsc_units_int(text, value);
+}
+
+static enum wsc_err read_positive(const struct convert_yaml *y, const char *name, const char *old,
+                                  int64_t *value)
+{
+    *value = 1;
+    TRY(read_int(y, name, old, 0, value));
+    if (*value > 0 && *value <= INT32_MAX) return WSC_OK;
+    return convert_source_raise(y->from, WSC_FORMAT, name, "expected a positive whole number");
+}
+
+static enum wsc_err read_heads(const struct convert_yaml *y, int64_t *hidden, int64_t *heads)
+{
+    TRY(read_positive(y, "hidden_size", "n_embd", hidden));
+    TRY(read_positive(y, "num_attention_heads", "n_head", heads));
+    if (*heads > 0 && *hidden % *heads == 0) return WSC_OK;
+    return convert_source_raise(y->from, WSC_FORMAT, "num_attention_heads",
+                                "%lld heads do not divide a width of %lld", (long long)*heads,
+                                (long long)*hidden);
+}
+
+static enum wsc_err read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
+{
+    int64_t hidden = 1, heads = 1;
+    TRY(read_heads(y, &hidden, &heads));
+    *head_dim = heads > 0 ? hidden / heads : 1;
+    return WSC_OK;
+}
+
+/* ---- width of the feed-forward network ------------------------------------------------------- */
+
+static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const char *hidden_name,
+                                 const char *old)
+{
+    int64_t hidden = 1, filter = 0;
+    TRY(read_positive(y, hidden_name, old, &hidden));
+    if (name) TRY(read_int(y, name, NULL, 0, &filter));
+    convert_yaml_add(y, "filter_size", "%lld", (long long)(filter ? filter : 4 * hidden));
+    return WSC_OK;
+}
+
+enum wsc_err convert_inner_to_cs(struct convert_yaml *y)
+{
+    return filter_to_cs(y, "n_inner", "n_embd", NULL);
+}
+
+enum wsc_err convert_inner_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "n_inner", json_integer(cs->model->F));
+}
+
+enum wsc_err convert_ffn_hidden_to_cs(struct convert_yaml *y)
+{
+    return filter_to_cs(y, "ffn_hidden_size", "hidden_size", NULL);
+}
+
+enum wsc_err convert_ffn_hidden_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "ffn_hidden_size", json_integer(cs->model->F));
+}
+
+/* The library does not read n_inner here: it must be what follows from the width. */
+enum wsc_err convert_four_hidden_to_cs(struct convert_yaml *y)
+{
+    int64_t hidden = 1, inner = 0;
+    TRY(read_positive(y, "hidden_size", "n_embed", &hidden));
+    TRY(read_int(y, "n_inner", NULL, 0, &inner));
+    if (inner && inner != 4 * hidden)
+        return convert_source_raise(y->from, WSC_CONFIG, "n_inner",
+                                    "%lld is not supported, only four times the width = %lld",
+                                    (long long)inner, (long long)(4 * hidden));
+    return filter_to_cs(y, NULL, "hidden_size", "n_embed");
+}
+
+enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side *cs)
+{
+    (void)config;
+    if (cs->model->F == 4 * cs->model->C) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: model.filter_size: a %s model has four times the width",
+                     cs->params->file, cs->family->name);
+}
+
+/* ---- rotary embedding ------------------------------------------------------------------------ */
+
+static const char *const rope_key[] = {"rope_theta",
+                                       "rope_type",
+                                       "type",
+                                       "factor",
+                                       "low_freq_factor",
+                                       "high_freq_factor",
+                                       "original_max_position_embeddings",
+                                       "partial_rotary_factor"};
+enum { N_ROPE_KEYS = sizeof rope_key / sizeof *rope_key };
+
+static bool is_rope_key(const char *name)
+{
+    for (int i = 0; i < N_ROPE_KEYS; i++)
+        if (!strcmp(rope_key[i], name)) return true;
+    return false;
+}
+
+/* The object with the rotary settings and its name; NULL when there is none. */
+struct rope {
+    const char *name;
+    json_t *settings; /* borrowed */
+};
+
+static enum wsc_err check_rope(const struct convert_source *s, const struct rope *r)
+{
+    if (!json_is_object(r->settings))
+        return convert_source_raise(s, WSC_FORMAT, r->name, "expected an object");
+    for (void *i = json_object_iter(r->settings); i; i = json_object_iter_next(r->settings, i)) {
+        const char *name = json_object_iter_key(i);
+        if (!is_rope_key(name) && !json_is_null(json_object_iter_value(i)))
+            return convert_source_raise(s, WSC_CONFIG, r->name, "%s is not supported", name);
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err read_rope(const struct convert_source *s, struct rope *r)
+{
+    json_t *older = json_object_get(s->json, "rope_scaling");
+    json_t *newer = json_object_get(s->json, "rope_parameters");
+    const bool has_older = older && !json_is_null(older), has_newer = newer && !json_is_null(newer);
+    *r = (struct rope){"rope_scaling", has_older ? older : NULL};
+    if (has_older && has_newer && !json_equal(older, newer))
+        return convert_source_raise(s, WSC_CONFIG, "rope_parameters", "contradicts rope_scaling");
+    if (has_newer) *r = (struct rope){"rope_parameters", newer};
+    return r->settings ? check_rope(s, r) : WSC_OK;
+}
+
+/* The number @p name among the rotary settings, or at the top as @p outer or @p old; *@p found
+ * tells whether it is anywhere. */
+static enum wsc_err read_rope_number(const struct convert_source *s, const char *name,
+                                     const char *outer, const char *old, double *value, bool *found)
+{
+    struct rope r;
+    TRY(read_rope(s, &r));
+    const json_t *inner = json_object_get(r.settings, name), *top = json_object_get(s->json, outer);
+    if (!top && old) top = json_object_get(s->json, old);
+    if (json_is_null(inner)) inner = NULL;
+    if (json_is_null(top)) top = NULL;
+    const json_t *taken = inner ? inner : top;
+    *found = taken != NULL;
+    if (!taken) return WSC_OK;
+    *value = json_number_value(taken);
+    if (!json_is_number(taken))
+        return convert_source_raise(s, WSC_FORMAT, inner ? r.name : outer, "%s is not a number",
+                                    name);
+    if (inner && top && json_number_value(top) != *value)
+        return convert_source_raise(s, WSC_CONFIG, r.name, "%s is %g there and %g beside it", name,
+                                    *value, json_number_value(top));
+    return WSC_OK;
+}
+
+enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y)
+{
+    double theta = 0;
+    bool found = false;
+    TRY(read_rope_number(y->from, "rope_theta", y->key->hf, y->key->old_hf, &theta, &found));
+    if (found)
+        convert_yaml_add(y, "rope_theta", "%.17g", theta);
+    else
+        convert_yaml_add(y, "rope_theta", "%s", y->key->missing);
+    return WSC_OK;
+}
+
+enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
+{
+    int64_t head_dim = 1, given = 1;
+    double fraction = 1;
+    bool found = false;
+    TRY(read_head_dim(y, &head_dim));
+    TRY(read_int(y, "head_dim", NULL, head_dim, &given));
+    if (given != head_dim)
+        return convert_source_raise(y->from, WSC_CONFIG, "head_dim",
+                                    "%lld is not supported, only width / heads = %lld",
+                                    (long long)given, (long long)head_dim);
+    TRY(read_rope_number(y->from, "partial_rotary_factor", "partial_rotary_factor", NULL, &fraction,
+                         &found));
+    if (fraction != 1)
+        return convert_source_raise(y->from, WSC_CONFIG, "partial_rotary_factor",
+                                    "%g is not supported, only 1: whole heads are rotated",
+                                    fraction);
+    convert_yaml_add(y, "rotary_dim", "%lld", (long long)head_dim);
+    return WSC_OK;
+}
+
+enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *cs)
+{
+    (void)config;
+    if (cs->model->rotary_dim == cs->model->head_dim) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: model.rotary_dim: a %s model rotates whole heads of %lld",
+                     cs->params->file, cs->family->name, (long long)cs->model->head_dim);
+}
+
+enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
+{
+    int64_t head_dim = 1;
+    double pct = 0.25, newer = 0;
+    bool found = false;
+    const json_t *older = json_object_get(y->from->json, "rotary_pct");
+    TRY(read_head_dim(y, &head_dim));
+    TRY(read_rope_number(y->from, "partial_rotary_factor", "partial_rotary_factor", NULL, &newer,
+                         &found));
+    if (older) pct = json_number_value(older);
+    if (found && older && newer != pct)
+        return convert_source_raise(y->from, WSC_CONFIG, "rotary_pct",
+                                    "%g contradicts a partial_rotary_factor of %g", pct, newer);
+    if (found) pct = newer;
+    if (!(pct > 0 && pct <= 1))
+        return convert_source_raise(y->from, WSC_FORMAT, "rotary_pct",
+                                    "expected a number above 0, at most 1");
+    convert_yaml_add(y, "rotary_dim", "%lld", (long long)((double)head_dim * pct));
+    return WSC_OK;
+}
+
+enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const double pct = (double)cs->model->rotary_dim / (double)cs->model->head_dim;
+    return convert_config_set(config, "rotary_pct", json_real(pct));
+}
+
+static const char *const llama3_key[] = {"low_freq_factor", "high_freq_factor",
+                                         "original_max_position_embeddings"};
+enum { N_LLAMA3_KEYS = sizeof llama3_key / sizeof *llama3_key };
+
+static enum wsc_err llama3_to_cs(struct convert_yaml *y, const struct rope *r)
+{
+    convert_yaml_add(y, "pos_scaling_type", "llama3");
+    (void)fprintf(y->out, "    pos_scaling_extra_args:\n");
+    for (int i = 0; i < N_LLAMA3_KEYS; i++) {
+        const json_t *value = json_object_get(r->settings, llama3_key[i]);
+        if (!json_is_number(value))
+            return convert_source_raise(y->from, WSC_FORMAT, r->name, "%s is missing",
+                                        llama3_key[i]);
+        (void)fprintf(y->out, "        %s: %.17g\n", llama3_key[i], json_number_value(value));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
+{
+    struct rope r;
+    TRY(read_rope(y->from, &r));
+    if (!r.settings) return WSC_OK;
+    const char *type = json_string_value(json_object_get(r.settings, "rope_type"));
+    if (!type) type = json_string_value(json_object_get(r.settings, "type"));
+    const json_t *given = json_object_get(r.settings, "factor");
+    const double factor = json_number_value(given);
+    if (type ? !strcmp(type, "default") : !given && !strcmp(r.name, "rope_parameters"))
+        return WSC_OK;
+    const bool llama3 = type && !strcmp(type, "llama3");
+    if (!llama3 && !(type && !strcmp(type, "linear")))
+        return wsc_err_hint(convert_source_raise(y->from, WSC_CONFIG, r.name, "%s is not supported",
+                                                 type ? type : "a scaling without a type"),
+                            "known are: default, linear, llama3");
+    if (!(factor > 0))
+        return convert_source_raise(y->from, WSC_FORMAT, r.name, "factor is not a positive number");
+    convert_yaml_add(y, "pos_scaling_factor", "%.17g", factor);
+    return llama3 ? llama3_to_cs(y, &r) : WSC_OK;
+}
+
+static bool real_param(const struct convert_side *cs, const char *path, double *value)
+{
+    char text[CONVERT_VALUE_BYTES];
+    return zoo_params_value(cs->params, path, text, sizeof text) && !wsc_units_double(text, value);
+}
+
+enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_side *cs)
+{
+    char type[CONVERT_VALUE_BYTES] = "linear", path[CONVERT_NAME_BYTES];
+    double factor = 1, value = 0;
+    (void)real_param(cs, "model.pos_scaling_factor", &factor);
+    if (factor == 1) return convert_config_set(config, "rope_scaling", json_null());
+    (void)zoo_params_value(cs->params, "model.pos_scaling_type", type, sizeof type);
+    if (strcmp(type, "linear") != 0 && strcmp(type, "llama3") != 0)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model.pos_scaling_type: a %s model has no counterpart of %s",
+                         cs->params->file, cs->family->name, type);
+    json_t *scaling = json_pack("{s:s, s:f}", "rope_type", type, "factor", factor);
+    for (int i = 0; !strcmp(type, "llama3") && i < N_LLAMA3_KEYS; i++) {
+        (void)snprintf(path, sizeof path, "model.pos_scaling_extra_args.%s", llama3_key[i]);
+        if (real_param(cs, path, &value))
+            (void)json_object_set_new(scaling, llama3_key[i], json_real(value));
+    }
+    return convert_config_set(config, "rope_scaling", scaling);
+}
+
+/* ---- key and value heads --------------------------------------------------------------------- */
+
+static void add_groups(struct convert_yaml *y, int64_t groups)
+{
+    convert_yaml_add(y, "attention_module", "multiquery_attention");
+    convert_yaml_add(y, "extra_attention_params", "{num_kv_groups: %lld}", (long long)groups);
+}
+
+static enum wsc_err groups_to_cs(struct convert_yaml *y, const char *name)
+{
+    int64_t hidden = 1, heads = 1, groups = 1;
+    TRY(read_heads(y, &hidden, &heads));
+    if (json_object_get(y->from->json, name) || !y->key->missing)
+        TRY(read_int(y, name, NULL, heads, &groups));
+    else
+        TRY(wsc_units_int(y->key->missing, &groups));
+    if (groups < 1 || heads % groups)
+        return convert_source_raise(y->from, WSC_FORMAT, name, "%lld groups for %lld heads",
+                                    (long long)groups, (long long)heads);
+    if (groups != heads) add_groups(y, groups);
+    return WSC_OK;
+}
+
+enum wsc_err convert_kv_heads_to_cs(struct convert_yaml *y)
+{
+    return groups_to_cs(y, "num_key_value_heads");
+}
+
+enum wsc_err convert_kv_heads_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "num_key_value_heads", json_integer(cs->model->kv_heads));
+}
+
+enum wsc_err convert_num_kv_heads_to_cs(struct convert_yaml *y)
+{
+    return groups_to_cs(y, "num_kv_heads");
+}
+
+enum wsc_err convert_num_kv_heads_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "num_kv_heads", json_integer(cs->model->kv_heads));
+}
+
+enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
+{
+    int64_t hidden = 1, heads = 1, groups = 1;
+    const json_t *one = json_object_get(y->from->json, "multi_query");
+    if (one && !json_is_boolean(one))
+        return convert_source_raise(y->from, WSC_FORMAT, "multi_query", "expected true or false");
+    if (!one || json_is_true(one)) {
+        add_groups(y, 1);
+        return WSC_OK;
+    }
+    TRY(read_heads(y, &hidden, &heads));
+    TRY(read_int(y, "num_kv_heads", NULL, heads, &groups));
+    if (groups == heads) return WSC_OK;
+    return convert_source_raise(y->from, WSC_CONFIG, "num_kv_heads",
+                                "%lld is not supported without multi_query, only %lld",
+                                (long long)groups, (long long)heads);
+}
+
+enum wsc_err convert_multi_query_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const int64_t groups = cs->model->kv_heads;
+    if (groups != 1 && groups != cs->model->H)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: a %s model has one key head or one per query head, not %lld",
+                         cs->params->file, cs->family->name, (long long)groups);
+    return convert_config_set(config, "multi_query", json_boolean(groups == 1));
+}
+
+/* ---- experts --------------------------------------------------------------------------------- */
+
+enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
+{
+    int64_t experts = 8, active = 2;
+    const json_t *coefficient = json_object_get(y->from->json, "router_aux_loss_coef");
+    TRY(read_int(y, "num_local_experts", NULL, 8, &experts));
+    TRY(read_int(y, "num_experts_per_tok", NULL, 2, &active));
+    (void)fprintf(y->out,
+                  "    moe:\n"
+                  "        num_experts: %lld\n"
+                  "        top_k: %lld\n"
+                  "        load_balancing_loss_coef: %.15g\n",
+                  (long long)experts, (long long)active,
+                  coefficient ? json_number_value(coefficient) : 0.001);
+    return WSC_OK;
+}
+
+enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    if (!m->experts || m->shared_experts || m->routing != ZOO_ROUTING_LEARNED ||
+        !m->normalise_experts || m->null_expert != 0)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
+                                      cs->params->file, cs->family->name),
+                            "it has a learned router, normalised weights, no shared experts");
+    TRY(convert_config_set(config, "num_local_experts", json_integer(m->experts)));
+    TRY(convert_config_set(config, "num_experts_per_tok", json_integer(m->active_experts)));
+    return convert_config_set(config, "router_aux_loss_coef", json_real(m->load_balance));
+}

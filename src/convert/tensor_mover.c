@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Values from one side to the other, a block at a time. */
+#include "tensor_mover.h"
+
+#include <wsc/mem.h>
+
+enum wsc_err convert_mover_init(struct convert_mover *m, const struct convert_map *map,
+                                const struct convert_job *job)
+{
+    int64_t elems = CONVERT_BLOCK_ELEMS;
+    *m = (struct convert_mover){.job = job};
+    for (int i = 0; i < map->n_pairs; i++) {
+        const struct convert_pair *p = &map->pair[i];
+        const int64_t longest = p->width > p->n_lines ? p->width : p->n_lines;
+        if (p->n_dims > 1 && longest > elems) elems = longest;
+        m->total += p->n_lines * p->width;
+    }
+    m->elems = elems;
+    TRY_NEW(m->block, WSC_MEM_CONVERT, elems);
+    TRY_NEW(m->turned, WSC_MEM_CONVERT, elems);
+    return WSC_OK;
+}
+
+void convert_mover_fini(struct convert_mover *m)
+{
+    wsc_free(m->block);
+    wsc_free(m->turned);
+    *m = (struct convert_mover){0};
+}
+
+static void tell(struct convert_mover *m, int64_t n)
+{
+    m->done += n;
+    if (m->job->progress) m->job->progress(m->job->progress_ctx, m->done, m->total);
+}
+
+enum { TILE = 32 };
+
+/* out (columns, rows; a row every @p stride) = in (rows, columns) turned, for columns [c0, c1). */
+static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns,
+                       int64_t c0, int64_t c1)
+{
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = c0; c < c1; c++)
+            out[c * stride + r] = in[r * columns + c];
+}
+
+static void turn(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns)
+{
+    for (int64_t c0 = 0; c0 < columns; c0 += TILE)
+        turn_strip(out, stride, in, rows, columns, c0, c0 + TILE < columns ? c0 + TILE : columns);
+}
+
+/* ---- from Hugging Face ----------------------------------------------------------------------- */
+
+/* Rows of part @p part from @p row on whose lines follow each other, at most @p most. */
+static int64_t run_of_rows(const struct convert_pair *p, int part, int64_t row, int64_t most)
+{
+    const int64_t line = convert_pair_line(p, part, row);
+    int64_t k = 1;
+    while (k < most && convert_pair_line(p, part, row + k) == line + k)
+        k++;
+    return k;
+}
+
+static enum wsc_err read_rows(struct convert_mover *m, const struct convert_pair *p, int part,
+                              int64_t row, int64_t n)
+{
+    for (int64_t done = 0; done < n;) {
+        const int64_t line = convert_pair_line(p, part, row + done);
+        const int64_t k = run_of_rows(p, part, row + done, n - done);
+        const struct store_box rows = {line, k, 0, p->width}, columns = {0, p->width, line, k};
+        const bool transposed = p->layout & CONVERT_TRANSPOSED;
+        float *to = m->block + done * p->width;
+        TRY(convert_files_read(m->files, m->from, transposed ? &columns : &rows,
+                               transposed ? m->turned : to));
+        if (transposed) turn(to, p->width, m->turned, p->width, k);
+        done += k;
+    }
+    return WSC_OK;
+}
+
+enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pair *p,
+                                const struct model *model)
+{
+    const int64_t most = m->elems / p->width;
+    for (int part = 0; part < p->n_parts; part++)
+        for (int64_t row = 0; row < p->lines[part]; row += most) {
+            const int64_t left = p->lines[part] - row, n = left < most ? left : most;
+            TRY(read_rows(m, p, part, row, n));
+            TRY(store_write(m->store, model->tensor[p->tensor[part]].name, row * p->width,
+                            n * p->width, m->block));
+            tell(m, n * p->width);
+        }
+    return WSC_OK;
+}
+
+/* ---- to Hugging Face ------------------------------------------------------------------------- */
+
+/* A stretch of lines that are consecutive rows of one of our tensors. */
+struct stretch {
+    int64_t row, n;
+    float factor;
+    char name[STORE_NAME_BYTES];
+};
+
+static void stretch_of_lines(const struct convert_mover *m, const struct convert_pair *p,
+                             const struct model *model, int64_t line, int64_t most,
+                             struct stretch *s)
+{
+    int part, other;
+    s->row = convert_pair_row(p, line, &part);
+    s->n = 1;
+    while (s->n < most && convert_pair_row(p, line + s->n, &other) == s->row + s->n &&
+           other == part)
+        s->n++;
+    const struct model_tensor *t = &model->tensor[p->tensor[part]];
+    const struct store_tensor tensor = convert_tensor_of(t);
+    (void)store_find_tensor(m->store, &tensor, s->name);
+    s->factor = p->factor[part];
+}
+
+static void multiply(float *x, int64_t n, float factor)
+{
+    for (int64_t i = 0; i < n && factor != 1; i++)
+        x[i] *= factor;
+}
+
+/* Lines [line, line + n) as rows of the block. */
+static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pair *p,
+                                const struct model *model, int64_t line, int64_t n)
+{
+    struct stretch s;
+    for (int64_t done = 0; done < n; done += s.n) {
+        stretch_of_lines(m, p, model, line + done, n - done, &s);
+        TRY(store_read(m->store, s.name, STORE_F32, s.row * p->width, s.n * p->width,
+                       m->block + done * p->width));
+        multiply(m->block + done * p->width, s.n * p->width, s.factor);
+    }
+    return WSC_OK;
+}
+
+/* Input features [first, first + n) as rows of the block, all lines as its columns. */
+static enum wsc_err gather_columns(struct convert_mover *m, const struct convert_pair *p,
+                                   const struct model *model, int64_t first, int64_t n)
+{
+    struct stretch s;
+    for (int64_t line = 0; line < p->n_lines; line += s.n) {
+        stretch_of_lines(m, p, model, line, p->n_lines - line, &s);
+        const struct store_box box = {s.row, s.n, first, n};
+        TRY(store_read_box(m->store, s.name, &box, m->turned));
+        multiply(m->turned, s.n * n, s.factor);
+        turn(m->block + line, p->n_lines, m->turned, s.n, n);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err convert_move_to_hf(struct convert_mover *m, const struct convert_pair *p,
+                                const struct model *model)
+{
+    const bool transposed = p->layout & CONVERT_TRANSPOSED;
+    int64_t shape[2];
+    convert_pair_shape(p, shape);
+    const int64_t most = m->elems / shape[1];
+    for (int64_t row = 0; row < shape[0]; row += most) {
+        const int64_t n = shape[0] - row < most ? shape[0] - row : most;
+        if (transposed)
+            TRY(gather_columns(m, p, model, row, n));
+        else
+            TRY(gather_rows(m, p, model, row, n));
+        TRY(convert_writer_append(m->writer, m->block, n * shape[1]));
+        tell(m, n * shape[1]);
+    }
+    return WSC_OK;
+}

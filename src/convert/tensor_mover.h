@@ -1,0 +1,26 @@
+/** Values from one side to the other, a block at a time: tensor_mover.c, for from_hf.c and to_hf.c.
+ */
+#ifndef WSC_CONVERT_TENSOR_MOVER_H
+#define WSC_CONVERT_TENSOR_MOVER_H
+#include "convert_impl.h"
+
+/** Two blocks of memory and what they are filled from and emptied to. */
+struct convert_mover {
+    const struct convert_job *job;
+    float *block, *turned; /**< owned */
+    int64_t elems;         /**< of each */
+    int64_t done, total;   /**< values, for the progress */
+    struct store_file *store;
+    const struct convert_files *files; /**< from Hugging Face */
+    const struct convert_tensor *from;
+    struct convert_writer *writer; /**< to it */
+};
+enum wsc_err convert_mover_init(struct convert_mover *m, const struct convert_map *map,
+                                const struct convert_job *job) WSC_CHECKED;
+void convert_mover_fini(struct convert_mover *m);
+/** All of a pair: from m->from to our tensors in m->store, and from those to m->writer. */
+enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pair *p,
+                                const struct model *model) WSC_CHECKED;
+enum wsc_err convert_move_to_hf(struct convert_mover *m, const struct convert_pair *p,
+                                const struct model *model) WSC_CHECKED;
+#endif

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The training data as batches: finds sample files in the folders, maps a global sample index to
+ * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include <wsc/check.h>
+#include <wsc/data.h>
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OPEN = 16 };
+__extension__ typedef __int128 wide; /* products of two numbers of samples */
+static const int64_t max_samples = (int64_t)1 << 62;
+
+struct file {
+    char *path;
+    int64_t first; /* index in its data set of its first sample */
+    struct store_samples *open;
+    int64_t used; /* tick of its last use */
+};
+
+/* A data set: the files of its directories, of which parts may be left out. */
+struct set {
+    int first_file, n_files;
+    int64_t n;      /* samples in its files */
+    int64_t n_used; /* of them in its subset */
+    int n_ranges;
+    int64_t from[ZOO_MAX_RANGES], n_before[ZOO_MAX_RANGES]; /* of each range: its first sample,
+                                                                 samples of the ranges before */
+    int64_t n_epoch; /* samples that it gives to an epoch of the mixture */
+};
+
+struct data_source {
+    struct file *file;
+    int n_files, room, n_open;
+    struct set *set;
+    int n_sets;
+    int64_t n;       /* samples of an epoch, before num_samples */
+    int64_t n_epoch; /* with it */
+    int64_t T;       /* tokens of a sample in the files */
+    int64_t sinks;   /* put before them */
+    int64_t sink_id, vocab, tick;
+    bool shuffle, repeat;
+    int n_rows; /* 3, with spans 5 */
+    uint64_t seed;
+    int32_t *sample; /* (rows, T) */
+};
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T)
+{
+    struct data_batch *b = NULL;
+    WSC_CHECK(n_max >= 0 && T > 0, "batch of %lld x %lld", (long long)n_max, (long long)T);
+    *out = NULL;
+    TRY_NEW(b, WSC_MEM_DATA, 1);
+    b->n_max = n_max;
+    b->T = T;
+    size_t row = (size_t)T * sizeof(int32_t);
+    b->input_ids = wsc_alloc(WSC_MEM_DATA, (size_t)n_max, row);
+    b->labels = wsc_alloc(WSC_MEM_DATA, (size_t)n_max, row);
+    b->mask = wsc_alloc(WSC_MEM_DATA, (size_t)n_max, row);
+    if (!b->input_ids || !b->labels || !b->mask) {
+        data_batch_destroy(&b);
+        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate batch");
+    }
+    *out = b;
+    return WSC_OK;
+}
+
+/* The rows that only VSL files have; a batch that was filled from others must not keep them. */
+static void drop_spans(struct data_batch *b)
+{
+    wsc_free(b->attention_span);
+    wsc_free(b->position_ids);
+    b->attention_span = b->position_ids = NULL;
+}
+
+static enum wsc_err add_spans(struct data_batch *b)
+{
+    size_t row = (size_t)b->T * sizeof(int32_t);
+    if (b->position_ids) return WSC_OK;
+    TRY_MEM(b->attention_span, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
+    b->position_ids = wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row);
+    return b->position_ids ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "positions");
+}
+
+void data_batch_destroy(struct data_batch **batch)
+{
+    if (!*batch) return;
+    wsc_free((*batch)->input_ids);
+    wsc_free((*batch)->labels);
+    wsc_free((*batch)->mask);
+    drop_spans(*batch);
+    wsc_free(*batch);
+    *batch = NULL;
+}
+
+/* ---- the list of files ----------------------------------------------------------------------- */
+
+/* Takes over @p path. */
+static enum wsc_err add_file(struct data_source *s, char *path)
+{
+    TRY_GROW(s->file, WSC_MEM_DATA, s->room, s->n_files + 1);
+    s->file[s->n_files++] = (struct file){.path = path};
+    return WSC_OK;
+}
+
+static bool is_sample_file(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 3 && name[0] != '.' && !strcmp(name + length - 3, ".h5");
+}
+
+static enum wsc_err add_entry(struct data_source *s, const char *dir, const char *name)
+{
+    size_t length = strlen(dir);
+    const char *slash = length && dir[length - 1] == '/' ? "" : "/";
+    char *path = wsc_asprintf(WSC_MEM_DATA, "%s%s%s", dir, slash, name);
+    enum wsc_err rc = path ? add_file(s, path) : WSC_NOMEM;
+    if (rc) wsc_free(path);
+    return rc;
+}
+
+/* How to make what is missing: the folder's part goes, `wsc data` adds it. */
+static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s, const char *dir)
+{
+    static const char *const part[] = {"/train", "/val", "/test"};
+    const char *tokenizer = s->vocab == 256 ? "" : " --tokenizer bpe --vocab FILE --merges FILE";
+    size_t n = strlen(dir);
+    while (n && dir[n - 1] == '/')
+        n--;
+    for (int i = 0; i < (int)(sizeof part / sizeof *part); i++) {
+        const size_t length = strlen(part[i]);
+        if (n > length && !strncmp(dir + n - length, part[i], length)) {
+            n -= length;
+            break;
+        }
+    }
+    return wsc_err_hint(rc, "wsc data --input TEXT... --out %.*s --max_seq_length %lld%s makes it",
+                        (int)n, dir, (long long)s->T, tokenizer);
+}
+
+static enum wsc_err add_directory(struct data_source *s, const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return hint_to_make(
+            WSC_RAISE(WSC_IO, "data_dir %s: cannot be listed: %s", dir, strerror(errno)), s, dir);
+    enum wsc_err rc = WSC_OK;
+    for (struct dirent *e = readdir(d); e && !rc; e = readdir(d))
+        if (is_sample_file(e->d_name)) rc = add_entry(s, dir, e->d_name);
+    (void)closedir(d);
+    return rc;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
+}
+
+/* The files of data set @p k, behind those of the ones before. */
+static enum wsc_err list_set(struct data_source *s, const struct zoo_input *input, int k)
+{
+    struct set *set = &s->set[k];
+    const char *dir = "(none)";
+    set->first_file = s->n_files;
+    for (int i = 0; i < input->n_data_dirs; i++) {
+        if (input->data_set[i] != k) continue;
+        dir = input->data_dir[i];
+        TRY(add_directory(s, dir));
+    }
+    set->n_files = s->n_files - set->first_file;
+    if (!set->n_files)
+        return hint_to_make(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file", dir), s, dir);
+    qsort(s->file + set->first_file, (size_t)set->n_files, sizeof *s->file, by_path);
+    return WSC_OK;
+}
+
+/* ---- open files ------------------------------------------------------------------------------ */
+
+static void close_oldest(struct data_source *s)
+{
+    struct file *oldest = NULL;
+    for (int i = 0; i < s->n_files; i++)
+        if (s->file[i].open && (!oldest || s->file[i].used < oldest->used)) oldest = &s->file[i];
+    store_samples_close(&oldest->open);
+    s->n_open--;
+}
+
+static enum wsc_err use_file(struct data_source *s, struct file *f)
+{
+    f->used = ++s->tick;
+    if (f->open) return WSC_OK;
+    if (s->n_open == MAX_OPEN) close_oldest(s);
+    TRY(store_samples_open(&f->open, f->path, s->T));
+    s->n_open++;
+    return WSC_OK;
+}
+
+static enum wsc_err check_rows(const struct data_source *s, const struct file *f)
+{
+    int rows = store_samples_rows(f->open);
+    if (rows == s->n_rows) return WSC_OK;
+    if (rows == 5)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+                                      "%s: its samples have 5 rows (VSL: attention_span and "
+                                      "position_ids), but use_vsl is false",
+                                      f->path),
+                            "set use_vsl: true in the input section");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: its samples have %d rows, but use_vsl is true", f->path, rows),
+        "make the dataset with wsc data --use_vsl");
+}
+
+static enum wsc_err wrong_length(const struct data_source *s, const struct file *f, int64_t T)
+{
+    const char *sinks = s->sinks ? " without sink tokens" : "";
+    (void)WSC_RAISE(WSC_CONFIG,
+                    "%s: its sequences have %lld tokens, but model.max_position_embeddings%s is "
+                    "%lld",
+                    f->path, (long long)T, sinks, (long long)s->T);
+    return wsc_err_hint(
+        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change the model%s",
+        (long long)s->T, s->sinks || T > s->T ? "" : "; sink tokens need data_transforms here too");
+}
+
+static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
+{
+    TRY(store_probe(f->path));
+    TRY(use_file(s, f));
+    TRY(check_rows(s, f));
+    int64_t T = store_samples_T(f->open);
+    if (T != s->T) return wrong_length(s, f, T);
+    f->first = set->n;
+    if (__builtin_add_overflow(set->n, store_samples_n(f->open), &set->n) || set->n > max_samples)
+        return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
+    return WSC_OK;
+}
+
+/* Sink tokens before a sample are part of what the model sees. */
+static enum wsc_err check_length(const struct data_source *s, const struct zoo_input *input)
+{
+    int64_t length = input->max_sequence_length;
+    if (s->T < 1)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "data_transforms: %lld sink tokens leave no place for text, "
+                                      "model.max_position_embeddings is %lld",
+                                      (long long)s->sinks, (long long)(s->T + s->sinks)),
+                            "max_position_embeddings counts the sink tokens too: change it, "
+                            "num_sink_tokens and attention_sink_tokens together");
+    if (s->sinks && s->sink_id >= s->vocab)
+        return WSC_RAISE(WSC_CONFIG, "data_transforms: sink_token_id is %lld, expected 0 to %lld",
+                         (long long)s->sink_id, (long long)s->vocab - 1);
+    if (length == CONF_NULL || length == s->T) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "max_sequence_length of the input is %lld, but model.max_position_embeddings "
+                     "%sis %lld",
+                     (long long)length, s->sinks ? "without sink tokens " : "", (long long)s->T);
+}
+
+/* Ranges of samples: shares are cut to whole samples downwards, as the Model Zoo does. */
+static void choose_subset(struct set *set, const struct zoo_subset *subset)
+{
+    for (int i = 0; i < subset->n; i++) {
+        int64_t from = (int64_t)((double)set->n * subset->from[i]);
+        int64_t to = (int64_t)((double)set->n * subset->to[i]);
+        set->from[i] = from;
+        set->n_before[i] = set->n_used;
+        set->n_used += to - from;
+    }
+    set->n_ranges = subset->n;
+    if (!subset->n) set->n_used = set->n;
+}
+
+static enum wsc_err open_set(struct data_source *s, const struct zoo_input *input, int k)
+{
+    struct set *set = &s->set[k];
+    if (input->n_sets && !(input->weight[k] > 0)) return WSC_OK; /* as if it were not there */
+    TRY(list_set(s, input, k));
+    for (int i = 0; i < set->n_files; i++)
+        TRY(check_file(s, set, &s->file[set->first_file + i]));
+    choose_subset(set, &input->data_subset[k]);
+    if (set->n_used < 1)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: the files of its data set hold %lld samples, %lld of "
+                         "them in data_subset",
+                         s->file[set->first_file].path, (long long)set->n, (long long)set->n_used);
+    set->n_epoch = set->n_used;
+    return WSC_OK;
+}
+
+/* An epoch of a mixture is as long as it takes to see every sample of every data set whose share
+ * is above 5 %, as the Model Zoo defines it; of all of them when none is. */
+static enum wsc_err mix(struct data_source *s, const struct zoo_input *input)
+{
+    double sum = 0, total = 0, all = 0;
+    for (int k = 0; k < s->n_sets; k++)
+        sum += input->weight[k];
+    for (int k = 0; k < s->n_sets; k++) {
+        double share = input->weight[k] / sum, wanted;
+        if (!(share > 0)) continue;
+        wanted = (double)s->set[k].n_used / share;
+        all = wanted > all ? wanted : all;
+        if (share > 0.05 && wanted > total) total = wanted;
+    }
+    if (!(total > 0)) total = all;
+    if (total > (double)max_samples)
+        return WSC_RAISE(WSC_CONFIG, "mixture: an epoch of %.3g samples is too long", total);
+    for (int k = 0; k < s->n_sets; k++) /* a product that is whole stays so */
+        s->set[k].n_epoch = (int64_t)(total * (input->weight[k] / sum) + 1e-6);
+    return WSC_OK;
+}
+
+static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
+{
+    TRY(check_length(s, input));
+    for (int k = 0; k < s->n_sets; k++)
+        TRY(open_set(s, input, k));
+    if (input->n_sets) TRY(mix(s, input));
+    for (int k = 0; k < s->n_sets; k++)
+        s->n += s->set[k].n_epoch;
+    s->n_epoch = input->num_samples > 0 ? input->num_samples : s->n;
+    if (s->n < 1 || s->n > max_samples || s->n_epoch > max_samples)
+        return WSC_RAISE(WSC_CONFIG, "an epoch of %lld samples, %lld of them different",
+                         (long long)s->n_epoch, (long long)s->n);
+    return WSC_OK;
+}
+
+enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *input, int64_t T,
+                              int64_t vocab_size)
+{
+    struct data_source *s = NULL;
+    WSC_CHECK(T > 0 && vocab_size > 0, "T %lld, vocabulary %lld", (long long)T,
+              (long long)vocab_size);
+    *out = NULL;
+    TRY_NEW(s, WSC_MEM_DATA, 1);
+    s->sinks = input->sink_tokens;
+    s->sink_id = input->sink_token_id;
+    s->T = T - s->sinks;
+    s->vocab = vocab_size;
+    s->shuffle = input->shuffle;
+    s->repeat = input->repeat;
+    s->seed = (uint64_t)input->shuffle_seed;
+    s->n_rows = input->use_vsl ? 5 : 3;
+    s->n_sets = input->n_sets ? input->n_sets : 1;
+    s->set = wsc_alloc(WSC_MEM_DATA, (size_t)s->n_sets, sizeof *s->set);
+    s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T, (size_t)s->n_rows * sizeof *s->sample);
+    enum wsc_err rc = s->sample && s->set ? open_all(s, input) : WSC_NOMEM;
+    if (rc) data_source_close(&s);
+    *out = s;
+    return rc;
+}
+
+void data_source_close(struct data_source **source)
+{
+    struct data_source *s = *source;
+    if (!s) return;
+    for (int i = 0; i < s->n_files; i++) {
+        store_samples_close(&s->file[i].open);
+        wsc_free(s->file[i].path);
+    }
+    wsc_free(s->file);
+    wsc_free(s->set);
+    wsc_free(s->sample);
+    wsc_free(s);
+    *source = NULL;
+}
+
+int64_t data_source_n_samples(const struct data_source *source)
+{
+    return source->n_epoch;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The last file that begins at or before sample @p i; empty files begin where the next one does. */
+static struct file *file_of(const struct data_source *s, const struct set *set, int64_t i)
+{
+    int lo = set->first_file, hi = set->first_file + set->n_files - 1;
+    while (lo < hi) {
+        int mid = lo + (hi - lo + 1) / 2;
+        if (s->file[mid].first <= i)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return &s->file[lo];
+}
+
+static const char *const row_name[] = {"input_ids", "attention_mask", "labels", "attention_span",
+                                       "position_ids"};
+static const char *const row_hint[] = {
+    "does model.vocab_size belong to the tokenizer of this dataset?",
+    "the mask says which labels count in the loss",
+    "does model.vocab_size belong to the tokenizer of this dataset?",
+    "a span is the number of places behind a token that may see it",
+    "positions begin at 0 with each text of a sample"};
+
+/* Largest value of a row. */
+static int64_t row_limit(const struct data_source *s, int row)
+{
+    const int64_t limit[] = {s->vocab - 1, 1, s->vocab - 1, s->T, s->T - 1};
+    return limit[row];
+}
+
+/* Position t of the sample just read: the row that is out of range, or -1. */
+static int bad_row(struct data_source *s, int64_t t)
+{
+    const int32_t mask = s->sample[s->T + t];
+    for (int row = 0; row < s->n_rows; row++) {
+        int32_t *x = &s->sample[row * s->T + t];
+        if (*x >= 0 && *x <= row_limit(s, row)) continue;
+        if (row != 2 || mask) return row;
+        *x = 0; /* does not count; in range it can be used as an index */
+    }
+    return -1;
+}
+
+static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
+{
+    for (int64_t t = 0; t < s->T; t++) {
+        int row = bad_row(s, t);
+        if (row < 0) continue;
+        (void)WSC_RAISE(WSC_FORMAT, "%s: sample %lld, position %lld: %s is %d, expected 0 to %lld",
+                        f->path, (long long)(i - f->first), (long long)t, row_name[row],
+                        (int)s->sample[row * s->T + t], (long long)row_limit(s, row));
+        return wsc_err_hint(WSC_FORMAT, "%s", row_hint[row]);
+    }
+    return WSC_OK;
+}
+
+/* Sample @p i of those of a data set that are used. */
+static enum wsc_err read_sample(struct data_source *s, const struct set *set, int64_t i)
+{
+    for (int r = set->n_ranges - 1; r >= 0; r--) {
+        if (i < set->n_before[r]) continue;
+        i += set->from[r] - set->n_before[r];
+        break;
+    }
+    struct file *f = file_of(s, set, i);
+    TRY(use_file(s, f));
+    /* Another program may have replaced the file since it was first looked at. */
+    if (i - f->first >= store_samples_n(f->open) || store_samples_T(f->open) != s->T ||
+        store_samples_rows(f->open) != s->n_rows)
+        return WSC_RAISE(WSC_IO, "%s: was changed while it is in use", f->path);
+    TRY(store_samples_read(f->open, i - f->first, s->sample));
+    return check_ids(s, f, i);
+}
+
+/* Place @p at of an epoch of s->n, which is mixed without shuffling: each data set spreads its
+ * samples evenly, the j-th of M at (2 j + 1) / (2 M) of the epoch, and of equal places the set that
+ * is named first comes first.  This is the number of samples of @p set before the j-th of @p of. */
+static int64_t count_before(const struct data_source *s, int set, int of, int64_t j)
+{
+    wide M = s->set[set].n_epoch, N = s->set[of].n_epoch;
+    wide limit = (2 * (wide)j + 1) * M; /* l counts while (2 l + 1) N < limit */
+    if (set < of) limit += 1;
+    wide n = (limit - N + 2 * N - 1) / (2 * N);
+    return (int64_t)(n < 0 ? 0 : n > M ? M : n);
+}
+
+static int64_t place_of(const struct data_source *s, int set, int64_t j)
+{
+    int64_t place = j;
+    for (int k = 0; k < s->n_sets; k++)
+        if (k != set && s->set[k].n_epoch) place += count_before(s, k, set, j);
+    return place;
+}
+
+/* The data set whose sample stands at @p at, and which of its samples. */
+static const struct set *find_mixed(const struct data_source *s, int64_t at, int64_t *j)
+{
+    for (int k = 0; k < s->n_sets; k++) {
+        int64_t lo = 0, hi = s->set[k].n_epoch - 1;
+        while (lo < hi) {
+            int64_t mid = lo + (hi - lo) / 2;
+            if (place_of(s, k, mid) < at)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        *j = lo;
+        if (s->set[k].n_epoch && place_of(s, k, lo) == at) return &s->set[k];
+    }
+    WSC_CHECK(false, "place %lld of the mixture is empty", (long long)at);
+    return NULL;
+}
+
+/* One data set behind the other: for orders that are shuffled. */
+static const struct set *find_stacked(const struct data_source *s, int64_t at, int64_t *j)
+{
+    const struct set *set = s->set;
+    for (; at >= set->n_epoch; set++)
+        at -= set->n_epoch;
+    *j = at;
+    return set;
+}
+
+/* Element @p i of an epoch in [0, s->n): whole copies of the data and a part of one when
+ * num_samples is more than there are. */
+static int64_t order(const struct data_source *s, int64_t i, uint64_t epoch)
+{
+    const uint64_t last_copy = (uint64_t)1 << 55 | epoch;
+    if (!s->shuffle) return i % s->n;
+    if (s->n_epoch <= s->n) return data_permute(i, s->n, s->seed, epoch);
+    int64_t whole = (s->n_epoch - 1) / s->n * s->n;
+    i = data_permute(i, s->n_epoch, s->seed, epoch);
+    return i < whole ? i % s->n : data_permute(i - whole, s->n, s->seed, last_copy);
+}
+
+static void put_rows(const struct data_source *s, struct data_batch *batch, int64_t k)
+{
+    int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels, batch->attention_span,
+                            batch->position_ids};
+    for (int r = 0; r < s->n_rows && row[r]; r++) {
+        int32_t *out = row[r] + k * batch->T;
+        for (int64_t t = 0; t < s->sinks; t++)
+            out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */
+        memcpy(out + s->sinks, s->sample + r * s->T, (size_t)s->T * sizeof *s->sample);
+    }
+}
+
+static enum wsc_err check_end(const struct data_source *s, int64_t last)
+{
+    if (s->repeat || last <= s->n_epoch) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "the data end after %lld samples, and repeat is false: sample "
+                                  "%lld is wanted",
+                                  (long long)s->n_epoch, (long long)last),
+                        "set repeat: true, or fewer steps");
+}
+
+enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
+                              struct data_batch *batch)
+{
+    WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->sinks + s->T,
+              "samples %lld, +%lld", (long long)first, (long long)n);
+    if (s->n_rows == 5)
+        TRY(add_spans(batch));
+    else
+        drop_spans(batch);
+    TRY(check_end(s, first + n));
+    batch->n = n;
+    for (int64_t k = 0; k < n; k++) {
+        int64_t g = first + k, j = 0;
+        int64_t at = order(s, g % s->n_epoch, (uint64_t)(g / s->n_epoch));
+        const struct set *set =
+            s->shuffle || s->n_sets == 1 ? find_stacked(s, at, &j) : find_mixed(s, at, &j);
+        TRY(read_sample(s, set, j % set->n_used));
+        put_rows(s, batch, k);
+    }
+    return WSC_OK;
+}

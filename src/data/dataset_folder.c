@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Folders that `wsc data` makes: what stands in them, whether we made it, and files in them that
+ * appear whole. */
+#include "data_impl.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_dot(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* Names that data_make_dataset() gives, with or without the mark of an unfinished file, and those
+ * of its folder of work. */
+static bool is_our_name(const char *name)
+{
+    static const char *const fixed[] = {
+        "data_params.json", "data_params.json.tmp", "tokens", "samples", "state", "state.tmp"};
+    static const char prefix[] = "data-";
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (!strcmp(name, fixed[i])) return true;
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    const char *rest = name + sizeof prefix - 1;
+    size_t digits = strspn(rest, "0123456789");
+    rest += digits;
+    return digits >= 5 && (!strcmp(rest, ".h5") || !strcmp(rest, ".h5.tmp"));
+}
+
+/* What stands in a folder. */
+struct census {
+    bool missing;
+    int n_ours, n_other;
+    char other[256]; /* one of them, for the message */
+};
+
+static enum wsc_err take_census(const char *dir, struct census *c)
+{
+    *c = (struct census){0};
+    DIR *d = opendir(dir);
+    if (!d && errno == ENOENT) {
+        c->missing = true;
+        return WSC_OK;
+    }
+    if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", dir, strerror(errno));
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        if (is_dot(e->d_name)) continue;
+        if (is_our_name(e->d_name)) {
+            c->n_ours++;
+            continue;
+        }
+        c->n_other++;
+        (void)snprintf(c->other, sizeof c->other, "%s", e->d_name);
+    }
+    (void)closedir(d);
+    return WSC_OK;
+}
+
+enum wsc_err data_file_read(const char *dir, const char *name, int64_t most, char **text, size_t *n)
+{
+    char *path;
+    *text = NULL;
+    *n = 0;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/%s", dir, name));
+    enum wsc_err rc = WSC_OK;
+    if (!access(path, F_OK) || errno != ENOENT)
+        rc = wsc_file_read(WSC_MEM_DATA, path, most, text, n);
+    wsc_free(path);
+    return rc;
+}
+
+/* Does `<dir>/data_params.json` say that we made it? */
+static enum wsc_err find_mark(const char *dir, bool *found)
+{
+    enum { MOST = 1 << 20 };
+    char *text = NULL;
+    size_t n = 0;
+    TRY(data_file_read(dir, "data_params.json", MOST, &text, &n));
+    *found = text && strstr(text, DATA_CREATED_BY);
+    wsc_free(text);
+    return WSC_OK;
+}
+
+enum wsc_err data_folder_check(const char *dir)
+{
+    struct census c;
+    bool marked = false;
+    TRY(take_census(dir, &c));
+    if (c.missing || c.n_ours + c.n_other == 0) return WSC_OK;
+    if (c.n_other)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other),
+            "give another --out");
+    TRY(find_mark(dir, &marked));
+    if (!marked)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: holds a dataset that `wsc data` did not make", dir),
+            "give another --out, or remove it");
+    return WSC_OK;
+}
+
+static bool is_finished(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 3 && !strcmp(name + n - 3, ".h5");
+}
+
+static void remove_files(const char *dir, bool keep)
+{
+    DIR *d = opendir(dir);
+    if (!d) return;
+    for (struct dirent *e = readdir(d); e; e = readdir(d))
+        if (is_our_name(e->d_name) && !(keep && is_finished(e->d_name)))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
+    (void)closedir(d);
+}
+
+void data_folder_remove(const char *dir)
+{
+    remove_files(dir, false);
+    (void)rmdir(dir);
+}
+
+enum wsc_err data_folder_begin(const char *dir, bool keep)
+{
+    struct census c;
+    TRY(wsc_file_mkdir_above(dir));
+    TRY(take_census(dir, &c));
+    if (c.n_other)
+        return WSC_RAISE(WSC_USAGE, "%s: holds %s, which `wsc data` did not make", dir, c.other);
+    remove_files(dir, keep);
+    if (mkdir(dir, 0777) && errno != EEXIST)
+        return WSC_RAISE(WSC_IO, "%s: cannot be made: %s", dir, strerror(errno));
+    return WSC_OK;
+}
+
+enum wsc_err data_folder_finish(const char *tmp, const char *dir)
+{
+    data_folder_remove(dir);
+    if (rename(tmp, dir))
+        return WSC_RAISE(WSC_IO, "%s: cannot be renamed to %s: %s", tmp, dir, strerror(errno));
+    return WSC_OK;
+}
+
+static enum wsc_err cannot_write(const char *path)
+{
+    return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+static enum wsc_err write_new(const char *path, void (*put)(FILE *f, const void *what),
+                              const void *what)
+{
+    FILE *f = fopen(path, "w");
+    if (!f) return cannot_write(path);
+    put(f, what);
+    enum wsc_err rc = WSC_OK;
+    if (fflush(f) || ferror(f)) rc = cannot_write(path);
+    if (fclose(f) && !rc) rc = cannot_write(path);
+    return rc;
+}
+
+enum wsc_err data_file_write(const char *dir, const char *name,
+                             void (*put)(FILE *f, const void *what), const void *what)
+{
+    char *path = wsc_asprintf(WSC_MEM_DATA, "%s/%s", dir, name);
+    char *tmp = wsc_asprintf(WSC_MEM_DATA, "%s/%s.tmp", dir, name);
+    enum wsc_err rc = path && tmp ? write_new(tmp, put, what) : WSC_NOMEM;
+    if (!rc) rc = wsc_file_publish(tmp, path);
+    wsc_free(tmp);
+    wsc_free(path);
+    return rc;
+}

@@ -1,0 +1,23 @@
+/** The text of the documents in pieces that end where words do, inside `data`. */
+#ifndef WSC_DATA_DOCUMENT_FEED_H
+#define WSC_DATA_DOCUMENT_FEED_H
+#include "documents.h"
+
+struct data_feed {
+    struct data_docs docs;
+    unsigned char *text; /**< of the document, not yet used */
+    int64_t n, room;
+    bool ended; /**< all of the document is there */
+};
+enum wsc_err data_feed_open(struct data_feed *f, const struct data_inputs *inputs, const char *key,
+                            enum data_errors errors) WSC_CHECKED;
+void data_feed_close(struct data_feed *f);
+/** Into the next document. */
+enum wsc_err data_feed_next(struct data_feed *f, bool *found) WSC_CHECKED;
+/** More of its text behind what is there.  The room grows for a long word, up to a limit. */
+enum wsc_err data_feed_more(struct data_feed *f) WSC_CHECKED;
+/** The first @p n bytes are used. */
+void data_feed_drop(struct data_feed *f, int64_t n);
+/** Pass over @p n bytes of the document. */
+enum wsc_err data_feed_skip(struct data_feed *f, int64_t n) WSC_CHECKED;
+#endif

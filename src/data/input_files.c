@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The list of input files: folders are walked in the order of names, formats follow from endings.
+ */
+#include "documents.h"
+
+#include <wsc/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct data_format *const formats[] = {&data_format_text, &data_format_jsonl,
+                                                    &data_format_csv, &data_format_tsv};
+enum { N_FORMATS = sizeof formats / sizeof *formats, MAX_DEPTH = 32 };
+
+/* What the user asked for. */
+struct request {
+    struct data_inputs *inputs;
+    const struct data_format *format; /* NULL: by ending */
+};
+
+static bool ends_with(const char *path, size_t length, const char *ending)
+{
+    size_t n = strlen(ending);
+    return length > n && !strncasecmp(path + length - n, ending, n);
+}
+
+/* By the ending in front of .gz or .zst; NULL: it says nothing. */
+static const struct data_format *format_of(const char *path)
+{
+    static const char *const packed[] = {".gz", ".zst", ".zstd"};
+    size_t length = strlen(path);
+    for (int i = 0; i < 3; i++) {
+        if (!ends_with(path, length, packed[i])) continue;
+        length -= strlen(packed[i]);
+        break;
+    }
+    for (int f = 0; f < N_FORMATS; f++)
+        for (int e = 0; e < 4 && formats[f]->ending[e]; e++)
+            if (ends_with(path, length, formats[f]->ending[e])) return formats[f];
+    return NULL;
+}
+
+static enum wsc_err add(struct data_inputs *in, const struct data_input *file)
+{
+    TRY_GROW(in->file, WSC_MEM_DATA, in->room, in->n + 1);
+    in->file[in->n++] = *file;
+    in->bytes += file->bytes;
+    return WSC_OK;
+}
+
+static enum wsc_err add_file(struct request *r, const char *path, const struct stat *info,
+                             const struct data_format *format)
+{
+    struct data_input file = {.format = format, .bytes = info->st_size};
+    file.changed_ns = (int64_t)info->st_mtim.tv_sec * 1000000000 + info->st_mtim.tv_nsec;
+    file.path = wsc_strdup(WSC_MEM_DATA, path);
+    enum wsc_err rc = file.path ? add(r->inputs, &file) : WSC_NOMEM;
+    if (rc) wsc_free(file.path);
+    return rc;
+}
+
+static enum wsc_err look_at(const char *path, struct stat *info)
+{
+    if (stat(path, info))
+        return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    return WSC_OK;
+}
+
+static int visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static enum wsc_err add_folder(struct request *r, const char *path, int depth);
+
+/* An entry of a folder: what is neither a folder nor known by its ending is left out. */
+static enum wsc_err add_entry(struct request *r, const char *folder, const char *name, int depth)
+{
+    struct stat info;
+    size_t length = strlen(folder);
+    char *path;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s%s%s", folder,
+                               length && folder[length - 1] == '/' ? "" : "/", name));
+    enum wsc_err rc = look_at(path, &info);
+    const struct data_format *format = format_of(name);
+    if (format && r->format) format = r->format;
+    if (!rc && S_ISDIR(info.st_mode))
+        rc = add_folder(r, path, depth + 1);
+    else if (!rc && S_ISREG(info.st_mode) && format)
+        rc = add_file(r, path, &info, format);
+    else if (!rc)
+        r->inputs->n_ignored++;
+    wsc_free(path);
+    return rc;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as the folders, at most MAX_DEPTH */
+static enum wsc_err add_folder(struct request *r, const char *path, int depth)
+{
+    struct dirent **entry = NULL;
+    enum wsc_err rc = WSC_OK;
+    if (depth == MAX_DEPTH)
+        return WSC_RAISE(WSC_IO, "%s: folders are nested more than %d deep", path, MAX_DEPTH);
+    int n = scandir(path, &entry, visible, by_bytes);
+    if (n < 0) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", path, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        if (!rc) rc = add_entry(r, path, entry[i]->d_name, depth);
+        free(entry[i]);
+    }
+    free(entry);
+    return rc;
+}
+
+static enum wsc_err add_path(struct request *r, const char *path)
+{
+    struct stat info;
+    int before = r->inputs->n;
+    TRY(look_at(path, &info));
+    if (S_ISDIR(info.st_mode)) {
+        TRY(add_folder(r, path, 0));
+        if (r->inputs->n > before) return WSC_OK;
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: holds no file of text", path),
+                            "known endings: .txt .text .md .jsonl .ndjson .json .csv .tsv .tab, "
+                            "also with .gz or .zst");
+    }
+    if (!S_ISREG(info.st_mode))
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: is not a regular file", path),
+                            "an interrupted run reads its inputs again: give files");
+    const struct data_format *format = r->format ? r->format : format_of(path);
+    return add_file(r, path, &info, format ? format : &data_format_text);
+}
+
+static enum wsc_err find_format(const char *name, const struct data_format **format)
+{
+    *format = NULL;
+    for (int f = 0; name && f < N_FORMATS; f++)
+        if (!strcmp(formats[f]->name, name)) *format = formats[f];
+    if (!name || *format) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "format %s is not known", name),
+                        "text, jsonl, csv or tsv");
+}
+
+enum wsc_err data_inputs_list(struct data_inputs *inputs, const char *const *path, int n,
+                              const char *format)
+{
+    struct request r = {.inputs = inputs};
+    *inputs = (struct data_inputs){0};
+    TRY(find_format(format, &r.format));
+    for (int i = 0; i < n; i++)
+        TRY(add_path(&r, path[i]));
+    return WSC_OK;
+}
+
+enum wsc_err data_input_formats(const char *const *path, int n, const char *format, bool *objects,
+                                bool *tables)
+{
+    struct data_inputs inputs;
+    enum wsc_err rc = data_inputs_list(&inputs, path, n, format);
+    *objects = *tables = false;
+    for (int i = 0; i < inputs.n; i++) {
+        const struct data_format *f = inputs.file[i].format;
+        *objects |= f == &data_format_jsonl;
+        *tables |= f == &data_format_csv || f == &data_format_tsv;
+    }
+    data_inputs_fini(&inputs);
+    return rc;
+}
+
+void data_inputs_fini(struct data_inputs *inputs)
+{
+    for (int i = 0; i < inputs->n; i++)
+        wsc_free(inputs->file[i].path);
+    wsc_free(inputs->file);
+    *inputs = (struct data_inputs){0};
+}

@@ -1,0 +1,27 @@
+/** Samples out of the corpus of tokens, inside `data`: how the corpus is cut, and the rows of each.
+ *
+ *  Plain: T tokens each, wherever texts begin and end.  With use_vsl: as many whole texts as fit,
+ *  one after the other; of a text of n tokens with its EOS n - 1 are inputs, those behind them
+ *  labels, and one of more than T is folded, T at a time.  Which tokens a sample has stands in
+ *  `<folder>/samples` then, so that memory does not grow with their number.
+ */
+#ifndef WSC_DATA_SAMPLE_LAYOUT_H
+#define WSC_DATA_SAMPLE_LAYOUT_H
+#include "corpus.h"
+
+enum { DATA_MOST_ROWS = 5 };
+
+struct data_samples;
+/** Cut the finished @p corpus; it and @p make are borrowed. */
+enum wsc_err data_samples_open(struct data_samples **out, struct data_corpus *corpus,
+                               const struct data_make *make, const char *folder) WSC_CHECKED;
+/** NULL allowed. */
+void data_samples_close(struct data_samples **samples);
+int64_t data_samples_n(const struct data_samples *s);
+/** 3, with use_vsl 5. */
+int data_samples_rows(const struct data_samples *s);
+/** Rows (R, T) of sample @p i: input_ids, attention_mask, labels, attention_span, position_ids.
+ *  The first *@p n_places places have a label, the others are padding. */
+enum wsc_err data_samples_read(struct data_samples *s, int64_t i, int32_t *rows,
+                               int64_t *n_places) WSC_CHECKED;
+#endif

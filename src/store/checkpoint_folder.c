@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A folder of checkpoints: names by step and stamp, the newest, removing old ones when a newer one
+ * can be read back, and the lock that allows one writer. */
+#include "store_impl.h"
+
+#include <wsc/mem.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHECKPOINT_SUFFIX ".mdl"
+
+enum wsc_err store_touch(const char *path)
+{
+    if (unlink(path) && errno != ENOENT)
+        return WSC_RAISE(WSC_IO, "%s: cannot be replaced: %s", path, strerror(errno));
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: cannot be created: %s", path, strerror(errno)),
+                            "does the folder exist, and may this user write there?");
+    (void)close(fd);
+    return WSC_OK;
+}
+
+/* `checkpoint_<step>` or, where a trainer found that name taken, `checkpoint_<step>_<stamp>`. */
+struct step_file {
+    int64_t step;
+    char stamp[17]; /* "_20240131_235959" or "" */
+};
+
+static bool is_stamp(const char *text)
+{
+    static const char form[] = "_dddddddd_dddddd";
+    for (int i = 0; form[i]; i++)
+        if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i]) return false;
+    return true;
+}
+
+/* Is @p name a checkpoint with @p suffix?  One spelling per step, so no leading zeros. */
+static bool parse_name(const char *name, const char *suffix, struct step_file *file)
+{
+    static const char prefix[] = "checkpoint_";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    const char *digits = name + sizeof prefix - 1;
+    size_t n = strspn(digits, "0123456789");
+    if (!n || n > STORE_STEP_DIGITS || (n > 1 && *digits == '0')) return false;
+    const char *rest = digits + n;
+    const size_t stamp = is_stamp(rest) ? sizeof file->stamp - 1 : 0;
+    if (strcmp(rest + stamp, suffix) != 0) return false;
+    file->step = strtoll(digits, NULL, 10);
+    (void)snprintf(file->stamp, sizeof file->stamp, "%.*s", (int)stamp, rest);
+    return true;
+}
+
+/* Files with a suffix, by step and stamp; owned. */
+struct steps {
+    struct step_file *file;
+    int n, room;
+};
+
+static bool is_after(const struct step_file *a, const struct step_file *b)
+{
+    return a->step != b->step ? a->step > b->step : strcmp(a->stamp, b->stamp) > 0;
+}
+
+static enum wsc_err steps_add(struct steps *s, const struct step_file *file)
+{
+    TRY_GROW(s->file, WSC_MEM_STORE, s->room, s->n + 1);
+    int i = s->n++;
+    for (; i > 0 && is_after(&s->file[i - 1], file); i--)
+        s->file[i] = s->file[i - 1];
+    s->file[i] = *file;
+    return WSC_OK;
+}
+
+static enum wsc_err steps_list(const char *dir, const char *suffix, struct steps *s)
+{
+    DIR *d = opendir(dir);
+    if (!d && (errno == ENOENT)) return WSC_OK;
+    if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", dir, strerror(errno));
+    enum wsc_err rc = WSC_OK;
+    for (struct dirent *e = readdir(d); e && !rc; e = readdir(d)) {
+        struct step_file file;
+        if (parse_name(e->d_name, suffix, &file)) rc = steps_add(s, &file);
+    }
+    (void)closedir(d);
+    return rc;
+}
+
+static enum wsc_err checkpoint_path(const char *dir, const struct step_file *file,
+                                    const char *suffix, char **path)
+{
+    *path = wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld%s%s", dir, (long long)file->step,
+                         file->stamp, suffix);
+    return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
+}
+
+enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *step)
+{
+    struct steps s = {0};
+    *path = NULL;
+    enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
+    while (s.n && s.file[s.n - 1].step >= below)
+        s.n--;
+    if (!rc && s.n) {
+        *step = s.file[s.n - 1].step;
+        rc = checkpoint_path(dir, &s.file[s.n - 1], CHECKPOINT_SUFFIX, path);
+    }
+    wsc_free(s.file);
+    return rc;
+}
+
+static enum wsc_err remove_step(const char *dir, const struct step_file *file, const char *suffix)
+{
+    char *path = NULL;
+    TRY(checkpoint_path(dir, file, suffix, &path));
+    enum wsc_err rc = WSC_OK;
+    if (unlink(path) && errno != ENOENT)
+        rc = WSC_RAISE(WSC_IO, "%s: cannot be removed: %s", path, strerror(errno));
+    wsc_free(path);
+    return rc;
+}
+
+static enum wsc_err remove_left_over(const char *dir)
+{
+    static const char suffix[] = CHECKPOINT_SUFFIX STORE_TMP_SUFFIX;
+    struct steps s = {0};
+    enum wsc_err rc = steps_list(dir, suffix, &s);
+    for (int i = 0; i < s.n && !rc; i++)
+        rc = remove_step(dir, &s.file[i], suffix);
+    wsc_free(s.file);
+    return rc;
+}
+
+/* A newer one is worth an older one only when it can be read back. */
+static enum wsc_err check_step(const char *dir, int64_t step)
+{
+    char *path = NULL;
+    TRY(checkpoint_path(dir, &(struct step_file){.step = step}, CHECKPOINT_SUFFIX, &path));
+    enum wsc_err rc = store_check(path);
+    wsc_free(path);
+    return rc;
+}
+
+static enum wsc_err remove_old(const char *dir, int64_t newest, int64_t keep)
+{
+    struct steps s = {0};
+    enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
+    while (s.n && s.file[s.n - 1].step > newest)
+        s.n--;
+    if (!rc && s.n > keep) rc = check_step(dir, newest);
+    for (int i = 0; s.file && i < s.n - keep && !rc; i++)
+        rc = remove_step(dir, &s.file[i], CHECKPOINT_SUFFIX);
+    wsc_free(s.file);
+    return rc;
+}
+
+enum wsc_err store_prune(const char *dir, int64_t newest, int64_t keep)
+{
+    TRY(remove_left_over(dir));
+    return keep > 0 ? remove_old(dir, newest, keep) : WSC_OK;
+}
+
+/* ---- one writer per folder ------------------------------------------------------------------- */
+
+enum wsc_err store_claim(const char *dir, int *claim)
+{
+    *claim = -1;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", dir, strerror(errno));
+    if (!flock(fd, LOCK_EX | LOCK_NB)) {
+        *claim = fd;
+        return WSC_OK;
+    }
+    const bool taken = errno == EWOULDBLOCK;
+    (void)close(fd);
+    if (!taken) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: another run writes there", dir),
+                        "wait for it to end, or choose another --model_dir");
+}
+
+void store_release(int claim)
+{
+    if (claim >= 0) (void)close(claim);
+}

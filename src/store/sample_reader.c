@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads sample files of the Model Zoo: `data` of shape (n, 3, T), (n, 5, T) or a corpus of rank 1.
+ * What the file says of itself is checked first; sample_writer.c writes such files. */
+#include "store_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+
+/* One sample is read whole: more than this is not a sequence any model can take. */
+static const int64_t max_T = (int64_t)1 << 26;
+
+struct store_samples {
+    char *path;
+    hid_t file, dset, file_space, mem_space;
+    bool corpus;
+    int64_t n, T;
+    int rows;
+    struct store_info info;
+};
+
+static const char data_name[] = "data";
+
+static enum wsc_err set_layout(struct store_samples *s, const struct store_info *info,
+                               int64_t corpus_T)
+{
+    if (info->kind != H5T_INTEGER)
+        return WSC_RAISE(WSC_FORMAT, "%s: dataset data holds %s, expected integer token ids",
+                         s->path, info->type);
+    s->corpus = info->n_dims == 1;
+    if (s->corpus && corpus_T <= 0)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_FORMAT,
+                      "%s: dataset data has rank 1 (a corpus), its sequence length is "
+                      "not known",
+                      s->path),
+            "set max_sequence_length in the input section");
+    if (s->corpus) {
+        s->T = corpus_T;
+        s->rows = 3;
+        s->n = info->n > 0 ? (info->n - 1) / corpus_T : 0;
+    } else if (info->n_dims == 3) {
+        s->n = info->shape[0];
+        s->rows = (int)(info->shape[1] > 5 ? 0 : info->shape[1]);
+        s->T = info->shape[2];
+    }
+    if (s->rows != 3 && s->rows != 5)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: dataset data has rank %d, second extent %lld, expected "
+                         "(n, 3, T)",
+                         s->path, info->n_dims, (long long)(info->n_dims > 1 ? info->shape[1] : 0));
+    if (s->T < 1 || s->T > max_T)
+        return WSC_RAISE(WSC_FORMAT, "%s: sequence length %lld is out of range 1 to %lld", s->path,
+                         (long long)s->T, (long long)max_T);
+    return WSC_OK;
+}
+
+static enum wsc_err check_count(const struct store_samples *s)
+{
+    int64_t n = 0;
+    bool present = false;
+    TRY(store_h5_get_i64(s->file, s->path, "n_examples", &n, &present));
+    if (present && !s->corpus && n != s->n)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+                                      "%s: attribute n_examples is %lld but data has %lld samples",
+                                      s->path, (long long)n, (long long)s->n),
+                            "the file may be incomplete: make it again");
+    return WSC_OK;
+}
+
+/* A cache that holds the chunks of a whole row of chunks, so that neighbouring samples do not
+ * expand them again; bounded, since several files are open at a time. */
+static hid_t cache_for(const struct store_info *info)
+{
+    enum { SLOTS = 521, MIN_CACHE = 1 << 20, MAX_CACHE = 1 << 25 };
+    hid_t dapl = H5Pcreate(H5P_DATASET_ACCESS);
+    int64_t rows = info->n_dims ? info->shape[0] : 1;
+    int64_t across = info->chunk_rows > 0 && rows > 0 ? info->n / rows : 0;
+    size_t bytes = (size_t)(across < MAX_CACHE ? across : MAX_CACHE);
+    bytes = info->chunk_rows < 1 << 20 ? bytes * 8 * (size_t)info->chunk_rows : MAX_CACHE;
+    bytes = bytes < MIN_CACHE ? MIN_CACHE : bytes > MAX_CACHE ? MAX_CACHE : bytes;
+    /* A chunk larger than the cache would be expanded for every sample of it. */
+    if (bytes < info->chunk_bytes) bytes = info->chunk_bytes;
+    (void)H5Pset_chunk_cache(dapl, SLOTS, bytes, 1.0);
+    return dapl;
+}
+
+/* Inspect first, since that decides how to open. */
+static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
+{
+    struct store_info *const info = &s->info;
+    htri_t there = H5Lexists(s->file, data_name, H5P_DEFAULT);
+    if (there <= 0)
+        return wsc_err_hint(H5_RAISE(WSC_FORMAT, "%s: has no dataset `data`", s->path),
+                            "a GPT sample file holds `data` of shape (n, 3, T)");
+    TRY(store_h5_dataset(&s->dset, s->file, s->path, data_name, H5P_DEFAULT));
+    TRY(store_h5_inspect(s->path, data_name, s->dset, info));
+    TRY(set_layout(s, info, corpus_T));
+    TRY(check_count(s));
+    (void)H5Dclose(s->dset);
+    hid_t dapl = cache_for(info);
+    enum wsc_err rc = store_h5_dataset(&s->dset, s->file, s->path, data_name, dapl);
+    (void)H5Pclose(dapl);
+    if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "open with cache");
+    /* With a memory space of another rank HDF5 would copy element by element. */
+    hsize_t tokens = (hsize_t)s->T + 1, box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
+    s->file_space = H5Dget_space(s->dset);
+    s->mem_space = H5Screate_simple(s->corpus ? 1 : 3, s->corpus ? &tokens : box, NULL);
+    if (s->file_space < 0 || s->mem_space < 0)
+        return H5_RAISE(WSC_FORMAT, "%s: dataset data has no usable shape", s->path);
+    return WSC_OK;
+}
+
+enum wsc_err store_samples_open(struct store_samples **out, const char *path, int64_t corpus_T)
+{
+    struct store_samples *s = NULL;
+    enum wsc_err rc = WSC_OK;
+    *out = NULL;
+    TRY_NEW(s, WSC_MEM_STORE, 1);
+    s->file = s->dset = s->file_space = s->mem_space = H5I_INVALID_HID;
+    s->path = wsc_strdup(WSC_MEM_STORE, path);
+    if (!s->path) rc = WSC_NOMEM;
+    if (!rc) TRY_GOTO(store_h5_open(&s->file, path), cleanup);
+    if (!rc) TRY_GOTO(open_dataset(s, corpus_T), cleanup);
+cleanup:
+    if (rc) store_samples_close(&s);
+    *out = s;
+    return rc;
+}
+
+void store_samples_close(struct store_samples **samples)
+{
+    struct store_samples *s = *samples;
+    if (!s) return;
+    if (s->mem_space >= 0) (void)H5Sclose(s->mem_space);
+    if (s->file_space >= 0) (void)H5Sclose(s->file_space);
+    if (s->dset >= 0) (void)H5Dclose(s->dset);
+    if (s->file >= 0) (void)H5Fclose(s->file);
+    wsc_free(s->path);
+    wsc_free(s);
+    *samples = NULL;
+}
+
+int64_t store_samples_n(const struct store_samples *s)
+{
+    return s->n;
+}
+
+int64_t store_samples_T(const struct store_samples *s)
+{
+    return s->T;
+}
+
+int store_samples_rows(const struct store_samples *s)
+{
+    return s->rows;
+}
+
+/* Rows input, mask, labels of T + 1 tokens that stand in the last row and the place after it. */
+static void spread_corpus(int32_t *out, const int32_t *tokens, int64_t T)
+{
+    for (int64_t t = 0; t < T; t++) {
+        out[t] = tokens[t];
+        out[T + t] = 1;
+    }
+    for (int64_t t = 0; t < T; t++)
+        out[2 * T + t] = tokens[t + 1];
+}
+
+static enum wsc_err read_selected(struct store_samples *s, int64_t i, void *out)
+{
+    store_lz4_expect(&s->info);
+    if (H5Dread(s->dset, H5T_NATIVE_INT32, s->mem_space, s->file_space, H5P_DEFAULT, out) < 0)
+        return H5_RAISE(WSC_IO, "%s: sample %lld cannot be read", s->path, (long long)i);
+    return WSC_OK;
+}
+
+static enum wsc_err read_corpus(struct store_samples *s, int64_t i, int32_t *out)
+{
+    hsize_t first = (hsize_t)i * (hsize_t)s->T, count = (hsize_t)s->T + 1;
+    int32_t *tokens;
+    TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_STORE, (size_t)count, sizeof *tokens));
+    (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
+    enum wsc_err rc = read_selected(s, i, tokens);
+    if (!rc) spread_corpus(out, tokens, s->T);
+    wsc_free(tokens);
+    return rc;
+}
+
+enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out)
+{
+    WSC_CHECK(i >= 0 && i < s->n, "sample %lld of %lld", (long long)i, (long long)s->n);
+    if (s->corpus) return read_corpus(s, i, out);
+    hsize_t first[3] = {(hsize_t)i, 0, 0}, count[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
+    (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, first, NULL, count, NULL);
+    return read_selected(s, i, out);
+}

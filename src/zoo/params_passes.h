@@ -1,0 +1,31 @@
+/** What happens to params before and after their keys are read by the table, in the order in which
+ *  zoo_params.c calls it: renames.c, refused_models.c, zoo_families.c, zoo_optimizers.c,
+ *  params_check.c, idle_keys.c. */
+#ifndef WSC_ZOO_PARAMS_PASSES_H
+#define WSC_ZOO_PARAMS_PASSES_H
+#include <wsc/zoo.h>
+
+/** Old spellings to new ones, in the tree, with a warning each. */
+void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d);
+/** Report one error when the tree is of a kind that is not supported as a whole; true then. */
+bool zoo_params_refuse(const struct conf_node *root, struct conf_diag *d);
+/** Warn about the keys of @p p that nothing depends on. */
+void zoo_params_warn_no_effect(const struct conf_parse *p);
+/** The current spelling of a dotted path. */
+const char *zoo_renames_path(const char *path);
+/** After the file's keys are read: infer a family that is not named, then set what it implies. */
+void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model);
+/** Defaults of keys that take lists. */
+void zoo_optimizer_init(struct zoo_optimizer *optimizer);
+/** False for the key @p path that an optimizer of this type does not take. */
+bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *path);
+/** The row of the optimizer that is named: its defaults, and what it does not take. */
+void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
+/** False for the key @p path when nothing depends on it, given the other keys of @p params. */
+bool zoo_key_acts(const struct zoo_params *params, const char *path);
+/** Warn about the keys of the file that nothing depends on, given the others. */
+void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params);
+/** Checks between keys. */
+void zoo_params_check(struct conf_parse *p, const struct conf_node *root,
+                      struct zoo_params *params);
+#endif

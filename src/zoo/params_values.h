@@ -1,0 +1,52 @@
+/** Readers and writers that the rows of params_keys.c name: keys whose values have a form of their
+ *  own.  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c,
+ *  zoo_schedules.c and zoo_optimizers.c. */
+#ifndef WSC_ZOO_PARAMS_VALUES_H
+#define WSC_ZOO_PARAMS_VALUES_H
+#include <wsc/zoo.h>
+
+/** Keys with a form of their own; the field is the int64_t, the double, the struct zoo_init, or
+ *  the struct zoo_input or zoo_optimizer around it. */
+void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *input);
+void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *input);
+void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *input);
+void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *field);
+void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *field);
+void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *field);
+void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *optimizer);
+void zoo_read_etas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *optimizer);
+void zoo_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *optimizer);
+void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                  void *optimizer);
+void zoo_read_states(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *field);
+void zoo_write_states(struct conf_text *out, const void *field, int indent);
+void zoo_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *field);
+void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *field);
+void zoo_write_family(struct conf_text *out, const void *field, int indent);
+void zoo_read_transforms(struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node, void *input);
+void zoo_write_transforms(struct conf_text *out, const void *input, int indent);
+void zoo_write_mixture(struct conf_text *out, const void *input, int indent);
+void zoo_write_data_subset(struct conf_text *out, const void *input, int indent);
+void zoo_write_data_dir(struct conf_text *out, const void *input, int indent);
+void zoo_write_micro_batch(struct conf_text *out, const void *field, int indent);
+void zoo_write_initializer(struct conf_text *out, const void *field, int indent);
+void zoo_write_schedule(struct conf_text *out, const void *field, int indent);
+void zoo_write_betas(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_etas(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_step_sizes(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_eps(struct conf_text *out, const void *optimizer, int indent);
+void zoo_write_loss_scale(struct conf_text *out, const void *field, int indent);
+#endif

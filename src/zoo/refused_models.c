@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Model Zoo files of models that are not decoder-only language models.  They have many keys of
+ * their own; instead of one error per key, the first mark of such a file in the table below gives
+ * one error that says what the file is.  Marks with a value (the name of a model, of a data loader)
+ * stand before those without, which say less.  Called by params.c before any key is read. */
+#include "params_passes.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum kind { BERT, T5, FC_MNIST, CLASSIFIER, DPO };
+
+static const struct {
+    const char *what, *hint;
+} kinds[] = {
+    [BERT] = {"a file of BERT for values",
+              "; hint: configs/params/bert_base.yaml and bert_large.yaml keep the time of BERT"},
+    [T5] = {"a file of T5 or the Transformer", ""},
+    [FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
+    [CLASSIFIER] = {"a file of a classifier", ""},
+    [DPO] = {"preference optimisation (DPO)",
+             "; hint: the policy model alone, as a file of its family, is read"}};
+
+/* A mark is the key's presence or, with `value`, a value that begins so. */
+static const struct {
+    const char *path, *value;
+    enum kind kind;
+} marks[] = {{"model.dpo", NULL, DPO},
+             {"model.policy_model", NULL, DPO},
+             {"train_input.data_processor", "DpoHDF5", DPO},
+             {"eval_input.data_processor", "DpoHDF5", DPO},
+             {"model.name", "fc_mnist", FC_MNIST},
+             {"train_input.data_processor", "MNIST", FC_MNIST},
+             {"eval_input.data_processor", "MNIST", FC_MNIST},
+             {"model.src_vocab_size", NULL, T5},
+             {"model.encoder_num_hidden_layers", NULL, T5},
+             {"model.d_ff", NULL, T5},
+             {"model.encoder_nonlinearity", NULL, BERT},
+             {"model.pooler_nonlinearity", NULL, BERT},
+             {"model.disable_nsp", NULL, BERT},
+             {"model.mlm_loss_scaling", NULL, BERT},
+             {"train_input.masked_lm_prob", NULL, BERT},
+             {"train_input.max_cls_tokens", NULL, BERT},
+             {"model.hidden_sizes", NULL, FC_MNIST},
+             {"model.activation_fn", NULL, FC_MNIST},
+             {"model.num_classes", NULL, CLASSIFIER},
+             {"model.num_labels", NULL, CLASSIFIER}};
+
+static bool begins(const struct conf_node *node, const char *value)
+{
+    return node->kind == CONF_NODE_SCALAR && !strncasecmp(node->text, value, strlen(value));
+}
+
+bool zoo_params_refuse(const struct conf_node *root, struct conf_diag *d)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const struct conf_node *node = conf_node_at(root, marks[i].path);
+        if (conf_node_is_null(node)) continue;
+        if (marks[i].value && !begins(node, marks[i].value)) continue;
+        conf_diag_error(d, node->pos, marks[i].path, "%s, which this release does not support%s",
+                        kinds[marks[i].kind].what, kinds[marks[i].kind].hint);
+        return true;
+    }
+    return false;
+}

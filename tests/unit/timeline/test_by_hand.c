@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A step by hand, as a check of the rules of time that no part of the program made: one wafer, one
+ * shard, stages s = 0 .. n-1, forward and then backward.  Links of 1 PB/s take no time for these
+ * few bytes but round up to a picosecond or a few; the window holds all weights; samples are there.
+ *
+ * The first step begins at 0.  The first weights leave the shard at once and arrive a link latency
+ * L later.  Each stage takes its start S and its compute c(s), and all later weights are there long
+ * before they are needed, so that the stages follow each other:
+ *     T(1) = L + sum over forward and backward of (S + c(s))
+ * The last gradient, of stage 0, leaves at the end of the step and arrives L later.  The gradient
+ * is clipped by its norm, so that no update begins before; stage 0 is the first one, after the
+ * update latency U, at r parameters per second; its weights need L again:
+ *     T(2) = L + U + P(0) / r + L + sum over forward and backward of (S + c(s))
+ * Updates of the stages after it are done before they are needed.  All later steps equal it. */
+#include "../../support/small_run.h"
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/timeline.h>
+
+#include <string.h>
+
+/* L, S, U in ps; r so that a parameter takes 1 ps. */
+enum { LINK_PS = 1000000, START_PS = 50000000, UPDATE_PS = 3000000 };
+/* Embedding of 64 tokens and 16 positions in 32 dimensions. */
+enum { FIRST_PARAMS = (64 + 16) * 32 };
+/* Bytes of a message at 1 PB/s, rounded up: at most 2^15 bytes, 33 ps, for each stage that waits.
+ */
+enum { MOST_ROUNDING_PS = 2 * 4 * 40 };
+
+static const char *const sets[] = {"cluster.memoryx.shards=1",
+                                   "cluster.memoryx.link_rate=1PB/s",
+                                   "cluster.memoryx.link_latency=1us",
+                                   "cluster.memoryx.update_latency=3us",
+                                   "cluster.memoryx.update_rate=1000000000000 params/s",
+                                   "cluster.wafer.stage_latency=50us",
+                                   "cluster.stream.prefetch_window=1GB",
+                                   "cluster.effects.input=off",
+                                   NULL};
+
+/* The sum of c(s), from what a stage costs on its own. */
+static int64_t sum_of_computes(const struct small_config *config)
+{
+    const struct memoryx_hooks hooks = {0};
+    struct comm *comm = NULL;
+    struct cluster *c = NULL;
+    struct cycles_plan plan;
+    struct stream_batch batch;
+    int64_t sum = 0;
+    T_OK(comm_create(&comm, false));
+    T_OK(cluster_create(&c, comm, &config->params, &config->cluster, false, &hooks));
+    T_OK(cluster_plan_batch(c, &config->params.train_input, true, &plan, &batch));
+    T_EQ(batch.n_micro, 1);
+    T_EQ(c->model->n_stages, 4);
+    for (int s = 0; s < c->model->n_stages; s++)
+        for (int backward = 0; backward < 2; backward++) {
+            const struct wafer_task task = {
+                .stage = s, .backward = backward, .n_samples = SMALL_BATCH};
+            sum += wafer_cost_of(&c->hw, c->model, &plan, &task).compute_ps;
+        }
+    cluster_destroy(&c);
+    comm_destroy(&comm);
+    return sum;
+}
+
+static int64_t time_of_part(const struct timeline_segment *path, int n, const char *part)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(path[i].part, part)) sum += path[i].end_ps - path[i].begin_ps;
+    return sum;
+}
+
+/* Time of the step after @p finished others, checked part by part along its critical path. */
+static void check_step(const struct small_config *config, int64_t finished, int64_t latency_ps,
+                       int64_t update_ps, int64_t compute_ps)
+{
+    const struct timeline_want want = {.first_step = finished, .n_steps = 1};
+    const int64_t starts_ps = INT64_C(2) * 4 * START_PS;
+    struct timeline *t = NULL;
+    struct timeline_segment *path;
+    struct vtime_breakdown parts;
+    int64_t step_ps;
+    int n;
+    T_OK(timeline_create(&t, &config->params, &config->cluster, &want));
+    T_OK(timeline_measure(t, &config->params, &config->cluster));
+    timeline_step(t, &step_ps, &parts);
+    T_OK(timeline_path(t, &path, &n));
+    T_EQ(time_of_part(path, n, "stage latency"), starts_ps);
+    T_EQ(time_of_part(path, n, "compute"), compute_ps);
+    T_EQ(time_of_part(path, n, "latency of links and nodes"), latency_ps);
+    T_EQ(time_of_part(path, n, "optimizer"), update_ps);
+    const int64_t by_hand = latency_ps + update_ps + starts_ps + compute_ps;
+    CU_ASSERT(step_ps >= by_hand && step_ps <= by_hand + MOST_ROUNDING_PS);
+    wsc_free(path);
+    timeline_destroy(&t);
+}
+
+TEST(timeline, one_wafer_and_one_shard_by_hand)
+{
+    struct small_config config;
+    T_OK(small_config_init(&config, 1, sets));
+    const int64_t compute_ps = sum_of_computes(&config);
+    CU_ASSERT(compute_ps > 0);
+    check_step(&config, 0, LINK_PS, 0, compute_ps);
+    check_step(&config, 1, 2 * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
+    check_step(&config, 5, 2 * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
+    small_config_fini(&config);
+}
