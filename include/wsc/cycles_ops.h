@@ -116,7 +116,7 @@ double cycles_attention(const struct cycles_layout *l);
 /** Gradients of Q, K and V; @p again: the scores are computed again. */
 double cycles_attention_gradient(const struct cycles_layout *l, bool again);
 
-/** All operations of one part of a stage in the forward pass. */
+/** Cycles of one part of a stage in the forward pass. */
 struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part);
 /** Input gradient and weight gradient of one part of a stage, and what @p keep makes necessary to
  *  compute again. */

@@ -51,8 +51,8 @@ void host_forward(struct host *k, int stage, const void *weights);
  *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
  */
 void host_backward(struct host *k, int stage, const void *weights, float *grads);
-/** All gradients from now on are @p scale times those of the summed loss (loss scaling); 1 until
- *  it is called. */
+/** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
+ * scaling); 1 until it is called. */
 void host_scale_gradients(struct host *k, double scale);
 /** From the next micro-batch on sum the squares of each leaf's gradient too. */
 enum wsc_err host_measure_leaves(struct host *k) WSC_CHECKED;

@@ -55,8 +55,8 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
  */
 enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
                               struct kernels_simulated *simulated) WSC_CHECKED;
-/** All gradients from now on are @p scale times those of the summed loss (loss scaling).  On the
- *  mesh @p scale is 1: fp32 needs no other. */
+/** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
+ * scaling).  On the mesh @p scale is 1: fp32 needs no other. */
 void kernels_scale_gradients(struct kernels *k, double scale);
 /** Losses after the last forward stage, one entry per leaf of the share, in order; borrowed until
  *  the next begin. */

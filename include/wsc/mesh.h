@@ -144,7 +144,7 @@ enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, v
 /** A task runs to completion: what it issues is carried out in order after it returns, then the
  *  next task is picked.  @p data is the payload of the wavelet that started it, or 0. */
 typedef enum wsc_err (*mesh_task_fn)(struct mesh_pe *pe, uint32_t data);
-/** Of tasks that could run, the one of the highest priority does. */
+/** Priority of a task: among those that could run, the one with the highest does. */
 enum mesh_priority { MESH_LOW, MESH_MEDIUM, MESH_HIGH };
 /** Bind a local or control task to an id; local tasks, which are activated, have the ids 0 to 30 on
  *  WSE-2 and 8 to 30 on WSE-3 (SDK documentation). */

@@ -205,7 +205,7 @@ struct programs_row {
     double form;
 };
 enum { PROGRAMS_ROWS = 15 }; /**< kinds of operations that a model books */
-/** All PROGRAMS_ROWS kinds; borrowed. */
+/** Simulated cycles by kind of operation, PROGRAMS_ROWS rows; borrowed. */
 const struct programs_row *programs_model_rows(const struct programs_model *k);
 /** Name of row @p i, and its pass. */
 const char *programs_row_name(int i, const char **pass);

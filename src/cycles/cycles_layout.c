@@ -55,7 +55,7 @@ double cycles_live_attention(const struct cycles_layout *l)
     return 2 * l->hidden.k + 2 * l->heads.k * (1 + l->qkv);
 }
 
-double cycles_room(const struct cycles_layout *l)
+static double room_of(const struct cycles_layout *l)
 {
     double ffn = cycles_live_ffn(l), attention = cycles_live_attention(l);
     return fmax(ffn, attention) - fmax(ffn - filters(l), attention);
@@ -91,7 +91,7 @@ static void set_sequences(struct cycles_layout *l)
     l->q = ceil(l->t / l->seqs);
     l->seq_rows = fmin(l->rows, ceil(l->tokens / l->q));
     l->q_mean = m->causal ? (l->q + 1) / 2 * seen(l) : l->q;
-    l->room = l->t * (CYCLES_SUM_VECTORS + cycles_room(l) * l->value);
+    l->room = l->t * (CYCLES_SUM_VECTORS + room_of(l) * l->value);
 }
 
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)

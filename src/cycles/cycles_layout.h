@@ -16,8 +16,7 @@ void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
 
 /** Values per token of a PE at the two peaks of a block's backward: feed-forward (h, p, act, d act,
  *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is
- *  not live, which leaves cycles_room() values per token for the sums. */
+ *  not live, which leaves room for the sums. */
 double cycles_live_ffn(const struct cycles_layout *l);
 double cycles_live_attention(const struct cycles_layout *l);
-double cycles_room(const struct cycles_layout *l);
 #endif

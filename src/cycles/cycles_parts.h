@@ -18,7 +18,7 @@ double cycles_part_again(const struct cycles_layout *l, enum model_part part,
  *  necessary for this part included. */
 double cycles_part_first_gradient(const struct cycles_layout *l, enum model_part part,
                                   enum cycles_keep keep);
-/** All parts of a stage, times the machine's kernel factor. */
+/** Cycles of a stage: its parts, times the machine's kernel factor. */
 struct cycles_breakdown cycles_layout_stage(const struct cycles_layout *l,
                                             const struct model_stage *stage, enum cycles_keep keep,
                                             bool backward);

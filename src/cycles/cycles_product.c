@@ -115,7 +115,7 @@ static struct block block_of(const struct cycles_layout *l, double held,
     return (struct block){words, i * columns, ceil((first + words) / sent->k) - 1};
 }
 
-double cycles_blocks(const struct cycles_layout *l, double held, const struct cycles_side *sent)
+static double blocks_of(const struct cycles_layout *l, double held, const struct cycles_side *sent)
 {
     const double most = most_values(l, held), parts = ceil(sent->k / most);
     if (parts > 1) return parts * sent->n / sent->k;
@@ -125,7 +125,7 @@ double cycles_blocks(const struct cycles_layout *l, double held, const struct cy
 double cycles_outer(const struct cycles_layout *l, double n, double held,
                     const struct cycles_side *sent, double cols)
 {
-    const double blocks = cycles_blocks(l, held, sent), whole = ceil(blocks) - 1;
+    const double blocks = blocks_of(l, held, sent), whole = ceil(blocks) - 1;
     const struct block last = block_of(l, held, sent, whole);
     double sum = fmin(1, blocks - whole) * block_cycles(l, n, held, &last, cols);
     if (whole < 1) return sum;

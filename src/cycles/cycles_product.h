@@ -11,6 +11,4 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
  *  cols columns. */
 double cycles_outer(const struct cycles_layout *l, double n, double held,
                     const struct cycles_side *sent, double cols);
-/** Blocks of results in which cycles_outer() is computed. */
-double cycles_blocks(const struct cycles_layout *l, double held, const struct cycles_side *sent);
 #endif

@@ -4,6 +4,6 @@
 #define WSC_CYCLES_ROWS_H
 #include <wsc/cycles_ops.h>
 
-/** All of a norm's backward: gain in, gradients of input, gain and bias, its output again. */
+/** Backward of a norm: gain in, gradients of input, gain and bias, its output again. */
 double cycles_norm_gradient(const struct cycles_layout *l);
 #endif

@@ -191,7 +191,7 @@ struct host_grad host_linear_grad(enum model_tensor_kind kind, int64_t rows, int
 /** Column sums of operands. */
 struct host_grad host_bias_grad(enum model_tensor_kind kind, int64_t n, const void *dy,
                                 int64_t ld_dy);
-/** The same as the two above over the rows of an expert, in the order of HOST_ORDER. */
+/** Gradients of weights and bias over the rows of an expert, in the order of HOST_ORDER. */
 struct host_grad host_expert_linear_grad(enum model_tensor_kind kind, int64_t expert, int64_t rows,
                                          int64_t cols, const void *dy, int64_t ld_dy,
                                          const void *x);
@@ -416,7 +416,7 @@ static inline float *host_norm_stats(const struct host *k, int64_t layer, int sl
 {
     return host_kept(k, HOST_NORMS, layer * HOST_BLOCK_NORMS + slot, 2);
 }
-/** The same of the norm at the head, and of that of the embeddings. */
+/** Mean and 1/std of the norm at the head, and of that of the embeddings. */
 static inline float *host_head_stats(const struct host *k)
 {
     return host_norm_stats(k, k->model->L, 0);

@@ -18,8 +18,9 @@ static int stride_limit(const struct mesh_dsd *d)
     return stride == 0 || stride == 1 ? 8 : limit[((stride % 8) + 8) % 8];
 }
 
-/* The same appendix: two reads of a cycle must lie in different banks modulo 4; banks are 16-bit
- * words.  Both streams step alike, so the first elements decide; unlike steps are not charged. */
+/* SDK documentation, appendix "SIMD": two reads of a cycle must lie in different banks modulo 4;
+ * banks are 16-bit words.  Both streams step alike, so the first elements decide; unlike steps are
+ * not charged. */
 static bool reads_collide(const struct mesh_op *op)
 {
     const struct mesh_dsd *a = &op->a, *b = &op->b;

@@ -231,7 +231,7 @@ struct mesh_mail {
  * region but the far ends of channels and its mail. */
 struct mesh_region {
     _Alignas(MESH_LINE) struct mesh *m;
-    /* Of the first PE of the region; channels are the fabric's. */
+    /* Arrays from the first PE of the region on; channels are the fabric's. */
     struct mesh_pe *pe;
     struct mesh_router *router;
     struct mesh_thread *thread[MESH_THREADS + 1];
@@ -518,11 +518,11 @@ static inline float mesh_fp16_to_float(uint16_t bits)
 /* A cycle: what comes from outside; routers and PEs. */
 void mesh_region_begin(struct mesh_region *r);
 enum wsc_err mesh_region_move(struct mesh_region *r);
-/* All regions are in cycle @p now. */
+/* Put every region into cycle @p now. */
 void mesh_begin_cycle(struct mesh *m, int64_t now);
 /* Between two cycles: the next one in which something happens; false at the end. */
 bool mesh_next_cycle(struct mesh *m);
-/* All cycles, each region on a thread of its own. */
+/* Run every cycle, each region on a thread of its own. */
 enum wsc_err mesh_team_run(struct mesh *m);
 
 /* deadlock.c: what is left when nothing moves any more, and who still moves at the limit */

@@ -50,7 +50,7 @@ static inline uint32_t operand(const struct mesh_pe *pe, const struct mesh_threa
     return 0;
 }
 
-/* The same of an operation that rows do not describe. */
+/* Operand of an operation that rows do not describe. */
 static uint32_t operand_of(const struct mesh_pe *pe, const struct mesh_thread *t,
                            const struct mesh_dsd *d, char type, uint32_t word)
 {
@@ -73,7 +73,7 @@ static uint32_t result(const struct mesh_region *r, const struct mesh_pe *pe,
     return mesh_alu(r->m->config.half, t->code, v);
 }
 
-/* The same of copies and sums of 32 bits, which are most of what goes over the fabric. */
+/* Result of copies and sums of 32 bits, which are most of what goes over the fabric. */
 static inline uint32_t simple_result(const struct mesh_pe *pe, const struct mesh_thread *t,
                                      uint32_t word)
 {

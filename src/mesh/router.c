@@ -104,7 +104,8 @@ static enum outcome check_side(const struct passage *p, const struct mesh_channe
     return open ? GOES : BLOCKED;
 }
 
-/* All outputs (@p set) take the wavelet in the same cycle, or none does.  @p kept: from the PE. */
+/* Every output of @p set takes the wavelet in the same cycle, or none does.  @p kept: from the PE.
+ */
 static enum outcome check_outputs(const struct passage *p, const struct mesh_channel *ch,
                                   unsigned set, bool kept, int *lost)
 {

@@ -29,7 +29,7 @@ static struct chain level_1(const struct programs_job *j, int x)
     return (struct chain){x % size, size, size / 2, LEVEL_1};
 }
 
-/* Of the PE in the middle of a group. */
+/* Scalar code of the PE in the middle of a group. */
 static struct chain level_2(const struct programs_job *j, int x)
 {
     int groups = (int)j->shape[GROUPS];
