@@ -55,23 +55,25 @@ void num_ref_norm(const struct num_ref_norm *r, const double *x, double *y)
     }
 }
 
-/* d xhat_c / d x_e = rstd (delta_ce - 1/n - xhat_c xhat_e / n); without the mean the 1/n goes. */
+/* With g_c = dy_c gain_c and d xhat_c / d x_e = rstd (delta_ce - 1/n - xhat_c xhat_e / n):
+ * dx_e = rstd (g_e - sum g / n - xhat_e sum(g xhat) / n); without the mean sum g / n goes. */
 void num_ref_norm_gradient(const struct num_ref_norm *r, const double *x, const double *dy,
                            double *dx, double *dgain, double *dbias)
 {
     for (int64_t row = 0; row < r->rows; row++) {
         const double *from = x + row * r->n, *d = dy + row * r->n;
-        double mean, rstd;
+        double mean, rstd, sum = 0, along = 0;
         moments(r, from, &mean, &rstd);
         for (int64_t c = 0; c < r->n; c++) {
             const double hat = (from[c] - mean) * rstd;
             if (dgain) dgain[c] += d[c] * hat;
             if (dbias) dbias[c] += d[c];
-            for (int64_t e = 0; e < r->n; e++)
-                dx[row * r->n + e] +=
-                    d[c] * r->gain[c] * rstd *
-                    ((c == e) - ((r->rms ? 0 : 1) + hat * (from[e] - mean) * rstd) / (double)r->n);
+            if (!r->rms) sum += d[c] * r->gain[c];
+            along += d[c] * r->gain[c] * hat;
         }
+        for (int64_t e = 0; e < r->n; e++)
+            dx[row * r->n + e] +=
+                rstd * (d[e] * r->gain[e] - (sum + (from[e] - mean) * rstd * along) / (double)r->n);
     }
 }
 
