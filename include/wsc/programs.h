@@ -1,7 +1,7 @@
 /** Programs that run on the emulated mesh (<wsc/mesh.h>): collectives, products, the transformer's
  *  operations, and a whole model on the mesh of one wafer.  Layer 4.
  *
- *  A program lays routes and tasks on a fabric, feeds it, runs it and compares what came out with a
+ *  A program lays routes and tasks on a fabric, feeds it, runs it and compares the results with a
  *  reference on the host.  Its cycles are simulated, wavelet by wavelet; beside them stands what
  * the analytical model (<wsc/cycles_ops.h>) or a published formula says for the same operation. The
  * one invariant: what is computed for a sequence does not depend on which others lie on the wafer,

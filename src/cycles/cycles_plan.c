@@ -145,7 +145,7 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
     latency =
         (double)hw->cluster->wafer.stage_latency_ps * 1e-12 * (double)hw->cluster->wafer.clock_hz;
-    /* All blocks are alike: embedding, the stages of block 0 L times, head. */
+    /* Blocks are alike: embedding, the stages of block 0 L times, head. */
     for (int i = 0; i < per_layer + 2; i++) {
         int stage = i <= per_layer ? i : model->n_stages - 1;
         const struct model_stage *s = &model->stage[stage];

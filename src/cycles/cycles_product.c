@@ -79,8 +79,8 @@ static double block_cycles(const struct cycles_layout *l, double n, double held,
     return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
 }
 
-/** The same for @p count blocks from @p b on, each @p columns further, on one side of the end of
- * the first group, so that the trip grows by the same amount. */
+/** Cycles of @p count equal blocks from @p b on, each @p columns further, on one side of the end of
+ * the first group, so that the trip grows by the same amount with each: an arithmetic series. */
 static double equal_blocks(const struct cycles_layout *l, double n, double held,
                            const struct block *b, double columns, double count)
 {

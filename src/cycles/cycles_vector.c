@@ -49,7 +49,7 @@ double cycles_map(const struct cycles_layout *l, double n, double cycles)
 }
 
 /** One multiply-add of @p n elements by a scalar, as it comes in a loop: the machine's multiply-add
- *  takes two vectors and a scalar, and for each scalar anew the addresses of the vectors. */
+ *  takes two vectors and a scalar, and for each scalar again the addresses of the vectors. */
 double cycles_axpy(const struct cycles_layout *l, double n)
 {
     return n > 0 ? l->loop + l->setup + ceil(n / l->mac) : 0;

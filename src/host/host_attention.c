@@ -18,7 +18,7 @@ struct head {
     int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
-    const int32_t *span; /**< (T) places behind a key whose queries see it; NULL: all */
+    const int32_t *span; /**< (T) places after a key whose queries see it; NULL: all */
     float scale, cap, slope;
     bool plain;              /**< scores are only scaled */
     const void *q;           /**< (T, d) with row stride ld */
@@ -285,8 +285,8 @@ static void softmax_row_backward(float *row, float *drow, const float stats[2], 
     }
 }
 
-/* The same where scores are capped, biased or hidden: the slope of c tanh(s/c) is 1 - (its value
- * over c)^2. */
+/* Gradient of a row of scores that are capped, biased or hidden: the slope of c tanh(s/c) is
+ * 1 - (its value over c)^2. */
 static void shaped_row_backward(const struct head *head, const struct queries *q, float *row,
                                 float *drow, int64_t t, float dot)
 {
@@ -378,7 +378,8 @@ static void attend_head_backward(const struct head *head)
     }
 }
 
-/* All query heads of one head of keys and values. */
+/* Gradients of one head of keys and values: its query heads one after another, so that the sums
+ * over them have one order. */
 static void attend_backward(void *ctx, int64_t item, int thread)
 {
     struct host *k = ctx;

@@ -72,7 +72,7 @@ void host_squares_expect(const struct host *k, int64_t n_items)
               (long long)n_items, (long long)k->squares->n_blocks);
 }
 
-/* Of a tied table the square of the sum is wanted: |a|^2 with the head's part a, then |b|^2 + 2 a b
+/* A tied table contributes the square of its sum: |a|^2 with the head's part a, then |b|^2 + 2 a b
  * with the embedding's.  b has rows of the leaf's tokens alone, so those of a are enough. */
 static void keep_head_rows(const struct host *k, const struct host_span *leaf, int64_t first_row,
                            int64_t n, const float *rows)

@@ -123,7 +123,7 @@ static void name_wait(struct mesh *m, char *text, int64_t i, const struct wait *
             m->pe[w->at].y);
     if (w->elsewhere >= 0)
         add(text, ", which now takes it from the %s", mesh_direction_name(w->elsewhere));
-    if (w->control) add(text, " behind a control wavelet, whose task cannot start");
+    if (w->control) add(text, " after a control wavelet, whose task cannot start");
 }
 
 /* Follow who waits on whom from @p first; a PE met twice closes a cycle. */

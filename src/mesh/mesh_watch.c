@@ -165,7 +165,7 @@ static struct mesh_watch_origin *first_of(const struct mesh *m, const struct mes
     return &m->watch->origin[slot_of(m, ch, watch_channel_head(ch))];
 }
 
-/* What the wavelet that enters @p ch brings along, once it has been told when that is. */
+/* What the wavelet that enters @p ch brings along, once that cycle is known. */
 static struct mesh_watch_origin *next_of(const struct mesh *m, int64_t now,
                                          const struct mesh_channel *ch)
 {

@@ -90,7 +90,15 @@ enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gath
     return mesh_send_control(pe, c->gather, mesh_control(&open, 1, -1), thread);
 }
 
-static enum wsc_err pass_on(struct mesh_pe *pe, const struct programs_gather_send *s)
+/* The sending half at one PE: its own words, then at position 0 those of all others, relayed from
+ * the gathering colour to the broadcast one; elsewhere only the switch turns. */
+struct gather_send {
+    const struct programs_gather *gather;
+    int position, n, task;
+    struct mesh_dsd own, others; /* memory; how many words come from all others */
+};
+
+static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
 {
     const struct programs_gather *c = s->gather;
     if (s->position == 0 && s->n > 1) {
@@ -103,7 +111,10 @@ static enum wsc_err pass_on(struct mesh_pe *pe, const struct programs_gather_sen
     return programs_gather_pass(pe, c, s->position, s->n, PROGRAMS_THREAD_SEND);
 }
 
-enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s)
+/* Issues one operation of the sending half and is called again when that has ended: first the own
+ * words, then what passes.  Asynchronous throughout: a PE that waited for its turn on the outgoing
+ * colour would stop taking from it, and the row would wait for itself. */
+static enum wsc_err gather_step(struct mesh_pe *pe, const struct gather_send *s)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct programs_gather *c = s->gather;
@@ -129,7 +140,7 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const int y = mesh_y(pe), tokens = programs_tokens(g, y), count = tile->f->count[mesh_x(pe)];
-    struct programs_gather_send s = {
+    struct gather_send s = {
         .gather = &key_gather,
         .position = y,
         .n = g->h,
@@ -137,7 +148,7 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
         .own = programs_matrix(programs_at(g, tile, 0, sample * tokens), tokens, count, 1),
         .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1)};
     s.own.stride[1] = (int16_t)g->pitch;
-    return programs_gather_step(pe, &s);
+    return gather_step(pe, &s);
 }
 
 enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,

@@ -64,7 +64,7 @@ static enum wsc_err sort_tokens(struct embed *e)
     return WSC_OK;
 }
 
-/* The next token of the PE, NULL behind the last one. */
+/* The next token of the PE, NULL after the last one. */
 static const struct entry *next_entry(const struct embed *e, int y, int taken)
 {
     return e->first[y] + taken < e->first[y + 1] ? &e->entry[e->first[y] + taken] : NULL;
@@ -104,7 +104,7 @@ static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct m
                      : mesh_do(pe, MESH_FMULS, x, in, mesh_float(e->t->scale));
 }
 
-/* One token, or the rows behind the last one. */
+/* One token, or the rows after the last one. */
 static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -194,7 +194,7 @@ static bool goes_straight(const struct embed *e, int y, int taken)
     return e->t->scale == 1 && !is_shared(e, y, taken) && (!before || before->row != token->row);
 }
 
-/* All tokens of one row of the table are added up, some at a time, then the row passes. */
+/* Tokens of one row of the table are added up, some at a time, then the row passes. */
 static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);

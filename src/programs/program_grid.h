@@ -209,16 +209,7 @@ struct programs_gather {
 };
 enum wsc_err programs_route_gather(struct programs_grid *g, const struct programs_line *l,
                                    const struct programs_gather *c);
-/** The sending half at one PE, for a task @p task that calls this until it has nothing to do: its
- *  own words; then position 0 passes on those of all others, and the others let those after them
- *  pass.  Asynchronous throughout: who waits for a line would stop taking from it. */
-struct programs_gather_send {
-    const struct programs_gather *gather;
-    int position, n, task;
-    struct mesh_dsd own, others; /**< memory; how many words come from all others */
-};
-enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s);
-/** Behind the own words of position @p position of @p n: those behind it may pass. */
+/** After the own words of position @p position of @p n: the positions after it may pass. */
 enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
                                   int n, int thread);
 /** Sending keys (rows of @p tile) of one sequence up and down the columns: token by token, all
@@ -328,7 +319,7 @@ enum wsc_err programs_run_mix(struct programs_grid *g, const struct programs_mix
 /* programs_ring.c: words that positions of a row give to all of it, in turns.  Words come in blocks
  * and within a block in rounds: in each round every position of the block sends its words, from
  * west to east.  Positions are collected in groups at the group's first one (a switch that turns to
- * those behind and back), the groups in the same way at position 0, which passes all on. */
+ * those after it and back), the groups in the same way at position 0, which passes all on. */
 
 /** Positions first .. end - 1; or words slot .. slot + words - 1 of one position, with @c part. */
 struct programs_ring_block {

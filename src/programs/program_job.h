@@ -92,7 +92,7 @@ enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node
 
 /* program_tree.c: which PE sends to which; parent[0] is -1, the trees are numbered in pre-order */
 enum wsc_err programs_tree(const char *algo, const struct programs_load *load, int *parent);
-/* Closed forms of HPDC'24 in cycles; negative when there is none. */
+/* Analytical model of HPDC'24 in cycles; negative when it has no formula for @p algo. */
 double programs_formula_reduce(const char *algo, int p, int64_t words);
 double programs_formula_broadcast(int w, int h, int64_t words);
 double programs_formula_ring(int p, int64_t words);

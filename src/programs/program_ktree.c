@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* All-reduce of a row by a tree of two levels with its root in the middle of the row (WaferLLM,
+/* Allreduce of a row by a tree of two levels with its root in the middle of the row (WaferLLM,
  * OSDI'25). Colours and scalar code are described below; called by program_reduce.c for --algo
  * ktree. */
 #include "program_job.h"
 
-/* All-reduce of a row by a tree of two levels with its root in the middle (WaferLLM,
+/* Allreduce of a row by a tree of two levels with its root in the middle (WaferLLM,
  * OSDI'25; program of DD-DuDa/Tetriscomp, test/decode_interop): chains from both ends of each
  * group to the PE in its middle, chains of those to the middle one of the row, then a broadcast
  * both ways.  Along a chain two colours take turns, so no router has a switch.
@@ -48,7 +48,7 @@ static int colour_of(const struct chain *c, int i)
     return c->colour + (i > c->root ? i % 2 : 1 - i % 2);
 }
 
-/* Cycles of scalar code in front of an operation with @p loads descriptors behind @p taken branches
+/* Cycles of scalar code in front of an operation with @p loads descriptors after @p taken branches
  * and @p falls that fall through. */
 static int64_t code(int taken, int falls, int loads)
 {

@@ -20,7 +20,8 @@ void programs_leaf_samples(const struct programs_model *k, int i, int *first, in
     *n = (int)(end - at);
 }
 
-float *programs_leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i)
+/* Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
+static float *leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i)
 {
     if (k->offset[kind] < 0) return NULL;
     return k->leaf_grads + i * k->n_elems + k->offset[kind];
@@ -109,10 +110,8 @@ static enum wsc_err bias_gradients(struct programs_model *k, const enum model_te
             if (!vector_of(k, bias[i])) continue;
             programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
             programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(dy[i]));
-            s.out[s.n_out++] =
-                (struct programs_vector){.f = dy[i]->f,
-                                         .address = k->vector[i],
-                                         .out = programs_leaf_grad(k, bias[i], leaf)};
+            s.out[s.n_out++] = (struct programs_vector){
+                .f = dy[i]->f, .address = k->vector[i], .out = leaf_grad(k, bias[i], leaf)};
         }
         if (!s.n_out) return WSC_OK;
         expect(k, PROGRAMS_ROW_POINTWISE_BACKWARD,
@@ -175,10 +174,10 @@ static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_k
         programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
         programs_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
         s.out[s.n_out++] = (struct programs_vector){
-            .f = &k->hidden, .address = k->vector[2], .out = programs_leaf_grad(k, gain, leaf)};
+            .f = &k->hidden, .address = k->vector[2], .out = leaf_grad(k, gain, leaf)};
         if (dbias >= 0)
             s.out[s.n_out++] = (struct programs_vector){
-                .f = &k->hidden, .address = dbias, .out = programs_leaf_grad(k, gain + 1, leaf)};
+                .f = &k->hidden, .address = dbias, .out = leaf_grad(k, gain + 1, leaf)};
         programs_vectors_out(&s);
         expect(k, PROGRAMS_ROW_NORM_BACKWARD, cycles_norm_vector_gradient(&k->leaf_layout));
         TRY(run_script(k, &s, PROGRAMS_ROW_NORM_BACKWARD));
@@ -241,7 +240,7 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
                                              .by_columns =
                                                  cycles_by_columns(&k->leaf_layout, &in, &out),
                                              .room = (int64_t)k->leaf_layout.room,
-                                             .host = programs_leaf_grad(k, weight, leaf),
+                                             .host = leaf_grad(k, weight, leaf),
                                              .ld = x->f->n};
         programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
         TRY(programs_run_weight_gradient(&k->grid, &w));
@@ -291,7 +290,7 @@ static enum wsc_err embed_backward(struct programs_model *k)
                    cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL)
                        .elementwise);
         if (k->offset[tables[i]] < 0) continue;
-        TRY(programs_run_table_scatter(&k->grid, &t, programs_leaf_grad(k, tables[i], leaf)));
+        TRY(programs_run_table_scatter(&k->grid, &t, leaf_grad(k, tables[i], leaf)));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
         book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }

@@ -6,8 +6,6 @@
 
 /** First sample and number of samples of leaf @p i of the share. */
 void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n);
-/** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
-float *programs_leaf_grad(const struct programs_model *k, enum model_tensor_kind kind, int i);
 
 enum wsc_err programs_forward_part(struct programs_model *k, enum model_part part);
 enum wsc_err programs_backward_part(struct programs_model *k, enum model_part part);

@@ -58,7 +58,7 @@ static void cut(struct programs_ring *r, int p, int most)
     }
 }
 
-/* As many positions as fit the block and the commands of a control wavelet. */
+/* Collects positions up to what fits the block and the commands of a control wavelet. */
 static void gather(struct programs_ring *r, int first, int most)
 {
     struct programs_ring_block *b = append(r, first);
@@ -211,7 +211,7 @@ static enum wsc_err again(struct mesh_pe *pe, const struct turn *t, int before)
     return mesh_issue(pe, &op);
 }
 
-/* Behind the PE's words of a round: whoever is behind may pass; behind the last one all take their
+/* After the PE's words of a round: the PEs after it may pass; after the last one all take their
  * turn again, or, after the last round, those who have sent everything let pass for good. */
 static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *issued)
 {

@@ -53,7 +53,7 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_row
     return mesh_issue(pe, &op);
 }
 
-/* Key by key; behind the last one those of the columns behind may pass. */
+/* Key by key; after the last one those of the columns further out may pass. */
 enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s)
 {
     struct programs_grid *g = programs_grid_of(pe);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Closed forms and the dynamic programme: Luczynski et al., "Near-Optimal Wafer-Scale Reduce",
+/* Analytical model and the dynamic programme: Luczynski et al., "Near-Optimal Wafer-Scale Reduce",
  * HPDC'24, arXiv 2404.15888.  A message costs 2 T_R + 1 cycles besides words and distance. */
 enum { T_R = 2, MESSAGE = 2 * T_R + 1 };
 
@@ -98,8 +98,8 @@ static const char *const fixed[] = {"chain", "two-phase", "tree", "star"};
 enum { N_FIXED = sizeof fixed / sizeof *fixed };
 static void fill_fixed(const char *algo, int p, int *parent);
 
-/* Of the trees of the programme, one a depth, and the fixed ones, the one whose messages take the
- * fewest cycles: the programme's own bound knows neither order nor switches. */
+/* Chooses among the trees of the programme, one a depth, and the fixed ones that whose messages
+ * take the fewest cycles: the programme's own bound knows neither order nor switches. */
 static enum wsc_err choose(const struct programme *e, const struct programs_load *load, int *trial,
                            int *parent)
 {

@@ -7,7 +7,7 @@
 /* A reduction message by message, in cycles counted as the fabric counts them: an element executed
  * in cycle t is in the router of its PE in t + 1 + ramp up, one hop later in the next one, and can
  * be executed ramp down after it has reached the last.  A switch that turns in cycle t lets the
- * next word, which waits one hop behind it, through in t + 1 + hop.  Words of a message follow each
+ * next word, which waits one hop upstream, through in t + 1 + hop.  Words of a message follow each
  * other without a gap once the last one has nothing to wait for. */
 
 struct cost {
@@ -17,7 +17,7 @@ struct cost {
     int64_t *first, *last; /* owned: cycles in which a position executes what it sends */
     int64_t *open;         /* owned, [position][colour]: cycle in which its switch turns */
 };
-/* A message where it can be executed, the control wavelet behind it in the router there. */
+/* A message where it can be executed, the control wavelet after it in the router there. */
 struct arrival {
     int64_t first, last, control;
 };
@@ -65,7 +65,7 @@ static int64_t departure(const struct cost *c, int u, const struct arrival *a)
 }
 
 /* When the switch of @p u turns: with the last word if the command is in the router by then, and a
- * control wavelet leaves behind it in any case. */
+ * control wavelet leaves after it in any case. */
 static int64_t turn(const struct cost *c, int u, const struct arrival *a)
 {
     int64_t last = departure(c, u, a), enters = c->last[u] + 1 + c->setup + 1;

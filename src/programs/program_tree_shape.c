@@ -6,7 +6,7 @@
 
 /* Colours of a tree.  A message takes a colour that nobody uses between sender and receiver while
  * there are any; then no router on its way has a switch.  Otherwise a PE's own use of a colour
- * comes first and its switch then turns to those that pass: a sender's behind its last word, a
+ * comes first and its switch then turns to those that pass: a sender's after its last word, a
  * receiver's by a control wavelet of the last child on that colour.  A star takes all the colours
  * it is given; any other tree only two, as that of HPDC'24: with more, messages of far PEs would
  * come early and take the links from those of near ones, on which they have to wait anyway. */

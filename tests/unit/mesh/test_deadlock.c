@@ -134,7 +134,7 @@ TEST(mesh_deadlock, a_control_wavelet_before_the_words_of_an_operation)
     starts(&s, at(1, 0), issue_by_number);
     scene_fails(&s, WSC_DEADLOCK,
                 "mesh: deadlock in cycle 7: 1 PE waits: PE (1, 0) waits for colour 1 from PE (0, "
-                "0) behind a control wavelet, whose task cannot start; a cycle: PE (1, 0) on PE "
+                "0) after a control wavelet, whose task cannot start; a cycle: PE (1, 0) on PE "
                 "(1, 0)");
 }
 
