@@ -374,6 +374,11 @@ double validation_speed_error(const struct validation_figure *figure, double pre
     return ratio - 1;
 }
 
+bool validation_prediction_holds(const struct validation_prediction *p)
+{
+    return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
+}
+
 double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
 {
     if (ref->quantity == VALIDATION_TIME)
