@@ -386,7 +386,7 @@ double validation_figure_of_rate(const struct validation_figure *ref, double sam
     return samples_per_s * figure_per_sample(ref);
 }
 
-/* Samples per second that were published; 0 when the row tells no rate. */
+/* Samples per second that were published; 0 when the row shows no rate. */
 static double rate_of(const struct validation_figure *ref)
 {
     if (ref->kind == VALIDATION_KIND_CONTEXT || *ref->set) return 0;
