@@ -106,7 +106,7 @@ static void warn_of_skipped(const struct validation_point *point, const char *wh
     WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
 }
 
-/* Of the points those that were measured under the conditions of the sweep. */
+/* Keeps the points that were measured under the conditions of the sweep. */
 static enum wsc_err select_points(const struct scale *c, const struct scaling_row *row,
                                   struct validation_point *point, int *n)
 {

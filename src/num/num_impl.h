@@ -1,4 +1,6 @@
-/** What the files of num share, and what its tests reach into. */
+/** Parts of the matrix product that its files share (gemm.c, gemm_16.c, rows.c): the thread of the
+ *  library, operands of 16 bits widened, checks.  Unit tests compare the variants with each other.
+ */
 #ifndef WSC_NUM_IMPL_H
 #define WSC_NUM_IMPL_H
 #include <wsc/num.h>
