@@ -252,7 +252,7 @@ struct mesh_region {
     struct mesh_visit *visit;           /* those of a chunk */
     int32_t *source;                    /* of this region */
     int n_sources;
-    enum wsc_err rc; /* why it cannot continue, and the message */
+    enum wsc_err rc; /* why it cannot continue, and what is to be said */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
 };
