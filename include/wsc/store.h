@@ -152,6 +152,25 @@ enum wsc_err store_link(struct store_file *f, const char *name, const char *alia
  *  all ranks.  Every rank of the group calls it. */
 enum wsc_err store_set_number(struct store_file *f, const char *key, enum store_type type,
                               double value) WSC_CHECKED;
+/** A number of a checkpoint and where this process keeps it: exactly one of the pointers, both
+ *  borrowed.  In a file it is a dataset of one element and a number for cstorch. */
+struct store_counter {
+    const char *name;
+    int64_t *whole;    /**< as STORE_I64 */
+    double *real;      /**< as STORE_F64 */
+    int64_t low, high; /**< what *whole may be in a file that is read; not used with real */
+};
+/** Define @p n counters with their present values, before store_describe().  Collective: every rank
+ *  of the group defines the same ones. */
+enum wsc_err store_define_counters(struct store_file *f, const struct store_counter *c,
+                                   int n) WSC_CHECKED;
+/** Write the present values; by one rank of the group. */
+enum wsc_err store_write_counters(struct store_file *f, const struct store_counter *c,
+                                  int n) WSC_CHECKED;
+/** Read those that the file has, in the order of the table; others stay as they are.  WSC_FORMAT
+ *  for one that is no number, or out of range.  Not collective. */
+enum wsc_err store_read_counters(struct store_file *f, const struct store_counter *c,
+                                 int n) WSC_CHECKED;
 /** Write the tree of keys (`__spec__`) and what each value is (`<key>.__metadata__`), which make
  *  the file a state dict for cstorch; after all definitions.  Names below "wsc." stay out of it, a
  *  model's tensors are in it under the second level that store_define_tensor() gives them.
