@@ -19,7 +19,7 @@ struct data_batch {
     int64_t n, n_max, T;
     int32_t *input_ids, *labels; /**< labels at places with mask 0 are 0 when out of range */
     int32_t *mask;               /**< loss mask, 0 or 1 */
-    /** Of variable-length sequences, NULL for others: places behind a token that may attend to it,
+    /** Of variable-length sequences, NULL for others: places after a token that may attend to it,
      *  0 to T, and its position in its own text, 0 to T - 1. */
     int32_t *attention_span, *position_ids;
 };
@@ -57,7 +57,7 @@ void data_source_close(struct data_source **source);
 int64_t data_source_n_samples(const struct data_source *source);
 /** Samples [first, first + n) of the endless stream into @p batch (n <= its n_max); sample g is
  *  element g mod N of epoch g / N's order (identity without shuffle).  N is num_samples where that
- *  is given: less than there are, or more, with copies.  Fails behind N unless `repeat`. */
+ *  is given: less than there are, or more, with copies.  Fails after N unless `repeat`. */
 enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,
                               struct data_batch *batch) WSC_CHECKED;
 
@@ -119,19 +119,19 @@ struct data_make {
     const char *key;    /**< of the text in objects, its column in tables */
     enum data_errors errors;
     struct data_tokenizer *tokenizer; /**< borrowed */
-    /** Put before and behind each document that is not empty; DATA_NO_ID: none. */
+    /** Put before and after each document that is not empty; DATA_NO_ID: none. */
     int64_t bos_id, eos_id;
-    int64_t pad_id;      /**< input and label of the places behind the text, mask 0 */
+    int64_t pad_id;      /**< input and label of the places after the text, mask 0 */
     const char *out_dir; /**< gets train/, val/ and test/ with .h5 files and data_params.json */
     int64_t T;           /**< max_seq_length */
     bool use_vsl;        /**< whole texts in a sample, which do not see each other; needs an EOS */
     double
         share[DATA_N_PARTS]; /**< of the samples, for val/ and test/; that of train is the rest */
-    bool shuffle;            /**< permute the samples by data_permute() before they are dealt out */
+    bool shuffle; /**< permute the samples by data_permute() before they are distributed */
     int64_t seed;
     int64_t samples_per_file;
     enum store_int type;      /**< of the ids in the files */
-    int64_t checkpoint_bytes; /**< of text, between two states from which a killed run goes on */
+    int64_t checkpoint_bytes; /**< of text, between two states from which a killed run continues */
     /** May be NULL.  Bytes on disk that were read, then samples that were written. */
     void (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
@@ -161,13 +161,13 @@ struct data_made {
  *  Documents are tokenized one after the other into one sequence of N tokens, which is cut into
  *  ceil((N - 1) / T) samples of T + 1 that overlap by one: sample i has input [iT, iT + T), labels
  *  one further, mask 1.  Only the last may be padded.  With use_vsl a sample takes as many whole
- *  documents as fit, in their order; a document of n tokens is n - 1 inputs and the labels behind
+ *  documents as fit, in their order; a document of n tokens is n - 1 inputs and the labels after
  *  them, and one of more than T is folded, T inputs at a time.  Shares are exact: round(share x
  * samples), at least one where the share is not 0; unless shuffled, parts are contiguous: train,
  * val, test.
  *
  *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.
- *  A run that was killed goes on where it was when it is started again with the same request, and
+ *  A run that was killed continues where it was when it is started again with the same request, and
  *  makes the same files byte for byte; a state of another request is dropped.
  *  Each of the folders appears complete or not at all; an existing one is replaced when it is
  *  empty or was made by this function, otherwise refused. */

@@ -16,7 +16,7 @@
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /** Set the number of worker threads; 0 takes OMP_NUM_THREADS, else 1.  Also makes the library
- *  behind num_gemm run each product on the calling thread.  Call once per process, before use;
+ *  under num_gemm() run each product on the calling thread.  Call once per process, before use;
  *  without a call there is one worker thread. */
 void num_init(int n_threads);
 /** Worker threads that num_parallel uses. */

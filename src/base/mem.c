@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The only calls of malloc.  A block of n bytes lies behind a header with its size and tag, aligned
+/* The only calls of malloc.  A block of n bytes follows a header with its size and tag, aligned
  * to 64 bytes; bytes in use are counted for each tag, so a program can end with all tags at zero.
  */
 #include <wsc/mem.h>

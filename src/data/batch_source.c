@@ -163,7 +163,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-/* The files of data set @p k, behind those of the ones before. */
+/* The files of data set @p k, after those of the ones before. */
 static enum wsc_err list_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct set *set = &s->set[k];
@@ -491,7 +491,7 @@ static const struct set *find_mixed(const struct data_source *s, int64_t at, int
     return NULL;
 }
 
-/* One data set behind the other: for orders that are shuffled. */
+/* One data set after the other: for orders that are shuffled. */
 static const struct set *find_stacked(const struct data_source *s, int64_t at, int64_t *j)
 {
     const struct set *set = s->set;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Words are kept with their ids as long as the table stays below this; then it starts anew. */
+/* Words are kept with their ids as long as the table stays below this; then it starts again. */
 static const int64_t cache_bytes = (int64_t)64 << 20;
 enum { MAX_CACHED = 64 }; /* longer words do not come again */
 

@@ -115,7 +115,7 @@ static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_
     return WSC_OK;
 }
 
-/* Have bytes from @p start on in c->block, which is free when the corpus is done.  Who goes on
+/* Have bytes from @p start on in c->block, which is free when the corpus is done.  Who continues
  * where the last read was gets more than the @p wanted. */
 static enum wsc_err look_at(struct data_corpus *c, int64_t start, int64_t wanted)
 {
@@ -158,7 +158,7 @@ static enum wsc_err save(struct data_corpus *c)
     return data_state_write(&c->state, c->folder);
 }
 
-/* Between documents, or behind @p used bytes of one whose place is in the state already. */
+/* Between documents, or after @p used bytes of one whose place is in the state already. */
 static enum wsc_err maybe_save(struct data_corpus *c, int64_t used)
 {
     if (c->since < c->make->checkpoint_bytes) return WSC_OK;
@@ -299,7 +299,7 @@ static enum wsc_err add_mark(struct data_corpus *c, int64_t id)
     return id == DATA_NO_ID ? WSC_OK : add_tokens(c, &token, 1);
 }
 
-/* Where texts are told apart by the EOS, none may have one inside. */
+/* Where texts are distinguished by the EOS, none may have one inside. */
 static enum wsc_err check_end_mark(const struct data_corpus *c, int64_t n_ids)
 {
     bool found = false;

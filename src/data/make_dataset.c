@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The second half of making a dataset: samples from the corpus of tokens, dealt out to the parts,
+/* The second half of making a dataset: samples from the corpus of tokens, distributed to the parts,
  * into files. */
 #include "sample_layout.h"
 
@@ -319,7 +319,7 @@ static enum wsc_err run(struct job *j)
     return WSC_OK;
 }
 
-/* What a failed run left stays only where a later one can go on with it. */
+/* What a failed run left stays only where a later one can continue with it. */
 static void clean_up(struct job *j, enum wsc_err rc)
 {
     char *state = j->work ? wsc_asprintf(WSC_MEM_DATA, "%s/state", j->work) : NULL;
