@@ -2,7 +2,7 @@
 /* Links between roles: the virtual time of a message is computed where it is sent; within a rank it
  * is then queued at the receiving end, otherwise comm_remote.c takes it over.  A receiver blocks
  * its fiber until the next message is there, a sender while too many payloads wait. */
-#include "comm_state.h"
+#include "comm_queue.h"
 
 #include <wsc/check.h>
 #include <wsc/hash.h>
