@@ -94,6 +94,20 @@ struct vtime vtime_record(struct vtime_recorder *r, const struct vtime_edge *in,
     return close_event(r, n, latest.ps);
 }
 
+struct vtime vtime_record_after(struct vtime_recorder *r, struct vtime t, int64_t delay_ps,
+                                enum vtime_part part)
+{
+    const struct vtime_edge in = {t, delay_ps, part};
+    return vtime_record(r, &in, 1);
+}
+
+struct vtime vtime_record_join(struct vtime_recorder *r, struct vtime a, struct vtime b,
+                               int64_t delay_ps, enum vtime_part part)
+{
+    const struct vtime_edge in[] = {{a, 0, VTIME_WAIT}, {b, delay_ps, part}};
+    return vtime_record(r, in, 2);
+}
+
 struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, int n, int stride)
 {
     struct vtime latest = t[0];
