@@ -86,7 +86,7 @@ static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64
         out[i] = widen_one(in[i], cb16);
 }
 
-void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
+static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits;
@@ -97,7 +97,7 @@ void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t 
     }
 }
 
-void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = (uint32_t)in[i] << 16;
@@ -112,7 +112,7 @@ static const struct format_row {
     void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
     void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
 } formats[] = {[NUM_FP32] = {"fp32", NULL, NULL},
-               [NUM_BF16] = {"bfloat16", num_fp32_to_bf16, num_bf16_to_fp32},
+               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32},
                [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32},
                [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32}};
 
