@@ -128,7 +128,7 @@ static int by_place(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The tensors from @p first on lie one behind the other and fill the data part. */
+/* The tensors from @p first on lie one after the other and fill the data part. */
 static enum wsc_err check_places(const struct convert_files *files, int first, int64_t data_bytes)
 {
     const char *path = files->file[files->n_files - 1].path;

@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-/* Words are kept with their ids as long as the table stays below this; then it starts anew. */
+/* Words are kept with their ids as long as the table stays below this; then it is emptied and
+ * filled again. */
 static const int64_t cache_bytes = (int64_t)64 << 20;
 enum { MAX_CACHED = 64 }; /* longer words do not come again */
 
@@ -229,7 +230,9 @@ static void merge_at(struct data_bpe *b, int32_t at, int32_t id)
     if (s->next >= 0) b->symbol[s->next].before = at;
 }
 
-/* All places of the pair of the lowest rank; pairs that arise wait until it is done. */
+/* Merge the pair of the lowest rank at all its places, from left to right; pairs that arise wait
+ * until it is done, as in the definition, where one merge goes through the word before the next is
+ * chosen. */
 static void merge_lowest(struct data_bpe *b)
 {
     b->n_batch = 0;

@@ -185,7 +185,8 @@ static enum wsc_err check_totals(const struct store_file *f, const struct total 
     return WSC_OK;
 }
 
-/* Of all names, shapes and sums, in any order. */
+/* The digest of all names, shapes and sums.  A sum of hashes, so the order of entries does not
+ * count: it is the one of names here and may be another in a program that checks it. */
 static uint64_t digest_of(const struct store_file *f)
 {
     uint64_t digest = 0;

@@ -331,7 +331,7 @@ enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
-/* Of an attribute's one element of type @p type. */
+/* Reads the one element, of type @p type, of an attribute. */
 typedef herr_t read_fn(hid_t attr, hid_t type, void *value);
 
 static herr_t read_integer(hid_t attr, hid_t type, void *value)

@@ -1,4 +1,5 @@
-/** What the files of `store` share: HDF5 handles and errors, the group, durable renaming. */
+/** What the files of `store` share: HDF5 handles and errors, the group, durable renaming.  From the
+ *  lowest file to the highest: each uses those above it. */
 #ifndef WSC_STORE_IMPL_H
 #define WSC_STORE_IMPL_H
 #include <wsc/store.h>
@@ -17,7 +18,7 @@ enum { STORE_MAX_DIMS = 3 };
 #define STORE_ATTR_ALL   "__digest__"
 #define STORE_TMP_SUFFIX ".tmp"
 
-/** What cstorch notes at the root: the layout's version, its own release, and behind a key what
+/** What cstorch notes at the root: the layout's version, its own release, and after a key what
  *  the value of that key is. */
 #define STORE_ATTR_LAYOUT     "__version__"
 #define STORE_ATTR_CSTORCH    "__cstorch_version__"
@@ -72,14 +73,14 @@ enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
  */
 enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const char *name,
                               hid_t dapl) WSC_CHECKED;
-/** Integer attribute of @p object: *present tells whether there is one. */
+/** Integer attribute of @p object; *present is whether there is one. */
 enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
                               bool *present) WSC_CHECKED;
 /** Scalar attribute of @p object from @p value in memory type @p type. */
 enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
                           const void *value) WSC_CHECKED;
 
-/** Attribute of @p object that is a number of any type: *present tells whether there is one. */
+/** Attribute of @p object that is a number of any type; *present is whether there is one. */
 enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
                               bool *present) WSC_CHECKED;
 /** Attribute of rank @p n_dims (0: scalar) from @p value in memory type @p type. */
