@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
-#include <wsc/check.h>
 #include "data_impl.h"
+
+#include <wsc/check.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
 
