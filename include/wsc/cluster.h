@@ -90,10 +90,6 @@ enum wsc_err cluster_run_recorded(struct cluster *c, const struct stream_pass *p
                                   int64_t n_steps, struct cluster_record *out) WSC_CHECKED;
 /** Free what a record keeps. */
 void cluster_record_fini(struct cluster_record *r);
-/** Hooks of the shards: a record keeps a copy of the batch, then the caller's hook is called. */
-enum wsc_err cluster_on_batch(void *ctx, const struct memoryx_batch *batch);
-/** Hand the texts of a generation to the caller's hook. */
-enum wsc_err cluster_on_texts(void *ctx, const int32_t *words, int64_t n_words);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 

@@ -45,6 +45,9 @@ enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes) WSC_C
  *  rank that should print its message.  Collective: call it where every rank arrives, failed or
  *  not. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHECKED;
+/** Collect @p n items of @p bytes each: item i is that of rank i modulo the number of ranks, and
+ *  afterwards every rank has all of them at @p items.  Collective. */
+enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n) WSC_CHECKED;
 /** The largest @p value of all ranks. */
 int64_t comm_max(struct comm *comm, int64_t value);
 void comm_barrier(struct comm *comm);

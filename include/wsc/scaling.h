@@ -6,6 +6,7 @@
 #ifndef WSC_SCALING_H
 #define WSC_SCALING_H
 
+#include <wsc/comm.h>
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/out.h>
@@ -76,6 +77,9 @@ struct scaling_sweep {
     const struct hw_machine *cluster;
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;
+    /** Shares the points over its ranks, which all make the same calls; NULL: this process alone.
+     */
+    struct comm *comm;
 };
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,
  *  owned by the caller.  speedup and efficiency are against the smallest count of the model. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc scale`: loads models and cluster, has `scaling` sweep them over node counts and study what
  * the curve depends on, has `report` print the table and write CSV, pictures and report.html.
- * Under mpirun rank 0 does all of it. */
+ * Under mpirun the ranks share the points; rank 0 reads, prints and writes. */
 #include "cmd.h"
 #include "comparison.h"
 #include "option_parse.h"
@@ -26,6 +26,7 @@ enum { MAX_MODELS = 64, NAME_BYTES = 96 };
 /* The request and what is loaded for it. */
 struct scale {
     struct app_scale *o;
+    struct comm *comm; /* borrowed; NULL: this process alone */
     struct scaling_sweep sweep;
     int n_models;
     struct zoo_params params[MAX_MODELS];
@@ -48,7 +49,7 @@ static enum wsc_err load_model(struct scale *s, const char *path)
     if (i == MAX_MODELS) return WSC_RAISE(WSC_USAGE, "--params: more than %d files", MAX_MODELS);
     struct app_config *config = &s->o->config;
     config->params_path = path;
-    enum wsc_err rc = app_load_params(NULL, config, &s->params[i]);
+    enum wsc_err rc = app_load_params(s->comm, config, &s->params[i]);
     config->params_path = NULL;
     s->n_models++; /* what a failed load left is freed as well */
     TRY(rc);
@@ -105,7 +106,7 @@ static void warn_of_skipped(const struct validation_point *point, const char *wh
     WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
 }
 
-/* Of the points those that were measured under the conditions of the sweep. */
+/* Keeps the points that were measured under the conditions of the sweep. */
 static enum wsc_err select_points(const struct scale *c, const struct scaling_row *row,
                                   struct validation_point *point, int *n)
 {
@@ -122,6 +123,18 @@ static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
     out_progress(done, what);
+}
+
+static bool leads(const struct scale *c)
+{
+    return !c->comm || comm_rank(c->comm) == 0;
+}
+
+/* The result of a step that rank 0 takes alone, on every rank. */
+static enum wsc_err agree(const struct scale *c, enum wsc_err rc)
+{
+    bool mine;
+    return c->comm ? comm_agree(c->comm, rc, &mine) : rc;
 }
 
 /* A trace and a schedule are of the step that is taken apart. */
@@ -226,16 +239,15 @@ static enum wsc_err find_variants(struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* What the ranks share. */
 static enum wsc_err run_study(struct scale *c, struct study *s)
 {
     TRY(scaling_run(&c->sweep, &s->row));
-    TRY(select_points(c, s->row, s->point, &s->report.n_points));
     s->report.row = s->row;
     s->report.n_rows = c->n_models * c->sweep.n_counts;
+    TRY(agree(c, leads(c) ? select_points(c, s->row, s->point, &s->report.n_points) : WSC_OK));
     TRY(find_variants(c, s));
-    if (c->o->sensitivity) TRY(find_sensitivities(c, s));
-    if ((c->o->tokens > 0 || c->o->tokens_per_param > 0)) TRY(find_trainings(c, s));
-    return shows_step(c->o) ? take_apart(c, s) : WSC_OK;
+    return c->o->sensitivity ? find_sensitivities(c, s) : WSC_OK;
 }
 
 static void print_files(const struct scale *c)
@@ -263,21 +275,39 @@ static void cut_counts(struct app_ints *num_csx, int64_t systems)
     num_csx->n = n;
 }
 
+/* What rank 0 does before the sweep. */
+static enum wsc_err prepare(const struct scale *c, struct study *s)
+{
+    TRY(read_points(c, &s->point, &s->report.n_points));
+    s->report.point = s->point;
+    TRY(wsc_file_mkdir(c->o->out)); /* a trace may go there */
+    out_progress_start("sweep", s->report.n_rows);
+    return WSC_OK;
+}
+
+/* What rank 0 does after it. */
+static enum wsc_err finish(const struct scale *c, struct study *s)
+{
+    if (c->o->tokens > 0 || c->o->tokens_per_param > 0) TRY(find_trainings(c, s));
+    if (shows_step(c->o)) TRY(take_apart(c, s));
+    out_progress_end();
+    TRY(report_scaling_print(&s->report));
+    TRY(report_scaling_write(c->o->out, &s->report));
+    print_files(c);
+    return WSC_OK;
+}
+
 static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
 {
     struct study s = {.report = {.scaling = c->sweep.strong ? "strong" : "weak",
                                  .cluster = c->sweep.cluster,
                                  .cluster_text = cluster_text,
-                                 .command = app_command_line()}};
-    TRY(read_points(c, &s.point, &s.report.n_points));
-    s.report.point = s.point;
-    enum wsc_err rc = wsc_file_mkdir(c->o->out); /* a trace may go there */
-    out_progress_start("sweep", (int64_t)c->n_models * c->sweep.n_counts);
+                                 .command = app_command_line(),
+                                 .n_rows = c->n_models * c->sweep.n_counts}};
+    enum wsc_err rc = agree(c, leads(c) ? prepare(c, &s) : WSC_OK);
     if (!rc) rc = run_study(c, &s);
+    if (!rc) rc = agree(c, leads(c) ? finish(c, &s) : WSC_OK);
     out_progress_end();
-    if (!rc) rc = report_scaling_print(&s.report);
-    if (!rc) rc = report_scaling_write(c->o->out, &s.report);
-    if (!rc) print_files(c);
     study_fini(&s);
     return rc;
 }
@@ -287,7 +317,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     struct hw_machine cluster;
     char *text = NULL;
     TRY(load_models(c));
-    enum wsc_err rc = app_load_cluster(NULL, &c->o->config, &cluster, &text);
+    enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
     if (!rc) rc = app_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
     c->sweep = (struct scaling_sweep){.model = c->model,
@@ -297,7 +327,8 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
                                       .strong = c->o->strong,
                                       .batch_per_csx = c->o->batch_per_csx,
                                       .cluster = &cluster,
-                                      .progress = show_progress};
+                                      .progress = leads(c) ? show_progress : NULL,
+                                      .comm = c->comm};
     if (!rc) rc = sweep_and_write(c, text);
     hw_machine_fini(&cluster);
     wsc_free(text);
@@ -309,7 +340,9 @@ enum wsc_err app_run_scale(struct app_call *call)
     struct scale *c;
     TRY_NEW(c, WSC_MEM_APP, 1);
     c->o = call->request;
-    enum wsc_err rc = scale(call, c);
+    c->comm = call->comm;
+    wsc_log_quiet(!leads(c));
+    enum wsc_err rc = app_reported_once(c->comm, scale(call, c));
     for (int i = 0; i < c->n_models; i++)
         zoo_params_fini(&c->params[i]);
     wsc_free(c);

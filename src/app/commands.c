@@ -37,7 +37,7 @@ const struct app_command app_commands[] = {
          "            --sensitivity --tokens 20xparams\n"
          "  wsc scale --params configs/params/gpt3_111m.yaml --num_csx 4 --out out/step \\\n"
          "            --anatomy --trace out/step/chrome_trace.json --goal out/step/step.goal\n",
-     .ranks = APP_RANKS_FIRST,
+     .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_scale),
      .run = app_run_scale},
     {.name = "validate",

@@ -118,6 +118,7 @@ static enum wsc_err run_on_ranks(struct app_call *call, struct comm *comm)
 {
     switch (call->command->ranks) {
     case APP_RANKS_ALL:
+    case APP_RANKS_SHARE:
         call->comm = comm;
         break;
     case APP_RANKS_FIRST:

@@ -87,6 +87,7 @@ struct app_option {
 enum app_ranks {
     APP_RANKS_ONE,   /**< refuses more than one */
     APP_RANKS_FIRST, /**< rank 0 does the work, the others wait for it */
+    APP_RANKS_SHARE, /**< all share the work of one process; call->comm is NULL in one process */
     APP_RANKS_ALL    /**< all work together */
 };
 

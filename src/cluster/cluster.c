@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The emulated cluster: creation, capacity checks, and passes.
+/* The emulated cluster: what a machine needs to have, and its creation.
  *
  * cluster_create() builds model, topology, links and the roles whose rank this is, and refuses what
  * does not fit: more systems than the machine has, more parameters than MemoryX holds, more memory
- * than this host has.  cluster_plan_batch() asks kernels for the plan of a wafer and cuts the
- * global batch into micro-shards; cluster_run_pass() spawns a fiber for each local role and runs
- * them to the end of the pass.  What happens between passes when parts fail: cluster_faults.c.
- * Called by job, scaling and timeline. */
+ * than this host has.  What runs on it: cluster_pass.c; what happens between passes when parts
+ * fail: cluster_faults.c.  Called by job, scaling, timeline and validation. */
 #include <wsc/cluster.h>
 
-#include <wsc/check.h>
+#include "cluster_record.h"
+
 #include <wsc/mem.h>
 #include <wsc/out.h>
 
@@ -21,11 +20,6 @@ int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *c
     if (params && params->runconfig.num_wgt_servers > 0 && params->runconfig.num_wgt_servers < n)
         n = params->runconfig.num_wgt_servers;
     return (int)n;
-}
-
-uint64_t cluster_seed(const struct zoo_params *params)
-{
-    return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
 }
 
 static enum wsc_err make_topology(struct stream_topology **out, const struct zoo_params *params,
@@ -176,52 +170,4 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     if (rc) cluster_destroy(&c);
     *out = c;
     return rc;
-}
-
-enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
-                                bool training, struct cycles_plan *plan, struct stream_batch *batch)
-{
-    const int64_t leaf = c->params->reduction_leaf;
-    *batch = (struct stream_batch){.batch_size = input->batch_size,
-                                   .micro_shard_samples = leaf,
-                                   .n_micro_shards = (input->batch_size + leaf - 1) / leaf,
-                                   .n_micro = 1,
-                                   .n_wafers = c->net->topology->n_wafers};
-    int64_t share = stream_max_samples(batch);
-    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
-    /* A micro-batch has at least one leaf on the wafer with the largest share. */
-    const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
-    batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
-    return WSC_OK;
-}
-
-enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
-                              const struct wafer_work *work)
-{
-    const struct stream_topology *t = c->net->topology;
-    for (int i = 0; i < t->n_shards; i++)
-        if (c->memoryx[i]) TRY(memoryx_spawn(c->memoryx[i], pass));
-    for (int i = 0; i < t->n_nodes; i++) {
-        struct swarmx *node = c->swarmx[t->node[i].position];
-        if (node) TRY(swarmx_spawn(node, i, pass));
-    }
-    for (int i = 0; i < t->n_wafers; i++) {
-        struct wafer *wafer = c->wafer[t->wafer_position[i]];
-        if (wafer) TRY(wafer_spawn(wafer, i, pass, work));
-    }
-    return comm_run(c->comm);
-}
-
-struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
-                                      int64_t samples, int64_t time_ps)
-{
-    struct cluster_rates r = {0};
-    if (time_ps <= 0) return r;
-    const double seconds = (double)time_ps * 1e-12;
-    const double peak = (double)hw->cluster->wafer.peak_flop_per_s * (double)n_csx;
-    r.samples_per_s = (double)samples / seconds;
-    r.tokens_per_s = r.samples_per_s * (double)model->T;
-    r.mfu = r.tokens_per_s * model_flop_per_token(model) / peak;
-    r.joules_per_token = hw_cluster_power_w(hw, n_csx) / r.tokens_per_s;
-    return r;
 }

@@ -2,7 +2,7 @@
 /* Passes whose virtual time is recorded: the recorders of all programs run in the steps that are
  * asked for, and rank 0 gets their events together with what shard 0 reports of these steps.
  * Nothing else about the pass changes.  Read by timeline. */
-#include <wsc/cluster.h>
+#include "cluster_record.h"
 
 #include <wsc/mem.h>
 

@@ -3,6 +3,8 @@
  * rank waits in one, its heartbeat says so. */
 #include "comm_state.h"
 
+#include <wsc/check.h>
+
 static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
 {
     long long n = *n_bytes;
@@ -45,6 +47,17 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
     comm_watch_waits(comm->watch, NULL);
     *mine = comm->rank == first.rank;
     return first.rank < comm->size ? (enum wsc_err)first.rc : WSC_OK;
+}
+
+enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n)
+{
+    WSC_CHECK(bytes <= comm->chunk_bytes, "items of %lld bytes", (long long)bytes);
+    comm_watch_waits(comm->watch, "all ranks collect their results");
+    for (int64_t i = 0; i < n && comm->use_mpi; i++)
+        TRY_MPI(MPI_Bcast((char *)items + i * bytes, (int)bytes, MPI_BYTE, (int)(i % comm->size),
+                          comm->world));
+    comm_watch_waits(comm->watch, NULL);
+    return WSC_OK;
 }
 
 int64_t comm_max(struct comm *comm, int64_t value)

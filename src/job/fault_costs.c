@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What each fault cost: the run once more without it, and without values, as these do not change
  * virtual time.  (With --numerics mesh the run itself counted cycles; here the closed forms do.) */
-#include "job_state.h"
+#include "fault_costs.h"
 
 #include <wsc/mem.h>
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of what faults cost a training, on standard output: virtual time with and without each
  * of them.  The figures come from fault_costs.c. */
-#include <wsc/job.h>
+#include "fault_table.h"
+
+#include <wsc/out.h>
 
 #include <wsc/mem.h>
 

@@ -6,7 +6,16 @@
  * evaluation, a fault, a look at signals.  Until the first pass ranks agree on every error; later
  * an error is one rank's alone and ends the job.  Checkpoints are in job_checkpoint.c, signals in
  * job_stop.c, what is logged in job_log.c. */
-#include "job_state.h"
+#include "job_check.h"
+#include "job_checkpoint.h"
+#include "job_events.h"
+#include "job_generate.h"
+#include "job_history.h"
+#include "job_log.h"
+#include "job_record.h"
+#include "job_same.h"
+#include "job_stop.h"
+#include "shared_folder.h"
 
 #include <wsc/check.h>
 #include <wsc/clock.h>

@@ -2,7 +2,7 @@
 /* What the params ask for and this program cannot do, refused before anything is built: sparse and
  * preference training, encoders with values, modes without their input, what the mesh programs
  * lack. Called by job_run() on every rank; the first rank reports. */
-#include "job_state.h"
+#include "job_check.h"
 
 static enum wsc_err check_values(const struct zoo_params *p)
 {

@@ -6,7 +6,8 @@
  * chooses the newest file of model_dir that passes its own checks, all ranks load their slices, and
  * runconfig.load_checkpoint_states says what is taken.  To which training a file belongs:
  * job_history.c. */
-#include "job_state.h"
+#include "job_checkpoint.h"
+#include "job_history.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>

@@ -3,7 +3,7 @@
  * and, with a plan, the emulated machine and the micro-batches on it; and which role lives on which
  * rank
  * (`--print_placement`).  <wsc/report.h> prints the description. */
-#include "job_state.h"
+#include <wsc/job.h>
 
 #include <wsc/mem.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a run leaves for TensorBoard: <model_dir>/train and <model_dir>/eval, each with events and
  * the params of the run, under the tags of the Model Zoo. */
-#include "job_state.h"
+#include "job_events.h"
 
 #include <wsc/mem.h>
 

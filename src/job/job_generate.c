@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts that a model continues: prompts to tokens, tokens to texts. */
-#include "job_state.h"
+/* --mode generate: texts that a model continues.
+ *
+ * Prompts become tokens (data), one pass of the cluster continues all of them a token a step, and
+ * shard 0 hands the tokens back, which become texts.  Every wafer holds the keys and values of its
+ * texts, so that a generation is refused when they would not fit at its end.  Which token comes
+ * next is drawn by the wafers (wafer_generate.c); what the steps cost is added up in job_log.c. */
+#include "job_generate.h"
+#include "job_log.h"
+#include "job_record.h"
 
 #include <wsc/data.h>
 #include <wsc/host.h>
@@ -125,14 +132,6 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
-
-void job_on_generated(struct job_state *s, const struct memoryx_batch *b)
-{
-    struct job_generated *g = &s->generated;
-    if (!g->steps++) g->first_ps = b->time_ps;
-    g->total_ps += b->time_ps;
-    vtime_breakdown_add(&g->breakdown, &b->breakdown);
-}
 
 /* Texts of the wafer that has most of them, and the longest text at the end. */
 static void count_texts(const struct job_state *s, const struct prompts *p, int64_t *n_texts,

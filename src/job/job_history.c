@@ -8,7 +8,7 @@
  * A training that does not go on from the newest checkpoint of model_dir would leave two trainings
  * there, and the next start would take the checkpoint with the largest step, whoever wrote it: what
  * is not of its past is moved away before it begins.  Called by job.c and job_checkpoint.c. */
-#include "job_state.h"
+#include "job_history.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -219,8 +219,8 @@ static enum wsc_err move_to(const char *path, const char *folder)
     return rc;
 }
 
-/* All checkpoints of steps above @p last into a folder, which is made when there are some.
- * *@p n: their number. */
+/* Move every checkpoint of a step above @p last into a folder, which is made when there is one to
+ * move.  *@p n: how many were moved. */
 static enum wsc_err move_later(const char *dir, int64_t last, char **folder, int *n)
 {
     for (*n = 0;; (*n)++) {

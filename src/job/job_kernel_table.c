@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The table of cycles by kernel after a run with --numerics mesh, on standard output: simulated
  * cycles beside those of the analytical model. */
-#include <wsc/job.h>
+#include "job_kernel_table.h"
+
+#include <wsc/out.h>
 
 static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all)
 {

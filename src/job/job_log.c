@@ -4,7 +4,11 @@
  * job_on_batch() adds up times and losses of training and evaluation batches and prints every
  * log_steps-th one (log_lines.c), into metrics.jsonl (job_metrics.c) and for TensorBoard
  * (job_events.c).  At the end the totals become performance.json (job_performance.c). */
-#include "job_state.h"
+#include "job_log.h"
+#include "fault_costs.h"
+#include "fault_table.h"
+#include "job_events.h"
+#include "job_kernel_table.h"
 
 #include <wsc/clock.h>
 #include <wsc/host.h>
@@ -145,11 +149,24 @@ enum wsc_err job_log_eval_end(struct job_state *s)
     return alone && s->job->json ? job_evaluation_print(&r) : WSC_OK;
 }
 
+/* ---- generation ------------------------------------------------------------------------------ */
+
+/* The first step is the prompts' forward: its end is when the first new tokens are there. */
+static void on_generated(struct job_state *s, const struct memoryx_batch *b)
+{
+    struct job_generated *g = &s->generated;
+    if (!g->steps++) g->first_ps = b->time_ps;
+    g->total_ps += b->time_ps;
+    vtime_breakdown_add(&g->breakdown, &b->breakdown);
+}
+
+/* ---- the hook -------------------------------------------------------------------------------- */
+
 enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
 {
     struct job_state *s = ctx;
     if (s->job->params->runconfig.mode == ZOO_GENERATE) {
-        job_on_generated(s, batch);
+        on_generated(s, batch);
         return WSC_OK;
     }
     if (s->in_eval) {

@@ -4,13 +4,13 @@
  * A line is written by one write() or not at all.  A run that resumes keeps the lines up to the
  * step of its checkpoint and drops the rest, and a last line that a crash tore.  The file is
  * documented in docs/FILES.md. */
-#include <wsc/file.h>
-#include <wsc/job.h>
-
+#include "job_metrics.h"
 #include "json_breakdown.h"
 
+#include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/out.h>
 
 #include <jansson.h>
 

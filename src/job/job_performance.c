@@ -3,11 +3,11 @@
  *
  * The same object goes to the file and, with --json, to standard output.  Names that end in _ps and
  * total_time are of the emulated machine's clock, names that begin with host_ of this host's. */
-#include <wsc/job.h>
-
+#include "job_performance.h"
 #include "json_breakdown.h"
 
 #include <wsc/mem.h>
+#include <wsc/out.h>
 
 #include <errno.h>
 #include <math.h>

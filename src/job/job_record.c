@@ -3,7 +3,7 @@
  * own, so that no more than one is kept at a time (a generation is one pass, whatever is recorded
  * of it).  The step before the first one is recorded too, because the critical path reaches back
  * into it.  Rank 0 hands each record to whoever asked for it, usually a timeline. */
-#include "job_state.h"
+#include "job_record.h"
 
 enum { STEADY_STEP = 2 };
 

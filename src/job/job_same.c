@@ -5,7 +5,7 @@
  * one rank before the first pass.  Samples are compared by a hash of their number and of a few of
  * them, spread over an epoch: a copy made of another text or with another seed is found, one that
  * differs in a single sample need not be. */
-#include "job_state.h"
+#include "job_same.h"
 
 #include <wsc/data.h>
 #include <wsc/hash.h>
@@ -100,7 +100,8 @@ static uint64_t hash_batch(const struct data_batch *b, uint64_t hash)
     return hash;
 }
 
-/* Of at most N_LOOKS samples of the first epoch.  *@p hash is positive. */
+/* Hash the number of samples and at most N_LOOKS of them, evenly spread over the first epoch.
+ * *@p hash is positive, so that 0 stands for a rank without data and comm_max() finds a hash. */
 static enum wsc_err hash_samples(struct data_source *source, int64_t T, int64_t *hash)
 {
     enum { N_LOOKS = 32 };

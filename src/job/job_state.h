@@ -1,8 +1,15 @@
-/** The state of a job in progress, and what its files do for each other.  job.c calls all others;
- *  each file's part is under its name. */
+/** The state of a job in progress, which its files share.
+ *
+ *  job_run() owns the one struct job_state of a process; every file of src/job works on it through
+ *  the functions of its own header.  Fields of rank 0 are zero on the other ranks. */
 #ifndef WSC_JOB_STATE_H
 #define WSC_JOB_STATE_H
+#include "job_metrics.h"
+#include "job_performance.h"
+#include "log_lines.h"
+
 #include <wsc/job.h>
+#include <wsc/out.h>
 
 /* Sums over the batches of one evaluation. */
 struct job_eval_sums {
@@ -70,78 +77,4 @@ struct job_state {
     int n_kernels; /* 0 unless the values come from the mesh */
     struct job_kernel kernel[PROGRAMS_ROWS];
 };
-
-/* job_log.c: hooks of shard 0, and what they print */
-enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch);
-enum wsc_err job_write_performance(struct job_state *s);
-enum wsc_err job_write_generated(struct job_state *s);
-void job_log_start(const struct job_state *s);
-enum wsc_err job_log_eval_end(struct job_state *s);
-
-/* job_events.c: TensorBoard; rank 0 only */
-enum wsc_err job_events_open(struct job_state *s, bool trains, bool evaluates) WSC_CHECKED;
-void job_events_close(struct job_state *s);
-enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step *step,
-                              const struct job_pace *pace) WSC_CHECKED;
-enum wsc_err job_events_eval(struct job_state *s, double loss, double accuracy,
-                             double perplexity) WSC_CHECKED;
-
-/* job_generate.c: prompts to texts */
-/* Tokenizes the prompts, checks that keys and values fit a wafer, and generates; collective. */
-enum wsc_err job_generate(struct job_state *s) WSC_CHECKED;
-/* Hook of shard 0: account for a step of generation. */
-void job_on_generated(struct job_state *s, const struct memoryx_batch *b);
-/* Hook of shard 0: print the texts, each a count and its tokens, on stdout. */
-enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words);
-
-/* job_stop.c: what asks a training run to stop; all but job_stop_end collective over the job */
-void job_stop_begin(struct job_state *s);
-void job_stop_end(void);
-/* After @p n_steps steps since the last look: set stop_signal and steps_per_look on all ranks. */
-void job_stop_look(struct job_state *s, int64_t n_steps);
-/* Before steps of another kind: the next look comes after the first of them. */
-void job_stop_restart(struct job_state *s);
-/* Write a checkpoint and raise WSC_INTERRUPTED. */
-enum wsc_err job_stop_here(struct job_state *s) WSC_CHECKED;
-
-/* job_checkpoint.c; all collective over the job */
-/* Choose a checkpoint and load it, or initialize the weights; sets step, samples, start_path. */
-enum wsc_err job_restore(struct job_state *s);
-/* Load the checkpoint of step @p step again, in the middle of a run that lost the memory of a
- * shard. */
-enum wsc_err job_restore_again(struct job_state *s, int64_t step);
-/* Write checkpoint_<step>.mdl, then remove what max_checkpoints leaves out. */
-enum wsc_err job_save(struct job_state *s);
-/* Write the mean gradients of the newest step for --dump_gradients. */
-enum wsc_err job_dump_gradients(struct job_state *s);
-
-/* job_history.c: which training is a checkpoint of? */
-/* Params of this run into a checkpoint; collective as store_set_text(). */
-enum wsc_err job_history_write(const struct job_state *s, struct store_file *file) WSC_CHECKED;
-/* Warn of params that are not those of the run that wrote the checkpoint; with @p resumes another
- * model is an error. */
-enum wsc_err job_history_check(const struct job_state *s, struct store_file *file,
-                               bool resumes) WSC_CHECKED;
-/* Before a training that writes checkpoints begins: move those that it does not go on from out of
- * model_dir.  On rank 0, nothing on others. */
-enum wsc_err job_set_aside(const struct job_state *s) WSC_CHECKED;
-/* job_same.c: do all ranks read the same samples?  WSC_CONFIG names the first that does not.
- * Collective; *@p report as of comm_agree() */
-enum wsc_err job_compare_data(const struct job_state *s, bool *report);
-/* shared_folder.c: is model_dir the same folder on all hosts with shards?  Collective; *@p report
- * as of comm_agree() */
-enum wsc_err job_check_shared(const struct job_state *s, bool *report);
-/* fault_costs.c: walk the run again, without values, to see what each fault cost; this process
- * alone */
-enum wsc_err job_find_fault_costs(struct job_state *s) WSC_CHECKED;
-
-/* job_check.c: what the params ask for and this program cannot do */
-enum wsc_err job_check(const struct job *job);
-
-/* job_record.c */
-/* The job's passes begin: its steps are [@p first_step, @p last_step). */
-void job_record_plan(const struct job_state *s, int64_t first_step, int64_t last_step);
-/* cluster_run_pass(), with the steps recorded that the job asks for. */
-enum wsc_err job_run_pass(struct job_state *s, const struct stream_pass *pass,
-                          const struct wafer_work *work);
 #endif

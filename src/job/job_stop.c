@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A signal stops all ranks after the same step: they look together, about once a second of the
  * host.  Where a run is cut changes neither values nor virtual time. */
-#include "job_state.h"
+#include "job_stop.h"
+#include "job_checkpoint.h"
 
 #include <wsc/clock.h>
 #include <wsc/log.h>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Log lines in the format of the Model Zoo's trainer, and its smoothed rates: 0.6 of the newest
  * batch, 0.4 of the value before.  Rates and remaining times are of the emulated machine. */
-#include <wsc/job.h>
+#include "log_lines.h"
+
+#include <wsc/out.h>
 
 #include <wsc/log.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shards on several hosts write one checkpoint together, so that model_dir must be the same folder
  * everywhere.  Rank 0 puts a file there, and every other host must see it. */
-#include "job_state.h"
+#include "shared_folder.h"
 
 #include <wsc/mem.h>
 

@@ -50,7 +50,6 @@ static void add_to_tensors(struct memoryx *mx, int stage, const float *sum)
 enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *at)
 {
     const struct stream_batch *b = &mx->pass->batch;
-    const int64_t n = stream_stage_part_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
     struct stream_sums *sums = &mx->sums[at->stage];
     struct num_nodes subtrees;
     struct stream_msg msg;
@@ -58,6 +57,7 @@ enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *
                     &msg));
     mx->arrived[at->stage] = msg.span.last;
     if (!msg.payload) return WSC_OK;
+    const int64_t n = stream_stage_part_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
     stream_subtrees(b, at->micro, 0, b->n_wafers, &subtrees);
     stream_sums_append(sums, &subtrees, b->n_micro_shards, n, msg.payload);
     if (at->micro < b->n_micro - 1) return WSC_OK;

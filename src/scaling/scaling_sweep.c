@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sweeps over the number of systems: each point runs a few steps of the whole emulated cluster
- * without values in this process, leaves out the first ones, and averages over jitter where there
- * is any.
+ * without values in one process, leaves out the first ones, and averages over jitter where there
+ * is any.  The points are shared by the ranks of sweep->comm.
  */
 #include <wsc/scaling.h>
 
@@ -138,29 +138,70 @@ static void fill_speedup(struct scaling_row *row, int n)
     }
 }
 
-static enum wsc_err run_model(const struct scaling_sweep *s, int m, struct scaling_row *row)
+static int n_points(const struct scaling_sweep *s)
 {
-    const struct scaling_model *model = &s->model[m];
-    for (int i = 0; i < s->n_counts; i++) {
-        const int64_t n = s->num_csx[i];
-        if (s->progress)
-            s->progress(s->progress_ctx, m * s->n_counts + i, s->n_models * s->n_counts,
-                        model->name);
-        TRY(scaling_point(model, s->cluster, n, batch_for(s, model->params, n), &row[i]));
+    return s->n_models * s->n_counts;
+}
+
+/* Point @p i of the sweep, models first. */
+static enum wsc_err run_point(const struct scaling_sweep *s, int i, struct scaling_row *row)
+{
+    const struct scaling_model *model = &s->model[i / s->n_counts];
+    const int64_t n = s->num_csx[i % s->n_counts];
+    if (s->progress) s->progress(s->progress_ctx, i, n_points(s), model->name);
+    enum wsc_err rc = scaling_point(model, s->cluster, n, batch_for(s, model->params, n), row);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, model->name) : WSC_OK;
+}
+
+/* The points of this rank: every n-th of n ranks.  *@p failed: the first one with an error, or
+ * n_points(). */
+static enum wsc_err run_own(const struct scaling_sweep *s, struct scaling_row *row, int *failed)
+{
+    const int n_ranks = s->comm ? comm_size(s->comm) : 1;
+    *failed = n_points(s);
+    for (int i = s->comm ? comm_rank(s->comm) : 0; i < n_points(s); i += n_ranks) {
+        enum wsc_err rc = run_point(s, i, &row[i]);
+        if (!rc) continue;
+        *failed = i;
+        return rc;
     }
-    fill_speedup(row, s->n_counts);
     return WSC_OK;
+}
+
+/* The rows of all ranks on every rank.  An error depends on the point alone, so that each rank
+ * raises that of the first point that has one; @p rc and @p failed are those of run_own(). */
+static enum wsc_err collect(const struct scaling_sweep *s, struct scaling_row *row, enum wsc_err rc,
+                            int failed)
+{
+    const int n = n_points(s), first = n - (int)comm_max(s->comm, n - failed);
+    if (first == n) return comm_collect(s->comm, row, sizeof *row, n);
+    if (first != failed) rc = run_point(s, first, &row[first]);
+    return rc ? rc
+              : WSC_RAISE(WSC_NOMEM, "another rank could not simulate %s on %lld systems",
+                          s->model[first / s->n_counts].name,
+                          (long long)s->num_csx[first % s->n_counts]);
+}
+
+static enum wsc_err run_points(const struct scaling_sweep *s, struct scaling_row *row)
+{
+    int failed;
+    enum wsc_err rc = run_own(s, row, &failed);
+    if (s->comm) rc = collect(s, row, rc, failed);
+    for (int m = 0; m < s->n_models && !rc; m++) {
+        struct scaling_row *of_model = row + (ptrdiff_t)m * s->n_counts;
+        for (int i = 0; i < s->n_counts; i++)
+            of_model[i].model = s->model[m].name; /* an address of this process */
+        fill_speedup(of_model, s->n_counts);
+    }
+    return rc;
 }
 
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)
 {
-    TRY_NEW(*rows, WSC_MEM_SCALING, sweep->n_models * sweep->n_counts);
-    for (int m = 0; m < sweep->n_models; m++) {
-        enum wsc_err rc = run_model(sweep, m, *rows + (ptrdiff_t)m * sweep->n_counts);
-        if (!rc) continue;
-        wsc_free(*rows);
-        *rows = NULL;
-        return wsc_err_frame(rc, __FILE__, __LINE__, sweep->model[m].name);
-    }
-    return WSC_OK;
+    TRY_NEW(*rows, WSC_MEM_SCALING, n_points(sweep));
+    enum wsc_err rc = run_points(sweep, *rows);
+    if (!rc) return WSC_OK;
+    wsc_free(*rows);
+    *rows = NULL;
+    return rc;
 }

@@ -117,9 +117,9 @@ static enum wsc_err cut_part(const struct stream_ports *ports, int stage, int m,
     const struct model *model = ports->net->model;
     const int n_shards = ports->up.n;
     const int64_t n_elems = model->stage[stage].n_elems;
-    const int64_t n_part = stream_stage_part_elems(model, stage, m, n_shards);
     *part = NULL;
     if (!whole) return WSC_OK;
+    const int64_t n_part = stream_stage_part_elems(model, stage, m, n_shards);
     TRY(comm_buf_create(ports->net->comm, part, n_sums * n_part * (int64_t)sizeof(float)));
     for (int i = 0; i < n_sums; i++)
         stream_part_gather(model, stage, m, n_shards,

@@ -372,6 +372,11 @@ double validation_speed_error(const struct validation_figure *figure, double pre
     return ratio - 1;
 }
 
+bool validation_prediction_holds(const struct validation_prediction *p)
+{
+    return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
+}
+
 double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
 {
     if (ref->quantity == VALIDATION_TIME)
@@ -379,7 +384,7 @@ double validation_figure_of_rate(const struct validation_figure *ref, double sam
     return samples_per_s * figure_per_sample(ref);
 }
 
-/* Samples per second that were published; 0 when the row tells no rate. */
+/* Samples per second that were published; 0 when the row shows no rate. */
 static double rate_of(const struct validation_figure *ref)
 {
     if (ref->kind == VALIDATION_KIND_CONTEXT || *ref->set) return 0;

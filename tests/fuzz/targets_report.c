@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../src/job/job_metrics.h"
 #include "fuzz.h"
 
-#include <wsc/job.h>
 #include <wsc/report.h>
 
 #include <unistd.h>

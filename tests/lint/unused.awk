@@ -12,7 +12,8 @@ kind == "header" || kind == "source" {
         code = substr(code, RSTART + RLENGTH)
         if (kind == "header") public[w]
         if (inlined && code ~ /^\(/) { inline_of[w] = m; inline_at[w] = FILENAME ":" FNR; inlined = 0 }
-        else if (w in inline_of && m != inline_of[w]) used_inline[w]
+        else if (w in inline_of && (kind == "header" || m != inline_of[w])) used_inline[w]
+        else if (kind == "source") spoken[w]
     }
     next
 }
@@ -40,7 +41,10 @@ END {
         finding(s, module_of(file[s]), file[s] ": " s ": " why)
     }
     if (rule == "unused")
-        for (s in inline_of)
-            if (!(s in used_inline))
+        for (s in inline_of) {
+            bare = s
+            sub(/^[a-z]+_/, "", bare) # macros put names together: num_##name
+            if (!(s in used_inline) && !(bare in spoken))
                 finding(s, inline_of[s], inline_at[s] ": " s ": inline, and no other module uses it")
+        }
 }

@@ -202,7 +202,8 @@ static void check_file(const char *path)
 static void check_folder(const char *name)
 {
     DIR *folder = opendir(name);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(folder);
+    CU_ASSERT_PTR_NOT_NULL(folder);
+    if (!folder) return;
     for (struct dirent *e = readdir(folder); e; e = readdir(folder)) {
         char path[300];
         const char *dot = strrchr(e->d_name, '.');

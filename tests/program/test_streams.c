@@ -2,7 +2,7 @@
 /* What goes to stdout and what to stderr: with --json stdout is one JSON value, results that cannot
  * be written are a failure, and several ranks print and write what one process does. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <jansson.h>
@@ -140,10 +140,29 @@ TEST(streams, ranks_write_what_one_process_writes)
 {
     char out[160];
     (void)snprintf(out, sizeof out, "%s", job_path("ranks"));
-    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2,4 --effects --out", out,
-                "scaling.csv");
-    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --trace /dev/null --out",
-                out, "op_profile.csv");
+    check_ranks("scale --params configs/params/tiny.yaml,configs/params/gpt3_111m.yaml "
+                "--num_csx 1,2,4,8 --effects --out",
+                out, "scaling.csv");
+    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --sensitivity --tokens 1B "
+                "--sweep cluster.swarmx.latency=1us..1ms:3 --out",
+                out, "sensitivity.csv");
+    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --anatomy --out", out,
+                "op_profile.csv");
+}
+
+/* The point that does not fit is of one rank; each raises its error, one reports it. */
+TEST(streams, a_point_that_fails_is_one_line_on_ranks)
+{
+    struct spawn_result one, three;
+    const char *const command = "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2,17 "
+                                "--cluster configs/cluster/andromeda.yaml --out";
+    spawn_run(&one, "%s %s", command, job_path("beyond"));
+    spawn_run(&three, "mpirun --quiet -n 3 %s %s", command, job_path("beyond"));
+    T_EQ(one.status, 3);
+    T_EQ(three.status, 3);
+    T_STR(three.err, one.err);
+    spawn_free(&one);
+    spawn_free(&three);
 }
 
 /* An error of the one rank that works is the status of all. */

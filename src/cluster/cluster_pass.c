@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Passes of the emulated cluster: how a batch lies on the wafers, and one pass of all roles.
+ *
+ * cluster_plan_batch() asks cycles for the plan of a wafer and cuts the global batch into
+ * micro-shards and micro-batches; cluster_run_pass() spawns a fiber for each local role and runs
+ * them to the end of the pass; cluster_rates_of() turns the virtual time of steps into rates.
+ * Passes that are recorded: cluster_record.c. */
+#include <wsc/cluster.h>
+
+uint64_t cluster_seed(const struct zoo_params *params)
+{
+    return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
+}
+
+enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
+                                bool training, struct cycles_plan *plan, struct stream_batch *batch)
+{
+    const int64_t leaf = c->params->reduction_leaf;
+    *batch = (struct stream_batch){.batch_size = input->batch_size,
+                                   .micro_shard_samples = leaf,
+                                   .n_micro_shards = (input->batch_size + leaf - 1) / leaf,
+                                   .n_micro = 1,
+                                   .n_wafers = c->net->topology->n_wafers};
+    int64_t share = stream_max_samples(batch);
+    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
+    /* A micro-batch has at least one leaf on the wafer with the largest share. */
+    const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
+    batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
+    return WSC_OK;
+}
+
+enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
+                              const struct wafer_work *work)
+{
+    const struct stream_topology *t = c->net->topology;
+    for (int i = 0; i < t->n_shards; i++)
+        if (c->memoryx[i]) TRY(memoryx_spawn(c->memoryx[i], pass));
+    for (int i = 0; i < t->n_nodes; i++) {
+        struct swarmx *node = c->swarmx[t->node[i].position];
+        if (node) TRY(swarmx_spawn(node, i, pass));
+    }
+    for (int i = 0; i < t->n_wafers; i++) {
+        struct wafer *wafer = c->wafer[t->wafer_position[i]];
+        if (wafer) TRY(wafer_spawn(wafer, i, pass, work));
+    }
+    return comm_run(c->comm);
+}
+
+struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *model, int64_t n_csx,
+                                      int64_t samples, int64_t time_ps)
+{
+    struct cluster_rates r = {0};
+    if (time_ps <= 0) return r;
+    const double seconds = (double)time_ps * 1e-12;
+    const double peak = (double)hw->cluster->wafer.peak_flop_per_s * (double)n_csx;
+    r.samples_per_s = (double)samples / seconds;
+    r.tokens_per_s = r.samples_per_s * (double)model->T;
+    r.mfu = r.tokens_per_s * model_flop_per_token(model) / peak;
+    r.joules_per_token = hw_cluster_power_w(hw, n_csx) / r.tokens_per_s;
+    return r;
+}

@@ -1,0 +1,18 @@
+/** Checkpoints of a job.  All functions are collective over the job, and every rank returns the
+ *  same error.
+ *
+ *  Called by job.c, and by job_stop.c for a run that is asked to stop. */
+#ifndef WSC_JOB_CHECKPOINT_H
+#define WSC_JOB_CHECKPOINT_H
+#include "job_state.h"
+
+/** Choose a checkpoint and load it, or initialize the weights; sets step, samples, start_path. */
+enum wsc_err job_restore(struct job_state *s);
+/** Load the checkpoint of step @p step again, in the middle of a run that lost the memory of a
+ *  shard. */
+enum wsc_err job_restore_again(struct job_state *s, int64_t step);
+/** Write checkpoint_<step>.mdl, then remove what max_checkpoints leaves out. */
+enum wsc_err job_save(struct job_state *s);
+/** Write the mean gradients of the newest step for --dump_gradients. */
+enum wsc_err job_dump_gradients(struct job_state *s);
+#endif

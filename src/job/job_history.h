@@ -1,0 +1,17 @@
+/** Which training is a checkpoint of?
+ *
+ *  Called by job_checkpoint.c with an open file, and by job.c before training begins. */
+#ifndef WSC_JOB_HISTORY_H
+#define WSC_JOB_HISTORY_H
+#include "job_state.h"
+
+/** Params of this run into a checkpoint; collective as store_set_text(). */
+enum wsc_err job_history_write(const struct job_state *s, struct store_file *file) WSC_CHECKED;
+/** Warn of params that are not those of the run that wrote the checkpoint; with @p resumes another
+ *  model is an error. */
+enum wsc_err job_history_check(const struct job_state *s, struct store_file *file,
+                               bool resumes) WSC_CHECKED;
+/** Before a training that writes checkpoints begins: move those that it does not go on from out of
+ *  model_dir.  On rank 0, nothing on others. */
+enum wsc_err job_set_aside(const struct job_state *s) WSC_CHECKED;
+#endif

@@ -1,0 +1,18 @@
+/** What a job logs: hooks of shard 0, and the results at the end.
+ *
+ *  job.c gives the hooks to the cluster and asks for the results; job_generate.c for its own. */
+#ifndef WSC_JOB_LOG_H
+#define WSC_JOB_LOG_H
+#include "job_state.h"
+
+/** Hook of shard 0, struct job_state as @p ctx: add up a batch and log it when it is due. */
+enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch);
+/** Size of the model and of the machine, and the plan, before the first pass. */
+void job_log_start(const struct job_state *s);
+/** Means over the batches of an evaluation that is complete; nothing on ranks without shard 0. */
+enum wsc_err job_log_eval_end(struct job_state *s);
+/** performance.json of a training, and its tables.  Rank 0 only. */
+enum wsc_err job_write_performance(struct job_state *s);
+/** performance.json of a generation.  Rank 0 only. */
+enum wsc_err job_write_generated(struct job_state *s);
+#endif

@@ -1,1 +1,0 @@
-run --params configs/params/tiny.yaml --mode eval --trace "$TMP/t.json"
