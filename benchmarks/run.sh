@@ -60,7 +60,7 @@ echo "== products"
 echo "== simulation"
 "$out/simulate" "$here/../configs/params" "$out/simulate.json" || valid=false
 echo "== mesh"
-"$out/mesh" "${MESH_ROUNDS:-3}" "$out/mesh.json" || valid=false
+"$out/mesh_speed" "${MESH_ROUNDS:-3}" "$out/mesh.json" || valid=false
 echo "== training: GPT of 6 layers, width 384, batch 8 x 256 tokens"
 make_data
 rm -f "$out/train.json"

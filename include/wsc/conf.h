@@ -1,12 +1,16 @@
 /** Configuration engine: YAML files to plain structs, through tables of keys.  Layer 1.
  *
- *  A file is parsed into a tree (struct conf_node); a table with one row per key (struct conf_key)
- *  drives types, units, defaults, ranges, `--set`, the dump and docs/CONFIG.md.  The tables are
- *  those of <wsc/zoo.h> (params files) and <wsc/hw.h> (machine files).  All errors of a file are
- *  reported together, each as `file:line:col: key: what; hint`, as one WSC_CONFIG error.
+ *  A file is parsed into a tree (struct conf_node).  A table with one row per key (struct conf_key)
+ *  defines type, unit, default and range of each key; it drives reading, `--set`, the dump of the
+ *  effective configuration and docs/CONFIG.md.  The tables are those of <wsc/zoo.h> (params files)
+ *  and <wsc/hw.h> (machine files).
  *
- *  Not collective: rank 0 reads the bytes, every rank parses the same bytes.
- *  Start reading at struct conf_key.
+ *  All errors of a file are reported together, each as `file:line:col: key: problem; hint: action`,
+ *  as one WSC_CONFIG error.  Nothing here communicates: rank 0 reads the bytes, every rank parses
+ *  the same bytes.
+ *
+ *  The order of this header is that of a parse: bytes, problems, tree, tables of keys, records,
+ *  text that is written back.  The core is struct conf_key.
  */
 #ifndef WSC_CONF_H
 #define WSC_CONF_H
@@ -18,193 +22,236 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Integer keys that may also be `null` or "auto". */
-#define CONF_NULL    (-2147483647LL)
-#define CONF_AUTO    (-2147483646LL)
+/** Value of a whole-number key that the file does not have or that is `null`. */
+#define CONF_NULL (-2147483647LL)
+/** Value of a whole-number key that is "auto": the program chooses. */
+#define CONF_AUTO (-2147483646LL)
+/** Value of a whole-number key that is "explore": try the possible values and stop. */
 #define CONF_EXPLORE (-2147483645LL)
 
+/** Bounds on what a file may contain, so that a hostile file cannot exhaust memory or time, and
+ *  sizes of the buffers of messages. */
 enum {
     CONF_MAX_DEPTH = 64,      /**< nesting of a file, aliases followed */
     CONF_MAX_NODES = 1000000, /**< nodes of a file, aliases followed */
     CONF_MAX_MAP = 512,       /**< keys of one map */
-    CONF_MAX_ANCHORS = 512,
-    CONF_MAX_ERRORS = 50, /**< reported; the rest is counted */
-    CONF_MAX_WARNINGS = 200,
-    CONF_MAX_PATH = 192,
-    CONF_QUOTE_BYTES = 64,
-    CONF_QUOTE_PATH_BYTES = 128,
-    CONF_MAX_FILES = 8, /**< cluster files that are based on each other */
-    CONF_MAX_ORIGINS = 1024
+    CONF_MAX_ANCHORS = 512,   /**< anchors of one file */
+    CONF_MAX_ERRORS = 50,     /**< reported; the rest is counted */
+    CONF_MAX_WARNINGS = 200,  /**< kept; the rest is dropped */
+    CONF_MAX_PATH = 192,      /**< bytes of a dotted key path with its NUL */
+    CONF_QUOTE_BYTES = 64,    /**< buffer of conf_quote() */
+    CONF_MAX_FILES = 8,       /**< machine files that are based on each other */
+    CONF_MAX_ORIGINS = 1024   /**< keys that the user knows by another name */
 };
 
-/** One warning of a parse: something accepted, but without effect or suspicious. */
+/* ---- input ----------------------------------------------------------------------------------- */
+
+/** Read a whole file.  *@p bytes, owned by the caller, has @p n_bytes bytes and an extra NUL; NULL
+ *  after an error.  WSC_CONFIG: the file cannot be opened or has more than 16 MiB; WSC_IO: it
+ *  cannot be read; WSC_NOMEM. */
+enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
+
+/** One `--set path=value` of the command line, in the order given.  Paths below `cluster.` belong
+ *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. */
+struct conf_set {
+    const char *text; /**< "path=value"; borrowed */
+};
+
+/* ---- problems -------------------------------------------------------------------------------- */
+
+/** A position in a file or on the command line, for messages. */
+struct conf_pos {
+    int line;   /**< from 1; 0: the file as a whole; < 0: `--set` number -line */
+    int column; /**< from 1 */
+    int file;   /**< 0: the file itself; from 1: what it is based on, nearest first */
+};
+
+/** The user's name of a key.  A file of the trainer style is converted to the runconfig style;
+ *  messages then name the key that stands in the file. */
+struct conf_origin {
+    const char *key;  /**< in the converted tree; borrowed */
+    const char *user; /**< in the user's file; borrowed */
+};
+
+/** A warning of a parse: something that is accepted, but without effect or suspicious. */
 struct conf_warning {
     char *text; /**< owned, with file:line:col where there is one */
 };
 
-/** `--set path=value`, in the order given; paths under `cluster.` belong to the cluster file.
- *  `cluster.faults+=KIND:KEY=VALUE,...` is one more fault. */
-struct conf_set {
-    const char *text; /**< borrowed */
-};
-/** Read a whole file; *@p bytes is owned by the caller and ends with an extra NUL.  Refuses more
- *  than 16 MiB. */
-enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
-
-/* ---- problems -------------------------------------------------------------------------------- */
-
-/** Where: line and column from 1; line 0 is the whole file, line < 0 is `--set` number -line. */
-struct conf_pos {
-    int line, column;
-    int file; /**< 0: the file itself; from 1: what it is based on, nearest first */
-};
-
-/** A key of the runconfig style that stands elsewhere in the user's file: messages name that. */
-struct conf_origin {
-    const char *key, *user;
-};
-
-/** Collects the errors and warnings of one file. */
+/** Collects the errors and warnings of one file.  Start with `file`, `sets` and `warning` set and
+ *  all other members zero; conf_diag_finish() ends it. */
 struct conf_diag {
-    const char *file;
-    const char *base[CONF_MAX_FILES]; /**< files that it is based on */
-    int reading;                      /**< which of them is being parsed, as in conf_pos */
-    const struct conf_set *sets;
-    int n_sets;
-    struct conf_origin origin[CONF_MAX_ORIGINS];
-    int n_origins;
-    int trainer; /**< of a list of trainers: its number, from 1; else 0 */
-    char *error[CONF_MAX_ERRORS];
+    const char *file;                            /**< name for messages; borrowed */
+    const char *base[CONF_MAX_FILES];            /**< files that it is based on; borrowed */
+    int reading;                                 /**< the one being parsed, as in conf_pos.file */
+    const struct conf_set *sets;                 /**< of the command line; borrowed */
+    int n_sets;                                  /**< length of `sets` */
+    struct conf_origin origin[CONF_MAX_ORIGINS]; /**< by conf_diag_origin() */
+    int n_origins;                               /**< used entries of `origin` */
+    int trainer;                   /**< which of a list of trainers, from 1; 0: none */
+    char *error[CONF_MAX_ERRORS];  /**< lines to report; owned */
     int n_errors;                  /**< may exceed CONF_MAX_ERRORS */
-    struct conf_warning **warning; /**< the list to extend; NULL drops warnings */
-    int *n_warnings;
-    bool no_memory;
+    struct conf_warning **warning; /**< list to extend; NULL drops warnings */
+    int *n_warnings;               /**< length of *warning */
+    bool no_memory;                /**< conf_diag_finish() raises WSC_NOMEM */
 };
-/** Add an error, or a warning, about @p key (NULL: none) at @p pos. */
+/** Add an error about @p key (NULL: about no key) at @p pos.  @p fmt is the problem, without
+ *  position and key, optionally followed by "; hint: action". */
 void conf_diag_error(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt,
                      ...) __attribute__((format(printf, 4, 5)));
+/** Add a warning about @p key (NULL: about no key) at @p pos to *d->warning.  Past
+ *  CONF_MAX_WARNINGS it is dropped. */
 void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/** One raise for all errors, WSC_OK when there were none; releases the list either way. */
+/** Raise all errors as one: WSC_CONFIG, or WSC_NOMEM when memory ran out; WSC_OK when there are
+ *  none.  Frees the list of errors in any case. */
 enum wsc_err conf_diag_finish(struct conf_diag *d) WSC_CHECKED;
-/** From now on @p key, and what is below it, is called @p user; the first name of a key counts. */
+/** Let messages call @p key, and every key below it, @p user.  The first name of a key counts.
+ *  Both texts are borrowed until conf_diag_finish(). */
 void conf_diag_origin(struct conf_diag *d, const char *key, const char *user);
-/** The user's name of @p key. */
+/** The user's name of @p key: in @p out, or @p key itself when it has no other. */
 const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH]);
-/** @p text for a message: cut to CONF_QUOTE_BYTES, control characters replaced. */
+/** A text for a message: cut to CONF_QUOTE_BYTES with "..." at the end, control characters replaced
+ *  by `?`.  Returns @p out. */
 const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES]);
-/** The same for a dotted path, which may be longer. */
-const char *conf_quote_path(const char *text, char out[CONF_QUOTE_PATH_BYTES]);
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-enum conf_node_kind { CONF_NODE_SCALAR, CONF_NODE_LIST, CONF_NODE_MAP };
-struct conf_entry {
-    const char *key; /**< NULL in a list */
-    struct conf_pos key_pos;
-    struct conf_node *value;
+/** Kinds of nodes of a YAML document. */
+enum conf_node_kind {
+    CONF_NODE_SCALAR, /**< a text, also a number, a boolean or null */
+    CONF_NODE_LIST,   /**< entries without keys */
+    CONF_NODE_MAP     /**< entries with keys, each key once */
 };
-/** A node; an alias shares the node of its anchor, so nothing below is ever written after the
- *  parse but by conf_doc_set, which copies. */
+/** One entry of a list or map. */
+struct conf_entry {
+    const char *key;         /**< NULL in a list */
+    struct conf_pos key_pos; /**< where the key stands, for messages */
+    struct conf_node *value; /**< never NULL */
+};
+/** A node of the tree.  An alias shares the node of its anchor: nothing below a node is written
+ *  after the parse except by conf_doc_set() and conf_doc_own(), which copy. */
 struct conf_node {
     enum conf_node_kind kind;
-    struct conf_pos pos;
-    const char *text; /**< scalar */
-    bool plain;       /**< scalar without quotes: may be null, a number, a boolean */
-    bool open;        /**< not complete yet: an alias to it would be a cycle */
-    int height;       /**< levels below, this one included */
-    int64_t weight;   /**< nodes below with aliases followed, this one included */
-    int n, capacity;
-    struct conf_entry *entry;
+    struct conf_pos pos;      /**< where it starts */
+    const char *text;         /**< scalar: its text, NUL-terminated */
+    bool plain;               /**< scalar without quotes: may be null, a number, a boolean */
+    bool open;                /**< not complete yet: an alias to it would be a cycle */
+    int height;               /**< levels below, this one included */
+    int64_t weight;           /**< nodes below with aliases followed, this one included */
+    int n, capacity;          /**< entries, and room for them */
+    struct conf_entry *entry; /**< of a list or map, in the order of the file */
 };
 struct conf_block;
+/** A YAML document: owns the memory of all its nodes and texts.  Zero is an empty document. */
 struct conf_doc {
     struct conf_block *block; /**< owned memory of all nodes */
     struct conf_node *root;   /**< NULL: an empty document */
-    int64_t n_nodes;
+    int64_t n_nodes;          /**< aliases followed */
 };
-/** How duplicate keys are taken. */
-enum conf_duplicates { CONF_LAST_WINS, CONF_DUPLICATE_IS_ERROR };
+/** Treatment of a key that a map has twice. */
+enum conf_duplicates {
+    CONF_LAST_WINS,         /**< params files: a warning, as PyYAML takes them */
+    CONF_DUPLICATE_IS_ERROR /**< machine files, values of --set */
+};
 
-/** Parse one document.  Problems go to @p d; false when there is no usable tree. */
+/** Parse one YAML document into @p doc.  Problems go to @p d; false when there is no usable tree.
+ *  conf_doc_fini() @p doc in both cases. */
 bool conf_doc_parse(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes,
                     enum conf_duplicates duplicates);
 /** Parse the value of `--set` number @p set (from 1) into a node of @p doc; NULL after an error. */
 struct conf_node *conf_doc_parse_value(struct conf_doc *doc, struct conf_diag *d, const char *value,
                                        int set);
-/** Put @p value at the dotted @p path, making maps on the way; no error for a bad path, which the
- *  key table reports. */
+/** Put @p value at the dotted @p path of the document, with new maps for absent sections.  A path
+ *  that no key has is no error here: the key table reports it.  Lack of memory goes to @p d. */
 void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
                   struct conf_node *value);
-/** The same below @p map, which nobody shares. */
+/** Put @p value at the dotted @p path below @p map, a node of @p doc that no alias shares, with new
+ *  maps for absent sections.  Lack of memory goes to @p d. */
 void conf_doc_set_in(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
                      const char *path, struct conf_node *value);
+/** Free all nodes and texts of @p doc and make it empty. */
 void conf_doc_fini(struct conf_doc *doc);
 
-/** New nodes and text in the memory of @p doc; NULL without memory. */
+/** A copy of @p node alone: the entries below it stay shared.  NULL without memory. */
 struct conf_node *conf_doc_share(struct conf_doc *doc, const struct conf_node *node);
+/** A copy of @p n bytes of @p text with a NUL, in the memory of @p doc.  NULL without memory. */
 char *conf_doc_text(struct conf_doc *doc, const char *text, size_t n);
+/** A new scalar without quotes of @p n bytes of @p text, which are copied.  NULL without memory. */
 struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t n,
                                   struct conf_pos pos);
+/** A new empty map.  NULL without memory. */
 struct conf_node *conf_doc_map(struct conf_doc *doc, struct conf_pos pos);
+/** A new empty list.  NULL without memory. */
 struct conf_node *conf_doc_list(struct conf_doc *doc, struct conf_pos pos);
-/** Add @p entry at the end of a list or map; false without memory. */
+/** Add a copy of @p entry at the end of a list or map; false without memory. */
 bool conf_doc_append(struct conf_doc *doc, struct conf_node *node, const struct conf_entry *entry);
 /** Set the key of @p entry in @p map, replacing an earlier value; false without memory. */
 bool conf_doc_put(struct conf_doc *doc, struct conf_node *map, const struct conf_entry *entry);
-/** Replace the map at @p key by a copy that nobody shares and return it; NULL when it is no map. */
+/** Replace the map at @p key by a copy that no alias shares and return the copy, which may be
+ *  written.  NULL when there is no map at @p key or no memory. */
 struct conf_node *conf_doc_own(struct conf_doc *doc, struct conf_node *map, const char *key);
 
 /** Index of @p key in @p map, or -1; NULL and other kinds of node have no keys. */
 int conf_node_index(const struct conf_node *map, const char *key);
-/** The value of @p key, or NULL. */
+/** The value of @p key in @p map, or NULL. */
 struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
-/** Forget @p key of @p map. */
+/** The node at a dotted path below @p root, or NULL. */
+const struct conf_node *conf_node_at(const struct conf_node *root, const char *path);
+/** Remove @p key from @p map if it is there. */
 void conf_node_remove(struct conf_node *map, const char *key);
-/** NULL, `null`, `~` or nothing. */
+/** True for NULL, and for the unquoted scalars `null`, `~` and nothing. */
 bool conf_node_is_null(const struct conf_node *node);
-/** What a node is, for messages: its text in quotes, "a map", "a list" or "null". */
+/** What a node is, for messages: its text in quotes (in @p out), "a map", "a list" or "null". */
 const char *conf_node_describe(const struct conf_node *node, char out[CONF_QUOTE_BYTES]);
 
 /* ---- key tables ------------------------------------------------------------------------------ */
 
+/** What a key does when a file has it. */
 enum conf_status {
-    CONF_USED,
+    CONF_USED,      /**< read, and written by the dump */
     CONF_OLD,       /**< used, but has a newer spelling: a warning, not dumped */
     CONF_ALSO,      /**< used, not dumped: other keys of the dump say it */
     CONF_NO_EFFECT, /**< accepted; nothing in the emulated machine depends on it */
     CONF_NOISE,     /**< obsolete or misspelt: accepted with a warning of its own */
     CONF_ONLY       /**< one of `choices`, which need no field; anything else is not supported */
 };
+/** Type of a key's value and of its field. */
 enum conf_type {
-    CONF_T_INT,
-    CONF_T_DOUBLE,
-    CONF_T_QUANTITY,
-    CONF_T_BOOL,
-    CONF_T_STRING,
-    CONF_T_CHOICE,
-    CONF_T_SPECIAL, /**< `read` and `write` know */
-    CONF_T_ANY      /**< not looked at */
+    CONF_T_INT,      /**< whole number; int64_t */
+    CONF_T_DOUBLE,   /**< number; double */
+    CONF_T_QUANTITY, /**< number with its unit, stored in the base unit; int64_t */
+    CONF_T_BOOL,     /**< true, yes, on or false, no, off; bool */
+    CONF_T_STRING,   /**< text; char *, owned by the struct */
+    CONF_T_CHOICE,   /**< one of `choices`; int or an enum */
+    CONF_T_SPECIAL,  /**< the row's own `read` and `write` */
+    CONF_T_ANY       /**< not looked at; no field */
 };
+/** One value that a key can have. */
 struct conf_choice {
-    const char *name; /**< lower case; "null" stands for a null value */
-    int value;
+    const char *name; /**< as written; read in any case; "null" stands for a null value */
+    int value;        /**< stored in the field */
 };
-enum { CONF_MAX_CHOICES = 24, CONF_MAX_KEYS = 512, CONF_MAX_RECORD = 32 };
-/** Choices of a row of a table. */
+/** Bounds on the tables of this program. */
+enum {
+    CONF_MAX_CHOICES = 24, /**< choices of one key, variants of one record */
+    CONF_MAX_KEYS = 512,   /**< rows of the table of a file */
+    CONF_MAX_RECORD = 32   /**< rows of one record */
+};
+/** A list of struct conf_choice initializers as the `choices` of a row, with its end. */
 #define CONF_CHOICES(...) ((const struct conf_choice[]){__VA_ARGS__, {NULL, 0}})
 
 struct conf_parse;
 struct conf_text;
-/** One row per key. */
+/** One row of a table: everything there is to know about a key. */
 struct conf_key {
-    const char *path; /**< `.*` at the end: whatever else stands in that section */
+    const char *path; /**< "section.key"; `.*` at the end: whatever else stands in that section */
     const char *to;   /**< trainer style: the key of the runconfig style, or NULL */
     const char *also; /**< records: further spellings, blanks between; the first given counts */
     const char *old;  /**< records: spellings of older releases, taken with a warning */
     enum conf_type type;
     enum conf_status status;
-    enum wsc_unit unit;
+    enum wsc_unit unit;   /**< of a quantity; numbers of other types have none */
     bool required;        /**< when its section is in the file */
     bool nullable;        /**< null stands for the default */
     bool positive;        /**< > 0 instead of >= min */
@@ -213,157 +260,157 @@ struct conf_key {
                                0: always */
     const char *fallback; /**< default as it would be written; "=path" copies the value of an
                                earlier row; NULL: all bits zero */
-    double min, max;
-    size_t offset;
+    double min, max;      /**< range of a number, in base units, both included */
+    size_t offset;        /**< of the field in the struct that the table fills */
     const struct conf_choice *choices; /**< up to one without a name; NULL: none */
+    /** SPECIAL: read @p node into @p field; problems go to p->diag. */
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                  void *field);
+    /** SPECIAL: write a blank and the value of @p field, as conf_key_write() does. */
     void (*write)(struct conf_text *out, const void *field, int indent);
-    const char *form;    /**< type in words, for SPECIAL */
+    const char *form;    /**< SPECIAL: type in words, for docs/CONFIG.md */
     const char *refusal; /**< ONLY: why nothing else is taken, instead of the list of choices */
-    const char *doc;
+    const char *doc;     /**< meaning, for docs/CONFIG.md */
 };
+/** A table of keys, one row per key. */
 struct conf_table {
-    const struct conf_key *key;
-    int n;
+    const struct conf_key *key; /**< rows in the order of the dump */
+    int n;                      /**< rows, at most CONF_MAX_KEYS */
     bool sourced; /**< values are maps {value, kind, source}; every section must be there */
 };
 
 /** State of one pass of a tree through a table. */
 struct conf_parse {
-    const struct conf_table *table;
-    struct conf_diag *diag;
+    const struct conf_table *table; /**< borrowed */
+    struct conf_diag *diag;         /**< problems go here; borrowed */
     char *out;                      /**< the struct that offsets refer to */
     bool *seen;                     /**< by row: needs no default any more; borrowed */
     const struct conf_node **given; /**< by row: value of its key in the file; borrowed */
-    const char *prefix;             /**< path of the map, for messages; NULL: the whole file */
+    const char *prefix;             /**< path of the record, for messages; NULL: the whole file */
     const char *spelling;           /**< of the key being read where it is not the row's own */
     void *context;                  /**< what the `read` of a record's rows need beside the field */
 };
-/** Memory of the rows of a whole file's pass. */
+/** Memory of the rows of a whole file's pass, for conf_parse.seen and conf_parse.given. */
 struct conf_rows {
     bool seen[CONF_MAX_KEYS];
     const struct conf_node *given[CONF_MAX_KEYS];
 };
-/** Walk the tree: every key through its row, unknown keys reported.  @p read takes the node of a
- *  key, normally conf_key_read. */
+/** Walk the tree from @p root (NULL: empty): pass every key to @p read with its row, normally
+ *  conf_key_read(), and report unknown keys. */
 void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
                     void (*read)(struct conf_parse *p, int row, const struct conf_node *node));
-/** Defaults of absent keys; required keys that are missing. */
+/** Set the defaults of the keys that are not `seen`, and report required keys that are missing from
+ *  @p root. */
 void conf_keys_defaults(struct conf_parse *p, const struct conf_node *root);
-/** Row of @p path, or -1. */
+/** Row of @p path in @p table, or -1. */
 int conf_keys_find(const struct conf_table *table, const char *path);
-/** True when rows stand below @p path. */
+/** True when @p table has keys below @p path. */
 bool conf_keys_is_section(const struct conf_table *table, const char *path);
-/** Report @p path as unknown, with the nearest known one. */
+/** Report @p path as unknown, with the nearest known one as a hint. */
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
                        const char *path);
-/** The node at a dotted path, or NULL. */
-const struct conf_node *conf_node_at(const struct conf_node *root, const char *path);
 
-/** Full path of key @p path of the map at hand, in @p out where there is a prefix. */
-const char *conf_keys_name(const struct conf_parse *p, const char *path, char out[CONF_MAX_PATH]);
-
-/** Read @p node by its row into the struct; problems to the diag. */
+/** Read @p node by row @p row of the table into its field: type, range and status are checked,
+ *  problems go to the diag, and the field stays as it is after an error. */
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
-/** Set the default of a row, read as if it stood in the file. */
-void conf_key_default(struct conf_parse *p, int row);
-/** Say that the value is not supported and which are. */
+/** Report that @p node is not supported as the value of @p path, with the list of @p choices and
+ *  the nearest one as a hint. */
 void conf_key_unsupported(const struct conf_parse *p, const char *path,
                           const struct conf_node *node, const struct conf_choice *choices);
-/** A number, a whole number, a boolean; false after an error about @p path. */
+/** Read a number, also `1e-05`; false after an error about @p path. */
 bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_node *node,
                       double *out);
-bool conf_read_int(struct conf_parse *p, const char *path, const struct conf_node *node,
-                   int64_t *out);
+/** Read true, yes, on or false, no, off, in any case; false when @p text is none of them. */
 bool conf_parse_bool(const char *text, bool *out);
-/** Index in @p choices of a scalar or null, whatever its case; -1. */
+/** Index in @p choices (NULL: none) of a scalar in any case, or of null; -1. */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node);
 
-/* ---- records: maps with keys of their own, in lists or behind a key ----------------------------
- */
+/* ---- records: maps with keys of their own, in lists or after a key --------------------------- */
 
 /** A map to read: @c n rows of @c key, with paths that are names, fill the struct @c out. */
 struct conf_record {
     const char *path;            /**< of the map, for messages: "faults[2]" */
     const struct conf_node *map; /**< any node; one that is no map has no keys */
-    const struct conf_key *key;
-    int n; /**< at most CONF_MAX_RECORD */
-    void *out;
-    void *context; /**< for the rows' `read`; NULL: that of the parse around it */
+    const struct conf_key *key;  /**< rows; borrowed */
+    int n;                       /**< rows, at most CONF_MAX_RECORD */
+    void *out;                   /**< the struct that offsets refer to */
+    void *context;               /**< for the rows' `read`; NULL: that of the parse around it */
 };
 /** Read a record: each key through its row, unknown and missing keys reported, defaults for the
  *  others.  Fields of rows without a default stay as they are.  False after an error. */
 bool conf_record_read(const struct conf_parse *p, const struct conf_record *record);
 
-/** One kind of record.  Rows of all kinds of a table refer to the same struct. */
+/** One kind of a record whose kind decides which keys it has.  The rows of all kinds refer to one
+ *  struct. */
 struct conf_variant {
-    const char *name;
-    const struct conf_key *key;
-    int n;
-    const char *doc; /**< what this kind is, for docs/CONFIG.md */
+    const char *name;           /**< value of the selector */
+    const struct conf_key *key; /**< rows; CONF_KEYS() */
+    int n;                      /**< rows, at most CONF_MAX_RECORD */
+    const char *doc;            /**< what this kind is, for docs/CONFIG.md */
 };
-/** Rows of a variant. */
+/** A list of struct conf_key initializers as the rows of a variant. */
 #define CONF_KEYS(...)                                                                             \
     .key = (const struct conf_key[]){__VA_ARGS__},                                                 \
     .n = sizeof((const struct conf_key[]){__VA_ARGS__}) / sizeof(struct conf_key)
-/** Records of which one key names the kind and the kind decides about the others. */
+/** The kinds of a record: one key names the kind, and the kind decides about the other keys. */
 struct conf_variants {
-    const char *selector; /**< that key: "scheduler", "kind", "name" */
-    const struct conf_variant *variant;
-    int n;
+    const char *selector;               /**< that key: "scheduler", "kind", "name" */
+    const struct conf_variant *variant; /**< kinds, indexed by the enum of the module */
+    int n;                              /**< kinds, at most CONF_MAX_CHOICES */
     const char *suffixes; /**< endings of names that do not count, blanks between; NULL: none */
 };
-/** Number of the variant that is called @p name, whatever its case; -1. */
-int conf_variant_find(const struct conf_variants *variants, const char *name);
-/** The variant that @p name is; -1 after an error about @p path that lists the known ones. */
+/** Index of the variant that the scalar @p name names, whatever its case; -1 after an error about
+ *  @p path that lists the known ones. */
 int conf_variant_read(const struct conf_parse *p, const struct conf_variants *variants,
                       const char *path, const struct conf_node *name);
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- text that is written -------------------------------------------------------------------- */
 
-/** A blank and the value of @p key at @p field; lists go to lines of their own, @p indent deep. */
+/** A growing text.  Zero is the empty text; a failure to get memory is remembered and reported
+ * once, by conf_text_take(). */
+struct conf_text {
+    char *text;          /**< owned; NULL after a failure */
+    size_t n, capacity;  /**< bytes without the NUL, and room */
+    bool failed;         /**< memory ran out: the text is lost */
+    const void *context; /**< what the `write` of a record's rows need beside the field */
+};
+/** Append a formatted text. */
+void conf_text_add(struct conf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** Hand the text over to the caller in *@p out and make @p t empty; WSC_NOMEM after a failure. */
+enum wsc_err conf_text_take(struct conf_text *t, char **out) WSC_CHECKED;
+/** Append @p s as a YAML string in double quotes. */
+void conf_text_string(struct conf_text *t, const char *s);
+/** Append @p x with as few digits as read back to the same bits. */
+void conf_text_double(struct conf_text *t, double x);
+
+/** Write a blank and the value of @p key at @p field as YAML; a list goes to lines of its own that
+ *  are indented by @p indent blanks. */
 void conf_key_write(struct conf_text *out, const struct conf_key *key, const void *field,
                     int indent);
-/** All keys of @p table that are in use, as YAML that parses back; @p keep (NULL: all) says which
- *  ones, given @p base, the struct that offsets refer to. */
+/** Write the keys of @p table with status CONF_USED as YAML that parses back to the same values.
+ *  @p base is the struct that offsets refer to; @p keep (NULL: all) selects keys by path. */
 void conf_table_write(struct conf_text *out, const struct conf_table *table, const void *base,
                       bool (*keep)(const void *base, const char *path));
-/** A record at @p base as a map on one line, `{kind: name, key: value, ...}`. */
+/** Write a record of kind @p variant at @p base as a map on one line, `{kind: name, key: value}`.
+ */
 void conf_record_write(struct conf_text *out, const struct conf_variants *variants, int variant,
                        const void *base);
-/** @p table in Markdown, one line per key; @p column NULL or the title of an additional second
- *  column, which @p cell fills. */
+/** Write @p table in Markdown, one line per key.  @p column is the title of an additional second
+ *  column that @p cell fills, or NULL. */
 void conf_table_markdown(struct conf_text *out, const struct conf_table *table, const char *column,
                          void (*cell)(struct conf_text *out, const char *path));
-/** The kinds of a record in Markdown, one line per kind and key. */
+/** Write the kinds of a record in Markdown, one line per kind and key. */
 void conf_variants_markdown(struct conf_text *out, const struct conf_variants *variants);
-/** "used", "accepted, without effect", ...: @p status in words. */
+/** @p status in words: "used", "accepted, without effect", ...; static. */
 const char *conf_status_text(enum conf_status status);
 
 /* ---- --set ----------------------------------------------------------------------------------- */
 
-/** Split `a.b=c` (number @p set, from 1) at the first `=`; false after an error. */
+/** Split `--set` number @p set (from 1) at the first `=` into @p path and *@p value, which is
+ *  borrowed; false after an error. */
 bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], const char **value);
-/** Path of a set that adds a fault, inside the machine file. */
+/** Path, inside the machine file, of a setting that adds a fault. */
 #define CONF_FAULTS_ADD "faults+"
-/** The path inside the cluster file when @p path starts with `cluster.`, else NULL. */
+/** The path inside the machine file when @p path starts with `cluster.`, else NULL. */
 const char *conf_set_cluster_path(const char *path);
-
-/* ---- text ------------------------------------------------------------------------------------ */
-
-/** A growing text. */
-struct conf_text {
-    char *text; /**< owned; NULL after a failure */
-    size_t n, capacity;
-    bool failed;
-    const void *context; /**< what the `write` of a record's rows need beside the field */
-};
-void conf_text_add(struct conf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Hand the text over, or WSC_NOMEM. */
-enum wsc_err conf_text_take(struct conf_text *t, char **out) WSC_CHECKED;
-/** A YAML string in double quotes. */
-void conf_text_string(struct conf_text *t, const char *s);
-/** A double that reads back bit by bit, as short as possible. */
-void conf_text_double(struct conf_text *t, double x);
 #endif

@@ -41,7 +41,7 @@ enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH =
 struct mesh;
 /** One PE, as its tasks see it. */
 struct mesh_pe;
-/** What mesh_create() is told. */
+/** What mesh_create() is given. */
 struct mesh_config {
     int w, h; /**< PEs; at most 2048 each */
     enum mesh_arch arch;

@@ -44,7 +44,7 @@ enum validation_quantity {
     VALIDATION_SPEEDUP,    /**< of num_csx systems over one, the batch per system the same */
     VALIDATION_EFFICIENCY, /**< speedup over the number of systems */
     VALIDATION_BOUNDARY,   /**< s of a step in which the wafers wait for its end */
-    VALIDATION_OTHER       /**< whatever a row of kind context tells */
+    VALIDATION_OTHER       /**< any figure of a row of kind context */
 };
 /** What a row is used for. */
 enum validation_kind {
@@ -60,8 +60,8 @@ struct validation_figure {
     double value; /**< as published, in unit */
     double samples;
     char model[48];       /**< name of a params file */
-    int64_t num_csx;      /**< 0: not told */
-    int64_t global_batch; /**< sequences; 0: not told */
+    int64_t num_csx;      /**< 0: not stated */
+    int64_t global_batch; /**< sequences; 0: not stated */
     int64_t micro_batch;  /**< per system, or CONF_AUTO */
     int64_t msl;          /**< tokens of a sequence */
     char cluster[32];     /**< name of a cluster file */
@@ -109,7 +109,7 @@ struct validation_prediction {
     double neutral; /**< predicted with the calibrated constants at their neutral values */
     /** Change of the prediction, relative, when a calibrated constant grows by a tenth. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];
-    /** The step behind it (of num_csx systems): time, where it went, fraction of the peak. */
+    /** The predicted step (of num_csx systems): time, where it went, fraction of the peak. */
     int64_t step_time_ps;
     double mfu, mfu_neutral;
     int64_t micro_batch;

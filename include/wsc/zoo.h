@@ -1,8 +1,13 @@
-/** Params: the users' Model Zoo files to plain structs.  Layer 3.
+/** Params files: Model Zoo configurations to plain structs.  Layer 3.
  *
- *  What the Model Zoo accepts is accepted, in both styles: aliases, old key names, `1e-05`, the
- * last duplicate wins with a warning.  One key table (src/zoo/params_keys.c) drives it. Start
- * reading at struct zoo_params.
+ *  What the Model Zoo accepts is accepted, in both of its styles (runconfig and trainer): aliases,
+ *  old key names, numbers such as `1e-05`, duplicate keys of which the last counts.  The key table
+ *  src/zoo/params_keys.c defines all keys; docs/CONFIG.md is generated from it.  Members of the
+ *  structs have the names of their keys, whose meaning is in that table; a comment here says what
+ *  the name does not: units, special values, families of optimizers and schedulers.
+ *
+ *  The structs follow the sections of a file, inputs first; struct zoo_params at the end of them
+ *  contains all.  Nothing here communicates: every rank parses the same bytes.
  */
 #ifndef WSC_ZOO_H
 #define WSC_ZOO_H
@@ -13,24 +18,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ZOO_MAX_DIRS = 64, ZOO_MAX_RANGES = 16 };
-/** Schedulers of one schedule, and numbers of all their lists. */
-enum { ZOO_MAX_SCHEDULES = 40, ZOO_MAX_SCHEDULE_VALUES = 400 };
-
-/* ---- params ---------------------------------------------------------------------------------- */
-
-/** Parts of a data set, in order and without overlap; n = 0: all of it. */
-struct zoo_subset {
-    int n;
-    double from[ZOO_MAX_RANGES], to[ZOO_MAX_RANGES]; /**< shares from 0 to 1 */
+/** Bounds on the lists of a params file. */
+enum {
+    ZOO_MAX_DIRS = 64,            /**< directories of one input, data sets of one mixture */
+    ZOO_MAX_RANGES = 16,          /**< ranges of one data_subset */
+    ZOO_MAX_SCHEDULES = 40,       /**< schedulers of one schedule */
+    ZOO_MAX_SCHEDULE_VALUES = 400 /**< numbers in all lists of one schedule */
 };
-/** train_input, eval_input. */
+
+/* ---- data ----------------------------------------------------------------------------------- */
+
+/** The ranges of a data set that are used, in order and without overlap. */
+struct zoo_subset {
+    int n;                                           /**< ranges; 0: all of the data set */
+    double from[ZOO_MAX_RANGES], to[ZOO_MAX_RANGES]; /**< fractions from 0 to 1 */
+};
+/** The sections train_input and eval_input: data sets and batches. */
 struct zoo_input {
     bool present;                 /**< the section is in the file */
     char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
     char *data_dir[ZOO_MAX_DIRS]; /**< directories with *.h5; owned */
     int n_data_dirs;
-    /** Of `mixture`: its data sets, each with a weight and its directories; 0: without mixture all
+    /** Data sets of `mixture`, each with a weight and its directories; 0: without mixture all
      *  directories are one data set, number 0. */
     int n_sets;
     int data_set[ZOO_MAX_DIRS];                  /**< of each directory */
@@ -51,6 +60,9 @@ struct zoo_input {
     int64_t max_sequence_length; /**< for corpus files; CONF_NULL when absent */
 };
 
+/* ---- model ----------------------------------------------------------------------------------- */
+
+/** Distributions of initial weights. */
 enum zoo_init_kind {
     ZOO_INIT_DEFAULT,
     ZOO_INIT_CONSTANT,
@@ -62,15 +74,15 @@ enum zoo_init_kind {
     ZOO_INIT_EYE,
     ZOO_INIT_VARIANCE_SCALING
 };
-/** What variance scaling divides by: inputs of a matrix (out, in), outputs, their mean. */
+/** Divisor of variance scaling: inputs of a matrix (out, in), outputs, or the mean of both. */
 enum zoo_fan { ZOO_FAN_IN, ZOO_FAN_OUT, ZOO_FAN_AVG };
-/** An initializer spec; a and b are absolute bounds. */
+/** An initializer of weights; src/model/init.c samples from it.  a and b are absolute bounds. */
 struct zoo_init {
     enum zoo_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
     double mean, std, a, b, value;
-    /** VARIANCE_SCALING: variance is value / fan; NORMAL, TRUNCATED_NORMAL or UNIFORM. */
+    /** VARIANCE_SCALING: the variance is value / fan. */
     enum zoo_fan fan;
-    enum zoo_init_kind distribution;
+    enum zoo_init_kind distribution; /**< VARIANCE_SCALING: NORMAL, TRUNCATED_NORMAL or UNIFORM */
 };
 
 /** Families of the Model Zoo by name; what a name implies is a row of src/zoo/zoo_families.c. */
@@ -93,8 +105,8 @@ enum zoo_family {
     ZOO_GEMMA2,
     ZOO_BERT
 };
-/** How positions enter.  FIXED: a table of sines; ROTARY: q and k are turned (Su et al. 2021);
- *  ALIBI: a bias that falls with the distance (Press et al. 2022). */
+/** Position embeddings.  FIXED: a table of sines (Vaswani et al. 2017); ROTARY: q and k are rotated
+ * (Su et al. 2021); ALIBI: a bias that falls with the distance (Press et al. 2022). */
 enum zoo_position {
     ZOO_POSITION_LEARNED,
     ZOO_POSITION_NONE,
@@ -102,13 +114,19 @@ enum zoo_position {
     ZOO_POSITION_ROTARY,
     ZOO_POSITION_ALIBI
 };
-/** How rotary frequencies are stretched for longer sequences. */
+/** Scaling of rotary frequencies for sequences longer than those of the training. */
 enum zoo_rope_scaling { ZOO_ROPE_LINEAR, ZOO_ROPE_LLAMA3, ZOO_ROPE_YARN };
-/** LayerNorm (Ba et al. 2016) with or without bias, RMSNorm (Zhang and Sennrich 2019). */
+/** Normalisation: LayerNorm (Ba et al. 2016) with or without bias, or RMSNorm (Zhang and Sennrich
+ * 2019).
+ */
 enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
+/** 16-bit formats of mixed precision: float16, bfloat16, cbfloat16 (6 exponent and 9 mantissa
+ * bits). */
 enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
+/** Divisor of the summed loss: tokens that count, or sequences of the batch. */
 enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
-/** What is trained.  The two of encoders attend in both directions and are kept in time only. */
+/** Training objective.  The two of encoders attend in both directions; they have times, but no
+ * values. */
 enum zoo_objective {
     ZOO_CAUSAL_LM,     /**< the next token, at every position */
     ZOO_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
@@ -137,11 +155,14 @@ enum zoo_nonlinearity {
     ZOO_REGLU = ZOO_GATED + ZOO_RELU,
     ZOO_LIGLU = ZOO_GATED + ZOO_LINEAR
 };
+/** Assignment of tokens to experts: a trained router, or a hash of the token. */
 enum zoo_routing { ZOO_ROUTING_LEARNED, ZOO_ROUTING_HASH };
-/** Scores of attention divided by the root of the head's width, or not at all. */
+/** Attention scores divided by the root of the head's width, or not at all. */
 enum zoo_attention_type { ZOO_SCALED_DOT_PRODUCT, ZOO_DOT_PRODUCT };
+/** Heads of keys and values: one for each head of queries, or num_kv_groups shared ones. */
 enum zoo_attention_module { ZOO_MULTIHEAD, ZOO_MULTIQUERY };
 
+/** The section model. */
 struct zoo_model {
     int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
     int64_t max_position_embeddings;
@@ -150,9 +171,9 @@ struct zoo_model {
     enum zoo_family name;            /**< after the checks never ZOO_FAMILY_NONE */
     bool parallel_block; /**< by the family: attention and feed-forward read the same input */
     bool use_untied_layer_norm; /**< of a parallel block: the feed-forward has its own norm */
-    bool norm_first_sandwich;   /**< norms also behind attention and feed-forward */
+    bool norm_first_sandwich;   /**< norms also after attention and feed-forward */
     enum zoo_position position_embedding_type;
-    int64_t rotary_dim; /**< turned dimensions of a head; CONF_NULL: see <wsc/model.h> */
+    int64_t rotary_dim; /**< rotated dimensions of a head; CONF_NULL: see <wsc/model.h> */
     double rope_theta, pos_scaling_factor;
     enum zoo_rope_scaling pos_scaling_type;
     struct zoo_rope_args {
@@ -197,8 +218,10 @@ struct zoo_model {
     bool scale_output_logits_by_d;
 };
 
-/** How a value goes from step to step: the Model Zoo's families `...LR` and `...WD`, without the
- *  suffix.  docs/TRAINING.md has the formulas. */
+/* ---- schedules and optimizer ----------------------------------------------------------------- */
+
+/** Rules for a value that changes from step to step: the Model Zoo's families `...LR` and `...WD`,
+ * without the suffix.  docs/TRAINING.md has the formulas. */
 enum zoo_scheduler {
     ZOO_SCHEDULE_CONSTANT,
     ZOO_SCHEDULE_POLYNOMIAL,
@@ -219,6 +242,7 @@ enum zoo_scheduler {
     ZOO_SCHEDULE_CHAINED,
     ZOO_N_SCHEDULES
 };
+/** Amplitude of the cyclic schedule: constant, halved each cycle, or times gamma each step. */
 enum zoo_cyclic_mode { ZOO_CYCLIC_TRIANGULAR, ZOO_CYCLIC_TRIANGULAR2, ZOO_CYCLIC_EXP_RANGE };
 
 /** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps. */
@@ -239,12 +263,13 @@ struct zoo_schedule_node {
 };
 /** A tree of schedulers; node 0 is its root. */
 struct zoo_schedule {
-    int n, n_used;
+    int n;      /**< nodes */
+    int n_used; /**< numbers in `value` */
     struct zoo_schedule_node node[ZOO_MAX_SCHEDULES];
     double value[ZOO_MAX_SCHEDULE_VALUES];
 };
 
-/** Rules of update; docs/TRAINING.md has the formulas. */
+/** Optimizers: update rules; docs/TRAINING.md has the formulas. */
 enum zoo_optimizer_type {
     ZOO_ADAMW,
     ZOO_ADAM,
@@ -269,7 +294,9 @@ struct zoo_lr_scale {
     double decoder_attention, decoder_input_ffn, decoder_output_ffn;
 };
 
-/** Fields that an optimizer does not take keep their defaults. */
+/** Value of zoo_optimizer.loss_scaling_factor for dynamic loss scaling. */
+#define ZOO_LOSS_SCALE_DYNAMIC (-1.0)
+/** The section optimizer.  Members that an optimizer does not take keep their defaults. */
 struct zoo_optimizer {
     char *optimizer_type; /**< as written; owned */
     enum zoo_optimizer_type type;
@@ -300,10 +327,13 @@ struct zoo_optimizer {
     bool log_summaries, gradient_noise_scale;
     struct zoo_lr_scale adjust_learning_rate;
 };
-#define ZOO_LOSS_SCALE_DYNAMIC (-1.0)
 
+/* ---- run ------------------------------------------------------------------------------------- */
+
+/** What a run does. */
 enum zoo_mode { ZOO_TRAIN, ZOO_EVAL, ZOO_TRAIN_AND_EVAL, ZOO_GENERATE };
 
+/** The section runconfig: length, checkpoints and evaluation of the run. */
 struct zoo_runconfig {
     enum zoo_mode mode;
     char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
@@ -328,49 +358,60 @@ struct zoo_runconfig {
     int64_t profile_start_step, profile_end_step;
 };
 
+/** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. */
 struct zoo_params {
     struct zoo_input train_input, eval_input;
     struct zoo_model model;
     struct zoo_optimizer optimizer;
     struct zoo_runconfig runconfig;
     bool trace_hash;              /**< log weights_hash at every step */
-    int64_t reduction_leaf;       /**< consecutive samples whose gradient is computed together */
+    int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
+                                       computed together */
     int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */
     struct conf_warning *warning; /**< owned array */
-    int n_warnings;
-    char *file; /**< name for messages; owned */
+    int n_warnings;               /**< length of `warning` */
+    char *file;                   /**< name for messages; owned */
 };
 
-/** Parse params from memory; @p file is the name for messages.  @p out is filled with defaults
- *  first; zoo_params_fini() it also after an error.  The `cluster.` sets are only checked to name
- *  a key. */
+/* ---- reading and writing --------------------------------------------------------------------- */
+
+/** Parse a params file of either style from memory; @p file is the name for messages.  @p out gets
+ * all values, defaults included.  @p sets below `cluster.` are only checked to name a key.
+ * WSC_CONFIG with all errors of the file, or WSC_NOMEM; zoo_params_fini() @p out also then. */
 enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+/** Free what @p params owns and set it to zero. */
 void zoo_params_fini(struct zoo_params *params);
-/** The effective params as YAML text that parses back to the same struct; owned by the caller. */
+/** Write the effective params as YAML of the runconfig style that parses back to the same struct;
+ *  *@p text is owned by the caller.  WSC_NOMEM. */
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
-/** The value of key @p path as the dump writes it behind the colon; owned by the caller. */
+/** Write the value of key @p path, which must exist, as the dump has it after the colon; *@p text
+ * is owned by the caller.  WSC_NOMEM. */
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
                              char **text) WSC_CHECKED;
-/** How value @p value of the choice key @p path of params files is written, e.g. "swiglu"; "?" for
- *  a value that the key does not have. */
-const char *zoo_params_choice(const char *path, int value);
-/** The value of the key at @p path, as the dump writes it: "null", "12", "gelu".  False when there
- *  is no such key, its value has a form of its own, or @p text is too short. */
+/** Write the value of key @p path into @p text (@p size bytes): "null", "12", "gelu".  False when
+ * there is no such key, its value is no scalar of the engine (CONF_T_SPECIAL), or @p text is too
+ * short. */
 bool zoo_params_value(const struct zoo_params *params, const char *path, char *text, size_t size);
-/** The key table of the trainer style. */
-const struct conf_table *zoo_trainer_table(void);
-/** True for a row of the trainer table whose value is a map from a type's name to that type's keys.
- */
-bool zoo_trainer_is_named(const struct conf_key *key);
-/** The key table of params files. */
+/** The name of value @p value of the choice key @p path, e.g. "swiglu"; "?" for a value that the
+ * key does not have.  Static. */
+const char *zoo_params_choice(const char *path, int value);
+
+/* ---- tables, for docs/CONFIG.md and for --set ------------------------------------------------ */
+
+/** The key table of params files of the runconfig style; static. */
 const struct conf_table *zoo_params_table(void);
-/** Schedulers and their arguments, by enum zoo_scheduler. */
+/** The key table of params files of the trainer style, with paths below `trainer.`; static. */
+const struct conf_table *zoo_trainer_table(void);
+/** True for a row of the trainer table whose value is a map from a type's name to that type's keys,
+ *  such as `optimizer`. */
+bool zoo_trainer_is_named(const struct conf_key *key);
+/** Schedulers and their arguments, indexed by enum zoo_scheduler; static. */
 const struct conf_variants *zoo_schedulers(void);
-/** Initializers of weights and their arguments. */
+/** Initializers of weights by name, and their arguments; static. */
 const struct conf_variants *zoo_initializers(void);
-/** Entries of data_transforms. */
+/** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
-/** Old key names and what they became, as a table in Markdown. */
+/** Append the old key names and what they became as a table in Markdown. */
 void zoo_renames_write(struct conf_text *out);
 #endif

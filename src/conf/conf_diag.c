@@ -6,36 +6,12 @@
 
 #include <wsc/mem.h>
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* All lines of one report must fit the message buffer of the error trace, 64 KiB. */
+/* CONF_MAX_ERRORS lines of one report must fit the message buffer of the error trace, 64 KiB. */
 enum { LINE_BYTES = 1024 };
-
-static const char *quote(const char *text, char *out, size_t size)
-{
-    static const char dots[] = "...";
-    const size_t most = size - sizeof dots - 2; /* room for quotes */
-    size_t n = strnlen(text, most + 1);
-    bool cut = n > most;
-    if (cut) n = most;
-    for (size_t i = 0; i < n; i++)
-        out[i] = (char)(iscntrl((unsigned char)text[i]) ? '?' : text[i]);
-    memcpy(out + n, cut ? dots : "", cut ? sizeof dots : 1);
-    return out;
-}
-
-const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES])
-{
-    return quote(text, out, CONF_QUOTE_BYTES);
-}
-
-const char *conf_quote_path(const char *text, char out[CONF_QUOTE_PATH_BYTES])
-{
-    return quote(text, out, CONF_QUOTE_PATH_BYTES);
-}
 
 void conf_diag_origin(struct conf_diag *d, const char *key, const char *user)
 {
@@ -80,7 +56,7 @@ const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[
 static int place(const struct conf_diag *d, struct conf_pos pos, const char *key, char *out,
                  size_t size)
 {
-    /* A longer path keeps its end, which tells files apart. */
+    /* A longer path keeps its end, by which files differ. */
     enum { MOST = 640 };
     const char *file = pos.file ? d->base[pos.file - 1] : d->file;
     const size_t length = strlen(file);
@@ -105,6 +81,7 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
     return snprintf(out, size, "--set %s: %s%s", path, name, colon);
 }
 
+/* One line of a report, owned by the caller: the position, then the message. */
 __attribute__((format(printf, 4, 0))) static char *
 line_text(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, va_list ap)
 {
@@ -144,6 +121,7 @@ void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, c
     *d->n_warnings = (int)n;
 }
 
+/* One error with a line for each problem; past CONF_MAX_ERRORS a last line has the number left. */
 static enum wsc_err raise_all(const struct conf_diag *d)
 {
     struct conf_text all = {0};

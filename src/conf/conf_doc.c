@@ -11,13 +11,15 @@
 
 enum { BLOCK_BYTES = 32768 };
 
-/* Nodes live in blocks that are released together. */
+/* Memory of many nodes and texts: a list of blocks that are released together. */
 struct conf_block {
     struct conf_block *next;
     size_t used, size;
     _Alignas(16) char bytes[];
 };
 
+/* Aligned memory that lives as long as the document.  The rest of a block that is too small is
+ * lost: little, as nodes are small and texts bounded. */
 static void *take(struct conf_doc *doc, size_t bytes)
 {
     bytes = (bytes + 15) / 16 * 16;
@@ -92,6 +94,7 @@ struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t
     return node->text ? node : NULL;
 }
 
+/* Room for one more entry.  The old array stays in its block, as aliases may share it. */
 static bool grow(struct conf_doc *doc, struct conf_node *node)
 {
     if (node->n < node->capacity) return true;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reading a whole configuration file into memory, with a bound on its size. */
+/* Reading a whole configuration file into memory.  The size is bounded while reading, not asked for
+ * before, so that pipes and files that grow are safe too.  Called on rank 0 for params and machine
+ * files. */
 #include <wsc/conf.h>
 
 #include <wsc/mem.h>

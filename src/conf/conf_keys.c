@@ -2,7 +2,8 @@
 /* The walk of a tree through a table of keys: every key finds its row, by its dotted path or, in a
  * record, by its name and other spellings.  Unknown keys are reported with the nearest known one,
  * rows without a key get their default.  conf_values.c reads what a row's key holds. */
-#include <wsc/conf.h>
+#include "conf_names.h"
+#include "conf_values.h"
 
 #include <wsc/check.h>
 
@@ -68,19 +69,12 @@ static bool nearest(const struct conf_table *table, const char *path, char out[C
     return found;
 }
 
-const char *conf_keys_name(const struct conf_parse *p, const char *path, char out[CONF_MAX_PATH])
-{
-    if (!p->prefix) return path;
-    (void)snprintf(out, CONF_MAX_PATH, "%.100s.%.80s", p->prefix, path);
-    return out;
-}
-
 /* A key that no row of a record knows. */
 static void record_unknown(const struct conf_parse *p, const struct conf_entry *entry)
 {
     char near[CONF_MAX_PATH], full[CONF_MAX_PATH];
     const bool found = nearest(p->table, entry->key, near);
-    conf_diag_error(p->diag, entry->key_pos, conf_keys_name(p, entry->key, full),
+    conf_diag_error(p->diag, entry->key_pos, conf_key_name(p, entry->key, full),
                     "unknown key%s%s%s", found ? "; hint: did you mean " : "", found ? near : "",
                     found ? "?" : "");
 }
@@ -99,6 +93,7 @@ void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, stru
         conf_diag_error(d, pos, conf_quote_path(path, shown), "unknown key");
 }
 
+/* A walk in progress: the pass and what to do with each key. */
 struct walk {
     struct conf_parse *p;
     void (*read)(struct conf_parse *p, int row, const struct conf_node *node);
@@ -116,6 +111,7 @@ static int find_row(const struct conf_table *table, const char *path, const char
     return conf_keys_find(table, rest);
 }
 
+/* True when @p key is one of @p names, which are separated by blanks. */
 static bool has_name(const char *names, const char *key)
 {
     const size_t n = strlen(key);
@@ -160,7 +156,7 @@ static void walk_record(const struct walk *w, const struct conf_node *map,
         const bool twice = is_given_before(map, key, key->also, entry->key) ||
                            (old && is_given_before(map, key, key->old, entry->key));
         if (old || twice)
-            conf_diag_warn(p->diag, entry->key_pos, conf_keys_name(p, entry->key, full),
+            conf_diag_warn(p->diag, entry->key_pos, conf_key_name(p, entry->key, full),
                            "%s: write %s%s", old ? "old spelling" : "another spelling", key->path,
                            twice ? "; what is given there counts" : "");
         if (twice) return;
@@ -171,6 +167,7 @@ static void walk_record(const struct walk *w, const struct conf_node *map,
         record_unknown(p, entry);
 }
 
+/* An entry of a section: a key of the table, a section, or unknown. */
 static void walk_entry(const struct walk *w, const struct conf_entry *entry, const char *section)
 {
     const struct conf_table *table = w->p->table;
@@ -212,6 +209,7 @@ void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
     if (root) walk_map(&w, root, "");
 }
 
+/* Bytes of a field whose default is copied from another row. */
 static size_t field_size(enum conf_type type)
 {
     switch (type) {
@@ -246,13 +244,15 @@ static void apply_default(struct conf_parse *p, int row)
     conf_key_default(p, row);
 }
 
+/* A required key is missed only where its section is in the file; machine files (sourced) need
+ * every section, and an absent one is reported once: @p reported is the last. */
 static void report_missing(struct conf_parse *p, const struct conf_node *root, const char *path,
                            char reported[CONF_MAX_PATH])
 {
     char section[CONF_MAX_PATH] = "", full[CONF_MAX_PATH];
     const char *dot = strrchr(path, '.');
     if (p->prefix) {
-        conf_diag_error(p->diag, root->pos, conf_keys_name(p, path, full),
+        conf_diag_error(p->diag, root->pos, conf_key_name(p, path, full),
                         "required key is missing");
         return;
     }

@@ -43,7 +43,9 @@ static bool is_suffix(const char *tail, const char *suffixes)
     return false;
 }
 
-int conf_variant_find(const struct conf_variants *variants, const char *name)
+/* Index of the variant that is called @p name, whatever its case and with any of the suffixes; -1.
+ */
+static int find_variant(const struct conf_variants *variants, const char *name)
 {
     for (int i = 0; i < variants->n; i++) {
         const char *known = variants->variant[i].name;
@@ -57,7 +59,7 @@ int conf_variant_read(const struct conf_parse *p, const struct conf_variants *va
                       const char *path, const struct conf_node *name)
 {
     struct conf_choice names[CONF_MAX_CHOICES + 1] = {{0}};
-    const int i = name->kind == CONF_NODE_SCALAR ? conf_variant_find(variants, name->text) : -1;
+    const int i = name->kind == CONF_NODE_SCALAR ? find_variant(variants, name->text) : -1;
     if (i >= 0) return i;
     WSC_CHECK(variants->n <= CONF_MAX_CHOICES, "%d kinds of %s", variants->n, path);
     for (int k = 0; k < variants->n; k++)

@@ -27,12 +27,7 @@ bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], cons
     return true;
 }
 
-const char *conf_set_cluster_path(const char *path)
-{
-    static const char prefix[] = "cluster.";
-    return strncmp(path, prefix, sizeof prefix - 1) ? NULL : path + sizeof prefix - 1;
-}
-
+/* The key and its value have the position of the `--set`, so that messages name it. */
 static bool put(struct conf_doc *doc, struct conf_node *map, const char *key,
                 struct conf_node *value)
 {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Doubling, so that a text of n bytes costs O(n).  A failure frees the text and is remembered. */
 static bool reserve(struct conf_text *t, size_t more)
 {
     if (t->failed) return false;
@@ -60,6 +61,7 @@ void conf_text_string(struct conf_text *t, const char *s)
     conf_text_add(t, "\"");
 }
 
+/* 15 digits are enough for most decimal numbers, 17 for every double. */
 void conf_text_double(struct conf_text *t, double x)
 {
     char text[40] = "";

@@ -2,7 +2,7 @@
 /* Values of keys: numbers, quantities with units, booleans, choices and texts are read by the type
  * of their row, checked against its range, and stored at its offset.  Called by the walk of
  * conf_keys.c for files and records; conf_write.c writes the same values. */
-#include <wsc/conf.h>
+#include "conf_values.h"
 
 #include <wsc/err.h>
 #include <wsc/mem.h>
@@ -41,8 +41,8 @@ bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_
     return false;
 }
 
-bool conf_read_int(struct conf_parse *p, const char *path, const struct conf_node *node,
-                   int64_t *out)
+static bool read_whole(struct conf_parse *p, const char *path, const struct conf_node *node,
+                       int64_t *out)
 {
     if (node->kind != CONF_NODE_SCALAR || conf_node_is_null(node)) {
         wrong_form(p, path, node, "a whole number");
@@ -53,6 +53,7 @@ bool conf_read_int(struct conf_parse *p, const char *path, const struct conf_nod
     return false;
 }
 
+/* The range of the row as a message; quantities are compared and shown in their unit. */
 static bool in_range(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      double value)
 {
@@ -82,7 +83,7 @@ static void read_int(struct conf_parse *p, const struct conf_key *key, const str
                      int64_t *field)
 {
     int64_t value;
-    if (!conf_read_int(p, key->path, node, &value)) return;
+    if (!read_whole(p, key->path, node, &value)) return;
     if (in_range(p, key, node, (double)value)) *field = value;
 }
 
@@ -94,6 +95,7 @@ static void read_double(struct conf_parse *p, const struct conf_key *key,
     if (in_range(p, key, node, value)) *field = value;
 }
 
+/* A number with a unit of the row's kind, to its base unit. */
 static void read_quantity(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, int64_t *field)
 {
@@ -130,6 +132,7 @@ static void read_string(struct conf_parse *p, const struct conf_key *key,
     if (!*field) p->diag->no_memory = true;
 }
 
+/* Booleans match by meaning: `yes` finds the choice "true", an empty list or map finds "null". */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node)
 {
     bool is_bool, truth = false;
@@ -241,6 +244,13 @@ static void read_only(struct conf_parse *p, const struct conf_key *key,
         conf_key_unsupported(p, key->path, node, key->choices);
 }
 
+const char *conf_key_name(const struct conf_parse *p, const char *path, char out[CONF_MAX_PATH])
+{
+    if (!p->prefix) return path;
+    (void)snprintf(out, CONF_MAX_PATH, "%.100s.%.80s", p->prefix, path);
+    return out;
+}
+
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
 {
     struct conf_key named = p->table->key[row];
@@ -248,7 +258,7 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
     const struct conf_key *key = &named;
     p->seen[row] = true;
     p->given[row] = node;
-    named.path = conf_keys_name(p, p->spelling ? p->spelling : key->path, path);
+    named.path = conf_key_name(p, p->spelling ? p->spelling : key->path, path);
     if (key->status == CONF_ONLY) {
         read_only(p, key, node);
         return;

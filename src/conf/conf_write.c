@@ -147,6 +147,7 @@ static void write_bound(struct conf_text *out, const struct conf_key *key, doubl
     conf_text_add(out, "%s", text);
 }
 
+/* The range as in "1 to 64", "> 0, at most 1"; nothing where the row has none. */
 static void write_range(struct conf_text *out, const struct conf_key *key)
 {
     const double unbounded = 1e100;

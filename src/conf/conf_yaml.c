@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* An anchor of the document: the node that its aliases share. */
 struct anchor {
     const char *name;
     struct conf_node *node;
@@ -24,6 +25,7 @@ struct level {
     struct conf_pos key_pos;
 };
 
+/* The state of one parse: the stack of open lists and maps, innermost last. */
 struct builder {
     struct conf_doc *doc;
     struct conf_diag *diag;
@@ -57,6 +59,7 @@ static void out_of_memory(struct builder *b)
     b->failed = true;
 }
 
+/* An error of libyaml at its position; errors of the reader (bad UTF-8) have no problem mark. */
 static void syntax_error(struct builder *b, const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "unreadable";
@@ -153,6 +156,8 @@ static void attach(struct builder *b, struct conf_node *node)
         FAIL(b, entry.key_pos, "more than %d keys in one map", CONF_MAX_MAP);
 }
 
+/* Bounds the nodes with aliases followed: an alias of an alias of ... would make a small file a
+ * huge tree ("billion laughs"). */
 static void count(struct builder *b, struct conf_pos pos, int64_t weight)
 {
     b->doc->n_nodes += weight;
@@ -160,6 +165,7 @@ static void count(struct builder *b, struct conf_pos pos, int64_t weight)
         FAIL(b, pos, "more than %d nodes with aliases followed", CONF_MAX_NODES);
 }
 
+/* A complete list or map: its merge key is resolved, its height and weight are known. */
 static void close_level(struct builder *b)
 {
     const struct level *top = innermost(b);
@@ -264,6 +270,7 @@ static bool tag_is_known(struct builder *b, const yaml_char_t *tag, struct conf_
     return false;
 }
 
+/* True where the next scalar is a key: in a map without a key that waits for its value. */
 static bool is_key_place(struct builder *b)
 {
     const struct level *top = innermost(b);
@@ -339,6 +346,7 @@ static void take_event(struct builder *b, const yaml_event_t *event)
     }
 }
 
+/* Feeds the events of libyaml to the builder up to the end or the first failure. */
 static bool build(struct builder *b, const char *bytes, size_t n_bytes)
 {
     yaml_parser_t parser;

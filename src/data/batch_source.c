@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include "data_impl.h"
+
 #include <wsc/check.h>
-#include <wsc/data.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
 
@@ -163,7 +164,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
-/* The files of data set @p k, behind those of the ones before. */
+/* The files of data set @p k, after those of the ones before. */
 static enum wsc_err list_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct set *set = &s->set[k];
@@ -398,7 +399,7 @@ static const char *const row_hint[] = {
     "does model.vocab_size belong to the tokenizer of this dataset?",
     "the mask says which labels count in the loss",
     "does model.vocab_size belong to the tokenizer of this dataset?",
-    "a span is the number of places behind a token that may see it",
+    "a span is the number of places after a token that may see it",
     "positions begin at 0 with each text of a sample"};
 
 /* Largest value of a row. */
@@ -491,7 +492,7 @@ static const struct set *find_mixed(const struct data_source *s, int64_t at, int
     return NULL;
 }
 
-/* One data set behind the other: for orders that are shuffled. */
+/* One data set after the other: for orders that are shuffled. */
 static const struct set *find_stacked(const struct data_source *s, int64_t at, int64_t *j)
 {
     const struct set *set = s->set;

@@ -1,4 +1,5 @@
-/** The text of the documents in pieces that end where words do, inside `data`. */
+/** The text of the documents in pieces that end where words do, inside `data`: a word is never cut
+ *  between two calls of the tokenizer, which would give other ids. */
 #ifndef WSC_DATA_DOCUMENT_FEED_H
 #define WSC_DATA_DOCUMENT_FEED_H
 #include "documents.h"
@@ -14,7 +15,7 @@ enum wsc_err data_feed_open(struct data_feed *f, const struct data_inputs *input
 void data_feed_close(struct data_feed *f);
 /** Into the next document. */
 enum wsc_err data_feed_next(struct data_feed *f, bool *found) WSC_CHECKED;
-/** More of its text behind what is there.  The room grows for a long word, up to a limit. */
+/** More of its text after what is there.  The room grows for a long word, up to a limit. */
 enum wsc_err data_feed_more(struct data_feed *f) WSC_CHECKED;
 /** The first @p n bytes are used. */
 void data_feed_drop(struct data_feed *f, int64_t n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Documents of a list of files, one after the other: the reader of each format (text, JSON Lines,
- * CSV, TSV) hands out pieces of them, and a place says where to go on. */
+ * CSV, TSV) hands out pieces of them, and a place says where to resume. */
 #include "documents.h"
 
 #include <string.h>
@@ -97,7 +97,7 @@ static enum wsc_err jsonl_next(struct data_docs *d, bool *found)
     return jsonl_find(d);
 }
 
-/* Behind the text: the rest of the object and of its line. */
+/* After the text: the rest of the object and of its line. */
 static enum wsc_err jsonl_rest(struct data_docs *d)
 {
     int c = 0;

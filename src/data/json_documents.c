@@ -310,7 +310,7 @@ static enum wsc_err enter(struct data_json *j, struct nesting *in, char opened, 
     return opened == '{' ? skip_key(j) : WSC_OK;
 }
 
-/* Behind a whole value: leave what ends here. */
+/* After a whole value: leave what ends here. */
 static enum wsc_err leave(struct data_json *j, struct nesting *in)
 {
     while (in->depth) {

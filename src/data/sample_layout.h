@@ -1,7 +1,7 @@
 /** Samples out of the corpus of tokens, inside `data`: how the corpus is cut, and the rows of each.
  *
  *  Plain: T tokens each, wherever texts begin and end.  With use_vsl: as many whole texts as fit,
- *  one after the other; of a text of n tokens with its EOS n - 1 are inputs, those behind them
+ *  one after the other; of a text of n tokens with its EOS n - 1 are inputs, those after them
  *  labels, and one of more than T is folded, T at a time.  Which tokens a sample has stands in
  *  `<folder>/samples` then, so that memory does not grow with their number.
  */

@@ -3,9 +3,9 @@
  *
  *   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *
- * The alternatives begin with different characters, so one look at the next character or two tells
- * which of them matches, and no engine for patterns is needed. */
-#include "bpe.h"
+ * The alternatives begin with different characters, so one look at the next character or two
+ * decides which of them matches, and no engine for patterns is needed. */
+#include "word_split.h"
 
 #include "unicode_classes.h"
 
@@ -41,7 +41,7 @@ enum wsc_err data_classes_create(unsigned char **out)
 struct piece {
     const unsigned char *class, *text;
     int64_t n;
-    bool end; /* the text ends behind it */
+    bool end; /* the text ends with it */
 };
 
 /* Class of the character at @p at and its length; 0: the piece ends in or before it.  A byte that
@@ -59,7 +59,7 @@ static int look(const struct piece *p, int64_t at, enum data_class *class)
     return length > 0 ? length : 1;
 }
 
-/* End of the run of characters of @p class that goes on at @p at; 0: too little text to tell. */
+/* End of the run of characters of @p class that continues at @p at; 0: too little text to tell. */
 static int64_t run_end(const struct piece *p, int64_t at, enum data_class class)
 {
     enum data_class here = class;

@@ -211,7 +211,7 @@ static void enter_stage(struct host *k, int stage, const void *weights, float *g
             s->rows[t->kind] = t->shape[0];
             s->weight[t->kind] = first;
             s->vector[t->kind] = vector;
-        } else if (t->expert == 1) { /* experts are alike: the second one tells the distance */
+        } else if (t->expert == 1) { /* experts are alike: the second one shows the distance */
             s->next_offset[t->kind] = plan->view[i].offset - s->offset[t->kind];
             s->next_expert[t->kind] =
                 vector ? vector - s->vector[t->kind] : s->next_offset[t->kind];

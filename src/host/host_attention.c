@@ -18,7 +18,7 @@ struct head {
     int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
-    const int32_t *span; /**< (T) places behind a key whose queries see it; NULL: all */
+    const int32_t *span; /**< (T) places after a key whose queries see it; NULL: all */
     float scale, cap, slope;
     bool plain;              /**< scores are only scaled */
     const void *q;           /**< (T, d) with row stride ld */

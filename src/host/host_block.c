@@ -79,7 +79,7 @@ static void position_leaf(const struct host *k, const struct host_grad *g,
 }
 
 /* Gradient of the rows of the tables, in HOST_DRES; with a norm that of its output in HOST_DXN and
- * its input once more in place of the first block's, which nobody needs any longer. */
+ * its input again in place of the first block's, which nobody needs any longer. */
 static void embed_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C;

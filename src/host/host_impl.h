@@ -253,7 +253,7 @@ void host_cache_rows(struct host *k, const struct host_span *b);
 
 /** Places of dropout; also part of the random stream's number. */
 enum host_place { HOST_DROP_EMBED, HOST_DROP_SCORES, HOST_DROP_ATTN, HOST_DROP_FFN };
-/** A branch: behind its last linear layer dropout, then a norm, then the sum with the stream. */
+/** A branch: after its last linear layer dropout, then a norm, then the sum with the stream. */
 struct host_branch {
     enum host_place place;
     enum model_tensor_kind norm;
@@ -266,7 +266,7 @@ bool host_plain_branch(const struct host *k);
 /** Where the last product of a branch that is not plain puts a block's rows. */
 float *host_branch_out(const struct host *k, const struct host_branch *branch,
                        const struct host_span *b, int thread);
-/** The stream behind = the stream before + the branch, from the rows @p out (n, C) of that product
+/** The stream after = the stream before + the branch, from the rows @p out (n, C) of that product
  *  without its bias. */
 void host_add_branch(const struct host *k, const struct host_branch *branch,
                      const struct host_span *b, float *out, const float *bias, int thread);
@@ -307,7 +307,7 @@ void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int
 void host_ffn_activate(const struct host *k, const float *pre, int64_t n, void *act, int thread);
 void host_ffn_activate_backward(const struct host *k, const float *pre, const float *dact,
                                 int64_t n, void *act, void *dpre, int thread);
-/** Gradients of the norm behind a branch; returns how many, 0 or 2. */
+/** Gradients of the norm after a branch; returns how many, 0 or 2. */
 int host_branch_norm_grads(const struct host *k, const struct host_branch *branch,
                            struct host_grad out[2]);
 
@@ -398,12 +398,12 @@ static inline float *host_x(const struct host *k, int64_t layer)
 {
     return host_kept(k, HOST_X, layer, k->model->C);
 }
-/** Residual stream behind attention; the same memory as host_x where nobody needs both. */
+/** Residual stream after attention; the same memory as host_x where nobody needs both. */
 static inline float *host_mid(const struct host *k, int64_t layer)
 {
     return k->buffer[HOST_MID] ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
 }
-/** What the FFN's norm takes: behind attention, or in a parallel block before it. */
+/** What the FFN's norm takes: after attention, or in a parallel block before it. */
 static inline float *host_ffn_input(const struct host *k, int64_t layer)
 {
     return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
@@ -458,7 +458,7 @@ static inline const float *host_widened(const struct host *k, const void *operan
     num_widen(k->model->format, scratch, operands, n);
     return scratch;
 }
-/** Row @p row of the cached keys of layer @p layer, the values behind them. */
+/** Row @p row of the cached keys of layer @p layer, the values after them. */
 static inline void *host_cached_row(const struct host *k, int64_t layer, int64_t row)
 {
     return host_at(k, k->cache, (layer * k->max_rows + row) * 2 * model_kv_features(k->model));

@@ -8,7 +8,7 @@
 
 /* ---- rotary: Su et al. 2021, eq. 34, on neighbouring pairs */
 
-/* Grattafiori et al. 2024 (Llama 3.1): long waves are stretched by the factor, short ones are left
+/* Grattafiori et al. 2024 (Llama 3.1): long waves are scaled by the factor, short ones are left
  * alone, those between are mixed. */
 static double llama3(const struct model *m, double frequency)
 {

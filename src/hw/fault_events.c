@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What faults do to the machine.  A kind is a row: how several of them at one place add up, and
- * what the machine does before it goes on.  What a kind is called and takes is the same row of
- * src/hw/fault_keys.c. */
+/* Faults over the steps of a run.  The faults of a machine file become a list of events, each with
+ * a place, a first step and an end: at a fixed step, or after geometrically distributed waiting
+ * times (inversion of a counter-based random number, so that every rank samples the same events).
+ * For each step the list of events in force answers what a wafer or link suffers.  A kind of fault
+ * is a row of the table `effect`: how several at one place combine, and the recovery time; its name
+ * and keys are the row of the same kind in fault_keys.c.  The cluster module moves from step to
+ * step. */
 #include <wsc/hw.h>
 
 #include <wsc/check.h>
@@ -14,7 +18,7 @@
 
 /* ---- the kinds ------------------------------------------------------------------------------- */
 
-/* Several faults of a kind at one place. */
+/* How the amounts of several faults of a kind at one place combine. */
 static double multiply(double a, double b)
 {
     return a * b;
@@ -27,17 +31,19 @@ static double add_squares(double a, double b)
 {
     return sqrt(a * a + b * b);
 }
-/* Of what one lets pass, the other lets pass its part. */
+/* Two independent losses: a packet passes when it passes both. */
 static double add_losses(double a, double b)
 {
     return 1 - (1 - a) * (1 - b);
 }
+/* Lost parts have no amount: what counts is that there is one. */
 static double count(double a, double b)
 {
     (void)b;
     return a + 1;
 }
 
+/* Recovery time, ps: detection, then what the rest of the machine does. */
 static int64_t recover_wafer(const struct hw_machine *c, int64_t shard_bytes)
 {
     (void)shard_bytes;
@@ -54,11 +60,12 @@ static int64_t recover_shard(const struct hw_machine *c, int64_t shard_bytes)
            vtime_duration_ps(shard_bytes, c->recovery.restore_rate_bytes_per_s);
 }
 
+/* Kinds by enum hw_fault_kind. */
 static const struct effect {
-    double none; /* without a fault */
+    double none; /* value without a fault */
     double (*join)(double a, double b);
     bool forever; /* what is lost stays lost and cannot be lost again */
-    bool moment;  /* over as soon as it has happened */
+    bool moment;  /* ends with the step in which it begins */
     int64_t (*recover)(const struct hw_machine *c, int64_t shard_bytes); /* NULL: nothing to do */
 } effect[HW_N_FAULT_KINDS] = {[HW_FAULT_STRAGGLER] = {1, multiply, false, false, NULL},
                               [HW_FAULT_JITTER] = {0, add_squares, false, false, NULL},
@@ -80,32 +87,27 @@ struct hw_faults {
     struct hw_fault_scope scope;
     struct hw_event *event; /* owned, by first_step */
     int n, capacity;
-    const struct hw_event **now; /* owned (n): those of the present step */
+    const struct hw_event **now; /* owned (n): those in force in the present step */
     int n_now;
     int64_t step;
-    int64_t reached; /* the latest step that any state was of */
-    bool first_time; /* the present step was not reached before */
+    int64_t reached; /* the latest step of hw_faults_move() */
+    bool first_time; /* the present step is no repetition after a restore */
 };
 
+/* Append an event.  A rate near 1 over a long run is an error rather than a list without end. */
 static enum wsc_err keep(struct hw_faults *f, const struct hw_event *e)
 {
     if (f->n == MOST_EVENTS)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: more than %d events in %lld steps",
                                       e->fault->text, MOST_EVENTS, (long long)f->scope.last_step),
                             "a smaller rate");
-    if (f->n == f->capacity) {
-        f->capacity = 2 * f->capacity + 16;
-        struct hw_event *more =
-            wsc_realloc(WSC_MEM_HW, f->event, (size_t)f->capacity, sizeof *more);
-        if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep an event");
-        f->event = more;
-    }
+    TRY_GROW(f->event, WSC_MEM_HW, f->capacity, f->n + 1);
     f->event[f->n++] = *e;
     return WSC_OK;
 }
 
 /* Steps that fault number @p i waits at @p place before it begins for the @p k-th time. */
-static int64_t draw_wait(const struct hw_faults *f, int i, int place, uint64_t k)
+static int64_t sample_wait(const struct hw_faults *f, int i, int place, uint64_t k)
 {
     const double longest = 1e15;
     const double rate = f->cluster->faults.item[i].rate;
@@ -115,18 +117,21 @@ static int64_t draw_wait(const struct hw_faults *f, int i, int place, uint64_t k
     return (int64_t)fmin(wait, longest);
 }
 
+/* The first step after a fault that begins with step @p first. */
 static int64_t end_of(const struct hw_fault *fault, int64_t first)
 {
     if (effect[fault->kind].moment) return first + 1;
     return fault->steps ? first + fault->steps : INT64_MAX;
 }
 
+/* Events of fault @p i at @p place: one without a rate, else one after another up to the last step.
+ */
 static enum wsc_err add_events(struct hw_faults *f, int i, int place)
 {
     const struct hw_fault *fault = &f->cluster->faults.item[i];
     int64_t first = fault->from - 1;
     for (uint64_t k = 0; first < f->scope.last_step; k++) {
-        if (fault->rate > 0) first += draw_wait(f, i, place, k);
+        if (fault->rate > 0) first += sample_wait(f, i, place, k);
         if (first >= f->scope.last_step) break;
         const struct hw_event e = {fault, place, first, end_of(fault, first)};
         TRY(keep(f, &e));
@@ -136,6 +141,8 @@ static enum wsc_err add_events(struct hw_faults *f, int i, int place)
     return WSC_OK;
 }
 
+/* Events of fault @p i at its place or at every one, after checks against the size of the machine.
+ * A fault that is left out is checked too. */
 static enum wsc_err add_fault(struct hw_faults *f, int i)
 {
     const struct hw_fault *fault = &f->cluster->faults.item[i];
@@ -154,7 +161,8 @@ static enum wsc_err add_fault(struct hw_faults *f, int i)
     return WSC_OK;
 }
 
-/* The places in the list of the cluster file are in the order of memory. */
+/* Order of events for qsort(): by first step, then by the order of the machine file's list, which
+ * is the order of addresses of its array, then by place. */
 static int earlier(const void *x, const void *y)
 {
     const struct hw_event *a = x, *b = y;
@@ -168,7 +176,7 @@ static bool same_part(const struct hw_event *a, const struct hw_event *b)
     return a->fault->place == b->fault->place && a->place == b->place;
 }
 
-/* Nothing happens to what is lost already; the last wafer or node must stay. */
+/* Drop events at parts that are lost already; refuse to lose the last wafer or node. */
 static enum wsc_err lose_once(struct hw_faults *f)
 {
     int kept = 0, lost[HW_N_PLACES] = {0};
@@ -190,7 +198,8 @@ static enum wsc_err lose_once(struct hw_faults *f)
     return WSC_OK;
 }
 
-/* Planes that a node has lost when event @p i has begun. */
+/* Refuse event @p i when its SwarmX node has then lost all planes, with the losses still in force.
+ */
 static enum wsc_err check_planes(const struct hw_faults *f, int i)
 {
     const struct hw_event *last = &f->event[i];
@@ -273,6 +282,7 @@ void hw_faults_move(struct hw_faults *f, int64_t step)
     }
 }
 
+/* A repeated step recovers from nothing: its events were paid for the first time. */
 const struct hw_event *hw_faults_new(const struct hw_faults *f, int i)
 {
     for (int k = 0; k < f->n_now && f->first_time; k++)
@@ -291,8 +301,9 @@ int64_t hw_faults_next(const struct hw_faults *f)
     return next;
 }
 
-/* All faults of a kind at one place, in the order of the events: the same everywhere. */
-static double joint(const struct hw *hw, enum hw_fault_kind kind, enum hw_place place, int which)
+/* The faults of a kind in force at one place, combined in the order of the events, so that every
+ * rank gets the same bits. */
+static double combined(const struct hw *hw, enum hw_fault_kind kind, enum hw_place place, int which)
 {
     const struct hw_faults *f = hw->faults;
     double all = effect[kind].none;
@@ -306,36 +317,36 @@ static double joint(const struct hw *hw, enum hw_fault_kind kind, enum hw_place 
 
 double hw_straggler(const struct hw *hw, int wafer)
 {
-    return joint(hw, HW_FAULT_STRAGGLER, HW_PLACE_WAFER, wafer);
+    return combined(hw, HW_FAULT_STRAGGLER, HW_PLACE_WAFER, wafer);
 }
 
 double hw_jitter(const struct hw *hw, int wafer)
 {
     if (!hw->cluster->effects.jitter) return 0;
-    const double more = joint(hw, HW_FAULT_JITTER, HW_PLACE_WAFER, wafer);
+    const double more = combined(hw, HW_FAULT_JITTER, HW_PLACE_WAFER, wafer);
     return more > 0 ? add_squares(hw->cluster->jitter, more) : hw->cluster->jitter;
 }
 
 double hw_link_slowness(const struct hw *hw, enum hw_place place, int which)
 {
-    return joint(hw, HW_FAULT_SLOW_LINK, place, which);
+    return combined(hw, HW_FAULT_SLOW_LINK, place, which);
 }
 
 double hw_link_loss(const struct hw *hw, enum hw_place place, int which)
 {
-    return joint(hw, HW_FAULT_LOSSY_LINK, place, which);
+    return combined(hw, HW_FAULT_LOSSY_LINK, place, which);
 }
 
 int64_t hw_lost_planes(const struct hw *hw, int node)
 {
-    return (int64_t)joint(hw, HW_FAULT_LOST_PLANES, HW_PLACE_NODE, node);
+    return (int64_t)combined(hw, HW_FAULT_LOST_PLANES, HW_PLACE_NODE, node);
 }
 
 bool hw_is_lost(const struct hw *hw, enum hw_place place, int which)
 {
     const enum hw_fault_kind kind =
         place == HW_PLACE_WAFER ? HW_FAULT_LOST_WAFER : HW_FAULT_LOST_NODE;
-    return joint(hw, kind, place, which) > 0;
+    return combined(hw, kind, place, which) > 0;
 }
 
 int64_t hw_recovery_ps(const struct hw *hw, int64_t shard_bytes)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What `faults:` and `--fault` say.  A kind is a variant with its keys: where it happens, how bad
- * it is, when.  What it does to the machine is the row of the same kind in fault_events.c. */
-#include "machine_file.h"
+/* Faults as they are written: entries of `faults:` in machine files, and `--fault`, which becomes
+ * one more entry.  A kind of fault is a record variant with its keys: where it happens, how bad it
+ * is, when.  Its effect on the machine is the row of the same kind in fault_events.c. */
+#include "machine_parts.h"
 
 #include <wsc/mem.h>
 
@@ -99,6 +100,7 @@ static bool add_pair(struct conf_doc *doc, struct conf_diag *d, struct conf_node
     return done;
 }
 
+/* `KIND:KEY=VALUE,...` as the map that the file would have; NULL after an error. */
 static struct conf_node *parse_fault(struct conf_doc *doc, struct conf_diag *d, const char *text,
                                      int set)
 {
@@ -135,7 +137,7 @@ void hw_faults_add(struct conf_doc *doc, struct conf_diag *d, const char *text, 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A fault in the making. */
+/* A fault that is being read. */
 struct reader {
     struct conf_parse *p;
     const char *path; /* faults[2] */
@@ -145,6 +147,7 @@ struct reader {
     struct hw_fault *out;
 };
 
+/* An error about key @p key of the fault, at the key if it is there. */
 static void complain(const struct reader *r, const char *key, const char *what)
 {
     const struct conf_node *at = conf_node_find(r->node, key);

@@ -7,7 +7,7 @@
 
 static const int64_t ps_per_s = 1000000000000;
 
-/** ceil(n * mul / div) without an intermediate beyond 64 bits, for n < div <= 9e12 and
+/* ceil(n * mul / div) without an intermediate beyond 64 bits, for n < div <= 9e12 and
  *  mul = 1e12: two decimal halves of six digits each. */
 static int64_t scaled_remainder(int64_t n, int64_t div)
 {
@@ -54,7 +54,7 @@ int64_t hw_activation_bytes(const struct hw *hw)
     return hw_n_pes(hw) * hw_activation_bytes_per_pe(hw);
 }
 
-/** Nodes of one level above @p children. */
+/* Nodes of one level above @p children. */
 static int64_t parents(const struct hw *hw, int64_t children)
 {
     int64_t fanout = hw->cluster->swarmx.fanout;
@@ -63,15 +63,9 @@ static int64_t parents(const struct hw *hw, int64_t children)
     return (children - 1) / fanout + 1;
 }
 
-int hw_swarmx_levels(const struct hw *hw, int64_t n_csx)
-{
-    int levels = 0;
-    for (int64_t n = n_csx; n > 1; n = parents(hw, n))
-        levels++;
-    return levels;
-}
-
-int64_t hw_swarmx_nodes(const struct hw *hw, int64_t n_csx)
+/* Nodes of the SwarmX tree above @p n_csx wafers: the sum over its levels of ceil(children /
+ * fan-out); none above one wafer. */
+static int64_t swarmx_nodes(const struct hw *hw, int64_t n_csx)
 {
     int64_t nodes = 0;
     for (int64_t n = n_csx; n > 1;) {
@@ -85,7 +79,7 @@ double hw_cluster_power_w(const struct hw *hw, int64_t n_csx)
 {
     const struct hw_machine *c = hw->cluster;
     return (double)n_csx * (double)c->wafer.system_power_w +
-           (double)hw_swarmx_nodes(hw, n_csx) * (double)c->swarmx.node_power_w +
+           (double)swarmx_nodes(hw, n_csx) * (double)c->swarmx.node_power_w +
            (double)c->memoryx.shards * (double)c->memoryx.shard_power_w;
 }
 

@@ -3,7 +3,7 @@
  * base first, the file itself last, each after a line `# wsc-cluster-file BYTES FOLLOW PATH`
  * (FOLLOW files come after it), so that ranks that read no files see the same constants and name
  * the same lines. */
-#include "machine_file.h"
+#include "machine_parts.h"
 
 #include <wsc/mem.h>
 
@@ -54,6 +54,7 @@ static bool same_file(const char *a, const char *b)
     return realpath(a, real_a) && realpath(b, real_b) && !strcmp(real_a, real_b);
 }
 
+/* A file that is in the chain already would be a cycle; @p pos is where the last file names it. */
 static enum wsc_err check_chain(const struct file *file, int n, const char *path,
                                 struct conf_pos pos)
 {
@@ -90,6 +91,7 @@ static enum wsc_err read_base(struct file *file, int n, bool *more)
     return rc;
 }
 
+/* One text from the files of a chain, as the opening comment has it. */
 static enum wsc_err join(const struct file *file, int n_files, char **text, size_t *n)
 {
     size_t size = 1;
@@ -179,6 +181,8 @@ static void merge(struct conf_doc *doc, struct conf_diag *d, struct conf_node *i
     }
 }
 
+/* Parse the parts from the file itself to the farthest base; each adds what the earlier ones lack.
+ */
 static bool parse_chain(struct conf_doc *doc, struct conf_diag *d, const struct file *part, int n)
 {
     struct conf_node *root = NULL;

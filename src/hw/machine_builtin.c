@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* configs/cluster/cs2.yaml as part of the program: the machine of a run that names no file. */
-#include "machine_file.h"
+/* configs/cluster/cs2.yaml as part of the program: the machine of a run that names no file.  The
+ * assembler includes the text, so there is no generated source.  Read by machine_file.c. */
+#include "machine_parts.h"
 
 /* The file itself becomes part of the program, so that there is one text to maintain.  The path is
  * relative to the repository root, where make runs. */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Numeric constants of a machine, one at a time: what a sweep sets, how sure each value is. */
-#include "machine_file.h"
+/* Numeric constants of a machine, one at a time.  A sweep or a sensitivity study finds a constant
+ * by its path, and reads, writes, gets and sets its value in base units through the row of the key
+ * table.  The last part derives the range of uncertainty of each value: from the file, or by the
+ * kind of its source. */
+#include "machine_parts.h"
 
 #include <wsc/check.h>
 

@@ -2,7 +2,7 @@
 /* A machine file from bytes to struct hw_machine: what it is based on (machine_base.c), --set and
  * --fault, keys by the table (machine_keys.c), the source and uncertainty of each constant, and a
  * hash of all values that says which machine a number belongs to. */
-#include "machine_file.h"
+#include "machine_parts.h"
 
 #include <wsc/hash.h>
 #include <wsc/mem.h>
@@ -125,6 +125,7 @@ static struct conf_node *as_constant(struct conf_doc *doc, struct conf_node *val
     return map;
 }
 
+/* --set cluster.PATH=VALUE and --fault into the tree, before its keys are read. */
 static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
 {
     for (int set = 1; set <= d->n_sets; set++) {
@@ -161,6 +162,7 @@ static void check(struct conf_parse *p, const struct hw_machine *c)
         conf_diag_error(p->diag, node->pos, reserved, "must be less than wafer.sram_per_pe");
 }
 
+/* The hash covers values only, in base units: a change of spelling, comment or source keeps it. */
 static void hash_values(struct hw_machine *c, struct conf_diag *d)
 {
     const struct conf_table *table = hw_machine_table();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The keys of cluster files.  All are required: a machine is described as a whole. */
-#include "machine_file.h"
+/* The key table of machine files: one row per constant with its unit, range and meaning, in the
+ * order of docs/CONFIG.md.  Constants are required, as a machine is described as a whole; those
+ * that came later have a neutral default, so that older files stay valid. */
+#include "machine_parts.h"
 
 #define FIELD(p, f) .path = (p), .offset = offsetof(struct hw_machine, f), .required = true
-/* What older files lack: a neutral value stands in. */
 #define OPTIONAL(p, f, value)                                                                      \
     .path = (p), .offset = offsetof(struct hw_machine, f), .fallback = (value)
 #define INT          .type = CONF_T_INT
@@ -144,7 +145,7 @@ static const struct conf_key keys[] = {
     {OPTIONAL("recovery.redistribution", recovery.redistribution_ps, "60 s"), QUANTITY(TIME),
      RANGE(0, MAX_RECOVERY), DOC("the share of a lost system goes to the others")},
     {OPTIONAL("recovery.reroute", recovery.reroute_ps, "1 s"), QUANTITY(TIME),
-     RANGE(0, MAX_RECOVERY), DOC("the SwarmX tree is formed anew without a node")},
+     RANGE(0, MAX_RECOVERY), DOC("the SwarmX tree is rebuilt without a node")},
     {OPTIONAL("recovery.restore_rate", recovery.restore_rate_bytes_per_s, "2 GB/s"),
      QUANTITY(RATE), RANGE(1, MAX_RATE), DOC("a checkpoint into one MemoryX shard")},
     {OPTIONAL("retransmit.packet", retransmit.packet_bytes, "4 KiB"), QUANTITY(BYTES),

@@ -47,8 +47,8 @@ struct walk {
     int64_t step, row, outer, rows;
 };
 
-/* Dimensions of one element vanish, those that go on where the inner one ends merge with it.  False
- * when more than two are left. */
+/* Dimensions of one element vanish, those that continue where the inner one ends merge with it.
+ * False when more than two are left. */
 static bool walk_of(const struct mesh_dsd *d, struct walk *w)
 {
     *w = (struct walk){0, 1, 0, 1};

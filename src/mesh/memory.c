@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory of the PEs, 48 KB each: reservations that name what does not fit, copies between host and
- * PEs, and the host memory behind it, which grows as addresses are touched. */
+ * PEs, and its host memory, which grows as addresses are touched. */
 #include "mesh_impl.h"
 
 #include <string.h>

@@ -110,7 +110,7 @@ static int64_t lines(int64_t bytes)
     return (bytes + MESH_LINE - 1) / MESH_LINE * MESH_LINE;
 }
 
-/* The arrays of places lie one behind the other, those first that most cycles touch. */
+/* The arrays of places lie one after the other, those first that most cycles touch. */
 static enum wsc_err allocate(struct mesh *m)
 {
     const int64_t routers = lines(m->n_pes * (int64_t)sizeof *m->router),

@@ -252,7 +252,7 @@ struct mesh_region {
     struct mesh_visit *visit;           /* those of a chunk */
     int32_t *source;                    /* of this region */
     int n_sources;
-    enum wsc_err rc; /* why it cannot go on, and what is to be said */
+    enum wsc_err rc; /* why it cannot continue, and what is to be said */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
 };
@@ -434,8 +434,8 @@ static inline int64_t mesh_dsd_length(const struct mesh_dsd *d)
 }
 
 /* task.c */
-/* The main thread: the running task goes on, or the next one is picked.  *@p busy when there may be
- * another one in the next cycle. */
+/* The main thread: the running task continues, or the next one is picked.  *@p busy when there may
+ * be another one in the next cycle. */
 enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy);
 
 /* pe.c */

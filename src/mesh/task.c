@@ -162,8 +162,8 @@ static enum wsc_err keep_todo(struct mesh_region *r, struct mesh_pe *pe)
     return WSC_OK;
 }
 
-/* The main thread: the running task goes on, or the next one is picked.  *@p busy when there may be
- * another one in the next cycle. */
+/* The main thread: the running task continues, or the next one is picked.  *@p busy when there may
+ * be another one in the next cycle. */
 enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy)
 {
     struct choice c;

@@ -61,7 +61,7 @@ static bool grow_legs(struct mesh_watch *w, struct mesh_watch_flow *f)
     return true;
 }
 
-/* The path of @p pe goes on from a wavelet that has come. */
+/* The path of @p pe continues from a wavelet that has come. */
 static struct mesh_watch_path adopt(const struct mesh_pe *pe, struct mesh_watch_flow *f,
                                     const struct mesh_watch_path *wavelet)
 {
@@ -119,7 +119,7 @@ static void set_bit(uint16_t *set, int bit, bool value)
     *set = (uint16_t)((*set & ~(1U << bit)) | (unsigned)value << bit);
 }
 
-/* Without its reader a queue starts data tasks, so the end of a reader lets others go on. */
+/* Without its reader a queue starts data tasks, so the end of a reader lets others continue. */
 void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
     const int thread = op->kind;

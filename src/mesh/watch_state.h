@@ -1,4 +1,4 @@
-/** What the emulator tells an observer: one line at each place where something happens.
+/** What the emulator shows an observer: one line at each place where something happens.
  *
  *  A hook (mesh_see_...) tests one pointer and is nothing else when nobody watches; what it means
  * is in mesh_watch.c (counts), watch_path.c (causes) and watch_trace.c (events).  What belongs to a
@@ -28,7 +28,7 @@ struct mesh_watch_origin {
 struct mesh_watch_flow {
     struct mesh_watch_path main, enabled, thread[MESH_THREADS + 1];
     int32_t crowded[MESH_THREADS + 1]; /* cycles in which others had the datapath */
-    uint16_t maps, enables;            /* sets of threads: MESH_MAP; others may go on at the end */
+    uint16_t maps, enables; /* sets of threads: MESH_MAP; others may continue at the end */
     struct mesh_watch_origin *in[MESH_N_IN], *out[MESH_N_OUT]; /* owned; MESH_QUEUE slots each */
     struct mesh_watch_path *leg;                               /* owned */
     uint32_t n_legs, leg_capacity;
@@ -257,7 +257,7 @@ static inline void mesh_see_wait(struct mesh_pe *pe)
 {
     if (watch_mesh(pe)->watch) mesh_watch_wait(pe);
 }
-/* The task goes on: @p thread is free. */
+/* The task continues: @p thread is free. */
 static inline void mesh_see_join(struct mesh_pe *pe, int thread)
 {
     if (watch_mesh(pe)->watch) mesh_watch_join(pe, thread);

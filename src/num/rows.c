@@ -20,7 +20,7 @@ static float sum_lanes(float lane[N_LANES])
     return lane[0];
 }
 
-/* The rest of a row behind its whole vectors, then the sum. */
+/* The rest of a row after its whole vectors, then the sum. */
 static float finish(float lane[N_LANES], const float *x, const float *y, int64_t n)
 {
     for (int64_t j = 0; j < n; j++)

@@ -11,6 +11,15 @@
     "or `{Name: {keys}}`. Neither case nor the endings LR, WD and Scheduler count in names. "      \
     "[TRAINING.md](TRAINING.md) has the formulas.\n\n"
 
+#define INITIALIZERS                                                                               \
+    "\n### Initializers\n\n"                                                                       \
+    "Values of the `model` keys that end in `initializer`: a name, or a map with a `name` and "    \
+    "its "                                                                                         \
+    "keys.\n\n"
+#define TRANSFORMS                                                                                 \
+    "\n### Transforms of samples\n\n"                                                              \
+    "The entry of `data_transforms`: a map with a `name`.\n\n"
+
 /* ---- the trainer style ----------------------------------------------------------------------- */
 
 /* True when @p to is @p path or a section around it. */
@@ -75,6 +84,10 @@ enum wsc_err report_config_reference(char **text)
                         write_trainer_path);
     conf_text_add(&out, SCHEDULES);
     conf_variants_markdown(&out, zoo_schedulers());
+    conf_text_add(&out, INITIALIZERS);
+    conf_variants_markdown(&out, zoo_initializers());
+    conf_text_add(&out, TRANSFORMS);
+    conf_variants_markdown(&out, zoo_transforms());
     conf_text_add(&out, "\n### Keys of the trainer style alone\n\n"
                         "Optimizer, schedulers, callbacks and loggers are maps with one key, "
                         "their name, in any case. A callback that is null removes what it would "

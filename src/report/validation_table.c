@@ -26,11 +26,6 @@ __attribute__((format(printf, 2, 3))) static void add(struct cells *c, const cha
     va_end(ap);
 }
 
-bool validation_prediction_holds(const struct validation_prediction *p)
-{
-    return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
-}
-
 /* ---- cells ----------------------------------------------------------------------------------- */
 
 static void add_percent(struct cells *c, double share)

@@ -81,7 +81,8 @@ static WSC_CHECKED enum wsc_err search(struct search *s)
     return WSC_OK;
 }
 
-/* ---- how sure -------------------------------------------------------------------------------- */
+/* ---- uncertainty --------------------------------------------------------------------------------
+ */
 
 /** d residual / d x[axis] over a quarter of the first step, inwards at a bound. */
 static WSC_CHECKED enum wsc_err slope(const struct validation_problem *p,
@@ -134,8 +135,8 @@ static void normal_matrix(const struct validation_problem *p,
         }
 }
 
-/** A parameter whose first step moves all residuals together by less than this is not told by the
- *  points. */
+/** A parameter whose first step moves all residuals together by less than this is not determined by
+ * the points. */
 static const double TELLS = 1e-3;
 
 static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,

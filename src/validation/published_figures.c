@@ -322,15 +322,13 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validati
 
 static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct validation_figure **rows, int *n)
 {
+    int room = *n; /* rows of earlier files fill their block, at the least */
     TRY(read_head(r));
     for (;;) {
         bool more;
         TRY(out_csv_next(r->csv, &more));
         if (!more) return WSC_OK;
-        struct validation_figure *longer =
-            wsc_realloc(WSC_MEM_REPORT, *rows, (size_t)*n + 1, sizeof *longer);
-        if (!longer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow the references");
-        *rows = longer;
+        TRY_GROW(*rows, WSC_MEM_REPORT, room, *n + 1);
         TRY(take_row(r, *rows, *n));
         (*n)++;
     }
@@ -374,6 +372,11 @@ double validation_speed_error(const struct validation_figure *figure, double pre
     return ratio - 1;
 }
 
+bool validation_prediction_holds(const struct validation_prediction *p)
+{
+    return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
+}
+
 double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
 {
     if (ref->quantity == VALIDATION_TIME)
@@ -381,7 +384,7 @@ double validation_figure_of_rate(const struct validation_figure *ref, double sam
     return samples_per_s * figure_per_sample(ref);
 }
 
-/* Samples per second that were published; 0 when the row tells no rate. */
+/* Samples per second that were published; 0 when the row shows no rate. */
 static double rate_of(const struct validation_figure *ref)
 {
     if (ref->kind == VALIDATION_KIND_CONTEXT || *ref->set) return 0;

@@ -5,7 +5,7 @@
 #include <wsc/cycles.h>
 #include <wsc/validation.h>
 
-/** What the wafers of a step compute, by kind, from the closed forms: of wafer 0, all
+/** What the wafers of a step compute, by kind, from the analytical model: of wafer 0, all
  * micro-batches, without waiting and jitter. */
 struct validation_parts {
     struct cycles_breakdown cycles;

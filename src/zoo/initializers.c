@@ -109,6 +109,7 @@ const struct conf_variants *zoo_initializers(void)
     return &variants;
 }
 
+/* Parameters without which a distribution is not defined. */
 static void check(struct conf_parse *p, const char *path, const struct conf_node *node,
                   const struct zoo_init *init)
 {

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks between keys of params files, and of texts that have a meaning. */
+/* Checks between keys of params files, after all keys have been read by the table: sections that
+ * the mode needs, batch sizes against num_csx, heads against widths, positions, experts, muP, loss
+ * scaling, epochs.  Defaults that depend on other keys (rotary_dim, num_kv_groups) are set here.
+ * What the real cluster would refuse but the emulator can compute is a warning.  Called by
+ * zoo_params.c; keys without effect are in idle_keys.c. */
 #include "params_passes.h"
 
 #include <stdio.h>
@@ -34,6 +38,7 @@ static void check_sections(struct conf_parse *p, const struct conf_node *root, e
     }
 }
 
+/* A text key that must be one of @p choices, such as the class of the data loader. */
 static void check_text(struct conf_parse *p, const char *path, const char *text,
                        const struct conf_choice *choices)
 {
@@ -68,6 +73,8 @@ static void check_data(struct conf_parse *p, const struct zoo_input *in, const c
                        "batches are of one size: samples that are left over begin the next epoch");
 }
 
+/* Batch sizes of one input: the global batch divides among the systems, the micro-batch divides the
+ * sequences of a system. */
 static void check_input(struct conf_parse *p, const struct zoo_input *in, bool training,
                         const struct zoo_params *params)
 {
@@ -106,6 +113,7 @@ static void check_input(struct conf_parse *p, const struct zoo_input *in, bool t
                         (long long)params->reduction_leaf);
 }
 
+/* Sink tokens lengthen the samples; both inputs should do so by the same number. */
 static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
 {
     const char *path = "eval_input.data_transforms";
@@ -122,7 +130,8 @@ static bool was_given(const struct conf_parse *p, const char *path)
     return !conf_node_is_null(p->given[conf_keys_find(p->table, path)]);
 }
 
-/* @p width: of a head. */
+/* @p width is that of a head.  The default of rotary_dim is a quarter of it, rounded down to even.
+ */
 static void check_rotary(struct conf_parse *p, struct zoo_model *m, int64_t width,
                          struct conf_pos pos)
 {
@@ -137,6 +146,7 @@ static void check_rotary(struct conf_parse *p, struct zoo_model *m, int64_t widt
                         narrow ? "attention_inner_dim" : "hidden_size");
 }
 
+/* Heads divide the width of attention, and groups of keys and values divide the heads. */
 static void check_heads(struct conf_parse *p, struct zoo_model *m)
 {
     const char *inner = "model.attention_inner_dim", *heads = "model.num_heads",
@@ -166,6 +176,7 @@ static void check_heads(struct conf_parse *p, struct zoo_model *m)
     check_rotary(p, m, width / n, where(p, rotary, heads));
 }
 
+/* Arguments of RoPE scaling, and the sliding window. */
 static void check_positions(struct conf_parse *p, struct zoo_model *m)
 {
     const char *args = "model.pos_scaling_extra_args.original_max_position_embeddings",
@@ -188,6 +199,7 @@ static void check_positions(struct conf_parse *p, struct zoo_model *m)
                         "needs model.attention_sliding_window_length");
 }
 
+/* One expert in all is no mixture: the model is dense then. */
 static void check_experts(struct conf_parse *p, struct zoo_model *m)
 {
     const char *top_k = "model.moe.top_k", *routing = "model.moe.routing_algorithm",
@@ -212,6 +224,7 @@ static void check_experts(struct conf_parse *p, struct zoo_model *m)
                         "model.moe.null_expert_bias", "needs expert_weighting_normalization");
 }
 
+/* muP by base sizes needs both of them and sets output_logits_scale itself. */
 static void check_mup(struct conf_parse *p, struct zoo_model *m)
 {
     const char *hidden = "model.mup_base_hidden_size", *filter = "model.mup_base_filter_size",
@@ -240,7 +253,7 @@ static void check_model(struct conf_parse *p, struct zoo_model *m)
     }
 }
 
-/* cbfloat16 has too short a mantissa to do without. */
+/* cbfloat16 has too few mantissa bits to train without dynamic loss scaling. */
 static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *params)
 {
     const char *path = "optimizer.loss_scaling_factor";
@@ -253,7 +266,7 @@ static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *pa
                     "cbfloat16 needs dynamic loss scaling; hint: write dynamic");
 }
 
-/* The Model Zoo ends with a ValueError. */
+/* The Model Zoo raises a ValueError for both ways of clipping at once. */
 static void check_clipping(struct conf_parse *p, const struct zoo_optimizer *o)
 {
     const char *path = "optimizer.max_gradient_value";

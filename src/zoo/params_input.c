@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the samples come from: data_dir, data_subset, mixture. */
+/* Keys of an input that name its samples: data_dir (a directory or a list), data_subset (ranges of
+ * fractions), mixture (data sets with weights, each with its own directories and subset).  Readers
+ * and writers that the rows of params_keys.c name; src/data reads the files themselves. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -92,7 +94,7 @@ static bool read_share(const char *text, const char *end, double *share)
     return wsc_units_double(copy, share) == WSC_OK && *share >= 0 && *share <= 1;
 }
 
-/* One range; *text moves behind it and its comma. */
+/* One range `from-to`; *text moves past it and its comma. */
 static bool read_range(const char **text, struct zoo_subset *s)
 {
     const char *end = *text + strcspn(*text, ","),

@@ -11,11 +11,11 @@ void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d);
 bool zoo_params_refuse(const struct conf_node *root, struct conf_diag *d);
 /** Warn about the keys of @p p that nothing depends on. */
 void zoo_params_warn_no_effect(const struct conf_parse *p);
-/** The current spelling of a dotted path. */
+/** The current spelling of a dotted path; @p path itself when it is current. */
 const char *zoo_renames_path(const char *path);
 /** After the file's keys are read: infer a family that is not named, then set what it implies. */
 void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model);
-/** Defaults of keys that take lists. */
+/** Set the defaults of keys that take lists of two numbers. */
 void zoo_optimizer_init(struct zoo_optimizer *optimizer);
 /** False for the key @p path that an optimizer of this type does not take. */
 bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *path);
@@ -25,7 +25,8 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
 bool zoo_key_acts(const struct zoo_params *params, const char *path);
 /** Warn about the keys of the file that nothing depends on, given the others. */
 void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params);
-/** Checks between keys. */
+/** Check keys against each other and set the defaults that depend on other keys; errors and
+ * warnings go to p->diag. */
 void zoo_params_check(struct conf_parse *p, const struct conf_node *root,
                       struct zoo_params *params);
 #endif

@@ -1,12 +1,14 @@
 /** Readers and writers that the rows of params_keys.c name: keys whose values have a form of their
  *  own.  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c,
- *  zoo_schedules.c and zoo_optimizers.c. */
+ *  zoo_schedules.c and optimizer_values.c. */
 #ifndef WSC_ZOO_PARAMS_VALUES_H
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
 
-/** Keys with a form of their own; the field is the int64_t, the double, the struct zoo_init, or
- *  the struct zoo_input or zoo_optimizer around it. */
+/* Every pair is the `read` and `write` of rows (struct conf_key).  A parameter named input or
+ * optimizer is the section around the key: struct zoo_input or zoo_optimizer.  A field is the key's
+ * own value: an int64_t, a double, a text, an enum or a struct of <wsc/zoo.h>. */
+
 void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *input);
 void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,

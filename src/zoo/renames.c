@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Key names of older Model Zoo releases. */
+/* Key names of older Model Zoo releases: a table of old and new names, applied to the tree before
+ * its keys are read, with a warning for each.  A boolean that became one value of another key has a
+ * row for true and one for false.  Called by zoo_params.c, before and after --set. */
 #include "params_passes.h"
 
 #include <stdio.h>
@@ -67,6 +69,8 @@ static struct conf_node *target_of(struct conf_doc *doc, const char *path, struc
     return map && section && conf_doc_put(doc, doc->root, &entry) ? map : NULL;
 }
 
+/* Move the value to the new key.  A new key of the file counts more than the old one; a `--set`
+ * with the old name (line < 0) counts more than either. */
 static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename *r,
                  const struct conf_entry *old)
 {

@@ -2,7 +2,7 @@
 /* The keys of params files of the trainer style (releases 2.3 to 2.10), each with the runconfig
  * style's key of the same meaning.  Callbacks and loggers stand in lists of maps with one key; here
  * they are read as one map. */
-#include "trainer.h"
+#include "trainer_takes.h"
 
 #define ROW(p, t)                                                                                  \
     {                                                                                              \

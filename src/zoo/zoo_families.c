@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the name of a family implies: defaults that differ from GPT-2's.  Everything else of a
- * family is in the keys of its files. */
+ * family is in the keys of its files.  A new family is a row of the table below and a value of enum
+ * zoo_family; docs/FAMILIES.md lists them.  Called by zoo_params.c between the keys of the file and
+ * the defaults of the table. */
 #include "params_passes.h"
 #include "params_values.h"
 

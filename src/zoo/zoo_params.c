@@ -47,7 +47,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
         char path[CONF_MAX_PATH];
         const char *value;
         struct conf_pos pos = {.line = -set};
-        /* A bad one is told once, in the pass that every file has. */
+        /* A bad one is reported once, in the pass that every file has. */
         if (trainer && strncmp(d->sets[set - 1].text, "trainer", 7) != 0) continue;
         if (!conf_set_split(d, set, path, &value)) continue;
         if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
@@ -82,6 +82,8 @@ static bool was_given(const struct conf_parse *p, const char *path)
     return p->given[conf_keys_find(p->table, path)] != NULL;
 }
 
+/* The order matters: old names become new ones before and after --set, which may use either; the
+ * family sets its defaults after the keys of the file and before those of the table. */
 static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_rows rows = {0};

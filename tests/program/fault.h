@@ -1,7 +1,7 @@
 /** What the tests of faults share: the run that is disturbed, and what it has to be equal to. */
 #ifndef WSC_TEST_FAULT_H
 #define WSC_TEST_FAULT_H
-#include "job.h"
+#include "small_job.h"
 #include "side.h"
 #include "spawn.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the keys of checkpoints and of evaluation promise. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Counters beyond 31 and 53 bits: a checkpoint that says it is from there, and what is written
  * after it.  Values do not depend on where the step stands, once the rate of learning does not. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/mem.h>

@@ -2,7 +2,7 @@
 /* `wsc data`: killed at any moment and started again it makes the files of a run that was not;
  * what it cannot do it refuses in one line. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/rng.h>

@@ -2,7 +2,7 @@
 /* Faults of the emulated machine: values stay those of a sound one, virtual time is the same on any
  * ranks and across restarts, and what a fault cost is the difference of two runs. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

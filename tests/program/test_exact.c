@@ -2,7 +2,7 @@
 /* One training run, whatever it runs on: losses, norms and weights to the last bit, and the same
  * virtual time for the same emulated cluster. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

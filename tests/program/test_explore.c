@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* micro_batch_size: explore, as a user runs it: every size with the speed that it has alone. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How the next token is chosen, and prompts in every form. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* As many systems as were ever announced, and as many ranks as there are roles: the values of one
  * system on one rank. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

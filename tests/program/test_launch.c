@@ -3,7 +3,7 @@
  * back.  Schedulers, ssh and mpirun are stand-ins here that write down how they were called;
  * tests/hosts has the real ones. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

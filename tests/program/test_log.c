@@ -2,7 +2,7 @@
 /* Every line of a run's log against the forms that users' scripts look for, as POSIX extended
  * regular expressions, and the files that a run leaves beside it. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc mesh` as a user starts it: every kernel, the tables, heat map, trace and --explain. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every command does what its help says: what it prints, which files it writes. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

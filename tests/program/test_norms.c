@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Norms and the gradient noise scale, against gradients that the program dumps. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/mem.h>

@@ -3,7 +3,7 @@
  * Model Zoo has it, warm-up and cosine, clipping by the global norm.  The gradients are those that
  * the program dumps, the weights those of its checkpoints. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/mem.h>

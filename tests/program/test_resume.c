@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A run that was stopped, or killed while it wrote a checkpoint, ends like one that was not. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/clock.h>

@@ -2,7 +2,7 @@
 /* Ranks that were not started alike: with other options, or where other files lie under the same
  * path.  One line names the rank and what differs; status 2, within seconds, nothing is left. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/clock.h>

@@ -3,7 +3,7 @@
  * and that they agree with each other. */
 #include "../support/goal.h"
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/conf.h>

@@ -4,7 +4,7 @@
  * follows from what --validate_only --json prints.  WSC_MODELZOO=DIR does it with all params files
  * below a folder as well. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/rng.h>

@@ -2,7 +2,7 @@
 /* What goes to stdout and what to stderr: with --json stdout is one JSON value, results that cannot
  * be written are a failure, and several ranks print and write what one process does. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <jansson.h>

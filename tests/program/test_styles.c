@@ -2,7 +2,7 @@
 /* One job in all the ways a params file can say it: runconfig style, trainer style, two phases, its
  * own dump; and what --validate_only prints of it. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 /* The scripts that run the tests: tests/run.sh and tests/hosts.  A machine without a scheduler or a
  * server for ssh skips what needs them, says so, and counts it neither as passed nor as failed. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

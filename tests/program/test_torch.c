@@ -3,7 +3,7 @@
  * a checkpoint, samples as a dataset, results by --dump_gradients.
  * tests/fixtures/make_gpt2_fixture.py made the reference and describes its layout. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/mem.h>

@@ -3,7 +3,7 @@
  * a link that loses packets, an evaluation, a generation; each the same whether all roles live in
  * one process or several ranks share them. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/conf.h>

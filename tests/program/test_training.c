@@ -2,7 +2,7 @@
 /* Optimizers, formats and loss scaling in whole runs: the same bits on any cluster, the same run
  * when it is interrupted.  Their arithmetic is tested in tests/unit/memoryx. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

@@ -40,24 +40,23 @@ TEST(hw, sizes_and_io)
     T_NEAR(hw_io_cycles(&hw, 150e9), 850e6, 1e-12);
 }
 
-/* Layers as published for the SwarmX tree: 0; 1 up to 4; 2 up to 16; 3 up to 64; 4 up to 256. */
+/* The power of the SwarmX nodes alone, at 1 W each, is their number.  With a fan-out of 4 the tree
+ * has no level for one wafer, 1 for up to 4, 2 for up to 16, 3 for up to 64 and 4 for up to 256. */
 TEST(hw, swarmx_tree)
 {
     static const struct {
         int64_t n;
-        int levels;
         int64_t nodes;
-    } row[] = {{0, 0, 0},  {1, 0, 0},   {2, 1, 1},   {4, 1, 1},    {5, 2, 3},   {16, 2, 5},
-               {17, 3, 8}, {64, 3, 21}, {65, 4, 25}, {192, 4, 64}, {256, 4, 85}};
+    } row[] = {{0, 0},  {1, 0},   {2, 1},   {4, 1},    {5, 3},   {16, 5},
+               {17, 8}, {64, 21}, {65, 25}, {192, 64}, {256, 85}};
     struct hw_machine c = model_case_cs2();
     struct hw hw = {.cluster = &c};
-    for (unsigned i = 0; i < sizeof row / sizeof *row; i++) {
-        T_EQ(hw_swarmx_levels(&hw, row[i].n), row[i].levels);
-        T_EQ(hw_swarmx_nodes(&hw, row[i].n), row[i].nodes);
-    }
+    c.wafer.system_power_w = c.memoryx.shard_power_w = 0;
+    c.swarmx.node_power_w = 1;
+    for (unsigned i = 0; i < sizeof row / sizeof *row; i++)
+        T_NEAR(hw_cluster_power_w(&hw, row[i].n), (double)row[i].nodes, 0);
     c.swarmx.fanout = 2;
-    T_EQ(hw_swarmx_levels(&hw, 64), 6);
-    T_EQ(hw_swarmx_nodes(&hw, 64), 63);
+    T_NEAR(hw_cluster_power_w(&hw, 64), 63, 0);
 }
 
 TEST(hw, power_of_systems_nodes_and_shards)

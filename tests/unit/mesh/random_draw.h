@@ -1,7 +1,7 @@
 /** What the files that draw random cases share. */
 #ifndef WSC_TEST_RANDOM_DRAW_H
 #define WSC_TEST_RANDOM_DRAW_H
-#include "random_case.h"
+#include "random_fabric.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,7 @@
 /* Wavelets without a clock: each one walks down its tree of routes alone, in the order in which it
  * was sent, and moves the switches and counts at the filters on its way.  Where inputs are static
  * a colour has one stream at every router, so that time cannot change what happens. */
-#include "random_case.h"
+#include "random_fabric.h"
 
 #include <stdio.h>
 #include <string.h>

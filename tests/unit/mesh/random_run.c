@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "random_case.h"
+#include "random_fabric.h"
 
 #include <wsc/check.h>
 #include <wsc/hash.h>

@@ -2,7 +2,7 @@
 /* Ten thousand random fabrics and programs, legal, faulty and wild ones.  WSC_MESH_CASES sets
  * another number of cases, WSC_MESH_FIRST the first seed, WSC_MESH_VERBOSE=1 prints how often each
  * kind of end occurred. */
-#include "random_case.h"
+#include "random_fabric.h"
 
 #include "../../support/test.h"
 

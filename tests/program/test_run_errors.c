@@ -5,7 +5,7 @@
  * NAME.alone.cmd without mpirun only.  $TMP is an empty folder, $DATA the tests' dataset.
  * With WSC_GOLDEN_UPDATE in the environment the texts are written again; read the difference. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/conf.h>

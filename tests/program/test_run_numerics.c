@@ -2,7 +2,7 @@
 /* `--numerics mesh`: a GPT whose every kernel runs wavelet by wavelet, on any number of systems,
  * ranks and threads, beside the same run on the host. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <jansson.h>

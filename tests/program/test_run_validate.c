@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc validate` and `wsc calibrate` as users run them, and what the shipped machine claims. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdio.h>

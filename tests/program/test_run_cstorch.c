@@ -2,7 +2,7 @@
 /* Checkpoints of cstorch, made by tests/fixtures/make_cstorch_checkpoints.py: a run resumes from
  * them as from the same state under plain names. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/store.h>

@@ -3,7 +3,7 @@
  * tests/fixtures/make_family_fixtures.py and make_generated.py made the references and describe
  * their layout. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <wsc/mem.h>

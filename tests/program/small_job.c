@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "job.h"
+#include "small_job.h"
 
 #include "../support/test.h"
 #include "spawn.h"

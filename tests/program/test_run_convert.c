@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* wsc convert as a user runs it: both ways, into a run, within a bound of memory. */
 #include "../support/test.h"
-#include "job.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <math.h>

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Keys of the trainer style that have another form than those of the runconfig style: the optimizer
+ * and schedulers by the name of their type, data sets, callbacks that are switches.  Each function
+ * takes one key apart and puts its parts into the tree under construction; the rows of
+ * trainer_keys.c name them, and the walk of trainer.c calls them. */
+#include "trainer_takes.h"
+#include "trainer_tree.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* ---- model, optimizer, data ------------------------------------------------------------------ */
+
+static bool is_map(struct conf_diag *d, const struct conf_node *node, const char *path)
+{
+    if (node->kind == CONF_NODE_MAP) return true;
+    if (!conf_node_is_null(node)) zoo_trainer_wrong_form(d, node, path, "a map of keys");
+    return false;
+}
+
+ZOO_TRAINER_TAKE(model)
+{
+    if (is_map(p->diag, node, key->path)) zoo_trainer_merge(trainer, "model", node, key->path);
+}
+
+ZOO_TRAINER_TAKE(optimizer)
+{
+    struct zoo_trainer *t = trainer;
+    if (conf_node_is_null(node)) return;
+    const struct conf_entry *type = zoo_trainer_single(p->diag, node, key->path);
+    if (!type) return;
+    zoo_trainer_put_text(t, "optimizer.optimizer_type", type->key, type->key_pos);
+    conf_diag_origin(p->diag, "optimizer.optimizer_type", key->path);
+    const char *path = zoo_trainer_text(t, "%s.%s", key->path, type->key);
+    conf_diag_origin(p->diag, "optimizer", path);
+    if (is_map(p->diag, type->value, path)) zoo_trainer_merge(t, "optimizer", type->value, path);
+}
+
+ZOO_TRAINER_TAKE(train)
+{
+    struct zoo_trainer *t = trainer;
+    t->trains = is_map(p->diag, node, key->path);
+    if (t->trains) zoo_trainer_merge(t, "train_input", node, key->path);
+}
+
+/* Remember which data set is evaluated; warn when two keys name different ones. */
+static void take_eval(struct zoo_trainer *t, const char *path, const struct conf_node *node,
+                      enum zoo_eval_rank rank)
+{
+    if (conf_node_is_null(node)) return;
+    const bool wins = rank > t->eval_rank;
+    if (t->eval && t->eval->entry != node->entry) {
+        const char *left = wins ? t->eval_path : path, *taken = wins ? path : t->eval_path;
+        conf_diag_warn(t->diag, wins ? t->eval->pos : node->pos, left,
+                       "not used: one set is evaluated, %s", taken);
+    }
+    if (!wins) return;
+    t->eval = node;
+    t->eval_path = path;
+    t->eval_rank = rank;
+}
+
+/* A data set, or a list of which the first one is evaluated. */
+static void take_eval_list(struct zoo_trainer *t, const char *path, const struct conf_node *node,
+                           enum zoo_eval_rank rank)
+{
+    if (node->kind != CONF_NODE_LIST || !node->n) {
+        if (is_map(t->diag, node, path)) take_eval(t, path, node, rank);
+        return;
+    }
+    const struct conf_node *first = node->entry[0].value;
+    const char *name = zoo_trainer_text(t, "%s[0]", path);
+    if (node->n > 1)
+        conf_diag_warn(t->diag, node->pos, path, "%d sets: the first one is evaluated", node->n);
+    if (is_map(t->diag, first, name)) take_eval(t, name, first, rank);
+}
+
+ZOO_TRAINER_TAKE(fit_val)
+{
+    (void)p;
+    take_eval_list(trainer, key->path, node, ZOO_EVAL_FIT);
+}
+
+ZOO_TRAINER_TAKE(val)
+{
+    (void)p;
+    take_eval_list(trainer, key->path, node, ZOO_EVAL_VALIDATE);
+}
+
+ZOO_TRAINER_TAKE(val_all)
+{
+    (void)p;
+    take_eval_list(trainer, key->path, node, ZOO_EVAL_VALIDATE_ALL);
+}
+
+ZOO_TRAINER_TAKE(val_checkpoint)
+{
+    (void)p;
+    zoo_trainer_put_absent(trainer, key->to, node);
+}
+
+ZOO_TRAINER_TAKE(global_micro_batch)
+{
+    (void)p;
+    zoo_trainer_put_absent(trainer, key->to, node);
+    zoo_trainer_put_absent(trainer, "eval_input.micro_batch_size", node);
+    conf_diag_origin(p->diag, "eval_input.micro_batch_size", key->path);
+}
+
+/* A callback is on when it stands there, and off when it is null. */
+ZOO_TRAINER_TAKE(switch)
+{
+    (void)p;
+    zoo_trainer_put_text(trainer, key->to, conf_node_is_null(node) ? "false" : "true", node->pos);
+}
+
+/* ---- schedulers ------------------------------------------------------------------------------ */
+
+static bool ends(const char *text, const char *tail)
+{
+    const size_t n = strlen(text), m = strlen(tail);
+    return n >= m && !strcasecmp(text + n - m, tail);
+}
+
+/* A scheduler in @p node that takes the factors of adjust_learning_rate, however deep. */
+static bool scales_groups(const struct conf_node *node)
+{
+    for (int i = 0; i < node->n; i++) {
+        const struct conf_entry *e = &node->entry[i];
+        if (e->key && !strcasecmp(e->key, "ScalePerParamLR")) return true;
+        if (scales_groups(e->value)) return true;
+    }
+    return false;
+}
+
+/* `...WD` schedules the weight decay, any other name the learning rate. */
+static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, const char *path,
+                           int *n_rates)
+{
+    const struct conf_entry *type = zoo_trainer_single(t->diag, node, path);
+    if (!type) return;
+    t->scales_groups = t->scales_groups || scales_groups(node);
+    if (ends(type->key, "WD"))
+        zoo_trainer_put(t, "optimizer.weight_decay", node);
+    else if (!(*n_rates)++)
+        zoo_trainer_put(t, "optimizer.learning_rate", node);
+    else
+        conf_diag_error(t->diag, node->pos, path,
+                        "one scheduler of the learning rate is supported by this release; hint: "
+                        "put them into a SequentialLR or ChainedScheduler");
+}
+
+ZOO_TRAINER_TAKE(schedulers)
+{
+    int n_rates = 0;
+    if (conf_node_is_null(node)) return;
+    if (node->kind != CONF_NODE_LIST) take_scheduler(trainer, node, key->path, &n_rates);
+    for (int i = 0; node->kind == CONF_NODE_LIST && i < node->n; i++)
+        take_scheduler(trainer, node->entry[i].value,
+                       zoo_trainer_text(trainer, "%s[%d]", key->path, i), &n_rates);
+    (void)p;
+}
