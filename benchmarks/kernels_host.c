@@ -99,7 +99,7 @@ static void fill_stage(struct bench *b, int s)
         for (int64_t i = 0; i < t->n_elems; i++)
             w[i] = (float)(centre + 0.04 * (wsc_rng_uniform(1, stream, (uint64_t)i) - 0.5));
     }
-    num_fp32_to_bf16(b->narrow[s], b->weight[s], stage->n_elems);
+    num_narrow(NUM_BF16, b->narrow[s], b->weight[s], stage->n_elems);
 }
 
 static void fill_batch(struct bench *b, int64_t n)
@@ -151,7 +151,7 @@ static void move_weights(struct bench *b, float by)
     for (int s = 0; s < b->model.n_stages; s++) {
         for (int64_t i = 0; i < b->stage[s].n_elems; i++)
             b->weight[s][i] += by * b->grad[s][i];
-        num_fp32_to_bf16(b->narrow[s], b->weight[s], b->stage[s].n_elems);
+        num_narrow(NUM_BF16, b->narrow[s], b->weight[s], b->stage[s].n_elems);
     }
 }
 
@@ -214,7 +214,7 @@ static double product_rate(bool fp32)
         if (fp32)
             num_gemm(&p, a, a, c);
         else
-            num_gemm_bf16(&p, (uint16_t *)a, (uint16_t *)a, c);
+            num_gemm_16(NUM_BF16, &p, (uint16_t *)a, (uint16_t *)a, c);
         double seconds = wsc_clock_cpu_s() - start;
         best = seconds < best ? seconds : best;
     }

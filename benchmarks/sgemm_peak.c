@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Peak of matrix products: what num_gemm and num_gemm_bf16 reach on one thread and on all.
+/* Peak of matrix products: what num_gemm and num_gemm_16 reach on one thread and on all.
  *
  *   sgemm_peak [threads [FILE]]       FILE: results as JSON
  *
@@ -64,8 +64,8 @@ static void fill(float *x, uint16_t *narrow, int64_t n, uint64_t stream)
 {
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)(wsc_rng_uniform(1, wsc_rng_stream(WSC_RNG_TEST, stream), (uint64_t)i) - 0.5);
-    num_fp32_to_bf16(narrow, x, n);
-    num_bf16_to_fp32(x, narrow, n); /* both formats then multiply the same numbers */
+    num_narrow(NUM_BF16, narrow, x, n);
+    num_widen(NUM_BF16, x, narrow, n); /* both formats then multiply the same numbers */
 }
 
 static void operands_create(struct operands *o, const struct shape *s)
@@ -91,7 +91,7 @@ static void operands_destroy(struct operands *o)
 static void multiply(const struct bench *b, const struct operands *o)
 {
     if (b->bf16)
-        num_gemm_bf16(&b->product, o->narrow_a, o->narrow_b, o->c);
+        num_gemm_16(NUM_BF16, &b->product, o->narrow_a, o->narrow_b, o->c);
     else
         num_gemm(&b->product, o->a, o->b, o->c);
 }

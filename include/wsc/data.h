@@ -19,11 +19,13 @@ struct data_batch {
     int64_t n, n_max, T;
     int32_t *input_ids, *labels; /**< labels at places with mask 0 are 0 when out of range */
     int32_t *mask;               /**< loss mask, 0 or 1 */
-    /** Of variable-length sequences, NULL for others: places after a token that may attend to it,
+    /** For variable-length sequences, NULL for others: places after a token that may attend to it,
      *  0 to T, and its position in its own text, 0 to T - 1. */
     int32_t *attention_span, *position_ids;
 };
+/** Room for @p n_max samples of @p T tokens; n is 0. */
 enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T) WSC_CHECKED;
+/** NULL allowed. */
 void data_batch_destroy(struct data_batch **batch);
 
 /** The leaves (micro-shards of the global batch) that a wafer computes in one micro-batch. */
@@ -53,17 +55,15 @@ struct data_source;
  *  Not collective: each rank opens for itself. */
 enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *input, int64_t T,
                               int64_t vocab_size) WSC_CHECKED;
+/** Close all files; NULL allowed. */
 void data_source_close(struct data_source **source);
+/** Samples of one epoch, N of data_source_read(). */
 int64_t data_source_n_samples(const struct data_source *source);
 /** Samples [first, first + n) of the endless stream into @p batch (n <= its n_max); sample g is
  *  element g mod N of epoch g / N's order (identity without shuffle).  N is num_samples where that
  *  is given: less than there are, or more, with copies.  Fails after N unless `repeat`. */
 enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,
                               struct data_batch *batch) WSC_CHECKED;
-
-/** Element @p i of the permutation of [0, n) that belongs to (seed, epoch): O(1) memory and time,
- *  by a Feistel network with cycle walking. */
-int64_t data_permute(int64_t i, int64_t n, uint64_t seed, uint64_t epoch);
 
 /* ---- tokenizers ------------------------------------------------------------------------------ */
 
@@ -75,10 +75,6 @@ enum wsc_err data_tokenizer_open(struct data_tokenizer **out, const char *kind, 
                                  const char *merges) WSC_CHECKED;
 /** NULL allowed. */
 void data_tokenizer_close(struct data_tokenizer **tokenizer);
-/** "byte" or "bpe". */
-const char *data_tokenizer_kind(const struct data_tokenizer *t);
-/** Largest id and 1. */
-int64_t data_tokenizer_vocab_size(const struct data_tokenizer *t);
 /** Id of the token with exactly these bytes, or -1. */
 int32_t data_tokenizer_find(const struct data_tokenizer *t, const char *bytes, int64_t n);
 /** Bytes of a token, borrowed; NULL and *n = 0 for an id that is not used. */
@@ -106,6 +102,7 @@ enum data_errors {
 };
 /** Part of a dataset: a folder of its own. */
 enum data_part_name { DATA_TRAIN, DATA_VAL, DATA_TEST, DATA_N_PARTS };
+/** No token: BOS or EOS that is not added. */
 #define DATA_NO_ID (-1)
 
 /** What `wsc data` makes. */
@@ -127,17 +124,15 @@ struct data_make {
     bool use_vsl;        /**< whole texts in a sample, which do not see each other; needs an EOS */
     double
         share[DATA_N_PARTS]; /**< of the samples, for val/ and test/; that of train is the rest */
-    bool shuffle; /**< permute the samples by data_permute() before they are distributed */
+    bool shuffle;            /**< permute the samples by `seed` before the parts are cut */
     int64_t seed;
     int64_t samples_per_file;
     enum store_int type;      /**< of the ids in the files */
-    int64_t checkpoint_bytes; /**< of text, between two states from which a killed run continues */
+    int64_t checkpoint_bytes; /**< of text, between two states from which a killed run resumes */
     /** May be NULL.  Bytes on disk that were read, then samples that were written. */
     void (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
 };
-/** Byte tokenizer's usual values in all fields but input, tokenizer and out_dir. */
-void data_make_defaults(struct data_make *make);
 
 /** Find out whether some of the inputs, as in struct data_make, are JSON Lines (@p objects) or CSV
  *  and TSV (@p tables), which have keys and columns.  Opens no file.  Errors: a path that is not
@@ -145,6 +140,7 @@ void data_make_defaults(struct data_make *make);
 enum wsc_err data_input_formats(const char *const *path, int n, const char *format, bool *objects,
                                 bool *tables) WSC_CHECKED;
 
+/** Counts of a dataset that was made. */
 struct data_made {
     int64_t n_files, n_ignored; /**< inputs; files in folders that were left out */
     int64_t n_documents, n_empty;
@@ -152,8 +148,8 @@ struct data_made {
     int64_t n_samples[DATA_N_PARTS];
     int64_t vocab_size; /**< that a model needs */
     int64_t n_resumed;  /**< tokens that an earlier run had made */
-    /** Of the labels of the training part, nats: the loss of a model that knows nothing but how
-     *  frequent each token is. */
+    /** Entropy of the labels of the training part, nats: the loss of a model that knows nothing but
+     * how frequent each token is. */
     double unigram_entropy_nats;
 };
 /** Dataset in the Model Zoo's HDF5 form.
@@ -167,7 +163,7 @@ struct data_made {
  * val, test.
  *
  *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.
- *  A run that was killed continues where it was when it is started again with the same request, and
+ *  A run that was killed resumes where it was when it is started again with the same request, and
  *  makes the same files byte for byte; a state of another request is dropped.
  *  Each of the folders appears complete or not at all; an existing one is replaced when it is
  *  empty or was made by this function, otherwise refused. */
@@ -186,6 +182,7 @@ struct data_train_bpe {
     void (*progress)(void *ctx, const char *what, int64_t done, int64_t total); /**< or NULL */
     void *progress_ctx;
 };
+/** Counts of merges that were learnt. */
 struct data_trained {
     int64_t n_bytes, n_words; /**< of text; different words */
     int64_t n_merges, vocab_size;

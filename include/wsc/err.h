@@ -22,12 +22,14 @@
     XX(INTERRUPTED, 5, "stopped by a signal")                                                      \
     XX(TOLERANCE, 1, "a prediction leaves its tolerance")
 
+/** What went wrong, WSC_OK (0) for success: the names of WSC_ERR_MAP. */
 enum wsc_err {
 #define XX(name, status, text) WSC_##name,
     WSC_ERR_MAP(XX)
 #undef XX
 };
 
+/** On functions whose result must not be dropped. */
 #define WSC_CHECKED __attribute__((warn_unused_result))
 
 /** Start a trace: remember where and why, return @p code.  One sentence, no newline; a hint may
@@ -52,7 +54,9 @@ const char *wsc_err_str(enum wsc_err code);
 /** The program's exit status for @p code. */
 int wsc_err_exit_status(enum wsc_err code);
 
+/** Start a trace here, see wsc_err_raise(); the value is @p code. */
 #define WSC_RAISE(code, ...) wsc_err_raise((code), __FILE__, __LINE__, __VA_ARGS__)
+/** Return from the calling function with the error of @p call, if it fails, and one more frame. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         enum wsc_err try_rc_ = (call);                                                             \

@@ -1,4 +1,8 @@
-/** Hashes: XXH3, for weights, provenance and checks.  Layer 0. */
+/** Hashes: XXH3 (Yann Collet, xxHash 0.8), for weights, provenance and checks.  Layer 0.
+ *
+ *  Fast and well mixed, not cryptographic: it finds accidents, no forgeries.  Its result is the
+ * same on every machine and in every release since 0.8, so it may stand in files.
+ */
 #ifndef WSC_HASH_H
 #define WSC_HASH_H
 #include <stddef.h>

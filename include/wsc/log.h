@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+/** How urgent a line is, in rising order. */
 enum wsc_log_level { WSC_LOG_DEBUG, WSC_LOG_INFO, WSC_LOG_WARNING, WSC_LOG_ERROR };
 
 /** Print one line (no newline at the end) when @p level is at least the threshold. */
@@ -22,10 +23,13 @@ void wsc_log_quiet(bool quiet);
 void wsc_log_to_stderr(void);
 /** Copy every line to @p path from now on, appending. */
 enum wsc_err wsc_log_open(const char *path) WSC_CHECKED;
+/** Close the file of wsc_log_open(); nothing happens when none is open. */
 void wsc_log_close(void);
 /** Called before each line that goes to a terminal; NULL removes it. */
 void wsc_log_set_hook(void (*before_line)(void));
 
-#define WSC_INFO(...)    wsc_log(WSC_LOG_INFO, __VA_ARGS__)
+/** Log one line of information: a format and its values. */
+#define WSC_INFO(...) wsc_log(WSC_LOG_INFO, __VA_ARGS__)
+/** Log one line of warning: a format and its values. */
 #define WSC_WARNING(...) wsc_log(WSC_LOG_WARNING, __VA_ARGS__)
 #endif

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** name, text: the modules that own memory */
 #define WSC_MEM_MAP(XX)                                                                            \
     XX(BASE, "base")                                                                               \
     XX(CONF, "conf")                                                                               \
@@ -34,6 +35,7 @@
     XX(MESH, "mesh")                                                                               \
     XX(TEST, "test")
 
+/** The owner under which a block is counted. */
 enum wsc_mem_tag {
 #define XX(name, text) WSC_MEM_##name,
     WSC_MEM_MAP(XX)
@@ -64,8 +66,6 @@ char *wsc_asprintf(enum wsc_mem_tag tag, const char *fmt, ...)
 void wsc_free(void *block);
 /** Bytes that @p tag holds now. */
 int64_t wsc_mem_in_use(enum wsc_mem_tag tag);
-/** Name of @p tag in WSC_MEM_MAP. */
-const char *wsc_mem_tag_name(enum wsc_mem_tag tag);
 /** True when no tag holds memory; otherwise names the tags and bytes on stderr. */
 bool wsc_mem_balanced(void);
 /** Resident set of this process, its peak so far, in bytes; 0 where the system does not tell. */

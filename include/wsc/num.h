@@ -16,7 +16,7 @@
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /** Set the number of worker threads; 0 takes OMP_NUM_THREADS, else 1.  Also makes the library
- *  under num_gemm() run each product on the calling thread.  Call once per process, before use;
+ *  that num_gemm calls run each product on the calling thread.  Call once per process, before use;
  *  without a call there is one worker thread. */
 void num_init(int n_threads);
 /** Worker threads that num_parallel uses. */
@@ -28,26 +28,20 @@ void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), voi
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/** Formats of operands.  The 16-bit ones have subnormals, infinities and NaN as in IEEE 754.  CB16
- * is cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is assumed (the
- *  symmetric choice; none is published). */
+/** Formats of stored numbers; the 16-bit ones have subnormals, infinities and NaN as IEEE 754 has
+ *  them.  CB16 is cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is
+ * assumed (the symmetric choice; none is published). */
 enum num_format { NUM_FP32, NUM_BF16, NUM_FP16, NUM_CB16 };
 /** Bytes of one element. */
 static inline int64_t num_format_bytes(enum num_format f)
 {
     return f == NUM_FP32 ? 4 : 2;
 }
-/** Round @p n elements to bfloat16, to nearest even; NaN stays NaN. */
-void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
-/** Widen @p n elements of bfloat16, exactly. */
-void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n);
 /** Round to a 16-bit format, to nearest even, overflow to infinity, NaN stays NaN. */
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in,
                 int64_t n);
-/** Widen @p n elements of a 16-bit format to fp32, exactly. */
+/** Numbers of a 16-bit format as fp32; exact, since fp32 has every one of them. */
 void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n);
-/** Name of a format: "fp32", "bfloat16", "float16", "cbfloat16"; static. */
-const char *num_format_name(enum num_format format);
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -60,15 +54,14 @@ struct num_product {
 };
 /** The product in fp32, on the calling thread. */
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
-/** The product with bfloat16 operands, fp32 sums and result. */
-void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c);
-/** The product with operands of a 16-bit format, fp32 sums and result. */
+/** The product of operands in a 16-bit format; sums and result are fp32. */
 void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
                  const uint16_t *b, float *c);
-/** The product with operands of @p format and trans_a false, in an order of its own: the bits of an
- *  element depend on its row of A and its column of B alone, not on m, n or the position.  So a row
- *  computed alone equals the row computed among many; the library promises that for equal shapes
- *  only.  Slower than num_gemm() with many rows. */
+/** The product of operands of @p format (trans_a false) where an element's bits depend on its row
+ *  of A and its column of B alone, not on m, n or the place: what few rows give equals what the
+ * same rows give among many.  The library promises that for equal shapes only.  Slower with many
+ * rows.
+ */
 void num_gemm_rows(enum num_format format, const struct num_product *p, const void *a,
                    const void *b, float *c);
 /** Short reference of them all (fp32 operands): the specification and the oracle of the tests. */
@@ -81,12 +74,13 @@ void num_gemm_ref(const struct num_product *p, const float *a, const float *b, f
  * adjacent ranges merge into the list of the joint range by adding siblings.  So a total does not
  * depend on who owned which range. */
 
-/** A subtree of the canonical tree: it covers items [index 2^level, (index + 1) 2^level). */
+/** A node of the tree: it covers the 2^level items from index 2^level on, as far as there are. */
 struct num_node {
     int level;
     int64_t index;
 };
-/** Most subtrees of a range: two for each level of a tree over 2^30 items, and room to merge. */
+/** Enough for the maximal nodes of two adjacent ranges: at most two of each of the 31 levels that
+ *  2^30 items have, twice. */
 enum { NUM_MAX_NODES = 128 };
 /** The maximal nodes of a range, left to right. */
 struct num_nodes {
@@ -95,8 +89,6 @@ struct num_nodes {
 };
 /** Nodes of the range [first, end) among @p n_items (at most 2^30); empty for first >= end. */
 void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64_t n_items);
-/** First item and end item that @p node covers among @p n_items. */
-void num_node_span(const struct num_node *node, int64_t n_items, int64_t *first, int64_t *end);
 
 /** One addition of a merge: slot[into] += slot[from], slots numbered in the concatenation of the
  *  left list and the right list. */
@@ -117,7 +109,7 @@ void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
 
 /** y += x, elementwise, fp32. */
 void num_add(float *restrict y, const float *restrict x, int64_t n);
-/** y += x, elementwise, with x in a 16-bit format. */
+/** y += x, elementwise, fp32, where x is in a 16-bit format: widened exactly, then added. */
 void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
                      int64_t n);
 /** y *= s. */
@@ -132,6 +124,4 @@ static inline double num_max_error(double max, double error)
 {
     return isnan(max) || max >= error ? max : error;
 }
-/** True when no element is NaN or infinite. */
-bool num_all_finite(const float *x, int64_t n);
 #endif

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/** Partial sums of a vectorised loop; their number is part of the order of a sum. */
+/** Interleaved partial sums of a reduction: lane j takes the elements j, j + 16, j + 32, ... */
 enum { NUM_LANES = 16 };
 
 /** Bitwise `yes ? a : b`: a plain conditional on floats may trap, which the compiler respects by
@@ -124,13 +124,13 @@ static inline float num_sigmoid_of(float x)
     return 1.0F / (1.0F + num_exp(-x));
 }
 
-/** tanh(x) as a nonlinearity. */
+/** tanh(x); its slope is 1 - tanh(x)^2. */
 static inline struct num_activation num_tanh_of(float x)
 {
     float t = num_tanh(x);
     return (struct num_activation){t, 1.0F - t * t};
 }
-/** 1/(1 + exp(-x)) as a nonlinearity. */
+/** s = 1/(1 + exp(-x)); its slope is s (1 - s). */
 static inline struct num_activation num_sigmoid(float x)
 {
     float s = num_sigmoid_of(x);
@@ -148,7 +148,7 @@ static inline struct num_activation num_quick_gelu(float x)
     float s = num_sigmoid_of(1.702F * x);
     return (struct num_activation){x * s, s + 1.702F * x * s * (1.0F - s)};
 }
-/** gelu(x)^2. */
+/** gelu(x)^2, in the erf form. */
 static inline struct num_activation num_squared_gelu(float x)
 {
     struct num_activation g = num_gelu(x);
@@ -160,13 +160,13 @@ static inline struct num_activation num_squared_relu(float x)
     float r = num_pick(x < 0, 0, x);
     return (struct num_activation){r * r, 2.0F * r};
 }
-/** x, below 0 a hundredth of it (Maas et al. 2013). */
+/** x for x > 0, else 0.01 x (Maas, Hannun, Ng 2013). */
 static inline struct num_activation num_leaky_relu(float x)
 {
     const float below = 0.01F;
     return (struct num_activation){num_pick(x < 0, below * x, x), num_pick(x > 0, 1, below)};
 }
-/** x, at least 0 and at most 6. */
+/** min(max(x, 0), 6); its slope at both bends is 0. */
 static inline struct num_activation num_relu6(float x)
 {
     float low = num_pick(x < 0, 0, x);
@@ -179,7 +179,7 @@ static inline struct num_activation num_mish(float x)
     float t = n / (n + 2.0F), slope = 4.0F * e * (e + 1.0F) / ((n + 2.0F) * (n + 2.0F));
     return (struct num_activation){x * t, t + x * slope};
 }
-/** x itself: a linear layer without a nonlinearity. */
+/** x itself, with slope 1. */
 static inline struct num_activation num_linear(float x)
 {
     return (struct num_activation){x, 1};
@@ -195,7 +195,7 @@ static inline float num_lanes_sum(float lane[NUM_LANES])
     return lane[0];
 }
 
-/** Sum of @p n elements, in the fixed order of the lanes. */
+/** Sum of @p n elements: lanes first, then their tree. */
 static inline float num_sum(const float *x, int64_t n)
 {
     float lane[NUM_LANES] = {0};
@@ -209,7 +209,7 @@ static inline float num_sum(const float *x, int64_t n)
     return num_lanes_sum(lane);
 }
 
-/** Dot product of @p n elements, in the fixed order of the lanes. */
+/** Sum of x[i] y[i] over @p n elements: lanes first, then their tree. */
 static inline float num_dot(const float *x, const float *y, int64_t n)
 {
     float lane[NUM_LANES] = {0};

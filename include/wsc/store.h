@@ -40,9 +40,11 @@ enum wsc_err store_samples_open(struct store_samples **out, const char *path,
                                 int64_t corpus_T) WSC_CHECKED;
 /** NULL allowed. */
 void store_samples_close(struct store_samples **samples);
-/** Number of samples; tokens per sample; rows per sample (3: input_ids, attention_mask, labels). */
+/** Number of samples. */
 int64_t store_samples_n(const struct store_samples *s);
+/** Tokens of a sample. */
 int64_t store_samples_T(const struct store_samples *s);
+/** Rows of a sample: 3 (input_ids, attention_mask, labels), or 5 for packed sequences. */
 int store_samples_rows(const struct store_samples *s);
 /** Sample @p i as int32 (rows, T); values beyond int32 come out as its largest or smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
@@ -50,7 +52,9 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
 /** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
  *  attribute n_examples.  The same samples give the same bytes. */
 struct store_samples_writer;
+/** Types of the numbers of a sample file being written. */
 enum store_int { STORE_INT32, STORE_UINT16 };
+/** What a sample file being written will hold: n samples of T tokens. */
 struct store_samples_shape {
     int64_t n, T;
     enum store_int type;
@@ -79,8 +83,8 @@ struct store_communicator;
 /** The processes that write a checkpoint together.  One process: all zero but size = 1, or NULL in
  *  its place. */
 struct store_group {
-    /** Of the ranks that hold MemoryX shards, borrowed as long as the file is open; NULL: alone,
-     *  without MPI, then the next three are not used. */
+    /** Communicator of the ranks that hold MemoryX shards, borrowed as long as the file is open;
+     * NULL: alone, without MPI, then the next three are not used. */
     const struct store_communicator *communicator;
     /** The largest *@p x of all processes; collective over the communicator. */
     enum wsc_err (*max)(void *ctx, int64_t *x);
@@ -120,6 +124,7 @@ void store_close(struct store_file **file);
  *  trusted.  Not collective. */
 enum wsc_err store_check(const char *path) WSC_CHECKED;
 
+/** Types of a dataset in memory; the file has them little-endian. */
 enum store_type { STORE_F32, STORE_F64, STORE_I64 };
 /** Add a dataset of rank 0 to 2.  Collective: every rank of the group defines the same datasets in
  *  the same order. */
@@ -152,16 +157,37 @@ enum wsc_err store_link(struct store_file *f, const char *name, const char *alia
  *  all ranks.  Every rank of the group calls it. */
 enum wsc_err store_set_number(struct store_file *f, const char *key, enum store_type type,
                               double value) WSC_CHECKED;
+/** A number of a checkpoint and where this process keeps it: exactly one of the pointers, both
+ *  borrowed.  In a file it is a dataset of one element and a number for cstorch. */
+struct store_counter {
+    const char *name;
+    int64_t *whole;    /**< as STORE_I64 */
+    double *real;      /**< as STORE_F64 */
+    int64_t low, high; /**< what *whole may be in a file that is read; not used with real */
+};
+/** Define @p n counters with their present values, before store_describe().  Collective: every rank
+ *  of the group defines the same ones. */
+enum wsc_err store_define_counters(struct store_file *f, const struct store_counter *c,
+                                   int n) WSC_CHECKED;
+/** Write the present values; by one rank of the group. */
+enum wsc_err store_write_counters(struct store_file *f, const struct store_counter *c,
+                                  int n) WSC_CHECKED;
+/** Read those that the file has, in the order of the table; others stay as they are.  WSC_FORMAT
+ *  for one that is no number, or out of range.  Not collective. */
+enum wsc_err store_read_counters(struct store_file *f, const struct store_counter *c,
+                                 int n) WSC_CHECKED;
 /** Write the tree of keys (`__spec__`) and what each value is (`<key>.__metadata__`), which make
  *  the file a state dict for cstorch; after all definitions.  Names below "wsc." stay out of it, a
  *  model's tensors are in it under the second level that store_define_tensor() gives them.
  *  Collective. */
 enum wsc_err store_describe(struct store_file *f) WSC_CHECKED;
-/** Text attribute of the root.  Collective when writing; reading gives an owned string. */
+/** Set text attribute @p name of the root.  Collective. */
 enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value) WSC_CHECKED;
+/** Text attribute @p name of the root, owned by the caller.  Not collective. */
 enum wsc_err store_get_text(struct store_file *f, const char *name, char **value) WSC_CHECKED;
-/** Is there a dataset @p name?  A text attribute @p name? */
+/** Is there a dataset @p name, or a value without one? */
 bool store_has(const struct store_file *f, const char *name);
+/** Is there an attribute @p name at the root? */
 bool store_has_text(const struct store_file *f, const char *name);
 /** Shape of a dataset; fails when it does not exist.  @p shape holds 2; a scalar has n_dims 0. */
 enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_dims,
@@ -174,8 +200,9 @@ struct store_item {
     const int64_t *shape;
     const char *same_as; /**< the name of which this one is another; NULL */
 };
-/** Visit all that the file holds, in name order. */
+/** What store_visit() calls; an error ends the visit. */
 typedef enum wsc_err (*store_visit_fn)(void *ctx, const struct store_item *item);
+/** Visit all that the file holds, in name order; passes on the error of @p visit. */
 enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx) WSC_CHECKED;
 
 /* ---- tensors of a model ---------------------------------------------------------------------- */
@@ -186,6 +213,7 @@ struct store_tensor {
     int n_dims;
     const int64_t *shape;
 };
+/** Room for a name with its NUL; digits of a step in the name of a checkpoint. */
 enum { STORE_NAME_BYTES = 192, STORE_STEP_DIGITS = 18 };
 /** The largest step of a checkpoint: STORE_STEP_DIGITS digits of its file's name. */
 #define STORE_LAST_STEP INT64_C(999999999999999999)

@@ -192,15 +192,31 @@ struct stream_at {
 struct stream_walk {
     struct stream_at at;       /**< valid after stream_walk_next() returned true */
     const struct model *model; /**< borrowed */
-    enum stream_mode mode;
-    int n_per_micro; /**< transfers of a micro-batch */
-    int n;           /**< transfers of the batch */
+    int in_micro;              /**< position of the transfer in its micro-batch */
+    int losses_after;          /**< the position after which losses go up; -1: none do */
+    int n_per_micro;           /**< transfers of a micro-batch */
+    int n;                     /**< transfers of the batch */
 };
 /** The walk over step @p step of @p pass, before its first transfer. */
 struct stream_walk stream_walk_of_step(const struct model *model, const struct stream_pass *pass,
                                        int64_t step);
 /** Move to the next transfer; false after the last one. */
-bool stream_walk_next(struct stream_walk *walk);
+static inline bool stream_walk_next(struct stream_walk *walk)
+{
+    struct stream_at *at = &walk->at;
+    if (++at->index >= walk->n) return false;
+    if (++walk->in_micro == walk->n_per_micro) {
+        walk->in_micro = 0;
+        at->micro++;
+    }
+    const struct model_transfer transfer = model_transfer_at(walk->model, walk->in_micro);
+    at->stage = transfer.stage;
+    at->backward = transfer.backward;
+    at->starts_micro = walk->in_micro == 0;
+    at->ends_micro = walk->in_micro == walk->n_per_micro - 1;
+    at->losses_after = walk->in_micro == walk->losses_after;
+    return true;
+}
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -240,16 +256,22 @@ enum stream_msg_kind {
 /** A message as roles see it.  Kind, step and index name it: the receiver says which it expects,
  *  and any other is a bug that ends the job. */
 struct stream_msg {
-    enum stream_msg_kind kind;
-    int index; /**< transfer in the batch, or round of an exchange */
-    int64_t step;
-    struct vtime_span span;   /**< sent: first and last byte are ready; received: they arrive */
-    int64_t bytes;            /**< on the emulated link */
-    struct comm_buf *payload; /**< values, or NULL; a message owns one reference */
     union {
-        struct stream_weights weights;
-        struct stream_times times;
-    } field; /**< the member of the kind */
+        struct {
+            enum stream_msg_kind kind;
+            int index; /**< transfer in the batch, or round of an exchange */
+            int64_t step;
+            struct vtime_span span; /**< sent: first, last byte are ready; received: they arrive */
+            int64_t bytes;          /**< on the emulated link */
+            union {
+                int64_t word[COMM_MSG_FIELDS]; /**< all of them travel */
+                struct stream_weights weights;
+                struct stream_times times;
+            } field;                  /**< the member of the kind */
+            struct comm_buf *payload; /**< values, or NULL; a message owns one reference */
+        };
+        struct comm_msg wire; /**< the same bytes for comm, which sends and receives them */
+    };
 };
 /** Loss sums of one subtree of the canonical reduction, as they travel. */
 struct stream_loss {
@@ -375,12 +397,23 @@ double stream_scalars_total(const struct stream_batch *b, const double *list);
 enum wsc_err stream_send(struct comm_link *link, const struct stream_msg *msg) WSC_CHECKED;
 /** Send @p msg, which neither waits for the link nor occupies it; takes the payload's reference. */
 enum wsc_err stream_signal(struct comm_link *link, const struct stream_msg *msg) WSC_CHECKED;
+/** End the job with a sentence: the role of @p ports received @p msg where the protocol allows only
+ *  @p kind of step @p step and index @p index. */
+void stream_unexpected(const struct stream_ports *ports, const struct stream_msg *msg,
+                       enum stream_msg_kind kind, int64_t step, int index);
 /** Receive the next message of @p link, one that ends at the role of @p ports.  The job ends when
  *  it is not @p kind of step @p step and index @p index.  The payload's reference passes to the
  *  caller. */
-enum wsc_err stream_recv(const struct stream_ports *ports, struct comm_link *link,
-                         enum stream_msg_kind kind, int64_t step, int index,
-                         struct stream_msg *msg) WSC_CHECKED;
+static inline WSC_CHECKED enum wsc_err stream_recv(const struct stream_ports *ports,
+                                                   struct comm_link *link,
+                                                   enum stream_msg_kind kind, int64_t step,
+                                                   int index, struct stream_msg *msg)
+{
+    TRY(comm_recv(link, &msg->wire));
+    if (msg->kind != kind || msg->step != step || msg->index != index)
+        stream_unexpected(ports, msg, kind, step, index);
+    return WSC_OK;
+}
 
 /** Receive the weights of transfer @p at from every parent as one vector; parts of several shards
  *  are put together.  @p msg->payload is NULL without values, and after an error. */

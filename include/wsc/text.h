@@ -22,11 +22,7 @@ struct wsc_text {
 void wsc_text_add(struct wsc_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Append @p n bytes. */
 void wsc_text_bytes(struct wsc_text *t, const char *bytes, size_t n);
-/** Fail with WSC_NOMEM when any addition did. */
-enum wsc_err wsc_text_check(const struct wsc_text *t) WSC_CHECKED;
 /** Hand the text over as *@p out, for wsc_free(); "" when nothing was added.  @p t is empty after
  *  it, and after a failure, when *@p out is NULL. */
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out) WSC_CHECKED;
-/** Release the text; it is empty after it. */
-void wsc_text_free(struct wsc_text *t);
 #endif

@@ -24,6 +24,7 @@
     XX(FLOPS, "FLOP/s", "7.5 PFLOP/s")                                                             \
     XX(PARAMS_RATE, "1/s", "2e9 params/s")
 
+/** Kind of a quantity; WSC_UNIT_MAP has the base unit of each. */
 enum wsc_unit {
 #define XX(name, base, example) WSC_UNIT_##name,
     WSC_UNIT_MAP(XX)

@@ -158,6 +158,12 @@ static inline int64_t vtime_event_number(int64_t id)
 
 /** Append an event that waits for @p in; what vtime_latest() does with a recorder. */
 struct vtime vtime_record(struct vtime_recorder *r, const struct vtime_edge *in, int n);
+/** Append the event of vtime_after(). */
+struct vtime vtime_record_after(struct vtime_recorder *r, struct vtime t, int64_t delay_ps,
+                                enum vtime_part part);
+/** Append the event of vtime_join_after(). */
+struct vtime vtime_record_join(struct vtime_recorder *r, struct vtime a, struct vtime b,
+                               int64_t delay_ps, enum vtime_part part);
 /** Append an event that waits for @p n times, @p stride of them apart. */
 struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, int n, int stride);
 /** Append a bar with the present label; NULL @p r allowed. */
@@ -180,15 +186,13 @@ static inline struct vtime vtime_latest(struct vtime_recorder *r, const struct v
 static inline struct vtime vtime_after(struct vtime_recorder *r, struct vtime t, int64_t delay_ps,
                                        enum vtime_part part)
 {
-    const struct vtime_edge in = {t, delay_ps, part};
-    return r ? vtime_record(r, &in, 1) : vtime_add(t, delay_ps);
+    return r ? vtime_record_after(r, t, delay_ps, part) : vtime_add(t, delay_ps);
 }
 /** The later of @p a and @p delay_ps after @p b, as an event that waits for both. */
 static inline struct vtime vtime_join_after(struct vtime_recorder *r, struct vtime a,
                                             struct vtime b, int64_t delay_ps, enum vtime_part part)
 {
-    const struct vtime_edge in[] = {{a, 0, VTIME_WAIT}, {b, delay_ps, part}};
-    if (r) return vtime_record(r, in, 2);
+    if (r) return vtime_record_join(r, a, b, delay_ps, part);
     return vtime_max((struct vtime){.ps = a.ps}, vtime_add(b, delay_ps));
 }
 /** The later of two times, as an event that waits for both; @p b at the origin of time, where
@@ -278,6 +282,10 @@ void vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
 /** A message of no size that waits for nobody and delays nobody, such as a credit; returns when it
  *  arrives, with the event of @p ready. */
 struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready);
+/** Append the bar of the newest message on @p link, of @p bytes, from @p start, when it began to
+ *  occupy the sending end, until it left. */
+void vtime_record_message(struct vtime_recorder *r, const struct vtime_link *link,
+                          struct vtime start, int64_t bytes);
 /** Make the arrival of what was sent events of the receiving program @p r: the latency passes after
  *  the events of @p span, whose times stay as they are. */
 void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,

@@ -13,7 +13,7 @@ static struct {
     enum wsc_log_level threshold;
     bool quiet, no_stdout;
     FILE *file;
-    bool told; /* that the file cannot be written */
+    bool warned; /* that the file cannot be written */
     void (*before_line)(void);
 } sink = {.threshold = WSC_LOG_INFO};
 
@@ -33,8 +33,8 @@ void wsc_log(enum wsc_log_level level, const char *fmt, ...)
     (void)fflush(out);
     if (!sink.file) return;
     const bool written = fprintf(sink.file, "%s %s:   %s\n", stamp, name[level], text) >= 0;
-    if ((!fflush(sink.file) && written) || sink.told) return;
-    sink.told = true; /* once: a full disk stays full */
+    if ((!fflush(sink.file) && written) || sink.warned) return;
+    sink.warned = true; /* once: a full disk stays full */
     (void)fprintf(stderr, "%s WARNING:   the log file cannot be written: %s\n", stamp,
                   strerror(errno));
 }
@@ -58,7 +58,7 @@ void wsc_log_close(void)
 {
     if (sink.file) (void)fclose(sink.file);
     sink.file = NULL;
-    sink.told = false;
+    sink.warned = false;
 }
 
 enum wsc_err wsc_log_open(const char *path)

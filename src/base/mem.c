@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The only calls of malloc.  A block of n bytes follows a header with its size and tag, aligned
+/* The only calls of malloc.  A block of n bytes comes after a header with its size and tag, aligned
  * to 64 bytes; bytes in use are counted for each tag, so a program can end with all tags at zero.
  */
 #include <wsc/mem.h>
@@ -33,18 +33,29 @@ static struct header *header_of(void *block)
     return (struct header *)block - 1;
 }
 
+/* Name of a tag in WSC_MEM_MAP. */
+static const char *tag_name(enum wsc_mem_tag tag)
+{
+    static const char *const name[] = {
+#define XX(name, text) [WSC_MEM_##name] = text,
+        WSC_MEM_MAP(XX)
+#undef XX
+    };
+    return name[tag];
+}
+
 static void *allocate(enum wsc_mem_tag tag, size_t n, size_t size, bool zeroed)
 {
     size_t bytes;
     const size_t overhead = sizeof(struct header) + ALIGNMENT;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > (size_t)PTRDIFF_MAX - overhead) {
-        (void)WSC_RAISE(WSC_NOMEM, "%s asked for %zu x %zu bytes", wsc_mem_tag_name(tag), n, size);
+        (void)WSC_RAISE(WSC_NOMEM, "%s asked for %zu x %zu bytes", tag_name(tag), n, size);
         return NULL;
     }
     char *raw = zeroed ? calloc(1, bytes + overhead) : malloc(bytes + overhead);
     if (!raw) {
         (void)WSC_RAISE(WSC_NOMEM, "%s asked for %zu bytes, the host has no more memory",
-                        wsc_mem_tag_name(tag), bytes);
+                        tag_name(tag), bytes);
         return NULL;
     }
     uintptr_t first = (uintptr_t)(raw + sizeof(struct header));
@@ -125,24 +136,14 @@ int64_t wsc_mem_in_use(enum wsc_mem_tag tag)
     return atomic_load(&in_use[tag]);
 }
 
-const char *wsc_mem_tag_name(enum wsc_mem_tag tag)
-{
-    static const char *const name[] = {
-#define XX(name, text) [WSC_MEM_##name] = text,
-        WSC_MEM_MAP(XX)
-#undef XX
-    };
-    return name[tag];
-}
-
 bool wsc_mem_balanced(void)
 {
     bool balanced = true;
     for (int t = 0; t < WSC_MEM_N_TAGS; t++) {
         int64_t bytes = wsc_mem_in_use((enum wsc_mem_tag)t);
         if (!bytes) continue;
-        (void)fprintf(stderr, "wsc: %s still holds %lld bytes\n",
-                      wsc_mem_tag_name((enum wsc_mem_tag)t), (long long)bytes);
+        (void)fprintf(stderr, "wsc: %s still holds %lld bytes\n", tag_name((enum wsc_mem_tag)t),
+                      (long long)bytes);
         balanced = false;
     }
     return balanced;

@@ -47,26 +47,16 @@ void wsc_text_bytes(struct wsc_text *t, const char *bytes, size_t n)
     t->bytes[t->n] = '\0';
 }
 
-enum wsc_err wsc_text_check(const struct wsc_text *t)
-{
-    return t->failed ? wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a growing text") : WSC_OK;
-}
-
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out)
 {
     wsc_text_bytes(t, "", 0);
     *out = NULL;
-    enum wsc_err rc = wsc_text_check(t);
+    enum wsc_err rc =
+        t->failed ? wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a growing text") : WSC_OK;
     if (rc)
         wsc_free(t->bytes);
     else
         *out = t->bytes;
     *t = (struct wsc_text){0};
     return rc;
-}
-
-void wsc_text_free(struct wsc_text *t)
-{
-    wsc_free(t->bytes);
-    *t = (struct wsc_text){0};
 }

@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+/* num_wgt_servers of the params can only take shards away from those of the machine. */
 int cluster_n_shards(const struct zoo_params *params, const struct hw_machine *cluster)
 {
     int64_t n = cluster->memoryx.shards;
@@ -53,6 +54,8 @@ enum wsc_err cluster_check_systems(const struct zoo_params *params,
                         "--set cluster.systems=0 lifts the limit");
 }
 
+/* What the emulated MemoryX would need for its own format of weights and optimizer state, whether
+ * or not this run has values. */
 static enum wsc_err check_capacity(const struct model *model, const struct hw_machine *cluster)
 {
     const struct hw_memoryx *mx = &cluster->memoryx;
@@ -90,6 +93,7 @@ static enum wsc_err check_host_memory(const struct cluster *c)
                             "share the weights");
 }
 
+/* Only the roles of this rank; those of other ranks stay NULL and are reached over comm. */
 static enum wsc_err create_roles(struct cluster *c, const struct memoryx_config *config)
 {
     const struct stream_topology *t = c->machine;
@@ -134,6 +138,8 @@ void cluster_destroy(struct cluster **cluster)
     wsc_free(c);
 }
 
+/* The topology of the whole machine is kept beside the one in use (net), which shrinks when parts
+ * are lost. */
 static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
                           const struct memoryx_hooks *hooks)
 {

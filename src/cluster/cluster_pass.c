@@ -7,6 +7,7 @@
  * Passes that are recorded: cluster_record.c. */
 #include <wsc/cluster.h>
 
+/* No seed, or one that is not positive, is 0. */
 uint64_t cluster_seed(const struct zoo_params *params)
 {
     return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
@@ -29,6 +30,8 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
     return WSC_OK;
 }
 
+/* Roles are kept by their position in the machine; in the tree that is left they have other
+ * numbers. */
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
                               const struct wafer_work *work)
 {

@@ -33,6 +33,7 @@ void cluster_record_fini(struct cluster_record *r)
     *r = (struct cluster_record){0};
 }
 
+/* Recording ends with the pass even when the pass failed. */
 static enum wsc_err record(struct cluster *c, const struct stream_pass *pass,
                            const struct wafer_work *work, struct cluster_record *out)
 {

@@ -2,7 +2,7 @@
 /* A message between ranks is a header and then its payload in chunks, all under the link's tag.
  * MPI keeps the order of messages with the same source, tag and communicator, so neither side
  * needs sequence numbers: requests are posted in the order of the bytes. */
-#include "comm_state.h"
+#include "comm_queue.h"
 
 #include <wsc/check.h>
 

@@ -11,23 +11,11 @@
 #include <stdio.h>
 #include <time.h>
 
-static enum wsc_err reserve_fiber(struct comm *comm)
-{
-    if (comm->n_fibers < comm->fiber_capacity) return WSC_OK;
-    int capacity = comm->fiber_capacity ? 2 * comm->fiber_capacity : 16;
-    struct comm_fiber **fiber =
-        wsc_realloc(WSC_MEM_COMM, comm->fiber, (size_t)capacity, sizeof(struct comm_fiber *));
-    if (!fiber) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "spawn");
-    comm->fiber = fiber;
-    comm->fiber_capacity = capacity;
-    return WSC_OK;
-}
-
 enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg,
                         int64_t stack_bytes, const char *name)
 {
     WSC_CHECK(comm_is_local(comm, role), "%s lives on rank %d", name, comm->rank_of_role[role]);
-    TRY(reserve_fiber(comm));
+    TRY_GROW(comm->fiber, WSC_MEM_COMM, comm->fiber_capacity, comm->n_fibers + 1);
     struct comm_fiber *f;
     TRY(comm_fiber_create(comm, &f, stack_bytes));
     f->fn = fn;

@@ -152,15 +152,6 @@ static inline struct vtime_recorder *comm_running_recorder(const struct comm *co
 struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role);
 void comm_record_fini(struct comm *comm);
 
-/* comm_queue.c */
-struct comm_node *comm_node_take(struct comm *comm);
-void comm_node_give(struct comm *comm, struct comm_node *node);
-void comm_queue_push(struct comm_queue *q, struct comm_node *node);
-struct comm_node *comm_queue_pop(struct comm_queue *q);
-/* A message is there for the receiving end. */
-void comm_link_arrived(struct comm_link *link, struct comm_node *node);
-/* The receiving end took a payload, or MPI did: the sender may go on. */
-void comm_link_taken(struct comm_link *link);
 /* comm_link.c */
 void comm_links_destroy(struct comm *comm);
 

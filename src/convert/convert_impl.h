@@ -19,8 +19,7 @@ enum {
     CONVERT_BLOCK_ELEMS = 1 << 22      /**< values in memory at a time */
 };
 
-/* ---- json_file.c
- * ---------------------------------------------------------------------------------- */
+/* ---- json_file.c ----------------------------------------------------------------------------- */
 
 /** Parse @p n bytes of @p path: an object, or an error with line and column.  The caller owns
  *  *@p out (json_decref). */
@@ -34,28 +33,61 @@ enum wsc_err convert_path(char path[CONVERT_PATH_BYTES], const char *dir,
 /** The bytes of a file of at most CONVERT_MAX_TEXT_BYTES, owned by the caller. */
 enum wsc_err convert_json_bytes(const char *path, char **bytes, size_t *n) WSC_CHECKED;
 
-/* ---- safetensors.c, safetensors_shards.c
- * ------------------------------------------------------------------ */
+/* ---- safetensors.c, safetensors_shards.c ----------------------------------------------------- */
 
-/** The same format where products are. */
+/** More dimensions than any weight has; a file with more is refused. */
+enum { CONVERT_MAX_DIMS = 8 };
+/** Name in the format: "BF16". */
+const char *convert_dtype_name(enum convert_dtype dtype);
+/** Size of a value in bytes. */
+int64_t convert_dtype_bytes(enum convert_dtype dtype);
+
+/** A tensor of a safetensors file, row-major. */
+struct convert_tensor {
+    const char *name; /**< owned by the files it belongs to */
+    enum convert_dtype dtype;
+    int n_dims;
+    int64_t shape[CONVERT_MAX_DIMS];
+    int64_t n;     /**< elements */
+    int64_t bytes; /**< of its data */
+    int file;      /**< which of the files */
+    int64_t at;    /**< of its first byte in that file */
+};
+
+/** The format of products (num.h) that @p dtype is. */
 enum num_format convert_dtype_format(enum convert_dtype dtype);
 
+/** A safetensors file that is open. */
 struct convert_file {
     char *path; /**< owned */
     int fd;
     int64_t bytes;
 };
+/** One file, or all shards of a model. */
 struct convert_files {
     struct convert_file *file; /**< owned */
     int n_files, file_room;
     struct convert_tensor *tensor; /**< owned, sorted by name; names owned */
     int n_tensors, room;
 };
+/** Open @p path: a .safetensors file, or a folder with model.safetensors or
+ *  model.safetensors.index.json.  Errors: a header that is longer than the file or than 16 MiB, is
+ *  no JSON, or names a type twice as large as its bytes; data that overlap, leave gaps or end
+ *  beyond the file; a shard that is missing or holds other tensors than the index says. */
+enum wsc_err convert_files_open(struct convert_files **out, const char *path) WSC_CHECKED;
+/** NULL allowed. */
+void convert_files_close(struct convert_files **files);
+/** Tensor @p name, or NULL. */
+const struct convert_tensor *convert_files_find(const struct convert_files *files,
+                                                const char *name);
+/** Read rows [row, row + rows) and columns [column, column + columns) of @p t seen as a matrix of
+ *  shape[0] rows (a vector: one column) as fp32 into @p out (rows, columns), row-major. */
+enum wsc_err convert_files_read(const struct convert_files *files, const struct convert_tensor *t,
+                                const struct store_box *box, float *out) WSC_CHECKED;
 /** Open file @p path as the next of @p files and add its tensors, unsorted. */
 enum wsc_err convert_file_add(struct convert_files *files, const char *path) WSC_CHECKED;
 
-/* ---- safetensors_writer.c
- * -------------------------------------------------------------------------------- */
+/* ---- safetensors_writer.c -------------------------------------------------------------------- */
 
 /** A safetensors file being written: all tensors are known, values come in order. */
 struct convert_writer;
@@ -74,8 +106,7 @@ enum wsc_err convert_writer_finish(struct convert_writer **w) WSC_CHECKED;
 /** Close and remove; NULL allowed. */
 void convert_writer_discard(struct convert_writer **w);
 
-/* ---- hf_families.c ------------------------------------------------------------------------------
- */
+/* ---- hf_families.c --------------------------------------------------------------------------- */
 
 /** How the lines of a Hugging Face tensor are those of one to three of ours.  A line is an output
  *  feature: a row of a linear layer's weight, an element of its bias. */
@@ -106,7 +137,7 @@ struct convert_family {
     const struct convert_key *key;
     int n_keys;
     const char *const *ignored; /**< keys of config.json without influence, NULL at the end */
-    const char *select; /**< boolean key that tells families of one model_type apart, or NULL */
+    const char *select; /**< boolean key by which families of one model_type differ, or NULL */
     bool selected;      /**< its value */
 };
 /** The family of a folder's configuration, and the one that is called @p name. */
@@ -116,8 +147,7 @@ enum wsc_err convert_family_named(const char *name, const struct convert_family 
 /** Is @p name (of a folder) a buffer: a mask or a table of angles, no weight? */
 bool convert_is_buffer(const char *name);
 
-/* ---- hf_config.c --------------------------------------------------------------------------------
- */
+/* ---- hf_config.c ----------------------------------------------------------------------------- */
 
 enum { CONVERT_VALUE_BYTES = 64 };
 enum convert_value { CONVERT_INT, CONVERT_REAL, CONVERT_BOOL, CONVERT_TEXT };
@@ -166,9 +196,6 @@ void convert_yaml_add(struct convert_yaml *y, const char *key, const char *fmt, 
 /** The value of key->hf as text ("null", "12", "gelu"), checked for key->type. */
 enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
                                   char text[CONVERT_VALUE_BYTES]) WSC_CHECKED;
-/** Fail unless the folder has key->fixed, or does not have the key. */
-enum wsc_err convert_config_fixed(const struct convert_key *key,
-                                  const struct convert_source *s) WSC_CHECKED;
 /** Set a key of config.json; takes @p value, NULL is an error. */
 enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value) WSC_CHECKED;
 /** The params file of a folder, owned by the caller. */
@@ -193,16 +220,12 @@ void convert_source_fini(struct convert_source *s);
 enum wsc_err convert_source_raise(const struct convert_source *s, enum wsc_err code,
                                   const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/** Fail at the first key that is neither converted nor known to change nothing. */
-enum wsc_err convert_source_check(const struct convert_source *s,
-                                  const struct convert_family *family) WSC_CHECKED;
 /** Raise the error @p rc of params again that were made of @p s and read under its path: with the
  *  keys and places of config.json. */
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc);
 
-/* ---- tensor_map.c
- * ----------------------------------------------------------------------------------- */
+/* ---- tensor_map.c ---------------------------------------------------------------------------- */
 
 enum { CONVERT_MAX_PARTS = 3 };
 /** A Hugging Face tensor and the one to three of ours that are its lines. */
@@ -221,7 +244,7 @@ struct convert_pair {
  *  its tied embedding become two tensors for that? */
 bool convert_has_factors(const struct model *model);
 bool convert_unties(const struct model *model);
-/** All pairs of a model, in the order of the family's table. */
+/** The pairs of a model, in the order of the family's table. */
 struct convert_map {
     struct convert_pair *pair; /**< owned */
     int n_pairs;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* config.json to params and back, by the key tables of the families (hf_families.c): one row is one
- * key on both sides, a plain value, a word of a list, or a function of hf_special_keys.c. */
+ * key on both sides, a plain value, a word of a list, or a function of hf_special_keys.c.
+ *
+ * Every key of a folder is either converted by a row of the family's table, or must have the one
+ * value that the model here has, or is on a list of keys without influence on what the model
+ * computes.  Any other key is an error: it may well make another model out of the same tensors. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>
@@ -13,7 +17,7 @@
 
 /* ---- config.json to YAML --------------------------------------------------------------------- */
 
-/* As short as it reads back. */
+/* The shorter of 15 and 17 digits that reads back as @p x. */
 static int print_real(char text[CONVERT_VALUE_BYTES], double x)
 {
     double back = 0;
@@ -88,8 +92,10 @@ enum wsc_err convert_config_value(const struct convert_key *key, const struct co
     return WSC_OK;
 }
 
-/* Null is as good as no key, but for a bool: there it is false. */
-enum wsc_err convert_config_fixed(const struct convert_key *key, const struct convert_source *s)
+/* Fail unless the folder has key->fixed, or does not have the key.  Null is as good as no key, but
+ * for a bool: there it is false. */
+static enum wsc_err check_folder_fixed(const struct convert_key *key,
+                                       const struct convert_source *s)
 {
     char text[CONVERT_VALUE_BYTES] = "false";
     const json_t *value = find_value(key, s);
@@ -100,6 +106,143 @@ enum wsc_err convert_config_fixed(const struct convert_key *key, const struct co
     return convert_source_raise(s, WSC_CONFIG, key->hf, "%s is not supported, only %s", text,
                                 key->fixed);
 }
+
+/* ---- known keys ------------------------------------------------------------------------------ */
+
+/* What any folder may have: names, tokens, defaults of generation, how a library computes the same
+ * thing, and settings of tasks that are no language model. */
+static const char *const neutral[] = {"architectures",
+                                      "model_type",
+                                      "transformers_version",
+                                      "torch_dtype",
+                                      "dtype",
+                                      "_name_or_path",
+                                      "name_or_path",
+                                      "_attn_implementation",
+                                      "_attn_implementation_autoset",
+                                      "attn_implementation",
+                                      "auto_map",
+                                      "custom_pipelines",
+                                      "use_cache",
+                                      "pretraining_tp",
+                                      "gradient_checkpointing",
+                                      "chunk_size_feed_forward",
+                                      "torchscript",
+                                      "use_bfloat16",
+                                      "tf_legacy_loss",
+                                      "return_dict",
+                                      "return_dict_in_generate",
+                                      "output_hidden_states",
+                                      "output_attentions",
+                                      "output_scores",
+                                      "output_past",
+                                      "is_decoder",
+                                      "bos_token_id",
+                                      "eos_token_id",
+                                      "pad_token_id",
+                                      "unk_token_id",
+                                      "sep_token_id",
+                                      "cls_token_id",
+                                      "mask_token_id",
+                                      "decoder_start_token_id",
+                                      "tokenizer_class",
+                                      "task_specific_params",
+                                      "problem_type",
+                                      "id2label",
+                                      "label2id",
+                                      "num_labels",
+                                      "finetuning_task",
+                                      "classifier_dropout",
+                                      "prefix",
+                                      "max_length",
+                                      "min_length",
+                                      "do_sample",
+                                      "early_stopping",
+                                      "num_beams",
+                                      "num_beam_groups",
+                                      "num_return_sequences",
+                                      "diversity_penalty",
+                                      "temperature",
+                                      "top_k",
+                                      "top_p",
+                                      "typical_p",
+                                      "repetition_penalty",
+                                      "length_penalty",
+                                      "no_repeat_ngram_size",
+                                      "encoder_no_repeat_ngram_size",
+                                      "bad_words_ids",
+                                      "forced_bos_token_id",
+                                      "forced_eos_token_id",
+                                      "remove_invalid_values",
+                                      "exponential_decay_length_penalty",
+                                      "suppress_tokens",
+                                      "begin_suppress_tokens",
+                                      NULL};
+
+/* What any folder may have, with the one value that changes nothing. */
+static const struct convert_key same_model[] = {
+    {.hf = "is_encoder_decoder", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
+    {.hf = "tie_encoder_decoder", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
+    {.hf = "add_cross_attention", .type = CONVERT_BOOL, .fixed = "false", .missing = "false"},
+    {.hf = "cross_attention_hidden_size", .type = CONVERT_INT, .fixed = "null", .missing = "null"},
+    {.hf = "pruned_heads", .type = CONVERT_TEXT, .fixed = "{}", .missing = "{}"},
+    {.hf = "partial_rotary_factor", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+    {.hf = "rope_scaling", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "rope_parameters", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "quantization_config", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "compression_config", .type = CONVERT_TEXT, .fixed = "null", .missing = "null"},
+    {.hf = "embedding_multiplier", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+    {.hf = "residual_multiplier", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+    {.hf = "attention_multiplier", .type = CONVERT_REAL, .fixed = "null", .missing = "null"},
+    {.hf = "logits_scaling", .type = CONVERT_REAL, .fixed = "1.0", .missing = "1.0"},
+};
+enum { N_SAME_MODEL = sizeof same_model / sizeof *same_model };
+
+static bool is_listed(const char *const *list, const char *name)
+{
+    for (; list && *list; list++)
+        if (!strcmp(*list, name)) return true;
+    return false;
+}
+
+/* Does the row read key @p name? */
+static bool reads(const struct convert_key *key, const char *name)
+{
+    if (key->hf && !strcmp(key->hf, name)) return true;
+    if (key->old_hf && !strcmp(key->old_hf, name)) return true;
+    for (int i = 0; i < CONVERT_MAX_READS && key->reads[i]; i++)
+        if (!strcmp(key->reads[i], name)) return true;
+    return false;
+}
+
+static bool is_converted(const struct convert_family *family, const char *name)
+{
+    for (int i = 0; i < family->n_keys; i++)
+        if (reads(&family->key[i], name)) return true;
+    return false;
+}
+
+static enum wsc_err check_key(const struct convert_source *s, const struct convert_family *family,
+                              const char *name)
+{
+    if (is_converted(family, name) || is_listed(neutral, name) || is_listed(family->ignored, name))
+        return WSC_OK;
+    for (int i = 0; i < N_SAME_MODEL; i++)
+        if (!strcmp(same_model[i].hf, name)) return check_folder_fixed(&same_model[i], s);
+    return wsc_err_hint(
+        convert_source_raise(s, WSC_CONFIG, name, "is not a known key of a %s model", family->name),
+        "remove it when it changes nothing of what the model computes");
+}
+
+/* Fail at the first key that is neither converted nor known to change nothing. */
+static enum wsc_err check_keys(const struct convert_source *s, const struct convert_family *family)
+{
+    for (void *i = json_object_iter(s->json); i; i = json_object_iter_next(s->json, i))
+        TRY(check_key(s, family, json_object_iter_key(i)));
+    return WSC_OK;
+}
+
+/* ---- rows of the table ----------------------------------------------------------------------- */
 
 static enum wsc_err list_words(const struct convert_key *key, const struct convert_source *s,
                                const char *text)
@@ -122,7 +265,7 @@ static enum wsc_err key_to_yaml(const struct convert_key *key, struct convert_ya
         convert_yaml_add(y, key->cs, "%s", key->fixed);
         return WSC_OK;
     }
-    if (!key->cs) return convert_config_fixed(key, y->from);
+    if (!key->cs) return check_folder_fixed(key, y->from);
     TRY(convert_config_value(key, y->from, text));
     for (const struct convert_word *w = key->word; w; w++) {
         if (!w->hf) return list_words(key, y->from, text);
@@ -211,7 +354,7 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family,
     char *text = NULL;
     size_t n = 0;
     *yaml = NULL;
-    TRY(convert_source_check(s, family));
+    TRY(check_keys(s, family));
     y.out = open_memstream(&text, &n);
     if (!y.out) return WSC_RAISE(WSC_NOMEM, "no memory for the params");
     enum wsc_err rc = write_yaml(&y, family, checkpoint);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The families: names of tensors and configuration keys on both sides.  A new family is a row at
  * the end with its two tables; keys that are more than a value are in hf_special_keys.c. */
-#include "hf_families.h"
+#include "hf_special_keys.h"
 
 #include <string.h>
 
@@ -360,7 +360,7 @@ static const struct convert_key falcon_40b_keys[] = {
 
 /* ---- keys without influence ------------------------------------------------------------------ */
 
-/* Of every family's own; those that any folder may have are in hf_source.c. */
+/* Keys of one family; those that any folder may have are in hf_config.c. */
 #define SUMMARY                                                                                    \
     "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",       \
         "summary_use_proj"
@@ -416,15 +416,13 @@ static const struct convert_family family[] = {
 };
 /* clang-format on */
 
+static const char family_names[] =
+    "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder";
+
 static enum wsc_err unknown(const char *where, const char *name)
 {
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s is not a family that is known", where, name),
-                        "known are: %s", convert_family_names());
-}
-
-const char *convert_family_names(void)
-{
-    return "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder";
+                        "known are: %s", family_names);
 }
 
 enum wsc_err convert_family_of(const char *path, const json_t *config,

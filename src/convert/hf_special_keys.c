@@ -5,7 +5,7 @@
  *
  * Rotary settings stand in rope_theta, rope_scaling and partial_rotary_factor up to release 4 of
  * the transformers library, in one object rope_parameters since release 5; both are read. */
-#include "hf_families.h"
+#include "hf_special_keys.h"
 
 #include <wsc/units.h>
 
@@ -156,7 +156,7 @@ static enum wsc_err read_rope(const struct convert_source *s, struct rope *r)
 }
 
 /* The number @p name among the rotary settings, or at the top as @p outer or @p old; *@p found
- * tells whether it is anywhere. */
+ * is whether it is anywhere. */
 static enum wsc_err read_rope_number(const struct convert_source *s, const char *name,
                                      const char *outer, const char *old, double *value, bool *found)
 {

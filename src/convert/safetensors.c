@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The safetensors format: eight bytes with the length of a JSON header, the header
- * {name: {dtype, shape, data_offsets}}, the data.  https://github.com/huggingface/safetensors
- * (section "Format"); data without gaps and overlaps are part of it. */
+/* The safetensors format: N in 8 bytes (unsigned, little-endian), N bytes of a JSON header
+ * {name: {"dtype": "F16", "shape": [2, 3], "data_offsets": [begin, end]}}, then the data.  Offsets
+ * count from the end of the header; values are little-endian, row-major.  The key __metadata__ has
+ * texts. https://github.com/huggingface/safetensors (section "Format"); data without gaps and
+ * overlaps are part of it, so that no byte is hidden or read twice. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>
@@ -128,7 +130,7 @@ static int by_place(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The tensors from @p first on lie one behind the other and fill the data part. */
+/* The tensors from @p first on lie one after the other and fill the data part. */
 static enum wsc_err check_places(const struct convert_files *files, int first, int64_t data_bytes)
 {
     const char *path = files->file[files->n_files - 1].path;

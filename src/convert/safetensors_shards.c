@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which files a model consists of: one, or shards that model.safetensors.index.json lists. */
+/* Which files a model consists of: one, or shards that model.safetensors.index.json lists.  Its
+ * member "weight_map" has the file of every tensor; it must name the tensors of the shards, each in
+ * the shard that has it, and no others. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>
@@ -29,16 +31,6 @@ static enum wsc_err sort_by_name(struct convert_files *files)
                              files->file[t->file].path, t->name, files->file[t[-1].file].path);
     }
     return WSC_OK;
-}
-
-int convert_files_n(const struct convert_files *files)
-{
-    return files->n_tensors;
-}
-
-const struct convert_tensor *convert_files_tensor(const struct convert_files *files, int i)
-{
-    return &files->tensor[i];
 }
 
 const struct convert_tensor *convert_files_find(const struct convert_files *files, const char *name)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which tensors belong together, and which lines of them. */
+/* Which tensors belong together, and which lines of them: the rules of a family (hf_families.c) for
+ * every block and expert of a model.  Queries, keys and values that are three tensors on one side
+ * and one on the other are joined by lines; rotary halves (i, i + d/2) there are pairs (2i, 2i + 1)
+ * here, which is a permutation of lines.  tensor_mover.c moves the values. */
 #include "convert_impl.h"
 
 #include <wsc/mem.h>
@@ -98,8 +101,7 @@ bool convert_has_factors(const struct model *model)
     return model->embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
 }
 
-/* Embeddings are multiplied behind their norm where there is one: then the norm takes the factor.
- */
+/* Embeddings are multiplied after their norm where there is one: then the norm takes the factor. */
 static double factor_of(const struct model *m, enum model_tensor_kind kind)
 {
     const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values from one side to the other, a block at a time. */
+/* Values from one side to the other, a block at a time, so that memory does not grow with a tensor.
+ * Lines that are consecutive on both sides move together; a transposed tensor moves by blocks of
+ * its columns.  tensor_map.c says which line is which; from_hf.c and to_hf.c call this. */
 #include "tensor_mover.h"
 
 #include <wsc/mem.h>
@@ -97,16 +99,16 @@ enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pa
 
 /* ---- to Hugging Face ------------------------------------------------------------------------- */
 
-/* A stretch of lines that are consecutive rows of one of our tensors. */
-struct stretch {
+/* A segment: lines that are consecutive rows of one of our tensors. */
+struct segment {
     int64_t row, n;
     float factor;
     char name[STORE_NAME_BYTES];
 };
 
-static void stretch_of_lines(const struct convert_mover *m, const struct convert_pair *p,
+static void segment_of_lines(const struct convert_mover *m, const struct convert_pair *p,
                              const struct model *model, int64_t line, int64_t most,
-                             struct stretch *s)
+                             struct segment *s)
 {
     int part, other;
     s->row = convert_pair_row(p, line, &part);
@@ -130,9 +132,9 @@ static void multiply(float *x, int64_t n, float factor)
 static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model, int64_t line, int64_t n)
 {
-    struct stretch s;
+    struct segment s;
     for (int64_t done = 0; done < n; done += s.n) {
-        stretch_of_lines(m, p, model, line + done, n - done, &s);
+        segment_of_lines(m, p, model, line + done, n - done, &s);
         TRY(store_read(m->store, s.name, STORE_F32, s.row * p->width, s.n * p->width,
                        m->block + done * p->width));
         multiply(m->block + done * p->width, s.n * p->width, s.factor);
@@ -144,9 +146,9 @@ static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pa
 static enum wsc_err gather_columns(struct convert_mover *m, const struct convert_pair *p,
                                    const struct model *model, int64_t first, int64_t n)
 {
-    struct stretch s;
+    struct segment s;
     for (int64_t line = 0; line < p->n_lines; line += s.n) {
-        stretch_of_lines(m, p, model, line, p->n_lines - line, &s);
+        segment_of_lines(m, p, model, line, p->n_lines - line, &s);
         const struct store_box box = {s.row, s.n, first, n};
         TRY(store_read_box(m->store, s.name, &box, m->turned));
         multiply(m->turned, s.n * n, s.factor);

@@ -18,9 +18,10 @@ struct convert_mover {
 enum wsc_err convert_mover_init(struct convert_mover *m, const struct convert_map *map,
                                 const struct convert_job *job) WSC_CHECKED;
 void convert_mover_fini(struct convert_mover *m);
-/** All of a pair: from m->from to our tensors in m->store, and from those to m->writer. */
+/** Move a pair from m->from to our tensors in m->store. */
 enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model) WSC_CHECKED;
+/** Move a pair from our tensors in m->store to m->writer. */
 enum wsc_err convert_move_to_hf(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model) WSC_CHECKED;
 #endif

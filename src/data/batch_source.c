@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include "data_impl.h"
+
 #include <wsc/check.h>
-#include <wsc/data.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
 
@@ -398,7 +399,7 @@ static const char *const row_hint[] = {
     "does model.vocab_size belong to the tokenizer of this dataset?",
     "the mask says which labels count in the loss",
     "does model.vocab_size belong to the tokenizer of this dataset?",
-    "a span is the number of places behind a token that may see it",
+    "a span is the number of places after a token that may see it",
     "positions begin at 0 with each text of a sample"};
 
 /* Largest value of a row. */

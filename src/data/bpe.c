@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Merges by rank (Sennrich et al. 2016; byte level as in GPT-2, encoder.py): of all pairs of
- * neighbours the one of the lowest rank is merged wherever it stands, from left to right, until no
- * pair has a rank. */
+/* Merges by rank (Sennrich et al. 2016; byte level as in GPT-2, encoder.py): a word begins as its
+ * bytes; of all pairs of neighbours the one of the lowest rank is merged wherever it stands, from
+ * left to right, until no pair has a rank.
+ *
+ * By the definition a word of n bytes takes O(n^2) steps.  Here its symbols are a linked list and
+ * the pairs that have a rank a heap, so it takes O(n log n): a merge touches its two neighbours
+ * alone. Words that came before are looked up with their ids.  bpe_load.c and bpe_train.c make the
+ * merges. */
 #include "bpe.h"
 
 #include <wsc/check.h>
@@ -9,15 +14,18 @@
 
 #include <string.h>
 
-/* Words are kept with their ids as long as the table stays below this; then it starts again. */
+/* Words are kept with their ids as long as the table stays below this; then it is emptied and
+ * filled again. */
 static const int64_t cache_bytes = (int64_t)64 << 20;
 enum { MAX_CACHED = 64 }; /* longer words do not come again */
 
+/* A slot of the hash table of merges, which is at most half full. */
 struct merge {
     uint64_t pair; /* left id and right id + 1, so that 0 is free */
     int32_t rank, id;
 };
 
+/* A token of the word; its number is the place of its first byte. */
 struct symbol {
     int32_t id, next, before; /* neighbours; -1 at the ends */
 };
@@ -179,6 +187,7 @@ enum wsc_err data_bpe_finish(struct data_bpe *b, const char *path)
 
 /* ---- one word -------------------------------------------------------------------------------- */
 
+/* The order of the heap: by rank, then from left to right. */
 static bool before(const struct candidate *a, const struct candidate *b)
 {
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
@@ -214,12 +223,14 @@ static void consider(struct data_bpe *b, int32_t at)
     if (m->pair) push(b, (struct candidate){m->rank, at, left, right});
 }
 
+/* A merge does not look for the candidates that it makes void: they are found out here. */
 static bool is_current(const struct data_bpe *b, const struct candidate *c)
 {
     const struct symbol *s = &b->symbol[c->at];
     return s->id == c->left && s->next >= 0 && b->symbol[s->next].id == c->right;
 }
 
+/* The symbol at @p at takes in the next one. */
 static void merge_at(struct data_bpe *b, int32_t at, int32_t id)
 {
     struct symbol *s = &b->symbol[at], *gone = &b->symbol[s->next];
@@ -229,7 +240,9 @@ static void merge_at(struct data_bpe *b, int32_t at, int32_t id)
     if (s->next >= 0) b->symbol[s->next].before = at;
 }
 
-/* All places of the pair of the lowest rank; pairs that arise wait until it is done. */
+/* Merge the pair of the lowest rank at all its places, from left to right; pairs that arise wait
+ * until it is done, as in the definition, where one merge goes through the word before the next is
+ * chosen. */
 static void merge_lowest(struct data_bpe *b)
 {
     b->n_batch = 0;

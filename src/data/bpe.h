@@ -1,17 +1,9 @@
-/** Byte-pair encoding over bytes, as GPT-2 does it, inside `data`. */
+/** Byte-pair encoding over bytes, as GPT-2 does it, inside `data` (Sennrich, Haddow, Birch 2016;
+ *  Radford et al. 2019): the alphabet of its files, the encoder, and the reader of the files. */
 #ifndef WSC_DATA_BPE_H
 #define WSC_DATA_BPE_H
+#include "word_split.h"
 #include "word_table.h"
-
-/* word_split.c */
-
-enum data_class { DATA_OTHER, DATA_LETTER, DATA_NUMBER, DATA_SPACE };
-/** Table of the class of every code point, 0x110000 bytes, owned by the caller. */
-enum wsc_err data_classes_create(unsigned char **class) WSC_CHECKED;
-/** Length of the first word of @p text; 0: too little text to tell where it ends (never when
- *  @p end says that nothing follows and n > 0).  Bytes that are no UTF-8 count as characters that
- *  are neither letters nor numbers nor white space. */
-int64_t data_split_word(const unsigned char *class, const unsigned char *text, int64_t n, bool end);
 
 /* bpe_alphabet.c */
 

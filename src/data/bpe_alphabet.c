@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The 256 printable characters by which GPT-2 writes bytes in vocab.json and merges.txt. */
+/* The 256 printable characters by which GPT-2 writes bytes in vocab.json and merges.txt (Radford et
+ * al. 2019, encoder.py, bytes_to_unicode): a printable byte of Latin-1 is itself, the k-th of the
+ * 68 others is U+0100 + k.  A space is U+0120, a newline U+010A. */
 #include "bpe.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* vocab.json and merges.txt, the files of GPT-2's tokenizer and of Hugging Face's. */
+/* vocab.json and merges.txt, the files of GPT-2's tokenizer and of Hugging Face's.  The first is
+ * one JSON object, token to id.  The second has a merge on each line, two tokens with a space
+ * between; their order is the rank, the lowest first; a first line "#version" is passed over.  A
+ * merge's result must be a token of the vocabulary, and so must every single byte. */
 #include "bpe.h"
 #include "json_documents.h"
 

@@ -119,7 +119,8 @@ static enum wsc_err count_words(struct trainer *t)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Of equally frequent pairs the smaller ids first: big-endian bytes compare like the ids. */
+/* The most frequent pair, and among equally frequent ones that of the smaller ids: big-endian bytes
+ * compare like the ids. */
 static bool goes_first(const struct trainer *t, const struct entry *a, const struct entry *b)
 {
     int64_t n;

@@ -49,7 +49,7 @@ static int width_for(int64_t vocab_size)
 
 /* ---- the file of tokens ---------------------------------------------------------------------- */
 
-/* As much of the block as is used, at its place; it stays in memory. */
+/* Write the part of the block that is used, at its place; it stays in memory. */
 static enum wsc_err write_block(struct data_corpus *c)
 {
     int64_t start = c->state.n_tokens * c->width - c->block_used;
@@ -115,8 +115,8 @@ static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_
     return WSC_OK;
 }
 
-/* Have bytes from @p start on in c->block, which is free when the corpus is done.  Who continues
- * where the last read was gets more than the @p wanted. */
+/* Have bytes from @p start on in c->block, which is free when the corpus is done.  Whoever
+ * continues where the last read was gets more than the @p wanted. */
 static enum wsc_err look_at(struct data_corpus *c, int64_t start, int64_t wanted)
 {
     const int64_t end = c->view + c->view_bytes, left = c->state.n_tokens * c->width - start;
@@ -146,7 +146,7 @@ enum wsc_err data_corpus_read(struct data_corpus *c, int64_t first, int64_t n, i
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
-/* All tokens of the state are on disk before the state is. */
+/* Save the state.  Its tokens are on disk before it is, so that it never promises too much. */
 static enum wsc_err save(struct data_corpus *c)
 {
     TRY(write_block(c));
@@ -282,7 +282,7 @@ struct data_corpus_counts data_corpus_counts(const struct data_corpus *c)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-/* As many ids as bytes, whatever the room for text has grown to. */
+/* Room for as many ids as bytes, whatever the room for text has grown to. */
 static enum wsc_err make_room(struct data_corpus *c)
 {
     if (c->room >= c->feed.room) return WSC_OK;
@@ -299,7 +299,7 @@ static enum wsc_err add_mark(struct data_corpus *c, int64_t id)
     return id == DATA_NO_ID ? WSC_OK : add_tokens(c, &token, 1);
 }
 
-/* Where texts are distinguished by the EOS, none may have one inside. */
+/* Where an EOS separates texts, none may have one inside. */
 static enum wsc_err check_end_mark(const struct data_corpus *c, int64_t n_ids)
 {
     bool found = false;

@@ -1,8 +1,8 @@
 /** The tokens of all documents in a file, inside `data`: the first half of making a dataset, and
- *  what makes it possible to continue after a crash.
+ *  what makes it possible to resume after a crash.
  *
  *  `<folder>/tokens` has the ids one after the other, `<folder>/state` says how far they are right
- *  and where in the inputs to continue.
+ *  and where in the inputs to resume.
  */
 #ifndef WSC_DATA_CORPUS_H
 #define WSC_DATA_CORPUS_H

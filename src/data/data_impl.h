@@ -1,4 +1,5 @@
-/** What the files of `data` share: characters, output folders, the description of a dataset. */
+/** What the files of `data` share: characters, output folders, the description of a dataset.
+ * Readers of documents share documents.h, the byte-pair encoding bpe.h. */
 #ifndef WSC_DATA_IMPL_H
 #define WSC_DATA_IMPL_H
 #include <wsc/data.h>
@@ -16,8 +17,18 @@ int32_t data_utf8_point(const unsigned char *text, int length);
 /** Write a character, return its length, at most 4. */
 int data_utf8_put(int32_t point, unsigned char *out);
 
+/* permute.c */
+
+/** Element @p i of the permutation of [0, n) that belongs to (seed, epoch): O(1) memory and time,
+ *  by a Feistel network with cycle walking. */
+int64_t data_permute(int64_t i, int64_t n, uint64_t seed, uint64_t epoch);
+
 /* tokenizer.c */
 
+/** "byte" or "bpe". */
+const char *data_tokenizer_kind(const struct data_tokenizer *t);
+/** Largest id and 1. */
+int64_t data_tokenizer_vocab_size(const struct data_tokenizer *t);
 /** Changes with the files of the tokenizer. */
 uint64_t data_tokenizer_identity(const struct data_tokenizer *t);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Token ids back to text, for `wsc run --mode generate`. */
+/* Token ids back to text, for `wsc run --mode generate`: ids of the byte tokenizer are bytes.  What
+ * a model generates may be any bytes, so what a terminal could take for a command (control
+ * characters) or cannot show (malformed UTF-8) becomes '?'. */
 #include "data_impl.h"
 
 #include <string.h>

@@ -36,7 +36,7 @@ static enum wsc_err more_room(struct data_feed *f)
 {
     if (f->room >= MAX_WORD)
         return wsc_err_hint(data_stream_raise(f->docs.stream,
-                                              "a word of more than %d MB ends behind this place",
+                                              "a word of more than %d MB ends after this place",
                                               MAX_WORD >> 20),
                             "is this text? GPT-2's pattern finds no place to cut it");
     unsigned char *text;

@@ -1,4 +1,5 @@
-/** The text of the documents in pieces that end where words do, inside `data`. */
+/** The text of the documents in pieces that end where words do, inside `data`: a word is never cut
+ *  between two calls of the tokenizer, which would give other ids. */
 #ifndef WSC_DATA_DOCUMENT_FEED_H
 #define WSC_DATA_DOCUMENT_FEED_H
 #include "documents.h"

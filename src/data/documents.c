@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Documents of a list of files, one after the other: the reader of each format (text, JSON Lines,
- * CSV, TSV) hands out pieces of them, and a place says where to continue. */
+ * CSV, TSV) hands out pieces of them, and a place says where to resume. */
 #include "documents.h"
 
 #include <string.h>

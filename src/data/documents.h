@@ -1,4 +1,5 @@
-/** Documents of the inputs one after the other, inside `data`. */
+/** Documents of the inputs one after the other, inside `data`: the list of files, the reader at one
+ *  place of one of them, and the table of formats. */
 #ifndef WSC_DATA_DOCUMENTS_H
 #define WSC_DATA_DOCUMENTS_H
 #include "json_documents.h"

@@ -16,7 +16,7 @@ struct data_json {
 enum wsc_err data_json_peek(struct data_json *j, int *c) WSC_CHECKED;
 /** Use up the character @p c, which must come next. */
 enum wsc_err data_json_expect(struct data_json *j, char c) WSC_CHECKED;
-/** After a member or element: ',' or @p close; *more shows which. */
+/** After a member or element: ',' (*more) or @p close (not *more). */
 enum wsc_err data_json_more(struct data_json *j, char close, bool *more) WSC_CHECKED;
 /** Up to @p room bytes (at least 8) of the string whose opening quote was used up; *ended: the
  *  closing one was, too. */

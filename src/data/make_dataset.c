@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The second half of making a dataset: samples from the corpus of tokens, distributed to the parts,
- * into files. */
+/* The second half of making a dataset: samples from the corpus of tokens, cut into the parts, into
+ * files. */
 #include "sample_layout.h"
 
 #include <wsc/file.h>
@@ -36,17 +36,6 @@ struct job {
     char *dir[DATA_N_PARTS], *tmp[DATA_N_PARTS];
 };
 
-void data_make_defaults(struct data_make *make)
-{
-    *make = (struct data_make){.key = "text",
-                               .errors = DATA_ERRORS_KEEP,
-                               .bos_id = DATA_NO_ID,
-                               .eos_id = DATA_NO_ID,
-                               .T = 256,
-                               .samples_per_file = 2000,
-                               .checkpoint_bytes = (int64_t)64 << 20};
-}
-
 /* ---- the request ----------------------------------------------------------------------------- */
 
 static enum wsc_err check_id(const char *name, int64_t id, bool may_miss)
@@ -72,8 +61,7 @@ static enum wsc_err check_spans(const struct data_make *make)
 {
     if (!make->use_vsl) return WSC_OK;
     if (make->eos_id == DATA_NO_ID)
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "use_vsl needs an EOS, by which texts are told "
-                                                 "apart"),
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "use_vsl needs an EOS, which separates texts"),
                             "--eos_id %lld", (long long)data_tokenizer_vocab_size(make->tokenizer));
     if (make->type != STORE_UINT16 || make->T <= 1 << 16) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "uint16 holds positions up to 65535"),
@@ -319,7 +307,7 @@ static enum wsc_err run(struct job *j)
     return WSC_OK;
 }
 
-/* What a failed run left stays only where a later one can continue with it. */
+/* What a failed run left stays only where a later one can resume it. */
 static void clean_up(struct job *j, enum wsc_err rc)
 {
     char *state = j->work ? wsc_asprintf(WSC_MEM_DATA, "%s/state", j->work) : NULL;

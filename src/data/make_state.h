@@ -1,4 +1,5 @@
-/** How far the making of a dataset is, inside `data`: `<folder>/state`. */
+/** How far the making of a dataset is, inside `data`: `<folder>/state`, from which a run that was
+ *  killed resumes.  corpus.c writes it. */
 #ifndef WSC_DATA_MAKE_STATE_H
 #define WSC_DATA_MAKE_STATE_H
 #include "documents.h"
@@ -9,8 +10,8 @@ enum { DATA_STATE_BLOCK = 1 << 20 };
 struct data_state {
     uint64_t identity;       /**< of request and inputs */
     int64_t done;            /**< 1: all documents are tokenized */
-    struct data_place place; /**< of the document to continue with */
-    int64_t used;            /**< bytes of it that are tokenized; -1: continue between documents */
+    struct data_place place; /**< of the document to resume in */
+    int64_t used;            /**< bytes of it that are tokenized; -1: resume between documents */
     int64_t n_tokens, n_documents, n_empty, n_bytes;
     uint64_t chain, sum; /**< of the whole blocks of tokens; with the part of one after them */
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A permutation of n samples as a function of (seed, i): a Feistel network over the next power of
  * four, walked until it falls below n. */
+#include "data_impl.h"
+
 #include <wsc/check.h>
-#include <wsc/data.h>
 #include <wsc/rng.h>
 
 /* Luby & Rackoff 1988: four rounds make a pseudorandom permutation; twice as many for the small

@@ -1,4 +1,5 @@
-/** The bytes of one file, expanded when it is gzip or zstd, which its first bytes tell. */
+/** The bytes of one file, expanded when it is gzip (RFC 1952) or zstd (RFC 8878), which its first
+ *  bytes show; several members or frames one after the other are one stream. */
 #ifndef WSC_DATA_UNPACK_H
 #define WSC_DATA_UNPACK_H
 #include <wsc/err.h>

@@ -3,9 +3,9 @@
  *
  *   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *
- * The alternatives begin with different characters, so one look at the next character or two shows
- * which of them matches, and no engine for patterns is needed. */
-#include "bpe.h"
+ * The alternatives begin with different characters, so one look at the next character or two
+ * decides which of them matches, and no engine for patterns is needed. */
+#include "word_split.h"
 
 #include "unicode_classes.h"
 
@@ -41,7 +41,7 @@ enum wsc_err data_classes_create(unsigned char **out)
 struct piece {
     const unsigned char *class, *text;
     int64_t n;
-    bool end; /* the text ends after it */
+    bool end; /* the text ends with it */
 };
 
 /* Class of the character at @p at and its length; 0: the piece ends in or before it.  A byte that

@@ -1,4 +1,6 @@
-/** A table of byte strings, inside `data`: each has a number, in the order in which it came. */
+/** A table of byte strings, inside `data`: each has a number, in the order in which it came.  An
+ * open hash table over the texts, which lie one after the other; bpe.c keeps tokens and words in
+ * it. */
 #ifndef WSC_DATA_WORD_TABLE_H
 #define WSC_DATA_WORD_TABLE_H
 #include "data_impl.h"
@@ -9,7 +11,7 @@ enum wsc_err data_words_create(struct data_words **out) WSC_CHECKED;
 void data_words_destroy(struct data_words **words);
 /** Number of the string, or -1. */
 int64_t data_words_find(const struct data_words *w, const unsigned char *text, int64_t n);
-/** The same, added when it is not there; *added may be NULL. */
+/** Number of the string, which is added when it is not there; *added may be NULL. */
 enum wsc_err data_words_add(struct data_words *w, const unsigned char *text, int64_t n,
                             int64_t *number, bool *added) WSC_CHECKED;
 int64_t data_words_count(const struct data_words *w);

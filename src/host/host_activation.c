@@ -13,35 +13,35 @@ struct activation {
 };
 
 /* Loops of their own for every function, so that each is turned into vector code. */
-#define LOOPS(name)                                                                                \
+#define LOOPS(name, function)                                                                      \
     static void name##_row(float *out, const float *x, int64_t n)                                  \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
-            out[i] = num_##name(x[i]).value;                                                       \
+            out[i] = function(x[i]).value;                                                         \
     }                                                                                              \
     static void name##_row_backward(float *out, float *dx, const float *dout, const float *x,      \
                                     int64_t n)                                                     \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++) {                                                          \
-            struct num_activation a = num_##name(x[i]);                                            \
+            struct num_activation a = function(x[i]);                                              \
             out[i] = a.value;                                                                      \
             dx[i] = dout[i] * a.slope;                                                             \
         }                                                                                          \
     }
 
-LOOPS(gelu)
-LOOPS(gelu_new)
-LOOPS(relu)
-LOOPS(silu)
-LOOPS(quick_gelu)
-LOOPS(squared_gelu)
-LOOPS(squared_relu)
-LOOPS(leaky_relu)
-LOOPS(relu6)
-LOOPS(tanh_of)
-LOOPS(sigmoid)
-LOOPS(mish)
-LOOPS(linear)
+LOOPS(gelu, num_gelu)
+LOOPS(gelu_new, num_gelu_new)
+LOOPS(relu, num_relu)
+LOOPS(silu, num_silu)
+LOOPS(quick_gelu, num_quick_gelu)
+LOOPS(squared_gelu, num_squared_gelu)
+LOOPS(squared_relu, num_squared_relu)
+LOOPS(leaky_relu, num_leaky_relu)
+LOOPS(relu6, num_relu6)
+LOOPS(tanh_of, num_tanh_of)
+LOOPS(sigmoid, num_sigmoid)
+LOOPS(mish, num_mish)
+LOOPS(linear, num_linear)
 
 static const struct activation activations[ZOO_N_FUNCTIONS] = {
     [ZOO_GELU] = {gelu_row, gelu_row_backward},

@@ -101,13 +101,7 @@ static enum wsc_err keep(struct hw_faults *f, const struct hw_event *e)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "fault %s: more than %d events in %lld steps",
                                       e->fault->text, MOST_EVENTS, (long long)f->scope.last_step),
                             "a smaller rate");
-    if (f->n == f->capacity) {
-        f->capacity = 2 * f->capacity + 16;
-        struct hw_event *more =
-            wsc_realloc(WSC_MEM_HW, f->event, (size_t)f->capacity, sizeof *more);
-        if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep an event");
-        f->event = more;
-    }
+    TRY_GROW(f->event, WSC_MEM_HW, f->capacity, f->n + 1);
     f->event[f->n++] = *e;
     return WSC_OK;
 }

@@ -13,6 +13,7 @@ static enum wsc_err walk_again(const struct job_state *s, const struct hw_machin
     return cluster_walk(s->job->params, cluster, r);
 }
 
+/* Only tokens that were trained on again because of this fault: another one may repeat some too. */
 static void fill(const struct job_state *s, const struct cluster_dry_run *with,
                  const struct cluster_dry_run *without, struct job_fault_cost *out)
 {
@@ -22,6 +23,8 @@ static void fill(const struct job_state *s, const struct cluster_dry_run *with,
     out->repeated_tokens = (with->repeated_steps - without->repeated_steps) * tokens_of_step;
 }
 
+/* Events that fall into the steps of this run; @p fault is one of the effective machine, to whose
+ * list events point. */
 static int64_t count_events(const struct job_state *s, const struct hw_fault *fault)
 {
     int n;
@@ -33,6 +36,8 @@ static int64_t count_events(const struct job_state *s, const struct hw_fault *fa
     return count;
 }
 
+/* Costs of single faults do not add up: two can hide behind each other, or meet in one step.  So
+ * the machine without any is walked too. */
 static enum wsc_err find_sum(const struct job_state *s, const struct cluster_dry_run *with,
                              struct job_fault_cost *all)
 {
@@ -63,7 +68,7 @@ enum wsc_err job_find_fault_costs(struct job_state *s)
         f->n_events = count_events(s, &s->cluster->effective.faults.item[i]);
     }
     s->n_faults = faults->n;
-    if (faults->n == 1) return WSC_OK;
+    if (faults->n == 1) return WSC_OK; /* its cost is the sum */
     TRY(find_sum(s, &with, &s->fault[faults->n]));
     s->n_faults++;
     return WSC_OK;

@@ -7,6 +7,7 @@
 
 #include <wsc/mem.h>
 
+/* The cost in percent is of the time without this fault. */
 static void add_row(struct out_table *t, const struct job_fault_cost *f)
 {
     char cost[32], tokens[32];

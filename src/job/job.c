@@ -42,6 +42,8 @@ static bool evaluates(const struct job_state *s)
 
 /* ---- set up ---------------------------------------------------------------------------------- */
 
+/* Ranks differ in their roles: only those with wafers read samples, only those with shards write
+ * checkpoints. */
 static bool has_local_wafer(const struct cluster *c)
 {
     for (int i = 0; i < c->machine->n_machine_wafers; i++)
@@ -72,6 +74,7 @@ static char *log_path(const struct job_state *s)
     return wsc_asprintf(WSC_MEM_RUN, "%s/run.log", s->job->params->runconfig.model_dir);
 }
 
+/* On rank 0.  The claim keeps a second run out of model_dir, before anything there is changed. */
 static enum wsc_err open_outputs(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
@@ -101,7 +104,7 @@ static enum wsc_err plan_mesh(struct job_state *s, struct cycles_plan *plan,
     return WSC_OK;
 }
 
-/* For the wafers that are there. */
+/* Batches are cut for the wafers that are there, so that this is done again when some are lost. */
 static enum wsc_err plan(struct job_state *s)
 {
     const struct zoo_params *p = s->job->params;
@@ -116,6 +119,7 @@ static enum wsc_err plan(struct job_state *s)
     return WSC_OK;
 }
 
+/* What a rank does alone; the caller lets all ranks agree on how it went. */
 static enum wsc_err set_up_local(struct job_state *s)
 {
     const struct job *job = s->job;
@@ -161,6 +165,7 @@ static enum wsc_err check_counts(const struct job_state *s)
                         "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
+/* After the checkpoint is known: metrics are cut back to its step. */
 static enum wsc_err open_metrics(struct job_state *s)
 {
     if (comm_rank(s->comm)) return WSC_OK;
@@ -216,6 +221,8 @@ static enum wsc_err group_sum(void *comm, uint64_t *x, int n)
     return comm_subgroup_sum(comm, x, n);
 }
 
+/* Every rank takes the same path through the agreements: one that failed alone would leave the
+ * others waiting in the next collective call. */
 static enum wsc_err set_up(struct job_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
@@ -379,6 +386,8 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
     return WSC_OK;
 }
 
+/* In pieces of about a second, between which signals are looked at; a cut changes no value and no
+ * time. */
 static enum wsc_err train_to(struct job_state *s, int64_t stop)
 {
     while (s->step < stop && !s->stop_signal) {
@@ -496,6 +505,8 @@ static enum wsc_err repeat_evaluation(struct job_state *s)
     return s->job->params->runconfig.checkpoint_steps > 0 ? job_save(s) : WSC_OK;
 }
 
+/* Train to the last step, with what falls due between them; a loss of memory takes the loop back to
+ * the step of a checkpoint. */
 static enum wsc_err train(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
@@ -551,6 +562,7 @@ static enum wsc_err work(struct job_state *s)
     return WSC_OK;
 }
 
+/* After success and failure, at any point: everything is closed only if it was opened. */
 static void tear_down(struct job_state *s)
 {
     out_progress_end();

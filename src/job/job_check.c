@@ -37,6 +37,8 @@ static enum wsc_err check_mesh(const struct zoo_params *p)
                         "--set model.mixed_precision=false");
 }
 
+/* Each mode needs an input of its own; without this an evaluation would fail only after the first
+ * steps of training. */
 static enum wsc_err check_modes(const struct job *job)
 {
     const struct zoo_params *p = job->params;

@@ -33,58 +33,61 @@ static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-static const char *const counter_name[] = {"global_step",      "dataloader.samples_streamed",
-                                           "dataloader.seed",  "wsc.last_step",
-                                           "wsc.reached_step", "wsc.eval_due"};
-enum { N_COUNTERS = sizeof counter_name / sizeof *counter_name };
 /* Text attribute: which run wrote the file, see run_job.run_id. */
 #define RUN_ID "wsc.run_id"
 
-static void list_counters(const struct job_state *s, int64_t value[N_COUNTERS])
+/* Where the run is: position in the stream of samples, and steps. */
+enum count {
+    COUNT_STEP,
+    COUNT_SAMPLES,
+    COUNT_SEED,
+    COUNT_LAST_STEP,
+    COUNT_REACHED_STEP,
+    COUNT_EVAL_DUE,
+    N_COUNTS
+};
+struct counts {
+    int64_t value[N_COUNTS];
+    struct store_counter row[N_COUNTS]; /* each points to its value */
+};
+
+/* The present values, and their names in a file.  Steps are in [0, the largest step]: no run of
+ * ours counts so far, and a file name has no more digits. */
+static void list_counts(const struct job_state *s, struct counts *c)
 {
-    const int64_t now[N_COUNTERS] = {s->step,
-                                     s->samples,
-                                     s->job->params->train_input.shuffle_seed,
-                                     s->last_step,
-                                     hw_faults_reached(s->cluster->faults),
-                                     s->eval_due};
-    memcpy(value, now, sizeof now);
+    int64_t *v = c->value;
+    const struct counts now = {
+        .value = {[COUNT_STEP] = s->step,
+                  [COUNT_SAMPLES] = s->samples,
+                  [COUNT_SEED] = s->job->params->train_input.shuffle_seed,
+                  [COUNT_LAST_STEP] = s->last_step,
+                  [COUNT_REACHED_STEP] = hw_faults_reached(s->cluster->faults),
+                  [COUNT_EVAL_DUE] = s->eval_due},
+        .row = {{"global_step", v + COUNT_STEP, NULL, 0, STORE_LAST_STEP},
+                {"dataloader.samples_streamed", v + COUNT_SAMPLES, NULL, 0, INT64_MAX},
+                {"dataloader.seed", v + COUNT_SEED, NULL, INT64_MIN, INT64_MAX},
+                {"wsc.last_step", v + COUNT_LAST_STEP, NULL, 0, STORE_LAST_STEP},
+                {"wsc.reached_step", v + COUNT_REACHED_STEP, NULL, -1, STORE_LAST_STEP},
+                {"wsc.eval_due", v + COUNT_EVAL_DUE, NULL, 0, 1}}};
+    *c = now;
 }
 
-static enum wsc_err define_counters(const struct job_state *s, struct store_file *file)
-{
-    const int64_t one = 1;
-    int64_t value[N_COUNTERS];
-    list_counters(s, value);
-    for (int i = 0; i < N_COUNTERS; i++) {
-        TRY(store_define(file, counter_name[i], STORE_I64, 1, &one));
-        TRY(store_set_number(file, counter_name[i], STORE_I64, (double)value[i]));
-    }
-    return WSC_OK;
-}
-
-static enum wsc_err write_counters(const struct job_state *s, struct store_file *file)
-{
-    int64_t value[N_COUNTERS];
-    list_counters(s, value);
-    for (int i = 0; i < N_COUNTERS && s->group.rank == 0; i++)
-        TRY(store_write(file, counter_name[i], 0, 1, &value[i]));
-    return WSC_OK;
-}
-
-static enum wsc_err write_shards(const struct job_state *s, struct store_file *file)
+static enum wsc_err write_shards(const struct job_state *s, struct store_file *file,
+                                 const struct counts *c)
 {
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_save(s->cluster->memoryx[m], file));
-    return write_counters(s, file);
+    return s->group.rank == 0 ? store_write_counters(file, c->row, N_COUNTS) : WSC_OK;
 }
 
 static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
 {
     struct store_file *file = NULL;
+    struct counts c;
+    list_counts(s, &c);
     TRY(store_create(&file, path, &s->group));
     enum wsc_err rc = memoryx_define(any_shard(s), file);
-    if (!rc) rc = define_counters(s, file);
+    if (!rc) rc = store_define_counters(file, c.row, N_COUNTS);
     if (!rc) rc = store_describe(file);
     if (!rc) rc = job_history_write(s, file);
     if (!rc && s->job->run_id) rc = store_set_text(file, RUN_ID, s->job->run_id);
@@ -92,7 +95,7 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
         store_close(&file);
         return rc;
     }
-    rc = write_shards(s, file);
+    rc = write_shards(s, file, &c);
     enum wsc_err committed = store_commit(&file);
     return rc ? rc : committed;
 }
@@ -162,10 +165,16 @@ static bool asks_for(const char *states, const char *what)
     return !states;
 }
 
-/* In [lo, the largest step]: no run of ours counts so far, and a file name has no more digits. */
-static enum wsc_err read_step(struct store_file *file, const char *name, int64_t lo, int64_t *value)
+/* One counter, or @p otherwise where the file does not have it. */
+static enum wsc_err read_count(const struct job_state *s, struct store_file *file, enum count count,
+                               int64_t otherwise, int64_t *value)
 {
-    return store_has(file, name) ? store_read_i64(file, name, lo, STORE_LAST_STEP, value) : WSC_OK;
+    struct counts c;
+    list_counts(s, &c);
+    c.value[count] = otherwise;
+    TRY(store_read_counters(file, &c.row[count], 1));
+    *value = c.value[count];
+    return WSC_OK;
 }
 
 /* A file of weights has nothing else that could be asked for. */
@@ -191,18 +200,15 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->samples, eval_due = 0;
     TRY(check_states(is_run, states));
-    if (is_run) TRY(read_step(file, "global_step", 0, &what.step));
-    if (is_run && store_has(file, "dataloader.samples_streamed"))
-        TRY(store_read_i64(file, "dataloader.samples_streamed", 0, INT64_MAX, &samples));
+    if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
+    if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->samples, &samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
     if (what.weights) TRY(job_history_check(s, file, what.optimizer));
     if (is_run && asks_for(states, "global_step")) {
         s->step = what.step;
-        s->reached_step = what.step - 1;
-        TRY(read_step(file, "wsc.reached_step", -1, &s->reached_step));
-        if (store_has(file, "wsc.eval_due"))
-            TRY(store_read_i64(file, "wsc.eval_due", 0, 1, &eval_due));
+        TRY(read_count(s, file, COUNT_REACHED_STEP, what.step - 1, &s->reached_step));
+        TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));
         s->eval_due = eval_due != 0;
     }
     if (is_run && asks_for(states, "dataloader")) s->samples = samples;
@@ -214,7 +220,8 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
     struct store_file *file = NULL;
     TRY(store_open(&file, path));
     enum wsc_err rc = load_file(s, file, same ? NULL : states);
-    if (!rc && same) rc = read_step(file, "wsc.last_step", 0, &s->planned_last_step);
+    if (!rc && same)
+        rc = read_count(s, file, COUNT_LAST_STEP, s->planned_last_step, &s->planned_last_step);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }

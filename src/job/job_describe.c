@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the parameters are. */
+/* Where the parameters are; the kinds of tensors stand in the order of the model (model.h), so that
+ * ranges of them name a module. */
 static enum {
     EMBEDDING,
     ATTENTION,
@@ -68,6 +69,7 @@ void job_description_fini(struct job_description *d)
     comm_destroy(&d->comm);
 }
 
+/* A line for each rank, with all roles that it plays. */
 static void print_roles(const struct stream_topology *t, const struct comm *comm,
                         const int *rank_of_role)
 {

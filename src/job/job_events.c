@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a run leaves for TensorBoard: <model_dir>/train and <model_dir>/eval, each with events and
- * the params of the run, under the tags of the Model Zoo. */
+ * the params of the run, under the tags of the Model Zoo (docs/FILES.md lists them).
+ *
+ * A scalar that this step does not have is NaN, which out_events_scalars() leaves out, so that each
+ * kind of line is one table.  Folders are opened by job.c, events written by job_log.c. */
 #include "job_events.h"
 
 #include <wsc/mem.h>
@@ -33,6 +36,7 @@ static enum wsc_err open_folder(const struct job_state *s, const char *mode,
 enum wsc_err job_events_open(struct job_state *s, bool trains, bool evaluates)
 {
     if (trains) TRY(open_folder(s, "train", &s->train_events));
+    /* An evaluation without values has a time but no loss: nothing to draw. */
     if (evaluates && s->job->values) TRY(open_folder(s, "eval", &s->eval_events));
     return WSC_OK;
 }
@@ -43,6 +47,7 @@ void job_events_close(struct job_state *s)
     out_events_close(&s->eval_events);
 }
 
+/* One tag for each block, numbered from 0 as in the names of its tensors. */
 static enum wsc_err layer_norms(struct out_events *events, const struct job_logged_step *step)
 {
     struct out_scalar *scalar;

@@ -43,6 +43,7 @@ static enum wsc_err read_ids(const char *text, int32_t *ids, int64_t *n)
     return WSC_OK;
 }
 
+/* Ids pass as they are; a text is tokenized whole, without a token for its end. */
 static enum wsc_err encode(const struct job_state *s, const char *text, int32_t *ids, int64_t *n)
 {
     const struct data_text piece = {(const unsigned char *)text, (int64_t)strlen(text), true};
@@ -56,6 +57,7 @@ static enum wsc_err tokenize(const struct job_state *s, int i, struct prompts *p
     const char *text = s->job->prompt[i];
     const int64_t V = s->cluster->model->V;
     if (!*text) return WSC_RAISE(WSC_USAGE, "--prompt: an empty text");
+    /* A token is a byte or more of the text, so that there are never more tokens than bytes. */
     TRY_NEW(p->tokens[i], WSC_MEM_RUN, strlen(text) + 1);
     TRY(encode(s, text, p->tokens[i], &p->n_tokens[i]));
     for (int64_t k = 0; k < p->n_tokens[i]; k++)
@@ -89,6 +91,8 @@ static int64_t gather_bytes(const struct data_tokenizer *t, const int32_t *ids, 
     return total;
 }
 
+/* Through bytes: a character can be cut between two tokens, and data_decode_bytes() looks at all of
+ * them together. */
 static enum wsc_err write_text(const struct data_tokenizer *t, struct out_text *out,
                                const int32_t *ids, int64_t n)
 {

@@ -5,6 +5,7 @@
 
 #include <wsc/out.h>
 
+/* The ratio shows how far the analytical model is off; the share, which kernel to look at first. */
 static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all)
 {
     char time[32];

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 
+/* The words of --numerics, in the order of enum kernels_numerics. */
 static const char *kind_of(const struct job_state *s)
 {
     static const char *const name[] = {"none", "host", "mesh"};
@@ -26,6 +27,9 @@ static const char *kind_of(const struct job_state *s)
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+/* Rates of the machine are of this step alone; those of the host are since the step that was logged
+ * before.  Tokens count those of earlier runs too,
+ * which a resumed run continues. */
 static struct job_logged_step step_report(struct job_state *s, const struct memoryx_batch *b)
 {
     const struct cluster *c = s->cluster;
@@ -63,6 +67,7 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .breakdown = b->breakdown};
 }
 
+/* Every step, logged or not: the totals of performance.json are of all steps. */
 static void account(struct job_state *s, const struct memoryx_batch *b)
 {
     vtime_breakdown_add(&s->total, &b->breakdown);
@@ -87,6 +92,7 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     const int64_t every = s->job->params->runconfig.log_steps;
     account(s, b);
     show_progress(s, b);
+    /* The last step is logged whatever log_steps says: its line has the result of the run. */
     if (b->step % every && b->step != s->last_step) return WSC_OK;
     const struct job_logged_step step = step_report(s, b);
     s->host_logged_s = wsc_clock_s();
@@ -116,7 +122,8 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
 }
 
-/* Means over the batches; NaN where no values were computed. */
+/* The loss is the mean over batches, as the Model Zoo prints it; accuracy and perplexity are over
+ * all tokens, so that batches with more masked tokens weigh less.  NaN without values. */
 static struct job_evaluation summarise(const struct job_state *s)
 {
     const struct job_eval_sums *e = &s->eval;
@@ -145,6 +152,7 @@ enum wsc_err job_log_eval_end(struct job_state *s)
         WSC_INFO("Evaluation of %lld batches: %.2f samples/sec of the emulated machine",
                  (long long)r.batches, r.samples_per_s);
     }
+    /* After a training, stdout belongs to its performance.json. */
     const bool alone = s->job->params->runconfig.mode == ZOO_EVAL;
     return alone && s->job->json ? job_evaluation_print(&r) : WSC_OK;
 }
@@ -226,6 +234,8 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .command = job->command};
 }
 
+/* The time of the run is that of its steps and of the recoveries between them.  Host memory of
+ * activations is known only where the host computes the values. */
 static struct job_performance performance(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
@@ -267,7 +277,8 @@ enum wsc_err job_write_performance(struct job_state *s)
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }
 
-/* Rates over all new tokens, from the first step on. */
+/* Rates over all new tokens, from the first step on; the mean time of a token leaves out the first
+ * step, which computes the whole prompts. */
 enum wsc_err job_write_generated(struct job_state *s)
 {
     const struct job_generated *g = &s->generated;

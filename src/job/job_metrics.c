@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Longer than any line of ours, which have a few hundred bytes: a longer one is foreign. */
 enum { LINE_SIZE = 65536 };
 
 struct job_metrics {
@@ -60,6 +61,7 @@ static WSC_CHECKED enum wsc_err keep_lines(struct out_text *kept, FILE *file, co
     return out_text_check(kept);
 }
 
+/* Through a new file and a rename: a crash while the file is cut back costs no line. */
 static WSC_CHECKED enum wsc_err cut_back(const char *path, int64_t keep_to)
 {
     FILE *file = fopen(path, "r");
@@ -99,6 +101,8 @@ failed:
     return rc;
 }
 
+/* A value that is not finite is an error of the run and is not written: readers of JSON would
+ * refuse the whole file. */
 static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_json *j)
 {
     enum wsc_err rc = out_json_check(j, m->path);
@@ -107,6 +111,7 @@ static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_js
     return rc;
 }
 
+/* null for what was not computed, so that every line of a step has a loss and a grad_norm. */
 static void write_value(struct out_json *j, const char *key, bool has_value, double value)
 {
     if (has_value)

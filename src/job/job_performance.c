@@ -69,6 +69,7 @@ static void add_faults(struct out_json *j, const struct job_performance *p)
     out_json_close_list(j);
 }
 
+/* With --json the texts go into the object, as stdout holds nothing else then. */
 static void add_generation(struct out_json *j, const struct job_generation *g)
 {
     out_json_open(j, "generation");
@@ -86,7 +87,7 @@ static void add_generation(struct out_json *j, const struct job_generation *g)
     out_json_close(j);
 }
 
-/* Samples are sequences of training. */
+/* The Model Zoo's names stand beside ours: scripts that read its performance.json find them. */
 static void add_samples(struct out_json *j, const struct job_performance *p)
 {
     out_json_real(j, "rate", p->rate);
@@ -95,6 +96,8 @@ static void add_samples(struct out_json *j, const struct job_performance *p)
     out_json_int(j, "total_samples", p->steps * p->global_batch_size);
 }
 
+/* Fields of the Model Zoo's own file keep its names; total_time_clock says whose seconds these are.
+ */
 static void add_performance(struct out_json *j, const struct job_performance *p)
 {
     out_json_open(j, NULL);
@@ -167,6 +170,7 @@ enum wsc_err job_performance_print(const struct job_performance *p)
     return print_object(&j, "performance");
 }
 
+/* JSON has no NaN; it stands for a value that was not computed. */
 static void add_value(struct out_json *j, const char *key, double value)
 {
     if (isnan(value))

@@ -5,8 +5,11 @@
  * into it.  Rank 0 hands each record to whoever asked for it, usually a timeline. */
 #include "job_record.h"
 
+/* Finished steps before the one that is recorded when none is named: the first steps begin with
+ * idle links, from the third one on all are equal. */
 enum { STEADY_STEP = 2 };
 
+/* Evaluations in between do not count as steps of a training. */
 static bool is_recorded(const struct job_state *s, const struct stream_pass *pass)
 {
     enum stream_mode mode = STREAM_TRAIN;

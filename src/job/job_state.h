@@ -1,7 +1,7 @@
 /** The state of a job in progress, which its files share.
  *
  *  job_run() owns the one struct job_state of a process; every file of src/job works on it through
- *  the functions of its own header.  Fields of rank 0 are zero on the other ranks. */
+ *  the functions of its own header.  The fields below "rank 0 only" mean nothing on other ranks. */
 #ifndef WSC_JOB_STATE_H
 #define WSC_JOB_STATE_H
 #include "job_metrics.h"

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+/* One step at first: how long it takes is not known, and it may be minutes. */
 void job_stop_restart(struct job_state *s)
 {
     s->steps_per_look = 1;
@@ -29,6 +30,9 @@ void job_stop_end(void)
 
 void job_stop_look(struct job_state *s, int64_t n_steps)
 {
+    /* A look is a collective call: so many steps between two that they take about a second on the
+     * slowest rank.  Growth is bounded because the first steps of a run can be untypically short.
+     */
     enum { US_BETWEEN_LOOKS = 1000000, MOST_GROWTH = 8 };
     const double now = wsc_clock_s();
     int64_t us = (int64_t)((now - s->looked_s) * 1e6);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Log lines in the format of the Model Zoo's trainer, and its smoothed rates: 0.6 of the newest
- * batch, 0.4 of the value before.  Rates and remaining times are of the emulated machine. */
+ * batch, 0.4 of the value before.  Rates and remaining times are of the emulated machine, not of
+ * this host.  Called by job_log.c. */
 #include "log_lines.h"
 
 #include <wsc/out.h>
@@ -40,7 +41,7 @@ struct job_pace job_pace_of(const struct job_rate *r, int64_t batch_size, int64_
 /* `, Name=h:mm:ss`, or nothing when it is not known. */
 static void add_time(char text[static OUT_REAL_SIZE + 32], const char *name, char sign, double s)
 {
-    const long long most = 1000LL * 365 * 24 * 3600;
+    const long long most = 1000LL * 365 * 24 * 3600; /* a thousand years: no estimate any more */
     text[0] = '\0';
     if (!(s >= 0 && s < (double)most)) return;
     const long long whole = (long long)s;
@@ -79,6 +80,7 @@ void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_r
              rate_text(global, r->global_rate));
 }
 
+/* Values in full here, unlike in the lines: scripts take results of a training from these. */
 void job_print_eval_end(double loss, double accuracy, double perplexity)
 {
     char text[OUT_REAL_SIZE];

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Shards on several hosts write one checkpoint together, so that model_dir must be the same folder
- * everywhere.  Rank 0 puts a file there, and every other host must see it. */
+ * everywhere.  Rank 0 puts a file there, and every other host must see it.  Otherwise
+ * each host would write the parts of its shards into a file of its own, and none would be whole.
+ * Called by job.c. */
 #include "shared_folder.h"
 
 #include <wsc/mem.h>
@@ -38,6 +40,8 @@ static bool appears(const char *path)
     return false;
 }
 
+/* Only ranks with shards write, and only those on other hosts than rank 0 can see another folder.
+ */
 static enum wsc_err look_for_mark(const struct job_state *s, const char *mark)
 {
     const int *host = comm_host_of_rank(s->comm), rank = comm_rank(s->comm);

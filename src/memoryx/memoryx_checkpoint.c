@@ -134,14 +134,8 @@ static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_fi
 
 /* ---- counters: the first shard's, all have the same ------------------------------------------ */
 
-/* One number of a checkpoint; exactly one of the pointers.  What it is a part of. */
-enum counted { COUNTED_OPTIMIZER, COUNTED_SCHEDULE, COUNTED_SCALER, COUNTED_NOISE };
-struct counter {
-    enum counted part;
-    const char *name;
-    int64_t *whole;
-    double *real;
-};
+/* What a counter is a part of. */
+enum counted { COUNTED_OPTIMIZER, COUNTED_SCHEDULE, COUNTED_SCALER, COUNTED_NOISE, N_COUNTED };
 enum { N_COUNTERS = 9 };
 
 static bool counts(const struct memoryx *mx, enum counted part)
@@ -151,75 +145,45 @@ static bool counts(const struct memoryx *mx, enum counted part)
     return part != COUNTED_NOISE || mx->config.params->optimizer.gradient_noise_scale;
 }
 
-/* Those that a run with these params has; returns how many. */
-static int list_counters(struct memoryx *mx, struct counter list[N_COUNTERS])
+/* Those that a run with these params has, of the parts @p wanted, NULL: of all; returns how many.
+ */
+static int list_counters(struct memoryx *mx, const bool *wanted,
+                         struct store_counter list[N_COUNTERS])
 {
     struct memoryx_scaler *s = &mx->scaler;
-    const struct counter all[N_COUNTERS] = {
-        {COUNTED_OPTIMIZER, "wsc.optimizer_updates", &mx->updates, NULL},
-        {COUNTED_SCHEDULE, "schedulers.0.last_epoch", &mx->schedule, NULL},
-        {COUNTED_SCALER, "grad_scaler.loss_scale", NULL, &s->scale},
-        {COUNTED_SCALER, "grad_scaler.steps_since_rescale", &s->good_steps, NULL},
-        {COUNTED_SCALER, "grad_scaler.overflows_since_rescale", &s->overflows, NULL},
-        {COUNTED_SCALER, "grad_scaler.num_skipped_steps", &s->skipped, NULL},
-        {COUNTED_NOISE, "wsc.noise_scale.steps", &mx->noise_steps, NULL},
-        {COUNTED_NOISE, "wsc.noise_scale.variance", NULL, &mx->noise.variance},
-        {COUNTED_NOISE, "wsc.noise_scale.gradient", NULL, &mx->noise.gradient}};
+    const int64_t most = INT64_MAX;
+    const struct {
+        enum counted part;
+        struct store_counter row;
+    } all[N_COUNTERS] = {
+        {COUNTED_OPTIMIZER, {"wsc.optimizer_updates", &mx->updates, NULL, 0, most}},
+        {COUNTED_SCHEDULE, {"schedulers.0.last_epoch", &mx->schedule, NULL, 0, most}},
+        {COUNTED_SCALER, {"grad_scaler.loss_scale", NULL, &s->scale, 0, 0}},
+        {COUNTED_SCALER, {"grad_scaler.steps_since_rescale", &s->good_steps, NULL, 0, most}},
+        {COUNTED_SCALER, {"grad_scaler.overflows_since_rescale", &s->overflows, NULL, 0, most}},
+        {COUNTED_SCALER, {"grad_scaler.num_skipped_steps", &s->skipped, NULL, 0, most}},
+        {COUNTED_NOISE, {"wsc.noise_scale.steps", &mx->noise_steps, NULL, 0, most}},
+        {COUNTED_NOISE, {"wsc.noise_scale.variance", NULL, &mx->noise.variance, 0, 0}},
+        {COUNTED_NOISE, {"wsc.noise_scale.gradient", NULL, &mx->noise.gradient, 0, 0}}};
     int n = 0;
     for (int i = 0; i < N_COUNTERS; i++)
-        if (counts(mx, all[i].part)) list[n++] = all[i];
+        if (counts(mx, all[i].part) && (!wanted || wanted[all[i].part])) list[n++] = all[i].row;
     return n;
-}
-
-static enum wsc_err define_counter(struct store_file *file, const struct counter *c)
-{
-    const int64_t one = 1;
-    const enum store_type type = c->real ? STORE_F64 : STORE_I64;
-    TRY(store_define(file, c->name, type, 1, &one));
-    return store_set_number(file, c->name, type, c->real ? *c->real : (double)*c->whole);
-}
-
-static enum wsc_err define_counters(struct memoryx *mx, struct store_file *file)
-{
-    struct counter list[N_COUNTERS];
-    const int n = list_counters(mx, list);
-    for (int i = 0; i < n; i++)
-        TRY(define_counter(file, &list[i]));
-    return WSC_OK;
-}
-
-static enum wsc_err save_counters(struct memoryx *mx, struct store_file *file)
-{
-    struct counter list[N_COUNTERS];
-    const int n = list_counters(mx, list);
-    for (int i = 0; i < n && mx->shard == 0; i++) {
-        const void *value = list[i].real ? (const void *)list[i].real : list[i].whole;
-        TRY(store_write(file, list[i].name, 0, 1, value));
-    }
-    return WSC_OK;
-}
-
-static enum wsc_err load_counter(struct store_file *file, const struct counter *c)
-{
-    if (!store_has(file, c->name)) return WSC_OK;
-    if (c->real) return store_read_f64(file, c->name, c->real);
-    return store_read_i64(file, c->name, 0, INT64_MAX, c->whole);
 }
 
 /* A file that does not count updates comes from a run that skipped none. */
 static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
                                   const struct memoryx_load *what)
 {
-    struct counter list[N_COUNTERS];
-    const int n = list_counters(mx, list);
-    const bool wanted[] = {[COUNTED_OPTIMIZER] = what->optimizer,
-                           [COUNTED_SCHEDULE] = what->schedule,
-                           [COUNTED_SCALER] = what->scaler,
-                           [COUNTED_NOISE] = what->optimizer};
+    const bool wanted[N_COUNTED] = {[COUNTED_OPTIMIZER] = what->optimizer,
+                                    [COUNTED_SCHEDULE] = what->schedule,
+                                    [COUNTED_SCALER] = what->scaler,
+                                    [COUNTED_NOISE] = what->optimizer};
+    struct store_counter list[N_COUNTERS];
+    const int n = list_counters(mx, wanted, list);
     if (what->optimizer) mx->updates = what->step;
     if (what->schedule) mx->schedule = what->step;
-    for (int i = 0; i < n; i++)
-        if (wanted[list[i].part]) TRY(load_counter(file, &list[i]));
+    TRY(store_read_counters(file, list, n));
     if (mx->scaler.scale > 0 && mx->scaler.scale < INFINITY) return WSC_OK;
     return WSC_RAISE(WSC_FORMAT, "checkpoint: a loss scale of %g", mx->scaler.scale);
 }
@@ -228,13 +192,15 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
     const int64_t times[2] = {memoryx->n_shards, n_times(memoryx)};
+    struct store_counter counter[N_COUNTERS];
+    const int n_counters = list_counters(memoryx, NULL, counter);
     for (int i = 0; i < model->n_tensors; i++) {
         const struct store_tensor t = tensor_of(&model->tensor[i]);
         TRY(store_define_tensor(file, &t));
     }
     for (int i = 0; i < model->n_tensors; i++)
         TRY(define_states(memoryx, i, file));
-    TRY(define_counters(memoryx, file));
+    TRY(store_define_counters(file, counter, n_counters));
     TRY(memoryx_define_groups(memoryx, file));
     return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
 }
@@ -242,12 +208,14 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file)
 {
     const struct model *model = memoryx->net->model;
+    struct store_counter counter[N_COUNTERS];
+    const int n_counters = list_counters(memoryx, NULL, counter);
     for (int i = 0; i < model->n_tensors; i++) {
         const struct memoryx_part *s = &memoryx->part[i];
         TRY(store_write(file, model->tensor[i].name, s->first, s->n, s->w));
         TRY(save_states(memoryx, i, file));
     }
-    TRY(save_counters(memoryx, file));
+    if (memoryx->shard == 0) TRY(store_write_counters(file, counter, n_counters));
     TRY(memoryx_save_powers(memoryx, file));
     return save_times(memoryx, file);
 }

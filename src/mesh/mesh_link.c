@@ -73,13 +73,7 @@ static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int c
 static enum wsc_err new_extra(struct mesh *m, struct mesh_cell *cell)
 {
     if (cell->extra) return WSC_OK;
-    if (m->n_extra == m->extra_capacity) {
-        int capacity = m->extra_capacity ? 2 * m->extra_capacity : 64;
-        void *extra = wsc_realloc(WSC_MEM_MESH, m->extra, (size_t)capacity, sizeof *m->extra);
-        if (!extra) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "switches");
-        m->extra = extra;
-        m->extra_capacity = capacity;
-    }
+    TRY_GROW(m->extra, WSC_MEM_MESH, m->extra_capacity, m->n_extra + 1);
     cell->extra = ++m->n_extra;
     struct mesh_switch *s = &m->extra[cell->extra - 1];
     memset(s, 0, sizeof *s);

@@ -141,13 +141,7 @@ void mesh_take_mail(struct mesh_region *r)
 enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at)
 {
     struct mesh_bucket *b = &r->wheel[(uint64_t)cycle % MESH_WHEEL];
-    if (b->n == b->capacity) {
-        int capacity = b->capacity ? 2 * b->capacity : 16;
-        void *timer = wsc_realloc(WSC_MEM_MESH, b->timer, (size_t)capacity, sizeof *b->timer);
-        if (!timer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "timers");
-        b->timer = timer;
-        b->capacity = capacity;
-    }
+    if (b->n == b->capacity) TRY_GROW(b->timer, WSC_MEM_MESH, b->capacity, b->n + 1);
     b->timer[b->n++] = (struct mesh_timer){(uint32_t)cycle, (int32_t)at};
     r->n_timers++;
     return WSC_OK;

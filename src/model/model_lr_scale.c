@@ -24,6 +24,7 @@ double model_lr_scale(const struct zoo_lr_scale *scale, const char *name)
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         const double *factor = (const void *)((const char *)scale + groups[i].offset);
         bool member = false;
+        if (*factor == 1) continue; /* as in nearly every model: no pattern needs to be matched */
         for (int k = 0; k < 2 && groups[i].pattern[k]; k++)
             member = member || !fnmatch(groups[i].pattern[k], name, 0);
         if (member) product *= *factor;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* 16-bit formats of the machine (fp16, cb16 with 6 exponent bits, bfloat16) and fp32: narrowing
- * rounds to nearest, ties to even, as IEEE 754 says; widening is exact. */
+ * rounds to nearest, ties to even, as IEEE 754-2019 says (section 4.3.1, roundTiesToEven); widening
+ * is exact.  A number with m mantissa bits and bias B is (1 + f / 2^m) 2^(e - B), or f 2^(1 - B -
+ * m) for e = 0 (subnormal).  Adding half of the last place less one, and the bit of the last place
+ * itself, before the lower bits are cut off rounds to nearest even; a carry runs into the exponent,
+ * as it should, and from the largest number into infinity. */
 #include "num_impl.h"
 
 #include <wsc/check.h>
@@ -26,6 +30,7 @@ static float float_of(uint32_t bits)
     return x;
 }
 
+/* Exponent field of ones, mantissa 0. */
 static inline uint32_t infinity_of(struct layout f)
 {
     return 0x8000U - (1U << f.mantissa);
@@ -86,7 +91,9 @@ static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64
         out[i] = widen_one(in[i], cb16);
 }
 
-void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
+/* bfloat16 is the upper half of fp32, with its exponent: nothing is rebiased, and subnormals round
+ * like the others.  A NaN could lose all its bits to the cut, so one is set. */
+static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits;
@@ -97,7 +104,7 @@ void num_fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t 
     }
 }
 
-void num_bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = (uint32_t)in[i] << 16;
@@ -112,7 +119,7 @@ static const struct format_row {
     void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
     void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
 } formats[] = {[NUM_FP32] = {"fp32", NULL, NULL},
-               [NUM_BF16] = {"bfloat16", num_fp32_to_bf16, num_bf16_to_fp32},
+               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32},
                [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32},
                [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32}};
 

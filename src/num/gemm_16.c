@@ -159,7 +159,7 @@ static void *writable(const uint16_t *x)
     return p;
 }
 
-void num_gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c)
+static void gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c)
 {
     if (!num_product_prepare(p, c)) return;
     num_pin_library();
@@ -182,7 +182,7 @@ void num_gemm_16(enum num_format format, const struct num_product *p, const uint
                  const uint16_t *b, float *c)
 {
     if (format == NUM_BF16)
-        num_gemm_bf16(p, a, b, c);
+        gemm_bf16(p, a, b, c);
     else if (num_product_prepare(p, c))
         num_gemm_widened(format, p, a, b, c);
 }

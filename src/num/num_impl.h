@@ -1,6 +1,5 @@
-/** Parts of the matrix product that its files share (gemm.c, gemm_16.c, rows.c): the thread of the
- *  library, operands of 16 bits widened, checks.  Unit tests compare the variants with each other.
- */
+/** What the files of num share, and what its tests reach into: the hooks of the product library and
+ *  the ways around it.  <wsc/num.h> is the public side. */
 #ifndef WSC_NUM_IMPL_H
 #define WSC_NUM_IMPL_H
 #include <wsc/num.h>
@@ -8,6 +7,8 @@
 /** The library's products must run on the calling thread, also when that thread was not started
  *  by OpenMP or num_init: its thread count is one per host thread. */
 void num_pin_library(void);
+/** Name of a format for messages: "fp32", "bfloat16", "float16", "cbfloat16". */
+const char *num_format_name(enum num_format format);
 /** The product by widening both operands: for formats, and on processors, for which the library
  *  has no product of 16-bit operands. */
 void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,

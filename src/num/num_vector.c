@@ -35,14 +35,3 @@ double num_sum_squares(const float *x, int64_t n)
     }
     return lane[0];
 }
-
-bool num_all_finite(const float *x, int64_t n)
-{
-    uint32_t found = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        found |= (bits & 0x7F800000U) == 0x7F800000U;
-    }
-    return !found;
-}

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The canonical binary tree over n items: which maximal subtrees cover a range, and in which order
  * two neighbouring lists of subtrees are added.  Every sum over micro-shards goes along it,
- * whatever the number of wafers (docs/ARCHITECTURE.md, values). */
+ * whatever the number of wafers (docs/ARCHITECTURE.md, values).
+ *
+ * Floating-point addition is not associative, so a sum over all items has one value only if every
+ * addition of it is fixed.  With 5 items: ((0 + 1) + (2 + 3)) + 4.  Who owns [1, 4) has the maximal
+ * nodes 1 and (2 + 3), and cannot add them: the first waits for its sibling 0. */
 #include "num_impl.h"
 
 #include <wsc/check.h>
@@ -17,7 +21,8 @@ static int root_level(int64_t n_items)
     return level;
 }
 
-void num_node_span(const struct num_node *node, int64_t n_items, int64_t *first, int64_t *end)
+/* First item and end item that a node covers. */
+static void node_span(const struct num_node *node, int64_t n_items, int64_t *first, int64_t *end)
 {
     int64_t size = INT64_C(1) << node->level;
     int64_t last = (node->index + 1) * size;
@@ -33,7 +38,7 @@ static struct num_node largest_node(int64_t first, int64_t end, int64_t n_items)
         int64_t size = INT64_C(1) << level, node_first, node_end;
         if (first % size != 0) break;
         struct num_node node = {.level = level, .index = first / size};
-        num_node_span(&node, n_items, &node_first, &node_end);
+        node_span(&node, n_items, &node_first, &node_end);
         if (node_end > end) break;
         best = node;
     }
@@ -51,7 +56,7 @@ void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64
         struct num_node node = largest_node(at, end, n_items);
         int64_t ignored;
         out->node[out->n++] = node;
-        num_node_span(&node, n_items, &ignored, &at);
+        node_span(&node, n_items, &ignored, &at);
     }
 }
 
@@ -94,8 +99,8 @@ void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
               "merge of %d and %d nodes", left->n, right->n);
     if (left->n > 0 && right->n > 0) {
         int64_t ignored, left_end, right_first;
-        num_node_span(&left->node[left->n - 1], n_items, &ignored, &left_end);
-        num_node_span(&right->node[0], n_items, &right_first, &ignored);
+        node_span(&left->node[left->n - 1], n_items, &ignored, &left_end);
+        node_span(&right->node[0], n_items, &right_first, &ignored);
         WSC_CHECK(left_end == right_first, "merge of ranges that end at %lld and start at %lld",
                   (long long)left_end, (long long)right_first);
     }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint as a whole: the table of its datasets, creating it in a group of processes,
- * completing it (sums, digest, mark, sync, rename), opening and verifying it.  Values are moved in
- * checkpoint_values.c, what a file holds is listed in checkpoint_listing.c. */
+/* A checkpoint as a whole: creating it in a group of processes, completing it, opening and verifying
+ * it.  Completing: every dataset gets the sum of its elements, the file the digest of all names,
+ * shapes and sums; then all is flushed, the mark of success is written and flushed, and the file gets
+ * its final name.  A crash at any point leaves the older file of that name, or a `.tmp`.
+ * The table of entries is in checkpoint_entries.c, values are moved in checkpoint_values.c, what a
+ * file holds is listed in checkpoint_listing.c. */
 #include "store_impl.h"
 
 #include <wsc/check.h>
@@ -12,56 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* ---- the table of datasets ------------------------------------------------------------------- */
-
-/* Index of the first entry whose name is not below @p name. */
-static int lower_bound(const struct store_file *f, const char *name)
-{
-    int lo = 0, hi = f->n_entries;
-    while (lo < hi) {
-        int mid = lo + (hi - lo) / 2;
-        if (strcmp(f->entry[mid]->name, name) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-struct store_entry *store_find(const struct store_file *f, const char *name)
-{
-    int i = lower_bound(f, name);
-    return i < f->n_entries && !strcmp(f->entry[i]->name, name) ? f->entry[i] : NULL;
-}
-
-enum wsc_err store_add(struct store_file *f, const char *name, struct store_entry **out)
-{
-    int at = lower_bound(f, name);
-    struct store_entry *e = NULL;
-    if (!*name || strchr(name, '/'))
-        return WSC_RAISE(WSC_USAGE, "%s: `%s` cannot be the name of a dataset", f->path, name);
-    if (store_find(f, name))
-        return WSC_RAISE(WSC_USAGE, "%s: dataset %s is defined twice", f->path, name);
-    TRY_GROW(f->entry, WSC_MEM_STORE, f->room, f->n_entries + 1);
-    TRY_NEW(e, WSC_MEM_STORE, 1);
-    e->dset = H5I_INVALID_HID;
-    e->name = wsc_strdup(WSC_MEM_STORE, name);
-    if (!e->name) {
-        wsc_free(e);
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name of dataset");
-    }
-    for (int i = f->n_entries++; i > at; i--)
-        f->entry[i] = f->entry[i - 1];
-    f->entry[at] = e;
-    *out = e;
-    return WSC_OK;
-}
-
-bool store_has(const struct store_file *f, const char *name)
-{
-    return store_find(f, name) != NULL;
-}
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -125,11 +78,6 @@ static enum wsc_err prepare(struct store_file *f)
     return f->group.rank ? WSC_OK : store_touch(f->tmp);
 }
 
-enum wsc_err store_reserve(struct store_file *f, int64_t extra)
-{
-    return f->group.rank ? WSC_OK : store_h5_reserve(f->file, f->tmp, f->end, extra + STORE_MARGIN);
-}
-
 static enum wsc_err create_hdf5(struct store_file *f)
 {
     static const double layout = STORE_LAYOUT;
@@ -185,7 +133,8 @@ static enum wsc_err check_totals(const struct store_file *f, const struct total 
     return WSC_OK;
 }
 
-/* Of all names, shapes and sums, in any order. */
+/* The digest of all names, shapes and sums.  A sum of hashes, so the order of entries does not
+ * count: it is the one of names here and may be another in a program that checks it. */
 static uint64_t digest_of(const struct store_file *f)
 {
     uint64_t digest = 0;

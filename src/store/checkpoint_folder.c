@@ -17,18 +17,6 @@
 
 #define CHECKPOINT_SUFFIX ".mdl"
 
-enum wsc_err store_touch(const char *path)
-{
-    if (unlink(path) && errno != ENOENT)
-        return WSC_RAISE(WSC_IO, "%s: cannot be replaced: %s", path, strerror(errno));
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: cannot be created: %s", path, strerror(errno)),
-                            "does the folder exist, and may this user write there?");
-    (void)close(fd);
-    return WSC_OK;
-}
-
 /* `checkpoint_<step>` or, where a trainer found that name taken, `checkpoint_<step>_<stamp>`. */
 struct step_file {
     int64_t step;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tensors of a model in a checkpoint: two names each, and the levels that trainers add. */
+/* Tensors of a model in a checkpoint: two names each, and the levels that trainers add.  A state
+ * dict of a trainer has its model below "model.", a plain one at the root; tied tensors stand under
+ * either of their names.  So a tensor is looked for under each of them, and written under all. */
 #include "store_impl.h"
 
 #include <wsc/mem.h>

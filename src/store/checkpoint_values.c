@@ -116,8 +116,8 @@ struct transfer {
     const void *out; /* writing: where from; NULL when reading */
 };
 
-/* Upper halves of 32-bit floats, read behind where the results will stand: number i ends before
- * half i + 1 begins. */
+/* Upper halves of 32-bit floats, read after the place where the results will stand: number i ends
+ * before half i + 1 begins. */
 static void widen(char *at, const struct transfer *t, int64_t n)
 {
     const char *half = at + (size_t)n * (t->size - 2);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HDF5 handled with care: its printer is silenced and its innermost reason taken into our error;
- * links, types, filters, storage and sizes of a dataset are checked before a byte is read; disk
- * space is reserved, since HDF5 1.10 does not survive a full disk. */
+/* HDF5 files and datasets handled with care: links, types, filters, storage and sizes of a dataset
+ * are checked before a byte is read; disk space is reserved, since HDF5 1.10 does not survive a
+ * full disk.  Its errors are raised in h5_error.c. */
 #include "store_impl.h"
 
 #include <wsc/mem.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,48 +17,6 @@
 
 /* A chunk is expanded in memory as a whole, so a small file could ask for 4 GiB. */
 static const size_t max_chunk_bytes = (size_t)256 << 20;
-
-/* ---- errors ---------------------------------------------------------------------------------- */
-
-struct reason {
-    char text[256];
-};
-
-/* HDF5 walks from the innermost record outwards: the first one with text says why. */
-static herr_t first_reason(unsigned n, const H5E_error2_t *record, void *ctx)
-{
-    struct reason *r = ctx;
-    (void)n;
-    if (r->text[0] || !record->desc || !record->desc[0]) return 0;
-    static const char quote[] = "error message = '";
-    const char *os = strstr(record->desc, quote);
-    const char *from = os ? os + sizeof quote - 1 : record->desc;
-    size_t length = os ? strcspn(from, "'\n") : strcspn(from, "\n");
-    (void)snprintf(r->text, sizeof r->text, "%.*s", (int)length, from);
-    return 0;
-}
-
-enum wsc_err store_h5_raise(enum wsc_err code, const char *file, int line, const char *fmt, ...)
-{
-    char text[4096];
-    struct reason why = {""};
-    va_list ap;
-    va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, first_reason, &why);
-    (void)H5Eclear2(H5E_DEFAULT);
-    if (!why.text[0]) return wsc_err_raise(code, file, line, "%s", text);
-    return wsc_err_raise(code, file, line, "%s: %s", text, why.text);
-}
-
-void store_h5_silence(void)
-{
-    /* Our files are closed one by one; at exit HDF5 would go through what a damaged one left half
-     * open, and fall. */
-    (void)H5dont_atexit();
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -115,6 +72,18 @@ enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const c
         return H5_RAISE(WSC_FORMAT, "%s: %s is not a readable dataset", path, name);
     *dset = H5Dopen2(file, name, dapl);
     if (*dset < 0) return H5_RAISE(WSC_FORMAT, "%s: dataset %s cannot be opened", path, name);
+    return WSC_OK;
+}
+
+enum wsc_err store_touch(const char *path)
+{
+    if (unlink(path) && errno != ENOENT)
+        return WSC_RAISE(WSC_IO, "%s: cannot be replaced: %s", path, strerror(errno));
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: cannot be created: %s", path, strerror(errno)),
+                            "does the folder exist, and may this user write there?");
+    (void)close(fd);
     return WSC_OK;
 }
 
@@ -327,88 +296,4 @@ enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
     TRY(inspect_shape(&s));
     TRY(inspect_storage(&s));
     return WSC_OK;
-}
-
-/* ---- attributes ------------------------------------------------------------------------------ */
-
-/* Of an attribute's one element of type @p type. */
-typedef herr_t read_fn(hid_t attr, hid_t type, void *value);
-
-static herr_t read_integer(hid_t attr, hid_t type, void *value)
-{
-    return H5Tget_class(type) == H5T_INTEGER ? H5Aread(attr, H5T_NATIVE_INT64, value) : -1;
-}
-
-/* HDF5 converts between numbers, but not from the enumeration that h5py makes of a bool. */
-static herr_t read_number(hid_t attr, hid_t type, void *value)
-{
-    const H5T_class_t kind = H5Tget_class(type);
-    int8_t flag = 0;
-    if (kind == H5T_INTEGER || kind == H5T_FLOAT) return H5Aread(attr, H5T_NATIVE_DOUBLE, value);
-    if (kind != H5T_ENUM || H5Tget_size(type) != sizeof flag) return -1;
-    if (H5Aread(attr, type, &flag) < 0) return -1;
-    *(double *)value = flag;
-    return 0;
-}
-
-/* @p kind: what it must be, for the message. */
-static enum wsc_err get_scalar(hid_t object, const char *path, const char *name, read_fn *read,
-                               const char *kind, void *value, bool *present)
-{
-    htri_t there = H5Aexists(object, name);
-    *present = there > 0;
-    if (there < 0) return H5_RAISE(WSC_FORMAT, "%s: its attributes are unreadable", path);
-    if (!there) return WSC_OK;
-    hid_t attr = H5Aopen(object, name, H5P_DEFAULT);
-    hid_t type = attr < 0 ? attr : H5Aget_type(attr), space = attr < 0 ? attr : H5Aget_space(attr);
-    const bool scalar = type >= 0 && space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
-    enum wsc_err rc = WSC_OK;
-    if (!scalar || read(attr, type, value) < 0)
-        rc = H5_RAISE(WSC_FORMAT, "%s: attribute %s is not %s", path, name, kind);
-    if (type >= 0) (void)H5Tclose(type);
-    if (space >= 0) (void)H5Sclose(space);
-    if (attr >= 0) (void)H5Aclose(attr);
-    return rc;
-}
-
-enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
-                              bool *present)
-{
-    return get_scalar(object, path, name, read_integer, "an integer", value, present);
-}
-
-enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
-                              bool *present)
-{
-    return get_scalar(object, path, name, read_number, "a number", value, present);
-}
-
-enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_attr *a)
-{
-    hid_t space = a->n_dims ? H5Screate_simple(a->n_dims, a->shape, NULL) : H5Screate(H5S_SCALAR);
-    hid_t attr = H5Acreate2(object, a->name, a->type, space, H5P_DEFAULT, H5P_DEFAULT);
-    herr_t bad = attr < 0 ? -1 : H5Awrite(attr, a->type, a->value);
-    enum wsc_err rc = WSC_OK;
-    if (bad < 0) rc = H5_RAISE(WSC_IO, "%s: attribute %s cannot be written", path, a->name);
-    if (attr >= 0) (void)H5Aclose(attr);
-    (void)H5Sclose(space);
-    return rc;
-}
-
-enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
-                          const void *value)
-{
-    const struct store_attr a = {name, type, 0, {0}, value};
-    return store_h5_put(object, path, &a);
-}
-
-enum wsc_err store_h5_put_true(hid_t object, const char *path, const char *name)
-{
-    static const int8_t no = 0, yes = 1;
-    hid_t type = H5Tenum_create(H5T_NATIVE_INT8);
-    (void)H5Tenum_insert(type, "FALSE", &no);
-    (void)H5Tenum_insert(type, "TRUE", &yes);
-    enum wsc_err rc = store_h5_set(object, path, name, type, &yes);
-    (void)H5Tclose(type);
-    return rc;
 }

@@ -58,7 +58,7 @@ static bool take_blocks(struct input *in, char *out, size_t n_out)
     return true;
 }
 
-/* As H5Z_func_t says: the bytes of the result, 0 on failure. */
+/* The filter itself (H5Z_func_t): returns the bytes of the result, 0 on failure. */
 static size_t expand(unsigned flags, size_t n_values, const unsigned *values, size_t n_bytes,
                      size_t *room, void **buffer)
 {

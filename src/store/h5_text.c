@@ -3,30 +3,9 @@
  * h5_variable_text.c. */
 #include "store_impl.h"
 
-#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <string.h>
-
-enum wsc_err store_set_text(struct store_file *f, const char *name, const char *value)
-{
-    WSC_CHECK(f->tmp, "%s is open for reading", f->path);
-    hid_t type = H5Tcopy(H5T_C_S1);
-    size_t bytes = strlen(value);
-    (void)H5Tset_size(type, bytes ? bytes : 1);
-    (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
-    (void)H5Tset_cset(type, H5T_CSET_UTF8);
-    enum wsc_err rc = store_group_agree(&f->group, store_reserve(f, (int64_t)bytes));
-    if (!rc) rc = store_h5_set(f->file, f->tmp, name, type, value);
-    (void)H5Tclose(type);
-    if (rc) f->failed = rc;
-    return rc;
-}
-
-bool store_has_text(const struct store_file *f, const char *name)
-{
-    return H5Aexists(f->file, name) > 0;
-}
 
 /* Fixed-length text into a block of its size and a NUL. */
 static enum wsc_err read_fixed(const char *path, hid_t attr, hid_t type, char **value)
@@ -69,14 +48,6 @@ enum wsc_err store_h5_get_text(hid_t object, const char *path, const char *name,
     enum wsc_err rc = read_text(attr, path, name, value);
     (void)H5Aclose(attr);
     return rc;
-}
-
-enum wsc_err store_get_text(struct store_file *f, const char *name, char **value)
-{
-    *value = NULL;
-    if (!store_has_text(f, name))
-        return WSC_RAISE(WSC_FORMAT, "%s: has no attribute %s", f->path, name);
-    return store_h5_get_text(f->file, f->path, name, value);
 }
 
 enum wsc_err store_h5_put_text(hid_t object, const char *path, const char *name, const char *value,

@@ -4,7 +4,7 @@
  * In their place a file has a length, the address of a collection of such objects, and a number in
  * it (HDF5 File Format Specification 3.0, III.E "Global Heap").  HDF5 1.10 takes room for the
  * length and then copies the whole object, however long that is: a file whose two lengths differ
- * writes over the memory behind. */
+ * writes over the memory after the block. */
 #include "store_impl.h"
 
 #include <wsc/mem.h>

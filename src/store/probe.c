@@ -137,7 +137,8 @@ static enum wsc_err start(const char *path)
 
 /* ---- asking it ------------------------------------------------------------------------------- */
 
-int store_fd_send(int to, int fd)
+/* Send descriptor @p fd over the socket @p to; -1 and errno on failure. */
+static int send_fd(int to, int fd)
 {
     union {
         struct cmsghdr head;
@@ -165,7 +166,7 @@ int store_fd_send(int to, int fd)
 static bool ask(int fd, struct store_verdict *verdict)
 {
     ssize_t n;
-    if (store_fd_send(prober.socket, fd)) return false;
+    if (send_fd(prober.socket, fd)) return false;
     do {
         n = recv(prober.socket, verdict, sizeof *verdict, 0);
     } while (n < 0 && errno == EINTR);

@@ -56,8 +56,8 @@ static herr_t look_at_link(hid_t root, const char *name, const H5L_info_t *link,
     return 0;
 }
 
-/* All that is read of a file before its values.  What is only wrong, and ends nobody, is found and
- * named again by the program that asked. */
+/* Read everything of a file that is read before its values.  What is only wrong, and ends nobody,
+ * is found and named again by the program that asked. */
 static void look_at_file(int fd)
 {
     char path[32];
@@ -108,7 +108,8 @@ static struct store_verdict look(int fd)
     return (struct store_verdict){STORE_LOOK_FAILED, WIFSIGNALED(status) ? WTERMSIG(status) : 0};
 }
 
-int store_fd_receive(int from)
+/* Receive a descriptor from the socket @p from; -1 at its end or on failure. */
+static int receive_fd(int from)
 {
     union {
         struct cmsghdr head;
@@ -140,7 +141,7 @@ void store_prober_serve(int from)
         (void)signal(group[i], SIG_IGN);
     (void)H5open();
     store_h5_silence();
-    for (int fd; (fd = store_fd_receive(from)) >= 0;) {
+    for (int fd; (fd = receive_fd(from)) >= 0;) {
         const struct store_verdict verdict = look(fd);
         (void)close(fd);
         if (send(from, &verdict, sizeof verdict, MSG_NOSIGNAL) != sizeof verdict) return;

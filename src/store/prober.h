@@ -1,4 +1,5 @@
-/** Messages between a program that opens HDF5 files and the process that looks at them first. */
+/** Messages between a program that opens HDF5 files and the process that looks at them first: a
+ * file descriptor goes one way, a verdict comes back.  probe.c asks, prober.c answers. */
 #ifndef WSC_STORE_PROBER_H
 #define WSC_STORE_PROBER_H
 #include <sys/types.h>
@@ -14,10 +15,6 @@ struct store_verdict {
     int detail; /**< see there */
 };
 
-/** Send descriptor @p fd over the socket @p to; -1 and errno on failure. */
-int store_fd_send(int to, int fd);
-/** Receive a descriptor from the socket @p from; -1 at its end or on failure. */
-int store_fd_receive(int from);
 /** Wait for the end of process @p pid whatever signals arrive; its status, or -1. */
 int store_reap(pid_t pid);
 /** Receive requests from socket @p from and answer them, until the other side closes it. */

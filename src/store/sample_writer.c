@@ -125,7 +125,7 @@ static void check_narrow(const struct store_samples_writer *w, const int32_t *da
 }
 
 /* HDF5's checksum filter: Fletcher's sum modulo 65535 over 16-bit words, the first byte of each the
- * higher one (HDF5 File Format Specification 3.0, IV.A.2.k, filter 3), little-endian behind the
+ * higher one (HDF5 File Format Specification 3.0, IV.A.2.k, filter 3), little-endian after the
  * data. */
 static size_t add_checksum(unsigned char *data, size_t n)
 {

@@ -157,7 +157,7 @@ static json_t *number_metadata(const struct store_entry *e)
     return json_pack("{s:s, s:o}", "__TYPE__", "ScalarSerializer", "scalar_value", value);
 }
 
-/* The same as attributes of the dataset. */
+/* What describes a tensor, as attributes of its dataset. */
 static enum wsc_err put_tensor(const struct store_file *f, const struct store_entry *e)
 {
     const struct store_attr shapes = {

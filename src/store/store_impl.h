@@ -1,4 +1,5 @@
-/** What the files of `store` share: HDF5 handles and errors, the group, durable renaming. */
+/** What the files of `store` share: HDF5 handles and errors, the group, durable renaming.  From the
+ *  lowest file to the highest: each uses those above it. */
 #ifndef WSC_STORE_IMPL_H
 #define WSC_STORE_IMPL_H
 #include <wsc/store.h>
@@ -17,7 +18,7 @@ enum { STORE_MAX_DIMS = 3 };
 #define STORE_ATTR_ALL   "__digest__"
 #define STORE_TMP_SUFFIX ".tmp"
 
-/** What cstorch notes at the root: the layout's version, its own release, and behind a key what
+/** What cstorch notes at the root: the layout's version, its own release, and after a key what
  *  the value of that key is. */
 #define STORE_ATTR_LAYOUT     "__version__"
 #define STORE_ATTR_CSTORCH    "__cstorch_version__"
@@ -27,7 +28,7 @@ enum { STORE_MAX_DIMS = 3 };
 /** Registered number of LZ4, by which cstorch stores what has a rank. */
 enum { STORE_LZ4_FILTER = 32004 };
 
-/* h5.c */
+/* h5_error.c */
 
 /** Raise @p code with the given sentence and HDF5's innermost reason.  At once after the call that
  *  failed: the next call into HDF5, also a close, forgets the reason. */
@@ -37,49 +38,17 @@ enum wsc_err store_h5_raise(enum wsc_err code, const char *file, int line, const
 
 /** Silence HDF5's printer; to be called before anything else is. */
 void store_h5_silence(void);
-/** Open a regular HDF5 file for reading, without file locks. */
-enum wsc_err store_h5_open(hid_t *file, const char *path) WSC_CHECKED;
 
-/** Before closing a file that will not be kept: let what HDF5 still wants to write go to memory.
- *  After a failed write (disk full) closing would fail as well, and HDF5 crashes at exit over a
- *  file that it could not close.  Without effect on a file written through MPI. */
-void store_h5_abandon(hid_t file);
+/* h5_number.c */
 
-/** Take disk space for all that @p file has allocated, at least @p known bytes, and @p extra bytes
- *  more, so that a full disk is noticed here: HDF5 1.10 cannot recover when writing its own tables
- *  fails.  File systems that cannot reserve are left alone. */
-enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known,
-                              int64_t extra) WSC_CHECKED;
-/** Enough for the tables and attributes that one call adds. */
-enum { STORE_MARGIN = 1 << 16 };
-
-/** What a dataset is, after it passed the checks of store_h5_inspect(). */
-struct store_info {
-    int n_dims;
-    int64_t shape[STORE_MAX_DIMS];
-    int64_t n;          /**< elements */
-    H5T_class_t kind;   /**< H5T_INTEGER or H5T_FLOAT */
-    char type[16];      /**< "float32", "uint16", "bfloat16" */
-    bool bfloat16;      /**< stored as 16-bit integers and marked as such; kind is H5T_FLOAT */
-    size_t chunk_bytes; /**< 0 when not chunked */
-    int64_t chunk_rows; /**< extent of a chunk along the first dimension */
-};
-/** Refuse external or virtual storage, foreign filters, other than numbers, ranks above
- *  STORE_MAX_DIMS, absurd sizes, and storage that is not in the file. */
-enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
-                              struct store_info *info) WSC_CHECKED;
-/** Open dataset @p name at the root of @p file, which must be a hard link; @p dapl or H5P_DEFAULT.
- */
-enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const char *name,
-                              hid_t dapl) WSC_CHECKED;
-/** Integer attribute of @p object: *present tells whether there is one. */
+/** Integer attribute of @p object; *present is whether there is one. */
 enum wsc_err store_h5_get_i64(hid_t object, const char *path, const char *name, int64_t *value,
                               bool *present) WSC_CHECKED;
 /** Scalar attribute of @p object from @p value in memory type @p type. */
 enum wsc_err store_h5_set(hid_t object, const char *path, const char *name, hid_t type,
                           const void *value) WSC_CHECKED;
 
-/** Attribute of @p object that is a number of any type: *present tells whether there is one. */
+/** Attribute of @p object that is a number of any type; *present is whether there is one. */
 enum wsc_err store_h5_get_f64(hid_t object, const char *path, const char *name, double *value,
                               bool *present) WSC_CHECKED;
 /** Attribute of rank @p n_dims (0: scalar) from @p value in memory type @p type. */
@@ -94,12 +63,13 @@ enum wsc_err store_h5_put(hid_t object, const char *path, const struct store_att
 /** A bool, of the type by which h5py stores it. */
 enum wsc_err store_h5_put_true(hid_t object, const char *path, const char *name) WSC_CHECKED;
 
-/* h5_lz4.c */
+/** Far above any configuration text; a hostile attribute cannot ask for more. */
+enum { STORE_MAX_TEXT_BYTES = 64 << 20 };
 
-/** Let HDF5 read filter STORE_LZ4_FILTER. */
-void store_lz4_register(void);
-/** Before every read of a dataset: what its chunks must expand to. */
-void store_lz4_expect(const struct store_info *info);
+/* h5_variable_text.c */
+
+/** The text of variable length that @p attr of file @p path is, owned by the caller. */
+enum wsc_err store_h5_variable_text(const char *path, hid_t attr, char **value) WSC_CHECKED;
 
 /* h5_text.c */
 
@@ -111,13 +81,54 @@ enum wsc_err store_h5_get_text(hid_t object, const char *path, const char *name,
 enum wsc_err store_h5_put_text(hid_t object, const char *path, const char *name, const char *value,
                                bool in_list) WSC_CHECKED;
 
-/** Far above any configuration text; a hostile attribute cannot ask for more. */
-enum { STORE_MAX_TEXT_BYTES = 64 << 20 };
+/** What a dataset is, after it passed the checks of store_h5_inspect(). */
+struct store_info {
+    int n_dims;
+    int64_t shape[STORE_MAX_DIMS];
+    int64_t n;          /**< elements */
+    H5T_class_t kind;   /**< H5T_INTEGER or H5T_FLOAT */
+    char type[16];      /**< "float32", "uint16", "bfloat16" */
+    bool bfloat16;      /**< stored as 16-bit integers and marked as such; kind is H5T_FLOAT */
+    size_t chunk_bytes; /**< 0 when not chunked */
+    int64_t chunk_rows; /**< extent of a chunk along the first dimension */
+};
 
-/* h5_variable_text.c */
+/* h5_lz4.c */
 
-/** The text of variable length that @p attr of file @p path is, owned by the caller. */
-enum wsc_err store_h5_variable_text(const char *path, hid_t attr, char **value) WSC_CHECKED;
+/** Let HDF5 read filter STORE_LZ4_FILTER. */
+void store_lz4_register(void);
+/** Before every read of a dataset: what its chunks must expand to. */
+void store_lz4_expect(const struct store_info *info);
+
+/* h5.c */
+
+/** Open a regular HDF5 file for reading, without file locks. */
+enum wsc_err store_h5_open(hid_t *file, const char *path) WSC_CHECKED;
+
+/** Make an empty file @p path: the operating system's own words when that cannot be. */
+enum wsc_err store_touch(const char *path) WSC_CHECKED;
+
+/** Before closing a file that will not be kept: let what HDF5 still wants to write go to memory.
+ *  After a failed write (disk full) closing would fail as well, and HDF5 crashes at exit over a
+ *  file that it could not close.  Without effect on a file written through MPI. */
+void store_h5_abandon(hid_t file);
+
+/** Take disk space for all that @p file has allocated, at least @p known bytes, and @p extra bytes
+ *  more, so that a full disk is noticed here: HDF5 1.10 cannot recover when writing its own tables
+ *  fails.  File systems that cannot reserve are left alone. */
+enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known,
+                              int64_t extra) WSC_CHECKED;
+/** Enough for the tables and attributes that one call adds. */
+enum { STORE_MARGIN = 1 << 16 };
+
+/** Refuse external or virtual storage, foreign filters, other than numbers, ranks above
+ *  STORE_MAX_DIMS, absurd sizes, and storage that is not in the file. */
+enum wsc_err store_h5_inspect(const char *path, const char *name, hid_t dset,
+                              struct store_info *info) WSC_CHECKED;
+/** Open dataset @p name at the root of @p file, which must be a hard link; @p dapl or H5P_DEFAULT.
+ */
+enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const char *name,
+                              hid_t dapl) WSC_CHECKED;
 
 /* writer_group.c */
 
@@ -128,12 +139,7 @@ enum wsc_err store_group_sum(const struct store_group *g, uint64_t *x, int n) WS
 /** Let @p fapl use the group's communicator. */
 enum wsc_err store_group_driver(const struct store_group *g, hid_t fapl) WSC_CHECKED;
 
-/* checkpoint_folder.c */
-
-/** Make an empty file @p path: the operating system's own words when that cannot be. */
-enum wsc_err store_touch(const char *path) WSC_CHECKED;
-
-/* checkpoint_file.c */
+/* checkpoint_entries.c */
 
 /** A dataset of an open checkpoint, or a value without one. */
 struct store_entry {

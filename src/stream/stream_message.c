@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Typed messages over the links of comm, which know eight words and a payload only.
  *
- * A row of STREAM_MSG_MAP says which struct travels in the words; it is copied byte by byte, as all
- * ranks run the same program on the same kind of machine.  The receiver names the message that the
- * protocol allows next.  Weights, gradients and credits are in stream_transfer.c, which builds on
- * these three functions. */
+ * A row of STREAM_MSG_MAP says which struct travels in the words.  A typed message lies in memory
+ * as that of comm does, and all ranks run the same program on the same kind of machine: nothing is
+ * converted.  The receiver names the message that the protocol allows next, see stream_recv().
+ * Weights, gradients and credits are in stream_transfer.c, which builds on these functions. */
 #include <wsc/stream.h>
 
 #include <wsc/check.h>
 
+#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
-_Static_assert(sizeof(((struct stream_msg *)0)->field) <= sizeof(((struct comm_msg *)0)->field),
-               "fields of a message are more than its words");
+/* Both views of a message have every member at the same place. */
+_Static_assert(offsetof(struct stream_msg, kind) == offsetof(struct comm_msg, kind) &&
+                   offsetof(struct stream_msg, index) == offsetof(struct comm_msg, index) &&
+                   offsetof(struct stream_msg, step) == offsetof(struct comm_msg, step) &&
+                   offsetof(struct stream_msg, span) == offsetof(struct comm_msg, span) &&
+                   offsetof(struct stream_msg, bytes) == offsetof(struct comm_msg, bytes) &&
+                   offsetof(struct stream_msg, field) == offsetof(struct comm_msg, field) &&
+                   offsetof(struct stream_msg, payload) == offsetof(struct comm_msg, payload) &&
+                   sizeof(struct stream_msg) == sizeof(struct comm_msg),
+               "the two views of a message differ");
 
 /* A field fits the words that its row says; all words travel, so that nothing is looked up. */
 #define XX(name, number, bytes, text)                                                              \
@@ -34,28 +42,14 @@ static const char *text_of(int32_t kind)
     }
 }
 
-static struct comm_msg on_the_wire(const struct stream_msg *msg)
-{
-    struct comm_msg wire = {.kind = (int32_t)msg->kind,
-                            .index = msg->index,
-                            .step = msg->step,
-                            .span = msg->span,
-                            .bytes = msg->bytes,
-                            .payload = msg->payload};
-    memcpy(wire.field, &msg->field, sizeof msg->field);
-    return wire;
-}
-
 enum wsc_err stream_send(struct comm_link *link, const struct stream_msg *msg)
 {
-    const struct comm_msg wire = on_the_wire(msg);
-    return comm_send(link, &wire);
+    return comm_send(link, &msg->wire);
 }
 
 enum wsc_err stream_signal(struct comm_link *link, const struct stream_msg *msg)
 {
-    const struct comm_msg wire = on_the_wire(msg);
-    return comm_signal(link, &wire);
+    return comm_signal(link, &msg->wire);
 }
 
 /* "gradients of step 4, index 7". */
@@ -65,31 +59,12 @@ static void describe(char *text, size_t size, int32_t kind, int64_t step, int in
                    (long long)step, index);
 }
 
-static void fail(const struct stream_ports *ports, const char *expected,
-                 const struct comm_msg *received)
+void stream_unexpected(const struct stream_ports *ports, const struct stream_msg *msg,
+                       enum stream_msg_kind kind, int64_t step, int index)
 {
-    char role[48], got[96];
+    char role[48], expected[96], received[96];
     stream_role_name(ports->net->topology, ports->role, role, (int)sizeof role);
-    describe(got, sizeof got, received->kind, received->step, received->index);
-    WSC_CHECK(false, "%s expected %s and received %s", role, expected, got);
-}
-
-enum wsc_err stream_recv(const struct stream_ports *ports, struct comm_link *link,
-                         enum stream_msg_kind kind, int64_t step, int index, struct stream_msg *msg)
-{
-    struct comm_msg wire;
-    TRY(comm_recv(link, &wire));
-    if (wire.kind != (int32_t)kind || wire.step != step || wire.index != index) {
-        char expected[96];
-        describe(expected, sizeof expected, (int32_t)kind, step, index);
-        fail(ports, expected, &wire);
-    }
-    *msg = (struct stream_msg){.kind = kind,
-                               .index = wire.index,
-                               .step = wire.step,
-                               .span = wire.span,
-                               .bytes = wire.bytes,
-                               .payload = wire.payload};
-    memcpy(&msg->field, wire.field, sizeof msg->field);
-    return WSC_OK;
+    describe(expected, sizeof expected, (int32_t)kind, step, index);
+    describe(received, sizeof received, msg->wire.kind, msg->step, msg->index);
+    WSC_CHECK(false, "%s expected %s and received %s", role, expected, received);
 }

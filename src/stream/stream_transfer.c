@@ -42,7 +42,7 @@ static void join_fields(struct stream_weights *all, const struct stream_weights 
 static enum wsc_err recv_other_parts(const struct stream_ports *ports, const struct stream_at *at,
                                      struct stream_msg *msg, struct comm_buf **whole)
 {
-    struct vtime_span span[STREAM_MAX_FANOUT] = {0};
+    struct vtime_span span[STREAM_MAX_FANOUT]; /* of the parents that there are */
     span[0] = msg->span;
     TRY(put_part(ports, at->stage, 0, &msg->payload, whole));
     for (int m = 1; m < ports->up.n; m++) {
@@ -98,9 +98,9 @@ enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, 
 enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime *time)
 {
-    struct vtime granted[STREAM_MAX_FANOUT] = {0};
+    struct vtime granted[STREAM_MAX_FANOUT]; /* by the children that there are */
+    struct stream_msg msg;
     for (int i = 0; i < ports->down.n; i++) {
-        struct stream_msg msg;
         TRY(stream_recv(ports, ports->down.credit[i], STREAM_MSG_CREDIT, step, index, &msg));
         granted[i] = msg.span.last;
     }

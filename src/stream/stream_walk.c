@@ -12,25 +12,12 @@
 struct stream_walk stream_walk_of_step(const struct model *model, const struct stream_pass *pass,
                                        int64_t step)
 {
+    const bool generates = pass->mode == STREAM_GENERATE;
     const int per_micro = model_n_transfers(model, pass->mode == STREAM_TRAIN);
     return (struct stream_walk){.at = {.step = step, .index = -1},
                                 .model = model,
-                                .mode = pass->mode,
+                                .in_micro = -1,
+                                .losses_after = generates ? -1 : model->n_stages - 1,
                                 .n_per_micro = per_micro,
                                 .n = per_micro * (int)pass->batch.n_micro};
-}
-
-bool stream_walk_next(struct stream_walk *walk)
-{
-    struct stream_at *at = &walk->at;
-    if (++at->index >= walk->n) return false;
-    const int k = at->index % walk->n_per_micro;
-    const struct model_transfer transfer = model_transfer_at(walk->model, k);
-    at->micro = at->index / walk->n_per_micro;
-    at->stage = transfer.stage;
-    at->backward = transfer.backward;
-    at->starts_micro = k == 0;
-    at->ends_micro = k == walk->n_per_micro - 1;
-    at->losses_after = k == walk->model->n_stages - 1 && walk->mode != STREAM_GENERATE;
-    return true;
 }

@@ -7,6 +7,7 @@
 #include "timeline_state.h"
 
 #include <wsc/check.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -278,7 +279,8 @@ static enum wsc_err allocate(struct timeline_goal_file *g, int n_roles)
     return WSC_OK;
 }
 
-static enum wsc_err write_all(struct timeline_goal_file *g, const char *path)
+/* Write @p tmp, which messages call by the name @p path that it gets. */
+static enum wsc_err write_file(struct timeline_goal_file *g, const char *tmp, const char *path)
 {
     const int n_roles = g->t->machine->n_roles;
     TRY(allocate(g, n_roles));
@@ -286,7 +288,7 @@ static enum wsc_err write_all(struct timeline_goal_file *g, const char *path)
     TRY(sort_events(g, n_roles));
     TRY(sort_edges(g, n_roles));
     find_begin(g);
-    g->file = fopen(path, "w");
+    g->file = fopen(tmp, "w");
     if (!g->file) return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
     write_head(g);
     for (int r = 0; r < n_roles; r++)
@@ -299,6 +301,19 @@ static enum wsc_err write_all(struct timeline_goal_file *g, const char *path)
     return WSC_OK;
 }
 
+/* Written beside @p path, which then appears whole. */
+static enum wsc_err write_beside(struct timeline_goal_file *g, const char *path)
+{
+    char *tmp;
+    TRY_MEM(tmp, wsc_asprintf(WSC_MEM_TIMELINE, "%s.%ld.tmp", path, (long)getpid()));
+    enum wsc_err rc = write_file(g, tmp, path);
+    if (g->file) (void)fclose(g->file);
+    if (!rc) rc = wsc_file_publish(tmp, path);
+    if (rc) (void)unlink(tmp);
+    wsc_free(tmp);
+    return rc;
+}
+
 enum wsc_err timeline_goal(const struct timeline *t, const char *path)
 {
     struct timeline_goal_file g = {.t = t};
@@ -308,9 +323,7 @@ enum wsc_err timeline_goal(const struct timeline *t, const char *path)
                                       "a schedule of %lld dependencies is larger than %d",
                                       (long long)t->graph.n_edges, MAX_EDGES),
                             "fewer systems, fewer layers, or a larger micro_batch_size");
-    enum wsc_err rc = write_all(&g, path);
-    if (g.file) (void)fclose(g.file);
-    if (rc) (void)unlink(path);
+    const enum wsc_err rc = write_beside(&g, path);
     void *const owned[] = {g.to,        g.by_role, g.first_of, g.out,
                            g.first_out, g.calc,    g.cpu,      g.needed};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)

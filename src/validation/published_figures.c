@@ -322,15 +322,13 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validati
 
 static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct validation_figure **rows, int *n)
 {
+    int room = *n; /* rows of earlier files fill their block, at the least */
     TRY(read_head(r));
     for (;;) {
         bool more;
         TRY(out_csv_next(r->csv, &more));
         if (!more) return WSC_OK;
-        struct validation_figure *longer =
-            wsc_realloc(WSC_MEM_REPORT, *rows, (size_t)*n + 1, sizeof *longer);
-        if (!longer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow the references");
-        *rows = longer;
+        TRY_GROW(*rows, WSC_MEM_REPORT, room, *n + 1);
         TRY(take_row(r, *rows, *n));
         (*n)++;
     }

@@ -58,14 +58,7 @@ static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points
     if (r->n_fields != r->n_columns)
         return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", PLACE(r),
                          r->n_fields, r->n_columns);
-    if (list->n == list->size) {
-        int size = 2 * list->size + 16;
-        struct validation_point *bigger =
-            wsc_realloc(WSC_MEM_REPORT, list->point, (size_t)size, sizeof *bigger);
-        if (!bigger) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "grow the points");
-        list->point = bigger;
-        list->size = size;
-    }
+    TRY_GROW(list->point, WSC_MEM_REPORT, list->size, list->n + 1);
     struct validation_point *p = &list->point[list->n];
     TRY(take_text(r, MODEL, p->model, sizeof p->model));
     TRY(take_number(r, NUM_CSX, &p->num_csx));

@@ -13,21 +13,6 @@ int64_t vtime_duration_ps(int64_t amount, int64_t per_s)
     return ps < VTIME_END ? (int64_t)ps : VTIME_END;
 }
 
-/* The bar of the newest message, from when it occupied the link until it left. */
-static void record_message(struct vtime_recorder *r, const struct vtime_link *link,
-                           struct vtime start, int64_t bytes)
-{
-    const struct vtime_bar bar = {.kind = VTIME_BAR_SEND,
-                                  .part = link->part,
-                                  .src = link->src,
-                                  .dst = link->dst,
-                                  .begin = start,
-                                  .end = link->free,
-                                  .amount = bytes,
-                                  .rate_bytes_per_s = link->rate_bytes_per_s};
-    vtime_record_bar(r, &bar);
-}
-
 /* The message arrives a latency after its first byte left at @p first, its last one at @p last. */
 static void set_arrival(struct vtime_span *span, const struct vtime_link *link, struct vtime first,
                         struct vtime last)
@@ -46,7 +31,7 @@ void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct v
     link->bytes += bytes;
     link->n_messages++;
     link->busy_ps += left.ps - start.ps;
-    if (r) record_message(r, link, start, bytes);
+    if (r) vtime_record_message(r, link, start, bytes);
     set_arrival(span, link, start, left);
 }
 

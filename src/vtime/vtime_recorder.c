@@ -94,6 +94,20 @@ struct vtime vtime_record(struct vtime_recorder *r, const struct vtime_edge *in,
     return close_event(r, n, latest.ps);
 }
 
+struct vtime vtime_record_after(struct vtime_recorder *r, struct vtime t, int64_t delay_ps,
+                                enum vtime_part part)
+{
+    const struct vtime_edge in = {t, delay_ps, part};
+    return vtime_record(r, &in, 1);
+}
+
+struct vtime vtime_record_join(struct vtime_recorder *r, struct vtime a, struct vtime b,
+                               int64_t delay_ps, enum vtime_part part)
+{
+    const struct vtime_edge in[] = {{a, 0, VTIME_WAIT}, {b, delay_ps, part}};
+    return vtime_record(r, in, 2);
+}
+
 struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, int n, int stride)
 {
     struct vtime latest = t[0];
@@ -117,4 +131,18 @@ void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar)
     r->bar[r->n_bars] = *bar;
     r->bar[r->n_bars].step = r->step;
     r->bar[r->n_bars++].transfer = r->transfer;
+}
+
+void vtime_record_message(struct vtime_recorder *r, const struct vtime_link *link,
+                          struct vtime start, int64_t bytes)
+{
+    const struct vtime_bar bar = {.kind = VTIME_BAR_SEND,
+                                  .part = link->part,
+                                  .src = link->src,
+                                  .dst = link->dst,
+                                  .begin = start,
+                                  .end = link->free,
+                                  .amount = bytes,
+                                  .rate_bytes_per_s = link->rate_bytes_per_s};
+    vtime_record_bar(r, &bar);
 }

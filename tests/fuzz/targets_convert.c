@@ -24,8 +24,8 @@ static void read_tensor(const struct convert_files *files, const struct convert_
 static void check_tensors(const struct convert_files *files, int64_t n_bytes)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < convert_files_n(files); i++) {
-        const struct convert_tensor *t = convert_files_tensor(files, i);
+    for (int i = 0; i < files->n_tensors; i++) {
+        const struct convert_tensor *t = &files->tensor[i];
         bytes += t->bytes;
         fuzz_check(t->n >= 0 && t->n_dims >= 0 && t->n_dims <= CONVERT_MAX_DIMS, "a bad shape");
         fuzz_check(convert_files_find(files, t->name) == t, "a tensor that is not found");

@@ -149,13 +149,13 @@ bool hf_same_tensors(const char *a, const char *b)
     struct convert_files *f = NULL, *g = NULL;
     bool same = !convert_files_open(&f, a) && !convert_files_open(&g, b);
     int n = 0;
-    for (int i = 0; same && i < convert_files_n(f); i++) {
-        const struct convert_tensor *t = convert_files_tensor(f, i);
+    for (int i = 0; same && i < f->n_tensors; i++) {
+        const struct convert_tensor *t = &f->tensor[i];
         if (convert_is_buffer(t->name)) continue;
         n++;
         same = same_tensor(f, g, t);
     }
-    same = same && n == convert_files_n(g);
+    same = same && n == g->n_tensors;
     convert_files_close(&f);
     convert_files_close(&g);
     return same;

@@ -106,7 +106,7 @@ TEST(safetensors, an_empty_file_of_tensors_is_fine)
     const char *path = hf_path("empty.safetensors");
     CU_ASSERT_FATAL(hf_write_safetensors(path, "{}", 0));
     T_OK(convert_files_open(&f, path));
-    T_EQ(convert_files_n(f), 0);
+    T_EQ(f->n_tensors, 0);
     CU_ASSERT(!convert_files_find(f, "a"));
     convert_files_close(&f);
 }
@@ -185,6 +185,6 @@ TEST(safetensors, an_index_and_its_shards_must_agree)
     }
     CU_ASSERT_FATAL(write_shards(dir, "{\"weight_map\":{\"a\":\"one\",\"b\":\"two\"}}"));
     T_OK(convert_files_open(&f, dir));
-    T_EQ(convert_files_n(f), 2);
+    T_EQ(f->n_tensors, 2);
     convert_files_close(&f);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What text comes out of which files: seen through the byte tokenizer, with an end mark. */
 #include "../../support/test.h"
+#include "make_defaults.h"
 
 #include <wsc/data.h>
 #include <wsc/mem.h>
@@ -95,7 +96,7 @@ static void gives(const char *const *input, int n, struct data_make *m, const ch
 static void one_gives(const char *name, const char *content, const char *expected)
 {
     struct data_make m;
-    data_make_defaults(&m);
+    make_defaults(&m);
     m.errors = DATA_ERRORS_REPLACE;
     const char *const input[] = {path_of(name)};
     put(input[0], content, strlen(content));
@@ -107,7 +108,7 @@ static void fails(const char *name, const char *content, size_t n, enum data_err
 {
     struct data_make m;
     struct data_made made = {0};
-    data_make_defaults(&m);
+    make_defaults(&m);
     m.errors = errors;
     const char *const input[] = {path_of(name)};
     put(input[0], content, n);
@@ -127,7 +128,7 @@ static void refused(const char *name, const char *content, const char *what)
 TEST(docs, formats_by_ending_and_folders_in_order)
 {
     struct data_make m;
-    data_make_defaults(&m);
+    make_defaults(&m);
     (void)mkdir(path_of("tree"), 0777);
     (void)mkdir(path_of("tree/sub"), 0777);
     put(path_of("tree/b.txt"), "bee", 3);
@@ -222,11 +223,11 @@ TEST(docs, what_is_not_utf8)
     struct data_make m;
     const char *const input[] = {path_of("u.txt")};
     fails("u.txt", text, strlen(text), DATA_ERRORS_STRICT, "u.txt:2:3: byte 0xE2 is not UTF-8");
-    data_make_defaults(&m);
+    make_defaults(&m);
     m.errors = DATA_ERRORS_REPLACE; /* as bytes.decode("utf-8", "replace") of Python gives it */
     gives(input, 1, &m,
           "ok\nab\xef\xbf\xbd(\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd|");
-    data_make_defaults(&m);
+    make_defaults(&m);
     gives(input, 1, &m, "ok\nab\xe2\x82(\xff\xed\xa0\x80\xf0\x9f|");
     fails("u.txt", "\xff\xfeh\0i\0", 6, DATA_ERRORS_STRICT, "looks like UTF-16");
 }
@@ -238,7 +239,7 @@ TEST(docs, damaged_zstd_is_noticed)
     struct data_made made = {0};
     for (int i = 0; i < 2999; i++)
         text[i] = (char)('a' + i * i % 23);
-    data_make_defaults(&m);
+    make_defaults(&m);
     const char *const input[] = {path_of("cut.zst")};
     (void)put_zst(input[0], text, 5);
     CU_ASSERT_EQUAL(make(input, 1, &m, &made), WSC_IO);
@@ -252,10 +253,10 @@ TEST(docs, requests_that_cannot_be)
     struct data_made made = {0};
     const char *input[] = {path_of("none.d")};
     (void)mkdir(input[0], 0777);
-    data_make_defaults(&m);
+    make_defaults(&m);
     CU_ASSERT_EQUAL(make(input, 1, &m, &made), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "none.d: holds no file of text; hint: known"));
-    data_make_defaults(&m);
+    make_defaults(&m);
     m.format = "parquet";
     CU_ASSERT_EQUAL(make(input, 1, &m, &made), WSC_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "format parquet is not known; hint: text"));

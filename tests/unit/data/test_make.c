@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/data/data_impl.h"
 #include "../../support/test.h"
+#include "make_defaults.h"
 
 #include <wsc/data.h>
 #include <wsc/mem.h>
@@ -78,7 +80,7 @@ static void check_folder(const char *dir, int64_t first, int64_t n, int64_t T, i
 static struct data_make request(const char *out, const char *const *input, int n, int64_t T)
 {
     struct data_make m;
-    data_make_defaults(&m);
+    make_defaults(&m);
     m.input = input;
     m.n_inputs = n;
     m.out_dir = out;

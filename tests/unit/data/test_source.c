@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/data/data_impl.h"
 #include "../../support/test.h"
 
 #include <wsc/data.h>

@@ -51,10 +51,10 @@ static void fill(struct buffers *x, const struct trial *t)
     memcpy(x->b + t->shift, pool(1), (size_t)n * sizeof *x->b);
     memcpy(x->c + t->shift, pool(2), (size_t)n * sizeof *x->c);
     if (t->bf16) {
-        num_fp32_to_bf16(x->a16 + t->shift, x->a + t->shift, n);
-        num_fp32_to_bf16(x->b16 + t->shift, x->b + t->shift, n);
-        num_bf16_to_fp32(x->a + t->shift, x->a16 + t->shift, n);
-        num_bf16_to_fp32(x->b + t->shift, x->b16 + t->shift, n);
+        num_narrow(NUM_BF16, x->a16 + t->shift, x->a + t->shift, n);
+        num_narrow(NUM_BF16, x->b16 + t->shift, x->b + t->shift, n);
+        num_widen(NUM_BF16, x->a + t->shift, x->a16 + t->shift, n);
+        num_widen(NUM_BF16, x->b + t->shift, x->b16 + t->shift, n);
     }
 }
 
@@ -67,7 +67,7 @@ static void multiply(struct buffers *x, const struct trial *t)
                       t->bf16 ? (const void *)(x->a16 + d) : x->a + d,
                       t->bf16 ? (const void *)(x->b16 + d) : x->b + d, x->c + d);
     else if (t->bf16)
-        num_gemm_bf16(s, x->a16 + d, x->b16 + d, x->c + d);
+        num_gemm_16(NUM_BF16, s, x->a16 + d, x->b16 + d, x->c + d);
     else
         num_gemm(s, x->a + d, x->b + d, x->c + d);
 }
@@ -199,8 +199,8 @@ TEST(num_gemm, integers_are_exact)
             x->b[i] = (float)(i % 7 - 3);
             x->c[i] = x->expected[i] = (float)(i % 5);
         }
-        num_fp32_to_bf16(x->a16, x->a, MAX_ELEMS);
-        num_fp32_to_bf16(x->b16, x->b, MAX_ELEMS);
+        num_narrow(NUM_BF16, x->a16, x->a, MAX_ELEMS);
+        num_narrow(NUM_BF16, x->b16, x->b, MAX_ELEMS);
         const struct num_product *s = &t.shape;
         num_gemm_ref(s, x->a, x->b, x->expected);
         multiply(x, &t);

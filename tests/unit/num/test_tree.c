@@ -33,10 +33,18 @@ static int level_of_root(int64_t n_items)
     return n_items <= 1 ? 0 : (int)ceil(log2((double)n_items));
 }
 
+/* First item and end item of a node, by its definition. */
+static void span_of(const struct num_node *node, int64_t n_items, int64_t *first, int64_t *end)
+{
+    *first = node->index << node->level;
+    *end = (node->index + 1) << node->level;
+    if (*end > n_items) *end = n_items;
+}
+
 static bool inside(int level, int64_t index, int64_t first, int64_t end, int64_t n_items)
 {
     int64_t a, b;
-    num_node_span(&(struct num_node){level, index}, n_items, &a, &b);
+    span_of(&(struct num_node){level, index}, n_items, &a, &b);
     return a >= first && b <= end && a < b;
 }
 
@@ -49,7 +57,7 @@ static void check_range(int64_t first, int64_t end, int64_t n_items)
     for (int i = 0; i < nodes.n; i++) {
         const struct num_node *node = &nodes.node[i];
         int64_t a, b;
-        num_node_span(node, n_items, &a, &b);
+        span_of(node, n_items, &a, &b);
         T_EQ(a, at);
         CU_ASSERT(b > a);
         at = b;

@@ -7,6 +7,7 @@
 #include "../../support/random_case.h"
 #include "../../support/test.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 #include <wsc/timeline.h>
 
@@ -178,6 +179,28 @@ TEST(goal, random_schedules_take_the_time_of_the_step)
     for (uint64_t i = 1000; i < 1000 + GOAL_CASES; i++)
         refused += !check_goal(i);
     CU_ASSERT(refused <= MOST_REFUSED);
+}
+
+/* Who has the older file open keeps it to its end. */
+TEST(goal, a_schedule_replaces_the_older_file_whole)
+{
+    static const char older[] = "an older schedule";
+    struct small_config config;
+    struct timeline *t = NULL;
+    char path[160], text[sizeof older] = "";
+    (void)snprintf(path, sizeof path, "%s/replaced.goal", test_tmpdir());
+    T_OK(wsc_file_replace(path, older, sizeof older));
+    FILE *reader = fopen(path, "r");
+    CU_ASSERT_FATAL(reader != NULL);
+    T_OK(small_config_init(&config, 5, NULL));
+    T_OK(make_timeline(&t, &config, (struct timeline_want){.schedule = true}));
+    T_OK(timeline_goal(t, path));
+    T_EQ(fread(text, 1, sizeof text, reader), sizeof text);
+    CU_ASSERT(!memcmp(text, older, sizeof older));
+    (void)fclose(reader);
+    check_schedule(t, path);
+    timeline_destroy(&t);
+    small_config_fini(&config);
 }
 
 /* ---- the trace ------------------------------------------------------------------------------- */

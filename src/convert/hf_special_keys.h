@@ -1,7 +1,7 @@
 /** Configuration keys of the families that are more than a value: hf_special_keys.c, for
  * hf_families.c. */
-#ifndef WSC_CONVERT_HF_FAMILIES_H
-#define WSC_CONVERT_HF_FAMILIES_H
+#ifndef WSC_CONVERT_HF_SPECIAL_KEYS_H
+#define WSC_CONVERT_HF_SPECIAL_KEYS_H
 #include "convert_impl.h"
 
 #define CONVERT_SPECIAL_MAP(XX)                                                                    \

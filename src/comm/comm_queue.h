@@ -1,0 +1,64 @@
+/** Queues of messages at the ends of links, and the fibers that wait there: a message that arrives
+ *  wakes the receiver, one that is taken wakes a sender that was held back.  Used by both
+ *  transports, comm_link.c within a rank and comm_remote.c between ranks; inline, as every message
+ *  comes through here. */
+#ifndef WSC_COMM_QUEUE_H
+#define WSC_COMM_QUEUE_H
+#include "comm_state.h"
+
+/* A node to fill, NULL without memory; those given back are used again. */
+static inline struct comm_node *comm_node_take(struct comm *comm)
+{
+    struct comm_node *node = comm->free_nodes;
+    if (node)
+        comm->free_nodes = node->next;
+    else
+        node = wsc_alloc(WSC_MEM_COMM, 1, sizeof *node);
+    if (node) node->next = NULL;
+    return node;
+}
+
+static inline void comm_node_give(struct comm *comm, struct comm_node *node)
+{
+    node->next = comm->free_nodes;
+    comm->free_nodes = node;
+}
+
+static inline void comm_queue_push(struct comm_queue *q, struct comm_node *node)
+{
+    node->next = NULL;
+    if (q->tail)
+        q->tail->next = node;
+    else
+        q->head = node;
+    q->tail = node;
+    q->n++;
+}
+
+static inline struct comm_node *comm_queue_pop(struct comm_queue *q)
+{
+    struct comm_node *node = q->head;
+    q->head = node->next;
+    if (!q->head) q->tail = NULL;
+    q->n--;
+    return node;
+}
+
+/* A message is there for the receiving end. */
+static inline void comm_link_arrived(struct comm_link *link, struct comm_node *node)
+{
+    comm_queue_push(&link->arrived, node);
+    if (!link->receiver) return;
+    comm_fiber_make_ready(link->comm, link->receiver);
+    link->receiver = NULL;
+}
+
+/* The receiving end took a payload, or MPI did: the sender may go on. */
+static inline void comm_link_taken(struct comm_link *link)
+{
+    link->n_waiting--;
+    if (!link->sender) return;
+    comm_fiber_make_ready(link->comm, link->sender);
+    link->sender = NULL;
+}
+#endif
