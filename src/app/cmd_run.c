@@ -282,7 +282,8 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     o->job.params = &params;
     o->job.cluster = &cluster;
     if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
-    if (!rc && !o->dump_params) rc = app_reported_once(comm, cluster_check_systems(&params, &cluster));
+    if (!rc && !o->dump_params)
+        rc = app_reported_once(comm, cluster_check_systems(&params, &cluster));
     if (!rc) rc = app_reported_once(comm, check_ranks(comm, &o->job));
     if (!rc) rc = execute(comm, o);
     o->job.params = NULL;

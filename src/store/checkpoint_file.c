@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint as a whole: creating it in a group of processes, completing it, opening and verifying
- * it.  Completing: every dataset gets the sum of its elements, the file the digest of all names,
- * shapes and sums; then all is flushed, the mark of success is written and flushed, and the file gets
- * its final name.  A crash at any point leaves the older file of that name, or a `.tmp`.
+/* A checkpoint as a whole: creating it in a group of processes, completing it, opening and
+ * verifying it.  Completing: every dataset gets the sum of its elements, the file the digest of all
+ * names, shapes and sums; then all is flushed, the mark of success is written and flushed, and the
+ * file gets its final name.  A crash at any point leaves the older file of that name, or a `.tmp`.
  * The table of entries is in checkpoint_entries.c, values are moved in checkpoint_values.c, what a
  * file holds is listed in checkpoint_listing.c. */
 #include "store_impl.h"

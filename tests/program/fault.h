@@ -1,8 +1,8 @@
 /** What the tests of faults share: the run that is disturbed, and what it has to be equal to. */
 #ifndef WSC_TEST_FAULT_H
 #define WSC_TEST_FAULT_H
-#include "small_job.h"
 #include "side.h"
+#include "small_job.h"
 #include "spawn.h"
 
 #include <stdint.h>

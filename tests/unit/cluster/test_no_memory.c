@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The contract of every create function of stream and of the roles: wherever memory runs out, it
  * returns WSC_NOMEM, sets its result to NULL and keeps nothing. */
-#include "../base/scarce.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
+#include "../base/scarce.h"
 
 #include <wsc/mem.h>
 
