@@ -187,8 +187,9 @@ static enum wsc_err send_mine(struct comm *comm, MPI_Comm world, int64_t n)
 
 static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorder *program)
 {
-    MPI_Comm world;
+    MPI_Comm world = MPI_COMM_NULL;
     long long n = mine, *of_rank;
+    WSC_CHECK(program || comm->rank, "rank 0 has no room for the record");
     TRY_NEW(of_rank, WSC_MEM_COMM, comm->size);
     enum wsc_err rc = WSC_OK;
     if (MPI_Gather(&n, 1, MPI_LONG_LONG, of_rank, 1, MPI_LONG_LONG, 0, comm->world) ||

@@ -139,27 +139,35 @@ static bool is_given_before(const struct conf_node *map, const struct conf_key *
     return false;
 }
 
+/* An entry by another spelling of @p key: warns of old and of doubled ones.  False when it is not
+ * to be read: null, or given already. */
+static bool take_spelling(struct conf_parse *p, const struct conf_node *map,
+                          const struct conf_entry *entry, const struct conf_key *key)
+{
+    char full[CONF_MAX_PATH];
+    const bool old = has_name(key->old, entry->key);
+    p->spelling = entry->key;
+    if (conf_node_is_null(entry->value)) return false;
+    const bool twice = is_given_before(map, key, key->also, entry->key) ||
+                       (old && is_given_before(map, key, key->old, entry->key));
+    if (old || twice)
+        conf_diag_warn(p->diag, entry->key_pos, conf_key_name(p, entry->key, full),
+                       "%s: write %s%s", old ? "old spelling" : "another spelling", key->path,
+                       twice ? "; what is given there counts" : "");
+    return !twice;
+}
+
 /* An entry of a record: by name, or by another spelling of it. */
 static void walk_record(const struct walk *w, const struct conf_node *map,
                         const struct conf_entry *entry)
 {
     struct conf_parse *p = w->p;
-    char full[CONF_MAX_PATH];
     int row = conf_keys_find(p->table, entry->key);
     for (int i = 0; row < 0 && i < p->table->n; i++) {
         const struct conf_key *key = &p->table->key[i];
-        const bool old = has_name(key->old, entry->key);
-        if (!old && !has_name(key->also, entry->key)) continue;
+        if (!has_name(key->old, entry->key) && !has_name(key->also, entry->key)) continue;
         row = i;
-        p->spelling = entry->key;
-        if (conf_node_is_null(entry->value)) return;
-        const bool twice = is_given_before(map, key, key->also, entry->key) ||
-                           (old && is_given_before(map, key, key->old, entry->key));
-        if (old || twice)
-            conf_diag_warn(p->diag, entry->key_pos, conf_key_name(p, entry->key, full),
-                           "%s: write %s%s", old ? "old spelling" : "another spelling", key->path,
-                           twice ? "; what is given there counts" : "");
-        if (twice) return;
+        if (!take_spelling(p, map, entry, key)) return;
     }
     if (row >= 0)
         w->read(p, row, entry->value);

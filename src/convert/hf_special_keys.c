@@ -94,7 +94,7 @@ enum wsc_err convert_four_hidden_to_cs(struct convert_yaml *y)
     if (inner && inner != 4 * hidden)
         return convert_source_raise(y->from, WSC_CONFIG, "n_inner",
                                     "%lld is not supported, only four times the width = %lld",
-                                    (long long)inner, (long long)(4 * hidden));
+                                    (long long)inner, 4 * (long long)hidden);
     return filter_to_cs(y, NULL, "hidden_size", "n_embed");
 }
 
