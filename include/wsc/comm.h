@@ -26,7 +26,9 @@ struct comm_link;
 enum wsc_err comm_create(struct comm **out, bool use_mpi) WSC_CHECKED;
 /** Release everything; ends MPI when comm_create started it. */
 void comm_destroy(struct comm **comm);
+/** This rank; 0 without MPI. */
 int comm_rank(const struct comm *comm);
+/** The number of ranks; 1 without MPI. */
 int comm_size(const struct comm *comm);
 /** The host of each rank, (size): hosts are numbered by their first rank.  Borrowed. */
 const int *comm_host_of_rank(const struct comm *comm);
@@ -50,6 +52,7 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHEC
 enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n) WSC_CHECKED;
 /** The largest @p value of all ranks. */
 int64_t comm_max(struct comm *comm, int64_t value);
+/** Wait until every rank is here.  Collective. */
 void comm_barrier(struct comm *comm);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
  *  Valid until comm_destroy(); the newest call replaces the one before. */
@@ -64,16 +67,20 @@ enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n) WSC_CHECKE
 
 /** A payload with a reference count: a broadcast inside one process copies nothing. */
 struct comm_buf;
-/** Contents undefined; one reference. */
+/** A payload of @p bytes with undefined contents and one reference. */
 enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t bytes) WSC_CHECKED;
+/** The bytes of a payload, aligned to 64; borrowed. */
 void *comm_buf_data(struct comm_buf *buf);
+/** The number of bytes of a payload. */
 int64_t comm_buf_bytes(const struct comm_buf *buf);
+/** Take one more reference; returns @p buf. */
 struct comm_buf *comm_buf_ref(struct comm_buf *buf);
 /** Give back one reference and null the pointer; NULL allowed. */
 void comm_buf_unref(struct comm_buf **buf);
 
 /* ---- messages and links ---------------------------------------------------------------------- */
 
+/** Words of 64 bits that a message has for its sender's own data. */
 enum { COMM_MSG_FIELDS = 8 };
 /** What every message carries.  `kind`, `step` and `index` say where in the protocol it belongs;
  *  the receiver names what it expects and anything else is a bug that ends the job. */
@@ -89,6 +96,7 @@ struct comm_msg {
 
 /** Place @p n_roles roles: rank_of_role[r] is copied.  Before any link. */
 enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role) WSC_CHECKED;
+/** True when @p role lives on this rank. */
 bool comm_is_local(const struct comm *comm, int role);
 
 /** Everything about a link but its ends. */
@@ -113,7 +121,7 @@ const struct vtime_link *comm_link_time(const struct comm_link *link);
  *  carries.  What a lossy link loses is drawn from the message's kind, step and index.  Takes the
  * payload's reference.  May block the fiber (max_waiting). */
 enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
-/** The same for a message of no size (a credit): it neither waits for nor occupies the link. */
+/** Send a message of no size (a credit): it neither waits for nor occupies the link. */
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
 /** Wait for the next message.  Its payload's reference passes to the caller. */
 enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg) WSC_CHECKED;

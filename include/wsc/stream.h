@@ -270,7 +270,7 @@ struct stream_msg {
             } field;                  /**< the member of the kind */
             struct comm_buf *payload; /**< values, or NULL; a message owns one reference */
         };
-        struct comm_msg wire; /**< the same bytes for comm, which sends and receives them */
+        struct comm_msg wire; /**< these bytes as comm sends and receives them */
     };
 };
 /** Loss sums of one subtree of the canonical reduction, as they travel. */

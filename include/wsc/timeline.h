@@ -40,7 +40,7 @@ struct timeline_module {
     char name[96];
     int64_t ps;
 };
-/** All of them, of one step of @p num_csx systems. */
+/** Critical path, links and modules of one step of @p num_csx systems. */
 struct timeline_step {
     const char *model;
     int64_t num_csx, step_time_ps, n_events;
@@ -48,7 +48,7 @@ struct timeline_step {
     int n_path;
     const struct timeline_link *link;
     int n_links;
-    const struct timeline_module *module; /**< the same module of all layers in one row */
+    const struct timeline_module *module; /**< a row for a module of all layers together */
     int n_modules;
     const struct timeline_module *layer; /**< a row for each layer */
     int n_layers;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Payloads with reference counts.  A broadcast inside one process shares one of them. */
+/* Payloads with reference counts: a broadcast inside one process shares one payload among all
+ * receivers, and the last one that lets go of it releases the memory. */
 #include "comm_state.h"
 
 #include <wsc/check.h>

@@ -1,4 +1,5 @@
-/** What the files of comm share: the job, links with their two transports, fibers. */
+/** What the files of comm share: the job, links with their two transports, fibers.
+ *  Read comm_link.c and comm_remote.c for the transports, comm_run.c for the scheduler. */
 #ifndef WSC_COMM_STATE_H
 #define WSC_COMM_STATE_H
 #include <wsc/comm.h>
@@ -121,10 +122,10 @@ struct comm {
     MPI_Request *request;            /* owned */
     struct comm_request *request_of; /* owned */
     int *completed;                  /* owned, scratch of MPI_Testsome */
-    MPI_Status *status;              /* the same */
+    MPI_Status *status;              /* owned, scratch of MPI_Testsome */
     bool oversubscribed;
     double stall_limit_s;
-    /* Of those that this rank sends, from 1; 0: none.  For tests. */
+    /* Numbers of messages that this rank sends wrongly, from 1; 0: none.  For tests. */
     int64_t mute_message, garble_message, long_message;
     int64_t n_sent;
     struct comm_watch *watch; /* owned, or NULL */

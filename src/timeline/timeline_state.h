@@ -1,4 +1,5 @@
-/** What the files of timeline share: the steps that were added so far. */
+/** What the files of timeline share: the recorded steps that were added so far, and the graph of
+ *  their events (timeline_graph.h). */
 #ifndef WSC_TIMELINE_STATE_H
 #define WSC_TIMELINE_STATE_H
 #include "timeline_graph.h"

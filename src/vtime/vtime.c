@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Durations, and links without losses: a message occupies the sending end of a link for its bytes
- * over the rate and arrives a latency later.  See vtime_loss.c for links that lose packets. */
+/* Links: a message occupies the sending end of a link for its bytes over the rate and arrives a
+ * latency later.  vtime_loss.c adds what lost packets cost. */
 #include "vtime_loss.h"
-
-#define PS_PER_S 1000000000000LL
-
-int64_t vtime_duration_ps(int64_t amount, int64_t per_s)
-{
-    __extension__ typedef __int128 wide;
-    if (!per_s) return 0;
-    const wide ps = ((wide)amount * PS_PER_S + per_s - 1) / per_s;
-    return ps < VTIME_END ? (int64_t)ps : VTIME_END;
-}
 
 /* The message arrives a latency after its first byte left at @p first, its last one at @p last. */
 static void set_arrival(struct vtime_span *span, const struct vtime_link *link, struct vtime first,

@@ -1,4 +1,5 @@
-/** What a message loses on a link, in link time.  Used by the links of vtime.c. */
+/** The link time that lost packets of a message cost (go-back-N).  Called by the links of vtime.c;
+ *  vtime_loss.c has the arithmetic. */
 #ifndef WSC_VTIME_LOSS_H
 #define WSC_VTIME_LOSS_H
 #include <wsc/vtime.h>
