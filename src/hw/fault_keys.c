@@ -4,6 +4,7 @@
  * is, when.  Its effect on the machine is the row of the same kind in fault_events.c. */
 #include "machine_parts.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -183,6 +184,7 @@ static void choose_place(struct reader *r)
         r->out->place = (enum hw_place)i;
         r->out->where = r->in.where[i];
     }
+    WSC_CHECK(first < HW_N_PLACES, "a kind of fault without a place");
     if (n > 1) complain(r, place_name[r->out->place], "one place is enough");
     if (n) return;
     r->out->place = (enum hw_place)first;

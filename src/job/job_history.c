@@ -169,7 +169,7 @@ enum wsc_err job_history_check(const struct job_state *s, struct store_file *fil
     if (!store_has_text(file, PARAMS)) return WSC_OK;
     enum wsc_err rc = store_get_text(file, PARAMS, &stored);
     if (!rc) rc = list_params(s->job->params, &own);
-    for (const char *line = own; !rc && *line; line += strcspn(line, "\n") + 1) {
+    for (const char *line = own; !rc && line && *line; line += strcspn(line, "\n") + 1) {
         const char *other = line_with_key(stored, line);
         if (other) rc = compare_line(other, line, resumes);
         if (!line[strcspn(line, "\n")]) break;
@@ -247,8 +247,9 @@ static enum wsc_err keep_metrics(const char *dir, const char *folder)
     char *to = wsc_asprintf(WSC_MEM_RUN, "%s/metrics.jsonl", folder);
     size_t n = 0;
     struct stat info;
-    if (!from || !to) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
-    if (!rc && !stat(from, &info)) {
+    if (!from || !to) {
+        rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
+    } else if (!stat(from, &info)) {
         rc = conf_read_file(from, &text, &n);
         if (!rc) rc = out_write_text(to, text);
     }

@@ -4,6 +4,7 @@
  * with shapes (kernel_shapes.c). */
 #include "kernel_shapes.h"
 
+#include <wsc/check.h>
 #include <wsc/rng.h>
 
 /* Row number @p i of those that can be sampled, counted round and round. */
@@ -13,6 +14,7 @@ static const struct kernels_row *sampled_row(int i)
     int n = 0;
     for (int j = 0; (row = kernels_row_at(j)); j++)
         n += row->shapes != NULL;
+    WSC_CHECK(n > 0, "no kernel can be sampled");
     for (int j = 0, k = i % n; (row = kernels_row_at(j)); j++)
         if (row->shapes && k-- == 0) break;
     return row;

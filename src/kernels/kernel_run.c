@@ -4,6 +4,7 @@
  * the test generator, in (-1, 1); ids are stream 1002. */
 #include <wsc/kernels.h>
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/rng.h>
@@ -79,6 +80,7 @@ static double largest_error(const struct operands *o, const struct kernels_row *
     const struct kernels_reference in = {.x = {o->wide[0], o->wide[1], o->wide[2], o->wide[3]},
                                          .ids = o->ids};
     double max = 0;
+    WSC_CHECK(o->out && o->want, "%s has no results", row->name);
     row->reference(c, &in, o->want);
     for (int64_t i = 0; i < o->n.out; i++)
         max = num_max_error(max, fabs((double)o->out[i] - o->want[i]) / (1 + fabs(o->want[i])));

@@ -161,10 +161,22 @@ void num_ref_attend(const struct num_ref_attention *a, double *p, double *out)
     }
 }
 
+/* What one key of one query adds: dq += ds k, dk += ds q, dv += p dout. */
+static void add_key(const struct num_ref_attention *a, int64_t at, int64_t key, double ds, double p,
+                    const double *dout, double *const grad[3])
+{
+    for (int64_t i = 0; i < a->d; i++) {
+        grad[0][at + i] += ds * a->k[key + i];
+        grad[1][key + i] += ds * a->q[at + i];
+        grad[2][key + i] += p * dout[at + i];
+    }
+}
+
 /* dP_s = dout . v_s, dS = P (dP - sum P dP). */
 void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p, const double *dout,
                              double *dq, double *dk, double *dv)
 {
+    double *const grad[] = {dq, dk, dv};
     const int64_t n = a->heads * a->d;
     for (int64_t ht = 0; ht < a->heads * a->T; ht++) {
         const int64_t t = ht % a->T, at = t * n + ht / a->T * a->d;
@@ -175,11 +187,7 @@ void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p,
         for (int64_t s = 0; s <= t; s++) {
             const int64_t key = at + (s - t) * n;
             const double ds = a->scale * row[s] * (dot(dout + at, a->v + key, a->d) - mean);
-            for (int64_t i = 0; i < a->d; i++) {
-                dq[at + i] += ds * a->k[key + i];
-                dk[key + i] += ds * a->q[at + i];
-                dv[key + i] += row[s] * dout[at + i];
-            }
+            add_key(a, at, key, ds, row[s], dout, grad);
         }
     }
 }
