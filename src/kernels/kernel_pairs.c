@@ -15,7 +15,7 @@ static const struct kernels_row *sampled_row(int i)
     for (int j = 0; (row = kernels_row_at(j)); j++)
         n += row->shapes != NULL;
     WSC_CHECK(n > 0, "no kernel can be sampled");
-    for (int j = 0, k = i % n; (row = kernels_row_at(j)); j++)
+    for (int j = 0, k = n > 0 ? i % n : 0; (row = kernels_row_at(j)); j++)
         if (row->shapes && k-- == 0) break;
     return row;
 }

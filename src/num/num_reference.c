@@ -4,6 +4,7 @@
  * host as a whole model that the tests put together from them. */
 #include <wsc/num_reference.h>
 
+#include <float.h>
 #include <math.h>
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -199,7 +200,7 @@ double num_ref_nats(const double *row, int64_t n, int64_t label)
         max = fmax(max, row[i]);
     for (int64_t i = 0; i < n; i++)
         sum += exp(row[i] - max);
-    return log(sum) + max - row[label];
+    return log(fmax(sum, DBL_MIN)) + max - row[label];
 }
 
 double num_ref_cross_entropy(double *row, int64_t n, int64_t label)

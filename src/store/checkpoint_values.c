@@ -281,7 +281,9 @@ enum wsc_err store_read_i64(struct store_file *f, const char *name, int64_t lo, 
     const struct store_entry *e = NULL;
     int64_t found = 0;
     TRY(find_number(f, name, &e));
-    const bool whole = !e->is_constant || (e->value >= -0x1p63 && e->value < 0x1p63);
+    WSC_CHECK(e, "%s was found without an entry", name);
+    const double end = 9223372036854775808.0; /* 2^63 */
+    const bool whole = !e->is_constant || (e->value >= -end && e->value < end);
     if (!whole)
         return WSC_RAISE(WSC_FORMAT, "%s: %s is %g, expected a 64-bit integer", f->path, name,
                          e->value);

@@ -152,6 +152,18 @@ void timeline_destroy(struct timeline **t)
 
 /* ---- a run of its own ------------------------------------------------------------------------ */
 
+static enum wsc_err add_recorded(struct timeline *t, struct cluster *c,
+                                 const struct stream_pass *pass, const struct wafer_work *work)
+{
+    struct cluster_record record;
+    TRY(cluster_run_recorded(c, pass, work, pass->first_step, 1, &record));
+    enum wsc_err rc = timeline_add(t, &record);
+    cluster_record_fini(&record);
+    return rc;
+}
+
+/* Steps before the recorded ones warm up; the last of them is recorded too, because events of the
+ * first wanted step follow from it. */
 static enum wsc_err run_steps(struct timeline *t, struct cluster *c,
                               const struct timeline_want *want)
 {
@@ -165,15 +177,10 @@ static enum wsc_err run_steps(struct timeline *t, struct cluster *c,
     TRY(cluster_plan_batch(c, &c->params->train_input, true, &plan, &pass.batch));
     pass.n_steps = 1;
     for (int64_t i = 0; i < before + want->n_steps; i++, pass.first_step++) {
-        struct cluster_record record;
-        if (i + 1 < before) {
+        if (i + 1 < before)
             TRY(cluster_run_pass(c, &pass, &work));
-            continue;
-        }
-        TRY(cluster_run_recorded(c, &pass, &work, pass.first_step, 1, &record));
-        enum wsc_err rc = timeline_add(t, &record);
-        cluster_record_fini(&record);
-        TRY(rc);
+        else
+            TRY(add_recorded(t, c, &pass, &work));
     }
     return WSC_OK;
 }

@@ -56,6 +56,7 @@ static enum wsc_err mark_needed(struct timeline_goal_file *g)
 {
     const struct timeline_graph *graph = &g->t->graph;
     int32_t *open, n = 0;
+    WSC_CHECK(g->needed, "no room for marks");
     TRY_NEW(open, WSC_MEM_TIMELINE, graph->n);
     for (int w = 0; w < g->t->n_wafer_ends; w++) {
         const int32_t end = g->t->wafer_end[w];
@@ -87,6 +88,7 @@ static enum wsc_err sort_events(struct timeline_goal_file *g, int n_roles)
 {
     const struct timeline_graph *graph = &g->t->graph;
     int64_t *next;
+    WSC_CHECK(g->needed, "no room for marks");
     TRY_NEW(next, WSC_MEM_TIMELINE, n_roles + 1);
     for (int32_t i = graph->first_new; i < graph->n; i++)
         next[graph->event[i].role + 1] += g->needed[i];

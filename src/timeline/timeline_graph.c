@@ -123,6 +123,7 @@ static int32_t number_of(const struct timeline_numbers *n, struct vtime from, in
         return n->first[whose] + (int32_t)k;
     }
     const struct timeline_origin key = origin_of(from, program);
+    WSC_CHECK(n->origins.item, "no event of an earlier step is kept");
     const struct timeline_origin *found =
         bsearch(&key, n->origins.item, (size_t)n->origins.n, sizeof key, by_key_alone);
     WSC_CHECK(found && found->number >= 0, "an event of an earlier step is lost");

@@ -10,6 +10,7 @@
 #include "wafer_report.h"
 #include "wafer_step.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
@@ -70,6 +71,7 @@ static enum wsc_err writer_init(struct writer *g, struct wafer *w)
 static struct cycles_tokens choose_positions(struct writer *g)
 {
     struct cycles_tokens longest = {0};
+    WSC_CHECK(g->length && g->at && g->ended, "texts without room");
     g->n_live = 0;
     for (int i = 0; i < g->n; i++) {
         const int64_t shown = g->length[i] < g->T ? g->length[i] : g->T;
