@@ -51,8 +51,8 @@ struct counts {
     struct store_counter row[N_COUNTS]; /* each points to its value */
 };
 
-/* The present values, and their names in a file.  Steps are in [0, the largest step]: no run of
- * ours counts so far, and a file name has no more digits. */
+/* The present values, and their names in a file.  A step lies in [0, the largest step that a file
+ * name has digits for]. */
 static void list_counts(const struct job_state *s, struct counts *c)
 {
     int64_t *v = c->value;
@@ -83,7 +83,7 @@ static enum wsc_err write_shards(const struct job_state *s, struct store_file *f
 static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
 {
     struct store_file *file = NULL;
-    struct counts c;
+    struct counts c = {.value = {0}};
     list_counts(s, &c);
     TRY(store_create(&file, path, &s->group));
     enum wsc_err rc = memoryx_define(any_shard(s), file);
@@ -169,7 +169,7 @@ static bool asks_for(const char *states, const char *what)
 static enum wsc_err read_count(const struct job_state *s, struct store_file *file, enum count count,
                                int64_t otherwise, int64_t *value)
 {
-    struct counts c;
+    struct counts c = {.value = {0}};
     list_counts(s, &c);
     c.value[count] = otherwise;
     TRY(store_read_counters(file, &c.row[count], 1));
