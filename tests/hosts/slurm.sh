@@ -162,7 +162,7 @@ an_array_job_sweeps() {
     out=$dir/sweep
     # shellcheck disable=SC2046 # a list of options
     sbatch --array=1-3 --ntasks=4 --output="$out-%a.log" mpi_launch/slurm_sweep.sbatch \
-        num_csx=1,2,4 "$out" $(small_run "$out") &&
+        num_csx=1,2,4 "$out" $(small_run "$out" | sed 's/ --model_dir .*//') &&
         wait_until 90 sweep_has_rows "$out/sweep.csv" 3 && cat "$out/sweep.csv" &&
         [ "$(cut -d, -f 1 "$out/sweep.csv" | tr '\n' ' ')" = 'num_csx 1 2 4 ' ] &&
         [ "$(tail -n +2 "$out/sweep.csv" | cut -d, -f 2,3 | sort -u | wc -l)" -eq 1 ] &&
