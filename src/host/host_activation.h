@@ -1,4 +1,5 @@
-/** The nonlinearity of the FFN on one row. */
+/** The nonlinearity of the FFN on one row of its hidden features, forward and backward, in fp32;
+ *  a gated one takes two values for each that it gives. */
 #ifndef WSC_HOST_ACTIVATION_H
 #define WSC_HOST_ACTIVATION_H
 #include <wsc/model.h>

@@ -1,5 +1,5 @@
-/** Parts of a stage outside attention and head: embedding, projections to q, k, v, both halves of
- * the FFN. */
+/** Parts of a stage outside attention and head: the embedding, the projections to q, k and v, and
+ *  both halves of the FFN. host.c calls them in the order of the model's parts. */
 #ifndef WSC_HOST_BLOCK_H
 #define WSC_HOST_BLOCK_H
 #include "host_state.h"

@@ -1,4 +1,5 @@
-/** What attention and FFN add to the residual stream: dropout, norm after the branch, sum. */
+/** What attention and FFN add to the residual stream: dropout, a norm after the branch where the
+ *  model has one, the sum. Forward and backward of each branch end here, block of rows by block. */
 #ifndef WSC_HOST_BRANCH_H
 #define WSC_HOST_BRANCH_H
 #include "host_state.h"

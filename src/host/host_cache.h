@@ -1,4 +1,5 @@
-/** Keys and values of generated texts. */
+/** Keys and values of generated texts, kept from step to step: of each layer and row the key
+ *  features, then the value features, as operands of products. */
 #ifndef WSC_HOST_CACHE_H
 #define WSC_HOST_CACHE_H
 #include "host_buffers.h"

@@ -1,16 +1,11 @@
-/** A mixture's router and networks. */
+/** A mixture of experts in place of one FFN: the router, the networks that it chooses for each
+ *  token, and the load-balancing loss. host_block.c calls it for models with experts. */
 #ifndef WSC_HOST_EXPERTS_H
 #define WSC_HOST_EXPERTS_H
 #include "host_state.h"
 
 #include <stdint.h>
 
-/** Network s of the S of a row: where it stands in HOST_ORDER, and what it counts. */
-struct host_chosen {
-    int32_t expert;
-    int64_t at;
-    float weight;
-};
 void host_experts_ffn0(struct host *k);
 void host_experts_ffn0_backward(struct host *k);
 void host_experts_ffn1(struct host *k);

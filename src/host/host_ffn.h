@@ -1,4 +1,5 @@
-/** Pieces of the FFN, of one network (expert 0) or of an expert. */
+/** Pieces of the FFN on some rows, of the only network (expert 0) or of an expert: host_block.c
+ *  runs them on blocks of rows, host_experts.c on the rows of an expert. */
 #ifndef WSC_HOST_FFN_H
 #define WSC_HOST_FFN_H
 #include "host_branch.h"

@@ -1,4 +1,5 @@
-/** Weight gradients of linear layers, biases and norms, summed over the leaves of the share. */
+/** Weight gradients of linear layers, biases and norms. The backward part of a stage lists them;
+ *  host_sum_grads() adds each over the leaves of the share along the canonical tree. */
 #ifndef WSC_HOST_GRAD_H
 #define WSC_HOST_GRAD_H
 #include "host_gradient.h"

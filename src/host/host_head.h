@@ -1,4 +1,5 @@
-/** The head: logits, losses, and their gradient. */
+/** The head of the model: logits, cross entropy and their gradient. host.c calls it for the last
+ *  stage; the losses of the leaves are in host.loss afterwards. */
 #ifndef WSC_HOST_HEAD_H
 #define WSC_HOST_HEAD_H
 #include "host_state.h"

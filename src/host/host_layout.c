@@ -4,7 +4,6 @@
  * host.c allocates them; host_act_bytes() reports them. */
 #include "host_layout.h"
 #include "host_buffers.h"
-#include "host_experts.h"
 #include "host_state.h"
 
 #include <stddef.h>

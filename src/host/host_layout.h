@@ -1,4 +1,6 @@
-/** Sizes of the buffers of a host, and how logits and gradients are cut into blocks. */
+/** Sizes of the buffers of a host, and how logits and gradients are cut into blocks. The cuts
+ *  depend on the model alone, never on the share, so that each product has the same shape
+ *  everywhere. */
 #ifndef WSC_HOST_LAYOUT_H
 #define WSC_HOST_LAYOUT_H
 #include "host_state.h"

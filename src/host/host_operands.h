@@ -1,4 +1,5 @@
-/** Operands of products in the model's format, and the shapes of linear layers. */
+/** Operands of products in the model's format: rounding to it, widening to fp32, the product
+ *  itself, and the shapes of linear layers. */
 #ifndef WSC_HOST_OPERANDS_H
 #define WSC_HOST_OPERANDS_H
 #include "host_state.h"

@@ -1,4 +1,5 @@
-/** Rows of each expert in the sorted order of HOST_ORDER. */
+/** Rows of each expert in the sorted order of HOST_ORDER, where the tokens of a leaf that chose
+ *  the same expert are consecutive. */
 #ifndef WSC_HOST_ORDER_H
 #define WSC_HOST_ORDER_H
 #include "host_state.h"

@@ -1,4 +1,5 @@
-/** Positions of tokens: tables of angles, rotation of heads, slopes of ALiBi. */
+/** Positions of tokens: the table of angles or sinusoids (HOST_TABLE), rotation of heads by it,
+ *  and the slopes of ALiBi. */
 #ifndef WSC_HOST_POSITIONS_H
 #define WSC_HOST_POSITIONS_H
 #include "host_state.h"

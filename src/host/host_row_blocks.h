@@ -1,4 +1,5 @@
-/** Operations on blocks of rows (tokens): norms, biases, operands. */
+/** Operations on blocks of rows (tokens) with the tensors of the stage at hand: norms, biases,
+ *  operands. A block belongs to one thread; host_norm.c has the arithmetic of one row. */
 #ifndef WSC_HOST_ROW_BLOCKS_H
 #define WSC_HOST_ROW_BLOCKS_H
 #include "host_state.h"

@@ -1,4 +1,5 @@
-/** Sums of the squares of each leaf's gradient, beside the sum over the leaves (host_grad.c). */
+/** Sums of the squares of each leaf's gradient, which host_grad.c passes on while it adds the
+ *  leaves up; host_measure_leaves() of <wsc/host.h> switches it on. */
 #ifndef WSC_HOST_SQUARES_H
 #define WSC_HOST_SQUARES_H
 #include "host_gradient.h"

@@ -102,6 +102,13 @@ struct host_token {
     bool counts;  /**< inside the loss mask */
 };
 
+/** Network s of the S of a row: where it stands in HOST_ORDER, and what it counts. */
+struct host_chosen {
+    int32_t expert;
+    int64_t at;
+    float weight;
+};
+
 /** The stage at hand. */
 struct host_stage {
     int layer;

@@ -1,0 +1,11 @@
+/** What is left when nothing moves any more, and who still moves at the limit. */
+#ifndef WSC_MESH_DEADLOCK_H
+#define WSC_MESH_DEADLOCK_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+enum wsc_err mesh_check_end(struct mesh *m);
+/* OK when all ended just then. */
+enum wsc_err mesh_check_limit(struct mesh *m);
+#endif

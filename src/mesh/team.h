@@ -1,0 +1,10 @@
+/** All cycles, with a thread of the host for each region. */
+#ifndef WSC_MESH_TEAM_H
+#define WSC_MESH_TEAM_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+/* Run every cycle, each region on a thread of its own. */
+enum wsc_err mesh_team_run(struct mesh *m);
+#endif
