@@ -1,4 +1,6 @@
-/** The arithmetic of a PE: the table of operations, and formats of numbers. */
+/** The arithmetic of a PE: the table of operations with their rates, and the formats of numbers.
+ *  vector.c and pe.c compute elements with it; the conversions are exact or rounded to nearest
+ *  even. */
 #ifndef WSC_MESH_ALU_H
 #define WSC_MESH_ALU_H
 #include <wsc/mesh.h>

@@ -1,4 +1,5 @@
-/** An operation in the form in which a thread runs it. */
+/** An operation in the form in which a thread runs it: addresses, steps and slots in one cache
+ *  line instead of data structure descriptors. */
 #ifndef WSC_MESH_COMPILE_H
 #define WSC_MESH_COMPILE_H
 #include "mesh_state.h"

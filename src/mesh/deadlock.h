@@ -1,4 +1,5 @@
-/** What is left when nothing moves any more, and who still moves at the limit. */
+/** The end of a run: what is left when nothing moves any more, and who still moves at the limit
+ *  of cycles. run.c calls both; an error has the cycle of waits in its message. */
 #ifndef WSC_MESH_DEADLOCK_H
 #define WSC_MESH_DEADLOCK_H
 #include "mesh_state.h"

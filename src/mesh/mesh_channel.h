@@ -1,4 +1,5 @@
-/** A channel, one colour at one router: router.c takes from it, routers and ramps put into it. */
+/** A channel, one colour at one router: a queue with a single sender. The tail belongs to the
+ *  sender, the gate to the router, so that two threads need no lock. */
 #ifndef WSC_MESH_CHANNEL_H
 #define WSC_MESH_CHANNEL_H
 #include "mesh_state.h"

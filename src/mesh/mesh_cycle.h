@@ -1,4 +1,5 @@
-/** A cycle of the fabric. */
+/** A cycle of the fabric, region by region, and the step from one cycle to the next in which
+ *  something happens. team.c calls them, with a barrier between the phases. */
 #ifndef WSC_MESH_CYCLE_H
 #define WSC_MESH_CYCLE_H
 #include "mesh_state.h"

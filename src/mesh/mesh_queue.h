@@ -1,4 +1,5 @@
-/** Input and output queues of a PE. */
+/** Input and output queues of a PE: rings of a depth of their own, one after the other in the
+ *  lines of the PE. */
 #ifndef WSC_MESH_QUEUE_H
 #define WSC_MESH_QUEUE_H
 #include "mesh_state.h"

@@ -1,4 +1,5 @@
-/** The beginning of an operation on a thread. */
+/** The beginning of an operation on a thread of a PE. task.c calls it for what the running task
+ *  has issued, when the thread is free. */
 #ifndef WSC_MESH_THREAD_H
 #define WSC_MESH_THREAD_H
 #include "mesh_state.h"

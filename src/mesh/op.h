@@ -1,4 +1,5 @@
-/** Operands of operations. */
+/** Operands of operations, as programs state them in data structure descriptors: how many
+ *  elements one has. */
 #ifndef WSC_MESH_OP_H
 #define WSC_MESH_OP_H
 #include <wsc/mesh.h>

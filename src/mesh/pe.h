@@ -1,4 +1,5 @@
-/** A cycle of a PE. */
+/** A cycle of a PE: its ramps, its main thread and its microthreads; mesh_cycle.c visits it when
+ *  it has something to do. */
 #ifndef WSC_MESH_PE_H
 #define WSC_MESH_PE_H
 #include "mesh_state.h"

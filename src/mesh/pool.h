@@ -1,4 +1,5 @@
-/** Memory of a fabric that is kept from program to program: arrays that grow, blocks of PEs. */
+/** Memory of a fabric that is kept from program to program: arrays that grow, and blocks of a few
+ *  cache lines for PEs. Nothing is given back to the system before mesh_destroy(). */
 #ifndef WSC_MESH_POOL_H
 #define WSC_MESH_POOL_H
 #include <wsc/err.h>

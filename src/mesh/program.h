@@ -1,4 +1,5 @@
-/** What is bound at a PE before the start. */
+/** What a program binds at a PE before the start: tasks, queues of colours; here the check that
+ *  an id is that of a local task. */
 #ifndef WSC_MESH_PROGRAM_H
 #define WSC_MESH_PROGRAM_H
 #include "mesh_state.h"

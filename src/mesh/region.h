@@ -1,4 +1,5 @@
-/** A region of the fabric: its timers, its mail to its neighbours, who has something to do. */
+/** A region of the fabric, the rows that one thread runs: its timers, its mail to neighbouring
+ *  regions, and the marks of who has something to do in which cycle. */
 #ifndef WSC_MESH_REGION_H
 #define WSC_MESH_REGION_H
 #include "mesh_state.h"

@@ -1,4 +1,5 @@
-/** A cycle of a router, and of the sources at the edges. */
+/** A cycle of a router: which of its colours moves one wavelet where; and a cycle of the sources
+ *  at the edges. */
 #ifndef WSC_MESH_ROUTER_H
 #define WSC_MESH_ROUTER_H
 #include "mesh_state.h"

@@ -1,4 +1,5 @@
-/** A cycle of the main thread of a PE. */
+/** A cycle of the main thread of a PE: the running task continues with what it has issued, or the
+ *  next task is picked. */
 #ifndef WSC_MESH_TASK_H
 #define WSC_MESH_TASK_H
 #include "mesh_state.h"

@@ -1,4 +1,5 @@
-/** Elements of memory operations. */
+/** Elements of memory operations: all of them at once when the operation begins, or one by one
+ *  where rows and rates do not say it all. */
 #ifndef WSC_MESH_VECTOR_H
 #define WSC_MESH_VECTOR_H
 #include "mesh_state.h"

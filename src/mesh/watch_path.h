@@ -1,4 +1,5 @@
-/** Events of the machine as causes: the critical path. */
+/** Events of the machine as causes of each other, from which the critical path of a run follows;
+ *  mesh_watch.c passes them on. */
 #ifndef WSC_MESH_WATCH_PATH_H
 #define WSC_MESH_WATCH_PATH_H
 #include "mesh_state.h"

@@ -1,4 +1,5 @@
-/** Events of the machine as slices on the rows of a trace. */
+/** Events of the machine as slices on the rows of a trace, for the PEs that an observer traces;
+ *  mesh_watch.c passes them on, trace_write.c writes them. */
 #ifndef WSC_MESH_WATCH_TRACE_H
 #define WSC_MESH_WATCH_TRACE_H
 #include "mesh_state.h"
