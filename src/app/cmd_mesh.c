@@ -44,7 +44,7 @@ static void print_json(const char *name, const struct programs_case *c,
                  (long long)r->stats.wavelet_hops, router_cycles, r->host_seconds,
                  r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
                  (long long)r->stats.elements);
-    if (r->form >= 0) (void)printf(", \"closed_form\": %.1f", r->form);
+    if (r->form >= 0) (void)printf(", \"analytical_cycles\": %.1f", r->form);
     if (r->built >= 0) (void)printf(", \"built\": %.1f", r->built);
     if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
 }
@@ -53,7 +53,7 @@ static void print_text(const char *title, const struct programs_case *c,
                        const struct programs_result *r)
 {
     (void)printf("%s", title);
-    if (r->form >= 0) (void)printf(", closed form %.0f", r->form);
+    if (r->form >= 0) (void)printf(", analytical model %.0f", r->form);
     (void)printf("\n%lld wavelets, %lld hops, %lld elements; largest error against the host %g\n",
                  (long long)r->stats.wavelets, (long long)r->stats.wavelet_hops,
                  (long long)r->stats.elements, r->max_error);

@@ -191,7 +191,7 @@ static enum wsc_err add_groups(struct out_text *t, const struct timeline_step *a
     struct report_group *g = NULL;
     int n = 0;
     TRY(report_path_groups(a, &g, &n));
-    open_table(t, "stretches of the path, by what they are|number>|time, ms>|share>");
+    open_table(t, "segments of the path, by kind|number>|time, ms>|fraction>");
     for (int i = 0; i < n; i++) {
         out_text_add(t, "<tr>");
         add_cell(t, g[i].name, false);
@@ -233,11 +233,11 @@ static enum wsc_err add_anatomy(struct out_text *t, const struct timeline_step *
     out_text_html(t, a->model);
     out_text_add(t, " on %lld systems: %s</h2>\n<h3>By module, on the slowest wafer</h3>\n",
                  (long long)a->num_csx, time);
-    add_modules(t, a, a->module, a->n_modules, "module|time, ms>|share>");
+    add_modules(t, a, a->module, a->n_modules, "module|time, ms>|fraction>");
     out_text_add(t, "<h3>Critical path</h3>\n<p>From the end of the last wafer back through "
                     "what each event waited for; the parts add up to the step.</p>\n");
     const int n = report_path_parts(a, part, MOST_PARTS);
-    add_modules(t, a, part, n, "part|time, ms>|share>");
+    add_modules(t, a, part, n, "part|time, ms>|fraction>");
     TRY(add_groups(t, a));
     out_text_add(t, "<h3>Links</h3>\n");
     add_links(t, a);
