@@ -52,8 +52,6 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHEC
 enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n) WSC_CHECKED;
 /** The largest @p value of all ranks. */
 int64_t comm_max(struct comm *comm, int64_t value);
-/** Wait until every rank is here.  Collective. */
-void comm_barrier(struct comm *comm);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
  *  Valid until comm_destroy(); the newest call replaces the one before. */
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size);
