@@ -97,8 +97,8 @@ static bool set_walk(struct mesh_thread *t, int i, const struct mesh_dsd *d, int
     return true;
 }
 
-/* All three arrays as rows of one length, so that a thread needs one counter; false when they
- * cannot be, and then the thread keeps the descriptors themselves. */
+/* The arrays of an operation as rows of one length, so that a thread needs one counter; false when
+ * they cannot be, and then the thread keeps the descriptors themselves. */
 static bool set_walks(struct mesh_thread *t, const struct mesh_op *op)
 {
     const struct mesh_code_info *info = &mesh_code_info[op->code];

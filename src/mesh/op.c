@@ -236,7 +236,8 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
     return op->activate ? mesh_check_local(pe->region->m, place(pe), op->activate - 1) : WSC_OK;
 }
 
-/* All that can be wrong with an operation, before anything of it is recorded; *@p n its elements.
+/* Check whatever can be wrong with an operation, before anything of it is recorded; *@p n its
+ * elements.
  */
 static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
 {

@@ -29,7 +29,7 @@ static enum wsc_err start(struct mesh *m)
     return WSC_OK;
 }
 
-/* All cycles on the calling thread. */
+/* Run on the calling thread. */
 static enum wsc_err run_alone(struct mesh *m)
 {
     do {

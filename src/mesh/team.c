@@ -114,7 +114,7 @@ static enum wsc_err first_error(const struct mesh *m)
 }
 
 /* Start all threads but the caller's; @return how many there are. When the host refuses one, those
- * that run already are told to end before their first cycle. */
+ * that run already end before their first cycle. */
 static int start_members(struct mesh_team *t, struct member *member)
 {
     int n = 1;

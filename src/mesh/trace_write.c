@@ -29,7 +29,8 @@ static int compare_lines(const void *a, const void *b)
     return (p->index > q->index) - (p->index < q->index);
 }
 
-/* All events that end before the cut, in the order of compare_lines(); the caller frees the list.
+/* List the events that end before the cut, in the order of compare_lines(); the caller frees the
+ * list.
  */
 static enum wsc_err sorted_lines(const struct mesh_watch *w, struct line **out, int64_t *n)
 {
