@@ -104,9 +104,9 @@ struct kernels_row {
     const char *options; /**< that size it */
     /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
     const char *algo_options;
-    unsigned parts;      /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
-    double tolerance;    /**< of values, |difference| / (1 + |expected|) */
-    bool gradient;       /**< has a backward pass; a row without one is a gradient of its own */
+    unsigned parts;   /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
+    double tolerance; /**< of values, |difference| / (1 + |expected|) */
+    bool gradient;    /**< has a backward pass; a row without one is a gradient of its own */
     struct kernels_sizes (*sizes)(const struct programs_case *c);
     const struct kernels_shapes *shapes;
     programs_op_fn program; /**< on the mesh, forward and backward by the case */

@@ -81,6 +81,8 @@ enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECK
 /** validation.csv, validation.md, validation.svg, validation.png under @p dir (made when missing).
  */
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v) WSC_CHECKED;
+/** The tables of `wsc calibrate --leave-one-out` on stdout. */
+enum wsc_err report_protocol_print(const struct validation_protocol *p) WSC_CHECKED;
 /** The fitted constants with their errors and the fitted rows, on stdout. */
 enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKED;
 /** A cluster file @p path that is based on @p base (as it is to be written) and holds the fitted

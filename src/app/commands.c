@@ -52,7 +52,7 @@ const struct app_command app_commands[] = {
      .examples = "  wsc validate --out out/validation\n"
                  "  wsc validate --mesh\n"
                  "  wsc validate --out out/slow_start --set cluster.wafer.stage_latency=2ms\n",
-     .ranks = APP_RANKS_FIRST,
+     .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_validate),
      .run = app_run_validate},
     {.name = "calibrate",
@@ -64,8 +64,9 @@ const struct app_command app_commands[] = {
               "cluster file based on the machine.",
      .examples = "  wsc calibrate --out out/fitted.yaml\n"
                  "  wsc calibrate --out out/three.yaml \\\n"
-                 "      --fit wafer.stage_latency,memoryx.update_rate,wafer.kernel_factor\n",
-     .ranks = APP_RANKS_FIRST,
+                 "      --fit wafer.stage_latency,memoryx.update_rate,wafer.kernel_factor\n"
+                 "  wsc calibrate --out out/fitted.yaml --leave_one_out\n",
+     .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_calibrate),
      .run = app_run_calibrate},
     {.name = "mesh",

@@ -110,6 +110,9 @@ const struct app_option app_options[] = {
      .help = "the cluster file to write; it must not exist yet", .required = ""},
     {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
      .help = "the cluster file may exist: replace it"},
+    {APP_ON_CALIBRATE, "leave_one_out", APP_FLAG, AT(calibrate, leave_one_out),
+     .help = "predict each fitted row without it and without its family, and fit with 0 to 4 "
+             "constants"},
     {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
      .help = "constants to fit, of wafer.stage_latency, memoryx.update_rate, wafer.kernel_factor"},
     {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
