@@ -8,6 +8,7 @@
 #ifndef WSC_OUT_H
 #define WSC_OUT_H
 #include <wsc/err.h>
+#include <wsc/text.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,37 +19,22 @@
 enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
-/** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in
- *  @p failed (the error is raised), so that callers check once, at the end. */
-struct out_text {
-    char *bytes; /**< NUL-terminated once something was added; owned */
-    size_t n, size;
-    bool failed;
-};
-/** Append as printf() does. */
-void out_text_add(struct out_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Append @p n bytes as they are. */
-void out_text_bytes(struct out_text *t, const char *bytes, size_t n);
 /** Append @p s escaped for HTML, text or attribute; what is not UTF-8 or not printable becomes
  * U+FFFD. */
-void out_text_html(struct out_text *t, const char *s);
+void out_text_html(struct wsc_text *t, const char *s);
 /** Append @p s as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
-void out_text_json(struct out_text *t, const char *s);
+void out_text_json(struct wsc_text *t, const char *s);
 /** Append @p s as a CSV field (RFC 4180), quoted when it needs to be. */
-void out_text_csv(struct out_text *t, const char *s);
+void out_text_csv(struct wsc_text *t, const char *s);
 /** Append @p s as a string of gnuplot in single quotes, on one line. */
-void out_text_gnuplot(struct out_text *t, const char *s);
+void out_text_gnuplot(struct wsc_text *t, const char *s);
 /** Append the file @p path, at most @p limit bytes. */
-enum wsc_err out_text_file(struct out_text *t, const char *path, size_t limit) WSC_CHECKED;
-/** WSC_NOMEM when something could not be appended. */
-enum wsc_err out_text_check(const struct out_text *t) WSC_CHECKED;
+enum wsc_err out_text_file(struct wsc_text *t, const char *path, size_t limit) WSC_CHECKED;
 /** Make the file `<dir>/<name>` of it, whole or not at all, and frees the text either way. */
-enum wsc_err out_text_write(struct out_text *t, const char *dir, const char *name) WSC_CHECKED;
-/** Release the text and start again from nothing. */
-void out_text_free(struct out_text *t);
+enum wsc_err out_text_write(struct wsc_text *t, const char *dir, const char *name) WSC_CHECKED;
 /** Append all of @p t to the open file @p fd or, when the disk fills up in the middle, nothing;
  *  @p path is for the message. */
-enum wsc_err out_append(int fd, const char *path, const struct out_text *t) WSC_CHECKED;
+enum wsc_err out_append(int fd, const char *path, const struct wsc_text *t) WSC_CHECKED;
 /** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none. */
 int out_utf8_length(const char *s);
 
@@ -68,9 +54,9 @@ void out_params(char *text, int size, int64_t params);
 void out_duration(char *text, size_t size, double seconds);
 
 /* ---- JSON out -------------------------------------------------------------------------------- */
-/** A JSON text being written; starts all zero, text is released with out_text_free(). */
+/** A JSON text being written; starts all zero, text is released with wsc_text_free(). */
 struct out_json {
-    struct out_text text;
+    struct wsc_text text;
     int depth;
     bool pretty, comma;
     const char *bad_key; /**< first real that is not finite */
@@ -198,10 +184,10 @@ const char *out_version(void);
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 /** Draw @p commands (a `plot` line) as NAME.svg and NAME.png, @p height for a width of 1000. */
-void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height);
+void out_gnuplot_output(struct wsc_text *t, const char *name, const char *commands, int height);
 /** Run gnuplot on @p script in @p dir; what it prints goes into the error. */
 enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
 /** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it.  After an error (WSC_IO:
  *  no gnuplot, no room) neither picture is there, nor one of an earlier call. */
-enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script) WSC_CHECKED;
+enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *script) WSC_CHECKED;
 #endif

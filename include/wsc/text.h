@@ -22,6 +22,10 @@ struct wsc_text {
 void wsc_text_add(struct wsc_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Append @p n bytes. */
 void wsc_text_bytes(struct wsc_text *t, const char *bytes, size_t n);
+/** WSC_NOMEM when something could not be appended. */
+enum wsc_err wsc_text_check(const struct wsc_text *t) WSC_CHECKED;
+/** Release the text and start again from nothing. */
+void wsc_text_free(struct wsc_text *t);
 /** Hand the text over as *@p out, for wsc_free(); "" when nothing was added.  @p t is empty after
  *  it, and after a failure, when *@p out is NULL. */
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out) WSC_CHECKED;

@@ -43,7 +43,7 @@ char *out_file_path(const char *dir, const char *name)
     return wsc_asprintf(WSC_MEM_REPORT, "%s/%s", dir, name);
 }
 
-enum wsc_err out_append(int fd, const char *path, const struct out_text *t)
+enum wsc_err out_append(int fd, const char *path, const struct wsc_text *t)
 {
     struct stat before;
     if (fstat(fd, &before))
