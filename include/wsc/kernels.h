@@ -100,11 +100,13 @@ struct kernels_shapes {
  *  collective has @c collective alone and checks itself; it is no part of a model. */
 struct kernels_row {
     const char *name, *summary;
-    const char *algos;   /**< words for --algo, "" for none */
+    const char *algos;   /**< words for --algo, the default first; "" for none */
     const char *options; /**< that size it */
-    unsigned parts;      /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
-    double tolerance;    /**< of values, |difference| / (1 + |expected|) */
-    bool gradient;       /**< has a backward pass; a row without one is a gradient of its own */
+    /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
+    const char *algo_options;
+    unsigned parts;   /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
+    double tolerance; /**< of values, |difference| / (1 + |expected|) */
+    bool gradient;    /**< has a backward pass; a row without one is a gradient of its own */
     struct kernels_sizes (*sizes)(const struct programs_case *c);
     const struct kernels_shapes *shapes;
     programs_op_fn program; /**< on the mesh, forward and backward by the case */

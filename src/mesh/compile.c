@@ -2,7 +2,10 @@
 /* Turns a vector operation as a task issues it into the form that a thread runs: addresses, steps
  * and row jumps of its descriptors, and what an element costs, from SIMD width and from operands
  * that lie in the same bank. Called by op.c when an operation is issued; pe.c runs the result. */
-#include "mesh_impl.h"
+#include "compile.h"
+#include "alu.h"
+#include "mesh_state.h"
+#include "pool.h"
 
 /* From what a program writes to what a thread runs, once per issue. */
 

@@ -3,7 +3,14 @@
  * held in routers and queues, edges that could not deliver. The first of them are named with PE,
  * colour and reason; at the limit of cycles those that still move are. Called by run.c at the end
  * of a run. */
-#include "mesh_impl.h"
+#include "deadlock.h"
+#include "mesh_channel.h"
+#include "mesh_link.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "region.h"
+
+#include <wsc/mem.h>
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,9 @@
 /* The edge of the fabric: sources that feed wavelets of the host over a link, one a cycle, and
  * sinks that take what leaves. router.c moves their wavelets; mesh_link.c gives a source its
  * channel. */
-#include "mesh_impl.h"
+#include "mesh_state.h"
+
+#include <wsc/mem.h>
 
 /* True when the neighbour of PE (x, y) on @p side would lie outside. */
 static bool at_edge(const struct mesh *m, int x, int y, int side)

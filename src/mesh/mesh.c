@@ -2,7 +2,12 @@
 /* A fabric from creation to destruction: sizes checked, arrays of routers and PEs, and
  * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
  * (tasks), run.c (cycles); mesh_impl.h explains how the data is laid out. */
-#include "mesh_impl.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "pool.h"
+#include "region.h"
+
+#include <wsc/mem.h>
 
 #include <stdint.h>
 #include <stdlib.h>

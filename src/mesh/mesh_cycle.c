@@ -2,7 +2,12 @@
 /* One cycle: what a region does in it (sources, timers and mail, then routers, then PEs, each list
  * of places prefetched), and how the next cycle in which something happens is found.  run.c repeats
  * it on the calling thread, team.c on several. */
-#include "watch_state.h"
+#include "mesh_cycle.h"
+#include "mesh_channel.h"
+#include "mesh_state.h"
+#include "pe.h"
+#include "region.h"
+#include "router.h"
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 

@@ -3,9 +3,13 @@
  * colour, and before the first cycle mesh_link() makes one channel (queue, outputs, switch,
  * filter) of every route and connects it to those of the neighbours, checking that each colour has
  * one sender. */
-#include "mesh_impl.h"
+#include "mesh_link.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "pool.h"
 
 #include <wsc/check.h>
+#include <wsc/mem.h>
 
 #include <string.h>
 

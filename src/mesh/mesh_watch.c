@@ -2,9 +2,15 @@
 /* Watching a run: counts of every PE and router by state, the peaks of queues, and the pictures
  * made of them. The fabric calls the hooks when a watch is attached; watch_path.c keeps the
  * critical path and watch_trace.c the events. */
+#include "mesh_watch.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "watch_path.h"
 #include "watch_state.h"
+#include "watch_trace.h"
 
 #include <wsc/check.h>
+#include <wsc/mem.h>
 
 #include <string.h>
 

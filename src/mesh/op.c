@@ -2,7 +2,12 @@
 /* What a task may ask for while it runs: vector operations, scalar code, switches that advance,
  * tasks to activate or block. Each request is checked (types, lengths, memory, colours) and
  * appended to the task's list, which task.c carries out in order. */
-#include "mesh_impl.h"
+#include "op.h"
+#include "alu.h"
+#include "compile.h"
+#include "mesh_memory.h"
+#include "mesh_state.h"
+#include "program.h"
 
 #include <string.h>
 

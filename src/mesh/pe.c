@@ -3,7 +3,16 @@
  * SIMD width and the banks, and what happens when an operation ends. Copies and sums of 32-bit
  * rows, most of what programs do, have a path of their own. task.c picks tasks; compile.c has
  * prepared the operations. */
-#include "watch_state.h"
+#include "pe.h"
+#include "alu.h"
+#include "compile.h"
+#include "mesh_channel.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "region.h"
+#include "task.h"
+#include "vector.h"
+#include "watch_hooks.h"
 
 #include <string.h>
 

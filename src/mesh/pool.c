@@ -2,7 +2,9 @@
 /* Memory of a region that comes and goes while the fabric runs: blocks of a power of two cache
  * lines from slabs, one free list a size, and buffers that are kept from one program to the next.
  * Not shared between threads. */
-#include "mesh_impl.h"
+#include "pool.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 #include <sys/mman.h>

@@ -2,7 +2,8 @@
 /* Binds programs to PEs before the first cycle: tasks to ids or colours, queues to colours, the
  * tasks that start. Ids follow the SDK documentation and differ between WSE-2 and WSE-3. task.c
  * runs what is bound here. */
-#include "mesh_impl.h"
+#include "program.h"
+#include "mesh_state.h"
 
 /* ---- programs -------------------------------------------------------------------------------- */
 

@@ -2,7 +2,11 @@
 /* A region is a band of rows that one host thread runs: its share of routers and PEs, the lists of
  * places to visit in the next cycles, its timers, and the mail to the regions above and below.
  * run.c moves a region by one cycle, team.c runs all of them. */
-#include "mesh_impl.h"
+#include "region.h"
+#include "mesh_state.h"
+#include "pool.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 

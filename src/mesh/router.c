@@ -3,7 +3,12 @@
  * outputs of their route at once, if every one has room; switches advance, filters withhold
  * wavelets from the PE. It reads the state at the start of the cycle alone, so the order of visits
  * has no influence. */
-#include "watch_state.h"
+#include "router.h"
+#include "mesh_channel.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "region.h"
+#include "watch_hooks.h"
 
 /* Payload of a control wavelet; the order of the fields is assumed, their sizes are documented. */
 enum { COMMAND_BITS = 3, COMMANDS = 0xFFFFFF };

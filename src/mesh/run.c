@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* mesh_run(): links the fabric, starts its regions, repeats cycles (mesh_cycle.c) until nothing can
  * move, on this thread or on a team (team.c), and lets deadlock.c judge what is left. */
-#include "watch_state.h"
+#include "deadlock.h"
+#include "mesh_cycle.h"
+#include "mesh_link.h"
+#include "mesh_state.h"
+#include "mesh_watch.h"
+#include "region.h"
+#include "team.h"
 
 static void start_region(struct mesh_region *r)
 {

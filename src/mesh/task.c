@@ -2,7 +2,13 @@
 /* Tasks of a PE: the one that is picked next (activated, not blocked, by priority), its function
  * on the host, and then what it asked for, in order, until the list is empty. op.c checks and
  * records the requests; pe.c runs the operations. */
-#include "watch_state.h"
+#include "task.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "mesh_thread.h"
+#include "pool.h"
+#include "region.h"
+#include "watch_hooks.h"
 
 #include <string.h>
 

@@ -2,7 +2,11 @@
 /* Regions on threads of the host: all meet after every cycle at a barrier that spins briefly, so
  * that a cycle of many PEs is shared and the result does not depend on their number. Called by
  * run.c when a fabric has more than one region. */
-#include "mesh_impl.h"
+#include "team.h"
+#include "mesh_cycle.h"
+#include "mesh_state.h"
+
+#include <wsc/mem.h>
 
 #include <pthread.h>
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes a trace (watch_trace.c) in Chrome's trace event format: one row for each task, thread,
  * router output and queue of the traced PEs, 1 cycle as 1 us. docs/FILES.md describes the rows. */
+#include "alu.h"
+#include "mesh_state.h"
 #include "watch_state.h"
 
 #include <wsc/check.h>
+#include <wsc/mem.h>
 
 #include <stdlib.h>
 

@@ -2,7 +2,9 @@
 /* Descriptors of vector operations (memory, fabric, numbers) and the elements of an operation in
  * general: up to four dimensions, any types, maps. pe.c calls it for operations that rows do not
  * describe. */
-#include "mesh_impl.h"
+#include "vector.h"
+#include "alu.h"
+#include "mesh_state.h"
 
 #include <string.h>
 

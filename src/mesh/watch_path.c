@@ -2,9 +2,12 @@
 /* The critical path of a run, kept while the fabric moves: every wavelet, thread and task carries
  * how the time up to it was spent, and takes over the later of the things it waited for. At the
  * end the last event has the whole path; no record of all events is needed. */
+#include "watch_path.h"
+#include "mesh_state.h"
 #include "watch_state.h"
 
 #include <wsc/check.h>
+#include <wsc/mem.h>
 
 /* Critical path, kept forward: whatever can be the cause of something later carries how the time up
  * to it was spent.  An event takes over the path of the cause that came last (among equals the PE's

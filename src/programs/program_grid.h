@@ -60,6 +60,7 @@ struct programs_grid {
     int loop_cycles;                              /**< before each operation of a loop */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
     int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
+    int key_step;             /**< tokens between neighbouring keys of a PE in that order */
     int scratch;              /**< first address that programs may reserve and release */
     void *program;            /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats;  /**< of the last program */
@@ -73,6 +74,10 @@ struct programs_grid {
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
                                 int64_t T, int max_samples);
 void programs_grid_fini(struct programs_grid *g);
+/** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
+ *  in so many turns over its tokens that each column of a head keeps scores of early and of late
+ *  keys alike, which causality makes unequally long.  Before the first program of attention. */
+void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
 static inline struct mesh_rect programs_all(const struct programs_grid *g)
 {
     return (struct mesh_rect){0, 0, g->w, g->h};

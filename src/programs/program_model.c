@@ -17,6 +17,7 @@ static enum wsc_err make_features(struct programs_model *k)
     const int w = k->grid.w;
     TRY(programs_features_init(&k->hidden, (int)m->C, w));
     TRY(programs_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w, PROGRAMS_NO_PAIRS));
+    programs_order_keys(&k->grid, &k->heads);
     TRY(programs_features_init(&k->filter, (int)m->F, w));
     return programs_features_init(&k->vocab, (int)m->V, w);
 }

@@ -323,6 +323,7 @@ static enum wsc_err attention(struct programs_trial *t, struct programs_features
                                    .scale = 1 / sqrtf((float)c->head_dim)};
     TRY(programs_features_init_heads(f, (int)c->heads, (int)c->head_dim, t->grid.w,
                                      PROGRAMS_NO_PAIRS));
+    programs_order_keys(&t->grid, f);
     TRY(attention_tiles(t, f, &p, o));
     for (p.sample = 0; p.sample < c->samples; p.sample++) {
         TRY(programs_run_attention(&t->grid, &p));

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory of the PEs, 48 KB each: reservations that name what does not fit, copies between host and
  * PEs, and its host memory, which grows as addresses are touched. */
-#include "mesh_impl.h"
+#include "mesh_memory.h"
+#include "mesh_state.h"
+#include "pool.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 
