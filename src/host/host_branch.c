@@ -109,6 +109,8 @@ void host_add_branch(const struct host *k, const struct host_branch *branch,
     }
 }
 
+/* Back through the sum (HOST_DRES), the norm, and the same dropout: host_drop() repeats its choice
+ * from the random numbers of the forward pass. */
 const void *host_branch_gradient(const struct host *k, const struct host_branch *branch,
                                  const struct host_span *b, int thread)
 {

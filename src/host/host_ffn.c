@@ -38,6 +38,7 @@ void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
                        k->buffer[aside ? HOST_DSIDE : HOST_DRES], aside);
 }
 
+/* pre (n, F or 2 F): the first layer's F features, then those of the gate. */
 void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert, float *pre)
 {
     static const enum model_tensor_kind weight[2] = {MODEL_FFN0_W, MODEL_GLU_W};
