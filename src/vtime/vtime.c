@@ -11,6 +11,8 @@ static void set_arrival(struct vtime_span *span, const struct vtime_link *link, 
     span->last = (struct vtime){vtime_add_ps(last.ps, link->latency_ps), last.event};
 }
 
+/* The equations stand at the declaration.  The message occupies the sending end from start to left;
+ * free is when its last byte has left. */
 void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
                      int64_t bytes)
 {
@@ -48,6 +50,7 @@ struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready)
     return (struct vtime){vtime_add_ps(ready.ps, link->latency_ps), ready.event};
 }
 
+/* The arrival as an event of the receiver: the latency after the event at which it left. */
 static struct vtime arrival_of(struct vtime_recorder *r, const struct vtime_link *link,
                                struct vtime sent)
 {
