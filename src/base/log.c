@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* All state of the log; set by the main thread, read by wsc_log(). */
+/* State of the log; set by the main thread, read by wsc_log(). */
 static struct {
     enum wsc_log_level threshold;
     bool quiet, no_stdout;
