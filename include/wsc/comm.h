@@ -71,9 +71,9 @@ _Noreturn void comm_abort(int status);
  *  "nothing".  Collective; for start-up and results, never on the data path, like the collectives
  *  below.  Without MPI nothing happens. */
 enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes) WSC_CHECKED;
-/** The first failure of all ranks, by rank: every rank returns its code, and *@p mine tells the one
- *  rank that should print its message.  Collective: call it where every rank arrives, failed or
- *  not. The trace of the other ranks is lost, their code is not. */
+/** The first failure of all ranks, by rank: every rank returns its code, and *@p mine is true on
+ *  the one rank that should print its message.  Collective: call it where every rank arrives,
+ *  failed or not.  The trace of the other ranks is lost, their code is not. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHECKED;
 /** Collect @p n items of @p bytes each: item i is that of rank i modulo the number of ranks, and
  *  afterwards every rank has all of them at @p items.  Collective. @p bytes is at most a chunk
@@ -81,8 +81,6 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHEC
 enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n) WSC_CHECKED;
 /** The largest @p value of all ranks.  Collective. */
 int64_t comm_max(struct comm *comm, int64_t value);
-/** Wait until every rank is here.  Collective. */
-void comm_barrier(struct comm *comm);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
  *  Valid until comm_destroy(); the newest call replaces the one before. *@p rank and *@p size are
  *  those in the subgroup; 0 and 1 without MPI and on ranks outside it.  All ranks of the job call

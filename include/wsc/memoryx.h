@@ -112,16 +112,6 @@ enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx,
 /** Write this shard's parts of the mean gradients. */
 enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx,
                                     struct store_file *file) WSC_CHECKED;
-/** Time of one shard's optimizer for its part of a stage, ps. */
-int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards);
 /** Bytes of host memory for one parameter with values: weight, gradient, optimizer state. */
 int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *optimizer);
-/** Most rounds of memoryx_rounds(). */
-enum { MEMORYX_MAX_ROUNDS = 2 };
-/** Rounds of sums that the shards exchange once the norm is known, because the update needs whole
- *  tensors (Lamb, Adafactor); @p bytes on the emulated links, each way, one per round. */
-int memoryx_rounds(const struct zoo_optimizer *optimizer, const struct model *model,
-                   int64_t bytes[MEMORYX_MAX_ROUNDS]);
-/** True when nothing is updated before the norm over all parameters is known. */
-bool memoryx_update_waits(const struct zoo_params *params, const struct model *model);
 #endif

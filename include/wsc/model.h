@@ -253,10 +253,6 @@ static inline int64_t model_window(const struct model *m, int64_t layer)
 {
     return m->window_every_other && layer % 2 ? 0 : m->window;
 }
-/** Index of the view of tensor kind @p kind in @p stage, or -1; of several experts the first one's.
- *  A tied head streams MODEL_WTE. */
-int model_stage_find(const struct model *model, const struct model_stage *stage,
-                     enum model_tensor_kind kind);
 
 /** One transfer of weights in the order of a step: forward 0 .. n-1, then backward n-1 .. 0. */
 struct model_transfer {
@@ -287,7 +283,4 @@ double model_flop_per_token_hoffmann(const struct model *model);
 /** Value of @p schedule after @p t >= 0 finished updates: a function of t alone, so a restart needs
  *  no other state; docs/TRAINING.md has the formulas. */
 double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);
-/** Factor on the learning rate of the tensor called @p name: the product over the groups of
- *  adjust_learning_rate whose pattern it matches. */
-double model_lr_scale(const struct zoo_lr_scale *scale, const char *name);
 #endif

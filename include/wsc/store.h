@@ -142,8 +142,6 @@ enum wsc_err store_read(struct store_file *f, const char *name, enum store_type 
  * was otherwise.  Not collective. */
 enum wsc_err store_read_i64(struct store_file *f, const char *name, int64_t lo, int64_t hi,
                             int64_t *value) WSC_CHECKED;
-/** Read dataset @p name, which must hold one number of a float type.  Not collective. */
-enum wsc_err store_read_f64(struct store_file *f, const char *name, double *value) WSC_CHECKED;
 /** A part of a dataset of rank 2; of rank 1: of its only column. */
 struct store_box {
     int64_t row, rows, column, columns;

@@ -81,16 +81,6 @@ static inline int stream_role_of_wafer(const struct stream_topology *t, int w)
 enum stream_kind stream_kind_of_role(const struct stream_topology *t, int role, int *index);
 /** "wafer 3", "SwarmX node 0", "MemoryX shard 11". */
 void stream_role_name(const struct stream_topology *t, int role, char *text, int size);
-/** Rate and loss of a link between two roles, faults included. */
-struct stream_link {
-    int64_t rate_bytes_per_s;
-    double loss; /**< probability for a packet */
-};
-/** The link from node @p parent (-1: a shard) to its child @p child: a node, or a wafer of a leaf
- *  switch; of a shard the root, or the only wafer.  A node with more children than the fan-out
- *  shares the rate of as many links among them. */
-struct stream_link stream_link_below(const struct hw *hw, const struct stream_topology *t,
-                                     int parent, int child);
 /** Rate at which node @p node adds, bytes/s. */
 int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t, int node);
 /** Choose a rank for each role: one role per rank when there are enough, otherwise wafers in
@@ -136,13 +126,6 @@ void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *
 /** Elements of @p stage that shard @p m streams: its parts of the stage's tensors, in view order.
  */
 int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards);
-/** Copy shard @p m's part @p part of a stage into the whole vector @p stage_vector; elements of
- *  @p elem_bytes bytes. */
-void stream_part_scatter(const struct model *model, int stage, int m, int n_shards,
-                         const void *part, void *stage_vector, int64_t elem_bytes);
-/** Copy shard @p m's part of a stage out of the whole vector @p stage_vector into @p part. */
-void stream_part_gather(const struct model *model, int stage, int m, int n_shards,
-                        const void *stage_vector, void *part, int64_t elem_bytes);
 
 /** Bytes of a stage's weights on an emulated link, whole. */
 int64_t stream_weight_bytes(const struct model *model, int stage);

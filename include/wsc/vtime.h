@@ -316,10 +316,6 @@ void vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
 /** A message of no size that waits for nobody and delays nobody, such as a credit; returns when it
  *  arrives, with the event of @p ready. */
 struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready);
-/** Append the bar of the newest message on @p link, of @p bytes, from @p start, when it began to
- *  occupy the sending end, until it left. */
-void vtime_record_message(struct vtime_recorder *r, const struct vtime_link *link,
-                          struct vtime start, int64_t bytes);
 /** Make the arrival of what was sent events of the receiving program @p r: the latency passes after
  *  the events of @p span, whose times stay as they are. */
 void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,

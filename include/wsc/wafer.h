@@ -16,46 +16,6 @@
 
 struct wafer;
 
-/** Cycles of a stage that were computed before, and for what. */
-struct wafer_price {
-    int64_t n_samples; /**< 0: none yet */
-    struct cycles_tokens tokens;
-    int lanes;
-    int64_t micro_batch;
-    enum cycles_keep keep;
-    int64_t cycles, first_gradient;
-};
-/** One stage of one micro-batch on one wafer. */
-struct wafer_task {
-    int wafer; /**< position in the machine */
-    int64_t step;
-    uint64_t seed; /**< of the jitter */
-    int stage;
-    bool backward;
-    int64_t n_samples;
-    struct cycles_tokens tokens; /**< of each sample, in generation */
-    struct wafer_price *price; /**< of this stage and direction, kept up to date; NULL: no memory */
-    const struct kernels_simulated *counted; /**< simulated cycles of the mesh, which keeps all
-                                                activations; NULL: the analytical model holds */
-};
-/** Cost of a task, ps. */
-struct wafer_cost {
-    int64_t latency_ps; /**< before the kernels start */
-    int64_t compute_ps; /**< of the kernels, jitter and straggler included */
-    int64_t first_ps;   /**< of it until the first finished row of the gradient */
-    int64_t drain_ps;   /**< from the edge of the wafer to its farthest PE */
-    int64_t spill_ps;   /**< of what moves to or from the activation servers */
-};
-/** What @p task costs.  The jitter of a step: compute takes (1 + jitter z) of its cycles, where z
- * is a normal deviate truncated at four, sampled from (seed, wafer, step / 2), and its opposite in
- * the other step of the pair.  So the mean of one system over an even number of steps is that of
- * its cycles, and what many systems lose is the wait for the slowest. */
-struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
-                                const struct cycles_plan *plan, const struct wafer_task *task);
-/** Time from the start of a step until @p n_samples of it have come in, ps; 0 when the input is
- *  switched off.  Samples of a micro-batch come while those before compute. */
-int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples);
-
 /** What a wafer generates: continuations of its share of the prompts. */
 struct wafer_prompts {
     int n;

@@ -93,11 +93,12 @@ static enum wsc_err conclude(struct pairs *all)
                      all->n, 100 * median, 100 * largest, worst->kernel, worst->pass, worst->w,
                      worst->h, worst->shape);
     if (median < median_claimed && largest < worst_claimed) return WSC_OK;
-    return WSC_RAISE(WSC_TOLERANCE,
-                     "closed forms are off by %.2f %% (median) and %.2f %% (worst, %s %s); claimed "
-                     "are %.0f %% and %.0f %%",
-                     100 * median, 100 * largest, worst->kernel, worst->pass, 100 * median_claimed,
-                     100 * worst_claimed);
+    return WSC_RAISE(
+        WSC_TOLERANCE,
+        "analytical models are off by %.2f %% (median) and %.2f %% (worst, %s %s); claimed "
+        "are %.0f %% and %.0f %%",
+        100 * median, 100 * largest, worst->kernel, worst->pass, 100 * median_claimed,
+        100 * worst_claimed);
 }
 
 static enum wsc_err run(const struct app_validate *what, const struct hw *hw, struct pairs *all)

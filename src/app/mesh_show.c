@@ -186,7 +186,7 @@ static void state_json(const struct explained *e)
     for (int i = 0; i < MESH_PE_STATES; i++)
         (void)printf("%s\"%s\": %lld", i ? ", " : "", mesh_pe_state_name((enum mesh_pe_state)i),
                      (long long)e->state[i]);
-    (void)printf("}, \"pe_share\": {");
+    (void)printf("}, \"pe_fraction\": {");
     for (int i = 0; i < MESH_PE_STATES; i++)
         (void)printf("%s\"%s\": %.6f", i ? ", " : "", mesh_pe_state_name((enum mesh_pe_state)i),
                      (double)e->state[i] / (double)e->pe_cycles);

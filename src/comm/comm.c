@@ -61,7 +61,7 @@ static enum wsc_err seconds_from(const char *name, double *seconds)
 
 /* WSC_INJECT=mute:RANK:N, garble:RANK:N or long:RANK:N, for tests of what watches over a run: the
  * link of the N-th message that a rank sends is mute from then on; or that message has a wrong
- * kind; or it, or the next that goes to another rank, is longer than MPI is told to expect. */
+ * kind; or it, or the next that goes to another rank, is longer than the receiver expects. */
 static void inject_from_environment(struct comm *comm)
 {
     const char *text = getenv("WSC_INJECT");

@@ -72,13 +72,6 @@ int64_t comm_max(struct comm *comm, int64_t value)
     return all;
 }
 
-void comm_barrier(struct comm *comm)
-{
-    comm_watch_waits(comm->watch, "all ranks meet");
-    if (comm->use_mpi) (void)MPI_Barrier(comm->world);
-    comm_watch_waits(comm->watch, NULL);
-}
-
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
 {
     *rank = 0;

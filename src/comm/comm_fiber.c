@@ -13,7 +13,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 #    include <sanitizer/common_interface_defs.h>
 #else
-/* AddressSanitizer must be told of every change of stack; elsewhere there is nobody to tell. */
+/* AddressSanitizer needs a call at every change of stack; without it there is nothing to call. */
 static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
 {
     (void)save, (void)bottom, (void)size;

@@ -83,7 +83,7 @@ struct comm_watch {
     double moved_s;
 };
 
-/* ---- what the main thread tells -------------------------------------------------------------- */
+/* ---- what the main thread reports ----------------------------------------------------------- */
 
 void comm_watch_moved(struct comm_watch *w)
 {
@@ -127,7 +127,8 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
     (void)snprintf(text + used, size - used, "; rank %d: %s", w->rank, w->text);
 }
 
-/* End the process because a peer is silent; the message names who waits for whom. */
+/* End the process because a peer is silent; the message has the wait-for graph as far as it is
+ * known. */
 static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p, const char *how)
 {
     char text[2048];

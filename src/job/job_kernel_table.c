@@ -5,7 +5,8 @@
 
 #include <wsc/out.h>
 
-/* The ratio shows how far the analytical model is off; the share, which kernel to look at first. */
+/* The ratio shows how far the analytical model is off; the fraction, which kernel to look at first.
+ */
 static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all)
 {
     char time[32];
@@ -22,9 +23,9 @@ static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all
 
 enum wsc_err job_kernels_print(const struct job_kernel *kernel, int n)
 {
-    static const char *const head[] = {"kernel",         "pass",        "calls",
-                                       "cycles counted", "closed form", "ratio",
-                                       "time",           "share %",     NULL};
+    static const char *const head[] = {"kernel",     "pass",  "calls", "simulated cycles",
+                                       "analytical", "ratio", "time",  "fraction %",
+                                       NULL};
     struct out_table *t;
     int64_t all = 0;
     TRY(out_table_new(&t, "llrrrrrr", head));

@@ -30,7 +30,7 @@ static void add_provenance(struct out_json *j, const struct job_performance *p)
     out_json_close(j);
 }
 
-/* "kernels": what the mesh counted, beside the closed forms. */
+/* "kernels": what the mesh counted, beside the analytical model. */
 static void add_kernels(struct out_json *j, const struct job_performance *p)
 {
     if (!p->n_kernels) return;
@@ -42,7 +42,7 @@ static void add_kernels(struct out_json *j, const struct job_performance *p)
         out_json_str(j, "pass", k->pass);
         out_json_int(j, "calls", k->calls);
         out_json_int(j, "cycles", k->cycles);
-        out_json_int(j, "closed_form_cycles", k->form_cycles);
+        out_json_int(j, "analytical_cycles", k->form_cycles);
         out_json_int(j, "time_ps", k->time_ps);
         out_json_close(j);
     }

@@ -4,7 +4,7 @@
 #define WSC_JOB_PERFORMANCE_H
 #include <wsc/job.h>
 
-/** Cycles of one kind of kernel over a run: counted on the mesh, and by its closed form. */
+/** Cycles of one kind of kernel over a run: counted on the mesh, and by the analytical model. */
 struct job_kernel {
     const char *kernel, *pass;
     int64_t calls, cycles, form_cycles, time_ps;

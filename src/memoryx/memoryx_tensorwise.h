@@ -6,6 +6,12 @@
 #include "memoryx_optimizer.h"
 #include "memoryx_state.h"
 
+/* Most rounds of memoryx_rounds(). */
+enum { MEMORYX_MAX_ROUNDS = 2 };
+/* Rounds of sums that the shards exchange once the norm is known, because the update needs whole
+ * tensors (Lamb, Adafactor); @p bytes on the emulated links, each way, one per round. */
+int memoryx_rounds(const struct zoo_optimizer *optimizer, const struct model *model,
+                   int64_t bytes[MEMORYX_MAX_ROUNDS]);
 /* @p rule NULL: nothing is computed, the exchange takes its time.  *at as in memoryx_exchange. */
 enum wsc_err memoryx_update_tensorwise(struct memoryx *mx, const struct memoryx_rule *rule,
                                        int64_t step, struct vtime *at);

@@ -35,16 +35,11 @@ static int64_t owned_elems(const struct model *model, int stage)
     return n;
 }
 
-int64_t memoryx_update_ps(const struct hw *hw, const struct model *model, int stage, int n_shards)
-{
-    const int64_t n = stream_per_shard(owned_elems(model, stage), n_shards);
-    return vtime_duration_ps(n, hw->cluster->memoryx.update_rate_params_per_s);
-}
-
 static void update_stage_at(struct memoryx *mx, int stage, struct vtime gradient)
 {
     const struct hw *hw = mx->net->hw;
-    const int64_t ps = memoryx_update_ps(hw, mx->net->model, stage, mx->n_shards);
+    const int64_t n = stream_per_shard(owned_elems(mx->net->model, stage), mx->n_shards);
+    const int64_t ps = vtime_duration_ps(n, hw->cluster->memoryx.update_rate_params_per_s);
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     const struct vtime start = vtime_join_after(
         r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
@@ -129,7 +124,8 @@ static enum wsc_err check_norm(const struct memoryx *mx, int64_t step)
                         "lower the learning rate or lengthen the warm-up");
 }
 
-bool memoryx_update_waits(const struct zoo_params *params, const struct model *model)
+/* True when nothing is updated before the norm over all parameters is known. */
+static bool update_waits(const struct zoo_params *params, const struct model *model)
 {
     int64_t bytes[MEMORYX_MAX_ROUNDS];
     return params->optimizer.max_gradient_norm > 0 || memoryx_scales_dynamically(params, model) ||
@@ -155,7 +151,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     if (!mx->batch.skipped) TRY(check_norm(mx, step));
     TRY(update_values(mx, step, mx->pass->values && !mx->batch.skipped, &known));
     if (mx->net->hw->cluster->effects.boundary)
-        keep_time(mx, memoryx_update_waits(mx->config.params, mx->net->model), known);
+        keep_time(mx, update_waits(mx->config.params, mx->net->model), known);
     else
         update_at_once(mx);
     const struct vtime_bar bar = {

@@ -146,11 +146,3 @@ enum wsc_err model_build_stages(struct model *model, enum hw_granularity granula
             model->n_stage_elems_max = model->stage[i].n_elems;
     return WSC_OK;
 }
-
-int model_stage_find(const struct model *model, const struct model_stage *stage,
-                     enum model_tensor_kind kind)
-{
-    for (int i = 0; i < stage->n_views; i++)
-        if (model->tensor[stage->view[i].tensor].kind == kind) return i;
-    return -1;
-}

@@ -64,7 +64,7 @@ int report_path_parts(const struct timeline_step *a, struct timeline_module *par
 
 static enum wsc_err print_parts(const struct timeline_step *a)
 {
-    static const char *const head[] = {"critical path", "time", "share"};
+    static const char *const head[] = {"critical path", "time", "fraction"};
     struct timeline_module part[MOST_PARTS];
     struct out_table *table;
     char time[32];
@@ -140,7 +140,7 @@ enum wsc_err report_path_groups(const struct timeline_step *a, struct report_gro
 static enum wsc_err print_groups(const struct timeline_step *a)
 {
     static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
-                                       "share"};
+                                       "fraction"};
     struct out_table *table;
     struct report_group *g = NULL;
     int n = 0;
@@ -249,7 +249,7 @@ static enum wsc_err write_path(const char *dir, const struct timeline_step *a)
 static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
 {
     struct out_text t = {0};
-    out_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_share\n");
+    out_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n");
     for (int i = 0; i < a->n_links; i++) {
         const struct timeline_link *l = &a->link[i];
         out_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
@@ -262,7 +262,7 @@ static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
 static enum wsc_err write_modules(const char *dir, const struct timeline_step *a)
 {
     struct out_text t = {0};
-    out_text_add(&t, "module,time_ps,share\n");
+    out_text_add(&t, "module,time_ps,fraction\n");
     for (int i = 0; i < a->n_layers; i++)
         out_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
                      percent(a, a->layer[i].ps) / 100);

@@ -286,12 +286,12 @@ static void add_real(struct out_text *t, double value)
 
 static void csv_head(struct out_text *t, const struct validation_table *v)
 {
-    out_text_add(t,
-                 "id,quantity,unit,published,predicted,speed_error_percent,kind,source,low,high,"
-                 "holds,neutral,neutral_speed_error_percent,mfu,mfu_neutral,num_csx,global_batch,"
-                 "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
-                 "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
-                 "boundary_ps,input_wait_ps");
+    out_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
+                    "kind,source,holds,neutral,neutral_speed_error_percent,mfu,mfu_neutral,num_csx,"
+                    "global_batch,"
+                    "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
+                    "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
+                    "boundary_ps,input_wait_ps");
     for (int i = 0; i < v->n_calibrated; i++)
         out_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
     out_text_add(t, "\n");
@@ -318,10 +318,10 @@ static void csv_row(struct out_text *t, const struct validation_table *v, int i)
     add_real(t, ref->value);
     add_real(t, p->predicted);
     add_real(t, 100 * validation_speed_error(ref, p->predicted));
-    out_text_add(t, ",%s,", validation_kind_name(ref->kind));
-    out_text_csv(t, ref->source);
     add_real(t, ref->low);
     add_real(t, ref->high);
+    out_text_add(t, ",%s,", validation_kind_name(ref->kind));
+    out_text_csv(t, ref->source);
     out_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);
     add_real(t, 100 * validation_speed_error(ref, p->neutral));

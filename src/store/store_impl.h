@@ -170,6 +170,8 @@ struct store_file {
 };
 
 struct store_entry *store_find(const struct store_file *f, const char *name);
+/* Read dataset @p name, which must hold one number of a float type.  Not collective. */
+enum wsc_err store_read_f64(struct store_file *f, const char *name, double *value) WSC_CHECKED;
 /** New empty entry in its place; fails when there is one of this name. */
 enum wsc_err store_add(struct store_file *f, const char *name,
                        struct store_entry **out) WSC_CHECKED;

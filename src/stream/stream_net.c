@@ -3,7 +3,7 @@
  * credits and one for what comes up; between shard 0 and every other shard a pair; inside a shard
  * one from the taking program to the sending one.  Every rank opens the same links in the same
  * order (comm_link_open).  cluster makes the net, and forms it again after a fault. */
-#include <wsc/stream.h>
+#include "stream_topology.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

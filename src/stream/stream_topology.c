@@ -3,7 +3,7 @@
  * from what is left after losses (docs/decisions/0014).  A tree is built level by level from the
  * leaf switches up, then numbered from the root down.  Rates of its links include faults, planes
  * that are lost and links that are shared.  stream_net.c opens the links. */
-#include <wsc/stream.h>
+#include "stream_topology.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

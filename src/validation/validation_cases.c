@@ -50,6 +50,25 @@ static enum wsc_err find_machine(struct validation_cases *cases,
     return WSC_OK;
 }
 
+/* A machine that stands in for none of the rows would be compared with nothing. */
+static enum wsc_err check_stands_in(const struct validation_cases *cases,
+                                    const struct hw_machine *m)
+{
+    char known[VALIDATION_MAX_MACHINES * 96] = "";
+    size_t n = 0;
+    for (int i = 0; i < cases->n_machines; i++) {
+        const struct hw_machine *other = &cases->machine[i];
+        if (same_grid(m, other)) return WSC_OK;
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s %lld x %lld", i ? ", " : "",
+                              cases->name[i], (long long)other->wafer.pe_cols,
+                              (long long)other->wafer.pe_rows);
+    }
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: no published figure is of a wafer of %lld x %lld PEs", m->file,
+                  (long long)m->wafer.pe_cols, (long long)m->wafer.pe_rows),
+        "the published figures are of %s", known);
+}
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* The row's overrides `a=b;c=d`, cut in place, before those of the comparison. */
@@ -95,7 +114,7 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
         TRY(load_model(item, c));
         TRY(find_machine(cases, c, item->ref->cluster, &item->cluster));
     }
-    return WSC_OK;
+    return c->cluster ? check_stands_in(cases, c->cluster) : WSC_OK;
 }
 
 enum wsc_err validation_cases_load(struct validation_cases **out,

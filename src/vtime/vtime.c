@@ -11,6 +11,22 @@ static void set_arrival(struct vtime_span *span, const struct vtime_link *link, 
     span->last = (struct vtime){vtime_add_ps(last.ps, link->latency_ps), last.event};
 }
 
+/* Append the bar of the newest message on @p link, of @p bytes, from @p start, when it began to
+ * occupy the sending end, until it left. */
+static void record_message(struct vtime_recorder *r, const struct vtime_link *link,
+                           struct vtime start, int64_t bytes)
+{
+    const struct vtime_bar bar = {.kind = VTIME_BAR_SEND,
+                                  .part = link->part,
+                                  .src = link->src,
+                                  .dst = link->dst,
+                                  .begin = start,
+                                  .end = link->free,
+                                  .amount = bytes,
+                                  .rate_bytes_per_s = link->rate_bytes_per_s};
+    vtime_record_bar(r, &bar);
+}
+
 /* The equations stand at the declaration.  The message occupies the sending end from start to left;
  * free is when its last byte has left. */
 void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
@@ -23,7 +39,7 @@ void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct v
     link->bytes += bytes;
     link->n_messages++;
     link->busy_ps += left.ps - start.ps;
-    if (r) vtime_record_message(r, link, start, bytes);
+    record_message(r, link, start, bytes);
     set_arrival(span, link, start, left);
 }
 

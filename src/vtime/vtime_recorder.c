@@ -136,17 +136,3 @@ void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar)
     r->bar[r->n_bars].step = r->step;
     r->bar[r->n_bars++].transfer = r->transfer;
 }
-
-void vtime_record_message(struct vtime_recorder *r, const struct vtime_link *link,
-                          struct vtime start, int64_t bytes)
-{
-    const struct vtime_bar bar = {.kind = VTIME_BAR_SEND,
-                                  .part = link->part,
-                                  .src = link->src,
-                                  .dst = link->dst,
-                                  .begin = start,
-                                  .end = link->free,
-                                  .amount = bytes,
-                                  .rate_bytes_per_s = link->rate_bytes_per_s};
-    vtime_record_bar(r, &bar);
-}

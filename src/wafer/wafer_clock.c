@@ -45,6 +45,16 @@ static void wait_for_weights(struct wafer_clock *c, const struct stream_msg *wei
     spend(c, &c->spent.weights_wait_ps, first_ps);
 }
 
+/* Time from the start of a step until @p n_samples of it have come in, ps; 0 when the input is
+ * switched off.  Samples of a micro-batch come while those before compute. */
+static int64_t input_ps(const struct hw *hw, const struct model *model, int64_t n_samples)
+{
+    const struct hw_machine *c = hw->cluster;
+    if (!c->effects.input) return 0;
+    return vtime_duration_ps(n_samples * model->T * c->input.bytes_per_token,
+                             c->input.rate_bytes_per_s);
+}
+
 struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
                                const struct stream_msg *weights)
 {
@@ -60,7 +70,7 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
     in[n++] = (struct vtime_edge){weights->span.first, 0, VTIME_WAIT};
     wait_for_weights(c, weights);
     if (at->starts_micro && w->micro.n_fed) {
-        const int64_t fed_ps = wafer_input_ps(w->net->hw, w->net->model, w->micro.n_fed);
+        const int64_t fed_ps = input_ps(w->net->hw, w->net->model, w->micro.n_fed);
         in[n] = (struct vtime_edge){c->step_start, fed_ps, VTIME_INPUT};
         spend_edge(c, &c->spent.input_wait_ps, &in[n++]);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a stage costs on one wafer, in picoseconds: cycles of the analytical model or of the mesh,
  * jitter, straggler, the way from the edge of the wafer to its farthest PE, and what spills to the
- * activation servers.  wafer_clock.c turns it into times; timeline and scaling ask for it too. */
-#include <wsc/wafer.h>
+ * activation servers.  wafer_clock.c turns it into times. */
+#include "wafer_cost.h"
 
 #include <wsc/rng.h>
 
@@ -78,12 +78,4 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     if (!task->backward) return cost;
     cost.first_ps = lengthened(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
     return cost;
-}
-
-int64_t wafer_input_ps(const struct hw *hw, const struct model *model, int64_t n_samples)
-{
-    const struct hw_machine *c = hw->cluster;
-    if (!c->effects.input) return 0;
-    return vtime_duration_ps(n_samples * model->T * c->input.bytes_per_token,
-                             c->input.rate_bytes_per_s);
 }

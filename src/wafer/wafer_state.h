@@ -3,7 +3,7 @@
  */
 #ifndef WSC_WAFER_STATE_H
 #define WSC_WAFER_STATE_H
-#include <wsc/wafer.h>
+#include "wafer_cost.h"
 
 /* Now, and where the time of the step in progress went. */
 struct wafer_clock {

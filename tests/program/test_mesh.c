@@ -159,7 +159,7 @@ static void check_explain(const char *words)
     T_EQ(at, integer(json, "cycles"));
     double share = 0;
     for (int i = 0; state[i]; i++)
-        share += real(json_object_get(explain, "pe_share"), state[i]);
+        share += real(json_object_get(explain, "pe_fraction"), state[i]);
     T_NEAR(share, 1, 1e-5);
     json_decref(json);
 }

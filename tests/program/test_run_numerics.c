@@ -79,7 +79,7 @@ TEST(numerics, mesh_tells_the_cycles_of_each_kernel)
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         const json_t *k = json_array_get(kernels, i);
         CU_ASSERT(json_integer_value(json_object_get(k, "calls")) > 0);
-        CU_ASSERT(json_integer_value(json_object_get(k, "closed_form_cycles")) > 0);
+        CU_ASSERT(json_integer_value(json_object_get(k, "analytical_cycles")) > 0);
         cycles += json_integer_value(json_object_get(k, "cycles"));
         ps += json_integer_value(json_object_get(k, "time_ps"));
     }

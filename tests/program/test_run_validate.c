@@ -64,8 +64,9 @@ TEST(validate, published_figures_are_met)
                                        "cerebras_gpt_2p7b_16", "cerebras_gpt_6p7b_16",
                                        "cerebras_gpt_13b_16"};
     char *csv = read_whole(validated(), "validation.csv");
-    CU_ASSERT(
-        !strncmp(csv, "id,quantity,unit,published,predicted,speed_error_percent,kind,source,", 69));
+    static const char head[] = "id,quantity,unit,published,predicted,speed_error_percent,"
+                               "band_low,band_high,kind,source,";
+    CU_ASSERT(!strncmp(csv, head, sizeof head - 1));
     for (size_t i = 0; i < sizeof claim / sizeof *claim; i++) {
         const double percent = field(csv, claim[i].id, ERROR_PERCENT);
         CU_ASSERT(percent > -claim[i].percent && percent < claim[i].percent);
@@ -99,6 +100,26 @@ TEST(validate, files_are_there_and_hold_the_conditions)
     CU_ASSERT(spawn_ok("test -s %s/validation.png && test -s %s/validation.svg", validated(),
                        validated()));
     free(markdown);
+}
+
+/* Such a file would be compared with nothing, and every row predicted for its own machine. */
+TEST(validate, a_machine_of_another_grid_is_refused)
+{
+    static const char *const command[] = {"validate", "calibrate"};
+    const char *dir = job_path("grid");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf 'base: %%s/configs/cluster/cs2.yaml\\n"
+                             "wafer:\\n  pe_cols: {value: 600, kind: assumed, source: a test}\\n'"
+                             " \"$PWD\" >%s/other.yaml",
+                             dir, dir));
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" %s --cluster %s/other.yaml --out %s/out", command[i], dir, dir);
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(
+            strstr(r.err, "other.yaml: no published figure is of a wafer of 600 x 994 PEs"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "cs2 750 x 994"));
+        spawn_free(&r);
+    }
 }
 
 TEST(validate, a_row_outside_its_tolerance_is_exit_status_1)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What holds for any machine, model and batch, on random ones: better is never slower, worse is
  * never faster, steps are alike, faults cost at most what they are. */
+#include "../../../src/wafer/wafer_cost.h"
 #include "../../support/random_case.h"
 #include "../../support/test.h"
 

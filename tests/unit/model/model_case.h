@@ -3,6 +3,7 @@
 #ifndef WSC_TEST_MODEL_CASE_H
 #define WSC_TEST_MODEL_CASE_H
 #include <wsc/hw.h>
+#include <wsc/model.h>
 #include <wsc/zoo.h>
 
 struct model_case {
@@ -33,6 +34,16 @@ static inline struct zoo_params model_case_params(struct model_case c)
                                  .output_logits_scale = 1};
     p.optimizer.adjust_learning_rate = (struct zoo_lr_scale){1, 1, 1, 1, 1};
     return p;
+}
+
+/** Index of the view of tensor kind @p kind in @p stage, or -1; of several experts the first one's.
+ */
+static inline int model_case_view(const struct model *model, const struct model_stage *stage,
+                                  enum model_tensor_kind kind)
+{
+    for (int i = 0; i < stage->n_views; i++)
+        if (model->tensor[stage->view[i].tensor].kind == kind) return i;
+    return -1;
 }
 
 /** The constants of the CS-2 that hw, model and kernels read. */

@@ -304,7 +304,7 @@ TEST(families, experts_of_a_stage_follow_each_other)
     struct model *m = make(&p, HW_STREAM_MATRIX);
     const struct model_stage *ffn0 = &m->stage[3];
     T_STR(ffn0->name, "layers.0.ffn0");
-    const int first = model_stage_find(m, ffn0, MODEL_FFN0_W);
+    const int first = model_case_view(m, ffn0, MODEL_FFN0_W);
     T_EQ(first, 2);
     for (int e = 0; e < 4; e++) {
         const struct model_tensor *t = &m->tensor[ffn0->view[first + 2 * e].tensor];

@@ -243,7 +243,7 @@ static void check_stage(const struct model *m, const struct model_stage *st, int
     for (int v = 0; v < st->n_views; v++) {
         const struct model_tensor *t = &m->tensor[st->view[v].tensor];
         CU_ASSERT(st->view[v].offset == offset && t->layer == st->layer);
-        T_EQ(model_stage_find(m, st, t->kind), v);
+        T_EQ(model_case_view(m, st, t->kind), v);
         offset += t->n_elems;
         seen[st->view[v].tensor]++;
     }
@@ -278,8 +278,8 @@ TEST(model, stages_by_block_and_by_matrix)
         T_EQ(m->stage[2].n_parts, 4);
         T_STR(m->stage[2].name, "layers.1");
         check_stages(m);
-        T_EQ(model_stage_find(m, &m->stage[4], MODEL_WTE), tied ? 2 : -1);
-        T_EQ(model_stage_find(m, &m->stage[4], MODEL_Q_W), -1);
+        T_EQ(model_case_view(m, &m->stage[4], MODEL_WTE), tied ? 2 : -1);
+        T_EQ(model_case_view(m, &m->stage[4], MODEL_Q_W), -1);
         model_destroy(&m);
         m = make(&p, HW_STREAM_MATRIX);
         T_EQ(m->n_stages, 14);

@@ -99,7 +99,7 @@ TEST(report_study, csv_files)
     T_STR(study_file("training.csv"),
           "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,"
           "flop_hoffmann\nm,50,4,5.12e+09,93600.0,7.2e+09,8e+20,2.049,9e+20\n");
-    T_STR(study_file("links.csv"), "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_share\n"
+    T_STR(study_file("links.csv"), "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n"
                                    "MemoryX shard 0,SwarmX node 0,100,4,2000,250,0.250000\n"
                                    "MemoryX shard 11,SwarmX node 0,100,4,4000,500,0.500000\n"
                                    "wafer 0,SwarmX node 0,0,1,10,0,0.000000\n");
@@ -108,7 +108,7 @@ TEST(report_study, csv_files)
           "0,600,compute,wafer 3,\"layers.11 forward, micro-batch 2\"\n"
           "600,900,compute,wafer 3,\"layers.12 forward, micro-batch 2\"\n"
           "900,1000,optimizer,MemoryX shard 10,end of step\n");
-    T_STR(study_file("op_profile.csv"), "module,time_ps,share\n"
+    T_STR(study_file("op_profile.csv"), "module,time_ps,fraction\n"
                                         "model.lm_head.fwd,700,0.700000\n"
                                         "(step boundary),300,0.300000\n");
 }

@@ -118,12 +118,13 @@ TEST(validation, files_hold_the_same)
     const struct validation_table v = make(row);
     T_OK(report_validation_write(case_path("validation"), &v));
     const char *csv = case_read(case_path("validation/validation.csv"));
-    check_says(csv, "id,quantity,unit,published,predicted,speed_error_percent,kind,source,");
+    check_says(csv, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
+                    "kind,source,holds,");
     check_says(
         csv,
-        "\n\"a,1\",time,h,100.0,128.0,-21.875,calibration,\"a \"\"paper\"\"\",90.0,130.0,yes,80.0,"
+        "\n\"a,1\",time,h,100.0,128.0,-21.875,90.0,130.0,calibration,\"a \"\"paper\"\"\",yes,80.0,"
         "25.0,0.2,0.25,2,8,4,2,1000,500,200,50,40,100,10,50,30,15,5,0.02\n");
-    check_says(csv, "\nb,boundary,s,0.0,0.2,,validation,s,0.0,0.1,no,");
+    check_says(csv, "\nb,boundary,s,0.0,0.2,,0.0,0.1,validation,s,no,");
     CU_ASSERT_PTR_NULL(strstr(csv, "apples"));
     const char *markdown = case_read(case_path("validation/validation.md"));
     check_says(markdown, "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | fitted | 80 | +25.0 % |");

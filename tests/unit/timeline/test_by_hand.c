@@ -12,6 +12,7 @@
  * update latency U, at r parameters per second; its weights need L again:
  *     T(2) = L + U + P(0) / r + L + sum over forward and backward of (S + c(s))
  * Updates of the stages after it are done before they are needed.  All later steps equal it. */
+#include "../../../src/wafer/wafer_cost.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 
