@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+/* YAML's double-quoted style: everything below blank, and DEL, as \xNN. */
 void conf_text_string(struct wsc_text *t, const char *s)
 {
     wsc_text_add(t, "\"");

@@ -2,6 +2,11 @@
 /* y = A x with column blocks on the PEs and a reduction along each row, and calls of fmacs on one
  * PE, the unit that the calibration compares with a published simulator. */
 #include "program_job.h"
+#include "program_path.h"
+#include "program_tree.h"
+#include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 /* A column call as in SpMM_Cerebras' GEMM, besides the fmacs itself: two updates of a DSR base, one
  * cycle each, and one load to use of 4 cycles (FABRICA, "DSR load to use"). */
@@ -9,6 +14,7 @@ enum { CALL_CYCLES = 2 + 4 };
 
 /* ---- fmacs: calls of one length on a single PE ----------------------------------------------- */
 
+/* One call a task, as a loop of the compiler's would issue them. */
 static enum wsc_err fmacs_next(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -58,6 +64,7 @@ enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_r
 
 enum { COLOUR_IN = 8, ROW_COLOURS = 4, MB = 0, NB = 1, A = 0, X = 1 };
 
+/* Column k of the block times element k of x; after the last column the reduction along the row. */
 static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -71,6 +78,7 @@ static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
+/* x comes down the columns before the calls begin. */
 static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -84,6 +92,7 @@ static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
+/* One tree for all rows, since they are alike. */
 static enum wsc_err gemv_routes(struct programs_job *j, const char *algo)
 {
     const struct programs_load load = {j->c->arch, j->w, j->shape[MB], {0, ROW_COLOURS}};

@@ -2,7 +2,10 @@
 /* The schedule of a reduction on a tree, message by message, without running the fabric: the
  * choice of `--algo auto` and the reference where a formula adds up terms that overlap. The rules
  * are those of the fabric (docs/MESH.md). */
+#include "program_tree_cost.h"
 #include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 /* A reduction message by message, in cycles counted as the fabric counts them: an element executed
  * in cycle t is in the router of its PE in t + 1 + ramp up, one hop later in the next one, and can
@@ -22,6 +25,7 @@ struct arrival {
     int64_t first, last, control;
 };
 
+/* The cycle in which the switch of position @p i turns on a colour. */
 static int64_t *turns(const struct cost *c, int i, int colour)
 {
     return &c->open[(int64_t)i * PROGRAMS_LINE_COLOURS + colour];
@@ -102,6 +106,7 @@ static void position(struct cost *c, int i, int *order)
         }
 }
 
+/* From the far end to the root, since a position needs the times of its children. */
 static enum wsc_err positions(struct cost *c, int64_t *cycles)
 {
     int *order;
