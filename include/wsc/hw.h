@@ -125,11 +125,14 @@ struct hw_machine {
         int64_t chunks_in_flight;      /**< host transport: pieces posted at once per message */
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
+    double jitter_stage;  /**< from stage to stage of a step, independent of each other, relative */
+    double jitter_system; /**< from one system to another, the same in all steps, relative */
     struct hw_feed {
         int64_t rate_bytes_per_s; /**< samples into one system */
         int64_t bytes_per_token;
     } input;
-    /** Mechanisms that make many systems slower than one, each with a switch. */
+    /** Mechanisms that make many systems slower than one, each with a switch; hw_effect() lists
+     *  them. */
     struct hw_effects {
         bool boundary, reduce, latency, jitter, input;
     } effects;
@@ -227,6 +230,9 @@ struct hw {
  *  jitter become 0.  The copy is shallow: @p cluster owns what it points to.  The switches of the
  *  boundary, the reduction and the input act where these are computed. */
 void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster);
+/** The switch of mechanism number @p i, from 0, in @p cluster, and the mechanism's name in tables
+ *  (static); NULL past the last one.  Every switch is a key `effects.*` of machine files. */
+bool *hw_effect(struct hw_machine *cluster, int i, const char **name);
 /** Duration of @p cycles wafer cycles, ps: ceil(cycles * 1e12 / clock), exact in integers.
  *  @p cycles >= 0, clock at most 1 THz.  INT64_MAX when the duration exceeds 106 days. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
@@ -291,7 +297,8 @@ int64_t hw_faults_next(const struct hw_faults *faults);
 /** Factor on the compute time of @p wafer in the present step, at least 1. */
 double hw_straggler(const struct hw *hw, int wafer);
 /** Relative standard deviation of the compute time of @p wafer in the present step: the jitter of
- * the machine and of its faults, which are independent, so that their squares add up. */
+ * the machine and of its faults, which are independent, so that their squares add up.  Jitter from
+ * stage to stage and from system to system is apart, in struct hw_machine. */
 double hw_jitter(const struct hw *hw, int wafer);
 /** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1. */
 double hw_link_slowness(const struct hw *hw, enum hw_place place, int which);

@@ -90,7 +90,23 @@ void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster)
         out->swarmx.link_latency_ps = out->swarmx.latency_ps = out->swarmx.add_latency_ps = 0;
         out->memoryx.link_latency_ps = 0;
     }
-    if (!cluster->effects.jitter) out->jitter = 0;
+    if (!cluster->effects.jitter) out->jitter = out->jitter_stage = out->jitter_system = 0;
+}
+
+bool *hw_effect(struct hw_machine *cluster, int i, const char **name)
+{
+    struct hw_effects *e = &cluster->effects;
+    const struct {
+        const char *name;
+        bool *on;
+    } row[] = {{"boundary", &e->boundary},
+               {"reduction", &e->reduce},
+               {"latency", &e->latency},
+               {"jitter", &e->jitter},
+               {"input", &e->input}};
+    if (i < 0 || i >= (int)(sizeof row / sizeof *row)) return NULL;
+    *name = row[i].name;
+    return row[i].on;
 }
 
 int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost)

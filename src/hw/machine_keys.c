@@ -122,6 +122,10 @@ static const struct conf_key keys[] = {
 
     {OPTIONAL("jitter", jitter, "0"), DOUBLE, RANGE(0, 0.2),
      DOC("relative standard deviation of a system's compute time from step to step")},
+    {OPTIONAL("jitter_stage", jitter_stage, "0"), DOUBLE, RANGE(0, 0.2),
+     DOC("the same from stage to stage of a step")},
+    {OPTIONAL("jitter_system", jitter_system, "0"), DOUBLE, RANGE(0, 0.2),
+     DOC("the same from system to system, constant in time; system 0 is the typical one")},
     {OPTIONAL("input.rate", input.rate_bytes_per_s, "12.5 GB/s"), QUANTITY(RATE),
      RANGE(1, MAX_RATE), DOC("samples into one system, fetched one step ahead")},
     {OPTIONAL("input.bytes_per_token", input.bytes_per_token, "12"), INT, RANGE(1, 1e6),

@@ -70,7 +70,7 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
 /* Jitter and lost packets differ from step to step. */
 static bool varies_by_step(const struct hw_machine *c)
 {
-    bool varies = c->effects.jitter && c->jitter > 0;
+    bool varies = c->effects.jitter && (c->jitter > 0 || c->jitter_stage > 0);
     for (int i = 0; i < c->faults.n && !varies; i++) {
         const enum hw_fault_kind kind = c->faults.item[i].kind;
         varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;

@@ -76,6 +76,8 @@ static void draw_faults(struct random_case *c, uint64_t i)
 {
     static const char *const effect[] = {"boundary", "reduce", "latency", "jitter", "input"};
     random_case_add(c, "cluster.jitter=0.0%lld", (long long)random_case_int(i, 60, 0, 5));
+    random_case_add(c, "cluster.jitter_stage=0.0%lld", (long long)random_case_int(i, 61, 0, 5));
+    random_case_add(c, "cluster.jitter_system=0.0%lld", (long long)random_case_int(i, 62, 0, 5));
     for (uint64_t k = 0; k < sizeof effect / sizeof *effect; k++)
         if (!random_case_int(i, 70 + k, 0, 4))
             random_case_add(c, "cluster.effects.%s=off", effect[k]);

@@ -86,7 +86,7 @@ TEST(scaling_values, what_is_wrong_is_told)
 
 /* ---- mechanisms ------------------------------------------------------------------------------ */
 
-/* All, each of five off, none; every variant is the sweep of a cluster with that switch. */
+/* All, each one off, none; every variant is the sweep of a cluster with that switch. */
 TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
 {
     static const char *const name[] = {"all",
@@ -101,7 +101,7 @@ TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
     int n;
     const struct scaling_sweep sweep = set_up((const char *const[]){"cluster.jitter=0.02", NULL});
     T_OK(scaling_effects(&sweep, &v, &n));
-    T_EQ(n, 7);
+    T_EQ(n, sizeof name / sizeof *name);
     for (int i = 0; i < n; i++)
         T_STR(v[i].name, name[i]);
     T_OK(scaling_run(&sweep, &row));
