@@ -141,8 +141,9 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
     out_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
                     "Pile, for about 20 tokens per parameter.</p>\n");
-    open_table(t,
-               "model|systems>|tokens>|time>|energy>|FLOP>|FLOP (Hoffmann et al.)>|expected loss>");
+    open_table(
+        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|FLOP (Hoffmann et "
+           "al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -153,6 +154,8 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
         add_cell(t, text, true);
         out_duration(text, sizeof text, r->seconds);
         add_cell(t, text, true);
+        add_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
+        add_number(t, 2, 100 * r->restart_s / r->seconds, " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
         add_cell(t, text, true);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);

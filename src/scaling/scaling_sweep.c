@@ -111,6 +111,7 @@ enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_ma
     struct comm *comm = NULL;
     params.runconfig.num_csx = num_csx;
     params.train_input.batch_size = global_batch;
+    params.runconfig.checkpoint_steps = 0; /* a pause between steps; scaling_training() adds it */
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = simulate(comm, &params, cluster, row);
     row->model = model->name;

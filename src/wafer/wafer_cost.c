@@ -92,7 +92,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
         .latency_ps = c->wafer.stage_latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
-        .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
+        .spill_ps = vtime_duration_ps(spilled, hw_spill_rate(hw))};
     if (!task->backward) return cost;
     cost.first_ps = lengthened(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
     return cost;

@@ -43,6 +43,9 @@ static const struct {
               {"swarmx.link_rate", "B/s", 1e8, 1e14},
               {"memoryx.update_rate", "params/s", 1e6, 1e12},
               {"input.rate", "B/s", 1e5, 1e12},
+              {"input.worker_rate", "", 1e3, 1e9},
+              {"control.latency", "ps", 1e9, 1},
+              {"control.per_system", "ps", 1e9, 1},
               {"memoryx.link_latency", "ps", 1e9, 1},
               {"memoryx.update_latency", "ps", 1e9, 1},
               {"swarmx.link_latency", "ps", 1e9, 1},
@@ -77,12 +80,13 @@ TEST(run_invariants, a_better_network_is_never_slower)
 /* Everything that can be switched off costs time or nothing. */
 TEST(run_invariants, a_mechanism_switched_off_is_never_slower)
 {
-    static const char *const effect[] = {"boundary", "reduce", "latency", "input"};
+    static const char *const effect[] = {"boundary", "reduce", "latency", "input", "control"};
+    const uint64_t n = sizeof effect / sizeof *effect;
     for (uint64_t i = 0; i < CASES; i++) {
         struct random_case c;
         random_case_draw(&c, 3000 + i, false);
         const int64_t with = end_of(&c);
-        random_case_add(&c, "cluster.effects.%s=off", effect[i % 4]);
+        random_case_add(&c, "cluster.effects.%s=off", effect[i % n]);
         const int64_t without = end_of(&c);
         if (without > with) tell(&c, "a mechanism gains time", with, without);
         CU_ASSERT(without <= with);
@@ -94,6 +98,7 @@ TEST(run_invariants, more_layers_are_slower)
     for (uint64_t i = 0; i < CASES / 2; i++) {
         struct random_case c;
         random_case_draw(&c, 4000 + i, false);
+        random_case_add(&c, "cluster.effects.input=off"); /* a starved step takes its input */
         random_case_add(&c, "model.num_hidden_layers=2");
         const int64_t two = end_of(&c);
         random_case_add(&c, "model.num_hidden_layers=5");
@@ -141,6 +146,7 @@ TEST(run_invariants, a_straggler_of_a_compute_bound_step_costs_its_factor)
                                 "cluster.effects.reduce=off",
                                 "cluster.effects.latency=off",
                                 "cluster.effects.input=off",
+                                "cluster.effects.control=off",
                                 "cluster.memoryx.link_rate=1 PB/s",
                                 "cluster.swarmx.link_rate=1 PB/s",
                                 "cluster.wafer.io_rate=1 PB/s",
