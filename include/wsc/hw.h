@@ -352,8 +352,6 @@ double hw_straggler(const struct hw *hw, int wafer);
  * the machine and of its faults, which are independent, so that their squares add up.  Jitter from
  * stage to stage and from system to system is apart, in struct hw_machine. */
 double hw_jitter(const struct hw *hw, int wafer);
-/** Divisor of the rate of the input of @p wafer in the present step, at least 1. */
-double hw_input_slowness(const struct hw *hw, int wafer);
 /** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1. */
 double hw_link_slowness(const struct hw *hw, enum hw_place place, int which);
 /** Probability with which the link of a wafer or SwarmX node towards MemoryX loses a packet. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), tokens of a training. */
+/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), and how many tokens a
+ * training has, absolute or for each parameter.  Called by `wsc scale` while it reads options. */
 #include <wsc/scaling.h>
 
 #include <wsc/units.h>

@@ -171,7 +171,8 @@ TEST(scaling_study, a_sweep_has_a_curve_for_each_value)
     struct scaling_values values;
     struct scaling_variant *v;
     int n;
-    const struct scaling_sweep sweep = set_up(NULL);
+    const struct scaling_sweep sweep =
+        set_up((const char *const[]){"cluster.effects.control=off", NULL});
     T_OK(scaling_values_parse(&values, "cluster.swarmx.link_latency=1us,100us,10ms"));
     T_OK(scaling_vary(&sweep, &values, &v, &n));
     T_EQ(n, 3);
