@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The nonlinearities of a feed-forward network, one row at a time, plain or gated: value, and
  * derivative times the gradient. The functions themselves are in <wsc/num_math.h>. */
-#include "host_impl.h"
-#include <wsc/num_math.h>
+#include "host_activation.h"
 
 #include <wsc/check.h>
+#include <wsc/num_math.h>
 
 struct activation {
     void (*forward)(float *out, const float *x, int64_t n);
@@ -59,6 +59,7 @@ static const struct activation activations[ZOO_N_FUNCTIONS] = {
     [ZOO_LINEAR] = {linear_row, linear_row_backward},
 };
 
+/* The model's function. */
 static const struct activation *row_of(const struct model *m)
 {
     WSC_CHECK(m->nonlinearity >= 0 && m->nonlinearity < ZOO_N_FUNCTIONS, "nonlinearity %d",

@@ -3,7 +3,18 @@
  * embedding, with biases and norms, forward and backward. Attention is in host_attention.c,
  * mixtures of experts in host_experts.c, what a branch adds to the residual stream in
  * host_branch.c. */
-#include "host_impl.h"
+#include "host_block.h"
+#include "host_branch.h"
+#include "host_buffers.h"
+#include "host_cache.h"
+#include "host_experts.h"
+#include "host_ffn.h"
+#include "host_grad.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_positions.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
 
 #include <string.h>
 
@@ -39,6 +50,7 @@ static void scale_row(const struct host *k, int64_t row, float *x, int thread)
     host_drop(k, HOST_DROP_EMBED, row, row % m->T * m->C, x, m->C, thread);
 }
 
+/* x = (token row + position row, normed if the model says so) scale, then dropout. */
 static void embed_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C;
@@ -56,6 +68,8 @@ void host_embed_forward(struct host *k)
     host_each_block(k, embed_rows);
 }
 
+/* Rows [r0, r0 + n) of the token table's gradient for one leaf: each token adds to its row, in the
+ * order of the tokens. */
 static void token_leaf(const struct host *k, const struct host_grad *g,
                        const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -67,6 +81,7 @@ static void token_leaf(const struct host *k, const struct host_grad *g,
     }
 }
 
+/* The position table's gradient for one leaf, summed in the order of the tokens. */
 static void position_leaf(const struct host *k, const struct host_grad *g,
                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -134,6 +149,7 @@ static struct projection projection_of(const struct model *m, int i)
                                .turned = m->rotary_dim && i < 2};
 }
 
+/* Rotation happens in fp32, after the bias and before rounding, as in the backward pass. */
 static void qkv_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
@@ -218,6 +234,8 @@ void host_ffn0_forward(struct host *k)
         host_each_block(k, ffn0_rows);
 }
 
+/* dxn from dpre, then through norm3 into the stream; HOST_XN is there again for the weight
+ * gradient. */
 static void ffn0_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_ffn_features(k->model);
@@ -252,6 +270,7 @@ void host_ffn0_backward(struct host *k)
 
 /* ---- the nonlinearity, which the second linear layer applies to what the first one kept */
 
+/* Outside training x and the next x are one buffer, in training they are kept by layer. */
 static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, l = k->stage.layer;
@@ -282,6 +301,7 @@ void host_ffn1_forward(struct host *k)
         host_each_block(k, ffn1_rows);
 }
 
+/* dact = dy W1, then dpre and the activation again. */
 static void ffn1_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);

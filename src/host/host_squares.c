@@ -2,10 +2,15 @@
 /* Sums of the squares of each leaf's gradient.  A block of a gradient gives one number per leaf;
  * which blocks there are depends on the shapes of the tensors alone, so the sum over them has the
  * same bits whoever computes the leaf. */
-#include "host_impl.h"
+#include "host_squares.h"
+#include "host_gradient.h"
+#include "host_layout.h"
+#include "host_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+
+#include <string.h>
 
 struct host_leaf_squares {
     double *of_leaf;  /* owned (max_samples) */
@@ -107,6 +112,7 @@ static double twice_product(const struct host *k, const struct host_grad *g,
     return 2 * sum;
 }
 
+/* Called by one thread for each (block, leaf): of_block has a place of its own for it. */
 void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
                        int64_t n, const float *rows, int64_t item)
 {
@@ -116,6 +122,7 @@ void host_squares_take(const struct host *k, const struct host_grad *g, int64_t 
     k->squares->of_block[item * k->max_samples + leaf] = sum;
 }
 
+/* In the order of the blocks, on one thread. */
 void host_squares_add(const struct host *k, int64_t n_items)
 {
     for (int64_t item = 0; item < n_items; item++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* report.html of a sweep: one self-contained page with the plots as inline SVG, tables, the
  * constants of the machine with their sources, provenance and the machine file. */
+#include "html_page.h"
 #include "scaling_output.h"
 
 #include <wsc/mem.h>
@@ -10,56 +11,15 @@
 
 enum { MAX_HEADLINE_COLUMNS = 10 };
 
-static const char style[] =
-    "body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;color:#1a1a1a;background:#fff;"
-    "max-width:76rem;margin:2rem auto;padding:0 1rem}\n"
-    "h1{font-size:1.7rem;margin:0 0 .2rem}h2{font-size:1.25rem;margin:2.2rem 0 .6rem;"
-    "border-bottom:1px solid #ccc}h3{font-size:1.05rem;margin:1.6rem 0 .4rem}\n"
-    "p{margin:.5rem 0}.lead{color:#444}.wide{overflow-x:auto}\n"
-    "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:.25rem .55rem;text-align:left;border-bottom:1px solid #e2e2e2;"
-    "vertical-align:top}\n"
-    "th{border-bottom:2px solid #888;font-weight:600;vertical-align:bottom}\n"
-    ".n{text-align:right;white-space:nowrap}.n small{display:block;color:#555}\n"
-    "figure{margin:1rem 0}figure svg{width:100%;height:auto;max-width:64rem}\n"
-    ".bar{display:flex;width:10rem;height:1.05rem;margin-top:.2rem;background:#f2f2f2}\n"
-    ".bar span{display:block;height:100%}.key span{display:inline-block;width:.9rem;"
-    "height:.9rem;margin:0 .35rem 0 1rem;vertical-align:-.1rem}\n"
-    ".p0{background:#0072b2}.p1{background:#e69f00}.p2{background:#cc79a7}"
-    ".p3{background:#8a8a8a}.p4{background:#009e73}\n"
-    ".kind{padding:0 .4rem;border:1px solid #999;border-radius:.6rem;font-size:.8rem;"
-    "white-space:nowrap}.assumed{border-style:dashed}.calibrated{background:#fff3d6}\n"
-    "pre{font:.8rem/1.4 'DejaVu Sans Mono',monospace;background:#f6f6f6;padding:.8rem;"
-    "white-space:pre-wrap;overflow-wrap:anywhere}code{overflow-wrap:anywhere}\n"
-    ".bar,.bar span,.key span,.calibrated{-webkit-print-color-adjust:exact;"
-    "print-color-adjust:exact}\n"
-    "@page{size:landscape;margin:12mm}\n@media "
-    "print{body{max-width:none;margin:0;font-size:10pt}.wide{overflow:visible}"
-    "tr,figure{break-inside:avoid}h2,h3{break-after:avoid}th,td{padding:.15rem .35rem}"
-    ".bar{width:7rem}thead{display:table-header-group}}\n";
-
-/* Text of a cell, escaped. */
-static void add_cell(struct out_text *t, const char *s)
-{
-    out_text_add(t, "<td>");
-    out_text_html(t, s ? s : "");
-    out_text_add(t, "</td>");
-}
-
 static void add_head(struct out_text *t, const char *scaling, const char *machine)
 {
-    out_text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                    "<title>");
-    out_text_add(t, "Scaling of ");
-    out_text_html(t, machine);
-    out_text_add(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>Training throughput, ",
-                 style);
-    out_text_html(t, scaling);
-    out_text_add(t, " scaling on emulated ");
-    out_text_html(t, machine);
-    out_text_add(t, " systems</h1>\n<p class=\"lead\">Every figure is virtual time of the "
-                    "emulated machine whose constants are listed below.</p>\n");
+    char title[160];
+    (void)snprintf(title, sizeof title,
+                   "Training throughput, %.20s scaling on emulated %.60s systems", scaling,
+                   machine);
+    report_page_begin(t, title);
+    out_text_add(t, "<p class=\"lead\">Every figure is virtual time of the emulated machine whose "
+                    "constants are listed below.</p>\n");
 }
 
 static void add_model_name(struct out_text *t, const struct scaling_row *r)
@@ -196,7 +156,7 @@ static void add_point(struct out_text *t, const struct report_view *v,
     char published[32], predicted[32];
     out_si(published, sizeof published, p->tokens_per_s);
     out_text_add(t, "<tr>");
-    add_cell(t, p->model);
+    report_page_cell(t, p->model, false);
     out_text_add(t, "<td class=\"n\">%g</td><td class=\"n\">%s</td>", p->num_csx, published);
     if (here) {
         out_si(predicted, sizeof predicted, here->tokens_per_s);
@@ -205,7 +165,7 @@ static void add_point(struct out_text *t, const struct report_view *v,
     } else {
         out_text_add(t, "<td class=\"n\">–</td><td class=\"n\">–</td>");
     }
-    add_cell(t, p->source);
+    report_page_cell(t, p->source, false);
     out_text_add(t, "</tr>\n");
 }
 
@@ -221,50 +181,14 @@ static void add_points(struct out_text *t, const struct report_view *v)
     out_text_add(t, "</tbody>\n</table></div>\n");
 }
 
-static void add_constants(struct out_text *t, const struct hw_machine *c)
-{
-    out_text_add(t, "<h2>Constants of the machine</h2>\n<div class=\"wide\"><table>\n<thead>"
-                    "<tr><th>key</th><th class=\"n\">value</th><th>kind</th><th>source</th>"
-                    "</tr></thead>\n<tbody>\n");
-    for (int i = 0; i < c->n_sources; i++) {
-        const struct hw_source *s = &c->source[i];
-        out_text_add(t, "<tr><td><code>");
-        out_text_html(t, s->key);
-        out_text_add(t, "</code></td><td class=\"n\">");
-        out_text_html(t, s->value ? s->value : "");
-        out_text_add(t, "</td><td><span class=\"kind ");
-        out_text_html(t, s->kind);
-        out_text_add(t, "\">");
-        out_text_html(t, s->kind);
-        out_text_add(t, "</span></td>");
-        add_cell(t, s->source);
-        out_text_add(t, "</tr>\n");
-    }
-    out_text_add(t, "</tbody>\n</table></div>\n");
-}
-
-static void add_fact(struct out_text *t, const char *name, const char *value)
-{
-    if (!value) return;
-    out_text_add(t, "<tr><th scope=\"row\">%s</th><td><code>", name);
-    out_text_html(t, value);
-    out_text_add(t, "</code></td></tr>\n");
-}
-
 static void add_provenance(struct out_text *t, const struct report_scaling *s)
 {
-    char date[OUT_DATE_SIZE], host[256], hash[24];
-    out_date(date);
-    out_host(host, sizeof host);
+    char hash[24];
     (void)snprintf(hash, sizeof hash, "%016llx", (unsigned long long)s->cluster->hash);
-    out_text_add(t, "<h2>Provenance</h2>\n<table>\n<tbody>\n");
-    add_fact(t, "program", out_version());
-    add_fact(t, "command", s->command);
-    add_fact(t, "date", date);
-    add_fact(t, "host", host);
-    add_fact(t, "machine", s->cluster->name);
-    add_fact(t, "cluster file", s->cluster->file);
-    add_fact(t, "hash of its values", hash);
+    report_page_provenance(t, s->command);
+    report_page_fact(t, "machine", s->cluster->name);
+    report_page_fact(t, "cluster file", s->cluster->file);
+    report_page_fact(t, "hash of its values", hash);
     out_text_add(t, "</tbody>\n</table>\n");
 }
 
@@ -283,17 +207,17 @@ enum wsc_err report_html_write(const char *dir, const struct report_view *v)
     add_head(&t, v->in->scaling, v->in->cluster->name);
     TRY_GOTO(add_headline(&t, v), cleanup);
     out_text_add(&t, "<h2>Throughput against node count</h2>\n");
-    TRY_GOTO(report_html_picture(&t, dir, "scaling.svg",
+    TRY_GOTO(report_page_picture(&t, dir, "scaling.svg",
                                  "Both axes are logarithmic. Dashed: linear scaling from the "
                                  "first point of each model."),
              cleanup);
     add_models(&t, v);
     add_points(&t, v);
     TRY_GOTO(report_study_html(&t, dir, v->in), cleanup);
-    add_constants(&t, v->in->cluster);
+    report_page_constants(&t, v->in->cluster);
     add_provenance(&t, v->in);
     add_cluster_text(&t, v->in);
-    out_text_add(&t, "</body>\n</html>\n");
+    report_page_end(&t);
     TRY_GOTO(out_text_write(&t, dir, "report.html"), cleanup);
 cleanup:
     out_text_free(&t);

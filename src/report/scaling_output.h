@@ -24,7 +24,4 @@ enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
 /** Sections of report.html, with the pictures of @p dir inside. */
 enum wsc_err report_study_html(struct out_text *t, const char *dir,
                                const struct report_scaling *s) WSC_CHECKED;
-/** The picture `<dir>/<name>` inside a page, without the XML head that HTML does not want. */
-enum wsc_err report_html_picture(struct out_text *t, const char *dir, const char *name,
-                                 const char *caption) WSC_CHECKED;
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sections of report.html on what a curve depends on: effects, faults, swept constants,
  * sensitivity, whole trainings, a step taken apart. */
+#include "html_page.h"
 #include "scaling_output.h"
 #include "step_table.h"
 
@@ -8,86 +9,15 @@
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { MOST_ROWS = 24, MOST_PARTS = 16, MOST_KINDS = 16, MAX_PICTURE_BYTES = 16 << 20 };
-
-enum wsc_err report_html_picture(struct out_text *t, const char *dir, const char *name,
-                                 const char *caption)
-{
-    enum wsc_err rc;
-    struct out_text svg = {0};
-    struct stat info;
-    char *path = out_file_path(dir, name);
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
-    if (stat(path, &info) || !S_ISREG(info.st_mode)) {
-        out_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
-        goto cleanup;
-    }
-    TRY_GOTO(out_text_file(&svg, path, MAX_PICTURE_BYTES), cleanup);
-    const char *start = svg.bytes ? strstr(svg.bytes, "<svg") : NULL;
-    if (!start) {
-        rc = WSC_RAISE(WSC_FORMAT, "%s: no <svg> in it", path);
-        goto cleanup;
-    }
-    out_text_add(t, "<figure>\n");
-    out_text_bytes(t, start, svg.n - (size_t)(start - svg.bytes));
-    out_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
-cleanup:
-    out_text_free(&svg);
-    wsc_free(path);
-    return rc;
-}
-
-/* A table: @p heads as in "model|systems>", where > sets a column to the right. */
-static void open_table(struct out_text *t, const char *heads)
-{
-    out_text_add(t, "<div class=\"wide\"><table>\n<thead><tr>");
-    while (*heads) {
-        const size_t n = strcspn(heads, "|");
-        const bool right = n && heads[n - 1] == '>';
-        out_text_add(t, "<th%s>%.*s</th>", right ? " class=\"n\"" : "", (int)(n - right), heads);
-        heads += n + (heads[n] == '|');
-    }
-    out_text_add(t, "</tr></thead>\n<tbody>\n");
-}
-
-static void close_table(struct out_text *t)
-{
-    out_text_add(t, "</tbody>\n</table></div>\n");
-}
-
-static void add_cell(struct out_text *t, const char *text, bool right)
-{
-    out_text_add(t, right ? "<td class=\"n\">" : "<td>");
-    out_text_html(t, text);
-    out_text_add(t, "</td>");
-}
-
-static void add_number(struct out_text *t, int digits, double value, const char *unit)
-{
-    char text[48];
-    (void)snprintf(text, sizeof text, "%.*f%s", digits, value, unit);
-    add_cell(t, text, true);
-}
-
-/* A ratio as the change in percent; NaN where something does not fit. */
-static void add_change(struct out_text *t, double ratio)
-{
-    char text[48];
-    if (isnan(ratio))
-        (void)snprintf(text, sizeof text, "does not fit");
-    else
-        (void)snprintf(text, sizeof text, "%+.3f %%", 100 * (ratio - 1));
-    add_cell(t, text, true);
-}
+enum { MOST_ROWS = 24, MOST_PARTS = 16, MOST_KINDS = 16 };
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
 static void add_variants(struct out_text *t, const struct report_scaling *s,
                          const struct scaling_variant *v, int n)
 {
-    open_table(t, "machine|model|systems>|tokens/s>|against the first>");
+    report_page_table(t, "machine|model|systems>|tokens/s>|against the first>");
     for (int i = 0; i < s->n_rows; i++) {
         /* The last node count of each model tells most. */
         if (i + 1 < s->n_rows && !strcmp(s->row[i].model, s->row[i + 1].model)) continue;
@@ -97,15 +27,15 @@ static void add_variants(struct out_text *t, const struct report_scaling *s,
             out_si(rate, sizeof rate, r->tokens_per_s);
             (void)snprintf(count, sizeof count, "%lld", (long long)r->num_csx);
             out_text_add(t, "<tr>");
-            add_cell(t, v[k].name, false);
-            add_cell(t, r->model, false);
-            add_cell(t, count, true);
-            add_cell(t, rate, true);
-            add_change(t, r->tokens_per_s / v[0].row[i].tokens_per_s);
+            report_page_cell(t, v[k].name, false);
+            report_page_cell(t, r->model, false);
+            report_page_cell(t, count, true);
+            report_page_cell(t, rate, true);
+            report_page_change(t, r->tokens_per_s / v[0].row[i].tokens_per_s);
             out_text_add(t, "</tr>\n");
         }
     }
-    close_table(t);
+    report_page_table_end(t);
 }
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
@@ -118,20 +48,20 @@ static void add_sensitivity(struct out_text *t, const struct scaling_sensitivity
     out_text_add(t, " on %lld systems: %+.1f %% to %+.1f %%, all constants together</h3>\n",
                  (long long)s->num_csx[last], 100 * (s->below[last] - 1),
                  100 * (s->above[last] - 1));
-    open_table(t, "constant|kind|value>|low>|high>|tokens/s at low>|at high>");
+    report_page_table(t, "constant|kind|value>|low>|high>|tokens/s at low>|at high>");
     for (int k = 0; k < s->n && k < MOST_ROWS; k++) {
         const struct scaling_constant *c = &s->constant[k];
         out_text_add(t, "<tr>");
-        add_cell(t, c->key, false);
-        add_cell(t, c->kind, false);
-        add_cell(t, c->value, true);
-        add_cell(t, c->low, true);
-        add_cell(t, c->high, true);
-        add_change(t, c->at_low[last]);
-        add_change(t, c->at_high[last]);
+        report_page_cell(t, c->key, false);
+        report_page_cell(t, c->kind, false);
+        report_page_cell(t, c->value, true);
+        report_page_cell(t, c->low, true);
+        report_page_cell(t, c->high, true);
+        report_page_change(t, c->at_low[last]);
+        report_page_change(t, c->at_high[last]);
         out_text_add(t, "</tr>\n");
     }
-    close_table(t);
+    report_page_table_end(t);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -141,31 +71,31 @@ static void add_trainings(struct out_text *t, const struct report_scaling *s)
     out_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
                     "Pile, for about 20 tokens per parameter.</p>\n");
-    open_table(
+    report_page_table(
         t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|FLOP (Hoffmann et "
            "al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
         out_text_add(t, "<tr>");
-        add_cell(t, r->model, false);
-        add_number(t, 0, (double)r->num_csx, "");
+        report_page_cell(t, r->model, false);
+        report_page_number(t, 0, (double)r->num_csx, "");
         out_params(text, sizeof text, (int64_t)r->tokens);
-        add_cell(t, text, true);
+        report_page_cell(t, text, true);
         out_duration(text, sizeof text, r->seconds);
-        add_cell(t, text, true);
-        add_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
-        add_number(t, 2, 100 * r->restart_s / r->seconds, " %");
+        report_page_cell(t, text, true);
+        report_page_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
+        report_page_number(t, 2, 100 * r->restart_s / r->seconds, " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
-        add_cell(t, text, true);
+        report_page_cell(t, text, true);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);
-        add_cell(t, text, true);
+        report_page_cell(t, text, true);
         (void)snprintf(text, sizeof text, "%.3g", r->flop_hoffmann);
-        add_cell(t, text, true);
-        add_number(t, 3, r->loss, "");
+        report_page_cell(t, text, true);
+        report_page_number(t, 3, r->loss, "");
         out_text_add(t, "</tr>\n");
     }
-    close_table(t);
+    report_page_table_end(t);
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */
@@ -178,15 +108,15 @@ static double percent(const struct timeline_step *a, int64_t ps)
 static void add_modules(struct out_text *t, const struct timeline_step *a,
                         const struct timeline_module *m, int n, const char *heads)
 {
-    open_table(t, heads);
+    report_page_table(t, heads);
     for (int i = 0; i < n; i++) {
         out_text_add(t, "<tr>");
-        add_cell(t, m[i].name, false);
-        add_number(t, 6, (double)m[i].ps * 1e-9, "");
-        add_number(t, 4, percent(a, m[i].ps), " %");
+        report_page_cell(t, m[i].name, false);
+        report_page_number(t, 6, (double)m[i].ps * 1e-9, "");
+        report_page_number(t, 4, percent(a, m[i].ps), " %");
         out_text_add(t, "</tr>\n");
     }
-    close_table(t);
+    report_page_table_end(t);
 }
 
 static enum wsc_err add_groups(struct out_text *t, const struct timeline_step *a)
@@ -194,16 +124,16 @@ static enum wsc_err add_groups(struct out_text *t, const struct timeline_step *a
     struct report_group *g = NULL;
     int n = 0;
     TRY(report_path_groups(a, &g, &n));
-    open_table(t, "segments of the path, by kind|number>|time, ms>|fraction>");
+    report_page_table(t, "segments of the path, by kind|number>|time, ms>|fraction>");
     for (int i = 0; i < n; i++) {
         out_text_add(t, "<tr>");
-        add_cell(t, g[i].name, false);
-        add_number(t, 0, g[i].n, "");
-        add_number(t, 6, (double)g[i].ps * 1e-9, "");
-        add_number(t, 4, percent(a, g[i].ps), " %");
+        report_page_cell(t, g[i].name, false);
+        report_page_number(t, 0, g[i].n, "");
+        report_page_number(t, 6, (double)g[i].ps * 1e-9, "");
+        report_page_number(t, 4, percent(a, g[i].ps), " %");
         out_text_add(t, "</tr>\n");
     }
-    close_table(t);
+    report_page_table_end(t);
     wsc_free(g);
     return WSC_OK;
 }
@@ -212,19 +142,19 @@ static void add_links(struct out_text *t, const struct timeline_step *a)
 {
     struct report_link_kind kind[MOST_KINDS];
     const int n = report_link_kinds(a, kind, MOST_KINDS);
-    open_table(t, "links|number>|bytes each>|busy, least>|busy, most>");
+    report_page_table(t, "links|number>|bytes each>|busy, least>|busy, most>");
     for (int i = 0; i < n; i++) {
         char bytes[32];
         out_si_unit(bytes, sizeof bytes, (double)kind[i].bytes / kind[i].n, "B");
         out_text_add(t, "<tr>");
-        add_cell(t, kind[i].name, false);
-        add_number(t, 0, kind[i].n, "");
-        add_cell(t, bytes, true);
-        add_number(t, 2, percent(a, kind[i].least_busy_ps), " %");
-        add_number(t, 2, percent(a, kind[i].most_busy_ps), " %");
+        report_page_cell(t, kind[i].name, false);
+        report_page_number(t, 0, kind[i].n, "");
+        report_page_cell(t, bytes, true);
+        report_page_number(t, 2, percent(a, kind[i].least_busy_ps), " %");
+        report_page_number(t, 2, percent(a, kind[i].most_busy_ps), " %");
         out_text_add(t, "</tr>\n");
     }
-    close_table(t);
+    report_page_table_end(t);
 }
 
 static enum wsc_err add_anatomy(struct out_text *t, const struct timeline_step *a)
@@ -261,14 +191,14 @@ enum wsc_err report_study_html(struct out_text *t, const char *dir, const struct
     }
     if (s->n_varied) {
         out_text_add(t, "<h2>Sweep of <code>%s</code></h2>\n", s->varied_key);
-        TRY(report_html_picture(t, dir, "sweep.svg",
+        TRY(report_page_picture(t, dir, "sweep.svg",
                                 "Throughput relative to the first value, at each model's last "
                                 "node count."));
         add_variants(t, s, s->varied, s->n_varied);
     }
     if (s->n_sensitivities) {
         out_text_add(t, "<h2>How sure: sensitivity to the constants</h2>\n");
-        TRY(report_html_picture(t, dir, "tornado.svg",
+        TRY(report_page_picture(t, dir, "tornado.svg",
                                 "One constant at a time moves to the ends of its range."));
     }
     for (int i = 0; i < s->n_sensitivities; i++)
