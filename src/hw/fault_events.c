@@ -6,7 +6,7 @@
  * is a row of the table `effect`: how several at one place combine, and the recovery time; its name
  * and keys are the row of the same kind in fault_keys.c.  The cluster module moves from step to
  * step. */
-#include "shared_servers.h"
+#include "fault_events.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -3,7 +3,7 @@
  * coordinator of steps, and the packet that a SwarmX node stores.  An installation with fewer nodes
  * than systems serves all of them evenly; a rate of 0 is no limit.  wafer, cycles and swarmx ask.
  */
-#include "shared_servers.h"
+#include "fault_events.h"
 
 #include <wsc/vtime.h>
 

@@ -144,7 +144,8 @@ TEST(emulated_faults, a_lost_wafer_costs_time)
 #define LARGER                                                                                     \
     THIRTY "--numerics none --set train_input.batch_size=840 --set model.hidden_size=1024 "        \
            "--set model.num_heads=16 --set model.filter_size=4096 "                                \
-           "--set model.max_position_embeddings=1024 --set cluster.jitter=0 "
+           "--set model.max_position_embeddings=1024 --set cluster.jitter=0 "                      \
+           "--set cluster.effects.checkpoint=off "
     struct job_metrics eight = {0}, lost = {0}, folded = {0};
     CU_ASSERT_FATAL(emulate(LARGER, 1, &eight));
     CU_ASSERT_FATAL(emulate(LARGER LOST, 1, &lost) && emulate(LARGER LOST, 5, &folded));
