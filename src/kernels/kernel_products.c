@@ -12,6 +12,7 @@ enum {
                    1 << MODEL_PART_FFN1 | 1 << MODEL_PART_HEAD
 };
 
+/* Tokens x k features in, m features out. */
 static struct num_ref_linear shape_of(const struct programs_case *c)
 {
     return (struct num_ref_linear){.rows = kernels_tokens_of(c), .out = c->m, .in = c->k};
@@ -71,6 +72,7 @@ static void wgrad_reference(const struct programs_case *c, const struct kernels_
     num_ref_weight_gradient(&shape, o->x[1], o->x[0], want);
 }
 
+/* dY' X: the first operand is stored (rows, m) and taken transposed. */
 static void wgrad_host(const struct programs_case *c, const struct programs_operands *o)
 {
     const struct num_product p = {.trans_a = true,
@@ -86,24 +88,16 @@ static void wgrad_host(const struct programs_case *c, const struct programs_oper
 const struct kernels_row kernels_product_rows[] = {
     {.name = "linear",
      .summary = "Y = X W', W (m, k) streamed in; X and Y stay on the PEs",
-     .algos = "",
-     .options = "--tokens --samples --m --k",
-     .parts = LINEAR_PARTS,
-     .tolerance = KERNELS_TOLERANCE,
+     KERNELS_OPERATION("--m --k", LINEAR_PARTS, kernels_matrix_shapes),
      .sizes = linear_sizes,
-     .shapes = &kernels_matrix_shapes,
      .program = programs_linear,
      .cycles = linear_cycles,
      .reference = linear_reference,
      .host = linear_host},
     {.name = "wgrad",
      .summary = "dW (m, k) = dY' X, summed over tokens, leaves at the edge",
-     .algos = "",
-     .options = "--tokens --samples --m --k",
-     .parts = LINEAR_PARTS,
-     .tolerance = KERNELS_TOLERANCE,
+     KERNELS_OPERATION("--m --k", LINEAR_PARTS, kernels_matrix_shapes),
      .sizes = wgrad_sizes,
-     .shapes = &kernels_matrix_shapes,
      .program = programs_wgrad,
      .cycles = wgrad_cycles,
      .reference = wgrad_reference,

@@ -25,6 +25,7 @@ static double embedding_cycles(const struct cycles_layout *l, const struct progr
     return c->backward ? cycles_scatter(l, (double)c->vocab) : cycles_gather(l, (double)c->vocab);
 }
 
+/* Forward copies rows of the table; backward adds rows of X to rows of the table. */
 static void embedding_reference(const struct programs_case *c, const struct kernels_reference *o,
                                 double *want)
 {
@@ -73,25 +74,17 @@ static void entropy_reference(const struct programs_case *c, const struct kernel
 const struct kernels_row kernels_vocabulary_rows[] = {
     {.name = "embedding",
      .summary = "rows of a streamed table; backward: sums of rows",
-     .algos = "",
-     .options = "--tokens --samples --features --vocab --pass",
-     .parts = 1 << MODEL_PART_EMBED,
-     .tolerance = KERNELS_TOLERANCE,
+     KERNELS_OPERATION("--features --vocab --pass", 1 << MODEL_PART_EMBED, kernels_table_shapes),
      .gradient = true,
      .sizes = embedding_sizes,
-     .shapes = &kernels_table_shapes,
      .program = programs_embedding,
      .cycles = embedding_cycles,
      .reference = embedding_reference},
     {.name = "cross_entropy",
      .summary = "loss of logits; backward: their gradient",
-     .algos = "",
-     .options = "--tokens --samples --vocab --pass",
-     .parts = 1 << MODEL_PART_HEAD,
-     .tolerance = KERNELS_TOLERANCE,
+     KERNELS_OPERATION("--vocab --pass", 1 << MODEL_PART_HEAD, kernels_logit_shapes),
      .gradient = true,
      .sizes = entropy_sizes,
-     .shapes = &kernels_logit_shapes,
      .program = programs_cross_entropy,
      .cycles = entropy_cycles,
      .reference = entropy_reference},

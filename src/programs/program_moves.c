@@ -47,6 +47,7 @@ static enum wsc_err scatter_part(struct mesh_pe *pe, int i, int n, int colour, i
                    none());
 }
 
+/* Column 0 passes the rows down, then every row passes its blocks on. */
 static enum wsc_err scatter_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -71,6 +72,7 @@ static enum wsc_err scatter_at(struct programs_job *j, struct mesh_rect at, bool
     return keep_part(j, at.x, at.y, colour, (int64_t[3]){(i - 1) * block, block, (n - 1) * block});
 }
 
+/* Column 0 and all rows; lines of one PE have no routes. */
 static enum wsc_err scatter_routes(struct programs_job *j)
 {
     for (int i = 0; i < j->w * j->h; i++) {
@@ -81,6 +83,8 @@ static enum wsc_err scatter_routes(struct programs_job *j)
     return WSC_OK;
 }
 
+/* Memory by what a PE passes on: all blocks at the root, those of a row in column 0, one
+ * elsewhere. */
 static enum wsc_err scatter(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1}, column = {0, 0, 1, j->h};
@@ -145,6 +149,7 @@ static enum wsc_err gather_part(struct mesh_pe *pe, const struct programs_node *
     return programs_message_end(pe, node);
 }
 
+/* Rows gather at column 0, then column 0 gathers at PE (0, 0). */
 static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -155,6 +160,7 @@ static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
     return gather_part(pe, &j->node[1][at], j->data, j->data + 4 * row, (int[2]){row, row});
 }
 
+/* Lay a star on the path, whose array of PEs is freed. */
 static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
                             struct programs_colours colours)
 {
@@ -167,6 +173,7 @@ static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
     return rc;
 }
 
+/* The blocks of all PEs end in the order of the PEs at (0, 0). */
 static enum wsc_err gather(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1}, column = {0, 0, 1, j->h};
@@ -228,6 +235,7 @@ static enum wsc_err transpose_main(struct mesh_pe *pe, uint32_t data)
                  : WSC_OK;
 }
 
+/* The diagonal PE of a column sends to both sides; filters let each PE have its block. */
 static enum wsc_err transpose_column(struct programs_job *j, int x)
 {
     for (int y = 0; y < j->h; y++) {
@@ -247,6 +255,7 @@ static enum wsc_err transpose_column(struct programs_job *j, int x)
     return WSC_OK;
 }
 
+/* Two stars to each diagonal PE, from the west and from the east, on colours of their own. */
 static enum wsc_err transpose_routes(struct programs_job *j)
 {
     for (int y = 0; y < j->h; y++) {

@@ -29,6 +29,8 @@ static const struct collective {
 } broadcast = {"broadcast", programs_run_broadcast}, reduce = {"reduce", programs_run_reduce},
   allreduce = {"allreduce", programs_run_allreduce};
 
+/* A collective with the tolerance of its formula: relative, or `slack` cycles where that is more,
+ * and the reason when the formula is only an estimate. */
 struct row {
     const struct collective *kernel;
     const char *algo;
@@ -64,6 +66,7 @@ enum {
     N_SQUARES = sizeof in_a_square / sizeof *in_a_square
 };
 
+/* Largest line and vector, and who takes the points. */
 struct survey {
     int max_p;
     int64_t max_words;
@@ -71,6 +74,7 @@ struct survey {
     void *ctx;
 };
 
+/* A survey needs right sums as well as cycles: a wrong one ends it. */
 static enum wsc_err run(const struct collective *kernel, const struct programs_case *c,
                         struct programs_result *r)
 {
@@ -81,6 +85,8 @@ static enum wsc_err run(const struct collective *kernel, const struct programs_c
     return WSC_OK;
 }
 
+/* One point: simulated cycles beside the formula, the formula on the tree that was built, and the
+ * schedule. */
 static enum wsc_err count(const struct survey *s, const struct row *row, struct programs_case c)
 {
     struct programs_result r = {0};
@@ -102,6 +108,7 @@ static enum wsc_err count(const struct survey *s, const struct row *row, struct 
     return s->point(s->ctx, &out);
 }
 
+/* Lines of 4, 8, ... PEs with 1, 4, 16, ... words. */
 static enum wsc_err rows(const struct survey *s)
 {
     for (int i = 0; i < N_ROWS; i++)
@@ -112,6 +119,7 @@ static enum wsc_err rows(const struct survey *s)
     return WSC_OK;
 }
 
+/* Squares grow with the square of their side in cost, so they end at 64. */
 static enum wsc_err squares(const struct survey *s)
 {
     enum { LARGEST = 64 };
@@ -133,6 +141,8 @@ static int64_t least_cycles(const char *algo, int p, int64_t words)
     return !strcmp(algo, "tree") ? words * levels : words;
 }
 
+/* The chosen tree against the fastest of the fixed ones, each simulated; those that cannot be
+ * faster are passed over. */
 static enum wsc_err against_fixed(const struct survey *s, struct programs_case c)
 {
     static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};
@@ -155,6 +165,7 @@ static enum wsc_err against_fixed(const struct survey *s, struct programs_case c
     return s->point(s->ctx, &out);
 }
 
+/* Lines of any length, also between powers of two, where fixed trees are uneven. */
 static enum wsc_err chosen(const struct survey *s)
 {
     static const int size[] = {3, 4, 5, 6, 7, 8, 12, 16, 32, 50, 64, 100, 128, 256, 512};

@@ -33,20 +33,20 @@ static int marker_of(const struct validation_figure *ref)
 }
 
 /* Place, speed, accepted from and to, band from and to. */
-static void add_point(struct out_text *t, const struct validation_prediction *p, int x)
+static void add_point(struct wsc_text *t, const struct validation_prediction *p, int x)
 {
     const struct validation_figure *f = p->ref;
     const double a = validation_speed(f, f->low), b = validation_speed(f, f->high);
     const double c = validation_speed(f, p->band_low), d = validation_speed(f, p->band_high);
-    out_text_add(t, "%d %.6g %.6g %.6g %.6g %.6g\n", x, validation_speed(f, p->predicted),
+    wsc_text_add(t, "%d %.6g %.6g %.6g %.6g %.6g\n", x, validation_speed(f, p->predicted),
                  fmin(a, b), fmax(a, b), fmin(c, d), fmax(c, d));
 }
 
 /* The points of one marker, fitted or not; how many there are. */
-static int add_data(struct out_text *t, const struct validation_table *v, int m, bool fitted)
+static int add_data(struct wsc_text *t, const struct validation_table *v, int m, bool fitted)
 {
     int x = 0, n = 0;
-    out_text_add(t, "$points_%d_%d << EOD\n", m, fitted);
+    wsc_text_add(t, "$points_%d_%d << EOD\n", m, fitted);
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
         if (!drawn(p)) continue;
@@ -56,29 +56,29 @@ static int add_data(struct out_text *t, const struct validation_table *v, int m,
         add_point(t, p, x);
         n++;
     }
-    out_text_add(t, "EOD\n");
+    wsc_text_add(t, "EOD\n");
     return n;
 }
 
-static int add_ticks(struct out_text *t, const struct validation_table *v)
+static int add_ticks(struct wsc_text *t, const struct validation_table *v)
 {
     int x = 0;
-    out_text_add(t, "set xtics rotate by 60 right (");
+    wsc_text_add(t, "set xtics rotate by 60 right (");
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
-        out_text_add(t, "%s", x++ ? ", " : "");
+        wsc_text_add(t, "%s", x++ ? ", " : "");
         out_text_gnuplot(t, v->row[i].ref->id);
-        out_text_add(t, " %d", x);
+        wsc_text_add(t, " %d", x);
     }
-    out_text_add(t, ")\n");
+    wsc_text_add(t, ")\n");
     return x;
 }
 
 /* Accepted range, band and marker of one set of points. */
-static void add_curves(struct out_text *t, int m, bool fitted)
+static void add_curves(struct wsc_text *t, int m, bool fitted)
 {
     const struct site_marker *s = &marker[m];
-    out_text_add(
+    wsc_text_add(
         t,
         ", \\\n  $points_%d_%d using 1:3:3:4:4 with candlesticks fs solid 0.15 noborder lc "
         "rgb '%s' notitle, \\\n  $points_%d_%d using 1:2:5:6 with yerrorbars pt %d ps 1.2 "
@@ -89,22 +89,22 @@ static void add_curves(struct out_text *t, int m, bool fitted)
 
 enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v)
 {
-    struct out_text t = {0}, curves = {0};
-    out_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
+    struct wsc_text t = {0}, curves = {0};
+    wsc_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
                      "set logscale y 2\nset yrange [0.0884:11.3]\n"
                      "set ylabel 'predicted / published speed, 90 %% band; shaded: accepted'\n");
-    out_text_add(&curves, "plot \\\n  1 with lines lw 1 lc rgb '#666666' notitle");
+    wsc_text_add(&curves, "plot \\\n  1 with lines lw 1 lc rgb '#666666' notitle");
     for (int k = 0; k < 2 * N_MARKERS; k++)
         if (add_data(&t, v, k / 2, k % 2)) add_curves(&curves, k / 2, k % 2);
-    out_text_add(&curves, "\n");
+    wsc_text_add(&curves, "\n");
     const int n = add_ticks(&t, v);
-    out_text_add(&t, "set xrange [0:%d]\nset bmargin 14\n", n + 1);
-    enum wsc_err rc = out_text_check(&curves);
+    wsc_text_add(&t, "set xrange [0:%d]\nset bmargin 14\n", n + 1);
+    enum wsc_err rc = wsc_text_check(&curves);
     if (!rc) {
         out_gnuplot_output(&t, "validation", curves.bytes, HEIGHT);
         rc = out_gnuplot(dir, "validation", &t);
     }
-    out_text_free(&curves);
-    out_text_free(&t);
+    wsc_text_free(&curves);
+    wsc_text_free(&t);
     return rc;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), tokens of a training; and
- * the expected loss of a training by a published scaling law. */
+/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), and how many tokens a
+ * training has, absolute or for each parameter.  A range is cut evenly on a logarithmic scale, with
+ * its ends as they were written. */
 #include <wsc/scaling.h>
 
 #include <wsc/units.h>
@@ -9,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Longest number or path; values of a range that does not say how many. */
 enum { TEXT_BYTES = 128, DEFAULT_VALUES = 9 };
 
+/* The error for a --sweep that cannot be read, with examples. */
 static enum wsc_err wrong(const char *text, const char *why)
 {
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--sweep %s: %s", text, why),
@@ -24,6 +27,7 @@ static double three_digits(double value)
     return round(value / unit) * unit;
 }
 
+/* Append a value; one that rounding made equal to the last is dropped. */
 static enum wsc_err take(struct scaling_values *v, double value)
 {
     if (v->constant.whole) value = round(value);
@@ -32,6 +36,7 @@ static enum wsc_err take(struct scaling_values *v, double value)
     return WSC_OK;
 }
 
+/* A,B,C: the values as they are written, in that order. */
 static enum wsc_err take_list(struct scaling_values *v, const char *text, const char *list)
 {
     for (const char *p = list; *p;) {
@@ -91,6 +96,7 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
+/* Suffixes from long to short: "20xparams" ends with no other one. */
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param)
 {
     static const struct {
@@ -113,31 +119,4 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
     return wsc_err_hint(
         WSC_RAISE(WSC_USAGE, "--tokens: expected a number of tokens, got \"%s\"", text),
         "--tokens 300B, --tokens 2.6T, or --tokens 20xparams");
-}
-
-/* Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
- *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter:
- *  (flop / 5.984e22)^-0.0737 + 0.5066.
- *  Source: Dey et al. 2023, "Cerebras-GPT", arXiv 2304.03208, section 3.1: a fit to 111M .. 6.7B,
- *  documented, said to be within 0.5 % at 13B. */
-static double expected_loss(double flop)
-{
-    const double scale = 5.984e22, exponent = -0.0737, irreducible = 0.5066;
-    return pow(flop / scale, exponent) + irreducible;
-}
-
-struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
-                                         double per_param)
-{
-    struct scaling_training t = {.model = row->model,
-                                 .params = row->params,
-                                 .num_csx = row->num_csx,
-                                 .tokens =
-                                     per_param > 0 ? per_param * (double)row->params : tokens};
-    t.seconds = t.tokens / row->tokens_per_s;
-    t.joules = t.tokens * row->joules_per_token;
-    t.flop = row->flop_per_token * t.tokens;
-    t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
-    t.loss = expected_loss(t.flop_hoffmann);
-    return t;
 }

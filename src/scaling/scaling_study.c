@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a curve depends on: mechanisms switched off, faults, one constant at many values, every
- * constant within its uncertainty. */
+ * constant within its uncertainty.  Each question is a list of variants of the machine, and each
+ * variant a whole sweep.  The band of a curve adds the deviations of single constants as squares,
+ * which holds for independent and small ones. */
 #include <wsc/scaling.h>
 
 #include <wsc/check.h>
@@ -21,6 +23,7 @@ void scaling_variants_free(struct scaling_variant **variants, int n)
     *variants = NULL;
 }
 
+/* The sweep on another machine. */
 static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
                                 struct scaling_variant *v)
 {
@@ -31,32 +34,27 @@ static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct 
 
 /* ---- mechanisms ------------------------------------------------------------------------------ */
 
-enum { N_EFFECTS = 5 };
-
-static bool *effect_of(struct hw_machine *c, int i, const char **name)
+static int count_effects(const struct hw_machine *cluster)
 {
-    const struct {
-        const char *name;
-        bool *on;
-    } effect[N_EFFECTS] = {{"boundary", &c->effects.boundary},
-                           {"reduction", &c->effects.reduce},
-                           {"latency", &c->effects.latency},
-                           {"jitter", &c->effects.jitter},
-                           {"input", &c->effects.input}};
-    *name = effect[i].name;
-    return effect[i].on;
+    struct hw_machine c = *cluster; /* a shallow copy, for its switches */
+    const char *name;
+    int n = 0;
+    while (hw_effect(&c, n, &name))
+        n++;
+    return n;
 }
 
-/* Variant 0 is the machine itself, the last one has none of the mechanisms. */
-static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct scaling_variant *v)
+/* Variant 0 is the machine itself, the last one, number @p last, has none of the mechanisms. */
+static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, int last,
+                               struct scaling_variant *v)
 {
     struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
     const char *name;
+    bool *on;
     (void)snprintf(v->name, sizeof v->name, "%s", i ? "none of them" : "all");
-    for (int k = 0; k < N_EFFECTS; k++) {
-        bool *on = effect_of(&cluster, k, &name);
+    for (int k = 0; (on = hw_effect(&cluster, k, &name)); k++) {
         if (i == k + 1) (void)snprintf(v->name, sizeof v->name, "without %s", name);
-        if (i == k + 1 || i > N_EFFECTS) *on = false;
+        if (i == k + 1 || i == last) *on = false;
     }
     return run_variant(sweep, &cluster, v);
 }
@@ -64,11 +62,11 @@ static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct 
 enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                              int *n)
 {
-    *n = N_EFFECTS + 2;
+    *n = count_effects(sweep->cluster) + 2;
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < *n && !rc; i++)
-        rc = run_effect(sweep, i, &(*variants)[i]);
+        rc = run_effect(sweep, i, *n - 1, &(*variants)[i]);
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }
@@ -164,6 +162,7 @@ struct base {
     double *tokens_per_s; /* owned */
 };
 
+/* The curve with one constant at @p value, relative to the base. */
 static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const struct base *base,
                            const struct hw_constant *c, double value, double **out)
 {
@@ -176,6 +175,8 @@ static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const s
     return WSC_OK;
 }
 
+/* Both ends of one constant's range.  The constant `jitter` is compared with the curve that has it,
+ * all others with the curve without, so that its sampling noise does not hide them. */
 static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
                                  const struct base base[2], const struct hw_source *source,
                                  struct scaling_sensitivity *s)
@@ -193,6 +194,7 @@ static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
     return ratios(sweep, model, b, &c, source->high, &out->at_high);
 }
 
+/* Constants whose range is more than a point. */
 static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
                                   const struct base base[2], struct scaling_sensitivity *s)
 {
@@ -213,6 +215,7 @@ static double deviation(double ratio, bool above)
     return fmax(above ? ratio - 1 : 1 - ratio, 0);
 }
 
+/* Root of the sum of squares, to each side. */
 static void fill_band(struct scaling_sensitivity *s)
 {
     for (int i = 0; i < s->n_counts; i++) {
@@ -237,6 +240,7 @@ static double width(const struct scaling_constant *c, int last)
     return fmax(fabs(low - 1), fabs(high - 1));
 }
 
+/* Insertion sort by width, largest first; equals stay in the order of the table. */
 static void sort_constants(struct scaling_sensitivity *s)
 {
     for (int i = 1; i < s->n; i++) {
@@ -249,6 +253,7 @@ static void sort_constants(struct scaling_sensitivity *s)
     }
 }
 
+/* base[0] is the machine without jitter, base[1] the machine as it is, whose curve is reported. */
 static enum wsc_err fill(const struct scaling_sweep *sweep, int model, struct base base[2],
                          struct scaling_sensitivity *s)
 {

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_SAMPLES = 16 };
+enum { N_SAMPLES = 8 };
 
 /* Standard deviation of ln(rate) between sites and releases since 2.0, from figures alone: two logs
  * of GPT-2 small (ln 516.4 / 494.3 = 0.044) and two of BERT-large at batch 1024 (ln 5311 / 4044 =
