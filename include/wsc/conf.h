@@ -54,7 +54,8 @@ enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC
 /** One `--set path=value` of the command line, in the order given.  Paths below `cluster.` belong
  *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. */
 struct conf_set {
-    const char *text; /**< "path=value"; borrowed */
+    const char *text;   /**< "path=value"; borrowed */
+    const char *option; /**< the option that gave it, "mode", for messages; NULL: --set */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
