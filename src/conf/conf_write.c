@@ -151,7 +151,7 @@ static void write_bound(struct conf_text *out, const struct conf_key *key, doubl
     conf_text_add(out, "%s", text);
 }
 
-/* The range as in "1 to 64", "> 0, at most 1"; nothing where the row has none. */
+/* The range as in "1 to 64", ">= 0", "> 0, at most 1"; nothing where the row has none. */
 static void write_range(struct conf_text *out, const struct conf_key *key)
 {
     const double unbounded = 1e100;
@@ -164,8 +164,9 @@ static void write_range(struct conf_text *out, const struct conf_key *key)
     }
     if (!(key->min < key->max)) return;
     const bool low = key->min > -unbounded;
+    if (low != high) conf_text_add(out, low ? ">= " : "<= ");
     if (low) write_bound(out, key, key->min);
-    if (low || high) conf_text_add(out, " to ");
+    if (low && high) conf_text_add(out, " to ");
     if (high) write_bound(out, key, key->max);
 }
 
@@ -216,6 +217,33 @@ static void write_spellings(struct conf_text *out, const char *names)
     }
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Do both variants list the same keys? */
+static bool same_keys(const struct conf_variant *a, const struct conf_variant *b)
+{
+    bool same = a->n == b->n;
+    for (int k = 0; k < a->n && same; k++)
+        same = same_text(a->key[k].path, b->key[k].path) && same_text(a->key[k].doc, b->key[k].doc);
+    return same;
+}
+
+static void write_variant_keys(struct conf_text *out, const struct conf_variant *v)
+{
+    for (int k = 0; k < v->n; k++) {
+        if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
+        conf_text_add(out, "| | `%s`", v->key[k].path);
+        write_spellings(out, v->key[k].also);
+        write_spellings(out, v->key[k].old);
+        conf_text_add(out, " | ");
+        write_key(out, &v->key[k]);
+    }
+}
+
+/* Variants that follow each other with the same keys list them once, after the last. */
 void conf_variants_markdown(struct conf_text *out, const struct conf_variants *variants)
 {
     conf_text_add(out,
@@ -225,13 +253,6 @@ void conf_variants_markdown(struct conf_text *out, const struct conf_variants *v
     for (int i = 0; i < variants->n; i++) {
         const struct conf_variant *v = &variants->variant[i];
         conf_text_add(out, "| **`%s`** | | | | | | | %s |\n", v->name, v->doc);
-        for (int k = 0; k < v->n; k++) {
-            if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
-            conf_text_add(out, "| | `%s`", v->key[k].path);
-            write_spellings(out, v->key[k].also);
-            write_spellings(out, v->key[k].old);
-            conf_text_add(out, " | ");
-            write_key(out, &v->key[k]);
-        }
+        if (i + 1 == variants->n || !same_keys(v, v + 1)) write_variant_keys(out, v);
     }
 }

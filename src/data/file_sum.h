@@ -1,4 +1,6 @@
-/** Size and hash of one file, in bounded time. */
+/** Size and hash of one file, in bounded time.
+ *
+ *  Called by data_source_sums() in batch_source.c; file_sum.c says which bytes are hashed. */
 #ifndef WSC_DATA_FILE_SUM_H
 #define WSC_DATA_FILE_SUM_H
 #include <wsc/data.h>
