@@ -1,6 +1,5 @@
-/** Size and hash of one file, in bounded time.
- *
- *  Called by data_source_sums() in batch_source.c; file_sum.c says which bytes are hashed. */
+/** Size and hash of one file, in bounded time: hosts that each have their own copy of the sample
+ *  files compare these sums before a run. */
 #ifndef WSC_DATA_FILE_SUM_H
 #define WSC_DATA_FILE_SUM_H
 #include <wsc/data.h>

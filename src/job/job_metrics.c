@@ -41,14 +41,14 @@ static bool is_kept(const char *line, size_t n, const struct job_kept *kept, boo
 }
 
 /* Copy the lines to keep; a crash can only have torn the last one. */
-static WSC_CHECKED enum wsc_err keep_lines(struct out_text *text, FILE *file, const char *path,
+static WSC_CHECKED enum wsc_err keep_lines(struct wsc_text *text, FILE *file, const char *path,
                                            char *line, const struct job_kept *kept)
 {
     for (int number = 1; fgets(line, LINE_SIZE, file); number++) {
         size_t n = strlen(line);
         bool ours = false;
         if (n && line[n - 1] == '\n' && is_kept(line, n - 1, kept, &ours))
-            out_text_bytes(text, line, n);
+            wsc_text_bytes(text, line, n);
         if (ours) continue;
         int next = fgetc(file);
         if (next != EOF) {
@@ -59,7 +59,7 @@ static WSC_CHECKED enum wsc_err keep_lines(struct out_text *text, FILE *file, co
         WSC_WARNING("%s:%d: the last line is torn and is dropped", path, number);
     }
     if (ferror(file)) return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
-    return out_text_check(text);
+    return wsc_text_check(text);
 }
 
 /* Through a new file and a rename: a crash while the file is cut back costs no line. */
@@ -68,14 +68,14 @@ static WSC_CHECKED enum wsc_err cut_back(const char *path, const struct job_kept
     FILE *file = fopen(path, "r");
     if (!file && errno == ENOENT) return WSC_OK;
     if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    struct out_text text = {0};
+    struct wsc_text text = {0};
     enum wsc_err rc = WSC_NOMEM;
     char *line = wsc_alloc_raw(WSC_MEM_REPORT, LINE_SIZE, 1);
     if (line) rc = keep_lines(&text, file, path, line, kept);
     (void)fclose(file);
     if (!rc) rc = out_write_text(path, text.bytes ? text.bytes : "");
     wsc_free(line);
-    out_text_free(&text);
+    wsc_text_free(&text);
     return rc;
 }
 
@@ -108,7 +108,7 @@ static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_js
 {
     enum wsc_err rc = out_json_check(j, m->path);
     if (!rc) rc = out_append(m->fd, m->path, &j->text);
-    out_text_free(&j->text);
+    wsc_text_free(&j->text);
     return rc;
 }
 

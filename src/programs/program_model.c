@@ -16,6 +16,7 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Features of the residual stream, the heads, the filter and the vocabulary on the columns. */
 static enum wsc_err make_features(struct programs_model *k)
 {
     const struct model *m = k->model;
