@@ -21,7 +21,7 @@ static const char *choice_name(const struct conf_choice *choices, int value)
 static void write_text(struct wsc_text *out, const char *text)
 {
     if (text)
-        wsc_text_string(out, text);
+        conf_text_string(out, text);
     else
         wsc_text_add(out, "null");
 }
@@ -43,7 +43,7 @@ void conf_key_write(struct wsc_text *out, const struct conf_key *key, const void
             wsc_text_add(out, "%lld", (long long)*(const int64_t *)field);
         break;
     case CONF_T_DOUBLE:
-        wsc_text_double(out, *(const double *)field);
+        conf_text_double(out, *(const double *)field);
         break;
     case CONF_T_BOOL:
         wsc_text_add(out, "%s", *(const bool *)field ? "true" : "false");

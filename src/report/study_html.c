@@ -44,7 +44,7 @@ static void add_sensitivity(struct wsc_text *t, const struct scaling_sensitivity
 {
     const int last = s->n_counts - 1;
     wsc_text_add(t, "<h3>");
-    wsc_text_html(t, s->model);
+    out_text_html(t, s->model);
     wsc_text_add(t, " on %lld systems: %+.1f %% to %+.1f %%, all constants together</h3>\n",
                  (long long)s->num_csx[last], 100 * (s->below[last] - 1),
                  100 * (s->above[last] - 1));
@@ -160,7 +160,7 @@ static enum wsc_err add_breakdown(struct wsc_text *t, const struct timeline_step
     char time[32];
     out_step_time(time, sizeof time, a->step_time_ps);
     wsc_text_add(t, "<h2>One step of ");
-    wsc_text_html(t, a->model);
+    out_text_html(t, a->model);
     wsc_text_add(t, " on %lld systems: %s</h2>\n<h3>By module, on the slowest wafer</h3>\n",
                  (long long)a->num_csx, time);
     add_modules(t, a, a->module, a->n_modules, "module|time, ms>|fraction>");
