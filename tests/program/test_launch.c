@@ -6,6 +6,8 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <wsc/clock.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +117,31 @@ TEST(launch, pbs_starts_a_rank_per_slot_and_no_more_than_roles)
         CU_ASSERT(was_called_with("mpirun.words", words));
         (void)snprintf(words, sizeof words, " run --run_id pbs-77 %s ", job[i].args);
         CU_ASSERT(was_called_with("mpirun.words", words));
+    }
+}
+
+/* PBS signals all processes of a job at once, mpirun too: the script asks before the limit. */
+TEST(launch, pbs_asks_for_a_checkpoint_before_the_time_limit)
+{
+    static const char *const limit[] = {"PBS_WALLTIME=5", "WSC_UNUSED=1"};
+    CU_ASSERT_FATAL(
+        spawn_ok("d=%s/limit && mkdir $d && "
+                 "printf '#!/bin/sh\\necho \"    Resource_List.walltime = 00:00:05\"\\n'"
+                 " >$d/qstat && "
+                 "printf '#!/bin/sh\\ntrap \"exit 5\" USR1\\nsleep 60 &\\nwait\\n'"
+                 " >$d/mpirun && chmod +x $d/*",
+                 stand_ins()));
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        const double began = wsc_clock_s();
+        spawn_run(&r,
+                  "d=%s; export PBS_O_WORKDIR=$PWD PBS_JOBID=77 PBS_NODEFILE=$d/limit/nodes "
+                  "WSC_STOP_SECONDS=3 WSC_ARGS='" TINY "' %s; yes n | head -n 3 >$d/limit/nodes; "
+                  "PATH=$d/limit:$PATH exec sh mpi_launch/pbs.sh",
+                  stand_ins(), limit[i]);
+        T_EQ(r.status, 5);
+        CU_ASSERT(wsc_clock_s() - began < 40);
+        spawn_free(&r);
     }
 }
 
