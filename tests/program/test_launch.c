@@ -291,3 +291,26 @@ TEST(launch, commands_of_the_documentation_start_a_run)
                  "{ echo \"$line\"; cat said; exit 1; }; done <lines",
                  stand_ins(), tree, stand_ins(), stand_ins()));
 }
+
+/* ---- benchmarks ------------------------------------------------------------------------------ */
+
+/* One part that would take a minute is ended, the others are not begun, and all of it is said. */
+TEST(launch, benchmarks_end_when_their_time_is_over)
+{
+    struct spawn_result r;
+    const double began = wsc_clock_s();
+    spawn_run(
+        &r,
+        "d=%s/bench; mkdir -p $d/bin $d/benchmarks && ln -s \"$(realpath $WSC)\" $d/bin/wsc && "
+        "for p in sgemm_peak simulate mesh_speed; do printf '#!/bin/sh\\nexec sleep 60\\n' "
+        ">$d/benchmarks/$p; done; chmod +x $d/benchmarks/*; "
+        "sed 's/ \\* 60))$/ * 2))/' benchmarks/run.sh >$d/run.sh; "
+        "BENCH_MINUTES=1 sh $d/run.sh $d",
+        stand_ins());
+    CU_ASSERT(wsc_clock_s() - began < 30);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "products: skipped what does not fit BENCH_MINUTES=1"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "simulation: skipped what does not fit"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "mesh: skipped what does not fit"));
+    T_EQ(r.status, 0);
+    spawn_free(&r);
+}
