@@ -157,7 +157,7 @@ struct data_make {
     double
         share[DATA_N_PARTS]; /**< of the samples, for val/ and test/; that of train is the rest */
     bool shuffle;            /**< permute the samples by `seed` before the parts are cut */
-    /** Of the permutation. */
+    /** Seed of the permutation. */
     int64_t seed;
     /** Samples of a file, at least 1; the last one of a part may have fewer. */
     int64_t samples_per_file;

@@ -50,7 +50,8 @@ struct job {
     /** File for the mean gradients of the first step (HDF5), or NULL. */
     const char *dump_gradients;
     /** NULL, or a name that a run shares with its restarts: one that finds checkpoints of this name
-     *  in model_dir goes on from the newest to the step at which the first was to end. */
+     *  in model_dir resumes from the newest and continues to the step at which the first was to
+     *  end. */
     const char *run_id;
     const char *const *prompt; /**< texts to continue, or lists of token ids */
     /** Entries of `prompt`; of mode GENERATE. */

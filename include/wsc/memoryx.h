@@ -57,7 +57,7 @@ struct memoryx_batch {
      *  hook returns. */
     const double *layer_grad_norm;
     double params_norm; /**< of all weights that the batch was computed with; see layer_grad_norm */
-    /** Of the schedule at this step, before groups of tensors scale it. */
+    /** Value of the schedule at this step, before groups of tensors scale it. */
     double learning_rate;
     double loss_scale; /**< of this step; 1 without loss scaling */
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */

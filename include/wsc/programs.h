@@ -49,7 +49,7 @@ struct programs_case {
     double zeros;        /**< fraction of zero weights, 0 .. 1 */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
-    /** Of the operands. */
+    /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
 };

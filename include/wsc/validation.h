@@ -6,7 +6,7 @@
  *  are never fitted, those of kind context never compared, with the reason.  Speed error is
  *  predicted / published - 1 in speed, positive: too fast, in every table.
  *
- *      TRY(validation_figures_read("benchmarks/reference/usc.csv", &rows, &n));
+ *      TRY(validation_figures_read("benchmarks/reference/scaling.csv", &rows, &n));
  *      struct validation_comparison c = {.ref = rows, .n_refs = n,
  *                                        .params_dir = "configs/params",
  *                                        .cluster_dir = "configs/cluster"};

@@ -42,7 +42,7 @@ struct wafer_prompts {
     double top_p;       /**< sample among the most likely that have this much probability
                              together (Holtzman et al. 2020); 1 = all */
     int64_t eos_id;     /**< a text ends after this token; -1 = none */
-    /** Of the sampling. */
+    /** Seed of the sampling. */
     uint64_t seed;
 };
 

@@ -59,8 +59,8 @@ static struct report_scaling study_case(void)
     s.n_sensitivities = 1;
     s.training = &training;
     s.n_trainings = 1;
-    s.anatomy = &anatomy;
-    s.n_anatomies = 1;
+    s.step = &anatomy;
+    s.n_steps = 1;
     return s;
 }
 
