@@ -73,6 +73,7 @@ static const struct convert_word gated_activation[] = {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
+/* Conv1D stores weights as (in, out), so linear layers are transposed. */
 static const struct convert_rule gpt2_rules[] = {
     {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"wpe.weight", {"embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},
@@ -87,6 +88,7 @@ static const struct convert_rule gpt2_rules[] = {
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
 };
+/* Linear layers are (out, in) here; one group of queries, key and value. */
 static const struct convert_rule bigcode_rules[] = {
     {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"wpe.weight", {"embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},
@@ -101,6 +103,7 @@ static const struct convert_rule bigcode_rules[] = {
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
 };
+/* Rotary pairs are neighbours on both sides, so queries and keys need no permutation. */
 static const struct convert_rule gptj_rules[] = {
     {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},
@@ -113,6 +116,7 @@ static const struct convert_rule gptj_rules[] = {
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/lm_head.*", {"lm_head.*"}, CONVERT_SAME},
 };
+/* Queries, keys and values are joined head by head; rotary halves there are pairs here. */
 static const struct convert_rule neox_rules[] = {
     {"embed_in.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"#input_layernorm.*", {"#norm1.*"}, CONVERT_SAME},
