@@ -410,7 +410,11 @@ struct zoo_runconfig {
     int64_t seed;
     /** 0: most precise, 2: fastest; decides the format of the softmax. */
     int64_t precision_opt_level;
-    int64_t num_wgt_servers; /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster
+                                      file's */
+    int64_t num_act_servers;     /**< activation servers of a system; CONF_NULL or 0 = cluster
+                                      file's */
     /** Stop after the checks, or after the plan. */
     bool validate_only, compile_only;
     /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL

@@ -75,7 +75,8 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
                     "Pile, for about 20 tokens per parameter.</p>\n");
     report_page_table(
-        t, "model|systems>|tokens>|time>|energy>|FLOP>|FLOP (Hoffmann et al.)>|expected loss>");
+        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|FLOP (Hoffmann et "
+           "al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -86,6 +87,8 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
         report_page_cell(t, text, true);
         out_duration(text, sizeof text, r->seconds);
         report_page_cell(t, text, true);
+        report_page_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
+        report_page_number(t, 2, 100 * r->restart_s / r->seconds, " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
         report_page_cell(t, text, true);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);

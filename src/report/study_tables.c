@@ -302,8 +302,8 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
 static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
 {
     struct wsc_text t = {0};
-    wsc_text_add(&t,
-                 "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann\n");
+    wsc_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann,"
+                     "checkpoint_s,restart_s\n");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
@@ -314,6 +314,8 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         add_real(&t, r->flop);
         add_real(&t, r->loss);
         add_real(&t, r->flop_hoffmann);
+        add_real(&t, r->checkpoint_s);
+        add_real(&t, r->restart_s);
         wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");
@@ -322,10 +324,11 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 /* Whole trainings in human units. */
 static enum wsc_err print_training(const struct report_scaling *s)
 {
-    static const char *const head[] = {"model",  "systems", "tokens",          "time",
-                                       "energy", "FLOP",    "FLOP (Hoffmann)", "expected loss"};
+    static const char *const head[] = {"model",           "systems",      "tokens", "time",
+                                       "checkpoints",     "failures",     "energy", "FLOP",
+                                       "FLOP (Hoffmann)", "expected loss"};
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
@@ -336,6 +339,8 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%lld", (long long)r->num_csx);
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%s", time);
+        out_table_cell(table, "%.2f %%", 100 * r->checkpoint_s / r->seconds);
+        out_table_cell(table, "%.2f %%", 100 * r->restart_s / r->seconds);
         out_table_cell(table, "%s", energy);
         out_table_cell(table, "%.3g", r->flop);
         out_table_cell(table, "%.3g", r->flop_hoffmann);
