@@ -56,9 +56,8 @@ struct report_scaling {
     /** Whole trainings at each node count. */
     const struct scaling_training *training;
     int n_trainings;
-    /** Steps taken apart, n_steps of them; files are written of the first. */
-    const struct timeline_step *step;
-    int n_steps;
+    const struct timeline_step *breakdown; /**< of one step each; files are of the first */
+    int n_breakdowns;
 };
 /** Write scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and
  *  of what is there: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv with

@@ -228,8 +228,8 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     if (!rc) rc = app_breakdown_make(&s->breakdown, t, c->o->trace, c->o->goal);
     timeline_destroy(&t);
     TRY(rc);
-    s->report.step = &s->breakdown.report;
-    s->report.n_steps = 1;
+    s->report.breakdown = &s->breakdown.report;
+    s->report.n_breakdowns = 1;
     return WSC_OK;
 }
 
