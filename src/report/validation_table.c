@@ -28,6 +28,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct cells *c, const cha
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+/* A ratio as signed percent, a dash when there is none. */
 static void add_percent(struct cells *c, double share)
 {
     if (isfinite(share))
@@ -36,6 +37,7 @@ static void add_percent(struct cells *c, double share)
         add(c, "-");
 }
 
+/* A part of the step in percent. */
 static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
 {
     add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
@@ -48,6 +50,7 @@ static const char *short_name(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* Columns of the first table; one more for each calibrated constant. */
 static void comparison_head(const struct validation_table *v, struct cells *c)
 {
     static const char *const name[] = {"id",          "unit",    "published",  "predicted",
@@ -60,6 +63,8 @@ static void comparison_head(const struct validation_table *v, struct cells *c)
         add(c, "%s +10 %%", short_name(v->calibrated[i]->key));
 }
 
+/* One row of the first table: published, predicted, speed error, neutral prediction, sensitivities.
+ */
 static void comparison_row(const struct validation_table *v, int i, struct cells *c)
 {
     static const char *const within[] = {"NO", "yes", "-"};
@@ -94,6 +99,7 @@ static void parts_head(struct cells *c)
         add(c, "%s", name[i]);
 }
 
+/* One row of the second table: the plan, and the step by parts, which add up to it. */
 static void parts_row(const struct validation_prediction *p, struct cells *c)
 {
     char step[32];
@@ -121,6 +127,7 @@ static void context_head(struct cells *c)
     add(c, "why not");
 }
 
+/* One row of the third table: the figure, and why it is not compared. */
 static void context_row(const struct validation_figure *ref, struct cells *c)
 {
     c->n = 0;
@@ -138,6 +145,7 @@ struct sink {
     struct wsc_text *markdown;
 };
 
+/* Start a table with these columns. */
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
 {
     const char *name[MAX_CELLS] = {0};
@@ -155,6 +163,7 @@ static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const s
     return WSC_OK;
 }
 
+/* Add one line to wherever the table goes. */
 static void put(struct sink *s, const struct cells *c)
 {
     for (int i = 0; i < c->n && s->table; i++)
@@ -165,6 +174,7 @@ static void put(struct sink *s, const struct cells *c)
     wsc_text_add(s->markdown, "|\n");
 }
 
+/* Print the table; Markdown is written by its owner. */
 static WSC_CHECKED enum wsc_err end(struct sink *s)
 {
     if (!s->table) return WSC_OK;
@@ -182,6 +192,7 @@ static int rank_of(const struct validation_prediction *p)
     return validation_prediction_holds(p) ? INSIDE : OUTSIDE;
 }
 
+/* The first table, in the order of ranks, within a rank as the rows come. */
 static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
                                                struct cells *c)
 {
@@ -333,6 +344,7 @@ enum wsc_err report_validation_print(const struct validation_table *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* A number that parses back after a comma; an empty field when there is none. */
 static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
@@ -342,6 +354,7 @@ static void add_real(struct wsc_text *t, double value)
     wsc_text_add(t, "%s", text);
 }
 
+/* Columns of validation.csv, docs/FILES.md. */
 static void csv_head(struct wsc_text *t, const struct validation_table *v)
 {
     wsc_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,accepted_low,"
@@ -356,6 +369,7 @@ static void csv_head(struct wsc_text *t, const struct validation_table *v)
     wsc_text_add(t, "\n");
 }
 
+/* Plan and times of a prediction. */
 static void csv_times(struct wsc_text *t, const struct validation_prediction *p)
 {
     const struct vtime_breakdown *b = &p->breakdown;

@@ -137,7 +137,7 @@ TEST(calibrate, errors_are_clear)
  * finds the constants of the others, and its error is that of the falsification. */
 TEST(calibrate, a_row_left_out_is_predicted_by_the_others)
 {
-    static const struct conf_set hidden[] = {{"cluster.wafer.stage_latency=700us"}};
+    static const struct conf_set hidden[] = {{.text = "cluster.wafer.stage_latency=700us"}};
     static const char *const path[] = {"wafer.stage_latency"};
     struct validation_figure ref[N_POINTS];
     struct validation_protocol p;
@@ -193,8 +193,7 @@ TEST(validate, parts_add_up_to_the_step)
 TEST(validate, latency_and_neutral_by_hand)
 {
     static const struct conf_set sets[] = {
-        {.text =
-             "cluster.wafer.stage_latency={.text = value: 3 ms, kind: calibrated, source: a test}"},
+        {.text = "cluster.wafer.stage_latency={value: 3 ms, kind: calibrated, source: a test}"},
         {.text = "cluster.jitter=0"}};
     struct validation_figure ref[N_POINTS];
     struct validation_result v;
