@@ -77,10 +77,10 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
     TRY(conf_read_file(path, &bytes, &n));
     enum wsc_err rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
-    item->params.model.max_position_embeddings = ref->msl;
     item->params.train_input.micro_batch_size = ref->micro_batch;
-    item->params.train_input.batch_size = ref->global_batch;
-    item->params.runconfig.num_csx = ref->num_csx;
+    if (ref->msl) item->params.model.max_position_embeddings = ref->msl;
+    if (ref->global_batch) item->params.train_input.batch_size = ref->global_batch;
+    if (ref->num_csx) item->params.runconfig.num_csx = ref->num_csx;
     return rc;
 }
 
