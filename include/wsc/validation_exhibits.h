@@ -32,13 +32,13 @@ struct validation_counts {
 struct validation_exhibit {
     char *id;    /**< begins the names of its files */
     char *title; /**< heading */
-    char *note;  /**< conditions in a sentence or two; "" : none */
+    char *note;  /**< conditions in a sentence or two; NULL: none */
     int picture; /**< enum validation_picture */
-    char *rows;  /**< names of rows or patterns with `*`, separated by blanks; "": none */
+    char *rows;  /**< names of rows or patterns with `*`, separated by blanks; NULL: none */
     /** Of the curves; NULL and 0 in an exhibit that has none. */
     char *models;                     /**< names of params files, separated by blanks */
     char *cluster;                    /**< name of a machine file */
-    char *set;                        /**< overrides `path=value`, separated by `;` */
+    char *set;                        /**< overrides `path=value`, separated by `;`; NULL: none */
     struct validation_counts num_csx; /**< of VALIDATION_SYSTEMS */
     struct validation_counts batch;   /**< sequences, of VALIDATION_BATCHES on one system */
     int64_t batch_per_csx;            /**< sequences; 0: batch_size / num_csx of the params */

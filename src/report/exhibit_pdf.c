@@ -137,17 +137,18 @@ static void add_note(struct page *p, const char *note)
 static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validation_reproduced *r)
 {
     struct out_text plot = {0};
+    const char *note = r->exhibit->note ? r->exhibit->note : "";
     out_text_add(p->t, "reset\nset encoding utf8\nset termoption noenhanced\n");
     report_exhibit_plot(r, p->t, &plot);
     new_page(p);
-    const int below = p->line + 2 + lines_of(r->exhibit->note) + PICTURE_LINES;
+    const int below = p->line + 2 + lines_of(note) + PICTURE_LINES;
     out_text_add(p->t, "X0 = 0.03; Y0 = %.4f; W = 0.94; H = %.4f\n%s", height_of(below - 1),
                  (double)(PICTURE_LINES - 1) / LINES, plot.bytes ? plot.bytes : "");
     p->t->failed = p->t->failed || plot.failed;
     out_text_free(&plot);
     put_line(p, r->exhibit->title, "DejaVu Sans Bold,10");
     p->line++;
-    add_note(p, r->exhibit->note);
+    add_note(p, note);
     p->line = below + 1;
     TRY(add_table(p, r, report_exhibit_rows));
     TRY(add_table(p, r, report_exhibit_points));

@@ -118,7 +118,7 @@ static enum wsc_err load_curves(const struct validation_comparison *c,
             (void)snprintf(f->id, sizeof f->id, "%.47s", item);
             (void)snprintf(f->model, sizeof f->model, "%.47s", item);
             (void)snprintf(f->cluster, sizeof f->cluster, "%.31s", x->cluster);
-            (void)snprintf(f->set, sizeof f->set, "%.127s", x->set);
+            (void)snprintf(f->set, sizeof f->set, "%.127s", x->set ? x->set : "");
         }
     }
     all.ref = out->model;

@@ -40,7 +40,7 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 #define AT(n)   .path = #n, .offset = offsetof(struct validation_exhibit, n)
-#define TEXT(n) AT(n), .type = CONF_T_STRING, .fallback = ""
+#define TEXT(n) AT(n), .type = CONF_T_STRING
 #define COUNTS(n)                                                                                  \
     AT(n), .type = CONF_T_SPECIAL, .read = read_counts, .form = "list of numbers", .required = true
 /* clang-format off */
@@ -48,12 +48,12 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
     {.path = "picture", .type = CONF_T_ANY}, \
     {TEXT(id), .required = true, .doc = "begins the names of its files"}, \
     {TEXT(title), .required = true, .doc = "heading"}, \
-    {TEXT(note), .doc = "conditions"}
+    {TEXT(note), .nullable = true, .doc = "conditions"}
 #define CURVES \
-    {TEXT(rows), .doc = "rows of the published figures, with `*`"}, \
+    {TEXT(rows), .nullable = true, .doc = "rows of the published figures, with `*`"}, \
     {TEXT(models), .required = true, .doc = "names of params files"}, \
     {TEXT(cluster), .required = true, .doc = "name of a machine file"}, \
-    {TEXT(set), .doc = "overrides, separated by `;`"}, \
+    {TEXT(set), .nullable = true, .doc = "overrides, separated by `;`"}, \
     {AT(msl), .type = CONF_T_INT, .max = 1e9, .fallback = "0", .doc = "tokens of a sequence"}
 static const struct conf_variant pictures[VALIDATION_N_PICTURES] = {
     [VALIDATION_RATIOS] = {"ratios", .doc = "predicted over published speed", CONF_KEYS(
