@@ -100,8 +100,10 @@ struct kernels_shapes {
  *  collective has @c collective alone and checks itself; it is no part of a model. */
 struct kernels_row {
     const char *name, *summary;
-    const char *algos;   /**< words for --algo, "" for none */
+    const char *algos;   /**< words for --algo, the default first; "" for none */
     const char *options; /**< that size it */
+    /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
+    const char *algo_options;
     unsigned parts;      /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
     double tolerance;    /**< of values, |difference| / (1 + |expected|) */
     bool gradient;       /**< has a backward pass; a row without one is a gradient of its own */

@@ -28,6 +28,7 @@ static void print_list(void)
         (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
         if (*k->algos) (void)printf("              --algo: %s\n", k->algos);
+        if (k->algo_options) (void)printf("              --algo %s\n", k->algo_options);
     }
 }
 
@@ -89,13 +90,33 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* True when one algorithm of the kernel takes the option. */
+static bool of_one_algo(const struct kernels_row *k, const char *option)
+{
+    return k->algo_options && has_word(strchr(k->algo_options, ':'), option);
+}
+
 /* True when some kernel takes the option: then one that does not list it must not get it. */
 static bool is_of_kernels(const char *option)
 {
     const struct kernels_row *k;
     for (int i = 0; (k = kernels_row_at(i)); i++)
-        if (has_word(k->options, option)) return true;
+        if (has_word(k->options, option) || of_one_algo(k, option)) return true;
     return false;
+}
+
+/* An option that some kernel takes, given to kernel @p k with the algorithm @p algo. */
+static enum wsc_err check_option(const struct kernels_row *k, const char *algo, const char *option)
+{
+    if (!is_of_kernels(option) || has_word(k->options, option)) return WSC_OK;
+    if (!of_one_algo(k, option))
+        return WSC_RAISE(WSC_USAGE, "%s: kernel %s does not take it; it takes %s%s%s", option,
+                         k->name, k->options, k->algo_options ? ", with --algo " : "",
+                         k->algo_options ? k->algo_options : "");
+    const int n = (int)strcspn(k->algo_options, ":"), length = (int)strcspn(algo, " ");
+    if (length == n && !strncmp(algo, k->algo_options, (size_t)n)) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE, "%s: kernel %s takes it with --algo %.*s alone, not with %.*s",
+                     option, k->name, n, k->algo_options, length, algo);
 }
 
 /* Options and algorithms that this kernel does not have. */
@@ -107,9 +128,7 @@ static enum wsc_err check_kernel(const struct app_call *call, const struct kerne
         char name[64];
         if (!row->name || !app_given(call, row->name)) continue;
         (void)snprintf(name, sizeof name, "--%s", row->name);
-        if (is_of_kernels(name) && !has_word(k->options, name))
-            return WSC_RAISE(WSC_USAGE, "%s: kernel %s does not take it; it takes %s", name,
-                             k->name, k->options);
+        TRY(check_option(k, o->c.algo ? o->c.algo : k->algos, name));
     }
     if (!o->c.algo || has_word(k->algos, o->c.algo)) return WSC_OK;
     if (!*k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);

@@ -277,7 +277,7 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "arch", APP_CHOICE, NULL, AT(mesh, arch), .words = "wse2 wse3", .preset = "wse2",
      .needs = KERNEL_ONLY, .help = "generation of the wafer"},
     {APP_ON_MESH, "half", APP_CHOICE, NULL, AT(mesh, half), .words = "fp16 bf16", .preset = "fp16",
-     .needs = KERNEL_ONLY, .help = "16-bit format"},
+     .needs = KERNEL_ONLY, .help = "16-bit format of the operands, where the kernel has any"},
     {APP_ON_MESH, "algo", APP_TEXT, "NAME", AT(mesh, c.algo), .needs = KERNEL_ONLY,
      .help = "algorithm, of those that wsc mesh list shows for the kernel",
      .preset_why = "the kernel's own choice"},

@@ -2,7 +2,15 @@
 /* One wafer's values on the CPU: buffers created, a micro-batch of leaves cut into blocks of rows,
  * the stage's weights bound, and the parts of a stage called in order. Next: host_block.c (a
  * block), host_attention.c, host_head.c; host_layout.c sizes the buffers. */
-#include "host_impl.h"
+#include "host_attention.h"
+#include "host_block.h"
+#include "host_buffers.h"
+#include "host_cache.h"
+#include "host_head.h"
+#include "host_layout.h"
+#include "host_positions.h"
+#include "host_squares.h"
+#include "host_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

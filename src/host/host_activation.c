@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The nonlinearities of a feed-forward network, one row at a time, plain or gated: value, and
  * derivative times the gradient. The functions themselves are in <wsc/num_math.h>. */
-#include "host_impl.h"
-#include <wsc/num_math.h>
+#include "host_activation.h"
 
 #include <wsc/check.h>
+#include <wsc/num_math.h>
 
 struct activation {
     void (*forward)(float *out, const float *x, int64_t n);

@@ -2,7 +2,18 @@
 /* Attention of a block of queries at a time, head by head: scores, softmax and output without ever
  * holding a whole matrix of scores, and backward with the scores computed again (Dao et al. 2022).
  * Causal or not, windows, grouped keys, ALiBi, soft caps, cached keys. */
-#include "host_impl.h"
+#include "host_attention.h"
+#include "host_branch.h"
+#include "host_buffers.h"
+#include "host_cache.h"
+#include "host_ffn.h"
+#include "host_grad.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_positions.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
+
 #include <wsc/num_math.h>
 
 #include <string.h>

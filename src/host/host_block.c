@@ -3,7 +3,18 @@
  * embedding, with biases and norms, forward and backward. Attention is in host_attention.c,
  * mixtures of experts in host_experts.c, what a branch adds to the residual stream in
  * host_branch.c. */
-#include "host_impl.h"
+#include "host_block.h"
+#include "host_branch.h"
+#include "host_buffers.h"
+#include "host_cache.h"
+#include "host_experts.h"
+#include "host_ffn.h"
+#include "host_grad.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_positions.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
 
 #include <string.h>
 

@@ -2,7 +2,11 @@
 /* What attention and feed-forward network add to the residual stream: dropout, a norm after the
  * branch where the model has one, the sum. Dropout is a function of seed, step, place and element
  * (wsc_rng), so it does not depend on who computes it. */
-#include "host_impl.h"
+#include "host_branch.h"
+#include "host_buffers.h"
+#include "host_operands.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
 
 #include <wsc/rng.h>
 

@@ -2,10 +2,14 @@
 /* Generation: keys and values of all positions stay, so that a new token costs one row of every
  * product.  Rows keep their places (sample T + position); only those of new positions are computed.
  */
-#include "host_impl.h"
+#include "host_cache.h"
+#include "host_buffers.h"
+#include "host_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+
+#include <string.h>
 
 int64_t host_cache_bytes(const struct model *m, int64_t n_tokens)
 {

@@ -5,10 +5,20 @@
  * The pairs of a token and one of its networks are *places*.  They are sorted by leaf, then by
  * network, then by token, so that a network's tokens of a leaf are consecutive rows: products have
  * shapes that depend on the leaf's tokens alone, and a weight gradient of a leaf is one product. */
-#include "host_impl.h"
-#include <wsc/num_math.h>
+#include "host_experts.h"
+#include "host_activation.h"
+#include "host_branch.h"
+#include "host_buffers.h"
+#include "host_ffn.h"
+#include "host_grad.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_order.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
 
 #include <wsc/check.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 

@@ -2,7 +2,15 @@
 /* Pieces of a feed-forward network on the host, for the one network of a block (host_block.c) and
  * for the experts of a mixture (host_experts.c) alike: the norm before it, its linear layers, the
  * nonlinearity, and the gradients of each for n rows. */
-#include "host_impl.h"
+#include "host_ffn.h"
+#include "host_activation.h"
+#include "host_branch.h"
+#include "host_buffers.h"
+#include "host_grad.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
 
 const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
                             bool again, int thread)

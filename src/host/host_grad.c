@@ -2,7 +2,14 @@
 /* Weight gradients: each leaf's gradient by blocks of rows of the matrix, and the sum over leaves
  * along the canonical tree (<wsc/num.h>), block by block on one thread, so that values do not
  * depend on the number of threads or wafers. */
-#include "host_impl.h"
+#include "host_grad.h"
+#include "host_buffers.h"
+#include "host_gradient.h"
+#include "host_layout.h"
+#include "host_operands.h"
+#include "host_order.h"
+#include "host_squares.h"
+#include "host_state.h"
 
 #include <wsc/check.h>
 

@@ -2,7 +2,15 @@
 /* The head: final norm, logits a block of the vocabulary at a time, cross entropy with a running
  * maximum and sum (Milakov and Gimelshein 2018), and backward from logits that were kept or are
  * computed again. */
-#include "host_impl.h"
+#include "host_head.h"
+#include "host_buffers.h"
+#include "host_experts.h"
+#include "host_grad.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
+
 #include <wsc/num_math.h>
 
 #include <string.h>

@@ -2,7 +2,9 @@
 /* Sizes of all buffers of the host from the model and the number of samples: what is kept once per
  * layer in training, what one thread needs, and how the blocks of logits and gradients are cut.
  * host.c allocates them; host_act_bytes() reports them. */
-#include "host_impl.h"
+#include "host_layout.h"
+#include "host_buffers.h"
+#include "host_state.h"
 
 #include <stddef.h>
 

@@ -2,7 +2,8 @@
 /* Which rows of the sorted places (host_experts.c) belong to an expert of a leaf: a network's
  * tokens of a leaf are consecutive rows, so that its products and its weight gradient are one
  * piece. */
-#include "host_impl.h"
+#include "host_order.h"
+#include "host_state.h"
 
 /* First place of every network of a leaf, and the end of the last one. */
 int64_t *host_expert_ranges(const struct host *k, int64_t leaf)

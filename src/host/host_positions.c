@@ -2,7 +2,8 @@
 /* Positions: rotary angles (Su et al. 2021) with the scalings of Llama 3 and YaRN, sines of
  * Vaswani et al. 2017, slopes of ALiBi (Press et al. 2022). Tables are filled once; rows are
  * rotated in place, or back for the gradient. */
-#include "host_impl.h"
+#include "host_positions.h"
+#include "host_state.h"
 
 #include <math.h>
 

@@ -2,10 +2,15 @@
 /* Sums of the squares of each leaf's gradient.  A block of a gradient gives one number per leaf;
  * which blocks there are depends on the shapes of the tensors alone, so the sum over them has the
  * same bits whoever computes the leaf. */
-#include "host_impl.h"
+#include "host_squares.h"
+#include "host_gradient.h"
+#include "host_layout.h"
+#include "host_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+
+#include <string.h>
 
 struct host_leaf_squares {
     double *of_leaf;  /* owned (max_samples) */

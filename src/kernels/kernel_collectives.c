@@ -4,7 +4,7 @@
  * literature (HPDC'24), which the programs evaluate for the tree that they build. */
 #include "kernel_rows.h"
 
-#define REDUCTIONS "star chain tree two-phase auto snake"
+#define REDUCTIONS "auto star chain tree two-phase snake"
 
 const struct kernels_row kernels_collective_rows[] = {
     {.name = "broadcast",
@@ -22,7 +22,8 @@ const struct kernels_row kernels_collective_rows[] = {
     {.name = "allreduce",
      .summary = "sum at all PEs: reduce and broadcast, a ring, or a tree from the middle of a row",
      .algos = REDUCTIONS " ring ktree",
-     .options = "--words --groups",
+     .options = "--words",
+     .algo_options = "ktree: --groups",
      .tolerance = KERNELS_TOLERANCE,
      .collective = programs_run_allreduce},
     {.name = "scatter",
@@ -51,8 +52,9 @@ const struct kernels_row kernels_collective_rows[] = {
      .collective = programs_run_gemv},
     {.name = "gemm",
      .summary = "C (m, n) = A (m, k) B (k, n); stream: A are weights from the edge",
-     .algos = "summa stream",
-     .options = "--m --n --k --zeros",
+     .algos = "stream summa",
+     .options = "--m --n --k",
+     .algo_options = "stream: --half --zeros",
      .tolerance = KERNELS_TOLERANCE,
      .collective = programs_run_gemm},
     {.name = "fmacs",

@@ -2,7 +2,9 @@
 /* The edge of the fabric: sources that feed wavelets of the host over a link, one a cycle, and
  * sinks that take what leaves. router.c moves their wavelets; mesh_link.c gives a source its
  * channel. */
-#include "mesh_impl.h"
+#include "mesh_state.h"
+
+#include <wsc/mem.h>
 
 /* True when the neighbour of PE (x, y) on @p side would lie outside. */
 static bool at_edge(const struct mesh *m, int x, int y, int side)
@@ -23,6 +25,8 @@ static enum wsc_err check_edge(const struct mesh *m, int x, int y, int side, int
     return WSC_OK;
 }
 
+/* @p wavelet is borrowed until the end of the run. Sources on one side of one router share a link:
+ * `link` is the first of them, whose `used` counts for all. */
 enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour,
                               const struct mesh_wavelet *wavelet, int64_t n)
 {

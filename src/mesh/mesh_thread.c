@@ -2,8 +2,13 @@
 /* The beginning of an operation on a thread of a PE: its set-up, and of an operation on memory
  * alone all elements at once (vector.c), whose cycles then only pass.  task.c begins what a task
  * asked for, pe.c runs what has begun. */
-#include "mesh_impl.h"
-#include "watch_state.h"
+#include "mesh_thread.h"
+#include "alu.h"
+#include "compile.h"
+#include "mesh_state.h"
+#include "region.h"
+#include "vector.h"
+#include "watch_hooks.h"
 
 enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
                                const struct mesh_thread *todo)

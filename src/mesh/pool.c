@@ -2,7 +2,9 @@
 /* Memory of a region that comes and goes while the fabric runs: blocks of a power of two cache
  * lines from slabs, one free list a size, and buffers that are kept from one program to the next.
  * Not shared between threads. */
-#include "mesh_impl.h"
+#include "pool.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 #include <sys/mman.h>
@@ -53,6 +55,8 @@ struct mesh_slab {
 };
 _Static_assert(sizeof(struct mesh_slab) <= MESH_LINE, "the head of a slab is a cache line");
 
+/* Sizes are powers of two of a cache line; MESH_POOL_SIZES means that a block comes from
+ * elsewhere. */
 int mesh_pool_size(int64_t bytes)
 {
     int size = 0;
@@ -83,6 +87,7 @@ static struct mesh_slab *new_slab(int64_t bytes)
     return slab;
 }
 
+/* The slab after the current one, which an earlier program may have left, or a new one. */
 static bool next_slab(struct mesh_pool *p)
 {
     struct mesh_slab *slab = p->current ? p->current->next : p->first;
@@ -97,6 +102,8 @@ static bool next_slab(struct mesh_pool *p)
     return true;
 }
 
+/* A free block of the size, else the next bytes of the slab. A free block's first bytes point to
+ * the next free one. */
 void *mesh_pool_take(struct mesh_pool *p, int size)
 {
     void *block = p->free[size];

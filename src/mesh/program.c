@@ -2,10 +2,13 @@
 /* Binds programs to PEs before the first cycle: tasks to ids or colours, queues to colours, the
  * tasks that start. Ids follow the SDK documentation and differ between WSE-2 and WSE-3. task.c
  * runs what is bound here. */
-#include "mesh_impl.h"
+#include "program.h"
+#include "mesh_state.h"
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
+/* The number of a task function with its priority; PEs store numbers, since a fabric has few
+ * different tasks. */
 static enum wsc_err add_task(struct mesh *m, struct mesh_rect at, mesh_task_fn fn,
                              enum mesh_priority priority, int *index)
 {
@@ -66,6 +69,8 @@ enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
     return WSC_OK;
 }
 
+/* A queue has one colour and a colour one queue of each direction; the same binding twice is
+ * allowed. */
 static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
 {
     struct mesh_binding *b = mesh_binding_of(pe);

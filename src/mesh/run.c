@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* mesh_run(): links the fabric, starts its regions, repeats cycles (mesh_cycle.c) until nothing can
  * move, on this thread or on a team (team.c), and lets deadlock.c judge what is left. */
-#include "watch_state.h"
+#include "deadlock.h"
+#include "mesh_cycle.h"
+#include "mesh_link.h"
+#include "mesh_state.h"
+#include "mesh_watch.h"
+#include "region.h"
+#include "team.h"
 
 static void start_region(struct mesh_region *r)
 {
@@ -10,6 +16,7 @@ static void start_region(struct mesh_region *r)
         if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
 }
 
+/* From a program to cycle 0: channels, and a visit to each PE whose task was started. */
 static enum wsc_err start(struct mesh *m)
 {
     if (m->linked)
@@ -22,6 +29,7 @@ static enum wsc_err start(struct mesh *m)
     return WSC_OK;
 }
 
+/* Run on the calling thread. */
 static enum wsc_err run_alone(struct mesh *m)
 {
     do {
@@ -31,6 +39,8 @@ static enum wsc_err run_alone(struct mesh *m)
     return WSC_OK;
 }
 
+/* Counts of all regions; the length of the run is the end of the last cycle in which one did
+ * something. */
 static void add_stats(const struct mesh *m, struct mesh_stats *stats)
 {
     *stats = (struct mesh_stats){0};

@@ -2,7 +2,11 @@
 /* Regions on threads of the host: all meet after every cycle at a barrier that spins briefly, so
  * that a cycle of many PEs is shared and the result does not depend on their number. Called by
  * run.c when a fabric has more than one region. */
-#include "mesh_impl.h"
+#include "team.h"
+#include "mesh_cycle.h"
+#include "mesh_state.h"
+
+#include <wsc/mem.h>
 
 #include <pthread.h>
 
@@ -11,6 +15,7 @@
  * working, so then it sleeps. */
 enum { LOOKS = 4000 };
 
+/* The barrier of the threads: `round` counts the meetings, `arrived` who has come to this one. */
 struct mesh_team {
     struct mesh *m;
     int n;
@@ -34,6 +39,9 @@ static void rest(void)
 #endif
 }
 
+/* Wait for the end of @p round without a processor. A sleeper counts itself before it reads the
+ * round, and wake_sleepers() reads the counter after the round was written, all sequentially
+ * consistent: nobody is missed. */
 static void sleep_through(struct mesh_team *t, uint32_t round)
 {
     (void)pthread_mutex_lock(&t->mutex);
@@ -70,6 +78,7 @@ static void meet(struct mesh_team *t)
     sleep_through(t, round);
 }
 
+/* What a thread does in each cycle: its own region, then the barrier. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
 {
     do {
@@ -104,6 +113,8 @@ static enum wsc_err first_error(const struct mesh *m)
     return WSC_OK;
 }
 
+/* Start all threads but the caller's; @return how many there are. When the host refuses one, those
+ * that run already end before their first cycle. */
 static int start_members(struct mesh_team *t, struct member *member)
 {
     int n = 1;

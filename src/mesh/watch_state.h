@@ -1,13 +1,20 @@
-/** What the emulator shows an observer: one line at each place where something happens.
+/** What an observer keeps, and how it reads the machine.
  *
- *  A hook (mesh_see_...) tests one pointer and is nothing else when nobody watches; what it means
- * is in mesh_watch.c (counts), watch_path.c (causes) and watch_trace.c (events).  What belongs to a
- * PE or its router is written in that PE's or router's turn alone; what travels with a wavelet is
- * written by the sender into the slot that the wavelet itself takes.
+ *  What belongs to a PE or its router is written in that PE's or router's turn alone; what travels
+ *  with a wavelet is written by the sender into the slot that the wavelet itself takes.
  */
 #ifndef WSC_MESH_WATCH_STATE_H
 #define WSC_MESH_WATCH_STATE_H
-#include "mesh_impl.h"
+#include "mesh_channel.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "region.h"
+
+#include <wsc/mesh.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 /* How the time up to cycle @c at was spent: the parts add up to it. */
 struct mesh_watch_path {
@@ -107,9 +114,6 @@ static inline void mesh_path_extend(struct mesh_watch_path *p, enum mesh_part pa
     p->part[part] += (int32_t)until - p->at;
     p->at = (int32_t)until;
 }
-
-/* ---- how the observer reads the machine: nothing else of it knows the layout ----------------- */
-
 static inline struct mesh *watch_mesh(const struct mesh_pe *pe)
 {
     return pe->region->m;
@@ -154,147 +158,5 @@ static inline int watch_channel_tail(const struct mesh_channel *ch)
 static inline int watch_channel_count(const struct mesh_channel *ch)
 {
     return mesh_channel_count(ch, atomic_load_explicit(&ch->gate, memory_order_relaxed));
-}
-
-/* watch.c */
-enum wsc_err mesh_watch_begin(struct mesh *m);
-enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles);
-void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
-void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour);
-void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour);
-void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
-                     int d);
-void mesh_watch_down(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
-void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
-                       const struct mesh_channel *to);
-void mesh_watch_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to);
-void mesh_watch_task(struct mesh_pe *pe, int id, int queue);
-void mesh_watch_wait(struct mesh_pe *pe);
-void mesh_watch_join(struct mesh_pe *pe, int thread);
-void mesh_watch_op(struct mesh_pe *pe, const struct mesh_thread *op);
-void mesh_watch_element(struct mesh_pe *pe, int thread);
-void mesh_watch_crowded(struct mesh_pe *pe, int thread);
-void mesh_watch_memory(struct mesh_pe *pe, int thread);
-void mesh_watch_op_end(struct mesh_pe *pe, int thread, int64_t end);
-void mesh_watch_turn(struct mesh_pe *pe);
-void mesh_watch_cycle(struct mesh_pe *pe);
-
-/* watch_path.c: the same events, as causes */
-void mesh_watch_fail(struct mesh_watch *w);
-struct mesh_watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe);
-struct mesh_watch_origin *mesh_watch_slot(struct mesh_watch *w, struct mesh_watch_origin **queue,
-                                          int slot);
-void mesh_path_task(struct mesh_pe *pe, int queue);
-void mesh_path_wait(struct mesh_pe *pe);
-void mesh_path_join(struct mesh_pe *pe, int thread);
-void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op);
-void mesh_path_element(struct mesh_pe *pe, int thread);
-void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end);
-/* The path to the last thing that happened. */
-void mesh_path_end(struct mesh *m);
-
-/* watch_trace.c: the same events, as slices on rows */
-enum wsc_err mesh_trace_begin(struct mesh *m);
-void mesh_trace_finish(struct mesh *m);
-void mesh_trace_free(struct mesh_watch *w);
-/* A wavelet takes one cycle of a row of PE @p pe; @p o remembers it. */
-void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
-                        uint64_t entry, struct mesh_watch_origin *o);
-void mesh_trace_task(struct mesh_pe *pe, int id, int queue);
-void mesh_trace_wait(struct mesh_pe *pe);
-void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op);
-void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end);
-
-/* ---- hooks ----------------------------------------------------------------------------------- */
-
-/* A router looks at a channel that holds a wavelet. */
-static inline void mesh_see_channel(struct mesh *m, int64_t now, int64_t router,
-                                    const struct mesh_channel *ch)
-{
-    if (m->watch) mesh_watch_channel(m, now, router, ch);
-}
-/* The first wavelet of a channel could go and is held back. */
-static inline void mesh_see_held(struct mesh *m, int64_t now, int64_t router, int colour)
-{
-    if (m->watch) mesh_watch_held(m, now, router, colour);
-}
-/* It has left, over as many links as it had to. */
-static inline void mesh_see_left(struct mesh *m, int64_t now, int64_t router, int colour)
-{
-    if (m->watch) mesh_watch_left(m, now, router, colour);
-}
-/* It leaves over the link @p d, before it is put into the next channel. */
-static inline void mesh_see_side(struct mesh *m, int64_t now, int64_t router,
-                                 const struct mesh_channel *ch, int d)
-{
-    if (m->watch) mesh_watch_side(m, now, router, ch, d);
-}
-/* It leaves down the ramp, before it is put into the input queue. */
-static inline void mesh_see_down(struct mesh *m, int64_t now, int64_t router,
-                                 const struct mesh_channel *ch)
-{
-    if (m->watch) mesh_watch_down(m, now, router, ch);
-}
-/* A wavelet enters over an edge, before it is put into the channel. */
-static inline void mesh_see_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
-                                   const struct mesh_channel *to)
-{
-    if (m->watch) mesh_watch_enters(m, now, s, to);
-}
-/* The first wavelet of an output queue goes up the ramp, before it is put into the channel. */
-static inline void mesh_see_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_up(pe, queue, to);
-}
-/* A task begins: local task @p id, or that of the first wavelet of @p queue, which is still there.
- */
-static inline void mesh_see_task(struct mesh_pe *pe, int id, int queue)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_task(pe, id, queue);
-}
-/* Scalar code runs until pe->waits_until. */
-static inline void mesh_see_wait(struct mesh_pe *pe)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_wait(pe);
-}
-/* The task continues: @p thread is free. */
-static inline void mesh_see_join(struct mesh_pe *pe, int thread)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_join(pe, thread);
-}
-/* An operation has begun on its thread. */
-static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_thread *op)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_op(pe, op);
-}
-/* An element of an operation with a fabric operand is about to be carried out. */
-static inline void mesh_see_element(struct mesh_pe *pe, int thread)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_element(pe, thread);
-}
-/* It could be, but others have the datapath. */
-static inline void mesh_see_crowded(struct mesh_pe *pe, int thread)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_crowded(pe, thread);
-}
-/* A part of a memory operation is carried out. */
-static inline void mesh_see_memory(struct mesh_pe *pe, int thread)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_memory(pe, thread);
-}
-/* The operation on @p thread has ended in this cycle. */
-static inline void mesh_see_op_end(struct mesh_pe *pe, int thread, int64_t end)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_op_end(pe, thread, end);
-}
-/* A PE is visited in this cycle; nothing of it has changed yet. */
-static inline void mesh_see_turn(struct mesh_pe *pe)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_turn(pe);
-}
-/* Its turn in this cycle is over, whether it sleeps now or not. */
-static inline void mesh_see_cycle(struct mesh_pe *pe)
-{
-    if (watch_mesh(pe)->watch) mesh_watch_cycle(pe);
 }
 #endif

@@ -2,7 +2,11 @@
 /* Attention output, O = P V: scores come down the column, the value of their key along the row,
  * and each pair is an AXPY into the sums of the query's PE. Also dQ = dS K. program_scores.c keeps
  * the scores; docs/MESH.md, "Transformer programs". */
+#include "program_attention_out.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 /* Attention output: for each key the PE gets the key's row of scores (from the column of the head
  * that owns it) and then the key's values down the column, each one an AXPY with that row. */
@@ -26,17 +30,24 @@ static enum wsc_err send_scores(struct mesh_pe *pe, uint32_t data)
     return programs_send_scores(pe, &x->sent);
 }
 
+/* Where the scores of the last @p n queries go: as far into the row as the queries lie in their
+ * tile, so that the two stay in different banks. */
+static int row_at(const struct programs_grid *g, const struct mix *x, int y, int n)
+{
+    return x->row + 4 * ((x->m->sample + 1) * programs_tokens(g, y) - n);
+}
+
 /* Receive the scores of key @p key; values have to wait for them. */
 static enum wsc_err receive(struct mesh_pe *pe, int key)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct mix *x = g->program;
     if (key == g->T || x->m->rows.f->group_cols == 1) return WSC_OK;
-    const int n = programs_queries(g, mesh_y(pe), key);
+    const int y = mesh_y(pe), n = programs_queries(g, y, key);
     const struct mesh_op op = {.code = MESH_FMOVS,
                                .thread = PROGRAMS_THREAD_RECEIVE,
                                .activate = PROGRAMS_TASK_READY + 1,
-                               .dst = mesh_mem(x->row, n),
+                               .dst = mesh_mem(row_at(g, x, y, n), n),
                                .a = mesh_in(score_gather.colour, n)};
     if (!n) return WSC_OK;
     TRY(mesh_block_data(pe, PROGRAMS_COLOUR_SCALARS));
@@ -80,7 +91,7 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
         const int head = f->group_cols > 1 ? 0 : slot / f->head_dim;
         const int scores =
             f->group_cols > 1
-                ? x->row
+                ? row_at(g, x, y, n)
                 : programs_score_at(g, m->scores, key * f->heads_per_pe + head, y, key);
         const struct mesh_dsd out = mesh_mem(programs_at(g, &m->out, slot, first), n);
         TRY(mesh_wait(pe, g->loop_cycles));

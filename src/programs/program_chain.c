@@ -2,7 +2,9 @@
 /* Patterns along lines of PEs: routes from the edge, words collected at one end and given to all,
  * sums passed on from neighbour to neighbour (receive, add, send). program_product.c and the
  * others are made of them. */
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
 
 const struct programs_chain programs_line_chain = {PROGRAMS_COLOUR_CHAIN, PROGRAMS_IN_FAR,
                                                    PROGRAMS_IN_NEAR, PROGRAMS_OUT_START,
@@ -90,12 +92,13 @@ enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gath
     return mesh_send_control(pe, c->gather, mesh_control(&open, 1, -1), thread);
 }
 
-/* The sending half at one PE: its own words, then at position 0 those of all others, relayed from
- * the gathering colour to the broadcast one; elsewhere only the switch turns. */
+/* The sending half at one PE: its own words in up to two parts, then at position 0 those of all
+ * others, relayed from the gathering colour to the broadcast one; elsewhere only the switch turns.
+ */
 struct gather_send {
     const struct programs_gather *gather;
     int position, n, task;
-    struct mesh_dsd own, others; /* memory; how many words come from all others */
+    struct mesh_dsd own[2], others; /* memory; how many words come from all others */
 };
 
 static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
@@ -116,15 +119,20 @@ static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
  * colour would stop taking from it, and the row would wait for itself. */
 static enum wsc_err gather_step(struct mesh_pe *pe, const struct gather_send *s)
 {
+    enum { PARTS = sizeof s->own / sizeof *s->own };
     struct programs_grid *g = programs_grid_of(pe);
     const struct programs_gather *c = s->gather;
-    if (g->sent[programs_index(g, pe)]++) return pass_on(pe, s);
+    int32_t *const sent = &g->sent[programs_index(g, pe)];
+    while (*sent < PARTS && !s->own[*sent].len[0])
+        ++*sent;
+    if (*sent == PARTS) return pass_on(pe, s);
+    const struct mesh_dsd *part = &s->own[(*sent)++];
     const struct mesh_op own = {
         .code = MESH_FMOVS,
         .thread = PROGRAMS_THREAD_SEND,
         .activate = (uint8_t)(s->task + 1),
-        .dst = words_of(mesh_out(s->position ? c->gather : c->colour, 1), &s->own),
-        .a = s->own};
+        .dst = words_of(mesh_out(s->position ? c->gather : c->colour, 1), part),
+        .a = *part};
     return mesh_issue(pe, &own);
 }
 
@@ -136,18 +144,33 @@ static const struct programs_gather key_gather = {.gather = PROGRAMS_COLOUR_GATH
                                                   .in = PROGRAMS_IN_SCALARS,
                                                   .out = PROGRAMS_OUT_SCALARS};
 
+/* @p turns turns of @p n keys each over the tokens of the PE, from address @p at on. */
+static struct mesh_dsd keys_in_turns(const struct programs_grid *g, int at, int turns, int n,
+                                     int count)
+{
+    return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
+                             .n_dims = 3,
+                             .len = {(uint16_t)turns, (uint16_t)n, (uint16_t)count},
+                             .stride = {1, (int16_t)g->key_step, (int16_t)g->pitch},
+                             .address = at};
+}
+
+/* In the order of programs_order_keys: the first turns have one key more than the others. */
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const int y = mesh_y(pe), tokens = programs_tokens(g, y), count = tile->f->count[mesh_x(pe)];
-    struct gather_send s = {
+    const int turns = g->key_step, longer = tokens % turns, n = tokens / turns;
+    const int first = sample * tokens;
+    const struct gather_send s = {
         .gather = &key_gather,
         .position = y,
         .n = g->h,
         .task = PROGRAMS_TASK_SEND,
-        .own = programs_matrix(programs_at(g, tile, 0, sample * tokens), tokens, count, 1),
+        .own = {keys_in_turns(g, programs_at(g, tile, 0, first), longer, n + 1, count),
+                keys_in_turns(g, programs_at(g, tile, 0, first + longer), n ? turns - longer : 0, n,
+                              count)},
         .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1)};
-    s.own.stride[1] = (int16_t)g->pitch;
     return gather_step(pe, &s);
 }
 

@@ -3,9 +3,11 @@
  * round-robin on rows, memory for tiles, copies between host and PEs, and the frame in which every
  * program of a transformer runs. */
 #include "program_grid.h"
+#include "program_resources.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/programs.h>
 
 #include <stddef.h>
 #include <string.h>
@@ -133,16 +135,26 @@ void programs_features_fini(struct programs_features *f)
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-/* Keys stream row by row, as they are collected. */
-static void order_keys(struct programs_grid *g)
+/* Keys stream row by row, as they are collected; every @p step th of a row, then the next ones. */
+static void order_keys(struct programs_grid *g, int step)
 {
     int n = 0;
+    g->key_step = step;
     for (int y = 0; y < g->h; y++) {
-        for (int64_t token = y; token < g->T; token += g->h) {
+        for (int i = 0, at = 0; i < programs_tokens(g, y); i++) {
             g->key_row[n] = y;
-            g->key_token[n++] = (int)token;
+            g->key_token[n++] = at * g->h + y;
+            at += step;
+            if (at >= programs_tokens(g, y)) at = at % step + 1;
         }
     }
+}
+
+void programs_order_keys(struct programs_grid *g, const struct programs_features *f)
+{
+    const int columns_of_a_row = ceil_div(f->group_cols, g->h);
+    const int tokens = programs_tokens(g, 0);
+    order_keys(g, columns_of_a_row < tokens ? columns_of_a_row : tokens);
 }
 
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
@@ -165,7 +177,7 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_confi
     TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->key_row, WSC_MEM_KERNELS, T);
     TRY_NEW(g->key_token, WSC_MEM_KERNELS, T);
-    order_keys(g);
+    order_keys(g, 1);
     return WSC_OK;
 }
 

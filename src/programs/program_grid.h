@@ -1,18 +1,17 @@
-/** Where tokens and features lie on the fabric, and the patterns of which programs are made.
+/** Where tokens and features lie on the fabric of one wafer.
  *
  *  Features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some tokens.  The
  *  tokens of a sequence are distributed round-robin (token j to row j mod h), so that causal
  *  attention loads all rows alike; sequences follow each other.  A tile is such a matrix in 32-bit
  *  floats: `slots` rows of `pitch` tokens in the memory of each PE.  docs/MESH.md describes the
- *  patterns: contract (program_product.c), mix (program_attention_out.c), outer
+ *  patterns that run on it: contract (program_product.c), mix (program_attention_out.c), outer
  *  (program_weight_grad.c), and scripts for everything else (program_vector_ops.c).  What is
  *  computed for a sequence does not depend on which others lie on the wafer. */
-#ifndef WSC_PROGRAMS_IMPL_H
-#define WSC_PROGRAMS_IMPL_H
+#ifndef WSC_PROGRAMS_GRID_H
+#define WSC_PROGRAMS_GRID_H
+#include <wsc/err.h>
 #include <wsc/mesh.h>
-#include <wsc/programs.h>
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /** Features of a tensor on the columns; with heads, a head has columns of its own or shares one. */
@@ -60,6 +59,7 @@ struct programs_grid {
     int loop_cycles;                              /**< before each operation of a loop */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
     int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
+    int key_step;             /**< tokens between neighbouring keys of a PE in that order */
     int scratch;              /**< first address that programs may reserve and release */
     void *program;            /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats;  /**< of the last program */
@@ -73,6 +73,10 @@ struct programs_grid {
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
                                 int64_t T, int max_samples);
 void programs_grid_fini(struct programs_grid *g);
+/** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
+ *  in so many turns over its tokens that each column of a head keeps scores of early and of late
+ *  keys alike, which causality makes unequally long.  Before the first program of attention. */
+void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
 static inline struct mesh_rect programs_all(const struct programs_grid *g)
 {
     return (struct mesh_rect){0, 0, g->w, g->h};
@@ -136,47 +140,6 @@ enum wsc_err programs_begin(struct programs_grid *g, void *program);
 enum wsc_err programs_run(struct programs_grid *g);
 /** Bind @p fn to a local task of all PEs and start it. */
 enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn);
-
-/* Local tasks; WSE-3 has local ids from 8 on. */
-enum { PROGRAMS_TASK_MAIN = 8, PROGRAMS_TASK_NEXT, PROGRAMS_TASK_SEND, PROGRAMS_TASK_READY };
-/* Colours of the patterns; each program uses some of them. */
-enum {
-    PROGRAMS_COLOUR_SCALARS = 0,     /* down a column or along a row: what triggers AXPYs */
-    PROGRAMS_COLOUR_GATHER,          /* toward the start of a line */
-    PROGRAMS_COLOUR_VECTOR,          /* along a row: a vector per item */
-    PROGRAMS_COLOUR_COLLECT,         /* its gather */
-    PROGRAMS_COLOUR_SPREAD,          /* from the middle of a line to both sides */
-    PROGRAMS_COLOUR_CHAIN = 6,       /* four */
-    PROGRAMS_COLOUR_EDGE_CHAIN = 10, /* four */
-    PROGRAMS_COLOUR_WEST = 14
-};
-/* Input and output queues by use: the deep ones for what streams. */
-enum {
-    PROGRAMS_IN_SCALARS = 0,
-    PROGRAMS_IN_GATHER = 1,
-    PROGRAMS_IN_FAR = 2,
-    PROGRAMS_IN_NEAR = 3,
-    PROGRAMS_IN_VECTOR = 4,
-    PROGRAMS_IN_COLLECT = 5,
-    PROGRAMS_IN_SPREAD = 6,
-    PROGRAMS_IN_EDGE = 7
-};
-enum {
-    PROGRAMS_OUT_SCALARS = 0,
-    PROGRAMS_OUT_VECTOR = 1,
-    PROGRAMS_OUT_START = 2,
-    PROGRAMS_OUT_AWAY = 3,
-    PROGRAMS_OUT_SPREAD = 4,
-    PROGRAMS_OUT_EDGE = 5
-};
-/* Microthreads. */
-enum {
-    PROGRAMS_THREAD_SUM = 1,
-    PROGRAMS_THREAD_SEND,
-    PROGRAMS_THREAD_SEND_VECTOR,
-    PROGRAMS_THREAD_RECEIVE
-};
-
 /** @p rows rows of @p cols consecutive words, @p pitch words apart. */
 static inline struct mesh_dsd programs_matrix(int address, int rows, int cols, int pitch)
 {
@@ -186,291 +149,4 @@ static inline struct mesh_dsd programs_matrix(int address, int rows, int cols, i
                              .stride = {(int16_t)pitch, 1},
                              .address = address};
 }
-
-/** Neighbouring PEs: position p lies at (x, y) + p (dx, dy), to the east or to the south. */
-struct programs_line {
-    int x, y, dx, dy, n;
-};
-static inline struct programs_line programs_column(const struct programs_grid *g, int x)
-{
-    return (struct programs_line){x, 0, 0, 1, g->h};
-}
-static inline struct programs_line programs_row(int y, int x, int n)
-{
-    return (struct programs_line){x, y, 1, 0, n};
-}
-/** From the north edge down all columns to every PE. */
-enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int queue);
-/** Own words of each position in order, collected at position 0 on @p gather and from there to all
- *  positions, itself included, on @p colour. */
-struct programs_gather {
-    int gather, colour;
-    int in_gather, in, out;
-};
-enum wsc_err programs_route_gather(struct programs_grid *g, const struct programs_line *l,
-                                   const struct programs_gather *c);
-/** After the own words of position @p position of @p n: the positions after it may pass. */
-enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
-                                  int n, int thread);
-/** Sending keys (rows of @p tile) of one sequence up and down the columns: token by token, all
- *  features of the column. */
-enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample);
-/** Routes and task for it on the columns that hold features. */
-enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
-                                 mesh_task_fn send, mesh_task_fn on_scalar);
-/** Columns of head @p i on row @p y. */
-static inline struct programs_line programs_head_line(const struct programs_features *f, int i,
-                                                      int y)
-{
-    return programs_row(y, i * f->group_cols, f->group_cols);
-}
-static inline int programs_n_head_lines(const struct programs_features *f)
-{
-    return (f->n / f->head_dim + f->heads_per_pe - 1) / f->heads_per_pe;
-}
-
-/** Sums along a line: each PE receives, adds its own and sends on.  Four colours: @p colour and
- *  the next toward the start by the parity of the sender's position, two more away from it. */
-struct programs_chain {
-    int colour;
-    int in_far, in_near, out_start, out_away;
-};
-extern const struct programs_chain programs_line_chain,
-    programs_edge_chain; /**< the second one toward the edge only */
-/** Routes in both directions, or with @p to_edge toward the start and off the fabric there. */
-enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs_line *l,
-                                  const struct programs_chain *c, bool to_edge);
-/** The part of the PE at @p position of @p n in adding @p mine up (@p code: MESH_FADDS or
- *  MESH_FMAXS) to position @p root (-1: off the edge), which gets @p result. */
-struct programs_sum {
-    const struct programs_chain *chain;
-    enum mesh_code code;
-    int position, n, root, thread;
-    struct mesh_dsd mine, result; /**< of the same length, or mine a number */
-};
-enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
-
-/* program_product.c */
-/** Y = X W' + Y0 for up to three matrices: either several outputs of one input (projections to q,
- *  k, v) or the sum over several inputs (their gradient).  @p transposed: W instead of W'. */
-struct programs_product {
-    int n_parts;
-    bool sums; /**< the parts are inputs of one output */
-    struct programs_tile in[3], out[3];
-    struct programs_weights w[3];
-};
-enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p);
-/** Scores of one sequence: for each key the products with the PE's queries at or after it.  A
- *  head's columns share the keys; see pe_key_owner. */
-struct programs_scores {
-    int sample;
-    struct programs_tile queries, keys;
-    int scores; /**< address: rows of g->tokens, key by key, heads of the PE side by side */
-};
-enum wsc_err programs_run_scores(struct programs_grid *g, const struct programs_scores *s);
-
-/* programs_scores.c: scores of one sequence, kept key by key on the columns of their head.  A
- * head's columns share the keys: position p owns those with numbers from p per on, in the order in
- * which keys stream. */
-
-/** Words of the scores on a PE. */
-int64_t programs_score_words(const struct programs_grid *g, const struct programs_features *f);
-/** Position that owns key number @p key, and the row of scores there (times heads_per_pe). */
-int programs_key_owner(const struct programs_grid *g, const struct programs_features *f, int key,
-                       int *row);
-/** Key number of row @p row at position @p position; at least T when there is none. */
-int programs_key_of(const struct programs_grid *g, const struct programs_features *f, int position,
-                    int row);
-/** Heads of which column @p x holds features. */
-static inline int programs_heads_on(const struct programs_features *f, int x)
-{
-    return f->group_cols > 1 ? f->count[x] > 0 : f->count[x] / f->head_dim;
-}
-/** Queries on row @p y that see key number @p key. */
-static inline int programs_queries(const struct programs_grid *g, int y, int key)
-{
-    return programs_tokens(g, y) - programs_first_query(g, y, g->key_token[key]);
-}
-/** Address of the first of them in row @p row of @p scores. */
-static inline int programs_score_at(const struct programs_grid *g, int scores, int row, int y,
-                                    int key)
-{
-    return scores + 4 * (row * g->tokens + programs_first_query(g, y, g->key_token[key]));
-}
-/** Sending scores along a head's columns: body of the task PROGRAMS_TASK_NEXT. */
-struct programs_score_rows {
-    const struct programs_features *f;
-    int scores; /**< address */
-    const struct programs_gather *gather;
-};
-enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s);
-/** Routes and task for it. */
-enum wsc_err programs_route_scores(struct programs_grid *g, const struct programs_score_rows *s,
-                                   mesh_task_fn send);
-
-/* programs_mix.c */
-/** out (queries) = sum over keys of scores (key, query) rows (key), one sequence. */
-struct programs_mix {
-    int sample, scores;
-    struct programs_tile rows, out;
-};
-enum wsc_err programs_run_mix(struct programs_grid *g, const struct programs_mix *m);
-
-/* programs_ring.c: words that positions of a row give to all of it, in turns.  Words come in blocks
- * and within a block in rounds: in each round every position of the block sends its words, from
- * west to east.  Positions are collected in groups at the group's first one (a switch that turns to
- * those after it and back), the groups in the same way at position 0, which passes all on. */
-
-/** Positions first .. end - 1; or words slot .. slot + words - 1 of one position, with @c part. */
-struct programs_ring_block {
-    int first, end, slot;
-    int words;       /**< of a round */
-    bool part, last; /**< last: of the words of its position */
-};
-struct programs_ring {
-    int n;            /**< positions */
-    const int *count; /**< words of each position in all blocks; borrowed */
-    int n_blocks, most;
-    struct programs_ring_block *block; /**< owned */
-};
-/** Blocks of at most @p most words. */
-enum wsc_err programs_ring_init(struct programs_ring *r, int n, const int *count, int most);
-void programs_ring_fini(struct programs_ring *r);
-/** Routes on a row, and the task that sends. */
-enum wsc_err programs_ring_route(struct programs_grid *g, const struct programs_line *l,
-                                 mesh_task_fn send);
-/** What a PE sends: word @p slot of round i lies at address + 4 (slot stride + i). */
-struct programs_ring_send {
-    const struct programs_ring *ring;
-    int rounds, address, stride;
-};
-/** Body of the task.  A round begins when the one before has come back (programs_ring_passed):
- *  what turns a switch is then gone, and nothing overtakes it. */
-enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_send *s,
-                                int position);
-/** The PE has got all words of a round. */
-enum wsc_err programs_ring_passed(struct mesh_pe *pe);
-
-/* program_weight_grad.c */
-/** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
-struct programs_weight_gradient {
-    int first_sample, n_samples;
-    struct programs_tile dy, x;
-    bool by_columns; /**< X goes along the rows, and dW is built column by column */
-    int64_t room;    /**< words of a PE for sums and for what is on its way */
-    float *host;
-    int64_t ld;          /**< elements between rows of the host's matrix */
-    int64_t first_cycle; /**< result: the first word leaves */
-};
-enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
-                                          struct programs_weight_gradient *w);
-/** out (keys) = sum over queries of scores (key, query) rows (query), one sequence; scores of
- *  queries before their key are 0. */
-struct programs_key_gradient {
-    int sample, scores;
-    struct programs_tile rows, out;
-    int64_t room;
-};
-enum wsc_err programs_run_key_gradient(struct programs_grid *g,
-                                       const struct programs_key_gradient *k);
-
-/* programs_script.c: the same list of steps on every PE, one after the other */
-
-enum programs_view_kind {
-    PROGRAMS_VIEW_NONE,
-    PROGRAMS_VIEW_TILE,   /**< features x tokens */
-    PROGRAMS_VIEW_TOKENS, /**< a value per token, the same for all features; as a result: summed */
-    PROGRAMS_VIEW_FEATURES, /**< a value per feature, the same for all tokens; as a result: summed
-                             */
-    PROGRAMS_VIEW_SCORES,   /**< SHAPE_SCORES: the row at hand */
-    PROGRAMS_VIEW_HEAD_TOKENS, /**< a value per head of the PE and token of the sequence */
-    PROGRAMS_VIEW_NUMBER
-};
-/** An operand as a step sees it. */
-struct programs_view {
-    enum programs_view_kind kind;
-    int address;
-    int row0, row_step; /**< tiles: slots row0 + i row_step; row_step 0 means 1 */
-    float number;
-};
-enum programs_shape {
-    PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
-    PROGRAMS_SHAPE_PAIRS,       /**< half of the slots */
-    PROGRAMS_SHAPE_TOKENS,      /**< one row of tokens */
-    PROGRAMS_SHAPE_FEATURES,    /**< one value per slot */
-    PROGRAMS_SHAPE_SCORES,      /**< each of the PE's rows of scores, from its first query on */
-    PROGRAMS_SHAPE_HEAD_TOKENS, /**< heads of the PE x tokens of the sequence */
-    PROGRAMS_SHAPE_WORDS        /**< as many words as the step says */
-};
-struct programs_script;
-struct programs_step {
-    enum programs_shape shape;
-    enum mesh_code code; /**< MESH_MAP with map */
-    struct programs_view dst, a, b;
-    mesh_map_fn map;
-    int map_cycles;
-    /** Instead of an operation: row sums, what crosses the edge, scalar code. */
-    enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
-                         const struct programs_step *step);
-    int n; /**< of call: vectors; SHAPE_WORDS: words */
-};
-/** One value per feature that comes from or goes to the host. */
-struct programs_vector {
-    const struct programs_features *f;
-    int address;
-    const float *in;
-    float *out;
-};
-enum { PROGRAMS_MAX_STEPS = 40, PROGRAMS_MAX_VECTORS = 8 };
-struct programs_script {
-    const struct programs_features *features; /**< of tiles; may be NULL */
-    const struct programs_features *heads;    /**< row sums stay within a head's columns */
-    int first_sample, n_samples;              /**< tokens of TILE and TOKENS; SCORES: one sample */
-    int n_steps, n_in, n_out;
-    struct programs_step step[PROGRAMS_MAX_STEPS];
-    struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];
-    const void *data;         /**< borrowed, for calls */
-    int row_words;            /**< vectors of tokens that programs_row_out sends */
-    struct mesh_output *edge; /**< owned: of columns, then of rows */
-    struct mesh_wavelet *source;
-    uint32_t *words;
-};
-enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s);
-/** Word @p i of those (row_words x tokens) that left at the west edge of row @p y. */
-float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int y,
-                        int i);
-void programs_script_fini(struct programs_script *s);
-
-static inline struct programs_view programs_tile_view(const struct programs_tile *t)
-{
-    return (struct programs_view){.kind = PROGRAMS_VIEW_TILE, .address = t->address};
-}
-static inline struct programs_view programs_view(enum programs_view_kind kind, int address)
-{
-    return (struct programs_view){.kind = kind, .address = address};
-}
-static inline struct programs_view programs_number(float number)
-{
-    return (struct programs_view){.kind = PROGRAMS_VIEW_NUMBER, .number = number};
-}
-/* Appending steps; a script that is too long is an error of the program, checked. */
-void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
-                 struct programs_view dst, struct programs_view a, struct programs_view b);
-struct programs_map {
-    mesh_map_fn fn;
-    int cycles;
-};
-void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,
-                  struct programs_view dst, struct programs_view a, struct programs_view b);
-/** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, to all its PEs. */
-void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
-                      int n);
-/** The vectors of the script come in, go out. */
-void programs_vectors_in(struct programs_script *s);
-void programs_vectors_out(struct programs_script *s);
-/** @p n vectors of tokens leave at the west edge. */
-void programs_row_out(struct programs_script *s, struct programs_view tokens, int n);
-void programs_call(struct programs_script *s,
-                   enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
-                                        const struct programs_step *step));
 #endif

@@ -2,7 +2,12 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_chain.h"
+#include "program_grid.h"
+#include "program_loss.h"
 #include "program_parts.h"
+#include "program_scores.h"
+#include "program_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -17,6 +22,7 @@ static enum wsc_err make_features(struct programs_model *k)
     const int w = k->grid.w;
     TRY(programs_features_init(&k->hidden, (int)m->C, w));
     TRY(programs_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w, PROGRAMS_NO_PAIRS));
+    programs_order_keys(&k->grid, &k->heads);
     TRY(programs_features_init(&k->filter, (int)m->F, w));
     return programs_features_init(&k->vocab, (int)m->V, w);
 }

@@ -3,12 +3,24 @@
  * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
  * the operands, compares with the definition and puts the analytical model beside the simulated
  * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
-#include "program_ops.h"
+#include "program_embedding.h"
+#include "program_grid.h"
+#include "program_loss.h"
+#include "program_norm.h"
+#include "program_product.h"
+#include "program_scores.h"
+#include "program_softmax.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
 
 #include <wsc/clock.h>
 #include <wsc/cycles_ops.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
+#include <wsc/model.h>
+#include <wsc/num.h>
 #include <wsc/programs.h>
+#include <wsc/zoo.h>
 
 #include <math.h>
 #include <string.h>
@@ -323,6 +335,7 @@ static enum wsc_err attention(struct programs_trial *t, struct programs_features
                                    .scale = 1 / sqrtf((float)c->head_dim)};
     TRY(programs_features_init_heads(f, (int)c->heads, (int)c->head_dim, t->grid.w,
                                      PROGRAMS_NO_PAIRS));
+    programs_order_keys(&t->grid, f);
     TRY(attention_tiles(t, f, &p, o));
     for (p.sample = 0; p.sample < c->samples; p.sample++) {
         TRY(programs_run_attention(&t->grid, &p));

@@ -2,7 +2,12 @@
 /* Sums over tokens: dW = dY' X, and the gradients of keys and values. One factor stays on its PE,
  * the other goes round the row (program_ring.c); results are built block by block and leave the
  * wafer down the column, or end at their row. docs/MESH.md calls the pattern outer. */
+#include "program_weight_grad.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_ring.h"
+#include "program_scores.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -120,12 +125,14 @@ static struct mesh_dsd sums_of(const struct outer *o, const struct part *p, int 
     return programs_matrix(o->acc + 4 * first * p->pitch, n, p->held, p->pitch);
 }
 
-/* Keys from number @p first on that one row owns, in the block. */
+/* Keys from number @p first on that one row owns, a step apart, in the block. */
 static int keys_of_row(const struct outer *o, const struct part *p, int first)
 {
-    const int *row = o->g->key_row + p->first;
+    const struct programs_grid *g = o->g;
+    const int *row = g->key_row + p->first, *token = g->key_token + p->first;
     int n = 1;
-    while (first + n < p->n && row[first + n] == row[first])
+    while (first + n < p->n && row[first + n] == row[first] &&
+           token[first + n] == token[first + n - 1] + g->key_step * g->h)
         n++;
     return n;
 }
@@ -137,9 +144,9 @@ static struct mesh_dsd keys_at(const struct outer *o, const struct part *p, int 
     const int key = p->first + first, row = g->key_row[key];
     const int token = o->k->sample * programs_tokens(g, row) + g->key_token[key] / g->h;
     const int address = programs_at(g, &o->k->out, p->slot, token);
-    if (p->over_values) return programs_matrix(address, p->held, n, g->pitch);
-    struct mesh_dsd d = programs_matrix(address, n, p->held, 1);
-    d.stride[1] = (int16_t)g->pitch;
+    struct mesh_dsd d = p->over_values ? programs_matrix(address, p->held, n, g->pitch)
+                                       : programs_matrix(address, n, p->held, g->key_step);
+    d.stride[1] = (int16_t)(p->over_values ? g->key_step : g->pitch);
     return d;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loads the models and machines that published rows name, with their overrides, and predicts the
- * figure of one row on a machine. */
+/* Loads the models and machines that published rows name, with their overrides.  validate.c and
+ * calibrate.c predict them with quantities.c. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
@@ -50,6 +50,25 @@ static enum wsc_err find_machine(struct validation_cases *cases,
     return WSC_OK;
 }
 
+/* A machine that stands in for none of the rows would be compared with nothing. */
+static enum wsc_err check_stands_in(const struct validation_cases *cases,
+                                    const struct hw_machine *m)
+{
+    char known[VALIDATION_MAX_MACHINES * 96] = "";
+    size_t n = 0;
+    for (int i = 0; i < cases->n_machines; i++) {
+        const struct hw_machine *other = &cases->machine[i];
+        if (same_grid(m, other)) return WSC_OK;
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s %lld x %lld", i ? ", " : "",
+                              cases->name[i], (long long)other->wafer.pe_cols,
+                              (long long)other->wafer.pe_rows);
+    }
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "%s: no published figure is of a wafer of %lld x %lld PEs", m->file,
+                  (long long)m->wafer.pe_cols, (long long)m->wafer.pe_rows),
+        "the published figures are of %s", known);
+}
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* The row's overrides `a=b;c=d`, cut in place, before those of the comparison. */
@@ -89,13 +108,13 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
 {
     for (int i = 0; i < c->n_refs; i++) {
         struct validation_case *item = &cases->item[cases->n];
-        if (!(kinds & (1U << c->ref[i].kind))) continue;
+        if (!(kinds & (1U << c->ref[i].kind)) || !validation_figure_complete(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));
         TRY(find_machine(cases, c, item->ref->cluster, &item->cluster));
     }
-    return WSC_OK;
+    return c->cluster ? check_stands_in(cases, c->cluster) : WSC_OK;
 }
 
 enum wsc_err validation_cases_load(struct validation_cases **out,
@@ -119,48 +138,4 @@ void validation_cases_free(struct validation_cases **cases)
     wsc_free(c->item);
     wsc_free(c);
     *cases = NULL;
-}
-
-/* ---- predictions ----------------------------------------------------------------------------- */
-
-/* Throughput of num_csx systems over that of one with the same batch per system. */
-static enum wsc_err predict_speedup(const struct validation_case *item,
-                                    const struct hw_machine *cluster,
-                                    const struct scaling_row *many, double *speedup)
-{
-    const struct scaling_model model = {item->ref->id, &item->params};
-    const int64_t per_system = item->ref->global_batch / item->ref->num_csx;
-    struct scaling_row one;
-    TRY(scaling_point(&model, cluster, 1, per_system > 0 ? per_system : 1, &one));
-    *speedup = many->tokens_per_s / one.tokens_per_s;
-    return WSC_OK;
-}
-
-enum wsc_err validation_predict(const struct validation_case *item,
-                                const struct hw_machine *cluster, double *value,
-                                struct scaling_row *row)
-{
-    const struct scaling_model model = {item->ref->id, &item->params};
-    const struct validation_figure *ref = item->ref;
-    struct scaling_row here;
-    if (!row) row = &here;
-    TRY(scaling_point(&model, cluster, ref->num_csx, ref->global_batch, row));
-    switch (ref->quantity) {
-    case VALIDATION_TIME:
-    case VALIDATION_RATE:
-        *value = validation_figure_of_rate(ref, row->samples_per_s);
-        break;
-    case VALIDATION_SPEEDUP:
-        return predict_speedup(item, cluster, row, value);
-    case VALIDATION_EFFICIENCY:
-        TRY(predict_speedup(item, cluster, row, value));
-        *value /= (double)ref->num_csx;
-        break;
-    case VALIDATION_BOUNDARY:
-        *value = (double)(row->breakdown.reduce_wait_ps + row->breakdown.boundary_ps) * 1e-12;
-        break;
-    case VALIDATION_OTHER:
-        return WSC_RAISE(WSC_CONFIG, "%s: a figure that cannot be predicted", ref->id);
-    }
-    return WSC_OK;
 }

@@ -1,7 +1,7 @@
 /** Small models of odd shapes, their weights and batches, and one step over some of the leaves. */
 #ifndef WSC_TEST_HOST_FIXTURE_H
 #define WSC_TEST_HOST_FIXTURE_H
-#include "../../../src/host/host_impl.h"
+#include "../../../src/host/host_layout.h"
 
 #include <wsc/data.h>
 #include <wsc/host.h>

@@ -2,6 +2,8 @@
 /* Dropout: how much is dropped, on what that depends, and that gradients go through it. */
 #include "host_fixture.h"
 
+#include "../../../src/host/host_branch.h"
+
 #include "../../support/test.h"
 
 #include <wsc/mem.h>

@@ -2,7 +2,10 @@
 /* Operations on blocks of rows (tokens) of the residual stream: norms with the stage's gain and
  * bias, biases of linear layers, rounding to operands of products.  A block belongs to one thread;
  * the arithmetic of a row is in host_norm.c. */
-#include "host_impl.h"
+#include "host_row_blocks.h"
+#include "host_buffers.h"
+#include "host_operands.h"
+#include "host_state.h"
 
 #include <wsc/host_rows.h>
 

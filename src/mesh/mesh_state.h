@@ -1,13 +1,17 @@
-/** What the files of mesh share.  Data is laid out by how often a cycle touches it: a channel (one
- *  colour at one router), the operation of a thread and most queues are a cache line each, a PE
- *  starts with the line that every visit reads, and who has something to do stands in bitmaps. */
-#ifndef WSC_MESH_IMPL_H
-#define WSC_MESH_IMPL_H
-#include <wsc/mem.h>
+/** The state of a fabric.  Data is laid out by how often a cycle touches it: a channel (one colour
+ * at one router), the operation of a thread and most queues are a cache line each, a PE starts with
+ *  the line that every visit reads, and who has something to do stands in bitmaps. */
+#ifndef WSC_MESH_STATE_H
+#define WSC_MESH_STATE_H
+#include "pool.h"
+
+#include <wsc/err.h>
 #include <wsc/mesh.h>
 
 #include <stdatomic.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 enum {
     MESH_N_IN = 8,
@@ -17,7 +21,6 @@ enum {
                        for an element */
     MESH_MAX_FILTERS = 4,
     MESH_NONE = 255,
-    MESH_LINE = 64,       /* bytes of a cache line */
     MESH_OFF_FABRIC = -1, /* smaller numbers: edge sinks */
     MESH_AHEAD = 4,       /* cycles for which visits are listed: more than any latency */
     MESH_MAX_REGIONS = 64
@@ -26,7 +29,6 @@ enum {
 /* In the payload of a control wavelet: it turns the switch of its own router and goes no further.
  */
 #define MESH_TURN (1U << 30)
-
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
 #define MESH_CONTROL_BIT  0x8000000000000000ULL
 #define MESH_CONTENT_BITS 0x80000000FFFFFFFFULL
@@ -39,6 +41,8 @@ static inline int64_t mesh_entry_ready(uint64_t e)
     return (int64_t)(e >> 32 & 0x7FFFFFFF);
 }
 
+/* Switch and filter of a colour at one router, for the routes that have one: the positions, where
+ * it stands, and the counter of the filter. */
 struct mesh_switch {
     struct mesh_position pos[MESH_POSITIONS];
     uint8_t n, at, pop;
@@ -72,6 +76,7 @@ static inline unsigned mesh_gate_rx(uint64_t gate)
     return gate >> 8 & 255;
 }
 
+/* A router: the channels of its colours lie one after the other from `first` on, by colour. */
 struct mesh_router {
     uint32_t waiting, colours; /* sets of colours: with wavelets, with routes */
     int32_t first;             /* channel of the lowest colour */
@@ -160,11 +165,14 @@ struct mesh_binding {
     uint8_t data_task[MESH_N_IN];
 };
 
+/* A task function of the fabric; PEs refer to it by its index in mesh.task. */
 struct mesh_task_entry {
     mesh_task_fn fn;
     enum mesh_priority priority;
 };
 
+/* Wavelets that the host sends over an edge, at most one a cycle and link; `wavelet` is borrowed.
+ */
 struct mesh_source {
     int32_t channel, router;
     uint8_t side;
@@ -173,11 +181,14 @@ struct mesh_source {
     const struct mesh_wavelet *wavelet;
     int64_t n, next;
 };
+/* Where wavelets go that leave the fabric; the output belongs to the caller. */
 struct mesh_sink {
     int x, y, colour, side;
     struct mesh_output *output;
 };
 
+/* A PE (of its region) that is to be visited in a cycle. Timers lie in a wheel of buckets by the
+ * cycle modulo MESH_WHEEL; those of later turns stay in their bucket. */
 struct mesh_timer {
     uint32_t cycle;
     int32_t at;
@@ -204,21 +215,6 @@ struct mesh_visit {
     int32_t at;
     bool router, pe;
 };
-
-/* Memory that grows and is kept from program to program; owned. */
-struct mesh_buffer {
-    void *base, *data;
-    int64_t bytes;
-};
-
-/* Blocks of 2^k lines from slabs, each list for one size; not for more than one thread. */
-enum { MESH_POOL_SIZES = 7 };
-struct mesh_pool {
-    struct mesh_slab *first, *current;
-    int64_t used; /* bytes of the current slab */
-    void *free[MESH_POOL_SIZES];
-};
-
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAIL_WAKE. */
 enum { MESH_MAIL_WAKE = 1 << 30 };
@@ -289,13 +285,9 @@ struct mesh {
     struct mesh_sink *sink;
     int n_sinks;
 };
-
-/* mesh.c */
 enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r);
 /* @p at names the place in the message. */
 enum wsc_err mesh_check_colour(struct mesh_rect at, int colour);
-/* program.c: @p id may be that of a local task. */
-enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
 static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
     return &m->pe[(int64_t)y * m->config.w + x];
@@ -311,222 +303,4 @@ static inline int mesh_direction(int set)
     return __builtin_ctz((unsigned)set);
 }
 const char *mesh_direction_name(int direction);
-
-/* Queues: 0 .. 7 input, from MESH_N_IN on output. */
-static inline struct mesh_queue *mesh_queue_of(const struct mesh_pe *pe, int queue)
-{
-    void *line = pe->queue + pe->slot[queue];
-    return line;
-}
-int mesh_queue_depth(const struct mesh *m, int queue);
-static inline void mesh_queue_push(struct mesh_queue *q, uint64_t entry)
-{
-    unsigned at = (unsigned)q->head + q->n;
-    q->entry[at < q->depth ? at : at - q->depth] = entry;
-    q->n++;
-}
-static inline uint64_t mesh_queue_pop(struct mesh_queue *q)
-{
-    uint64_t entry = q->entry[q->head++];
-    if (q->head == q->depth) q->head = 0;
-    q->n--;
-    return entry;
-}
-
-/* pool.c */
-/* The size in which @p bytes fit, or MESH_POOL_SIZES. */
-int mesh_pool_size(int64_t bytes);
-int64_t mesh_pool_bytes(int size);
-void *mesh_pool_take(struct mesh_pool *p, int size);
-void mesh_pool_give(struct mesh_pool *p, int size, void *block);
-/* Everything is given back, the slabs stay. */
-void mesh_pool_reset(struct mesh_pool *p);
-void mesh_pool_fini(struct mesh_pool *p);
-/* Make @p b hold @p bytes, undefined or zeroed; what it held is lost. */
-enum wsc_err mesh_buffer_take(struct mesh_buffer *b, int64_t bytes);
-enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes);
-void mesh_buffer_give(struct mesh_buffer *b);
-
-/* region.c */
-enum wsc_err mesh_regions_init(struct mesh *m);
-void mesh_regions_fini(struct mesh *m);
-void mesh_region_clear(struct mesh_region *r);
-enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
-void mesh_fire_timers(struct mesh_region *r);
-/* The first cycle for which there is a timer, or INT64_MAX. */
-int64_t mesh_next_timer(const struct mesh_region *r);
-void mesh_take_mail(struct mesh_region *r);
-/* @p what (colours, MESH_MAIL_WAKE) for router @p at of a neighbouring region, below 0 or from
- * n_pes on. */
-void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
-
-static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
-{
-    a->word[at >> 6].routers |= 1ULL << (at & 63);
-    a->chunk[at >> 12] = true;
-}
-static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
-{
-    a->word[at >> 6].pes |= 1ULL << (at & 63);
-    a->chunk[at >> 12] = true;
-}
-static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
-{
-    return &r->active[(uint64_t)cycle % MESH_AHEAD];
-}
-static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
-                                                 const struct mesh_pe *pe, int thread)
-{
-    return &r->thread[thread][pe - r->pe];
-}
-/* A PE or an edge does something in this cycle. */
-static inline void mesh_did(struct mesh_region *r)
-{
-    if (r->last < r->now + 1) r->last = r->now + 1;
-}
-
-/* memory.c */
-/* Make address .. address + bytes - 1 exist; the range has been checked. */
-enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end);
-
-/* mesh_link.c: from routes to channels */
-enum wsc_err mesh_link(struct mesh *m);
-struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour);
-
-/* router.c */
-enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at);
-void mesh_sources_cycle(struct mesh_region *r);
-/* Whether the channel takes a wavelet from @p side (a set of one) in cycle @p now. */
-static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now, unsigned side)
-{
-    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
-    unsigned left_now = gate >> 32 == (uint64_t)(now + 1);
-    unsigned rx = left_now ? gate >> 16 & 255 : mesh_gate_rx(gate);
-    uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
-    return rx & side && n + left_now < MESH_FIFO;
-}
-/* Wavelets in a channel whose gate is @p gate. */
-static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gate)
-{
-    return (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_acquire) - gate);
-}
-static inline void mesh_channel_put(struct mesh_channel *ch, uint64_t entry)
-{
-    uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
-    ch->entry[tail % MESH_FIFO] = entry;
-    atomic_store_explicit(&ch->tail, (uint8_t)(tail + 1), memory_order_release);
-}
-/* Into the channel of a router of this region. */
-static inline void mesh_channel_push(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
-                                     uint64_t entry)
-{
-    mesh_channel_put(ch, entry);
-    r->router[at].waiting |= 1U << ch->colour;
-    mesh_visit_router(r->next, at);
-}
-
-static inline int64_t mesh_dsd_length(const struct mesh_dsd *d)
-{
-    int64_t n = 1;
-    for (int i = 0; i < d->n_dims; i++)
-        if (__builtin_mul_overflow(n, (int64_t)d->len[i], &n)) return INT64_MAX;
-    return n;
-}
-
-/* task.c */
-/* The main thread: the running task continues, or the next one is picked.  *@p busy when there may
- * be another one in the next cycle. */
-enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy);
-
-/* pe.c */
-enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at);
-/* Begin what @p todo says in the current cycle. */
-enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
-                               const struct mesh_thread *todo);
-/* The wavelet at the head of an input queue. */
-static inline uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
-{
-    struct mesh_queue *q = mesh_queue_of(pe, queue);
-    bool was_full = q->n == q->depth;
-    uint32_t value = (uint32_t)mesh_queue_pop(q);
-    if (!q->n) pe->in_used &= (uint8_t) ~(1U << queue);
-    if (was_full) mesh_visit_router(r->next, pe - r->pe);
-    return value;
-}
-
-/* compile.c */
-/* An operation of @p n elements that has been checked, as a thread runs it. */
-enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t n,
-                          struct mesh_thread *t);
-void mesh_op_free(struct mesh_region *r, struct mesh_op *op);
-
-/* vector.c */
-/* The whole of a memory operation. */
-void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t);
-/* Operand @p d of element @p i: memory or a number. */
-uint32_t mesh_load_operand(const struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i,
-                           char type);
-void mesh_store_operand(struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i, char type,
-                        uint32_t value);
-static inline void mesh_advance(struct mesh_thread *t)
-{
-    const uint16_t *by = t->step;
-    if (t->row && !--t->row_left) {
-        by = t->jump;
-        t->row_left = t->row;
-    }
-    for (int i = 0; i < 3; i++)
-        t->at[i] = (uint16_t)(t->at[i] + by[i]);
-}
-
-/* alu.c */
-uint32_t mesh_alu(enum mesh_half half, int code, const uint32_t v[3]);
-struct mesh_code_info {
-    const char *name;
-    char type[3]; /* of dst, a, b */
-    uint8_t simd[2], setup;
-};
-extern const struct mesh_code_info mesh_code_info[MESH_N_CODES];
-static inline int mesh_type_bytes(char type)
-{
-    return type == 's' ? 4 : 2;
-}
-static inline float mesh_as_float(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-static inline uint32_t mesh_as_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-/* The exponent moves from one bias to the other by an exact product, which makes numbers of
- * denormal ones too; what is not finite is put in afterwards.  No branch, so that it vectorizes. */
-static inline float mesh_fp16_to_float(uint16_t bits)
-{
-    const uint32_t magnitude = (bits & 0x7FFFU) << 13, infinity = 0x7C00U << 13;
-    const uint32_t sign = (bits & 0x8000U) << 16;
-    uint32_t result = mesh_as_bits(mesh_as_float(magnitude) * 0x1p112F) | sign;
-    result = magnitude == infinity ? 0x7F800000U | sign : result;
-    return mesh_as_float(magnitude > infinity ? 0x7FC00000U : result);
-}
-
-/* mesh_cycle.c, team.c */
-/* A cycle: what comes from outside; routers and PEs. */
-void mesh_region_begin(struct mesh_region *r);
-enum wsc_err mesh_region_move(struct mesh_region *r);
-/* Put every region into cycle @p now. */
-void mesh_begin_cycle(struct mesh *m, int64_t now);
-/* Between two cycles: the next one in which something happens; false at the end. */
-bool mesh_next_cycle(struct mesh *m);
-/* Run every cycle, each region on a thread of its own. */
-enum wsc_err mesh_team_run(struct mesh *m);
-
-/* deadlock.c: what is left when nothing moves any more, and who still moves at the limit */
-enum wsc_err mesh_check_end(struct mesh *m);
-/* OK when all ended just then. */
-enum wsc_err mesh_check_limit(struct mesh *m);
 #endif

@@ -1,0 +1,12 @@
+/** The nonlinearity of the FFN on one row of its hidden features, forward and backward, in fp32;
+ *  a gated one takes two values for each that it gives. */
+#ifndef WSC_HOST_ACTIVATION_H
+#define WSC_HOST_ACTIVATION_H
+#include <wsc/model.h>
+
+/** out (F) = the nonlinearity of one row (F, or 2 F when gated) before it. */
+void host_activate(const struct model *m, float *out, const float *pre);
+/** out again, and the gradient of the row from that of out. */
+void host_activate_backward(const struct model *m, float *out, float *dpre, const float *dout,
+                            const float *pre);
+#endif

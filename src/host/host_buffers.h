@@ -1,0 +1,84 @@
+/** Where rows, statistics and weights lie in the buffers of a host: a kept buffer has one copy
+ *  for each layer in training and a single one otherwise, rows of the whole share one after the
+ *  other. */
+#ifndef WSC_HOST_BUFFERS_H
+#define WSC_HOST_BUFFERS_H
+#include "host_state.h"
+
+#include <wsc/model.h>
+
+#include <stdint.h>
+
+static inline int64_t host_padded(int64_t n)
+{
+    return (n + HOST_PAD - 1) / HOST_PAD * HOST_PAD;
+}
+/** Element @p i of a buffer of operands. */
+static inline void *host_at(const struct host *k, void *operands, int64_t i)
+{
+    return (char *)operands + i * (k->fp32 ? 4 : 2);
+}
+static inline const void *host_const_at(const struct host *k, const void *operands, int64_t i)
+{
+    return (const char *)operands + i * (k->fp32 ? 4 : 2);
+}
+static inline void *host_thread(const struct host *k, int thread, enum host_thread_buffer b)
+{
+    return k->thread_buffer[thread * HOST_N_THREAD_BUFFERS + (int)b];
+}
+/** Copy number @p layer of a kept buffer whose rows have @p cols fp32 values. */
+static inline float *host_kept(const struct host *k, enum host_buffer b, int64_t layer,
+                               int64_t cols)
+{
+    return (float *)k->buffer[b] + (k->training ? layer : 0) * k->max_rows * cols;
+}
+static inline void *host_kept_operands(const struct host *k, enum host_buffer b, int64_t layer,
+                                       int64_t cols)
+{
+    return host_at(k, k->buffer[b], (k->training ? layer : 0) * k->max_rows * cols);
+}
+/** Residual stream at the start of block @p layer (L: at the head). */
+static inline float *host_x(const struct host *k, int64_t layer)
+{
+    return host_kept(k, HOST_X, layer, k->model->C);
+}
+/** Residual stream after attention; the same memory as host_x where nobody needs both. */
+static inline float *host_mid(const struct host *k, int64_t layer)
+{
+    return k->buffer[HOST_MID] ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
+}
+/** What the FFN's norm takes: the stream after attention, or in a parallel block before it. */
+static inline float *host_ffn_input(const struct host *k, int64_t layer)
+{
+    return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
+}
+/** Norms of a block; the two outside the blocks come after them. */
+enum host_norm { HOST_NORM1, HOST_NORM1_POST, HOST_NORM3, HOST_NORM3_POST, HOST_BLOCK_NORMS };
+enum { HOST_OUTER_NORMS = 2 };
+/** Mean and 1/std of every row of norm @p slot of block @p layer; mean 0 of an RMSNorm. */
+static inline float *host_norm_stats(const struct host *k, int64_t layer, int slot)
+{
+    return host_kept(k, HOST_NORMS, layer * HOST_BLOCK_NORMS + slot, 2);
+}
+/** Mean and 1/std of the norm at the head, and of that of the embeddings. */
+static inline float *host_head_stats(const struct host *k)
+{
+    return host_norm_stats(k, k->model->L, 0);
+}
+static inline float *host_embed_stats(const struct host *k)
+{
+    return host_norm_stats(k, k->model->L, 1);
+}
+/** A matrix of an expert (0 where there are none), a vector of it. */
+static inline const void *host_expert_weight(const struct host *k, enum model_tensor_kind kind,
+                                             int64_t expert)
+{
+    return host_const_at(k, k->stage.weight[kind], expert * k->stage.next_expert[kind]);
+}
+static inline const float *host_expert_vector(const struct host *k, enum model_tensor_kind kind,
+                                              int64_t expert)
+{
+    const float *first = k->stage.vector[kind];
+    return first ? first + expert * k->stage.next_expert[kind] : NULL;
+}
+#endif

@@ -1,0 +1,27 @@
+/** One weight gradient of a stage: host_grad.c sums it over the leaves of the share, host_squares.c
+ * measures it leaf by leaf. */
+#ifndef WSC_HOST_GRADIENT_H
+#define WSC_HOST_GRADIENT_H
+#include "host_state.h"
+
+#include <wsc/model.h>
+
+#include <stdint.h>
+
+/** The head's part of a tied table comes first, the embedding's second. */
+enum host_tied { HOST_UNTIED, HOST_TIED_HEAD, HOST_TIED_EMBED };
+/** A gradient (rows, cols), or some rows of it, as the sum over leaves of what `leaf` computes. */
+struct host_grad {
+    enum model_tensor_kind kind;
+    int64_t expert; /**< 0 where there are none */
+    int64_t first_row, rows, cols;
+    const void *dy; /**< operands (N, rows) with row stride ld_dy, or fp32 (see leaf) */
+    const void *x;  /**< operands (N, cols) */
+    int64_t ld_dy, ld_x;
+    const float *stats;  /**< of a norm */
+    enum host_tied tied; /**< part of a tied table */
+    /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */
+    void (*leaf)(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
+                 int64_t r0, int64_t n, float *dst);
+};
+#endif

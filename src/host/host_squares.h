@@ -1,0 +1,20 @@
+/** Sums of the squares of each leaf's gradient, which host_grad.c passes on while it adds the
+ *  leaves up; host_measure_leaves() of <wsc/host.h> switches it on. */
+#ifndef WSC_HOST_SQUARES_H
+#define WSC_HOST_SQUARES_H
+#include "host_gradient.h"
+#include "host_state.h"
+
+#include <stdint.h>
+
+void host_squares_begin(struct host *k);
+void host_squares_destroy(struct host *k);
+/** Room for @p n_items blocks of the gradients at hand. */
+void host_squares_expect(const struct host *k, int64_t n_items);
+/** Take rows [r0, r0 + n) of a gradient of leaf @p leaf (of the share), in @p rows, as block
+ *  @p item. */
+void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
+                       int64_t n, const float *rows, int64_t item);
+/** Add what the blocks gave to their leaves, block by block. */
+void host_squares_add(const struct host *k, int64_t n_items);
+#endif

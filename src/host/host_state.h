@@ -1,0 +1,157 @@
+/** The state of a host: buffers, the micro-batch and the stage at hand.
+ *
+ *  Numerics as in <wsc/host.h>; operands of products are weights, activations, their gradients and
+ *  softmax probabilities, and a buffer of operands is a `void *` in the model's format.
+ *
+ *  Exactness.  Rows (tokens) of a leaf are cut into blocks by the leaf's size alone, weight
+ *  gradients into blocks by their shape alone; every product belongs to one block, so its shape
+ *  does not depend on the share, and threads only choose who computes which block.
+ */
+#ifndef WSC_HOST_STATE_H
+#define WSC_HOST_STATE_H
+#include <wsc/data.h>
+#include <wsc/err.h>
+#include <wsc/host.h>
+#include <wsc/model.h>
+#include <wsc/num.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    HOST_BLOCK_ROWS = 256, /**< most rows of one activation product */
+    HOST_QUERY_ROWS = 64,  /**< queries that share one block of attention scores */
+    HOST_PAD = 16          /**< rows of scores are padded to whole vectors */
+};
+
+/** Consecutive rows (tokens) of the share. */
+struct host_span {
+    int64_t row, n;
+};
+
+/** Limits that tests may pass to create; values do not depend on logits_bytes. */
+struct host_limits {
+    int64_t vocab_cols;   /**< most columns of one block of logits */
+    int64_t logits_bytes; /**< keep all logits for the backward pass when they fit this */
+};
+
+/** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
+enum host_buffer {
+    HOST_X,         /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,       /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,       /**< kept: operands (N, q, k and v features) */
+    HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
+    HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
+    HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
+    HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
+    HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
+    HOST_ROUTED,    /**< kept: (N, E) probabilities of the experts */
+    HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
+    HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
+    HOST_RANGES,    /**< kept: first place of every leaf and expert */
+    HOST_TABLE,     /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
+    HOST_PLACES,    /**< experts: results (N S, C), then gradients of their input */
+    HOST_LOGITS,    /**< training: one block of logits or all */
+    HOST_TOKENS,    /**< struct host_token per row */
+    HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_DRES,      /**< training: gradient of the residual stream */
+    HOST_DRES_OP,   /**< 16-bit training: the same as operands */
+    HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
+    HOST_DPRE,      /**< training: operands (N S, F or 2F) */
+    HOST_DQKV,      /**< training: operands (N, q, k and v features) */
+    HOST_DCTX,      /**< training: operands (N, q features) */
+    HOST_XN,        /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,       /**< training: its gradient, fp32 */
+    HOST_DLOGITS,   /**< 16-bit training: one block of operands */
+    HOST_DBRANCH,   /**< training: operands (N, C), gradient of a branch before dropout and norm */
+    HOST_DSIDE,     /**< training: (N, C), gradient of x through the FFN of a parallel block */
+    HOST_PLACES_XN, /**< training: operands (N S, C), inputs of the experts */
+    HOST_PLACES_DY, /**< training: operands (N S, C), gradients of their outputs */
+    HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
+    HOST_DROUTED,   /**< training: operands (N, E), gradient of the router's output */
+    HOST_LOAD,      /**< training: doubles (samples, E), share of the tokens that an expert gets */
+    HOST_N_BUFFERS
+};
+
+/** Memory of one thread. */
+enum host_thread_buffer {
+    HOST_OPERAND, /**< a block of rows of operands, as wide as C and F */
+    HOST_WIDE,    /**< a block of rows of fp32 results */
+    HOST_ROW,     /**< one fp32 row */
+    HOST_ROW2,    /**< another */
+    HOST_SCORE,   /**< scores of a block of queries */
+    HOST_DSCORE,
+    HOST_SCORE_OP, /**< 16-bit: the same as operands */
+    HOST_DSCORE_OP,
+    HOST_HEAD_OUT, /**< (queries, d) */
+    HOST_DK,
+    HOST_DV,    /**< (T, d) */
+    HOST_TREE,  /**< partial sums of one gradient block, one per level */
+    HOST_WORDS, /**< dropout: random numbers of one row */
+    HOST_N_THREAD_BUFFERS
+};
+
+/** One row of the head: softmax statistics and loss. */
+struct host_token {
+    double sum; /**< of exp(logit - max) */
+    double nats;
+    float max, label_logit;
+    int32_t best; /**< lowest column that holds max */
+    bool counts;  /**< inside the loss mask */
+};
+
+/** Network s of the S of a row: where it stands in HOST_ORDER, and what it counts. */
+struct host_chosen {
+    int32_t expert;
+    int64_t at;
+    float weight;
+};
+
+/** The stage at hand. */
+struct host_stage {
+    int layer;
+    int64_t n_elems;
+    int64_t offset[MODEL_N_TENSOR_KINDS];      /**< in the stage's vector; -1 = absent */
+    int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
+    const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
+    const float *vector[MODEL_N_TENSOR_KINDS]; /**< one-dimensional tensors; NULL = absent */
+    int64_t next_expert[MODEL_N_TENSOR_KINDS]; /**< elements from an expert's tensor to the next
+                                                    one's, where `weight` or `vector` points */
+    int64_t next_offset[MODEL_N_TENSOR_KINDS]; /**< ditto in the stage's vector */
+    float *grads;
+};
+
+struct host {
+    const struct model *model;
+    struct host_limits limits;
+    int64_t max_samples, max_rows;
+    bool training, keep_logits, fp32;
+    int n_threads;
+    int64_t vocab_block;   /**< columns of all blocks of logits but the last */
+    double gradient_scale; /**< of all gradients, see host_scale_gradients */
+    int64_t tree_stride;   /**< elements of one level of HOST_TREE */
+    void *buffer[HOST_N_BUFFERS];
+    void **thread_buffer; /**< owned, n_threads x HOST_N_THREAD_BUFFERS */
+    /* the micro-batch */
+    struct data_share share;
+    const struct data_batch *batch;
+    int64_t n_samples, n_rows, n_leaves, n_blocks;
+    struct host_span *leaf, *block; /**< owned */
+    struct num_nodes nodes;
+    struct model_loss *loss; /**< owned, one per leaf */
+    int64_t *wanted;         /**< owned, position per sample; -1 = none */
+    float *wanted_logits;    /**< owned, (max_samples, V), made on first use */
+    bool any_wanted;
+    uint64_t dropout_seed; /**< of this step */
+    bool cached;           /**< generation: leaves are the new positions of a sample, one each */
+    void *cache; /**< owned, operands (L, max_rows, key and value features), made on first use */
+    struct host_leaf_squares *squares; /**< owned; NULL unless leaves are measured */
+    struct host_stage stage;
+    int64_t vocab_at; /**< first column of the block of logits at hand */
+};
+/** host_create with limits of its own. */
+enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,
+                                 bool training, const struct host_limits *limits) WSC_CHECKED;
+#endif

@@ -1,0 +1,45 @@
+/** The arithmetic of a PE: the table of operations with their rates, and the formats of numbers.
+ *  vector.c and pe.c compute elements with it; the conversions are exact or rounded to nearest
+ *  even. */
+#ifndef WSC_MESH_ALU_H
+#define WSC_MESH_ALU_H
+#include <wsc/mesh.h>
+
+#include <stdint.h>
+#include <string.h>
+
+/* The result of one element as bits, from the bits of a, b and c. */
+uint32_t mesh_alu(enum mesh_half half, int code, const uint32_t v[3]);
+struct mesh_code_info {
+    const char *name;
+    char type[3]; /* of dst, a, b */
+    uint8_t simd[2], setup;
+};
+extern const struct mesh_code_info mesh_code_info[MESH_N_CODES];
+static inline int mesh_type_bytes(char type)
+{
+    return type == 's' ? 4 : 2;
+}
+static inline float mesh_as_float(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline uint32_t mesh_as_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+/* The exponent moves from one bias to the other by an exact product, which makes numbers of
+ * denormal ones too; what is not finite is put in afterwards.  No branch, so that it vectorizes. */
+static inline float mesh_fp16_to_float(uint16_t bits)
+{
+    const uint32_t magnitude = (bits & 0x7FFFU) << 13, infinity = 0x7C00U << 13;
+    const uint32_t sign = (bits & 0x8000U) << 16;
+    uint32_t result = mesh_as_bits(mesh_as_float(magnitude) * 0x1p112F) | sign;
+    result = magnitude == infinity ? 0x7F800000U | sign : result;
+    return mesh_as_float(magnitude > infinity ? 0x7FC00000U : result);
+}
+#endif

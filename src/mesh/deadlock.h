@@ -1,0 +1,12 @@
+/** The end of a run: what is left when nothing moves any more, and who still moves at the limit
+ *  of cycles. run.c calls both; an error has the cycle of waits in its message. */
+#ifndef WSC_MESH_DEADLOCK_H
+#define WSC_MESH_DEADLOCK_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+enum wsc_err mesh_check_end(struct mesh *m);
+/* OK when all ended just then. */
+enum wsc_err mesh_check_limit(struct mesh *m);
+#endif

@@ -1,0 +1,43 @@
+/** A channel, one colour at one router: a queue with a single sender. The tail belongs to the
+ *  sender, the gate to the router, so that two threads need no lock. */
+#ifndef WSC_MESH_CHANNEL_H
+#define WSC_MESH_CHANNEL_H
+#include "mesh_state.h"
+#include "region.h"
+
+#include <wsc/mesh.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether the channel takes a wavelet from @p side (a set of one) in cycle @p now. */
+static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now, unsigned side)
+{
+    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    unsigned left_now = gate >> 32 == (uint64_t)(now + 1);
+    unsigned rx = left_now ? gate >> 16 & 255 : mesh_gate_rx(gate);
+    uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
+    return rx & side && n + left_now < MESH_FIFO;
+}
+/* Wavelets in a channel whose gate is @p gate. */
+static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gate)
+{
+    return (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_acquire) - gate);
+}
+/* The entry is written before the tail that shows it (release; mesh_channel_count() acquires). */
+static inline void mesh_channel_put(struct mesh_channel *ch, uint64_t entry)
+{
+    uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
+    ch->entry[tail % MESH_FIFO] = entry;
+    atomic_store_explicit(&ch->tail, (uint8_t)(tail + 1), memory_order_release);
+}
+/* Into the channel of a router of this region. */
+static inline void mesh_channel_push(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
+                                     uint64_t entry)
+{
+    mesh_channel_put(ch, entry);
+    r->router[at].waiting |= 1U << ch->colour;
+    mesh_visit_router(r->next, at);
+}
+#endif

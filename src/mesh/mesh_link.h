@@ -1,0 +1,14 @@
+/** From the routes of colours, as a program states them, to the channels in which wavelets wait;
+ *  once, before the first cycle of a run. */
+#ifndef WSC_MESH_LINK_H
+#define WSC_MESH_LINK_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+enum wsc_err mesh_link(struct mesh *m);
+/* The channel of @p colour at router @p router, or NULL when the colour has no route there. */
+struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour);
+#endif

@@ -1,0 +1,13 @@
+/** Memory of a PE as it grows: 48 KB are reserved by address, and exist on the host from the
+ *  first touch on. */
+#ifndef WSC_MESH_MEMORY_H
+#define WSC_MESH_MEMORY_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/* Make address .. address + bytes - 1 exist; the range has been checked. */
+enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end);
+#endif

@@ -1,0 +1,11 @@
+/** What a program binds at a PE before the start: tasks, queues of colours; here the check that
+ *  an id is that of a local task. */
+#ifndef WSC_MESH_PROGRAM_H
+#define WSC_MESH_PROGRAM_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+#include <wsc/mesh.h>
+
+enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
+#endif

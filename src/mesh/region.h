@@ -1,0 +1,50 @@
+/** A region of the fabric, the rows that one thread runs: its timers, its mail to neighbouring
+ *  regions, and the marks of who has something to do in which cycle. */
+#ifndef WSC_MESH_REGION_H
+#define WSC_MESH_REGION_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum wsc_err mesh_regions_init(struct mesh *m);
+void mesh_regions_fini(struct mesh *m);
+void mesh_region_clear(struct mesh_region *r);
+enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
+void mesh_fire_timers(struct mesh_region *r);
+/* The first cycle for which there is a timer, or INT64_MAX. */
+int64_t mesh_next_timer(const struct mesh_region *r);
+void mesh_take_mail(struct mesh_region *r);
+/* @p what (colours, MESH_MAIL_WAKE) for router @p at of a neighbouring region, below 0 or from
+ * n_pes on. */
+void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
+
+/* Router or PE @p at of the region has something to do in the cycle of the list @p a. */
+static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
+{
+    a->word[at >> 6].routers |= 1ULL << (at & 63);
+    a->chunk[at >> 12] = true;
+}
+static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
+{
+    a->word[at >> 6].pes |= 1ULL << (at & 63);
+    a->chunk[at >> 12] = true;
+}
+/* The list of visits of a cycle; MESH_AHEAD of them are used in turn. */
+static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
+{
+    return &r->active[(uint64_t)cycle % MESH_AHEAD];
+}
+static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
+                                                 const struct mesh_pe *pe, int thread)
+{
+    return &r->thread[thread][pe - r->pe];
+}
+/* A PE or an edge does something in this cycle. */
+static inline void mesh_did(struct mesh_region *r)
+{
+    if (r->last < r->now + 1) r->last = r->now + 1;
+}
+#endif

@@ -1,0 +1,13 @@
+/** A cycle of a router: which of its colours moves one wavelet where; and a cycle of the sources
+ *  at the edges. */
+#ifndef WSC_MESH_ROUTER_H
+#define WSC_MESH_ROUTER_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at);
+void mesh_sources_cycle(struct mesh_region *r);
+#endif

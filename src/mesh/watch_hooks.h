@@ -1,0 +1,101 @@
+/** What the emulator shows an observer: one line at each place where something happens.  A hook
+ *  (mesh_see_...) tests one pointer and is nothing else when nobody watches. */
+#ifndef WSC_MESH_WATCH_HOOKS_H
+#define WSC_MESH_WATCH_HOOKS_H
+#include "mesh_state.h"
+#include "mesh_watch.h"
+#include "watch_state.h"
+
+#include <stdint.h>
+
+/* A router looks at a channel that holds a wavelet. */
+static inline void mesh_see_channel(struct mesh *m, int64_t now, int64_t router,
+                                    const struct mesh_channel *ch)
+{
+    if (m->watch) mesh_watch_channel(m, now, router, ch);
+}
+/* The first wavelet of a channel could go and is held back. */
+static inline void mesh_see_held(struct mesh *m, int64_t now, int64_t router, int colour)
+{
+    if (m->watch) mesh_watch_held(m, now, router, colour);
+}
+/* It has left, over as many links as it had to. */
+static inline void mesh_see_left(struct mesh *m, int64_t now, int64_t router, int colour)
+{
+    if (m->watch) mesh_watch_left(m, now, router, colour);
+}
+/* It leaves over the link @p d, before it is put into the next channel. */
+static inline void mesh_see_side(struct mesh *m, int64_t now, int64_t router,
+                                 const struct mesh_channel *ch, int d)
+{
+    if (m->watch) mesh_watch_side(m, now, router, ch, d);
+}
+/* It leaves down the ramp, before it is put into the input queue. */
+static inline void mesh_see_down(struct mesh *m, int64_t now, int64_t router,
+                                 const struct mesh_channel *ch)
+{
+    if (m->watch) mesh_watch_down(m, now, router, ch);
+}
+/* A wavelet enters over an edge, before it is put into the channel. */
+static inline void mesh_see_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
+                                   const struct mesh_channel *to)
+{
+    if (m->watch) mesh_watch_enters(m, now, s, to);
+}
+/* The first wavelet of an output queue goes up the ramp, before it is put into the channel. */
+static inline void mesh_see_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_up(pe, queue, to);
+}
+/* A task begins: local task @p id, or that of the first wavelet of @p queue, which is still there.
+ */
+static inline void mesh_see_task(struct mesh_pe *pe, int id, int queue)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_task(pe, id, queue);
+}
+/* Scalar code runs until pe->waits_until. */
+static inline void mesh_see_wait(struct mesh_pe *pe)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_wait(pe);
+}
+/* The task continues: @p thread is free. */
+static inline void mesh_see_join(struct mesh_pe *pe, int thread)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_join(pe, thread);
+}
+/* An operation has begun on its thread. */
+static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_thread *op)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_op(pe, op);
+}
+/* An element of an operation with a fabric operand is about to be carried out. */
+static inline void mesh_see_element(struct mesh_pe *pe, int thread)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_element(pe, thread);
+}
+/* It could be, but others have the datapath. */
+static inline void mesh_see_crowded(struct mesh_pe *pe, int thread)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_crowded(pe, thread);
+}
+/* A part of a memory operation is carried out. */
+static inline void mesh_see_memory(struct mesh_pe *pe, int thread)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_memory(pe, thread);
+}
+/* The operation on @p thread has ended in this cycle. */
+static inline void mesh_see_op_end(struct mesh_pe *pe, int thread, int64_t end)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_op_end(pe, thread, end);
+}
+/* A PE is visited in this cycle; nothing of it has changed yet. */
+static inline void mesh_see_turn(struct mesh_pe *pe)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_turn(pe);
+}
+/* Its turn in this cycle is over, whether it sleeps now or not. */
+static inline void mesh_see_cycle(struct mesh_pe *pe)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_cycle(pe);
+}
+#endif

@@ -1,0 +1,1 @@
+mesh allreduce --algo chain --groups 2

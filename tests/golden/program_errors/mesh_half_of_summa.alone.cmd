@@ -1,0 +1,1 @@
+mesh gemm --algo summa --half bf16

@@ -1,0 +1,1 @@
+mesh allreduce --half bf16
