@@ -70,8 +70,8 @@ struct validation_curve {
 /** An exhibit and what the emulator makes of it. */
 struct validation_reproduced {
     const struct validation_exhibit *exhibit; /**< borrowed */
-    const struct validation_prediction **row; /**< owned list; rows that are compared */
-    const struct validation_figure **context; /**< owned list; rows that are only shown */
+    const struct validation_prediction **row; /**< owned list; rows that are predicted */
+    const struct validation_figure **context; /**< owned list; rows that say too little */
     struct validation_curve *curve;           /**< owned */
     const struct hw_machine *cluster;         /**< of the curves, borrowed; NULL: no curve */
     int n_rows, n_context, n_curves;

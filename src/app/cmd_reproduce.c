@@ -36,14 +36,18 @@ static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comp
 
 static enum wsc_err write(const struct app_reproduce *o, const struct validation_reproduction *r)
 {
-    int outside = 0;
+    const struct validation_table *v = &r->result.report;
+    int outside = 0, compared = 0;
     TRY(report_reproduction_print(r));
     TRY(report_reproduction_write(o->out, r));
-    for (int i = 0; i < r->result.report.n_rows; i++)
-        outside += !validation_prediction_holds(&r->result.report.row[i]);
+    for (int i = 0; i < v->n_rows; i++) {
+        const bool context = v->row[i].ref->kind == VALIDATION_KIND_CONTEXT;
+        compared += !context;
+        outside += !context && !validation_prediction_holds(&v->row[i]);
+    }
     (void)printf("\n%d of %d predictions lie outside what their row accepts\nWrote "
                  "%s/reproduction.html, reproduction.pdf, and of each exhibit CSV, SVG and PNG\n",
-                 outside, r->result.report.n_rows, o->out);
+                 outside, compared, o->out);
     return WSC_OK;
 }
 

@@ -43,8 +43,18 @@ static const char *unit_of(const struct validation_figure *f)
     return strcmp(f->unit, "1") != 0 ? f->unit : "";
 }
 
+/* Whether a row is inside what it accepts; rows of kind context accept anything. */
+static const char *within(const struct validation_prediction *p)
+{
+    if (p->ref->kind == VALIDATION_KIND_CONTEXT) return "";
+    return validation_prediction_holds(p) ? "yes" : "NO";
+}
+
 enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation_reproduced *r)
 {
+    static const char *const kind[] = {[VALIDATION_KIND_CALIBRATION] = "fitted",
+                                       [VALIDATION_KIND_VALIDATION] = "predicted",
+                                       [VALIDATION_KIND_CONTEXT] = "not compared"};
     static const char *const head[] = {"row",       "systems",   "batch",  "unit",
                                        "published", "predicted", "error",  "accepted",
                                        "within",    "kind",      "release"};
@@ -65,16 +75,16 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
         else
             put(c, k++, "-");
         put(c, k++, "%s", p->ref->tolerance);
-        put(c, k++, "%s", validation_prediction_holds(p) ? "yes" : "NO");
-        put(c, k++, "%s", p->ref->kind == VALIDATION_KIND_CALIBRATION ? "fitted" : "predicted");
-        put(c, k++, "%.40s", p->ref->conditions);
+        put(c, k++, "%s", within(p));
+        put(c, k++, "%s", kind[p->ref->kind]);
+        put(c, k++, "%s", p->ref->release);
     }
     return WSC_OK;
 }
 
 enum wsc_err report_exhibit_context(struct report_cells *c, const struct validation_reproduced *r)
 {
-    static const char *const head[] = {"row", "published", "conditions", "not compared because"};
+    static const char *const head[] = {"row", "published", "conditions", "not predicted because"};
     TRY(begin(c, head, "lrll", r->n_context));
     for (int i = 0; i < r->n_context; i++) {
         const struct validation_figure *f = r->context[i];

@@ -27,7 +27,9 @@ static const char *colour_of(int k)
 static double published_rate(const struct validation_prediction *p)
 {
     const struct validation_figure *f = p->ref;
-    if (f->quantity != VALIDATION_TIME && f->quantity != VALIDATION_RATE) return NAN;
+    if (f->quantity != VALIDATION_TIME && f->quantity != VALIDATION_RATE &&
+        f->quantity != VALIDATION_STEP_TIME)
+        return NAN;
     const double predicted =
         (double)f->global_batch * (double)f->msl / ((double)p->step_time_ps * 1e-12);
     return predicted / (1 + validation_speed_error(f, p->predicted));
@@ -210,20 +212,17 @@ static void plot_batches(const struct validation_reproduced *r, struct out_text 
 
 /* ---- ratios ---------------------------------------------------------------------------------- */
 
-/* Speed relative to the published one, of @p figure in the unit of the row. */
-static double ratio_of(const struct validation_figure *f, double figure)
-{
-    return 1 + validation_speed_error(f, figure);
-}
-
+/* Position, ratio of speeds, ends of what the row accepts; of kind context the ratio alone. */
 static void add_ratios(struct out_text *t, const struct validation_reproduced *r,
                        enum validation_kind kind)
 {
-    out_text_add(t, "$k%d << EOD\n", (int)kind);
+    out_text_add(t, "$%s << EOD\n", validation_kind_name(kind));
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_figure *f = r->row[i]->ref;
-        const double y = ratio_of(f, r->row[i]->predicted);
-        const double a = ratio_of(f, f->low), b = ratio_of(f, f->high);
+        const double y = validation_speed(f, r->row[i]->predicted);
+        const bool accepts = kind != VALIDATION_KIND_CONTEXT;
+        const double a = accepts ? validation_speed(f, f->low) : y;
+        const double b = accepts ? validation_speed(f, f->high) : y;
         if (f->kind != kind || !isfinite(y) || !isfinite(a) || !isfinite(b)) continue;
         out_text_add(t, "%d %.9g %.9g %.9g\n", i + 1, y, fmin(a, b), fmax(a, b));
     }
@@ -235,6 +234,7 @@ static void plot_ratios(const struct validation_reproduced *r, struct out_text *
 {
     add_ratios(data, r, VALIDATION_KIND_CALIBRATION);
     add_ratios(data, r, VALIDATION_KIND_VALIDATION);
+    add_ratios(data, r, VALIDATION_KIND_CONTEXT);
     add_common(plot);
     out_text_add(plot,
                  "unset logscale\nset format y '%%g'\nset boxwidth 0.5\nunset xlabel\n"
@@ -250,15 +250,15 @@ static void plot_ratios(const struct validation_reproduced *r, struct out_text *
     out_text_add(
         plot,
         ")\nplot 1 with lines lw 1 lc rgb '#666666' notitle, \\\n"
-        "  $k%d using 1:3:3:4:4 with candlesticks fs solid 0.25 noborder lc rgb '#E69F00' title "
-        "'accepted, fitted', \\\n"
-        "  $k%d using 1:3:3:4:4 with candlesticks fs solid 0.25 noborder lc rgb '#56B4E9' title "
-        "'accepted, predicted', \\\n"
-        "  $k%d using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb '#D55E00' title 'fitted', \\\n"
-        "  $k%d using 1:2 with points pt 7 ps 1.2 lc rgb '#0072B2' title 'predicted'\n"
-        "set xtics norotate\nset bmargin\n",
-        (int)VALIDATION_KIND_CALIBRATION, (int)VALIDATION_KIND_VALIDATION,
-        (int)VALIDATION_KIND_CALIBRATION, (int)VALIDATION_KIND_VALIDATION);
+        "  $calibration using 1:3:3:4:4 with candlesticks fs solid 0.25 noborder lc rgb '#E69F00' "
+        "title 'accepted, fitted', \\\n"
+        "  $validation using 1:3:3:4:4 with candlesticks fs solid 0.25 noborder lc rgb '#56B4E9' "
+        "title 'accepted, predicted', \\\n"
+        "  $calibration using 1:2 with points pt 6 ps 1.4 lw 2 lc rgb '#D55E00' title 'fitted', "
+        "\\\n"
+        "  $validation using 1:2 with points pt 7 ps 1.2 lc rgb '#0072B2' title 'predicted', \\\n"
+        "  $context using 1:2 with points pt 8 ps 1.2 lw 2 lc rgb '#888888' title 'not compared'\n"
+        "set xtics norotate\nset bmargin\n");
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

@@ -71,17 +71,24 @@ static enum wsc_err choose_figures(const struct validation_comparison *c,
     return WSC_OK;
 }
 
-/* The rows of one exhibit among all of them. */
+static bool is_predicted(const struct validation_reproduced *r, const struct validation_figure *f)
+{
+    for (int i = 0; i < r->n_rows; i++)
+        if (r->row[i]->ref == f) return true;
+    return false;
+}
+
+/* The rows of one exhibit among all of them: those that say enough for a prediction, and the
+ * others, which are only shown. */
 static enum wsc_err link_rows(const struct validation_table *all, struct validation_reproduced *r)
 {
     TRY_NEW(r->row, WSC_MEM_SCALING, all->n_rows + 1);
-    TRY_NEW(r->context, WSC_MEM_SCALING, all->n_context + 1);
+    TRY_NEW(r->context, WSC_MEM_SCALING, all->n_figures + 1);
     for (int i = 0; i < all->n_rows; i++)
         if (matches(r->exhibit->rows, all->row[i].ref->id)) r->row[r->n_rows++] = &all->row[i];
-    for (int i = 0; i < all->n_context; i++) {
-        const struct validation_figure *f = &all->context[i];
-        if (f->kind == VALIDATION_KIND_CONTEXT && matches(r->exhibit->rows, f->id))
-            r->context[r->n_context++] = f;
+    for (int i = 0; i < all->n_figures; i++) {
+        const struct validation_figure *f = &all->figure[i];
+        if (matches(r->exhibit->rows, f->id) && !is_predicted(r, f)) r->context[r->n_context++] = f;
     }
     return WSC_OK;
 }

@@ -108,7 +108,9 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
 {
     for (int i = 0; i < c->n_refs; i++) {
         struct validation_case *item = &cases->item[cases->n];
-        if (!(kinds & (1U << c->ref[i].kind)) || !validation_figure_complete(&c->ref[i])) continue;
+        const bool context = c->ref[i].kind == VALIDATION_KIND_CONTEXT;
+        if (!(kinds & (1U << c->ref[i].kind))) continue;
+        if (context && !validation_figure_complete(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));
