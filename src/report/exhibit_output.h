@@ -29,7 +29,9 @@ void report_cells_fini(struct report_cells *c);
  *  give in fractions of the page: data and settings go to @p data, the plots to @p plot. */
 void report_exhibit_plot(const struct validation_reproduced *r, struct out_text *data,
                          struct out_text *plot);
-/** Draw `<id>.svg` and `<id>.png`. */
+/** Whether there is anything to draw: a predicted row or a curve. */
+bool report_exhibit_drawn(const struct validation_reproduced *r);
+/** Draw `<id>.svg` and `<id>.png`, if there is anything to draw. */
 enum wsc_err report_exhibit_draw(const char *dir,
                                  const struct validation_reproduced *r) WSC_CHECKED;
 /** reproduction.html, with the pictures of @p dir inside. */

@@ -139,9 +139,10 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validat
     struct out_text plot = {0};
     const char *note = r->exhibit->note ? r->exhibit->note : "";
     out_text_add(p->t, "reset\nset encoding utf8\nset termoption noenhanced\n");
-    report_exhibit_plot(r, p->t, &plot);
+    const bool drawn = report_exhibit_drawn(r);
+    if (drawn) report_exhibit_plot(r, p->t, &plot);
     new_page(p);
-    const int below = p->line + 2 + lines_of(note) + PICTURE_LINES;
+    const int below = p->line + 2 + lines_of(note) + (drawn ? PICTURE_LINES : 0);
     out_text_add(p->t, "X0 = 0.03; Y0 = %.4f; W = 0.94; H = %.4f\n%s", height_of(below - 1),
                  (double)(PICTURE_LINES - 1) / LINES, plot.bytes ? plot.bytes : "");
     p->t->failed = p->t->failed || plot.failed;
@@ -151,6 +152,7 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validat
     add_note(p, note);
     p->line = below + 1;
     TRY(add_table(p, r, report_exhibit_rows));
+    TRY(add_table(p, r, report_exhibit_context));
     TRY(add_table(p, r, report_exhibit_points));
     show_labels(p);
     return WSC_OK;

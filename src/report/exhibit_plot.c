@@ -276,9 +276,15 @@ void report_exhibit_plot(const struct validation_reproduced *r, struct out_text 
     draw[r->exhibit->picture](r, data, plot);
 }
 
+bool report_exhibit_drawn(const struct validation_reproduced *r)
+{
+    return r->n_rows || r->n_curves;
+}
+
 enum wsc_err report_exhibit_draw(const char *dir, const struct validation_reproduced *r)
 {
     struct out_text script = {0}, plot = {0}, page = {0};
+    if (!report_exhibit_drawn(r)) return WSC_OK;
     out_text_add(&script, "set encoding utf8\nset termoption noenhanced\nX0 = 0; Y0 = 0; W = 1; "
                           "H = 0.94\n");
     report_exhibit_plot(r, &script, &plot);
