@@ -35,7 +35,7 @@ struct validation_exhibit {
     char *note;  /**< conditions in a sentence or two; NULL: none */
     int picture; /**< enum validation_picture */
     char *rows;  /**< names of rows or patterns with `*`, separated by blanks; NULL: none */
-    /** Of the curves; NULL and 0 in an exhibit that has none. */
+    /** What the curves are of; NULL and 0 in an exhibit that has none. */
     char *models;                     /**< names of params files, separated by blanks */
     char *cluster;                    /**< name of a machine file */
     char *set;                        /**< overrides `path=value`, separated by `;`; NULL: none */
@@ -45,7 +45,7 @@ struct validation_exhibit {
     int64_t msl;                      /**< tokens of a sequence; 0: of the params */
     int64_t measured_to;              /**< systems up to which there are measurements; 0: none */
 };
-/** All exhibits of a file. */
+/** The exhibits of a file. */
 struct validation_exhibits {
     struct validation_exhibit *item; /**< owned */
     int n;
@@ -76,7 +76,7 @@ struct validation_reproduced {
     const struct hw_machine *cluster;         /**< of the curves, borrowed; NULL: no curve */
     int n_rows, n_context, n_curves;
 };
-/** All exhibits, predicted. */
+/** Exhibits with their predictions. */
 struct validation_reproduction {
     struct validation_reproduced *item; /**< owned */
     int n;
