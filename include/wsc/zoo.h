@@ -351,7 +351,11 @@ struct zoo_runconfig {
     int64_t log_steps;
     int64_t seed;
     int64_t precision_opt_level;
-    int64_t num_wgt_servers; /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster
+                                      file's */
+    int64_t num_act_servers;     /**< activation servers of a system; CONF_NULL or 0 = cluster
+                                      file's */
     bool validate_only, compile_only;
     /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL
      *  when absent. */
@@ -413,5 +417,5 @@ const struct conf_variants *zoo_initializers(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
 /** Append the old key names and what they became as a table in Markdown. */
-void zoo_renames_write(struct conf_text *out);
+void zoo_renames_write(struct wsc_text *out);
 #endif

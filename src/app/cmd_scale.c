@@ -186,8 +186,12 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
 {
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
-    for (int i = 0; i < r->n_rows; i++)
-        s->training[i] = scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param);
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct scaling_breaks breaks =
+            scaling_breaks_of(c->sweep.cluster, &c->params[i / c->sweep.n_counts], &s->row[i]);
+        s->training[i] =
+            scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param, &breaks);
+    }
     r->training = s->training;
     r->n_trainings = r->n_rows;
     return WSC_OK;
@@ -204,6 +208,7 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     struct zoo_params params = c->params[0];
     params.runconfig.num_csx = s->row[most].num_csx;
     params.train_input.batch_size = s->row[most].global_batch;
+    params.runconfig.checkpoint_steps = 0; /* no part of a steady-state step */
     const struct timeline_want want = {.first_step = STEADY,
                                        .n_steps = 1,
                                        .trace = c->o->trace != NULL,

@@ -1,4 +1,5 @@
-/** Size and hash of one file, in bounded time. */
+/** Size and hash of one file, in bounded time: hosts that each have their own copy of the sample
+ *  files compare these sums before a run. */
 #ifndef WSC_DATA_FILE_SUM_H
 #define WSC_DATA_FILE_SUM_H
 #include <wsc/data.h>

@@ -124,14 +124,14 @@ static void remove_picture(const char *dir, const char *name)
     wsc_free(path);
 }
 
-void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height)
+void out_gnuplot_output(struct wsc_text *t, const char *name, const char *commands, int height)
 {
-    out_text_add(t,
+    wsc_text_add(t,
                  "set terminal svg size 1000,%d dynamic noenhanced font "
                  "'DejaVu Sans,Helvetica,sans-serif,14' background '#ffffff' "
                  "name '%s'\nset output '%s.svg'\n%s",
                  height, name, name, commands);
-    out_text_add(t,
+    wsc_text_add(t,
                  "set terminal pngcairo size 2000,%d noenhanced font 'DejaVu Sans,13' "
                  "fontscale 1.8 linewidth 2 pointscale 1.9 background '#ffffff'\n"
                  "set output '%s.png'\n%sunset output\n",
@@ -158,7 +158,7 @@ static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct o
     return rc;
 }
 
-enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script)
+enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *script)
 {
     static const char *const endings[] = {".svg", ".png"};
     return draw(dir, name, script, endings, 2);

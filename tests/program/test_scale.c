@@ -63,7 +63,7 @@ TEST(scale, every_table_has_its_rows)
     wsc_free(text);
     T_EQ(lines_in(dir, "sensitivity.csv"), 1 + 3 * n_constants);
     T_EQ(lines_in(dir, "band.csv"), 1 + 3);
-    T_EQ(lines_in(dir, "effects.csv"), 1 + 7 * 3);
+    T_EQ(lines_in(dir, "effects.csv"), 1 + 10 * 3);
     T_EQ(lines_in(dir, "sweep.csv"), 1 + 2 * 3);
     T_EQ(lines_in(dir, "training.csv"), 1 + 3);
     /* 12 shards and 5 wafers below a root with 2 leaves: 12 + 2 + 5 joints, both directions. */

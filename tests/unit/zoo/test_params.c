@@ -316,9 +316,7 @@ TEST(zoo_params, set_goes_through_the_same_row)
 /* However many keys have no effect, each is named. */
 TEST(zoo_params, every_key_without_effect_is_told)
 {
-    static const char *const keys[] = {"num_workers_per_csx",
-                                       "num_act_servers",
-                                       "transfer_processes",
+    static const char *const keys[] = {"transfer_processes",
                                        "wrk_memory_gi",
                                        "execute_crd_memory_gi",
                                        "act_memory_gi",
