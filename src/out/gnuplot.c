@@ -139,7 +139,7 @@ void out_gnuplot_output(struct wsc_text *t, const char *name, const char *comman
 }
 
 /* Run the script and check the @p n pictures; none is left after an error. */
-static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct out_text *script,
+static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct wsc_text *script,
                                      const char *const *endings, int n)
 {
     enum { MOST = 2 };
@@ -164,7 +164,7 @@ enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *scr
     return draw(dir, name, script, endings, 2);
 }
 
-enum wsc_err out_gnuplot_pdf(const char *dir, const char *name, struct out_text *script)
+enum wsc_err out_gnuplot_pdf(const char *dir, const char *name, struct wsc_text *script)
 {
     static const char *const endings[] = {".pdf"};
     return draw(dir, name, script, endings, 1);

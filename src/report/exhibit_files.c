@@ -10,16 +10,16 @@
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void add_real(struct out_text *t, double value)
+static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
-    out_text_add(t, ",");
+    wsc_text_add(t, ",");
     if (!isfinite(value)) return;
     out_real(text, value);
-    out_text_add(t, "%s", text);
+    wsc_text_add(t, "%s", text);
 }
 
-static WSC_CHECKED enum wsc_err write_as(struct out_text *t, const char *dir, const char *id,
+static WSC_CHECKED enum wsc_err write_as(struct wsc_text *t, const char *dir, const char *id,
                                          const char *end)
 {
     char name[96];
@@ -29,15 +29,15 @@ static WSC_CHECKED enum wsc_err write_as(struct out_text *t, const char *dir, co
 
 static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validation_reproduced *r)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     if (!r->n_rows) return WSC_OK;
-    out_text_add(&t, "id,quantity,unit,kind,num_csx,global_batch,micro_batch,published,predicted,"
+    wsc_text_add(&t, "id,quantity,unit,kind,num_csx,global_batch,micro_batch,published,predicted,"
                      "speed_error_percent,band_low,band_high,source\n");
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_prediction *p = r->row[i];
         const struct validation_figure *f = p->ref;
         out_text_csv(&t, f->id);
-        out_text_add(&t, ",%s,%s,%s,%lld,%lld,%lld", validation_quantity_name(f->quantity), f->unit,
+        wsc_text_add(&t, ",%s,%s,%s,%lld,%lld,%lld", validation_quantity_name(f->quantity), f->unit,
                      validation_kind_name(f->kind), (long long)f->num_csx,
                      (long long)f->global_batch, (long long)p->micro_batch);
         add_real(&t, f->value);
@@ -45,25 +45,25 @@ static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validat
         add_real(&t, 100 * validation_speed_error(f, p->predicted));
         add_real(&t, f->low);
         add_real(&t, f->high);
-        out_text_add(&t, ",");
+        wsc_text_add(&t, ",");
         out_text_csv(&t, f->source);
-        out_text_add(&t, "\n");
+        wsc_text_add(&t, "\n");
     }
     return write_as(&t, dir, r->exhibit->id, "");
 }
 
 static WSC_CHECKED enum wsc_err write_points(const char *dir, const struct validation_reproduced *r)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     if (!r->n_curves) return WSC_OK;
-    out_text_add(&t, "model,num_csx,global_batch,micro_batch,step_time_ps,tokens_per_s,band_low,"
+    wsc_text_add(&t, "model,num_csx,global_batch,micro_batch,step_time_ps,tokens_per_s,band_low,"
                      "band_high,speedup,efficiency,mfu\n");
     for (int k = 0; k < r->n_curves; k++) {
         const struct validation_curve *c = &r->curve[k];
         for (int i = 0; i < c->n; i++) {
             const struct scaling_row *row = &c->row[i];
             out_text_csv(&t, c->model);
-            out_text_add(&t, ",%lld,%lld,%lld,%lld", (long long)row->num_csx,
+            wsc_text_add(&t, ",%lld,%lld,%lld,%lld", (long long)row->num_csx,
                          (long long)row->global_batch, (long long)row->micro_batch,
                          (long long)row->step_time_ps);
             add_real(&t, row->tokens_per_s);
@@ -72,7 +72,7 @@ static WSC_CHECKED enum wsc_err write_points(const char *dir, const struct valid
             add_real(&t, row->speedup);
             add_real(&t, row->efficiency);
             add_real(&t, row->mfu);
-            out_text_add(&t, "\n");
+            wsc_text_add(&t, "\n");
         }
     }
     return write_as(&t, dir, r->exhibit->id, "_curves");

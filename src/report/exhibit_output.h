@@ -27,8 +27,8 @@ void report_cells_fini(struct report_cells *c);
 
 /** Everything that gnuplot needs to draw @p r inside the rectangle that its variables X0, Y0, W, H
  *  give in fractions of the page: data and settings go to @p data, the plots to @p plot. */
-void report_exhibit_plot(const struct validation_reproduced *r, struct out_text *data,
-                         struct out_text *plot);
+void report_exhibit_plot(const struct validation_reproduced *r, struct wsc_text *data,
+                         struct wsc_text *plot);
 /** Whether there is anything to draw: a predicted row or a curve. */
 bool report_exhibit_drawn(const struct validation_reproduced *r);
 /** Draw `<id>.svg` and `<id>.png`, if there is anything to draw. */

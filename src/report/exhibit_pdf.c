@@ -10,7 +10,7 @@ enum { LINES = 92, PICTURE_LINES = 36, MOST_BYTES = 240 };
 static const double TOP = 0.97;
 
 struct page {
-    struct out_text *t;
+    struct wsc_text *t;
     int label, line; /* next label; lines that are used on this page */
     bool open;       /* something is on it */
 };
@@ -23,7 +23,7 @@ static double height_of(int line)
 
 static void new_page(struct page *p)
 {
-    out_text_add(p->t, "%sunset label\nset multiplot\n", p->open ? "unset multiplot\n" : "");
+    wsc_text_add(p->t, "%sunset label\nset multiplot\n", p->open ? "unset multiplot\n" : "");
     p->open = true;
     p->line = 1;
     p->label = 1;
@@ -44,9 +44,9 @@ static int width_of(const char *s)
 static void put_line(struct page *p, const char *text, const char *font)
 {
     const double left = 0.06;
-    out_text_add(p->t, "set label %d ", p->label++);
+    wsc_text_add(p->t, "set label %d ", p->label++);
     out_text_gnuplot(p->t, text);
-    out_text_add(p->t, " at screen %.4f, screen %.5f left front font '%s'\n", left,
+    wsc_text_add(p->t, " at screen %.4f, screen %.5f left front font '%s'\n", left,
                  height_of(p->line), font);
     p->line++;
 }
@@ -54,7 +54,7 @@ static void put_line(struct page *p, const char *text, const char *font)
 /* Labels are drawn by a plot: one without axes. */
 static void show_labels(struct page *p)
 {
-    out_text_add(p->t, "set origin 0,0\nset size 1,1\nset lmargin 0\nset rmargin 0\nset bmargin 0\n"
+    wsc_text_add(p->t, "set origin 0,0\nset size 1,1\nset lmargin 0\nset rmargin 0\nset bmargin 0\n"
                        "unset border\nunset tics\nunset xlabel\nunset ylabel\nunset grid\nunset "
                        "key\nset xrange [0:1]\nset yrange [0:1]\nplot NaN notitle\n"
                        "set tics\nset key\nset lmargin\nset rmargin\nset bmargin\n");
@@ -136,17 +136,17 @@ static void add_note(struct page *p, const char *note)
 /* Every plot of a page draws all labels, so that the picture comes before the first of them. */
 static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validation_reproduced *r)
 {
-    struct out_text plot = {0};
+    struct wsc_text plot = {0};
     const char *note = r->exhibit->note ? r->exhibit->note : "";
-    out_text_add(p->t, "reset\nset encoding utf8\nset termoption noenhanced\n");
+    wsc_text_add(p->t, "reset\nset encoding utf8\nset termoption noenhanced\n");
     const bool drawn = report_exhibit_drawn(r);
     if (drawn) report_exhibit_plot(r, p->t, &plot);
     new_page(p);
     const int below = p->line + 2 + lines_of(note) + (drawn ? PICTURE_LINES : 0);
-    out_text_add(p->t, "X0 = 0.03; Y0 = %.4f; W = 0.94; H = %.4f\n%s", height_of(below - 1),
+    wsc_text_add(p->t, "X0 = 0.03; Y0 = %.4f; W = 0.94; H = %.4f\n%s", height_of(below - 1),
                  (double)(PICTURE_LINES - 1) / LINES, plot.bytes ? plot.bytes : "");
     p->t->failed = p->t->failed || plot.failed;
-    out_text_free(&plot);
+    wsc_text_free(&plot);
     put_line(p, r->exhibit->title, "DejaVu Sans Bold,10");
     p->line++;
     add_note(p, note);
@@ -160,15 +160,15 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct page *p, const struct validat
 
 enum wsc_err report_exhibits_pdf(const char *dir, const struct validation_reproduction *r)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     struct page p = {.t = &t};
     enum wsc_err rc = WSC_OK;
-    out_text_add(&t, "set terminal pdfcairo size 21cm,29.7cm noenhanced font 'DejaVu Sans,8' "
+    wsc_text_add(&t, "set terminal pdfcairo size 21cm,29.7cm noenhanced font 'DejaVu Sans,8' "
                      "background '#ffffff'\nset output 'reproduction.pdf'\n");
     for (int i = 0; i < r->n && !rc; i++)
         rc = add_exhibit(&p, &r->item[i]);
-    out_text_add(&t, "unset multiplot\nunset output\n");
+    wsc_text_add(&t, "unset multiplot\nunset output\n");
     if (!rc) rc = out_gnuplot_pdf(dir, "reproduction", &t);
-    out_text_free(&t);
+    wsc_text_free(&t);
     return rc;
 }
