@@ -22,6 +22,7 @@
 #include <wsc/scaling.h>
 #include <wsc/timeline.h>
 #include <wsc/validation.h>
+#include <wsc/validation_exhibits.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -107,6 +108,15 @@ enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKE
  *  fitted constants with kind calibrated, standard errors and the fitted rows as their source. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c) WSC_CHECKED;
+
+/* ---- exhibits -------------------------------------------------------------------------------- */
+/** The rows and the points of the curves of each exhibit as tables on stdout. */
+enum wsc_err report_reproduction_print(const struct validation_reproduction *r) WSC_CHECKED;
+/** Under @p dir (made when missing): for each exhibit `<id>.csv`, `<id>_curves.csv`, `<id>.svg` and
+ *  `<id>.png`; reproduction.html and reproduction.pdf of all.  A picture that cannot be drawn keeps
+ *  no other file away and is the error at the end (WSC_IO). */
+enum wsc_err report_reproduction_write(const char *dir,
+                                       const struct validation_reproduction *r) WSC_CHECKED;
 
 /* ---- machines -------------------------------------------------------------------------------- */
 /** Print every constant of @p cluster with value, kind and source, as a table. */

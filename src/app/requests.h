@@ -64,6 +64,13 @@ struct app_calibrate {
     int n_paths;
 };
 
+/** `wsc reproduce`. */
+struct app_reproduce {
+    struct app_config config;
+    struct app_figures figures;
+    const char *out, *only; /**< only NULL: all exhibits */
+};
+
 /** What `wsc mesh KERNEL` shows besides the cycles; all zero: nothing. */
 struct app_show {
     const char *heatmap, *trace, *trace_pe; /**< files, PEs; NULL: not given */
