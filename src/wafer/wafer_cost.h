@@ -12,6 +12,7 @@ struct wafer_price {
     int lanes;
     int64_t micro_batch;
     enum cycles_keep keep;
+    int slices;
     int64_t cycles, first_gradient;
 };
 /* One stage of one micro-batch on one wafer. */
