@@ -88,6 +88,12 @@ enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row *
 enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
                            int64_t num_csx, int64_t global_batch,
                            struct scaling_row *row) WSC_CHECKED;
+/** The steady-state batch of an evaluation on @p num_csx systems: forward passes over
+ *  @p global_batch sequences, nothing is updated.  The FLOPs and the fraction of the peak are those
+ * of a forward pass, a third of training's. */
+enum wsc_err scaling_evaluation(const struct scaling_model *model, const struct hw_machine *cluster,
+                                int64_t num_csx, int64_t global_batch,
+                                struct scaling_row *row) WSC_CHECKED;
 
 /** The speed at each micro-batch that divides the share of a system and lies in the bounds of
  *  train_input.micro_batch_size: CONF_EXPLORE.  *@p rows, owned by the caller, has *@p n; *@p best

@@ -2,6 +2,15 @@
 /* A Hugging Face folder to a checkpoint and params: config.json to params, params to a model, its
  * tensors matched with those of the folder by the family's table, then values moved a block at a
  * time. */
+#include "hf_config.h"
+#include "hf_families.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "hf_source.h"
+#include "json_file.h"
+#include "safetensors.h"
+#include "safetensors_shards.h"
+#include "tensor_map.h"
 #include "tensor_mover.h"
 
 #include <wsc/file.h>

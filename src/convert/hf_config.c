@@ -5,7 +5,11 @@
  * Every key of a folder is either converted by a row of the family's table, or must have the one
  * value that the model here has, or is on a list of keys without influence on what the model
  * computes.  Any other key is an error: it may well make another model out of the same tensors. */
-#include "convert_impl.h"
+#include "hf_config.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "hf_source.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/units.h>

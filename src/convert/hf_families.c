@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The families: names of tensors and configuration keys on both sides.  A new family is a row at
  * the end with its two tables; keys that are more than a value are in hf_special_keys.c. */
+#include "hf_families.h"
+#include "hf_family.h"
+#include "hf_key.h"
 #include "hf_special_keys.h"
 
 #include <string.h>

@@ -3,7 +3,10 @@
  * does not keep places, so a key is looked for again in the text.  Errors of the params that were
  * made of it are rewritten in its keys and places: the user never sees the params.
  * hf_special_keys.c and hf_config.c read the values; from_hf.c begins here. */
-#include "convert_impl.h"
+#include "hf_source.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/text.h>

@@ -6,6 +6,10 @@
  * Rotary settings stand in rope_theta, rope_scaling and partial_rotary_factor up to release 4 of
  * the transformers library, in one object rope_parameters since release 5; both are read. */
 #include "hf_special_keys.h"
+#include "hf_config.h"
+#include "hf_key.h"
+#include "hf_source.h"
+#include "json_file.h"
 
 #include <wsc/units.h>
 

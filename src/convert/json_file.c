@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JSON files with a limit on their size, and errors with line and column; paths of the files of a
  * folder. */
-#include "convert_impl.h"
+#include "json_file.h"
 
 #include <wsc/file.h>
+#include <wsc/mem.h>
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -4,7 +4,8 @@
  * count from the end of the header; values are little-endian, row-major.  The key __metadata__ has
  * texts. https://github.com/huggingface/safetensors (section "Format"); data without gaps and
  * overlaps are part of it, so that no byte is hidden or read twice. */
-#include "convert_impl.h"
+#include "safetensors.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/num.h>

@@ -2,7 +2,9 @@
 /* Which files a model consists of: one, or shards that model.safetensors.index.json lists.  Its
  * member "weight_map" has the file of every tensor; it must name the tensors of the shards, each in
  * the shard that has it, and no others. */
-#include "convert_impl.h"
+#include "safetensors_shards.h"
+#include "json_file.h"
+#include "safetensors.h"
 
 #include <wsc/mem.h>
 

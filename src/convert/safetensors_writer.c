@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A safetensors file being written: the header of all tensors first, then values in their order, in
  * the type of each. */
-#include "convert_impl.h"
+#include "safetensors_writer.h"
+#include "safetensors.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>

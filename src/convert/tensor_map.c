@@ -3,7 +3,10 @@
  * every block and expert of a model.  Queries, keys and values that are three tensors on one side
  * and one on the other are joined by lines; rotary halves (i, i + d/2) there are pairs (2i, 2i + 1)
  * here, which is a permutation of lines.  tensor_mover.c moves the values. */
-#include "convert_impl.h"
+#include "tensor_map.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 

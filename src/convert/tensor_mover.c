@@ -3,6 +3,11 @@
  * Lines that are consecutive on both sides move together; a transposed tensor moves by blocks of
  * its columns.  tensor_map.c says which line is which; from_hf.c and to_hf.c call this. */
 #include "tensor_mover.h"
+#include "hf_family.h"
+#include "json_file.h"
+#include "safetensors.h"
+#include "safetensors_writer.h"
+#include "tensor_map.h"
 
 #include <wsc/mem.h>
 

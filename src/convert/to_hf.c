@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A checkpoint and params to a Hugging Face folder: config.json, safetensors files of bounded size
  * and their index.  config.json is written last: a folder without it is no model. */
+#include "hf_config.h"
+#include "hf_families.h"
+#include "hf_key.h"
+#include "json_file.h"
+#include "safetensors.h"
+#include "safetensors_writer.h"
+#include "tensor_map.h"
 #include "tensor_mover.h"
 
 #include <wsc/file.h>

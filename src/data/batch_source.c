@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
-#include "data_impl.h"
+#include "permute.h"
 
 #include <wsc/check.h>
+#include <wsc/data.h>
+#include <wsc/err.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
+#include <wsc/zoo.h>
 
 #include <dirent.h>
 #include <errno.h>

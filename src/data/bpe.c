@@ -8,6 +8,8 @@
  * alone. Words that came before are looked up with their ids.  bpe_load.c and bpe_train.c make the
  * merges. */
 #include "bpe.h"
+#include "word_split.h"
+#include "word_table.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

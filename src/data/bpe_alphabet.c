@@ -3,6 +3,7 @@
  * al. 2019, encoder.py, bytes_to_unicode): a printable byte of Latin-1 is itself, the k-th of the
  * 68 others is U+0100 + k.  A space is U+0120, a newline U+010A. */
 #include "bpe.h"
+#include "utf8.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * merge's result must be a token of the vocabulary, and so must every single byte. */
 #include "bpe.h"
 #include "json_documents.h"
+#include "text_stream.h"
 
 #include <wsc/mem.h>
 

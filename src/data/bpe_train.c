@@ -3,7 +3,12 @@
  * in all words becomes a token, again and again.  Of equally frequent pairs the one of the smaller
  * ids is taken, so that text and size decide the result. */
 #include "bpe.h"
+#include "dataset_folder.h"
+#include "dataset_params.h"
 #include "document_feed.h"
+#include "documents.h"
+#include "word_split.h"
+#include "word_table.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>

@@ -4,7 +4,9 @@
  * not grow with the text. */
 #include "corpus.h"
 #include "document_feed.h"
+#include "documents.h"
 #include "make_state.h"
+#include "tokenizer.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -5,6 +5,7 @@
  * hold no quote (section 2, rules 5 to 7).  Rows end with CR LF or LF and have as many fields as
  * the head.  A text is read in pieces, so a field may be longer than memory. */
 #include "documents.h"
+#include "text_stream.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Folders that `wsc data` makes: what stands in them, whether we made it, and files in them that
  * appear whole. */
-#include "data_impl.h"
+#include "dataset_folder.h"
 
 #include <wsc/file.h>
 #include <wsc/mem.h>

@@ -2,7 +2,9 @@
 /* data_params.json beside a dataset: how it was made, in the words of the Model Zoo, and counts.
  * Also the entropy of the labels, H = -sum p log p over the ids that occur.  make_dataset.c calls
  * it. */
-#include "data_impl.h"
+#include "dataset_params.h"
+#include "dataset_folder.h"
+#include "tokenizer.h"
 
 #include <math.h>
 

@@ -2,6 +2,8 @@
 /* A buffer between documents and the tokenizer: a piece of text that grows while a word is not at
  * its end and shrinks as words are used. */
 #include "document_feed.h"
+#include "documents.h"
+#include "text_stream.h"
 
 #include <wsc/mem.h>
 

@@ -2,6 +2,8 @@
 /* Documents of a list of files, one after the other: the reader of each format (text, JSON Lines,
  * CSV, TSV) hands out pieces of them, and a place says where to resume. */
 #include "documents.h"
+#include "json_documents.h"
+#include "text_stream.h"
 
 #include <string.h>
 

@@ -2,6 +2,8 @@
 /* JSON Lines as documents: one object a line, the text under a key, read as a stream with escapes
  * and surrogate pairs; errors name line and column. */
 #include "json_documents.h"
+#include "text_stream.h"
+#include "utf8.h"
 
 #include <wsc/units.h>
 

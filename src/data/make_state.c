@@ -2,6 +2,9 @@
 /* The state of `wsc data` from which a killed run resumes: counters and places as text with a hash
  * at its end, and the identity of the request that it belongs to. */
 #include "make_state.h"
+#include "dataset_folder.h"
+#include "documents.h"
+#include "tokenizer.h"
 
 #include <wsc/hash.h>
 #include <wsc/mem.h>

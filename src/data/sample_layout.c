@@ -2,6 +2,7 @@
 /* How the corpus is cut into samples: T + 1 tokens that overlap by one, or whole documents packed
  * into one sample with attention spans (VSL). */
 #include "sample_layout.h"
+#include "corpus.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

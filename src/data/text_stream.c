@@ -2,8 +2,8 @@
 /* One input file as a stream of text: the bytes of unpack.c, checked as UTF-8 or repaired, with the
  * line and column of each for messages.  documents.c cuts it into documents. */
 #include "text_stream.h"
-
 #include "unpack.h"
+#include "utf8.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One interface to tokenizers, bytes and BPE, as a table with a row for each kind.  The byte
  * tokenizer has the 256 bytes as ids; the other one is bpe.c. */
+#include "tokenizer.h"
 #include "bpe.h"
 
 #include <wsc/file.h>

@@ -2,7 +2,9 @@
 /* UTF-8 (RFC 3629): length of the character at hand, and writing one.  Overlong forms, surrogates
  * and what is above U+10FFFF are malformed; how long the malformed part is follows the practice of
  * replacing maximal subparts (Unicode 14, section 3.9). */
-#include "data_impl.h"
+#include "utf8.h"
+
+#include <stddef.h>
 
 /* RFC 3629, section 4: lead bytes of well-formed sequences and the range of the byte after each. */
 static const struct lead {

@@ -6,8 +6,8 @@
  * The alternatives begin with different characters, so one look at the next character or two
  * decides which of them matches, and no engine for patterns is needed. */
 #include "word_split.h"
-
 #include "unicode_classes.h"
+#include "utf8.h"
 
 #include <wsc/mem.h>
 

@@ -2,7 +2,11 @@
 /* Attention output, O = P V: scores come down the column, the value of their key along the row,
  * and each pair is an AXPY into the sums of the query's PE. Also dQ = dS K. program_scores.c keeps
  * the scores; docs/MESH.md, "Transformer programs". */
+#include "program_attention_out.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 /* Attention output: for each key the PE gets the key's row of scores (from the column of the head
  * that owns it) and then the key's values down the column, each one an AXPY with that row. */

@@ -3,6 +3,7 @@
  * message (FABRICA, WSE-3 simulator), all-reduce (WaferLLM). `wsc mesh calibration` prints the
  * points; the sources stand at each of them. */
 #include "program_job.h"
+#include "program_ktree.h"
 
 #include <stdio.h>
 

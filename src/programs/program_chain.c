@@ -2,7 +2,9 @@
 /* Patterns along lines of PEs: routes from the edge, words collected at one end and given to all,
  * sums passed on from neighbour to neighbour (receive, add, send). program_product.c and the
  * others are made of them. */
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
 
 const struct programs_chain programs_line_chain = {PROGRAMS_COLOUR_CHAIN, PROGRAMS_IN_FAR,
                                                    PROGRAMS_IN_NEAR, PROGRAMS_OUT_START,

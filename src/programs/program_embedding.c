@@ -2,7 +2,10 @@
 /* Rows of a table: every row passes all PEs of a column and a token takes its own (gather); for
  * the gradient every row is a sum over the tokens that took it, which leaves at the edge
  * (scatter). */
-#include "program_ops.h"
+#include "program_embedding.h"
+#include "program_chain.h"
+#include "program_grid.h"
+#include "program_resources.h"
 
 #include <wsc/mem.h>
 

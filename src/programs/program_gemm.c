@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* C = A B by SUMMA on a square of PEs, and the choice between it and the streaming product
  * (program_gemm_stream.c). The blocks' way over the fabric is described at the colours below. */
+#include "program_gemm_stream.h"
 #include "program_job.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 

@@ -3,9 +3,11 @@
  * round-robin on rows, memory for tiles, copies between host and PEs, and the frame in which every
  * program of a transformer runs. */
 #include "program_grid.h"
+#include "program_resources.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/programs.h>
 
 #include <stddef.h>
 #include <string.h>

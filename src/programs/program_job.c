@@ -5,6 +5,7 @@
 #include "program_job.h"
 
 #include <wsc/clock.h>
+#include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/rng.h>
 

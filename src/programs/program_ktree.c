@@ -2,6 +2,7 @@
 /* Allreduce of a row by a tree of two levels with its root in the middle of the row (WaferLLM,
  * OSDI'25). Colours and scalar code are described below; called by program_reduce.c for --algo
  * ktree. */
+#include "program_ktree.h"
 #include "program_job.h"
 
 /* Allreduce of a row by a tree of two levels with its root in the middle (WaferLLM,

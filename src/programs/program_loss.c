@@ -3,10 +3,13 @@
  * logit, the lowest index of a largest logit and the sum of exponentials, each a sum along the
  * row; then the gradient from the exponentials that are left. program_parts.c calls it for the
  * head. */
-#include "program_ops.h"
-#include <wsc/num_math.h>
+#include "program_loss.h"
+#include "program_grid.h"
+#include "program_softmax.h"
+#include "program_vector_ops.h"
 
 #include <wsc/mem.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 

@@ -2,7 +2,12 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_chain.h"
+#include "program_grid.h"
+#include "program_loss.h"
 #include "program_parts.h"
+#include "program_scores.h"
+#include "program_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

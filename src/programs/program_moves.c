@@ -2,6 +2,11 @@
 /* Blocks of words between one PE and many: broadcast-like scatter with filters, gather as a star
  * without additions, and the transpose of a square of blocks over its diagonal. */
 #include "program_job.h"
+#include "program_path.h"
+#include "program_tree.h"
+#include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 

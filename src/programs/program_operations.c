@@ -3,12 +3,24 @@
  * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
  * the operands, compares with the definition and puts the analytical model beside the simulated
  * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
-#include "program_ops.h"
+#include "program_embedding.h"
+#include "program_grid.h"
+#include "program_loss.h"
+#include "program_norm.h"
+#include "program_product.h"
+#include "program_scores.h"
+#include "program_softmax.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
 
 #include <wsc/clock.h>
 #include <wsc/cycles_ops.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
+#include <wsc/model.h>
+#include <wsc/num.h>
 #include <wsc/programs.h>
+#include <wsc/zoo.h>
 
 #include <math.h>
 #include <string.h>

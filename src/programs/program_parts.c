@@ -3,6 +3,16 @@
  * backward: which programs run on which tiles, and what their cycles are booked under, beside the
  * analytical model's for the same shapes. */
 #include "program_parts.h"
+#include "program_embedding.h"
+#include "program_grid.h"
+#include "program_loss.h"
+#include "program_norm.h"
+#include "program_product.h"
+#include "program_scores.h"
+#include "program_softmax.h"
+#include "program_state.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
 
 #include <wsc/check.h>
 

@@ -2,7 +2,11 @@
 /* Y = X W' with streamed weights, and scores Q K': scalars come down the columns, each one an AXPY
  * over the PE's tokens; the sums of an output (or a key) are added along the row and end at the
  * column that owns it. docs/MESH.md calls the pattern contract. */
+#include "program_product.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 #include <wsc/mem.h>
 

@@ -2,10 +2,13 @@
 /* Words that positions of a row give to all others in turns: switches collect the words of a group
  * at its first position, then the groups at position 0, which passes all on. program_weight_grad.c
  * sends its values so. */
+#include "program_ring.h"
+#include "program_chain.h"
 #include "program_grid.h"
-#include <wsc/cycles_ops.h>
+#include "program_resources.h"
 
 #include <wsc/check.h>
+#include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
 
 enum { GROUP = CYCLES_RING_GROUP, COMMANDS = GROUP - 1 };

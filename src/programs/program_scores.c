@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attention scores, kept key by key on the columns of their head: which column owns a key, where
  * its row lies, and how rows of scores are sent along the head's columns. */
+#include "program_scores.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
 
 static int keys_per_column(const struct programs_grid *g, const struct programs_features *f)
 {

@@ -2,7 +2,13 @@
 /* Softmax over the features of a tile, and over the keys of attention scores, as scripts of vector
  * operations; with the gradients. The attention of a sequence is put together here from scores,
  * probabilities and output. */
-#include "program_ops.h"
+#include "program_softmax.h"
+#include "program_attention_out.h"
+#include "program_grid.h"
+#include "program_product.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
+
 #include <wsc/num_math.h>
 
 /* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of

@@ -2,7 +2,8 @@
 /* `wsc mesh survey`: collectives on rows and squares of growing size against the formulas of
  * HPDC'24, and the tree that is chosen against the best of the fixed ones; with the tolerance that
  * is stated for each formula and why some are only estimates. */
-#include "program_job.h"
+#include <wsc/err.h>
+#include <wsc/programs.h>
 
 #include <math.h>
 #include <stdio.h>

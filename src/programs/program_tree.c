@@ -2,7 +2,11 @@
 /* Trees of a reduction on a line of PEs: star, chain, binary tree, two phases, and those of the
  * dynamic program of HPDC'24 (Luczynski et al., arXiv 2404.15888), with its formulas.
  * program_tree_cost.c chooses among them by their schedule. */
+#include "program_tree.h"
+#include "program_tree_cost.h"
 #include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 #include <math.h>
 #include <string.h>

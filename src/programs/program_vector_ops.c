@@ -2,7 +2,11 @@
 /* Scripts: the same list of vector operations on every PE, one after the other, over tiles,
  * tokens, features or scores, with row sums, vectors through the edge and scalar code in between.
  * Norms, softmax, loss and biases are made of them. */
+#include "program_vector_ops.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -2,7 +2,12 @@
 /* Sums over tokens: dW = dY' X, and the gradients of keys and values. One factor stays on its PE,
  * the other goes round the row (program_ring.c); results are built block by block and leave the
  * wafer down the column, or end at their row. docs/MESH.md calls the pattern outer. */
+#include "program_weight_grad.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_ring.h"
+#include "program_scores.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
