@@ -36,7 +36,7 @@ struct cycles_plan {
     int64_t n_micro;     /**< micro-batches of a step; they differ by at most one sequence
                               unless the size was given by number */
     enum cycles_keep keep;
-    int slices;     /**< parts in which the filter features of a block pass */
+    int slices;                       /**< parts in which the filter features of a block pass */
     bool recompute;                   /**< keep != CYCLES_KEEP_ALL */
     int64_t act_bytes_per_sequence;   /**< kept between forward and backward, all blocks */
     int64_t work_bytes_per_sequence;  /**< live at the peak of one block, beside the kept ones */

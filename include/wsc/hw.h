@@ -86,8 +86,8 @@ struct hw_machine {
         int64_t vector_setup_fp32_cycles; /**< start of a multiply-add, 32-bit operands */
         int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
         int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */
-        double arrival_cycles;      /**< from one operation that arriving data start to the next,
-                                         beside its elements */
+        double arrival_cycles;       /**< from one operation that arriving data start to the next,
+                                          beside its elements */
         int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
                                           the start: operand addresses, the scalar */
         int64_t hop_cycles;          /**< router to router */
@@ -95,11 +95,11 @@ struct hw_machine {
         int64_t exp_cycles;          /**< one exponential on one PE */
         int64_t divide_cycles;       /**< one division or square root on one PE */
         int64_t io_rate_bytes_per_s; /**< one direction */
-        double masked_scores;     /**< of the scores that the mask hides, the share computed */
-        int64_t stage_latency_ps; /**< fixed start cost of a stage in the forward pass */
+        double masked_scores;        /**< of the scores that the mask hides, the share computed */
+        int64_t stage_latency_ps;    /**< fixed start cost of a stage in the forward pass */
         int64_t stage_latency_backward_ps; /**< the same in the backward pass */
-        double kernel_factor;        /**< on the cycles of all kernels; 1: as the formulas say */
-        int64_t peak_flop_per_s;     /**< dense 16-bit, for MFU only */
+        double kernel_factor;    /**< on the cycles of all kernels; 1: as the formulas say */
+        int64_t peak_flop_per_s; /**< dense 16-bit, for MFU only */
         int64_t system_power_w;
     } wafer;
     struct hw_swarmx {

@@ -189,7 +189,8 @@ static double step_cycles(const struct task *task, const struct cycles_plan *p)
                cycles_plan_micro_batch(task->hw, task->model, p, task->training, p->micro_batch);
 }
 
-/** Try one way; keep it in @p best when it is faster.  True when all that is wanted fits at once. */
+/** Try one way; keep it in @p best when it is faster.  True when all that is wanted fits at once.
+ */
 static bool try_slices(const struct task *task, const struct cycles_plan *way, bool resident,
                        struct cycles_plan *best)
 {

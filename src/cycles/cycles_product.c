@@ -129,8 +129,8 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
-/** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along the
- *  row and starts an AXPY over the @p held features, whose sums then leave down the column, an
+/** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
+ * the row and starts an AXPY over the @p held features, whose sums then leave down the column, an
  *  addition on each PE and as many for the lanes. */
 static double outer_by_data(const struct cycles_layout *l, double n, double held,
                             const struct cycles_side *sent, double cols)

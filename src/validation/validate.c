@@ -16,6 +16,12 @@ const struct validation_fittable *validation_fittables(int *n)
     static const struct validation_fittable table[VALIDATION_MAX_CALIBRATED] = {
         {.path = "wafer.stage_latency", .neutral = 0, .low = 0, .high = 1e11, .step = 5e8},
         {.path = "wafer.arrival_cycles", .neutral = 0, .low = 0, .high = 22, .step = 1},
+        {.path = "wafer.simd_fmachs",
+         .neutral = 2,
+         .low = 0.5,
+         .high = 4,
+         .step = 0.1,
+         .by_machine = true},
         {.path = "memoryx.update_rate",
          .neutral = 1e18,
          .low = 1e7,
@@ -33,6 +39,7 @@ static enum wsc_err set_neutral(struct hw_machine *cluster)
     const struct validation_fittable *f = validation_fittables(&n);
     for (int i = 0; i < n; i++) {
         struct hw_constant constant;
+        if (f[i].by_machine) continue;
         TRY(hw_constant_find(f[i].path, &constant));
         TRY(hw_constant_set(&constant, cluster, f[i].neutral));
     }

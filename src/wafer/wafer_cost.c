@@ -73,7 +73,8 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t millionths = jitter_millionths(hw_jitter(hw, task->wafer), task);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {
-        .latency_ps = task->backward ? c->wafer.stage_latency_backward_ps : c->wafer.stage_latency_ps,
+        .latency_ps =
+            task->backward ? c->wafer.stage_latency_backward_ps : c->wafer.stage_latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
         .spill_ps = vtime_duration_ps(spilled, c->wafer.io_rate_bytes_per_s)};
