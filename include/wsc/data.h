@@ -65,6 +65,19 @@ int64_t data_source_n_samples(const struct data_source *source);
 enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,
                               struct data_batch *batch) WSC_CHECKED;
 
+/** Size and hash of a file of a source. */
+struct data_file_sum {
+    const char *path; /**< borrowed from the source */
+    int64_t size;     /**< bytes */
+    uint64_t hash;    /**< of all its bytes, or of blocks of 1 MiB spread evenly over it */
+    bool whole;       /**< all bytes are in the hash */
+};
+/** Sums of all files of @p source in its order, *@p n of them, by which copies on several hosts are
+ *  compared; owned by the caller.  At most @p most bytes are read, beside two blocks of 1 MiB of
+ *  each file: when the files have more, each has the even part of it. */
+enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
+                              struct data_file_sum **sums, int *n) WSC_CHECKED;
+
 /* ---- tokenizers ------------------------------------------------------------------------------ */
 
 /** Text to token ids and back: bytes, or a byte-level BPE as GPT-2 has it. */

@@ -413,5 +413,5 @@ const struct conf_variants *zoo_initializers(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
 /** Append the old key names and what they became as a table in Markdown. */
-void zoo_renames_write(struct conf_text *out);
+void zoo_renames_write(struct wsc_text *out);
 #endif

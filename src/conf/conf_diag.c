@@ -19,7 +19,7 @@ void conf_diag_origin(struct conf_diag *d, const char *key, const char *user)
     d->origin[d->n_origins++] = (struct conf_origin){.key = key, .user = user};
 }
 
-/* The longest origin that @p key is or is below of; *n is its length. */
+/* The longest origin that @p key is or is below of, "" when there is none; *n is its length. */
 static const char *find_origin(const struct conf_diag *d, const char *key, size_t *n)
 {
     const char *user = NULL;
@@ -34,6 +34,8 @@ static const char *find_origin(const struct conf_diag *d, const char *key, size_
     return user ? user : "";
 }
 
+/* Three names of one key: that of the converted tree, that in the trainer style (by the origins),
+ * and in a list of trainers `trainer[2].init...` with its index. */
 const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH])
 {
     static const char trainer[] = "trainer.";
@@ -124,14 +126,14 @@ void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, c
 /* One error with a line for each problem; past CONF_MAX_ERRORS a last line has the number left. */
 static enum wsc_err raise_all(const struct conf_diag *d)
 {
-    struct conf_text all = {0};
+    struct wsc_text all = {0};
     int shown = d->n_errors < CONF_MAX_ERRORS ? d->n_errors : CONF_MAX_ERRORS;
     for (int i = 0; i < shown; i++)
-        conf_text_add(&all, "%s%s", i ? "\n" : "", d->error[i] ? d->error[i] : "");
-    if (d->n_errors > shown) conf_text_add(&all, "\n%s: %d more", d->file, d->n_errors - shown);
-    if (all.failed) return WSC_NOMEM;
-    enum wsc_err rc = WSC_RAISE(WSC_CONFIG, "%s", all.text);
-    wsc_free(all.text);
+        wsc_text_add(&all, "%s%s", i ? "\n" : "", d->error[i] ? d->error[i] : "");
+    if (d->n_errors > shown) wsc_text_add(&all, "\n%s: %d more", d->file, d->n_errors - shown);
+    enum wsc_err rc = wsc_text_check(&all);
+    if (!rc) rc = WSC_RAISE(WSC_CONFIG, "%s", all.bytes);
+    wsc_text_free(&all);
     return rc;
 }
 

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* State of one conversion; convert_from_hf() frees it at its end, whatever happened. */
 struct import {
     const struct convert_job *job;
     struct convert_result *result;
@@ -70,6 +71,8 @@ static enum wsc_err make_model(struct import *im)
     return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
 }
 
+/* Errors of the params that were made of config.json are reported at its keys
+ * (convert_source_blame). */
 static enum wsc_err open_input(struct import *im)
 {
     struct convert_result *r = im->result;
@@ -89,6 +92,7 @@ static enum wsc_err open_input(struct import *im)
 
 /* ---- do both sides agree --------------------------------------------------------------------- */
 
+/* "12, 768" for messages. */
 static void shape_text(char *text, size_t size, int n_dims, const int64_t *shape)
 {
     size_t used = 0;
@@ -98,6 +102,7 @@ static void shape_text(char *text, size_t size, int n_dims, const int64_t *shape
                                  (long long)shape[d]);
 }
 
+/* Type and shape of a folder's tensor against what the configuration gives. */
 static enum wsc_err check_tensor(const struct import *im, const struct convert_pair *p,
                                  const struct convert_tensor *t)
 {
@@ -116,6 +121,7 @@ static enum wsc_err check_tensor(const struct import *im, const struct convert_p
                      found, expected);
 }
 
+/* With --lenient a tensor may be missing; it is then named and left out. */
 static enum wsc_err missing(struct import *im, const struct convert_pair *p)
 {
     im->result->n_left_out++;
@@ -128,6 +134,7 @@ static enum wsc_err missing(struct import *im, const struct convert_pair *p)
     return WSC_OK;
 }
 
+/* The folder's tensor of a pair, checked; NULL in `from` when it is left out. */
 static enum wsc_err match_pair(struct import *im, int i)
 {
     const struct convert_pair *p = &im->map.pair[i];
@@ -155,6 +162,8 @@ static bool is_tied_head(const struct import *im, const char *name)
     return false;
 }
 
+/* Tensors of the folder that no pair has taken: buffers and copies of a tied head are known,
+ * others are errors. */
 static enum wsc_err match_rest(struct import *im)
 {
     for (int i = 0; i < im->files->n_tensors; i++) {
@@ -171,6 +180,7 @@ static enum wsc_err match_rest(struct import *im)
     return WSC_OK;
 }
 
+/* Before anything is written: a folder that does not fit leaves no file. */
 static enum wsc_err match(struct import *im)
 {
     TRY_NEW(im->from, WSC_MEM_CONVERT, im->map.n_pairs);
@@ -181,6 +191,7 @@ static enum wsc_err match(struct import *im)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Tensors of the checkpoint under our names; all are defined before values come. */
 static enum wsc_err define_parts(struct import *im, const struct convert_pair *p,
                                  struct store_file *store)
 {
@@ -194,6 +205,7 @@ static enum wsc_err define_parts(struct import *im, const struct convert_pair *p
     return WSC_OK;
 }
 
+/* Pairs that are left out have no tensors in the checkpoint. */
 static enum wsc_err define(struct import *im, struct store_file *store)
 {
     for (int i = 0; i < im->map.n_pairs; i++)
@@ -223,6 +235,7 @@ static enum wsc_err note_dtypes(const struct import *im, struct store_file *stor
     return rc;
 }
 
+/* Values of all pairs, in the order of the table. */
 static enum wsc_err fill(struct import *im, struct store_file *store)
 {
     struct convert_mover m;
@@ -237,6 +250,7 @@ static enum wsc_err fill(struct import *im, struct store_file *store)
     return rc;
 }
 
+/* store_commit() gives the file its name; until then a failure leaves none. */
 static enum wsc_err write_checkpoint(struct import *im)
 {
     struct store_file *store = NULL;
@@ -250,6 +264,7 @@ static enum wsc_err write_checkpoint(struct import *im)
     return rc;
 }
 
+/* The params come last: they name the checkpoint, which is complete then. */
 static enum wsc_err write_all(struct import *im)
 {
     TRY(wsc_file_mkdir(im->job->out));
@@ -258,6 +273,7 @@ static enum wsc_err write_all(struct import *im)
     return out_write_text(im->result->params, im->yaml);
 }
 
+/* Paths of both files below --out. */
 static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
 {
     *r = (struct convert_result){0};

@@ -422,6 +422,7 @@ static const struct convert_family family[] = {
 static const char family_names[] =
     "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder";
 
+/* An error that names all families. */
 static enum wsc_err unknown(const char *where, const char *name)
 {
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s is not a family that is known", where, name),

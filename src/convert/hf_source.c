@@ -17,6 +17,7 @@
 
 enum { PLACE_BYTES = CONVERT_PATH_BYTES + 48, MESSAGE_BYTES = 4096 };
 
+/* The text stays beside the parsed object, since only it has places. */
 enum wsc_err convert_source_parse(struct convert_source *s, const char *path, const char *bytes,
                                   size_t n)
 {
@@ -37,6 +38,7 @@ enum wsc_err convert_source_read(struct convert_source *s, const char *path)
     return rc;
 }
 
+/* NULL members are allowed, as after a failed read. */
 void convert_source_fini(struct convert_source *s)
 {
     wsc_free(s->text);
@@ -73,6 +75,7 @@ static const char *find_key(const struct convert_source *s, const char *key)
     return NULL;
 }
 
+/* "path:line:column: key", or without a place when the key is not there; columns count bytes. */
 static void write_place(const struct convert_source *s, const char *key, char place[PLACE_BYTES])
 {
     const char *found = s->text ? find_key(s, key) : NULL;
@@ -142,6 +145,7 @@ static void translate(const struct convert_source *s, const struct convert_famil
         wsc_text_add(out, "%s: %.*s", hf ? place : s->path, n, rest);
 }
 
+/* The message may have several lines, one for each mistake; each is translated. */
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc)
 {

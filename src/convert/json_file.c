@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* Duplicate keys are an error: which of them counts is not defined. */
 enum wsc_err convert_json_parse(json_t **out, const char *path, const char *bytes, size_t n)
 {
     json_error_t e;

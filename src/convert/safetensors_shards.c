@@ -16,12 +16,14 @@
 
 enum { MAX_SHARDS = 4096 };
 
+/* Byte order, for sorting and searching. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct convert_tensor *)a)->name,
                   ((const struct convert_tensor *)b)->name);
 }
 
+/* Sorted for convert_files_find(); a name in two shards is an error. */
 static enum wsc_err sort_by_name(struct convert_files *files)
 {
     if (files->n_tensors)
@@ -52,6 +54,7 @@ static enum wsc_err check_shard_name(const char *index, const char *tensor, cons
                      index, tensor);
 }
 
+/* Each file once, though the index names it for every tensor. */
 static enum wsc_err add_shard(struct convert_files *files, const char *dir, const char *name)
 {
     char path[CONVERT_PATH_BYTES];
@@ -100,6 +103,7 @@ static enum wsc_err compare(const struct convert_files *files, const char *index
     return WSC_OK;
 }
 
+/* The index first, then the files that it names. */
 static enum wsc_err open_shards(struct convert_files *files, const char *dir, const char *index)
 {
     json_t *json = NULL;
@@ -112,6 +116,7 @@ static enum wsc_err open_shards(struct convert_files *files, const char *dir, co
     return rc;
 }
 
+/* A model in a single file needs no index. */
 static enum wsc_err open_one(struct convert_files *files, const char *path)
 {
     TRY(convert_file_add(files, path));
@@ -119,6 +124,7 @@ static enum wsc_err open_one(struct convert_files *files, const char *path)
     return WSC_OK;
 }
 
+/* A folder with both an index and model.safetensors is one with shards. */
 static enum wsc_err open_path(struct convert_files *files, const char *path)
 {
     char one[CONVERT_PATH_BYTES], index[CONVERT_PATH_BYTES];

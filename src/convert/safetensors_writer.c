@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The file with the place in it: tensor `now`, of which `done` values are written. */
 struct convert_writer {
     char *path, *tmp; /* owned */
     int fd;
@@ -24,6 +25,7 @@ struct convert_writer {
     int64_t done;                            /* values of it */
 };
 
+/* write(2) that does not stop half way. */
 static enum wsc_err write_all(struct convert_writer *w, const void *data, size_t n)
 {
     const char *at = data;
@@ -37,6 +39,7 @@ static enum wsc_err write_all(struct convert_writer *w, const void *data, size_t
     return WSC_OK;
 }
 
+/* The header's entry of a tensor whose data begin at *@p at, which is moved to their end. */
 static json_t *entry_of(const struct convert_out_tensor *t, int64_t *at)
 {
     const int64_t end = *at + t->n * convert_dtype_bytes(t->dtype);
@@ -72,6 +75,7 @@ static enum wsc_err write_header(struct convert_writer *w)
     return rc;
 }
 
+/* The temporary file and its header. */
 static enum wsc_err begin(struct convert_writer *w)
 {
     w->fd = open(w->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -94,6 +98,7 @@ enum wsc_err convert_writer_create(struct convert_writer **out, const char *path
     return rc;
 }
 
+/* The first byte is 0 and every byte equals the next. */
 static bool is_zero(const void *data, size_t n)
 {
     const char *x = data;
@@ -121,6 +126,7 @@ static enum wsc_err check_fits(const struct convert_writer *w, const float *x, i
     return WSC_OK;
 }
 
+/* Rounded to nearest even, piece by piece. */
 static enum wsc_err put_half(struct convert_writer *w, const float *x, int64_t n)
 {
     enum { PIECE = 1 << 14 };
@@ -135,6 +141,7 @@ static enum wsc_err put_half(struct convert_writer *w, const float *x, int64_t n
     return WSC_OK;
 }
 
+/* A call stays inside one tensor. */
 enum wsc_err convert_writer_append(struct convert_writer *w, const float *x, int64_t n)
 {
     WSC_CHECK(w->now < w->n_tensors && n <= w->tensor[w->now].n - w->done,
@@ -180,6 +187,7 @@ enum wsc_err convert_writer_finish(struct convert_writer **writer)
     return rc;
 }
 
+/* Also for a writer that was only half made. */
 void convert_writer_discard(struct convert_writer **writer)
 {
     struct convert_writer *w = *writer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include "file_sum.h"
 #include "permute.h"
 
 #include <wsc/check.h>
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_OPEN = 16 };
 __extension__ typedef __int128 wide; /* products of two numbers of samples */
@@ -84,6 +86,7 @@ static void drop_spans(struct data_batch *b)
     b->attention_span = b->position_ids = NULL;
 }
 
+/* Made on first use; a batch keeps them as long as its source is of variable length. */
 static enum wsc_err add_spans(struct data_batch *b)
 {
     size_t row = (size_t)b->T * sizeof(int32_t);
@@ -114,6 +117,7 @@ static enum wsc_err add_file(struct data_source *s, char *path)
     return WSC_OK;
 }
 
+/* Hidden files are left out, such as those that an editor or a copy in progress leaves. */
 static bool is_sample_file(const char *name)
 {
     size_t length = strlen(name);
@@ -187,6 +191,7 @@ static enum wsc_err list_set(struct data_source *s, const struct zoo_input *inpu
 
 /* ---- open files ------------------------------------------------------------------------------ */
 
+/* Descriptors are few and samples come in any order: the file that was used longest ago goes. */
 static void close_oldest(struct data_source *s)
 {
     struct file *oldest = NULL;
@@ -196,6 +201,7 @@ static void close_oldest(struct data_source *s)
     s->n_open--;
 }
 
+/* Have the file open and mark it as used now. */
 static enum wsc_err use_file(struct data_source *s, struct file *f)
 {
     f->used = ++s->tick;
@@ -206,6 +212,8 @@ static enum wsc_err use_file(struct data_source *s, struct file *f)
     return WSC_OK;
 }
 
+/* Files with spans belong to use_vsl and files without do not: each mistake gets the hint that
+ * ends it. */
 static enum wsc_err check_rows(const struct data_source *s, const struct file *f)
 {
     int rows = store_samples_rows(f->open);
@@ -233,6 +241,8 @@ static enum wsc_err wrong_length(const struct data_source *s, const struct file 
         (long long)s->T, s->sinks || T > s->T ? "" : "; sink tokens need data_transforms here too");
 }
 
+/* Each file is looked at once before the run: first in another process (store_probe), since a
+ * damaged file can bring HDF5 down; then rows, length and number of samples. */
 static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
 {
     TRY(store_probe(f->path));
@@ -281,6 +291,7 @@ static void choose_subset(struct set *set, const struct zoo_subset *subset)
     if (!subset->n) set->n_used = set->n;
 }
 
+/* Files of a data set with weight 0 are not even listed. */
 static enum wsc_err open_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct set *set = &s->set[k];
@@ -320,6 +331,8 @@ static enum wsc_err mix(struct data_source *s, const struct zoo_input *input)
     return WSC_OK;
 }
 
+/* Lengths, then the sets in their order, then the length of an epoch: num_samples, or all there
+ * are. */
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
@@ -380,6 +393,35 @@ int64_t data_source_n_samples(const struct data_source *source)
     return source->n_epoch;
 }
 
+/* Bytes of all files; INT64_MAX when one cannot be looked at, which its sum then says. */
+static int64_t bytes_of(const struct data_source *s)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < s->n_files; i++) {
+        struct stat st;
+        if (stat(s->file[i].path, &st)) return INT64_MAX;
+        sum += (int64_t)st.st_size;
+    }
+    return sum;
+}
+
+enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
+                              struct data_file_sum **sums, int *n)
+{
+    const struct data_source *s = source;
+    const int64_t part = bytes_of(s) <= most ? most : most / (s->n_files ? s->n_files : 1);
+    *n = 0;
+    TRY_NEW(*sums, WSC_MEM_DATA, s->n_files);
+    enum wsc_err rc = WSC_OK;
+    for (; *n < s->n_files && !rc; (*n)++)
+        rc = data_sum_file(s->file[*n].path, part, &(*sums)[*n]);
+    if (rc) {
+        wsc_free(*sums);
+        *sums = NULL;
+    }
+    return rc;
+}
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The last file that begins at or before sample @p i; empty files begin where the next one does. */
@@ -405,7 +447,8 @@ static const char *const row_hint[] = {
     "a span is the number of places after a token that may see it",
     "positions begin at 0 with each text of a sample"};
 
-/* Largest value of a row. */
+/* Largest value of a row: ids below the vocabulary, mask 0 or 1, spans up to T, positions below T.
+ */
 static int64_t row_limit(const struct data_source *s, int row)
 {
     const int64_t limit[] = {s->vocab - 1, 1, s->vocab - 1, s->T, s->T - 1};
@@ -425,6 +468,7 @@ static int bad_row(struct data_source *s, int64_t t)
     return -1;
 }
 
+/* Values are used as indices later, so each is checked when it is read. */
 static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
 {
     for (int64_t t = 0; t < s->T; t++) {
@@ -468,6 +512,7 @@ static int64_t count_before(const struct data_source *s, int set, int of, int64_
     return (int64_t)(n < 0 ? 0 : n > M ? M : n);
 }
 
+/* Place in the epoch of sample @p j of a set: j, and those of the other sets before it. */
 static int64_t place_of(const struct data_source *s, int set, int64_t j)
 {
     int64_t place = j;
@@ -529,6 +574,7 @@ static void put_rows(const struct data_source *s, struct data_batch *batch, int6
     }
 }
 
+/* Without repeat the data end after one epoch. */
 static enum wsc_err check_end(const struct data_source *s, int64_t last)
 {
     if (s->repeat || last <= s->n_epoch) return WSC_OK;
@@ -539,6 +585,8 @@ static enum wsc_err check_end(const struct data_source *s, int64_t last)
                         "set repeat: true, or fewer steps");
 }
 
+/* Sample g of the stream is element g mod N of epoch g / N: a function of seed and epoch, so that
+ * any rank reads its own samples without the others. */
 enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
                               struct data_batch *batch)
 {

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+/* Latin-1 without control characters, spaces and the soft hyphen. */
 static bool is_printable(int byte)
 {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -24,6 +25,7 @@ int32_t data_bpe_char(int byte)
     return is_printable(byte) ? byte : 0x100 + count_before(byte);
 }
 
+/* The byte of a character, or -1. */
 static int byte_of(int32_t point)
 {
     static const int n_other = 0x21 + 0x22 + 1;

@@ -71,6 +71,7 @@ static void put_setup(FILE *f, const struct data_make *make)
     (void)fputs("\n  },\n", f);
 }
 
+/* The section `processing` of the Model Zoo's file, in its keys and units. */
 static void put_processing(FILE *f, const struct data_make *make)
 {
     (void)fputs("  \"processing\": {\n", f);
@@ -85,6 +86,7 @@ static void put_processing(FILE *f, const struct data_make *make)
     (void)fprintf(f, "    \"test_split\": %.9g\n  },\n", make->share[DATA_TEST]);
 }
 
+/* Counts of one part; every masked place is padding here. */
 static void put_counts(FILE *f, const struct data_made *made, const struct data_part *part)
 {
     double n = (double)part->n_samples;
@@ -111,6 +113,7 @@ struct subject {
     const struct data_part *part;
 };
 
+/* The file in the order of the Model Zoo's. */
 static void put_params(FILE *f, const void *what)
 {
     const struct subject *s = what;

@@ -43,6 +43,7 @@ uint64_t data_state_chain(uint64_t chain, const unsigned char *block, int64_t n)
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
+/* With its NUL, so that two texts do not run into one another; NULL is no text. */
 static void add_text(uint64_t *hash, const char *text)
 {
     *hash = wsc_hash64(text ? text : "", text ? strlen(text) + 1 : 0, *hash);
@@ -80,6 +81,7 @@ enum wsc_err data_state_identity(const struct data_make *m, const struct data_in
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* The text of the state with the hash of its lines at the end. */
 static size_t print(const struct data_state *state, char text[TEXT_BYTES])
 {
     size_t n = (size_t)snprintf(text, TEXT_BYTES, "wsc data state 1\n");

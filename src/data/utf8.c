@@ -15,6 +15,7 @@ static const struct lead {
     {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
 };
 
+/* The row of a lead byte; NULL for one that begins no character. */
 static const struct lead *find_lead(unsigned char byte)
 {
     for (size_t k = 0; k < sizeof leads / sizeof *leads; k++)

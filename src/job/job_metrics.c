@@ -40,14 +40,14 @@ static bool step_of(const char *line, size_t n, int64_t *step)
 }
 
 /* Copy the lines to keep; a crash can only have torn the last one. */
-static WSC_CHECKED enum wsc_err keep_lines(struct out_text *kept, FILE *file, const char *path,
+static WSC_CHECKED enum wsc_err keep_lines(struct wsc_text *kept, FILE *file, const char *path,
                                            char *line, int64_t keep_to)
 {
     for (int number = 1; fgets(line, LINE_SIZE, file); number++) {
         size_t n = strlen(line);
         int64_t step = 0;
         bool whole = n && line[n - 1] == '\n' && step_of(line, n - 1, &step);
-        if (whole && step <= keep_to) out_text_bytes(kept, line, n);
+        if (whole && step <= keep_to) wsc_text_bytes(kept, line, n);
         if (whole) continue;
         int next = fgetc(file);
         if (next != EOF) {
@@ -58,7 +58,7 @@ static WSC_CHECKED enum wsc_err keep_lines(struct out_text *kept, FILE *file, co
         WSC_WARNING("%s:%d: the last line is torn and is dropped", path, number);
     }
     if (ferror(file)) return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
-    return out_text_check(kept);
+    return wsc_text_check(kept);
 }
 
 /* Through a new file and a rename: a crash while the file is cut back costs no line. */
@@ -67,14 +67,14 @@ static WSC_CHECKED enum wsc_err cut_back(const char *path, int64_t keep_to)
     FILE *file = fopen(path, "r");
     if (!file && errno == ENOENT) return WSC_OK;
     if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    struct out_text kept = {0};
+    struct wsc_text kept = {0};
     enum wsc_err rc = WSC_NOMEM;
     char *line = wsc_alloc_raw(WSC_MEM_REPORT, LINE_SIZE, 1);
     if (line) rc = keep_lines(&kept, file, path, line, keep_to);
     (void)fclose(file);
     if (!rc) rc = out_write_text(path, kept.bytes ? kept.bytes : "");
     wsc_free(line);
-    out_text_free(&kept);
+    wsc_text_free(&kept);
     return rc;
 }
 
@@ -107,7 +107,7 @@ static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_js
 {
     enum wsc_err rc = out_json_check(j, m->path);
     if (!rc) rc = out_append(m->fd, m->path, &j->text);
-    out_text_free(&j->text);
+    wsc_text_free(&j->text);
     return rc;
 }
 

@@ -25,7 +25,7 @@ struct job_generated {
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
     struct vtime_breakdown breakdown;
-    struct out_text
+    struct wsc_text
         texts; /* owned; with --json: prompts and what follows them, each with its NUL */
 };
 

@@ -157,11 +157,11 @@ struct mesh_pe {
 };
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
 
-/* What is bound at a PE: + 1, or 0. */
+/* What is bound at a PE: numbers plus 1, 0 for nothing; the colour of a queue as it is. */
 struct mesh_binding {
     uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue of a colour */
     uint8_t task[MESH_TASKS];                          /* index in mesh.task */
-    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue */
+    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue, or MESH_NONE */
     uint8_t data_task[MESH_N_IN];
 };
 

@@ -202,7 +202,7 @@ static uint8_t colour_of(const struct mesh_pe *pe, int queue)
 {
     return queue == MESH_NONE || queue == MESH_NONE + MESH_N_IN
                ? MESH_NONE
-               : (uint8_t)(mesh_binding_of(pe)->colour[queue] - 1);
+               : mesh_binding_of(pe)->colour[queue];
 }
 
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op)

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Trace Event Format of chrome://tracing, which Perfetto reads too: times in microseconds, here
- * with six digits behind the point, so that no picosecond is lost. */
+/* The Trace Event Format of chrome://tracing, which Perfetto reads too: one JSON object
+ * {"displayTimeUnit", "traceEvents": [...]}, written event by event, so that a trace of any length
+ * needs no memory.  ph M names rows, X is a bar, s and f are the ends of an arrow; pid is the
+ * group, tid the row.  Times are microseconds, here with six digits after the point, so that no
+ * picosecond is lost. */
 #include <wsc/out.h>
 
 #include <wsc/file.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The first failure stays in rc; errors of the file show at the end, by ferror(). */
 struct out_trace {
     FILE *file;
     char *path, *beside; /* owned */
@@ -40,15 +44,16 @@ enum wsc_err out_trace_open(struct out_trace **out, const char *path)
 /* `{` and what all events have; the caller ends the object. */
 static void open_event(struct out_trace *t, char phase, int group, int row, const char *name)
 {
-    struct out_text quoted = {0};
+    struct wsc_text quoted = {0};
     out_text_json(&quoted, name);
     if (quoted.failed) t->rc = WSC_NOMEM;
     (void)fprintf(t->file, "%s\n{\"ph\": \"%c\", \"pid\": %d, \"tid\": %d, \"name\": %s",
                   t->any ? "," : "", phase, group, row, quoted.bytes ? quoted.bytes : "\"\"");
-    out_text_free(&quoted);
+    wsc_text_free(&quoted);
     t->any = true;
 }
 
+/* A time in microseconds: picoseconds with the point moved, never through a double. */
 static void add_time(struct out_trace *t, const char *key, int64_t ps)
 {
     const int64_t million = 1000000;
@@ -56,12 +61,13 @@ static void add_time(struct out_trace *t, const char *key, int64_t ps)
                   (long long)(ps % million));
 }
 
+/* The arguments of a naming event, and its end. */
 static void add_name(struct out_trace *t, const char *name)
 {
-    struct out_text quoted = {0};
+    struct wsc_text quoted = {0};
     out_text_json(&quoted, name);
     (void)fprintf(t->file, ", \"args\": {\"name\": %s}}", quoted.bytes ? quoted.bytes : "\"\"");
-    out_text_free(&quoted);
+    wsc_text_free(&quoted);
 }
 
 void out_trace_row(struct out_trace *t, int group, const char *group_name, int row,
@@ -93,6 +99,7 @@ void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int 
                   head ? ", \"bp\": \"e\"" : "");
 }
 
+/* End the list, close, publish; a trace that is not complete is removed. */
 static enum wsc_err finish(struct out_trace *t)
 {
     if (!t->file) return t->rc;

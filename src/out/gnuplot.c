@@ -16,8 +16,11 @@
 
 extern char **environ;
 
+/* Bytes of gnuplot's output that are kept for the error; longest file name. */
 enum { SAID_SIZE = 1024, NAME_SIZE = 64 };
 
+/* Start `gnuplot SCRIPT` in @p dir with its output going to the pipe end @p said.  posix_spawn,
+ * because a process with MPI and threads must not fork.  Returns an errno. */
 static int spawn_gnuplot(pid_t *child, const char *dir, char *script, int said)
 {
     char program[] = "gnuplot";
@@ -88,6 +91,7 @@ static bool is_whole(const char *path, const char *end, size_t n_end)
     return good;
 }
 
+/* An SVG ends with its closing tag, a PNG with the chunk IEND. */
 static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
 {
     const bool svg = strstr(name, ".svg");
@@ -108,21 +112,21 @@ static void remove_picture(const char *dir, const char *name)
     wsc_free(path);
 }
 
-void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height)
+void out_gnuplot_output(struct wsc_text *t, const char *name, const char *commands, int height)
 {
-    out_text_add(t,
+    wsc_text_add(t,
                  "set terminal svg size 1000,%d dynamic noenhanced font "
                  "'DejaVu Sans,Helvetica,sans-serif,14' background '#ffffff' "
                  "name '%s'\nset output '%s.svg'\n%s",
                  height, name, name, commands);
-    out_text_add(t,
+    wsc_text_add(t,
                  "set terminal pngcairo size 2000,%d noenhanced font 'DejaVu Sans,13' "
                  "fontscale 1.8 linewidth 2 pointscale 1.9 background '#ffffff'\n"
                  "set output '%s.png'\nreplot\nunset output\n",
                  2 * height, name);
 }
 
-enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script)
+enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *script)
 {
     char file[3][NAME_SIZE];
     (void)snprintf(file[0], NAME_SIZE, "%s.gp", name);

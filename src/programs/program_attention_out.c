@@ -54,6 +54,7 @@ static enum wsc_err receive(struct mesh_pe *pe, int key)
     return mesh_issue(pe, &op);
 }
 
+/* The row of scores is there: values may start their tasks. */
 static enum wsc_err received(struct mesh_pe *pe, uint32_t data)
 {
     (void)data;
@@ -62,6 +63,7 @@ static enum wsc_err received(struct mesh_pe *pe, uint32_t data)
 
 /* ---- values down the columns ----------------------------------------------------------------- */
 
+/* Clear the output of the sequence, then wait for the first row of scores. */
 static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -78,6 +80,8 @@ static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
     return receive(pe, 0);
 }
 
+/* Task of a value that comes down the column: its AXPY over the queries that see its key. A PE
+ * whose head shares no columns takes the scores from its own memory. */
 static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
 {
     struct programs_grid *g = programs_grid_of(pe);

@@ -38,6 +38,7 @@ enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int q
 
 /* ---- gather and broadcast -------------------------------------------------------------------- */
 
+/* Position p of a gather: own words first, then the switch lets those further out pass. */
 static enum wsc_err route_collect(struct programs_grid *g, const struct programs_line *l, int p,
                                   const struct programs_gather *c)
 {
@@ -56,6 +57,7 @@ static enum wsc_err route_collect(struct programs_grid *g, const struct programs
     return mesh_output_queue(g->m, at(l, p), c->out, c->gather);
 }
 
+/* Position p of the broadcast from position 0. */
 static enum wsc_err route_broadcast(struct programs_grid *g, const struct programs_line *l, int p,
                                     const struct programs_gather *c)
 {
@@ -76,6 +78,7 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
     return WSC_OK;
 }
 
+/* A colour with the shape of a memory operand. */
 static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *like)
 {
     fabric.n_dims = like->n_dims;
@@ -101,6 +104,8 @@ struct gather_send {
     struct mesh_dsd own[2], others; /* memory; how many words come from all others */
 };
 
+/* After its own words position 0 relays those of all others, and any other position lets them
+ * pass. */
 static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
 {
     const struct programs_gather *c = s->gather;
@@ -208,11 +213,14 @@ static enum wsc_err route_receive(struct programs_grid *g, struct mesh_rect pe, 
     return mesh_input_queue(g->m, pe, queue, colour);
 }
 
+/* Colour of a sender toward the start: neighbours use different ones, so that no router has a
+ * switch. */
 static int to_start(const struct programs_chain *c, int sender)
 {
     return c->colour + (sender & 1);
 }
 
+/* Colour of a sender away from the start, the third and fourth of the chain. */
 static int to_end(const struct programs_chain *c, int sender)
 {
     return c->colour + 2 + (sender & 1);

@@ -40,6 +40,8 @@ static void embed_fini(struct embed *e)
     wsc_free(e->out);
 }
 
+/* By row of the table, then by token: tokens of one row are neighbours, and sums have a fixed
+ * order. */
 static int by_row(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -73,6 +75,7 @@ static const struct entry *next_entry(const struct embed *e, int y, int taken)
     return e->first[y] + taken < e->first[y + 1] ? &e->entry[e->first[y] + taken] : NULL;
 }
 
+/* The features of a token on this PE. */
 static struct mesh_dsd column_of(const struct embed *e, int token, int count)
 {
     return mesh_mem_strided(programs_at(e->g, &e->t->x, 0, token), count, e->g->pitch);
@@ -135,6 +138,7 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
+/* The whole table, row by row, each column its features. */
 static enum wsc_err stream_table(struct embed *e, const float *table)
 {
     const struct programs_features *f = e->t->x.f;
@@ -151,6 +155,7 @@ static enum wsc_err stream_table(struct embed *e, const float *table)
     return WSC_OK;
 }
 
+/* The forward program. */
 static enum wsc_err gather(struct embed *e, struct programs_grid *g, const float *table)
 {
     TRY(sort_tokens(e));
@@ -231,6 +236,7 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
+/* Each column's sums of all rows leave at the north edge. */
 static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
 {
     const struct programs_features *f = e->t->x.f;
@@ -248,6 +254,7 @@ static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
     return WSC_OK;
 }
 
+/* Words of the edge to the gradient (rows, features). */
 static void store_rows(const struct embed *e, float *grad)
 {
     const struct programs_features *f = e->t->x.f;

@@ -25,6 +25,7 @@ static int even(int words)
 
 /* ---- features on columns --------------------------------------------------------------------- */
 
+/* Arrays of the features; programs_features_fini() frees them also after an error. */
 static enum wsc_err allocate(struct programs_features *f, int w)
 {
     TRY_NEW(f->count, WSC_MEM_KERNELS, w);

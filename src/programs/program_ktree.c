@@ -89,6 +89,8 @@ static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
     return mesh_wait(pe, TAKEN);
 }
 
+/* Both levels, then the broadcast; a PE that does not lead a group skips the second level in three
+ * branches. */
 static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -125,6 +127,7 @@ static enum wsc_err message_route(struct programs_job *j, int colour, int from, 
     return mesh_input_queue(j->m, last, colour, colour);
 }
 
+/* The broadcast from the root to both ends. */
 static enum wsc_err back_route(struct programs_job *j, int x, int root)
 {
     struct mesh_route r = {.rx = x < root ? MESH_EAST : MESH_WEST, .tx = MESH_RAMP};

@@ -36,11 +36,15 @@ struct item {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+/* Scalars of an output that come down column @p x: one for each input feature that the column
+ * holds. */
 static int product_scalars(const struct programs_product *p, int x)
 {
     return p->in[0].f->count[x] * (p->sums ? p->n_parts : 1);
 }
 
+/* Output feature number @p i of all outputs, in the order by_turns; its sums end at the PE that
+ * holds the feature. */
 static struct item product_item(const struct contract *c, int x, int y, int i)
 {
     const struct programs_product *p = c->product;
@@ -54,6 +58,8 @@ static struct item product_item(const struct contract *c, int x, int y, int i)
                          .scalars = product_scalars(p, x)};
 }
 
+/* Key @p i / heads of the sequence: scores of the PE's queries from that key on, which end at the
+ * column that owns the key. */
 static struct item score_item(const struct contract *c, int x, int y, int i)
 {
     const struct programs_scores *s = c->scores;
@@ -76,6 +82,7 @@ static struct item item_of(const struct contract *c, int x, int y, int i)
     return c->product ? product_item(c, x, y, i) : score_item(c, x, y, i);
 }
 
+/* Items of column @p x, after which its PEs are done. */
 static int items_of(const struct contract *c, int x)
 {
     if (c->product) return c->n_items;
@@ -95,11 +102,14 @@ static int vector_at(const struct contract *c, int x, int i, const struct item *
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
+/* Items take the two accumulators in turn; scores of a head on one column are added up in their
+ * place. */
 static int accumulator(const struct contract *c, const struct item *it, int i)
 {
     return it->line == 1 && c->scores ? it->result : c->acc[i & 1] + 4 * it->first;
 }
 
+/* Send the sums of the item along the row, after those of the item before have gone. */
 static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
                              int i)
 {
@@ -118,6 +128,8 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
     return programs_sum_part(pe, &s);
 }
 
+/* Task of a scalar: the AXPY with its vector of tokens; after the last scalar of an item its sums
+ * go. */
 static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -153,6 +165,9 @@ static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
+/* Weights in the order in which column @p x uses them: output by output, in an order that lets
+ * neighbouring outputs end on different columns, and within an output by the features of the
+ * column. */
 static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to)
 {
     const struct programs_product *p = c->product;
@@ -175,6 +190,7 @@ static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to
     }
 }
 
+/* One source a column with all its weights. */
 static enum wsc_err product_edges(struct contract *c)
 {
     const struct programs_product *p = c->product;
@@ -192,6 +208,7 @@ static enum wsc_err product_edges(struct contract *c)
     return WSC_OK;
 }
 
+/* Two, so that the sum of an output travels while the next one is accumulated. */
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
     for (int i = 0; i < 2; i++)
@@ -200,6 +217,7 @@ static enum wsc_err reserve_accumulators(struct contract *c)
     return WSC_OK;
 }
 
+/* Weights down the columns trigger AXPYs (on_scalar); sums go along the rows. */
 static enum wsc_err run_product(struct contract *c)
 {
     struct programs_grid *g = c->g;

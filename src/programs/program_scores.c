@@ -40,6 +40,7 @@ static void keys_to_send(const struct programs_grid *g, const struct programs_fe
     *end = position && *first + per < g->T ? *first + per : (int)g->T;
 }
 
+/* One row of scores: own ones from memory, those of other columns as position 0 receives them. */
 static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_rows *s, int position,
                              int key)
 {

@@ -71,6 +71,7 @@ struct survey {
     void *ctx;
 };
 
+/* A survey needs right sums as well as cycles: a wrong one ends it. */
 static enum wsc_err run(const struct collective *kernel, const struct programs_case *c,
                         struct programs_result *r)
 {
@@ -133,6 +134,8 @@ static int64_t least_cycles(const char *algo, int p, int64_t words)
     return !strcmp(algo, "tree") ? words * levels : words;
 }
 
+/* The chosen tree against the fastest of the fixed ones, each simulated; those that cannot be
+ * faster are passed over. */
 static enum wsc_err against_fixed(const struct survey *s, struct programs_case c)
 {
     static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};

@@ -35,6 +35,8 @@ static int64_t at(const struct programme *e, int d, int r)
     return (int64_t)d * (e->p + 1) + r;
 }
 
+/* E*(r, d) = min over s of E*(s, d - 1) + E*(r - s, d) + r - s: the last s of r PEs send over r -
+ * s hops. */
 static void best_split(struct programme *e, int d, int r)
 {
     int32_t best = impossible;
@@ -53,6 +55,7 @@ static void programme_fini(struct programme *e)
     wsc_free(e->last);
 }
 
+/* Bound on the cycles of the tree of depth @p d: energy over the p - 1 links, distance, depth. */
 static double bound_at(const struct programme *e, int64_t words, int d)
 {
     int32_t energy = e->energy[at(e, d, e->p)];
@@ -89,6 +92,7 @@ static enum wsc_err programme_init(struct programme *e, int p)
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "the dynamic programme");
 }
 
+/* The tree of E*(r, d) on PEs first .. first + r - 1, root first, in pre-order. */
 static void build(const struct programme *e, int first, int r, int d, int *parent)
 {
     for (int s; r > 1; r -= s) {
@@ -124,6 +128,7 @@ static enum wsc_err choose(const struct programme *e, const struct programs_load
     return WSC_OK;
 }
 
+/* The tree with the shortest schedule for this load; a single PE has none to choose. */
 static enum wsc_err auto_tree(const struct programs_load *load, int *parent)
 {
     struct programme e = {0};
@@ -138,6 +143,7 @@ static enum wsc_err auto_tree(const struct programs_load *load, int *parent)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the best tree") : WSC_OK;
 }
 
+/* The bound of HPDC'24 for the best tree; -1 when the line is too long for the program. */
 static double auto_bound(int p, int64_t words)
 {
     struct programme e = {0};
@@ -147,6 +153,8 @@ static double auto_bound(int p, int64_t words)
     return bound;
 }
 
+/* Parents of the fixed trees; two-phase has groups of @p s, chains inside and one among their
+ * heads. */
 static int parent_of(const char *algo, int i, int s)
 {
     if (!strcmp(algo, "star")) return 0;

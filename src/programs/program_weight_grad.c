@@ -16,7 +16,7 @@
 
 /* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
  * along its row.  Results are built a block at a time, as many as there is room for.  For each
- * token the values of the block come along the row (programs_ring.c), the next while these are
+ * token the values of the block come along the row (program_ring.c), the next while these are
  * used: each feature that the PE holds is a scalar for an AXPY over them, or each of them one for
  * an AXPY over the features, whichever vector is longer.  The sums of a block then travel along the
  * column, to the edge (weight gradients) or to the row that owns the key.  Where a head is a single
@@ -69,6 +69,8 @@ static int first_token(const struct outer *o, int y)
     return programs_tokens(o->g, y) * (o->w ? o->w->first_sample : o->k->sample);
 }
 
+/* Block @p i of PE (x, y): which values it has, and whether a step is one AXPY for each held
+ * feature or for each value; the longer vector runs. */
 static struct part part_of(const struct outer *o, int x, int y, int i)
 {
     const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
@@ -97,11 +99,14 @@ static struct mesh_dsd values_of(const struct outer *o, const struct part *p, in
                             p->n, heads * g->tokens);
 }
 
+/* Element @p i of a vector as the scalar of an AXPY. */
 static struct mesh_dsd element_of(struct mesh_dsd vector, int i)
 {
     return mesh_mem(vector.address + 4 * i * vector.stride[0], 1);
 }
 
+/* One AXPY of the outer product of token @p token: sum number @p at += vector x scalar. The first
+ * token writes, so sums need not be cleared. */
 static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct part *p, int i,
                          int token, int at)
 {
@@ -186,6 +191,8 @@ static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block
                                             .a = mesh_in(PROGRAMS_COLOUR_SCALARS, n)});
 }
 
+/* The values of the token at hand have come: ask for the next ones, so that they travel while
+ * these are used, and start the AXPYs. */
 static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -205,6 +212,8 @@ static enum wsc_err await(struct mesh_pe *pe, const struct outer *o, const struc
                                                              : PROGRAMS_TASK_MAIN);
 }
 
+/* The first values of the first block; a PE without any only takes part in the sums of its column.
+ */
 static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -231,6 +240,7 @@ static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const
     return await(pe, o, p);
 }
 
+/* A token's AXPYs, or after the last token the sums over the column, then the next block. */
 static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -247,6 +257,7 @@ static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
     return await(pe, o, &p);
 }
 
+/* Body of the sending task: the values of this PE, token by token. */
 static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -282,6 +293,8 @@ static enum wsc_err plan(struct outer *o, int positions, int64_t room)
     return WSC_OK;
 }
 
+/* Chains on the columns that hold features, toward the north edge for weights, both ways for keys.
+ */
 static enum wsc_err route_columns(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -306,6 +319,7 @@ static void outer_fini(struct outer *o)
 
 /* ---- weight gradients ------------------------------------------------------------------------ */
 
+/* One sink a column for the whole gradient, in the order of its blocks. */
 static enum wsc_err gradient_edges(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -340,6 +354,7 @@ static void store_block(const struct outer *o, const struct part *p, int before,
     }
 }
 
+/* Words of the edge to the host's matrix; every column must have sent all. */
 static void store_gradient(const struct outer *o)
 {
     const struct programs_features *f = o->held.f;
@@ -355,6 +370,7 @@ static void store_gradient(const struct outer *o)
     }
 }
 
+/* The program of a weight gradient: the ring of each row sends, columns sum, the edge takes. */
 static enum wsc_err run_gradient(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -399,6 +415,8 @@ static enum wsc_err count_keys(struct outer *o)
     return WSC_OK;
 }
 
+/* The program of key gradients: positions of a head's columns send their scores in turns; with one
+ * column to a head each PE has its scores itself. */
 static enum wsc_err run_keys(struct outer *o)
 {
     struct programs_grid *g = o->g;

@@ -64,31 +64,31 @@ enum wsc_err report_calibration_print(const struct validation_fit *c)
 /* ---- the cluster file ------------------------------------------------------------------------ */
 
 /* "wsc calibrate on 10 published points (usc_256m_b128, ...): standard error 50 us, ..." */
-static void add_source(struct out_text *t, const struct validation_fit *c, int i)
+static void add_source(struct wsc_text *t, const struct validation_fit *c, int i)
 {
-    out_text_add(t,
+    wsc_text_add(t,
                  "wsc calibrate, least squares of ln(predicted / published) with Huber's "
                  "function at %.0f %%, on %d published points (",
                  100 * c->threshold, c->n_points);
     for (int k = 0; k < c->n_points; k++)
-        out_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
-    out_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
+        wsc_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
+    wsc_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
                  *c->constant[i].error ? c->constant[i].error : "not told by the points",
                  100 * c->sigma);
 }
 
-static void add_constant(struct out_text *t, const struct validation_fit *c, int i)
+static void add_constant(struct wsc_text *t, const struct validation_fit *c, int i)
 {
     const struct validation_fitted *f = &c->constant[i];
-    struct out_text source = {0};
+    struct wsc_text source = {0};
     add_source(&source, c, i);
-    out_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
+    wsc_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
                  strchr(f->path, '.') + 1, f->value);
     out_text_json(t, source.bytes ? source.bytes : "");
-    out_text_add(t, "\n");
-    if (*f->error) out_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
+    wsc_text_add(t, "\n");
+    if (*f->error) wsc_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
     t->failed = t->failed || source.failed;
-    out_text_free(&source);
+    wsc_text_free(&source);
 }
 
 static int section_length(const char *path)
@@ -105,13 +105,13 @@ static bool opens_section(const struct validation_fit *c, int i)
     return true;
 }
 
-static void add_sections(struct out_text *t, const struct validation_fit *c)
+static void add_sections(struct wsc_text *t, const struct validation_fit *c)
 {
     for (int i = 0; i < c->n_constants; i++) {
         const char *path = c->constant[i].path;
         const int n = section_length(path);
         if (!opens_section(c, i)) continue;
-        out_text_add(t, "\n%.*s:\n", n, path);
+        wsc_text_add(t, "\n%.*s:\n", n, path);
         for (int k = i; k < c->n_constants; k++)
             if (!strncmp(c->constant[k].path, path, (size_t)n + 1)) add_constant(t, c, k);
     }
@@ -120,13 +120,13 @@ static void add_sections(struct out_text *t, const struct validation_fit *c)
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
     out_text_json(&t, base);
-    out_text_add(&t, "\n");
+    wsc_text_add(&t, "\n");
     add_sections(&t, c);
-    enum wsc_err rc = out_text_check(&t);
+    enum wsc_err rc = wsc_text_check(&t);
     if (!rc) rc = out_write_text(path, t.bytes);
-    out_text_free(&t);
+    wsc_text_free(&t);
     return rc;
 }

@@ -65,6 +65,6 @@ enum wsc_err report_constants_print_json(const struct hw_machine *c)
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, c->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }

@@ -398,7 +398,7 @@ enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, in
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, "explore");
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }
 
@@ -413,7 +413,7 @@ static enum wsc_err print_json(const struct job_description *r, const struct sca
     out_json_close(&j);
     if (!rc) rc = out_json_check(&j, r->params->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }
 

@@ -193,7 +193,7 @@ static struct loss loss_between(const struct scaling_row *base, const struct sca
 }
 
 /* Every part that changed, largest first. */
-static void add_causes(struct out_text *t, const struct loss *loss)
+static void add_causes(struct wsc_text *t, const struct loss *loss)
 {
     const double least_ps = 0.5;
     bool told[REPORT_N_PARTS] = {false};
@@ -204,29 +204,29 @@ static void add_causes(struct out_text *t, const struct loss *loss)
             if (!told[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
         told[most] = true;
         if (fabs(loss->part[most]) < least_ps) {
-            if (n) out_text_add(t, ".");
+            if (n) wsc_text_add(t, ".");
             return;
         }
         out_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
-        out_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
+        wsc_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
                      loss->part[most] < 0 ? '-' : '+', time);
     }
-    out_text_add(t, ".");
+    wsc_text_add(t, ".");
 }
 
-void report_loss_words(struct out_text *t, const struct report_view *v, int m)
+void report_loss_words(struct wsc_text *t, const struct report_view *v, int m)
 {
     const struct scaling_row *base = &v->row[v->model[m].first];
     const struct scaling_row *last = &v->row[v->model[m].end - 1];
     if (base->num_csx == last->num_csx) {
-        out_text_add(t, "Only one node count was swept: there is nothing to compare with.");
+        wsc_text_add(t, "Only one node count was swept: there is nothing to compare with.");
         return;
     }
     struct loss loss = loss_between(base, last);
     char step[32], lost[32];
     out_step_time(step, sizeof step, last->step_time_ps);
     out_si_unit(lost, sizeof lost, fabs(loss.total) * 1e-12, "s");
-    out_text_add(t,
+    wsc_text_add(t,
                  "From %lld to %lld systems throughput grows %.2f times. A step takes %s, %s "
                  "(%.3g %%) %s than with linear scaling.",
                  (long long)base->num_csx, (long long)last->num_csx,

@@ -234,25 +234,25 @@ enum wsc_err report_step_print(const struct timeline_step *a)
 
 static enum wsc_err write_path(const char *dir, const struct timeline_step *a)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "begin_ps,end_ps,part,who,what\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "begin_ps,end_ps,part,who,what\n");
     for (int i = 0; i < a->n_path; i++) {
         const struct timeline_segment *s = &a->path[i];
-        out_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps, s->part,
+        wsc_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps, s->part,
                      s->who);
         out_text_csv(&t, s->what);
-        out_text_add(&t, "\n");
+        wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "critical_path.csv");
 }
 
 static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n");
     for (int i = 0; i < a->n_links; i++) {
         const struct timeline_link *l = &a->link[i];
-        out_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
+        wsc_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
                      (long long)l->rate_bytes_per_s, (long long)l->n_messages, (long long)l->bytes,
                      (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
     }
@@ -261,10 +261,10 @@ static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
 
 static enum wsc_err write_modules(const char *dir, const struct timeline_step *a)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "module,time_ps,fraction\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "module,time_ps,fraction\n");
     for (int i = 0; i < a->n_layers; i++)
-        out_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
+        wsc_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
                      percent(a, a->layer[i].ps) / 100);
     return out_text_write(&t, dir, "op_profile.csv");
 }

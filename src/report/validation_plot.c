@@ -10,38 +10,38 @@ static bool drawn(const struct validation_prediction *p)
     return p->ref->value > 0 && p->predicted > 0 && p->ref->low > 0;
 }
 
-static void add_point(struct out_text *t, const struct validation_prediction *p, int x)
+static void add_point(struct wsc_text *t, const struct validation_prediction *p, int x)
 {
     const double a = validation_speed(p->ref, p->ref->low),
                  b = validation_speed(p->ref, p->ref->high);
-    out_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, validation_speed(p->ref, p->predicted),
+    wsc_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, validation_speed(p->ref, p->predicted),
                  validation_speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
 }
 
-static void add_data(struct out_text *t, const struct validation_table *v,
+static void add_data(struct wsc_text *t, const struct validation_table *v,
                      enum validation_kind kind)
 {
     int x = 0;
-    out_text_add(t, "$%s << EOD\n", validation_kind_name(kind));
+    wsc_text_add(t, "$%s << EOD\n", validation_kind_name(kind));
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
         x++;
         if (v->row[i].ref->kind == kind) add_point(t, &v->row[i], x);
     }
-    out_text_add(t, "EOD\n");
+    wsc_text_add(t, "EOD\n");
 }
 
-static int add_ticks(struct out_text *t, const struct validation_table *v)
+static int add_ticks(struct wsc_text *t, const struct validation_table *v)
 {
     int x = 0;
-    out_text_add(t, "set xtics rotate by 60 right (");
+    wsc_text_add(t, "set xtics rotate by 60 right (");
     for (int i = 0; i < v->n_rows; i++) {
         if (!drawn(&v->row[i])) continue;
-        out_text_add(t, "%s", x++ ? ", " : "");
+        wsc_text_add(t, "%s", x++ ? ", " : "");
         out_text_gnuplot(t, v->row[i].ref->id);
-        out_text_add(t, " %d", x);
+        wsc_text_add(t, " %d", x);
     }
-    out_text_add(t, ")\n");
+    wsc_text_add(t, ")\n");
     return x;
 }
 
@@ -59,15 +59,15 @@ static const char curves[] =
 
 enum wsc_err report_validation_plot(const char *dir, const struct validation_table *v)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
                      "set ylabel 'predicted / published speed'\nset yrange [0.5:2.6]\n");
     add_data(&t, v, VALIDATION_KIND_CALIBRATION);
     add_data(&t, v, VALIDATION_KIND_VALIDATION);
     const int n = add_ticks(&t, v);
-    out_text_add(&t, "set xrange [0:%d]\nset bmargin 12\n", n + 1);
+    wsc_text_add(&t, "set xrange [0:%d]\nset bmargin 12\n", n + 1);
     out_gnuplot_output(&t, "validation", curves, HEIGHT);
     enum wsc_err rc = out_gnuplot(dir, "validation", &t);
-    out_text_free(&t);
+    wsc_text_free(&t);
     return rc;
 }

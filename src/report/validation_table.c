@@ -134,7 +134,7 @@ static void context_row(const struct validation_figure *ref, struct cells *c)
 /* Stdout through a table, or Markdown. */
 struct sink {
     struct out_table *table;
-    struct out_text *markdown;
+    struct wsc_text *markdown;
 };
 
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
@@ -146,11 +146,11 @@ static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const s
         name[i] = head->text[i];
     if (!s->markdown) return out_table_new(&s->table, columns, name);
     for (int i = 0; i < head->n; i++)
-        out_text_add(s->markdown, "| %s ", name[i]);
-    out_text_add(s->markdown, "|\n");
+        wsc_text_add(s->markdown, "| %s ", name[i]);
+    wsc_text_add(s->markdown, "|\n");
     for (int i = 0; i < head->n; i++)
-        out_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
-    out_text_add(s->markdown, "|\n");
+        wsc_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
+    wsc_text_add(s->markdown, "|\n");
     return WSC_OK;
 }
 
@@ -160,8 +160,8 @@ static void put(struct sink *s, const struct cells *c)
         out_table_cell(s->table, "%s", c->text[i]);
     if (!s->markdown) return;
     for (int i = 0; i < c->n; i++)
-        out_text_add(s->markdown, "| %s ", c->text[i]);
-    out_text_add(s->markdown, "|\n");
+        wsc_text_add(s->markdown, "| %s ", c->text[i]);
+    wsc_text_add(s->markdown, "|\n");
 }
 
 static WSC_CHECKED enum wsc_err end(struct sink *s)
@@ -244,19 +244,19 @@ static struct summary summarise(const struct validation_table *v)
     return s;
 }
 
-static void add_summary(struct out_text *t, const struct validation_table *v)
+static void add_summary(struct wsc_text *t, const struct validation_table *v)
 {
     static const char *const what[] = {"fitted", "predicted"};
     const struct summary s = summarise(v);
     for (int k = 0; k < 2; k++)
-        out_text_add(
+        wsc_text_add(
             t, "%d %s, %d outside the tolerance; mean speed error %.1f %%, worst %.1f %%.\n",
             s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0, 100 * s.worst[k]);
     for (int i = 0; i < v->n_calibrated; i++)
-        out_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
+        wsc_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
                      v->calibrated[i]->source);
-    if (!v->n_calibrated) out_text_add(t, "No constant of these machines is calibrated.\n");
-    out_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
+    if (!v->n_calibrated) wsc_text_add(t, "No constant of these machines is calibrated.\n");
+    wsc_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
                     "say.\n");
 }
 
@@ -265,7 +265,7 @@ static void add_summary(struct out_text *t, const struct validation_table *v)
 static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct cells *c)
 {
     struct sink s = {0};
-    struct out_text words = {0};
+    struct wsc_text words = {0};
     (void)printf("Published figures and predictions; speed error = predicted / published - 1 in "
                  "speed, positive: too fast\n");
     TRY(put_comparison(&s, v, c));
@@ -274,9 +274,9 @@ static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct c
     (void)printf("\nNot judged\n");
     TRY(put_context(&s, v, c));
     add_summary(&words, v);
-    enum wsc_err rc = out_text_check(&words);
+    enum wsc_err rc = wsc_text_check(&words);
     if (!rc) (void)printf("\n%s", words.bytes);
-    out_text_free(&words);
+    wsc_text_free(&words);
     return rc;
 }
 
@@ -291,29 +291,29 @@ enum wsc_err report_validation_print(const struct validation_table *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void add_real(struct out_text *t, double value)
+static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
-    out_text_add(t, ",");
+    wsc_text_add(t, ",");
     if (!isfinite(value)) return;
     out_real(text, value);
-    out_text_add(t, "%s", text);
+    wsc_text_add(t, "%s", text);
 }
 
-static void csv_head(struct out_text *t, const struct validation_table *v)
+static void csv_head(struct wsc_text *t, const struct validation_table *v)
 {
-    out_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
+    wsc_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
                     "kind,source,holds,neutral,neutral_speed_error_percent,mfu,mfu_neutral,num_csx,"
                     "global_batch,"
                     "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
                     "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
                     "boundary_ps,input_wait_ps");
     for (int i = 0; i < v->n_calibrated; i++)
-        out_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
-    out_text_add(t, "\n");
+        wsc_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
+    wsc_text_add(t, "\n");
 }
 
-static void csv_times(struct out_text *t, const struct validation_prediction *p)
+static void csv_times(struct wsc_text *t, const struct validation_prediction *p)
 {
     const struct vtime_breakdown *b = &p->breakdown;
     const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
@@ -322,23 +322,23 @@ static void csv_times(struct out_text *t, const struct validation_prediction *p)
                              p->latency_ps,     p->jitter_ps,         b->weights_wait_ps,
                              b->reduce_wait_ps, b->boundary_ps,       b->input_wait_ps};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        out_text_add(t, ",%lld", (long long)value[i]);
+        wsc_text_add(t, ",%lld", (long long)value[i]);
 }
 
-static void csv_row(struct out_text *t, const struct validation_table *v, int i)
+static void csv_row(struct wsc_text *t, const struct validation_table *v, int i)
 {
     const struct validation_prediction *p = &v->row[i];
     const struct validation_figure *ref = p->ref;
     out_text_csv(t, ref->id);
-    out_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
+    wsc_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
     add_real(t, ref->value);
     add_real(t, p->predicted);
     add_real(t, 100 * validation_speed_error(ref, p->predicted));
     add_real(t, ref->low);
     add_real(t, ref->high);
-    out_text_add(t, ",%s,", validation_kind_name(ref->kind));
+    wsc_text_add(t, ",%s,", validation_kind_name(ref->kind));
     out_text_csv(t, ref->source);
-    out_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
+    wsc_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);
     add_real(t, 100 * validation_speed_error(ref, p->neutral));
     add_real(t, p->mfu);
@@ -346,59 +346,59 @@ static void csv_row(struct out_text *t, const struct validation_table *v, int i)
     csv_times(t, p);
     for (int k = 0; k < v->n_calibrated; k++)
         add_real(t, p->sensitivity[k]);
-    out_text_add(t, "\n");
+    wsc_text_add(t, "\n");
 }
 
 static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct validation_table *v)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     csv_head(&t, v);
     for (int i = 0; i < v->n_rows; i++)
         csv_row(&t, v, i);
     return out_text_write(&t, dir, "validation.csv");
 }
 
-static void add_conditions(struct out_text *t, const struct validation_table *v)
+static void add_conditions(struct wsc_text *t, const struct validation_table *v)
 {
-    out_text_add(t, "\n## Sources and conditions\n\n");
+    wsc_text_add(t, "\n## Sources and conditions\n\n");
     for (int i = 0; i < v->n_figures; i++) {
         const struct validation_figure *ref = &v->figure[i];
-        out_text_add(t, "- `%s`: %s.", ref->id, ref->source);
-        if (*ref->conditions) out_text_add(t, " %s.", ref->conditions);
+        wsc_text_add(t, "- `%s`: %s.", ref->id, ref->source);
+        if (*ref->conditions) wsc_text_add(t, " %s.", ref->conditions);
         if (ref->kind != VALIDATION_KIND_CONTEXT)
-            out_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
-        out_text_add(t, "\n");
+            wsc_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
+        wsc_text_add(t, "\n");
     }
 }
 
-static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct validation_table *v,
+static WSC_CHECKED enum wsc_err add_markdown(struct wsc_text *t, const struct validation_table *v,
                                              struct cells *c)
 {
     char date[OUT_DATE_SIZE];
     struct sink s = {.markdown = t};
     out_date(date);
-    out_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
+    wsc_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
                  date, v->command ? v->command : "");
     TRY(put_comparison(&s, v, c));
-    out_text_add(t, "\n");
+    wsc_text_add(t, "\n");
     add_summary(t, v);
-    out_text_add(t, "\n![predicted over published](validation.png)\n\n"
+    wsc_text_add(t, "\n![predicted over published](validation.png)\n\n"
                     "## What the predicted steps consist of\n\n");
     TRY(put_parts(&s, v, c));
-    out_text_add(t, "\n## Not judged\n\n");
+    wsc_text_add(t, "\n## Not judged\n\n");
     TRY(put_context(&s, v, c));
     add_conditions(t, v);
-    return out_text_check(t);
+    return wsc_text_check(t);
 }
 
 static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct validation_table *v)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     struct cells *c;
     TRY_NEW(c, WSC_MEM_REPORT, 1);
     enum wsc_err rc = add_markdown(&t, v, c);
     if (!rc) rc = out_text_write(&t, dir, "validation.md");
-    out_text_free(&t);
+    wsc_text_free(&t);
     wsc_free(c);
     return rc;
 }

@@ -22,6 +22,7 @@ struct measured {
     struct memoryx_batch sum;
 };
 
+/* Hook of shard 0: steps after the warm-up are summed. */
 static enum wsc_err add_step(void *ctx, const struct memoryx_batch *batch)
 {
     struct measured *m = ctx;
@@ -47,6 +48,7 @@ static struct vtime_breakdown mean_parts(const struct measured *m)
     return (struct vtime_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
 }
 
+/* One row from the means of the measured steps. */
 static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                      const struct measured *m, struct scaling_row *row)
 {
@@ -81,6 +83,7 @@ static bool varies_by_step(const struct hw_machine *c)
     return varies;
 }
 
+/* Build the cluster, run the steps of one pass, read the row. */
 static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
                              const struct hw_machine *cluster, enum stream_mode mode,
                              struct scaling_row *row)
@@ -134,6 +137,8 @@ enum wsc_err scaling_evaluation(const struct scaling_model *model, const struct 
     return point(model, cluster, (const int64_t[2]){num_csx, global_batch}, STREAM_EVAL, row);
 }
 
+/* Sequences of the global batch on n systems: constant in strong scaling, n times the batch per
+ * system in weak scaling. */
 static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params *p, int64_t n)
 {
     const int64_t per_csx =
@@ -142,6 +147,7 @@ static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params 
     return (per_csx > 0 ? per_csx : 1) * n;
 }
 
+/* Against the smallest count, which need not come first. */
 static void fill_speedup(struct scaling_row *row, int n)
 {
     const struct scaling_row *base = row;

@@ -178,25 +178,24 @@ void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 /* ---- keys without effect in any case ----------------------------------------------------------
  */
 
-static void warn_list(const struct conf_parse *p, struct conf_text *list)
+static void warn_list(const struct conf_parse *p, struct wsc_text *list)
 {
     if (list->n)
-        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->text);
-    wsc_free(list->text);
-    *list = (struct conf_text){0};
+        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->bytes);
+    wsc_text_free(list);
 }
 
 /* The keys that nothing depends on, in one warning or as many as their names need. */
 void zoo_params_warn_no_effect(const struct conf_parse *p)
 {
     enum { LONGEST = 600 };
-    struct conf_text list = {0};
+    struct wsc_text list = {0};
     for (int i = 0; i < p->table->n; i++) {
         const struct conf_key *key = &p->table->key[i];
         char user[CONF_MAX_PATH];
         if (key->status != CONF_NO_EFFECT || conf_node_is_null(p->given[i])) continue;
         if (list.n > LONGEST) warn_list(p, &list);
-        conf_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
+        wsc_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
     }
     warn_list(p, &list);
 }

@@ -158,17 +158,17 @@ void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
     if (i >= 0) read_map(p, key, node, i, field);
 }
 
-void zoo_write_initializer(struct conf_text *out, const void *field, int indent)
+void zoo_write_initializer(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_init *init = field;
     int name = 0;
-    (void)indent;
+    (void)at;
     if (init->kind == ZOO_INIT_DEFAULT) {
-        conf_text_add(out, " null");
+        wsc_text_add(out, " null");
         return;
     }
     while (start[name].kind != init->kind)
         name++;
-    conf_text_add(out, " ");
-    conf_record_write(out, &variants, name, init);
+    wsc_text_add(out, " ");
+    conf_record_write(out, &variants, name, init, NULL);
 }

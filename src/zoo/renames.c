@@ -114,16 +114,16 @@ void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d)
         apply(doc, d, &renames[i]);
 }
 
-void zoo_renames_write(struct conf_text *out)
+void zoo_renames_write(struct wsc_text *out)
 {
-    conf_text_add(out, "| old | now |\n|---|---|\n");
+    wsc_text_add(out, "| old | now |\n|---|---|\n");
     for (int i = 0; i < N_RENAMES; i++) {
         const struct rename *r = &renames[i];
-        conf_text_add(out, "| `%s%s` | ", r->from, !r->value ? "" : r->when ? ": true" : ": false");
+        wsc_text_add(out, "| `%s%s` | ", r->from, !r->value ? "" : r->when ? ": true" : ": false");
         if (r->to)
-            conf_text_add(out, "`%s%s%s` |\n", r->to, r->value ? ": " : "",
-                          r->value ? r->value : "");
+            wsc_text_add(out, "`%s%s%s` |\n", r->to, r->value ? ": " : "",
+                         r->value ? r->value : "");
         else
-            conf_text_add(out, "nothing: it is the default |\n");
+            wsc_text_add(out, "nothing: it is the default |\n");
     }
 }

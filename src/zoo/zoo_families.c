@@ -75,11 +75,11 @@ void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const str
         *(enum zoo_family *)field = families[i].family;
 }
 
-void zoo_write_family(struct conf_text *out, const void *field, int indent)
+void zoo_write_family(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct family *row = row_of(*(const enum zoo_family *)field);
-    (void)indent;
-    conf_text_add(out, " %s", row ? row->name : "null");
+    (void)at;
+    wsc_text_add(out, " %s", row ? row->name : "null");
 }
 
 /* Files of the runconfig style have no name: the folder of the Model Zoo that they lie in is

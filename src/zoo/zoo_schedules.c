@@ -18,9 +18,9 @@ static void read_milestones(struct conf_parse *p, const struct conf_key *key,
                             const struct conf_node *list, void *node);
 static void read_later(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *list, void *node);
-static void write_rates(struct conf_text *out, const void *node, int indent);
-static void write_milestones(struct conf_text *out, const void *node, int indent);
-static void write_children(struct conf_text *out, const void *node, int indent);
+static void write_rates(struct wsc_text *out, const void *node, const struct conf_layout *at);
+static void write_milestones(struct wsc_text *out, const void *node, const struct conf_layout *at);
+static void write_children(struct wsc_text *out, const void *node, const struct conf_layout *at);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -493,58 +493,54 @@ void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_list(struct conf_text *out, const double *value, int n)
+static void write_list(struct wsc_text *out, const double *value, int n)
 {
-    conf_text_add(out, " [");
+    wsc_text_add(out, " [");
     for (int i = 0; i < n; i++) {
-        conf_text_add(out, "%s", i ? ", " : "");
+        wsc_text_add(out, "%s", i ? ", " : "");
         conf_text_double(out, value[i]);
     }
-    conf_text_add(out, "]");
+    wsc_text_add(out, "]");
 }
 
-static void write_rates(struct conf_text *out, const void *node, int indent)
+static void write_rates(struct wsc_text *out, const void *node, const struct conf_layout *at)
 {
     const struct zoo_schedule_node *n = node;
-    const struct zoo_schedule *s = out->context;
-    (void)indent;
+    const struct zoo_schedule *s = at->context;
     write_list(out, s->value + n->first_value, n->n_values);
 }
 
-static void write_milestones(struct conf_text *out, const void *node, int indent)
+static void write_milestones(struct wsc_text *out, const void *node, const struct conf_layout *at)
 {
     const struct zoo_schedule_node *n = node;
-    const struct zoo_schedule *s = out->context;
-    (void)indent;
+    const struct zoo_schedule *s = at->context;
     if (n->n_milestones)
         write_list(out, s->value + n->first_milestone, n->n_milestones);
     else
-        conf_text_add(out, " null");
+        wsc_text_add(out, " null");
 }
 
-static void write_children(struct conf_text *out, const void *node, int indent)
+static void write_children(struct wsc_text *out, const void *node, const struct conf_layout *at)
 {
     const struct zoo_schedule_node *n = node;
-    const struct zoo_schedule *s = out->context;
-    (void)indent;
+    const struct zoo_schedule *s = at->context;
     for (int i = 0; i < n->n_children; i++) {
         const struct zoo_schedule_node *child = &s->node[n->first_child + i];
-        conf_text_add(out, i ? ", " : " [");
-        conf_record_write(out, &variants, (int)child->scheduler, child);
+        wsc_text_add(out, i ? ", " : " [");
+        conf_record_write(out, &variants, (int)child->scheduler, child, s);
     }
-    conf_text_add(out, "]");
+    wsc_text_add(out, "]");
 }
 
-void zoo_write_schedule(struct conf_text *out, const void *field, int indent)
+void zoo_write_schedule(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_schedule *s = field;
     const struct zoo_schedule_node *root = &s->node[0];
-    (void)indent;
-    conf_text_add(out, " ");
+    (void)at;
+    wsc_text_add(out, " ");
     if (s->n == 1 && root->scheduler == ZOO_SCHEDULE_CONSTANT && root->total_iters == CONF_NULL) {
         conf_text_double(out, root->initial);
         return;
     }
-    out->context = s;
-    conf_record_write(out, &variants, (int)root->scheduler, root);
+    conf_record_write(out, &variants, (int)root->scheduler, root, s);
 }

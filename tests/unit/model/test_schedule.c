@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every scheduler, step by step, against PyTorch or the formula in double precision;
  * tests/fixtures/make_schedules.py made the rates. */
-#include "../../../src/model/model_tensors.h"
+#include "../../../src/model/model_lr_scale.h"
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
