@@ -111,7 +111,8 @@ const struct app_option app_options[] = {
     {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
      .help = "the cluster file may exist: replace it"},
     {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
-     .help = "constants to fit, of wafer.stage_latency, memoryx.update_rate, wafer.kernel_factor"},
+     .help = "constants to fit, of wafer.stage_latency, wafer.arrival_cycles, wafer.simd_fmachs, "
+             "memoryx.update_rate, wafer.kernel_factor"},
     {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
      .help = "of a list of trainers, run this one alone", .preset_why = "all, one after another"},
     {APP_ON_RUN, "mode", APP_TEXT, "MODE", .key = "runconfig.mode",
