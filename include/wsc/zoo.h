@@ -351,7 +351,11 @@ struct zoo_runconfig {
     int64_t log_steps;
     int64_t seed;
     int64_t precision_opt_level;
-    int64_t num_wgt_servers; /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster
+                                      file's */
+    int64_t num_act_servers;     /**< activation servers of a system; CONF_NULL or 0 = cluster
+                                      file's */
     bool validate_only, compile_only;
     /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL
      *  when absent. */

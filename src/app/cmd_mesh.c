@@ -27,7 +27,7 @@ static void print_list(void)
     for (int i = 0; (k = kernels_row_at(i)); i++) {
         (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
-        if (*k->algos) (void)printf("              --algo: %s\n", k->algos);
+        if (k->algos) (void)printf("              --algo: %s\n", k->algos);
         if (k->algo_options) (void)printf("              --algo %s\n", k->algo_options);
     }
 }
@@ -130,8 +130,8 @@ static enum wsc_err check_kernel(const struct app_call *call, const struct kerne
         (void)snprintf(name, sizeof name, "--%s", row->name);
         TRY(check_option(k, o->c.algo ? o->c.algo : k->algos, name));
     }
-    if (!o->c.algo || has_word(k->algos, o->c.algo)) return WSC_OK;
-    if (!*k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);
+    if (!o->c.algo || (k->algos && has_word(k->algos, o->c.algo))) return WSC_OK;
+    if (!k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);
     return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has %s, got \"%s\"", k->name, k->algos,
                      o->c.algo);
 }

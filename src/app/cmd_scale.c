@@ -152,7 +152,7 @@ struct study {
     struct scaling_variant *effect, *fault, *varied;
     struct scaling_sensitivity *sensitivity;
     struct scaling_training *training;
-    struct app_breakdown anatomy;
+    struct app_breakdown breakdown;
     struct report_scaling report;
 };
 
@@ -168,7 +168,7 @@ static void study_fini(struct study *s)
     wsc_free(s->training);
     wsc_free(s->row);
     wsc_free(s->point);
-    app_breakdown_fini(&s->anatomy);
+    app_breakdown_fini(&s->breakdown);
 }
 
 static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
@@ -186,8 +186,12 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
 {
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
-    for (int i = 0; i < r->n_rows; i++)
-        s->training[i] = scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param);
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct scaling_breaks breaks =
+            scaling_breaks_of(c->sweep.cluster, &c->params[i / c->sweep.n_counts], &s->row[i]);
+        s->training[i] =
+            scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param, &breaks);
+    }
     r->training = s->training;
     r->n_trainings = r->n_rows;
     return WSC_OK;
@@ -204,20 +208,21 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     struct zoo_params params = c->params[0];
     params.runconfig.num_csx = s->row[most].num_csx;
     params.train_input.batch_size = s->row[most].global_batch;
+    params.runconfig.checkpoint_steps = 0; /* no part of a steady-state step */
     const struct timeline_want want = {.first_step = STEADY,
                                        .n_steps = 1,
                                        .trace = c->o->trace != NULL,
                                        .schedule = c->o->goal != NULL};
     struct timeline *t = NULL;
     TRY(timeline_create(&t, &params, c->sweep.cluster, &want));
-    s->anatomy = (struct app_breakdown){
+    s->breakdown = (struct app_breakdown){
         .report = {.model = c->name[0], .num_csx = params.runconfig.num_csx}};
     enum wsc_err rc = timeline_measure(t, &params, c->sweep.cluster);
-    if (!rc) rc = app_breakdown_make(&s->anatomy, t, c->o->trace, c->o->goal);
+    if (!rc) rc = app_breakdown_make(&s->breakdown, t, c->o->trace, c->o->goal);
     timeline_destroy(&t);
     TRY(rc);
-    s->report.anatomy = &s->anatomy.report;
-    s->report.n_anatomies = 1;
+    s->report.breakdown = &s->breakdown.report;
+    s->report.n_breakdowns = 1;
     return WSC_OK;
 }
 

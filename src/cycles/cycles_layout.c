@@ -48,7 +48,8 @@ static double filters(const struct cycles_layout *l)
     return l->filter.k * (double)model_active_ffns(l->model);
 }
 
-/** Of the feed-forward network in slices: h, dy, the norm's output, 32-bit sums of its gradient. */
+/** Hidden values that are live in a sliced feed-forward network: h, dy, the norm's output, 32-bit
+ * sums of its gradient. */
 enum { SLICED_HIDDEN = 5 };
 
 double cycles_live_ffn(const struct cycles_layout *l)

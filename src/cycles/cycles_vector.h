@@ -20,7 +20,7 @@ double cycles_sum(const struct cycles_layout *l, double n);
 double cycles_map(const struct cycles_layout *l, double n, double cycles);
 /** One multiply-add of @p n elements by a scalar that lies in memory, in a loop. */
 double cycles_axpy(const struct cycles_layout *l, double n);
-/** The same by a scalar that arrives on the fabric. */
+/** One multiply-add of @p n elements by a scalar that arrives on the fabric. */
 double cycles_axpy_arrival(const struct cycles_layout *l, double n);
 /** One vector of @p words words per PE is summed over @p cols columns, and sent back to all. */
 double cycles_row_sum(const struct cycles_layout *l, double cols, double words);

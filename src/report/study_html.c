@@ -72,7 +72,8 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
                     "Pile, for about 20 tokens per parameter.</p>\n");
     report_page_table(
-        t, "model|systems>|tokens>|time>|energy>|FLOP>|FLOP (Hoffmann et al.)>|expected loss>");
+        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|FLOP (Hoffmann et "
+           "al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -83,6 +84,8 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
         report_page_cell(t, text, true);
         out_duration(text, sizeof text, r->seconds);
         report_page_cell(t, text, true);
+        report_page_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
+        report_page_number(t, 2, 100 * r->restart_s / r->seconds, " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
         report_page_cell(t, text, true);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);
@@ -154,7 +157,7 @@ static void add_links(struct wsc_text *t, const struct timeline_step *a)
     report_page_table_end(t);
 }
 
-static enum wsc_err add_anatomy(struct wsc_text *t, const struct timeline_step *a)
+static enum wsc_err add_breakdown(struct wsc_text *t, const struct timeline_step *a)
 {
     struct timeline_module part[MOST_PARTS];
     char time[32];
@@ -201,7 +204,7 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
     for (int i = 0; i < s->n_sensitivities; i++)
         add_sensitivity(t, &s->sensitivity[i]);
     if (s->n_trainings) add_trainings(t, s);
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(add_anatomy(t, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(add_breakdown(t, &s->breakdown[i]));
     return WSC_OK;
 }

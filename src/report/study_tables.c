@@ -292,8 +292,8 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
 static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
 {
     struct wsc_text t = {0};
-    wsc_text_add(&t,
-                 "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann\n");
+    wsc_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann,"
+                     "checkpoint_s,restart_s\n");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
@@ -304,6 +304,8 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         add_real(&t, r->flop);
         add_real(&t, r->loss);
         add_real(&t, r->flop_hoffmann);
+        add_real(&t, r->checkpoint_s);
+        add_real(&t, r->restart_s);
         wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");
@@ -311,10 +313,11 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 
 static enum wsc_err print_training(const struct report_scaling *s)
 {
-    static const char *const head[] = {"model",  "systems", "tokens",          "time",
-                                       "energy", "FLOP",    "FLOP (Hoffmann)", "expected loss"};
+    static const char *const head[] = {"model",           "systems",      "tokens", "time",
+                                       "checkpoints",     "failures",     "energy", "FLOP",
+                                       "FLOP (Hoffmann)", "expected loss"};
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
@@ -325,6 +328,8 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%lld", (long long)r->num_csx);
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%s", time);
+        out_table_cell(table, "%.2f %%", 100 * r->checkpoint_s / r->seconds);
+        out_table_cell(table, "%.2f %%", 100 * r->restart_s / r->seconds);
         out_table_cell(table, "%s", energy);
         out_table_cell(table, "%.3g", r->flop);
         out_table_cell(table, "%.3g", r->flop_hoffmann);
@@ -350,8 +355,8 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
     if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
     if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
-    for (int i = 0; i < s->n_anatomies && !i; i++)
-        TRY(report_step_write(dir, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns && !i; i++)
+        TRY(report_step_write(dir, &s->breakdown[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
 }
 
@@ -371,7 +376,7 @@ enum wsc_err report_study_print(const struct report_scaling *s)
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(report_step_print(&s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(report_step_print(&s->breakdown[i]));
     return WSC_OK;
 }

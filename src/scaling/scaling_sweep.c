@@ -75,7 +75,7 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
 /* Jitter and lost packets differ from step to step. */
 static bool varies_by_step(const struct hw_machine *c)
 {
-    bool varies = c->effects.jitter && c->jitter > 0;
+    bool varies = c->effects.jitter && (c->jitter > 0 || c->jitter_stage > 0);
     for (int i = 0; i < c->faults.n && !varies; i++) {
         const enum hw_fault_kind kind = c->faults.item[i].kind;
         varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
@@ -118,6 +118,7 @@ static enum wsc_err point(const struct scaling_model *model, const struct hw_mac
     struct comm *comm = NULL;
     params.runconfig.num_csx = size[0];
     params.train_input.batch_size = size[1];
+    params.runconfig.checkpoint_steps = 0; /* a pause between steps; scaling_training() adds it */
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = simulate(comm, &params, cluster, mode, row);
     row->model = model->name;

@@ -16,7 +16,7 @@ struct wafer_micro {
     struct data_share share;
     int64_t n_samples;
     struct cycles_tokens tokens; /* of each of them, in generation */
-    int64_t n_fed; /* samples of the step that must have come in, those of this micro-batch too */
+    int64_t n_fed;               /* samples of the step so far, those of this micro-batch too */
 };
 
 struct wafer {

@@ -443,6 +443,10 @@ static const struct conf_key keys[] = {
      DOC("0: most precise, 2: fastest")},
     {FIELD(runconfig.num_wgt_servers), INT, NULLABLE, DEFAULT("null"), RANGE(1, HW_MAX_SHARDS),
      DOC("upper bound of MemoryX shards; null: as in the cluster file")},
+    {FIELD(runconfig.num_workers_per_csx), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
+     DOC("input worker processes of a system; null, 0: as in the cluster file")},
+    {FIELD(runconfig.num_act_servers), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
+     DOC("activation servers of a system; null, 0: as in the cluster file")},
     {FIELD(runconfig.validate_only), BOOL, DEFAULT("false"), DOC("check, do not run")},
     {FIELD(runconfig.compile_only), BOOL, DEFAULT("false"), DOC("plan, do not run")},
     {AT("runconfig.op_profiler_config.start_step", runconfig.profile_start_step), INT, NULLABLE,
@@ -470,8 +474,6 @@ static const struct conf_key keys[] = {
 #undef XX
 #define XX(name, text) {KEY("runconfig." #name), NO_EFFECT, DOC(text)},
     XX(target_device, "given on the command line")
-    XX(num_workers_per_csx, "host processes of the real cluster")
-    XX(num_act_servers, "host processes of the real cluster")
     XX(transfer_processes, "host processes of the real cluster")
     XX(execute_crd_memory_gi, "memory of a host process")
     XX(compile_crd_memory_gi, "memory of a host process")

@@ -61,7 +61,8 @@ static WSC_CHECKED enum wsc_err exchange(int n, const struct memoryx_round *roun
     struct cluster *cluster = NULL;
     (void)snprintf(shards, sizeof shards, "cluster.memoryx.shards=%d", n);
     const char *const sets[] = {shards, "cluster.memoryx.link_rate=1 GB/s",
-                                "cluster.memoryx.link_latency=1 us", NULL};
+                                "cluster.memoryx.link_latency=1 us", "cluster.swarmx.header=0 B",
+                                NULL};
     TRY(small_config_init(&c, 2, sets));
     TRY(comm_create(&comm, false));
     TRY(cluster_create(&cluster, comm, &c.params, &c.cluster, false, &hooks));
