@@ -43,8 +43,8 @@ struct report_scaling {
     int n_sensitivities;
     const struct scaling_training *training;
     int n_trainings;
-    const struct timeline_step *anatomy;
-    int n_anatomies;
+    const struct timeline_step *breakdown; /**< of one step each */
+    int n_breakdowns;
 };
 /** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and of what
  *  is there: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv with tornado.svg

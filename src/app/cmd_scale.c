@@ -152,7 +152,7 @@ struct study {
     struct scaling_variant *effect, *fault, *varied;
     struct scaling_sensitivity *sensitivity;
     struct scaling_training *training;
-    struct app_breakdown anatomy;
+    struct app_breakdown breakdown;
     struct report_scaling report;
 };
 
@@ -168,7 +168,7 @@ static void study_fini(struct study *s)
     wsc_free(s->training);
     wsc_free(s->row);
     wsc_free(s->point);
-    app_breakdown_fini(&s->anatomy);
+    app_breakdown_fini(&s->breakdown);
 }
 
 static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
@@ -215,14 +215,14 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
                                        .schedule = c->o->goal != NULL};
     struct timeline *t = NULL;
     TRY(timeline_create(&t, &params, c->sweep.cluster, &want));
-    s->anatomy = (struct app_breakdown){
+    s->breakdown = (struct app_breakdown){
         .report = {.model = c->name[0], .num_csx = params.runconfig.num_csx}};
     enum wsc_err rc = timeline_measure(t, &params, c->sweep.cluster);
-    if (!rc) rc = app_breakdown_make(&s->anatomy, t, c->o->trace, c->o->goal);
+    if (!rc) rc = app_breakdown_make(&s->breakdown, t, c->o->trace, c->o->goal);
     timeline_destroy(&t);
     TRY(rc);
-    s->report.anatomy = &s->anatomy.report;
-    s->report.n_anatomies = 1;
+    s->report.breakdown = &s->breakdown.report;
+    s->report.n_breakdowns = 1;
     return WSC_OK;
 }
 

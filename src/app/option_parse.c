@@ -70,14 +70,18 @@ enum wsc_err app_add_set(struct app_config *c, const char *text)
     return WSC_OK;
 }
 
-static enum wsc_err add_override(struct app_config *c, const char *path, const char *value)
+static enum wsc_err add_override(struct app_config *c, const struct app_option *o,
+                                 const char *value)
 {
     if (c->n_owned == APP_MAX_SETS)
-        return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", path, APP_MAX_SETS);
-    char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", path, value);
+        return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", o->name,
+                         APP_MAX_SETS);
+    char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", o->key, value);
     if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "override");
     c->owned[c->n_owned++] = text;
-    return app_add_set(c, text);
+    TRY(app_add_set(c, text));
+    c->set[c->n_sets - 1].option = o->name;
+    return WSC_OK;
 }
 
 enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
@@ -259,7 +263,7 @@ static enum wsc_err take_value(void *request, const struct app_option *o, const 
 {
     if (o->take) return o->take(request, o, text);
     if (!o->key) return store((char *)request + o->at, o, text);
-    return *o->key ? add_override(request, o->key, text) : app_add_set(request, text);
+    return *o->key ? add_override(request, o, text) : app_add_set(request, text);
 }
 
 static bool may_repeat(const struct app_option *o)

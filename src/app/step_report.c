@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: op profile, critical path and
+/* Step breakdown for `wsc scale --breakdown` and `wsc run --trace`: op profile, critical path and
  * load of links of the newest step of a timeline, collected for the reports, and the files of its
  * trace and schedule. */
 #include "step_report.h"

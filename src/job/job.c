@@ -165,11 +165,15 @@ static enum wsc_err check_counts(const struct job_state *s)
                         "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
-/* After the checkpoint is known: metrics are cut back to its step. */
+/* After the checkpoint is known: metrics are cut back to its step.  An evaluation that is repeated
+ * may have its line already: from a run that was killed before the next checkpoint. */
 static enum wsc_err open_metrics(struct job_state *s)
 {
     if (comm_rank(s->comm)) return WSC_OK;
-    TRY(job_metrics_open(&s->metrics, s->job->params->runconfig.model_dir, s->step ? s->step : -1));
+    const bool again = s->eval_due && trains(s) && evaluates(s);
+    const int64_t last = s->step ? s->step : -1;
+    const struct job_kept kept = {last, again ? last - 1 : last};
+    TRY(job_metrics_open(&s->metrics, s->job->params->runconfig.model_dir, kept));
     return job_events_open(s, trains(s), evaluates(s));
 }
 

@@ -157,7 +157,7 @@ static void add_links(struct wsc_text *t, const struct timeline_step *a)
     report_page_table_end(t);
 }
 
-static enum wsc_err add_anatomy(struct wsc_text *t, const struct timeline_step *a)
+static enum wsc_err add_breakdown(struct wsc_text *t, const struct timeline_step *a)
 {
     struct timeline_module part[MOST_PARTS];
     char time[32];
@@ -204,7 +204,7 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
     for (int i = 0; i < s->n_sensitivities; i++)
         add_sensitivity(t, &s->sensitivity[i]);
     if (s->n_trainings) add_trainings(t, s);
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(add_anatomy(t, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(add_breakdown(t, &s->breakdown[i]));
     return WSC_OK;
 }

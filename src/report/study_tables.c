@@ -355,8 +355,8 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
     if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
     if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
-    for (int i = 0; i < s->n_anatomies && !i; i++)
-        TRY(report_step_write(dir, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns && !i; i++)
+        TRY(report_step_write(dir, &s->breakdown[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
 }
 
@@ -376,7 +376,7 @@ enum wsc_err report_study_print(const struct report_scaling *s)
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(report_step_print(&s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(report_step_print(&s->breakdown[i]));
     return WSC_OK;
 }

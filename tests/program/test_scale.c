@@ -46,7 +46,7 @@ static const char *swept(void)
     if (dir[0]) return dir;
     (void)snprintf(dir, sizeof dir, "%s", job_path("swept"));
     CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2,5 "
-                             "--out %s --effects --sensitivity --tokens 20xparams --anatomy "
+                             "--out %s --effects --sensitivity --tokens 20xparams --breakdown "
                              "--sweep cluster.swarmx.latency=1us,1ms --trace %s/trace.json "
                              "--goal %s/step.goal",
                              dir, dir, dir));
