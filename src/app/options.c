@@ -32,12 +32,14 @@ static enum wsc_err take_fabric(void *request, const struct app_option *o, const
     return WSC_OK;
 }
 
+/* cluster.KEY=VALUES. */
 static enum wsc_err take_sweep(void *request, const struct app_option *o, const char *text)
 {
     (void)o;
     return scaling_values_parse(&((struct app_scale *)request)->values, text);
 }
 
+/* A number of tokens, or of tokens per parameter. */
 static enum wsc_err take_tokens(void *request, const struct app_option *o, const char *text)
 {
     struct app_scale *r = request;

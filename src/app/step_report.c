@@ -15,6 +15,7 @@ void app_breakdown_fini(struct app_breakdown *b)
     *b = (struct app_breakdown){0};
 }
 
+/* Path, links and profile of the newest step; the arrays are the report's. */
 static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
 {
     struct vtime_breakdown parts;

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+/* Conditions of the table below: each is true when the keys of its rows have no effect. */
 static bool not_rotary(const struct zoo_params *p)
 {
     return p->model.position_embedding_type != ZOO_POSITION_ROTARY;
@@ -160,6 +161,7 @@ bool zoo_key_acts(const struct zoo_params *params, const char *path)
     return !c || !c->idle(params);
 }
 
+/* True when the file's value is the one that asks for nothing. */
 static bool is_off(const struct condition *c, const struct conf_node *node)
 {
     double value, off;
@@ -182,6 +184,7 @@ void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 /* ---- keys without effect in any case ----------------------------------------------------------
  */
 
+/* One warning with the names collected so far; the list is empty afterwards. */
 static void warn_list(const struct conf_parse *p, struct wsc_text *list)
 {
     if (list->n)

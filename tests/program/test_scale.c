@@ -102,7 +102,7 @@ TEST(scale, the_report_is_self_contained)
 {
     static const char *const part[] = {"What bends the curve",
                                        "Sweep of <code>swarmx.latency</code>",
-                                       "How sure: sensitivity to the constants",
+                                       "Sensitivity to the constants",
                                        "A whole training",
                                        "Critical path",
                                        "Constants of the machine",

@@ -34,7 +34,7 @@ static const struct timeline_link links[] = {
 static const struct timeline_module modules[] = {{"model.lm_head.fwd", 700},
                                                  {"(step boundary)", 300}};
 static const struct timeline_step breakdown = {"m",   4, 1000,    12345, path,    3,
-                                             links, 3, modules, 2,     modules, 2};
+                                               links, 3, modules, 2,     modules, 2};
 
 static struct report_scaling study_case(void)
 {
