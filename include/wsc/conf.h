@@ -71,7 +71,8 @@ enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC
  *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. The text is used as long
  *  as messages may name it: until the parse has ended. */
 struct conf_set {
-    const char *text; /**< "path=value"; borrowed */
+    const char *text;   /**< "path=value"; borrowed */
+    const char *option; /**< the option that gave it, "mode", for messages; NULL: --set */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */

@@ -1,10 +1,21 @@
 /** Validation: published figures, what the emulator predicts for them, and the fit of constants.
- *  Layer 10.
  *
  *  A row of benchmarks/reference is a struct validation_figure; validation_run() predicts each row
  *  that is to be compared by simulating a step, validation_calibrate() fits at most
- *  VALIDATION_MAX_CALIBRATED constants to the rows of kind calibration.
- */
+ *  VALIDATION_MAX_CALIBRATED constants to the rows of kind calibration.  Rows of kind validation
+ *  are never fitted, those of kind context never compared, with the reason.  Speed error is
+ *  predicted / published - 1 in speed, positive: too fast, in every table.
+ *
+ *      TRY(validation_figures_read("benchmarks/reference/scaling.csv", &rows, &n));
+ *      struct validation_comparison c = {.ref = rows, .n_refs = n,
+ *                                        .params_dir = "configs/params",
+ *                                        .cluster_dir = "configs/cluster"};
+ *      enum wsc_err rc = validation_run(&c, &result);
+ *      if (!rc) rc = report_validation_print(&result.report);
+ *      validation_result_fini(&result);
+ *
+ *  Not collective.  Read next: docs/VALIDATION.md; <wsc/scaling.h>, which simulates;
+ *  <wsc/report.h>, which prints. */
 #ifndef WSC_VALIDATION_H
 #define WSC_VALIDATION_H
 #include <wsc/err.h>
@@ -21,8 +32,11 @@
 /** A published rate to draw beside a curve, with the conditions of its measurement as far as they
  *  are known. */
 struct validation_point {
+    /** Name of the model, as in a sweep. */
     char model[64];
+    /** Systems, and the published rate, tokens/s. */
     double num_csx, tokens_per_s;
+    /** Publication, for the legend. */
     char source[128];
     char id[48];          /**< of the row of benchmarks/reference; "": a point of the user's own */
     char cluster[32];     /**< name of a machine file; "": unknown, as the next three when 0 */
@@ -61,10 +75,13 @@ enum validation_kind {
 };
 /** A published figure with its conditions: a row of benchmarks/reference. */
 struct validation_figure {
+    /** Unique name of the row. */
     char id[48];
     enum validation_quantity quantity;
+    /** Unit of value, low and high, one that its quantity has. */
     char unit[16];
     double value; /**< as published, in unit */
+    /** VALIDATION_TIME: samples that took so long; 0 otherwise. */
     double samples;
     char model[48];                                    /**< name of a params file */
     int64_t num_csx;                                   /**< 0: not stated */
@@ -75,6 +92,7 @@ struct validation_figure {
     int64_t msl;         /**< tokens of a sequence */
     char cluster[32];    /**< name of a cluster file */
     char set[128];       /**< overrides `path=value`, separated by `;` */
+    /** What the row is used for. */
     enum validation_kind kind;
     char site[24];      /**< whose systems they were, e.g. usc, alcf, cerebras */
     char family[24];    /**< rows that one cause would move together, e.g. usc_gpt */
@@ -82,6 +100,7 @@ struct validation_figure {
     char date[16];      /**< of the run or the publication: 2024, 2024-03, 2024-03-14 */
     double low, high;   /**< what a prediction must lie in, in unit */
     char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
+    /** Why a row is not compared; the conditions of the measurement in words; the publication. */
     char reason[192], conditions[256], source[160];
 };
 /** Read the rows of a CSV with the columns id, quantity, unit, value, samples, model, num_csx,
@@ -128,7 +147,9 @@ struct validation_prediction {
     double sensitivity[VALIDATION_MAX_CALIBRATED];
     /** The predicted step (of num_csx systems): time, where it went, fraction of the peak. */
     int64_t step_time_ps;
+    /** Fraction of the peak of all systems, and that with neutral constants. */
     double mfu, mfu_neutral;
+    /** Sequences of a micro-batch and replicas on a wafer that the planner chose. */
     int64_t micro_batch;
     int lanes;
     struct vtime_breakdown breakdown;
@@ -140,6 +161,7 @@ struct validation_prediction {
 bool validation_prediction_holds(const struct validation_prediction *p);
 /** The predictions of all rows, and which constants of the machine were fitted. */
 struct validation_table {
+    /** One for each compared row, n_rows. */
     const struct validation_prediction *row;
     int n_rows;
     const struct validation_figure *figure; /**< all rows; those of kind context are listed */
@@ -158,12 +180,16 @@ struct validation_fitted {
 /** The result of a fit. */
 struct validation_fit {
     struct validation_fitted constant[VALIDATION_MAX_CALIBRATED];
+    /** Correlations of the constants' errors, 1 on the diagonal. */
     double correlation[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
     int n_constants;
     const struct validation_figure *const *point; /**< borrowed; what was fitted */
     const double *residual;                       /**< ln(predicted / published), parallel */
     int n_points;
+    /** Standard deviation of the residuals; threshold of Huber's function; value of the objective
+     *  at the fit and before it. */
     double sigma, threshold, objective, objective_before;
+    /** Simulations of all rows that the fit took. */
     int n_evaluations;
 };
 

@@ -54,6 +54,7 @@ static enum wsc_err name_base(const struct app_calibrate *o, const struct app_co
     return WSC_OK;
 }
 
+/* Fit, print, write; the new file names the fitted machine as its base. */
 static enum wsc_err calibrate(struct app_calibrate *o, struct app_comparison *c,
                               struct validation_calibration *fit)
 {

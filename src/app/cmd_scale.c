@@ -69,6 +69,7 @@ static bool stands_before(const char *list, const char *item, size_t n)
     return false;
 }
 
+/* Load every params file of --params, each once. */
 static enum wsc_err load_models(struct scale *s)
 {
     char path[PATH_MAX];
@@ -101,6 +102,7 @@ static enum wsc_err read_points(const struct scale *c, struct validation_point *
     return rc;
 }
 
+/* A published point that the sweep is not compared with, and why. */
 static void warn_of_skipped(const struct validation_point *point, const char *why)
 {
     WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
@@ -119,12 +121,14 @@ static enum wsc_err select_points(const struct scale *c, const struct scaling_ro
     return validation_points_select(point, n, &c->sweep, row, dir, warn_of_skipped);
 }
 
+/* The point that is being simulated. */
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
     out_progress(done, what);
 }
 
+/* True on the rank that reads, prints and writes. */
 static bool leads(const struct scale *c)
 {
     return !c->comm || comm_rank(c->comm) == 0;
@@ -152,10 +156,11 @@ struct study {
     struct scaling_variant *effect, *fault, *varied;
     struct scaling_sensitivity *sensitivity;
     struct scaling_training *training;
-    struct app_breakdown anatomy;
+    struct app_breakdown breakdown;
     struct report_scaling report;
 };
 
+/* Release what the studies allocated; members that were not made are NULL. */
 static void study_fini(struct study *s)
 {
     struct report_scaling *r = &s->report;
@@ -168,9 +173,10 @@ static void study_fini(struct study *s)
     wsc_free(s->training);
     wsc_free(s->row);
     wsc_free(s->point);
-    app_breakdown_fini(&s->anatomy);
+    app_breakdown_fini(&s->breakdown);
 }
 
+/* Sensitivity of the models that were asked for. */
 static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
 {
     TRY_NEW(s->sensitivity, WSC_MEM_APP, c->n_models);
@@ -182,6 +188,7 @@ static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* A whole training for each row of the sweep. */
 static enum wsc_err find_trainings(const struct scale *c, struct study *s)
 {
     struct report_scaling *r = &s->report;
@@ -215,17 +222,18 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
                                        .schedule = c->o->goal != NULL};
     struct timeline *t = NULL;
     TRY(timeline_create(&t, &params, c->sweep.cluster, &want));
-    s->anatomy = (struct app_breakdown){
+    s->breakdown = (struct app_breakdown){
         .report = {.model = c->name[0], .num_csx = params.runconfig.num_csx}};
     enum wsc_err rc = timeline_measure(t, &params, c->sweep.cluster);
-    if (!rc) rc = app_breakdown_make(&s->anatomy, t, c->o->trace, c->o->goal);
+    if (!rc) rc = app_breakdown_make(&s->breakdown, t, c->o->trace, c->o->goal);
     timeline_destroy(&t);
     TRY(rc);
-    s->report.anatomy = &s->anatomy.report;
-    s->report.n_anatomies = 1;
+    s->report.breakdown = &s->breakdown.report;
+    s->report.n_breakdowns = 1;
     return WSC_OK;
 }
 
+/* Sweeps by mechanism, by fault, by the values of a constant. */
 static enum wsc_err find_variants(struct scale *c, struct study *s)
 {
     struct report_scaling *r = &s->report;
@@ -255,6 +263,7 @@ static enum wsc_err run_study(struct scale *c, struct study *s)
     return c->o->sensitivity ? find_sensitivities(c, s) : WSC_OK;
 }
 
+/* Names of the files that were written. */
 static void print_files(const struct scale *c)
 {
     (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", c->o->out);
@@ -302,6 +311,7 @@ static enum wsc_err finish(const struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* Prepare on rank 0, sweep on all ranks, write on rank 0; errors are agreed on in between. */
 static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
 {
     struct study s = {.report = {.scaling = c->sweep.strong ? "strong" : "weak",
@@ -317,6 +327,7 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
     return rc;
 }
 
+/* Load models and machine, then sweep. */
 static enum wsc_err scale(struct app_call *call, struct scale *c)
 {
     struct hw_machine cluster;

@@ -26,6 +26,7 @@ static enum wsc_err check_tolerances(const struct validation_table *v)
                      outside, judged, first);
 }
 
+/* Predict, print, write, then check the tolerances. */
 static enum wsc_err compare(struct app_validate *o, struct app_comparison *c,
                             struct validation_result *v)
 {

@@ -36,7 +36,7 @@ const struct app_command app_commands[] = {
          "  wsc scale --params configs/params/gpt3_13b.yaml --out out/uncertainty --effects \\\n"
          "            --sensitivity --tokens 20xparams\n"
          "  wsc scale --params configs/params/gpt3_111m.yaml --num_csx 4 --out out/step \\\n"
-         "            --anatomy --trace out/step/chrome_trace.json --goal out/step/step.goal\n",
+         "            --breakdown --trace out/step/chrome_trace.json --goal out/step/step.goal\n",
      .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_scale),
      .run = app_run_scale},

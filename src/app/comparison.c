@@ -41,6 +41,7 @@ bool app_find_folder(enum app_shipped folder, char *path, size_t size)
 
 /* ---- published figures ----------------------------------------------------------------------- */
 
+/* Filter of scandir(): reference files end in .csv. */
 static int is_csv(const struct dirent *e)
 {
     const size_t n = strlen(e->d_name);
@@ -73,6 +74,7 @@ enum wsc_err app_read_references(const char *dir, struct validation_figure **row
 
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
+/* The folder of an option, or the one that comes with the program. */
 static enum wsc_err need_folder(const char *given, enum app_shipped folder, const char *option,
                                 char path[PATH_MAX])
 {
@@ -85,6 +87,7 @@ static enum wsc_err need_folder(const char *given, enum app_shipped folder, cons
                         "--%s DIR", option);
 }
 
+/* The published row that is being predicted. */
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;

@@ -37,7 +37,7 @@ struct app_texts {
     int n;
 };
 
-/** Type of a value; the C type of its destination stands behind it. */
+/** Type of a value; the C type of its destination stands after it. */
 enum app_type {
     APP_FLAG,   /**< bool: no value */
     APP_TEXT,   /**< const char * */

@@ -32,12 +32,14 @@ static enum wsc_err take_fabric(void *request, const struct app_option *o, const
     return WSC_OK;
 }
 
+/* cluster.KEY=VALUES. */
 static enum wsc_err take_sweep(void *request, const struct app_option *o, const char *text)
 {
     (void)o;
     return scaling_values_parse(&((struct app_scale *)request)->values, text);
 }
 
+/* A number of tokens, or of tokens per parameter. */
 static enum wsc_err take_tokens(void *request, const struct app_option *o, const char *text)
 {
     struct app_scale *r = request;
@@ -235,13 +237,13 @@ const struct app_option app_options[] = {
              "have units"},
     {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
      .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
-    {APP_ON_SCALE, "anatomy", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
+    {APP_ON_SCALE, "breakdown", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
      .help = "step breakdown: op profile, critical path, load of the links"},
     {APP_ON_SCALE, "trace", APP_FILE, "FILE", SCALE_STEP, AT(scale, trace),
      .help = "Chrome trace of the virtual timeline (chrome://tracing, Perfetto); includes "
-             "--anatomy"},
+             "--breakdown"},
     {APP_ON_SCALE, "goal", APP_FILE, "FILE", SCALE_STEP, AT(scale, goal),
-     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --anatomy"},
+     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --breakdown"},
 
     /* validate --mesh */
     {APP_ON_VALIDATE, "mesh", APP_FLAG, NULL, MESH_MODE, AT(validate, mesh),

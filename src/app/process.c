@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The command line as one text, for provenance. */
 static char command_line[4096];
 static bool reported;
 

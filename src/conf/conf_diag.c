@@ -54,7 +54,8 @@ const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[
     return out;
 }
 
-/* "file:line:col: key: ", or "--set path: " and the key only where it is not the path. */
+/* "file:line:col: key: ", or "--set path: ", or "--option: ", and the key only where it is
+ * not the path. */
 static int place(const struct conf_diag *d, struct conf_pos pos, const char *key, char *out,
                  size_t size)
 {
@@ -78,8 +79,10 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
         return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
                         dot ? dot + 1 : "", dot ? ": " : "");
     }
+    const char *option = d->sets[-pos.line - 1].option;
     const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
     if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
+    if (option) return snprintf(out, size, "--%s: %s%s", option, name, colon);
     return snprintf(out, size, "--set %s: %s%s", path, name, colon);
 }
 

@@ -153,7 +153,7 @@ static void write_bound(struct wsc_text *out, const struct conf_key *key, double
     wsc_text_add(out, "%s", text);
 }
 
-/* The range as in "1 to 64", "> 0, at most 1"; nothing where the row has none. */
+/* The range as in "1 to 64", ">= 0", "> 0, at most 1"; nothing where the row has none. */
 static void write_range(struct wsc_text *out, const struct conf_key *key)
 {
     const double unbounded = 1e100;
@@ -166,8 +166,9 @@ static void write_range(struct wsc_text *out, const struct conf_key *key)
     }
     if (!(key->min < key->max)) return;
     const bool low = key->min > -unbounded;
+    if (low != high) wsc_text_add(out, low ? ">= " : "<= ");
     if (low) write_bound(out, key, key->min);
-    if (low || high) wsc_text_add(out, " to ");
+    if (low && high) wsc_text_add(out, " to ");
     if (high) write_bound(out, key, key->max);
 }
 
@@ -218,6 +219,33 @@ static void write_spellings(struct wsc_text *out, const char *names)
     }
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Do both variants list the same keys? */
+static bool same_keys(const struct conf_variant *a, const struct conf_variant *b)
+{
+    bool same = a->n == b->n;
+    for (int k = 0; k < a->n && same; k++)
+        same = same_text(a->key[k].path, b->key[k].path) && same_text(a->key[k].doc, b->key[k].doc);
+    return same;
+}
+
+static void write_variant_keys(struct wsc_text *out, const struct conf_variant *v)
+{
+    for (int k = 0; k < v->n; k++) {
+        if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
+        wsc_text_add(out, "| | `%s`", v->key[k].path);
+        write_spellings(out, v->key[k].also);
+        write_spellings(out, v->key[k].old);
+        wsc_text_add(out, " | ");
+        write_key(out, &v->key[k]);
+    }
+}
+
+/* Variants that follow each other with the same keys list them once, after the last. */
 void conf_variants_markdown(struct wsc_text *out, const struct conf_variants *variants)
 {
     wsc_text_add(out,
@@ -227,13 +255,6 @@ void conf_variants_markdown(struct wsc_text *out, const struct conf_variants *va
     for (int i = 0; i < variants->n; i++) {
         const struct conf_variant *v = &variants->variant[i];
         wsc_text_add(out, "| **`%s`** | | | | | | | %s |\n", v->name, v->doc);
-        for (int k = 0; k < v->n; k++) {
-            if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
-            wsc_text_add(out, "| | `%s`", v->key[k].path);
-            write_spellings(out, v->key[k].also);
-            write_spellings(out, v->key[k].old);
-            wsc_text_add(out, " | ");
-            write_key(out, &v->key[k]);
-        }
+        if (i + 1 == variants->n || !same_keys(v, v + 1)) write_variant_keys(out, v);
     }
 }

@@ -11,6 +11,7 @@
 
 /* ---- stdout ---------------------------------------------------------------------------------- */
 
+/* Fitted rows: published against predicted, as residuals of the logarithm. */
 static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
 {
     struct out_table *table;
@@ -29,6 +30,7 @@ static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
     return rc;
 }
 
+/* Fitted constants with standard errors. */
 static WSC_CHECKED enum wsc_err print_constants(const struct validation_fit *c)
 {
     struct out_table *table;
@@ -73,10 +75,11 @@ static void add_source(struct wsc_text *t, const struct validation_fit *c, int i
     for (int k = 0; k < c->n_points; k++)
         wsc_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
     wsc_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
-                 *c->constant[i].error ? c->constant[i].error : "not told by the points",
+                 *c->constant[i].error ? c->constant[i].error : "not determined by the points",
                  100 * c->sigma);
 }
 
+/* One constant as {value, kind, source, uncertainty}. */
 static void add_constant(struct wsc_text *t, const struct validation_fit *c, int i)
 {
     const struct validation_fitted *f = &c->constant[i];
@@ -91,6 +94,7 @@ static void add_constant(struct wsc_text *t, const struct validation_fit *c, int
     wsc_text_free(&source);
 }
 
+/* Length of the section of a path, up to its dot. */
 static int section_length(const char *path)
 {
     return (int)(strchr(path, '.') - path);
@@ -105,6 +109,7 @@ static bool opens_section(const struct validation_fit *c, int i)
     return true;
 }
 
+/* Constants below their sections, each section opened once. */
 static void add_sections(struct wsc_text *t, const struct validation_fit *c)
 {
     for (int i = 0; i < c->n_constants; i++) {

@@ -14,8 +14,7 @@
 #define INITIALIZERS                                                                               \
     "\n### Initializers\n\n"                                                                       \
     "Values of the `model` keys that end in `initializer`: a name, or a map with a `name` and "    \
-    "its "                                                                                         \
-    "keys.\n\n"
+    "its keys. Names in successive rows have the keys below the last of them.\n\n"
 #define TRANSFORMS                                                                                 \
     "\n### Transforms of samples\n\n"                                                              \
     "The entry of `data_transforms`: a map with a `name`.\n\n"

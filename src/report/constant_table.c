@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+/* Key, value, range, kind and source of every constant. */
 static enum wsc_err print_table(const struct hw_machine *c)
 {
     struct out_table *table;
@@ -21,6 +22,7 @@ static enum wsc_err print_table(const struct hw_machine *c)
     return rc;
 }
 
+/* How many constants there are of each kind. */
 static void print_counts(const struct hw_machine *c)
 {
     static const char *const kind[] = {"documented", "derived", "assumed", "calibrated"};

@@ -18,7 +18,7 @@ enum {
     USUAL_SIDE = 480, /* of a panel that is drawn large */
     MOST_SIDE = 1024, /* of a panel, as long as a PE is not smaller than a dot */
     MOST_CELL = 160,  /* of a PE */
-    LEAST_SIDE = 48,  /* thinner panels are stretched */
+    LEAST_SIDE = 48,  /* thinner panels are widened */
     LEAST_SLOT = 330, /* width in which a panel's title fits */
     LEFT = 86,
     RIGHT = 112,
@@ -30,6 +30,7 @@ enum {
     LABEL_H = 20
 };
 
+/* Pixels of a picture and of its panels. */
 struct layout {
     int fold;             /* PEs along the side of a dot */
     int w, h;             /* dots */
@@ -39,16 +40,19 @@ struct layout {
     int width, height;
 };
 
+/* Larger of the two. */
 static int at_least(int value, int least)
 {
     return value < least ? least : value;
 }
 
+/* Smaller of the two. */
 static int at_most(int value, int most)
 {
     return value > most ? most : value;
 }
 
+/* Sizes from the grid: dots are squares of whole pixels, so that cells stay distinguishable. */
 static struct layout lay_out(const struct report_heatmap *map)
 {
     struct layout l = {.fold = 1};
@@ -102,6 +106,7 @@ static double scale_end(double most)
     return fmin(10 * power, 100);
 }
 
+/* The values of a panel as a gnuplot data block, row by row from the north. */
 static WSC_CHECKED enum wsc_err add_data(struct wsc_text *t, const struct report_heatmap *map,
                                          const struct layout *l, int panel, double *most)
 {
@@ -137,7 +142,7 @@ static int tick_step(int n, int room, int label)
 }
 
 /* Colours: viridis of van der Walt and Smith (2015), ten steps of equal perceived distance, dark to
- * bright, told apart by every kind of colour vision. */
+ * bright, distinguishable with every kind of colour vision. */
 static void add_frame(struct wsc_text *t, const struct report_heatmap *map, const struct layout *l,
                       const char *picture)
 {
@@ -163,6 +168,7 @@ static void add_frame(struct wsc_text *t, const struct report_heatmap *map, cons
     wsc_text_add(t, "\nset multiplot\n");
 }
 
+/* Position and size of a panel within the picture. */
 static void add_place(struct wsc_text *t, const struct layout *l, int panel)
 {
     int left = panel % l->columns * l->slot_w + LEFT + (l->slot_w - l->panel_w - LEFT - RIGHT) / 2;
@@ -180,6 +186,7 @@ static void add_place(struct wsc_text *t, const struct layout *l, int panel)
                  l->panel_h / height);
 }
 
+/* One panel: title, colour scale, image. */
 static void add_panel(struct wsc_text *t, const struct report_heatmap *map, const struct layout *l,
                       int panel, double most)
 {
@@ -202,6 +209,7 @@ static void add_panel(struct wsc_text *t, const struct report_heatmap *map, cons
                  panel, step_x, step_y);
 }
 
+/* The whole gnuplot script of a map. */
 static WSC_CHECKED enum wsc_err make_script(struct wsc_text *t, const struct report_heatmap *map,
                                             const char *picture)
 {

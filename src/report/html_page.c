@@ -12,6 +12,7 @@
 
 enum { MAX_PICTURE_BYTES = 16 << 20 };
 
+/* Style sheet of all pages, inline: a page is one file. */
 static const char style[] =
     "body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;color:#1a1a1a;background:#fff;"
     "max-width:76rem;margin:2rem auto;padding:0 1rem}\n"

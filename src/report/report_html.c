@@ -22,6 +22,7 @@ static void add_head(struct wsc_text *t, const char *scaling, const char *machin
                     "constants are listed below.</p>\n");
 }
 
+/* Name and number of parameters of a model, as two cells. */
 static void add_model_name(struct wsc_text *t, const struct scaling_row *r)
 {
     char params[32];
@@ -42,6 +43,7 @@ static void add_headline_cell(struct wsc_text *t, const struct scaling_row *r)
     wsc_text_add(t, "<td class=\"n\">%s<small>%.1f %%</small></td>", rate, 100.0 * r->efficiency);
 }
 
+/* The first table: models against node counts, at most ten of them. */
 static WSC_CHECKED enum wsc_err add_headline(struct wsc_text *t, const struct report_view *v)
 {
     int64_t *tick = wsc_alloc(WSC_MEM_REPORT, (size_t)v->n_ticks, sizeof *tick);
@@ -69,6 +71,7 @@ static WSC_CHECKED enum wsc_err add_headline(struct wsc_text *t, const struct re
     return WSC_OK;
 }
 
+/* A bar divided by the parts of a step, and the parts as cells. */
 static void add_bar(struct wsc_text *t, const double share[static REPORT_N_PARTS])
 {
     wsc_text_add(t, "<td><div class=\"bar\">");
@@ -83,6 +86,7 @@ static void add_bar(struct wsc_text *t, const double share[static REPORT_N_PARTS
         wsc_text_add(t, "<td class=\"n\">%.1f %%</td>", 100.0 * share[i]);
 }
 
+/* One row of a model's table. */
 static void add_row(struct wsc_text *t, const struct scaling_row *r)
 {
     char step[32], rate[32], energy[32];
@@ -169,6 +173,7 @@ static void add_point(struct wsc_text *t, const struct report_view *v,
     wsc_text_add(t, "</tr>\n");
 }
 
+/* Published points, when there are any. */
 static void add_points(struct wsc_text *t, const struct report_view *v)
 {
     if (v->in->n_points < 1) return;
@@ -181,6 +186,7 @@ static void add_points(struct wsc_text *t, const struct report_view *v)
     wsc_text_add(t, "</tbody>\n</table></div>\n");
 }
 
+/* Version, host, date, command line. */
 static void add_provenance(struct wsc_text *t, const struct report_scaling *s)
 {
     char hash[24];
@@ -192,6 +198,7 @@ static void add_provenance(struct wsc_text *t, const struct report_scaling *s)
     wsc_text_add(t, "</tbody>\n</table>\n");
 }
 
+/* The machine file as it was read, so that the page reproduces. */
 static void add_cluster_text(struct wsc_text *t, const struct report_scaling *s)
 {
     if (!s->cluster_text) return;

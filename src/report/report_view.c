@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A row whose numbers can be drawn on logarithmic axes. */
 static WSC_CHECKED enum wsc_err check_row(const struct scaling_row *r)
 {
     const struct {
@@ -34,6 +35,7 @@ static WSC_CHECKED enum wsc_err check_row(const struct scaling_row *r)
     return WSC_OK;
 }
 
+/* Refuse what cannot be drawn before any file is written. */
 static WSC_CHECKED enum wsc_err check_input(const struct report_scaling *s)
 {
     if (s->n_rows < 1) return WSC_RAISE(WSC_USAGE, "no node count was swept, nothing to report");
@@ -67,6 +69,7 @@ static bool opens_model(const struct report_scaling *s, int i)
     return true;
 }
 
+/* Copy the rows model by model, in the order in which models first appear. */
 static void group_rows(struct report_view *v)
 {
     const struct report_scaling *s = v->in;
@@ -82,12 +85,14 @@ static void group_rows(struct report_view *v)
     }
 }
 
+/* Ascending order for qsort(). */
 static int by_value(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
+/* Node counts of the sweep, each once. */
 static void collect_ticks(struct report_view *v)
 {
     for (int i = 0; i < v->in->n_rows; i++)
@@ -177,6 +182,7 @@ struct loss {
     double total, part[REPORT_N_PARTS];
 };
 
+/* Loss of a row against the base, in total and by part. */
 static struct loss loss_between(const struct scaling_row *base, const struct scaling_row *row)
 {
     struct loss loss = {0};
@@ -196,13 +202,13 @@ static struct loss loss_between(const struct scaling_row *base, const struct sca
 static void add_causes(struct wsc_text *t, const struct loss *loss)
 {
     const double least_ps = 0.5;
-    bool told[REPORT_N_PARTS] = {false};
+    bool named[REPORT_N_PARTS] = {false};
     for (int n = 0; n < REPORT_N_PARTS; n++) {
         char time[32];
         int most = -1;
         for (int i = 0; i < REPORT_N_PARTS; i++)
-            if (!told[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
-        told[most] = true;
+            if (!named[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
+        named[most] = true;
         if (fabs(loss->part[most]) < least_ps) {
             if (n) wsc_text_add(t, ".");
             return;

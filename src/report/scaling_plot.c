@@ -10,8 +10,8 @@
 
 enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, HEIGHT = 560 };
 
-/* Okabe and Ito 2008, "Color Universal Design": told apart by every kind of colour vision.  The
- * yellow of the set is left out, it is too pale on white. */
+/* Okabe and Ito 2008, "Color Universal Design": distinguishable with every kind of colour vision.
+ * The yellow of the set is left out, it is too pale on white. */
 static const unsigned palette[] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
                                    0xE69F00, 0x56B4E9, 0x000000};
 enum { N_COLOURS = sizeof palette / sizeof *palette };
@@ -80,10 +80,12 @@ static void add_source_data(struct wsc_text *t, const struct report_view *v, int
     wsc_text_add(t, "EOD\n");
 }
 
+/* Ends of an axis so far. */
 struct range {
     double lo, hi;
 };
 
+/* Take x into the range. */
 static void widen(struct range *r, double x)
 {
     if (x < r->lo) r->lo = x;
@@ -131,6 +133,7 @@ static void add_ranges(struct wsc_text *t, const struct report_view *v)
     add_y_ticks(t, &y);
 }
 
+/* Node counts as ticks, thinned so that labels do not touch. */
 static WSC_CHECKED enum wsc_err add_ticks(struct wsc_text *t, const struct report_view *v)
 {
     int64_t *tick = wsc_alloc(WSC_MEM_REPORT, (size_t)v->n_ticks, sizeof *tick);
@@ -145,6 +148,7 @@ static WSC_CHECKED enum wsc_err add_ticks(struct wsc_text *t, const struct repor
     return WSC_OK;
 }
 
+/* Titles, axes and grid. */
 static void add_frame(struct wsc_text *t, const struct report_view *v)
 {
     const char *machine = v->in->cluster->name;
@@ -203,6 +207,7 @@ static void add_band_data(struct wsc_text *t, const struct scaling_sensitivity *
     wsc_text_add(t, "EOD\n");
 }
 
+/* Uncertainty bands of the models that have one. */
 static void add_bands(struct wsc_text *t, const struct report_view *v)
 {
     for (int k = 0; k < v->in->n_sensitivities; k++) {
@@ -215,6 +220,7 @@ static void add_bands(struct wsc_text *t, const struct report_view *v)
     }
 }
 
+/* Curve and ideal line of each model. */
 static void add_curves(struct wsc_text *t, const struct report_view *v)
 {
     wsc_text_add(t, "plot \\\n");
@@ -237,6 +243,7 @@ static void add_curves(struct wsc_text *t, const struct report_view *v)
     wsc_text_add(t, "\n");
 }
 
+/* Data blocks first, then the plot line that names them. */
 static WSC_CHECKED enum wsc_err make_script(struct wsc_text *t, const struct report_view *v)
 {
     add_frame(t, v);

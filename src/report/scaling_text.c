@@ -12,6 +12,7 @@ enum { WRAP = 96 };
 /* ---- scaling.csv ------------------------------------------------------------------------------
  */
 
+/* A real number that parses back, with its comma. */
 static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
@@ -19,11 +20,13 @@ static void add_real(struct wsc_text *t, double value)
     wsc_text_add(t, ",%s", text);
 }
 
+/* A whole number with its comma. */
 static void add_int(struct wsc_text *t, int64_t value)
 {
     wsc_text_add(t, ",%lld", (long long)value);
 }
 
+/* One line of scaling.csv, columns as docs/FILES.md has them. */
 static void add_row(struct wsc_text *t, const struct scaling_row *r)
 {
     out_text_csv(t, r->model);
@@ -60,6 +63,7 @@ enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 /* ---- the table on stdout ----------------------------------------------------------------------
  */
 
+/* Cells of one row of the table, in human units. */
 static void add_cells(struct out_table *t, const struct scaling_row *r)
 {
     char step[32], rate[32];
@@ -92,6 +96,7 @@ static void print_wrapped(const char *words)
     (void)printf("\n");
 }
 
+/* Table of one model, then the words about its loss. */
 static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
 {
     static const char *const head[] = {"systems", "batch",  "step time", "tokens/s",

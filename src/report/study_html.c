@@ -14,12 +14,13 @@ enum { MOST_ROWS = 24, MOST_PARTS = 16, MOST_KINDS = 16 };
 
 /* ---- variants -------------------------------------------------------------------------------- */
 
+/* A table of variants: rates at each count, and their change against the first. */
 static void add_variants(struct wsc_text *t, const struct report_scaling *s,
                          const struct scaling_variant *v, int n)
 {
     report_page_table(t, "machine|model|systems>|tokens/s>|against the first>");
     for (int i = 0; i < s->n_rows; i++) {
-        /* The last node count of each model tells most. */
+        /* The last node count of each model shows most. */
         if (i + 1 < s->n_rows && !strcmp(s->row[i].model, s->row[i + 1].model)) continue;
         for (int k = 0; k < n; k++) {
             char rate[32], count[32];
@@ -40,6 +41,7 @@ static void add_variants(struct wsc_text *t, const struct report_scaling *s,
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
 
+/* Constants by their effect at the largest count. */
 static void add_sensitivity(struct wsc_text *t, const struct scaling_sensitivity *s)
 {
     const int last = s->n_counts - 1;
@@ -66,6 +68,7 @@ static void add_sensitivity(struct wsc_text *t, const struct scaling_sensitivity
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+/* Whole trainings: time, energy, FLOPs, expected loss. */
 static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
 {
     wsc_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
@@ -100,11 +103,13 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
+/* A time as a percentage of the step. */
 static double percent(const struct timeline_step *a, int64_t ps)
 {
     return 100.0 * (double)ps / (double)a->step_time_ps;
 }
 
+/* The longest modules of the step. */
 static void add_modules(struct wsc_text *t, const struct timeline_step *a,
                         const struct timeline_module *m, int n, const char *heads)
 {
@@ -119,6 +124,7 @@ static void add_modules(struct wsc_text *t, const struct timeline_step *a,
     report_page_table_end(t);
 }
 
+/* The critical path by kind of segment. */
 static enum wsc_err add_groups(struct wsc_text *t, const struct timeline_step *a)
 {
     struct report_group *g = NULL;
@@ -138,6 +144,7 @@ static enum wsc_err add_groups(struct wsc_text *t, const struct timeline_step *a
     return WSC_OK;
 }
 
+/* Load of the links. */
 static void add_links(struct wsc_text *t, const struct timeline_step *a)
 {
     struct report_link_kind kind[MOST_KINDS];
@@ -157,7 +164,7 @@ static void add_links(struct wsc_text *t, const struct timeline_step *a)
     report_page_table_end(t);
 }
 
-static enum wsc_err add_anatomy(struct wsc_text *t, const struct timeline_step *a)
+static enum wsc_err add_breakdown(struct wsc_text *t, const struct timeline_step *a)
 {
     struct timeline_module part[MOST_PARTS];
     char time[32];
@@ -197,14 +204,14 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
         add_variants(t, s, s->varied, s->n_varied);
     }
     if (s->n_sensitivities) {
-        wsc_text_add(t, "<h2>How sure: sensitivity to the constants</h2>\n");
+        wsc_text_add(t, "<h2>Sensitivity to the constants</h2>\n");
         TRY(report_page_picture(t, dir, "tornado.svg",
                                 "One constant at a time moves to the ends of its range."));
     }
     for (int i = 0; i < s->n_sensitivities; i++)
         add_sensitivity(t, &s->sensitivity[i]);
     if (s->n_trainings) add_trainings(t, s);
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(add_anatomy(t, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(add_breakdown(t, &s->breakdown[i]));
     return WSC_OK;
 }

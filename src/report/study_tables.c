@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+/* Most constants of a table and bars of a picture; heights of pictures; most node counts of a
+ * table. */
 enum { MOST_BARS = 16, TORNADO_HEIGHT = 560, SWEEP_HEIGHT = 480, MOST_COLUMNS = 16 };
 
 /* Rows of one variant are models times counts, as those of the sweep itself. */
@@ -16,6 +18,8 @@ static double rate_of(const struct scaling_variant *v, int i)
     return v->row[i].tokens_per_s;
 }
 
+/* A real number that parses back after a comma; an empty field for NaN, which means that the model
+ * does not fit. */
 static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
@@ -29,6 +33,7 @@ static void add_real(struct wsc_text *t, double value)
 
 /* ---- mechanisms and one constant ------------------------------------------------------------- */
 
+/* A CSV with a line for each variant and row; against_first is the ratio to the first variant. */
 static enum wsc_err write_variants(const char *dir, const char *name, const char *first,
                                    const struct scaling_variant *v, int n, int n_rows)
 {
@@ -96,6 +101,7 @@ static enum wsc_err print_model(const struct report_scaling *s, const struct sca
     return rc;
 }
 
+/* A table for each model. */
 static enum wsc_err print_variants(const struct report_scaling *s, const struct scaling_variant *v,
                                    int n, const char *what)
 {
@@ -165,6 +171,7 @@ static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
 
+/* sensitivity.csv has each constant at both ends of its range, band.csv the band of the curve. */
 static enum wsc_err write_sensitivity(const char *dir, const struct report_scaling *s)
 {
     struct wsc_text t = {0};
@@ -198,6 +205,7 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
     return out_text_write(&t, dir, "band.csv");
 }
 
+/* A ratio as a change in percent. */
 static void add_ratio(struct out_table *table, double ratio)
 {
     if (isnan(ratio))
@@ -206,6 +214,7 @@ static void add_ratio(struct out_table *table, double ratio)
         out_table_cell(table, "%+.3f %%", 100 * (ratio - 1));
 }
 
+/* Constants by their effect at the largest node count, and the band. */
 static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
 {
     static const char *const head[] = {"constant", "kind",   "value",  "low",
@@ -289,6 +298,7 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+/* training.csv: a line for each model and node count. */
 static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
 {
     struct wsc_text t = {0};
@@ -311,6 +321,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
     return out_text_write(&t, dir, "training.csv");
 }
 
+/* Whole trainings in human units. */
 static enum wsc_err print_training(const struct report_scaling *s)
 {
     static const char *const head[] = {"model",           "systems",      "tokens", "time",
@@ -355,8 +366,8 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
     if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
     if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
-    for (int i = 0; i < s->n_anatomies && !i; i++)
-        TRY(report_step_write(dir, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns && !i; i++)
+        TRY(report_step_write(dir, &s->breakdown[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
 }
 
@@ -376,7 +387,7 @@ enum wsc_err report_study_print(const struct report_scaling *s)
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(report_step_print(&s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(report_step_print(&s->breakdown[i]));
     return WSC_OK;
 }

@@ -5,11 +5,13 @@
 
 enum { HEIGHT = 620 };
 
+/* Rows whose ratio can be drawn: finite and not context. */
 static bool drawn(const struct validation_prediction *p)
 {
     return p->ref->value > 0 && p->predicted > 0 && p->ref->low > 0;
 }
 
+/* One row: its position, predicted over published, its tolerance. */
 static void add_point(struct wsc_text *t, const struct validation_prediction *p, int x)
 {
     const double a = validation_speed(p->ref, p->ref->low),
@@ -18,6 +20,7 @@ static void add_point(struct wsc_text *t, const struct validation_prediction *p,
                  validation_speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
 }
 
+/* Data blocks of fitted and of predicted rows. */
 static void add_data(struct wsc_text *t, const struct validation_table *v,
                      enum validation_kind kind)
 {
@@ -31,6 +34,7 @@ static void add_data(struct wsc_text *t, const struct validation_table *v,
     wsc_text_add(t, "EOD\n");
 }
 
+/* Names of the rows below the axis; returns how many. */
 static int add_ticks(struct wsc_text *t, const struct validation_table *v)
 {
     int x = 0;

@@ -28,6 +28,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct cells *c, const cha
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+/* A ratio as signed percent, a dash when there is none. */
 static void add_percent(struct cells *c, double share)
 {
     if (isfinite(share))
@@ -36,6 +37,7 @@ static void add_percent(struct cells *c, double share)
         add(c, "-");
 }
 
+/* A part of the step in percent. */
 static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
 {
     add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
@@ -48,6 +50,7 @@ static const char *short_name(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* Columns of the first table; one more for each calibrated constant. */
 static void comparison_head(const struct validation_table *v, struct cells *c)
 {
     static const char *const name[] = {"id",          "unit",       "published", "predicted",
@@ -60,6 +63,8 @@ static void comparison_head(const struct validation_table *v, struct cells *c)
         add(c, "%s +10 %%", short_name(v->calibrated[i]->key));
 }
 
+/* One row of the first table: published, predicted, speed error, neutral prediction, sensitivities.
+ */
 static void comparison_row(const struct validation_table *v, int i, struct cells *c)
 {
     static const char *const within[] = {"NO", "yes", "-"};
@@ -93,6 +98,7 @@ static void parts_head(struct cells *c)
         add(c, "%s", name[i]);
 }
 
+/* One row of the second table: the plan, and the step by parts, which add up to it. */
 static void parts_row(const struct validation_prediction *p, struct cells *c)
 {
     char step[32];
@@ -120,6 +126,7 @@ static void context_head(struct cells *c)
     add(c, "why not");
 }
 
+/* One row of the third table: the figure, and why it is not compared. */
 static void context_row(const struct validation_figure *ref, struct cells *c)
 {
     c->n = 0;
@@ -137,6 +144,7 @@ struct sink {
     struct wsc_text *markdown;
 };
 
+/* Start a table with these columns. */
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
 {
     const char *name[MAX_CELLS] = {0};
@@ -154,6 +162,7 @@ static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const s
     return WSC_OK;
 }
 
+/* Add one line to wherever the table goes. */
 static void put(struct sink *s, const struct cells *c)
 {
     for (int i = 0; i < c->n && s->table; i++)
@@ -164,6 +173,7 @@ static void put(struct sink *s, const struct cells *c)
     wsc_text_add(s->markdown, "|\n");
 }
 
+/* Print the table; Markdown is written by its owner. */
 static WSC_CHECKED enum wsc_err end(struct sink *s)
 {
     if (!s->table) return WSC_OK;
@@ -181,6 +191,7 @@ static int rank_of(const struct validation_prediction *p)
     return validation_prediction_holds(p) ? INSIDE : OUTSIDE;
 }
 
+/* The first table, in the order of ranks, within a rank as the rows come. */
 static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
                                                struct cells *c)
 {
@@ -222,11 +233,13 @@ static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validat
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
+/* Counts and errors of fitted rows, then of predicted ones. */
 struct summary {
     int n[2], outside[2];
     double worst[2], sum[2];
 };
 
+/* Mean and worst absolute speed error; rows without one count as rows alone. */
 static struct summary summarise(const struct validation_table *v)
 {
     struct summary s = {.n = {0}};
@@ -291,6 +304,7 @@ enum wsc_err report_validation_print(const struct validation_table *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* A number that parses back after a comma; an empty field when there is none. */
 static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
@@ -300,6 +314,7 @@ static void add_real(struct wsc_text *t, double value)
     wsc_text_add(t, "%s", text);
 }
 
+/* Columns of validation.csv, docs/FILES.md. */
 static void csv_head(struct wsc_text *t, const struct validation_table *v)
 {
     wsc_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
@@ -313,6 +328,7 @@ static void csv_head(struct wsc_text *t, const struct validation_table *v)
     wsc_text_add(t, "\n");
 }
 
+/* Plan and times of a prediction. */
 static void csv_times(struct wsc_text *t, const struct validation_prediction *p)
 {
     const struct vtime_breakdown *b = &p->breakdown;

@@ -39,6 +39,8 @@ struct init_map {
     {KEY("gain", gain), REAL, .status = CONF_ALSO, .doc = "its square is a factor of the scale"})
 /* clang-format on */
 
+/* Rows of the table of names.  Those from VARIANCE_SCALING on are one kind with different scale,
+ * fan and distribution. */
 enum {
     CONSTANT,
     ZEROS,
@@ -144,6 +146,7 @@ static void read_map(struct conf_parse *p, const struct conf_key *key, const str
     *out = m.init;
 }
 
+/* A name alone, or a map with a name and numbers; null keeps the default. */
 void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field)
 {
@@ -158,6 +161,8 @@ void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
     if (i >= 0) read_map(p, key, node, i, field);
 }
 
+/* Writes the first name of its kind, so special cases of variance scaling come out as
+ * `variance_scaling` with their numbers. */
 void zoo_write_initializer(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_init *init = field;

@@ -6,6 +6,7 @@
 
 /* ---- lists of two ---------------------------------------------------------------------------- */
 
+/* Read `[a, b]`; false after an error. */
 static bool read_two(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      double *first, double *second)
 {
@@ -27,6 +28,7 @@ static void write_two(struct wsc_text *out, double first, double second)
     wsc_text_add(out, "]");
 }
 
+/* The two older keys beta1 and beta2 then need no default. */
 void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                     void *optimizer)
 {

@@ -51,6 +51,7 @@ enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path, 
     return wsc_text_take(&out, text);
 }
 
+/* Through the same writer as the dump, so that a value has one spelling. */
 bool zoo_params_value(const struct zoo_params *params, const char *path, char *text, size_t size)
 {
     const struct conf_table *table = zoo_params_table();

@@ -11,6 +11,7 @@
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
+/* Append a directory to the data set being read, the newest one. */
 static void add_dir(struct conf_parse *p, const char *path, const struct conf_node *node,
                     struct zoo_input *in)
 {
@@ -33,6 +34,7 @@ static void add_dir(struct conf_parse *p, const char *path, const struct conf_no
     in->data_dir[in->n_data_dirs++] = copy;
 }
 
+/* A directory or a list of them. */
 static void add_dirs(struct conf_parse *p, const char *path, const struct conf_node *node,
                      struct zoo_input *in)
 {
@@ -63,6 +65,7 @@ void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
     if (is_first(p, key, node, input)) add_dirs(p, key->path, node, input);
 }
 
+/* Directories of one data set, a line each. */
 static void write_dirs(struct wsc_text *out, const struct zoo_input *in, int set, int indent)
 {
     for (int i = 0; i < in->n_data_dirs; i++) {
@@ -109,6 +112,7 @@ static bool read_range(const char **text, struct zoo_subset *s)
     return *end != ',' || **text;
 }
 
+/* `from-to,from-to`: fractions that rise and do not overlap. */
 static void read_subset(struct conf_parse *p, const char *path, const struct conf_node *node,
                         struct zoo_subset *s)
 {
@@ -143,6 +147,7 @@ void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
         read_subset(p, key->path, node, &in->data_subset[0]);
 }
 
+/* The ranges as they would be written, or null. */
 static void write_subset(struct wsc_text *out, const struct zoo_subset *s)
 {
     wsc_text_add(out, s->n ? " \"" : " null");
@@ -165,6 +170,7 @@ void zoo_write_data_subset(struct wsc_text *out, const void *input, const struct
 
 /* ---- mixtures -------------------------------------------------------------------------------- */
 
+/* A weight of a mixture: any number from 0. */
 static void read_weight(struct conf_parse *p, const char *path, const struct conf_node *node,
                         double *weight)
 {
@@ -172,6 +178,7 @@ static void read_weight(struct conf_parse *p, const char *path, const struct con
     if (*weight < 0) conf_diag_error(p->diag, node->pos, path, "must not be negative");
 }
 
+/* One key of an entry of `mixture`. */
 static void read_set_key(struct conf_parse *p, const char *path, const struct conf_entry *e,
                          struct zoo_input *in)
 {
@@ -189,6 +196,7 @@ static void read_set_key(struct conf_parse *p, const char *path, const struct co
         read_subset(p, full, e->value, &in->data_subset[set]);
 }
 
+/* One entry of `mixture`: a data set with its directories, weight and subset. */
 static void read_set(struct conf_parse *p, const char *path, const struct conf_node *node,
                      struct zoo_input *in)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Params keys whose values have a form of their own: micro_batch_size, data_transforms,
- * load_checkpoint_states.  Each has a reader and a writer that the rows of params_keys.c name. */
+/* Params keys whose values have a form of their own: micro_batch_size (a number, auto, null,
+ * explore with bounds), data_transforms (a list of maps by name), load_checkpoint_states (names
+ * with commas, or a list).  Each has a reader and a writer that the rows of params_keys.c name. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -35,6 +36,7 @@ static void read_bounds(struct conf_parse *p, const struct conf_key *key,
         conf_diag_error(p->diag, node->pos, key->path, "must have 1 <= min <= max");
 }
 
+/* Words, a map {explore: {min, max}}, or a number from 1. */
 void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input)
 {
@@ -112,6 +114,7 @@ const struct conf_variants *zoo_transforms(void)
     return &transform_names;
 }
 
+/* One transform: its name decides the keys. */
 static void read_transform(struct conf_parse *p, const char *path, const struct conf_node *node,
                            struct zoo_input *in)
 {

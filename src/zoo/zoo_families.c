@@ -12,8 +12,10 @@
 #include <string.h>
 #include <strings.h>
 
+/* Most defaults that a family changes. */
 enum { MAX_DEFAULTS = 3 };
 
+/* What a name implies: parallel blocks, and defaults of keys. */
 struct family {
     const char *name;
     enum zoo_family family;
@@ -53,6 +55,7 @@ static const struct family families[] = {
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
+/* The row with the written spelling of a family. */
 static const struct family *row_of(enum zoo_family family)
 {
     for (int i = 0; i < N_FAMILIES; i++)
@@ -111,6 +114,8 @@ static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                     encoder ? "masked_lm, classification" : "causal_lm");
 }
 
+/* Defaults go through the reader of their key, as if they stood in the file, but for keys that the
+ * file has. */
 void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model)
 {
     if (model->name == ZOO_FAMILY_NONE) {

@@ -240,11 +240,13 @@ struct reading {
     struct zoo_schedule *schedule;
 };
 
+/* An error about the map at hand. */
 static void wrong(const struct reading *r, const struct conf_node *node, const char *what)
 {
     conf_diag_error(r->p->diag, node->pos, r->path, "%s", what);
 }
 
+/* One value more than milestones. */
 static void check_piecewise(const struct reading *r, const struct conf_node *map,
                             const struct zoo_schedule_node *node)
 {
@@ -278,6 +280,7 @@ static double initial_of(const struct zoo_schedule *s, int at)
     return s->node[at].initial;
 }
 
+/* Members of a chain but the first must not begin with 0: the chain divides by it. */
 static void check_chain(const struct reading *r, const struct conf_node *list,
                         const struct zoo_schedule_node *node)
 {
@@ -378,6 +381,7 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         set_milestones(r, list, at);
 }
 
+/* A Sequential or Chained: its children, then its milestones. */
 static void read_group(const struct reading *r, const struct conf_node *map, int at)
 {
     const struct conf_node *list = conf_node_find(map, "schedulers"),
@@ -414,6 +418,7 @@ static void read_named(const struct reading *r, const struct conf_node *name,
     check_one_cycle(r, map, node);
 }
 
+/* The wrapper of the Model Zoo whose factors are keys of the optimizer here. */
 static bool is_scale_per_param(const char *text)
 {
     return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
@@ -432,6 +437,7 @@ static void read_single(const struct reading *r, const struct conf_entry *entry,
         read_named(r, &name, entry->value, at);
 }
 
+/* A map with `scheduler: Name`, or with the name as its one key. */
 static void read_map(const struct reading *r, const struct conf_node *map, int at)
 {
     char shown[CONF_QUOTE_BYTES];
@@ -474,6 +480,7 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
     }
 }
 
+/* Clear the schedule, then read the tree into it from node 0. */
 void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *field)
 {
@@ -493,6 +500,7 @@ void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Numbers as they read back. */
 static void write_list(struct wsc_text *out, const double *value, int n)
 {
     wsc_text_add(out, " [");
@@ -532,6 +540,7 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
     wsc_text_add(out, "]");
 }
 
+/* A constant without an end is a number; all else is a map on one line. */
 void zoo_write_schedule(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_schedule *s = field;

@@ -146,7 +146,7 @@ TEST(streams, ranks_write_what_one_process_writes)
     check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --sensitivity --tokens 1B "
                 "--sweep cluster.swarmx.latency=1us..1ms:3 --out",
                 out, "sensitivity.csv");
-    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --anatomy --out", out,
+    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --breakdown --out", out,
                 "op_profile.csv");
 }
 

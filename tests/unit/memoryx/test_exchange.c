@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The exchange among shards: everybody gets what shard 0 made of all parts, at the time that the
- * links say; a round of no size takes none; a failure of the combination leaves nothing behind. */
+ * links say; a round of no size takes none; a failure of the combination leaks nothing. */
 #include "../../../src/memoryx/memoryx_exchange.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"

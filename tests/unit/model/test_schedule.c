@@ -65,7 +65,7 @@ static void check_dump(const struct zoo_params *p, const double *rate, int n)
 static void check_case(const char *name, const char *yaml, const double *rate, int n)
 {
     char lr[YAML_BYTES + 32], wd[YAML_BYTES + 32];
-    const struct conf_set sets[] = {{lr}, {wd}};
+    const struct conf_set sets[] = {{.text = lr}, {.text = wd}};
     struct zoo_params p;
     (void)snprintf(lr, sizeof lr, "optimizer.learning_rate=%s", yaml);
     (void)snprintf(wd, sizeof wd, "optimizer.weight_decay=%s", yaml);

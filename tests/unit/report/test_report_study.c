@@ -33,8 +33,8 @@ static const struct timeline_link links[] = {
     {"wafer 0", "SwarmX node 0", 0, 10, 0, 1}};
 static const struct timeline_module modules[] = {{"model.lm_head.fwd", 700},
                                                  {"(step boundary)", 300}};
-static const struct timeline_step anatomy = {"m",   4, 1000,    12345, path,    3,
-                                             links, 3, modules, 2,     modules, 2};
+static const struct timeline_step breakdown = {"m",   4, 1000,    12345, path,    3,
+                                               links, 3, modules, 2,     modules, 2};
 
 static struct report_scaling study_case(void)
 {
@@ -59,8 +59,8 @@ static struct report_scaling study_case(void)
     s.n_sensitivities = 1;
     s.training = &training;
     s.n_trainings = 1;
-    s.anatomy = &anatomy;
-    s.n_anatomies = 1;
+    s.breakdown = &breakdown;
+    s.n_breakdowns = 1;
     return s;
 }
 

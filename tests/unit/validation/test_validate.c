@@ -72,8 +72,8 @@ static double fitted(const struct validation_calibration *c, int i)
 
 TEST(calibrate, recovers_the_constants_of_synthetic_figures)
 {
-    static const struct conf_set hidden[] = {{"cluster.wafer.stage_latency=700us"},
-                                             {"cluster.wafer.kernel_factor=1.1"}};
+    static const struct conf_set hidden[] = {{.text = "cluster.wafer.stage_latency=700us"},
+                                             {.text = "cluster.wafer.kernel_factor=1.1"}};
     static const char *const paths[] = {"wafer.stage_latency", "wafer.kernel_factor"};
     struct validation_figure ref[N_POINTS];
     struct validation_calibration fit;
@@ -98,7 +98,7 @@ TEST(calibrate, recovers_the_constants_of_synthetic_figures)
 /* Where the optimizer takes no time, nothing can be said about its rate. */
 TEST(calibrate, says_what_the_figures_do_not_tell)
 {
-    static const struct conf_set hidden[] = {{"cluster.effects.boundary=false"}};
+    static const struct conf_set hidden[] = {{.text = "cluster.effects.boundary=false"}};
     static const char *const paths[] = {"memoryx.update_rate"};
     struct validation_figure ref[N_POINTS];
     struct validation_calibration fit;
@@ -167,8 +167,9 @@ TEST(validate, parts_add_up_to_the_step)
 TEST(validate, latency_and_neutral_by_hand)
 {
     static const struct conf_set sets[] = {
-        {"cluster.wafer.stage_latency={value: 3 ms, kind: calibrated, source: a test}"},
-        {"cluster.jitter=0"}};
+        {.text =
+             "cluster.wafer.stage_latency={.text = value: 3 ms, kind: calibrated, source: a test}"},
+        {.text = "cluster.jitter=0"}};
     struct validation_figure ref[N_POINTS];
     struct validation_result v;
     make_points(ref);
@@ -190,7 +191,7 @@ TEST(validate, latency_and_neutral_by_hand)
 
 TEST(validate, speedup_and_efficiency_are_against_one_system)
 {
-    static const struct conf_set still[] = {{"cluster.jitter=0"}};
+    static const struct conf_set still[] = {{.text = "cluster.jitter=0"}};
     struct validation_figure ref[2];
     struct validation_result v;
     ref[0] = point("s", "gpt3_111m", 480, 2048, VALIDATION_KIND_VALIDATION);
@@ -209,7 +210,8 @@ TEST(validate, speedup_and_efficiency_are_against_one_system)
 
 TEST(validate, a_machine_stands_in_for_those_with_its_grid)
 {
-    static const struct conf_set fast[] = {{"cluster.wafer.clock=2.2 GHz"}, {"cluster.jitter=0"}};
+    static const struct conf_set fast[] = {{.text = "cluster.wafer.clock=2.2 GHz"},
+                                           {.text = "cluster.jitter=0"}};
     struct validation_figure ref[2];
     struct hw_machine mine;
     struct validation_result own, stands_in;
