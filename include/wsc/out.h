@@ -257,4 +257,7 @@ enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
  *  After an error (WSC_IO: no gnuplot, no room) neither picture is there, nor one of an earlier
  *  call: a picture counts only when its file ends as its format does. */
 enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *script) WSC_CHECKED;
+/** Write `<dir>/NAME.gp` and let gnuplot make NAME.pdf of it; errors as of out_gnuplot(). */
+enum wsc_err out_gnuplot_pdf(const char *dir, const char *name,
+                             struct wsc_text *script) WSC_CHECKED;
 #endif

@@ -22,6 +22,7 @@
 #include <wsc/scaling.h>
 #include <wsc/timeline.h>
 #include <wsc/validation.h>
+#include <wsc/validation_exhibits.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -98,12 +99,24 @@ enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECK
 /** Write validation.csv, validation.md, validation.svg, validation.png under @p dir (made when
  *  missing). */
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v) WSC_CHECKED;
+/** Print the tables of `wsc calibrate --leave_one_out`: fitted rows when they and when their
+ *  families are left out, and errors against the number of free constants. */
+enum wsc_err report_protocol_print(const struct validation_protocol *p) WSC_CHECKED;
 /** Print the fitted constants with their errors and correlations, and the fitted rows. */
 enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKED;
 /** Write a cluster file @p path that is based on @p base (as it is to be written) and holds the
  *  fitted constants with kind calibrated, standard errors and the fitted rows as their source. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c) WSC_CHECKED;
+
+/* ---- exhibits -------------------------------------------------------------------------------- */
+/** The rows and the points of the curves of each exhibit as tables on stdout. */
+enum wsc_err report_reproduction_print(const struct validation_reproduction *r) WSC_CHECKED;
+/** Under @p dir (made when missing): for each exhibit `<id>.csv`, `<id>_curves.csv`, `<id>.svg` and
+ *  `<id>.png`; reproduction.html and reproduction.pdf of all.  A picture that cannot be drawn keeps
+ *  no other file away and is the error at the end (WSC_IO). */
+enum wsc_err report_reproduction_write(const char *dir,
+                                       const struct validation_reproduction *r) WSC_CHECKED;
 
 /* ---- machines -------------------------------------------------------------------------------- */
 /** Print every constant of @p cluster with value, kind and source, as a table. */

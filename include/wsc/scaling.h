@@ -122,6 +122,19 @@ struct scaling_sweep {
      */
     struct comm *comm;
 };
+/** Independent computations whose results have a fixed size. */
+struct scaling_items {
+    void *item;    /**< n of them; borrowed */
+    int64_t bytes; /**< of each */
+    int n;
+    /** Computes item @p i into @p item; errors must depend on @p i alone. */
+    enum wsc_err (*compute)(void *ctx, int i, void *item);
+    void *ctx;
+};
+/** Compute all items, each on one rank of @p comm (NULL: all here); afterwards every rank has all
+ *  of them.  Collective.  Pointers inside items are those of the rank that computed them. */
+enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items) WSC_CHECKED;
+
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,
  *  owned by the caller; NULL after an error.  speedup and efficiency are against the smallest count
  *  of the model.  The first point with an error decides, on every rank: WSC_CAPACITY, WSC_CONFIG,

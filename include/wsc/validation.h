@@ -116,6 +116,9 @@ double validation_speed_error(const struct validation_figure *figure, double pre
 /** @p value over the published figure, in speed: of times and steps the inverse ratio; NaN of a
  *  bound. */
 double validation_speed(const struct validation_figure *figure, double value);
+/** True when @p figure is a measurement of its own: not derived from other rows, as slopes and
+ *  intercepts are, and no bound or claim, as boundaries and efficiencies are. */
+bool validation_figure_measured(const struct validation_figure *figure);
 /** Name of a quantity in the files, e.g. "rate". */
 const char *validation_quantity_name(enum validation_quantity quantity);
 /** Name of a kind in the files, e.g. "context". */
@@ -137,11 +140,17 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       validation_skipped_fn skipped) WSC_CHECKED;
 
 /** Most constants that are fitted together. */
-enum { VALIDATION_MAX_CALIBRATED = 3 };
+enum { VALIDATION_MAX_CALIBRATED = 4 };
 /** A published figure and what the emulator makes of it. */
 struct validation_prediction {
     const struct validation_figure *ref; /**< borrowed */
     double predicted;                    /**< in the unit of ref */
+    /** Standard deviation of ln(predicted) when all uncertain constants of the machine move inside
+     *  their ranges. */
+    double spread;
+    /** Where 90 of 100 published figures should lie: `spread`, the deviation of the fitted rows
+     * and, for rows of other sites, that between sites together. */
+    double band_low, band_high;
     double neutral; /**< predicted with the calibrated constants at their neutral values */
     /** Change of the prediction, relative, when a calibrated constant grows by a tenth. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];
@@ -168,7 +177,10 @@ struct validation_table {
     int n_figures;
     const struct hw_source *calibrated[VALIDATION_MAX_CALIBRATED]; /**< borrowed */
     int n_calibrated;
-    const char *command; /**< for provenance */
+    double fitted_deviation; /**< of ln(predicted / published) of the fitted rows */
+    double site_deviation;   /**< of ln(rate) between sites, from published figures alone */
+    int n_banded, n_inside;  /**< measured rows of kind validation, and those inside their band */
+    const char *command;     /**< for provenance */
 };
 /** One constant of a fit. */
 struct validation_fitted {
@@ -192,6 +204,30 @@ struct validation_fit {
     /** Simulations of all rows that the fit took. */
     int n_evaluations;
 };
+/** What a fitted row is worth when it was not looked at. */
+struct validation_left_out {
+    const struct validation_figure *ref; /**< borrowed */
+    double fitted;                       /**< ln(predicted / published) with all rows fitted */
+    double without_row;                  /**< of the fit without this row */
+    double without_family; /**< of the fit without its family; NaN when no other row is left */
+};
+/** Errors against the number of free constants. */
+struct validation_freedom {
+    int n_free;                                /**< the first ones of the table of constants */
+    char value[VALIDATION_MAX_CALIBRATED][48]; /**< of each, with unit */
+    double fitted, never_fitted;               /**< mean absolute speed error of measured rows */
+    double worst_never_fitted;                 /**< and the largest */
+};
+/** How far a fit may be trusted: the rows of kind calibration left out one by one and by family,
+ * and the same rows fitted with 0, 1, 2, ... free constants, those that are not free at their
+ * neutral values. */
+struct validation_protocol {
+    struct validation_left_out *left_out; /**< owned, n_left_out */
+    int n_left_out;
+    double rms_fitted, rms_without_row, rms_without_family; /**< of ln(predicted / published) */
+    struct validation_freedom freedom[VALIDATION_MAX_CALIBRATED + 1];
+    int n_freedoms;
+};
 
 /* ---- predictions and fits ---------------------------------------------------------------------
  */
@@ -205,6 +241,7 @@ struct validation_comparison {
     const struct hw_machine *cluster;
     const struct conf_set *sets; /**< of all models and machines */
     int n_sets;
+    struct comm *comm; /**< shares the rows over its ranks, all of which call; NULL: all here */
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;
 };
@@ -213,7 +250,7 @@ struct validation_result {
     struct validation_table report; /**< its rows are owned */
     struct validation_cases *cases; /**< owned; what the rows were computed from */
 };
-/** Predict the rows of @p comparison, of kind context those that are complete.
+/** Predict the rows of @p comparison, of kind context those that are complete.  Collective.
  *  validation_result_fini() @p out also after an error. */
 enum wsc_err validation_run(const struct validation_comparison *comparison,
                             struct validation_result *out) WSC_CHECKED;
@@ -233,6 +270,16 @@ struct validation_calibration {
 enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
                                   const char *const *path, int n_paths,
                                   struct validation_calibration *out) WSC_CHECKED;
+/** Names of the constants that may be fitted, without `cluster.`, in the order in which they become
+ *  free; *@p n is their number, at most VALIDATION_MAX_CALIBRATED. */
+const char *const *validation_fittable_paths(int *n);
+/** Leave rows and families out of the fit of @p path, and fit with every number of free constants.
+ *  Collective.  validation_protocol_fini() @p out also after an error. */
+enum wsc_err validation_leave_one_out(const struct validation_comparison *comparison,
+                                      const char *const *path, int n_paths,
+                                      struct validation_protocol *out) WSC_CHECKED;
+/** Release what validation_leave_one_out() allocated. */
+void validation_protocol_fini(struct validation_protocol *p);
 /** Release what validation_calibrate() allocated. */
 void validation_calibration_fini(struct validation_calibration *c);
 #endif

@@ -128,19 +128,6 @@ static void show_progress(void *ctx, int done, int total, const char *what)
     out_progress(done, what);
 }
 
-/* True on the rank that reads, prints and writes. */
-static bool leads(const struct scale *c)
-{
-    return !c->comm || comm_rank(c->comm) == 0;
-}
-
-/* The result of a step that rank 0 takes alone, on every rank. */
-static enum wsc_err agree(const struct scale *c, enum wsc_err rc)
-{
-    bool mine;
-    return c->comm ? comm_agree(c->comm, rc, &mine) : rc;
-}
-
 /* A trace and a schedule are of the step that is taken apart. */
 static bool shows_step(const struct app_scale *o)
 {
@@ -258,7 +245,9 @@ static enum wsc_err run_study(struct scale *c, struct study *s)
     TRY(scaling_run(&c->sweep, &s->row));
     s->report.row = s->row;
     s->report.n_rows = c->n_models * c->sweep.n_counts;
-    TRY(agree(c, leads(c) ? select_points(c, s->row, s->point, &s->report.n_points) : WSC_OK));
+    TRY(app_agree(c->comm, app_leads(c->comm)
+                               ? select_points(c, s->row, s->point, &s->report.n_points)
+                               : WSC_OK));
     TRY(find_variants(c, s));
     return c->o->sensitivity ? find_sensitivities(c, s) : WSC_OK;
 }
@@ -319,9 +308,9 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
                                  .cluster_text = cluster_text,
                                  .command = app_command_line(),
                                  .n_rows = c->n_models * c->sweep.n_counts}};
-    enum wsc_err rc = agree(c, leads(c) ? prepare(c, &s) : WSC_OK);
+    enum wsc_err rc = app_agree(c->comm, app_leads(c->comm) ? prepare(c, &s) : WSC_OK);
     if (!rc) rc = run_study(c, &s);
-    if (!rc) rc = agree(c, leads(c) ? finish(c, &s) : WSC_OK);
+    if (!rc) rc = app_agree(c->comm, app_leads(c->comm) ? finish(c, &s) : WSC_OK);
     out_progress_end();
     study_fini(&s);
     return rc;
@@ -343,7 +332,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
                                       .strong = c->o->strong,
                                       .batch_per_csx = c->o->batch_per_csx,
                                       .cluster = &cluster,
-                                      .progress = leads(c) ? show_progress : NULL,
+                                      .progress = app_leads(c->comm) ? show_progress : NULL,
                                       .comm = c->comm};
     if (!rc) rc = sweep_and_write(c, text);
     hw_machine_fini(&cluster);
@@ -357,7 +346,7 @@ enum wsc_err app_run_scale(struct app_call *call)
     TRY_NEW(c, WSC_MEM_APP, 1);
     c->o = call->request;
     c->comm = call->comm;
-    wsc_log_quiet(!leads(c));
+    wsc_log_quiet(!app_leads(c->comm));
     enum wsc_err rc = app_reported_once(c->comm, scale(call, c));
     for (int i = 0; i < c->n_models; i++)
         zoo_params_fini(&c->params[i]);

@@ -21,6 +21,17 @@ void app_set_reported(void)
     reported = true;
 }
 
+bool app_leads(const struct comm *comm)
+{
+    return !comm || comm_rank(comm) == 0;
+}
+
+enum wsc_err app_agree(struct comm *comm, enum wsc_err rc)
+{
+    bool mine;
+    return comm ? comm_agree(comm, rc, &mine) : rc;
+}
+
 enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)
 {
     if (rc && comm && comm_rank(comm)) app_set_reported();

@@ -63,6 +63,88 @@ enum wsc_err report_calibration_print(const struct validation_fit *c)
     return WSC_OK;
 }
 
+/* ---- the protocol ---------------------------------------------------------------------------- */
+
+static void add_error(struct out_table *table, const struct validation_figure *ref, double residual)
+{
+    if (isfinite(residual))
+        out_table_cell(table, "%+.1f %%",
+                       100 * validation_speed_error(ref, ref->value * exp(residual)));
+    else
+        out_table_cell(table, "-");
+}
+
+/* Times as large as the fitted error, in the logarithm. */
+static void add_ratio(struct out_table *table, double residual, double fitted)
+{
+    if (isfinite(residual) && fitted != 0)
+        out_table_cell(table, "%.2f", fabs(residual / fitted));
+    else
+        out_table_cell(table, "-");
+}
+
+static WSC_CHECKED enum wsc_err print_left_out(const struct validation_protocol *p)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "llrrrrr",
+                      (const char *const[]){"left out", "family", "fitted", "row out", "ratio",
+                                            "family out", "ratio"}));
+    for (int i = 0; i < p->n_left_out; i++) {
+        const struct validation_left_out *row = &p->left_out[i];
+        out_table_cell(table, "%s", row->ref->id);
+        out_table_cell(table, "%s", row->ref->family);
+        add_error(table, row->ref, row->fitted);
+        add_error(table, row->ref, row->without_row);
+        add_ratio(table, row->without_row, row->fitted);
+        add_error(table, row->ref, row->without_family);
+        add_ratio(table, row->without_family, row->fitted);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err print_freedom(const struct validation_protocol *p)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "rrrrl",
+                      (const char *const[]){"free", "mean error fitted", "never fitted",
+                                            "worst never fitted", "constants"}));
+    int n;
+    const char *const *name = validation_fittable_paths(&n);
+    for (int i = 0; i < p->n_freedoms; i++) {
+        const struct validation_freedom *f = &p->freedom[i];
+        struct wsc_text list = {0};
+        for (int k = 0; k < f->n_free; k++)
+            wsc_text_add(&list, "%s%s = %s", k ? ", " : "", name[k], f->value[k]);
+        out_table_cell(table, "%d", f->n_free);
+        out_table_cell(table, "%.1f %%", 100 * f->fitted);
+        out_table_cell(table, "%.1f %%", 100 * f->never_fitted);
+        out_table_cell(table, "%.1f %%", 100 * f->worst_never_fitted);
+        out_table_cell(table, "%s", list.bytes ? list.bytes : "all neutral");
+        wsc_text_free(&list);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+enum wsc_err report_protocol_print(const struct validation_protocol *p)
+{
+    (void)printf(
+        "\nSpeed errors of fitted rows when they, and when their families, are not fitted; "
+        "ratios to the fitted error\n");
+    TRY(print_left_out(p));
+    (void)printf(
+        "\n  root mean square %.1f %% fitted, %.1f %% without the row (%.2f times), %.1f %% "
+        "without its family (%.2f times)\n",
+        100 * p->rms_fitted, 100 * p->rms_without_row, p->rms_without_row / p->rms_fitted,
+        100 * p->rms_without_family, p->rms_without_family / p->rms_fitted);
+    (void)printf("\nErrors of measured rows against the number of free constants; the others are "
+                 "neutral\n");
+    return print_freedom(p);
+}
+
 /* ---- the cluster file ------------------------------------------------------------------------ */
 
 /* "wsc calibrate on 10 published points (usc_256m_b128, ...): standard error 50 us, ..." */

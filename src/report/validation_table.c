@@ -53,9 +53,9 @@ static const char *short_name(const char *path)
 /* Columns of the first table; one more for each calibrated constant. */
 static void comparison_head(const struct validation_table *v, struct cells *c)
 {
-    static const char *const name[] = {"id",          "unit",       "published", "predicted",
-                                       "speed error", "within",     "accepted",  "kind",
-                                       "neutral",     "speed error"};
+    static const char *const name[] = {"id",          "unit",    "published",  "predicted",
+                                       "speed error", "within",  "accepted",   "90 % band",
+                                       "kind",        "neutral", "speed error"};
     c->n = 0;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         add(c, "%s", name[i]);
@@ -81,6 +81,7 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
     add_percent(c, validation_speed_error(ref, p->predicted));
     add(c, "%s", within[ref->kind == VALIDATION_KIND_CONTEXT ? 2 : validation_prediction_holds(p)]);
     add(c, "%s", ref->tolerance);
+    add(c, "%.4g..%.4g", p->band_low, p->band_high);
     add(c, "%s", use[ref->kind]);
     add(c, "%.4g", p->neutral);
     add_percent(c, validation_speed_error(ref, p->neutral));
@@ -196,7 +197,7 @@ static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct vali
                                                struct cells *c)
 {
     comparison_head(v, c);
-    TRY(begin(s, "llrrrlrlrrrrr", c));
+    TRY(begin(s, "llrrrlrrlrrrrrr", c));
     for (int i = 0; i < N_RANKS * v->n_rows; i++) {
         const int row = i % v->n_rows;
         if (rank_of(&v->row[row]) != i / v->n_rows) continue;
@@ -233,38 +234,77 @@ static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validat
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
-/* Counts and errors of fitted rows, then of predicted ones. */
+/* Counts over the judged rows of one kind: how many there are and lie outside, and the errors of
+ * those that are measurements of their own. */
 struct summary {
-    int n[2], outside[2];
-    double worst[2], sum[2];
+    int n, outside, n_measured;
+    double worst, sum, median;
 };
 
-/* Mean and worst absolute speed error; rows without one count as rows alone. */
-static struct summary summarise(const struct validation_table *v)
+static double error_of(const struct validation_prediction *p, enum validation_kind kind)
 {
-    struct summary s = {.n = {0}};
+    if (p->ref->kind != kind || !validation_figure_measured(p->ref)) return NAN;
+    return fabs(validation_speed_error(p->ref, p->predicted));
+}
+
+/* The lower of the two in the middle. */
+static double median_of(const struct validation_table *v, enum validation_kind kind, int n)
+{
+    for (int i = 0; i < v->n_rows; i++) {
+        const double e = error_of(&v->row[i], kind);
+        int less = 0, equal = 0;
+        for (int k = 0; k < v->n_rows; k++) {
+            less += error_of(&v->row[k], kind) < e;
+            equal += error_of(&v->row[k], kind) == e;
+        }
+        if (less <= (n - 1) / 2 && less + equal > (n - 1) / 2) return e;
+    }
+    return NAN;
+}
+
+static struct summary summarise(const struct validation_table *v, enum validation_kind kind)
+{
+    struct summary s = {.n = 0};
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
-        const int k = p->ref->kind == VALIDATION_KIND_CALIBRATION ? 0 : 1;
-        if (p->ref->kind == VALIDATION_KIND_CONTEXT) continue;
-        const double error = fabs(validation_speed_error(p->ref, p->predicted));
-        s.n[k]++;
-        s.outside[k] += !validation_prediction_holds(p);
+        const double error = error_of(p, kind);
+        s.n += p->ref->kind == kind;
+        s.outside += p->ref->kind == kind && !validation_prediction_holds(p);
         if (!isfinite(error)) continue;
-        s.worst[k] = fmax(s.worst[k], error);
-        s.sum[k] += error;
+        s.n_measured++;
+        s.worst = fmax(s.worst, error);
+        s.sum += error;
     }
+    s.median = median_of(v, kind, s.n_measured);
     return s;
+}
+
+static void add_kind(struct wsc_text *t, const struct validation_table *v,
+                     enum validation_kind kind, const char *what)
+{
+    const struct summary s = summarise(v, kind);
+    wsc_text_add(t, "%d rows %s, %d of them outside their tolerance", s.n, what, s.outside);
+    if (s.n_measured)
+        wsc_text_add(
+            t,
+            "; speed error of the %d measurements among them: median %.1f %%, mean %.1f %%, "
+            "worst %.1f %%",
+            s.n_measured, 100 * s.median, 100 * s.sum / s.n_measured, 100 * s.worst);
+    wsc_text_add(t, ".\n");
 }
 
 static void add_summary(struct wsc_text *t, const struct validation_table *v)
 {
-    static const char *const what[] = {"fitted", "predicted"};
-    const struct summary s = summarise(v);
-    for (int k = 0; k < 2; k++)
+    add_kind(t, v, VALIDATION_KIND_VALIDATION, "never fitted");
+    add_kind(t, v, VALIDATION_KIND_CALIBRATION, "fitted");
+    if (v->n_banded)
         wsc_text_add(
-            t, "%d %s, %d outside the tolerance; mean speed error %.1f %%, worst %.1f %%.\n",
-            s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0, 100 * s.worst[k]);
+            t,
+            "%d of %d measurements that were never fitted (%.0f %%) lie inside the 90 %% band "
+            "of their prediction: spread by the uncertain constants, %.1f %% of the fitted "
+            "rows, %.1f %% between sites.\n",
+            v->n_inside, v->n_banded, 100.0 * v->n_inside / v->n_banded, 100 * v->fitted_deviation,
+            100 * v->site_deviation);
     for (int i = 0; i < v->n_calibrated; i++)
         wsc_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
                      v->calibrated[i]->source);
@@ -317,8 +357,9 @@ static void add_real(struct wsc_text *t, double value)
 /* Columns of validation.csv, docs/FILES.md. */
 static void csv_head(struct wsc_text *t, const struct validation_table *v)
 {
-    wsc_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
-                    "kind,source,holds,neutral,neutral_speed_error_percent,mfu,mfu_neutral,num_csx,"
+    wsc_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,accepted_low,"
+                    "accepted_high,band_low,band_high,kind,site,family,source,holds,neutral,"
+                    "neutral_speed_error_percent,mfu,mfu_neutral,num_csx,"
                     "global_batch,"
                     "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
                     "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
@@ -350,9 +391,11 @@ static void csv_row(struct wsc_text *t, const struct validation_table *v, int i)
     add_real(t, ref->value);
     add_real(t, p->predicted);
     add_real(t, 100 * validation_speed_error(ref, p->predicted));
-    add_real(t, ref->low);
-    add_real(t, ref->high);
-    wsc_text_add(t, ",%s,", validation_kind_name(ref->kind));
+    add_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->low : NAN);
+    add_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->high : NAN);
+    add_real(t, p->band_low);
+    add_real(t, p->band_high);
+    wsc_text_add(t, ",%s,%s,%s,", validation_kind_name(ref->kind), ref->site, ref->family);
     out_text_csv(t, ref->source);
     wsc_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);

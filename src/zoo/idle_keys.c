@@ -91,7 +91,8 @@ static bool eval_in_order(const struct zoo_params *p)
     return !p->eval_input.shuffle;
 }
 
-/* As `off` below: files keep the key beside its switch, so that it warns from --set alone. */
+/* A value of `off` below: files keep the key beside its switch, so that it warns from --set alone.
+ */
 static const char in_a_file[] = "any value in a file";
 
 /* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump

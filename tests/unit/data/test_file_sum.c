@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-enum { MIB = 1 << 20 };
+#define MIB ((int64_t)1 << 20)
 
 static const char *path_of(void)
 {
@@ -49,7 +49,7 @@ TEST(file_sum, beyond_the_limit_blocks_are_spread_over_the_file)
     const struct data_file_sum none = sum_of(10 * MIB, 2 * MIB, 3 * MIB);
     CU_ASSERT(!none.whole);
     for (int i = 0; i < 10; i++) {
-        const uint64_t hash = sum_of(10 * MIB, i * (int64_t)MIB + 77, 3 * MIB).hash;
+        const uint64_t hash = sum_of(10 * MIB, i * MIB + 77, 3 * MIB).hash;
         T_EQ(hash != none.hash, looked_at[i]);
     }
     CU_ASSERT(sum_of(10 * MIB, 10 * MIB - 1, 0).hash != sum_of(10 * MIB, 5 * MIB, 0).hash);
