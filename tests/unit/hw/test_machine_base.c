@@ -195,6 +195,7 @@ static const struct machine {
     {"cs2_192", 192, 750, 994, 1, 1.8},
     {"cs2_skipping", 0, 750, 994, 1, 1.75},
     {"cs3_skipping", 0, 755, 1170, 2, 2.92},
+    {"alcf_cs3", 4, 755, 1170, 2, 2.92},
 };
 
 static void check_machine(const struct machine *m)
