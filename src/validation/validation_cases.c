@@ -104,7 +104,7 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
 }
 
 static enum wsc_err load(struct validation_cases *cases, const struct validation_comparison *c,
-                         unsigned kinds)
+                         unsigned kinds, bool measured_only)
 {
     for (int i = 0; i < c->n_refs; i++) {
         struct validation_case *item = &cases->item[cases->n];
@@ -120,13 +120,14 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
 }
 
 enum wsc_err validation_cases_load(struct validation_cases **out,
-                                   const struct validation_comparison *c, unsigned kinds)
+                                   const struct validation_comparison *c, unsigned kinds,
+                                   bool measured_only)
 {
     struct validation_cases *cases;
     TRY_NEW(cases, WSC_MEM_SCALING, 1);
     *out = cases;
     TRY_NEW(cases->item, WSC_MEM_SCALING, c->n_refs + 1);
-    return load(cases, c, kinds);
+    return load(cases, c, kinds, measured_only);
 }
 
 void validation_cases_free(struct validation_cases **cases)

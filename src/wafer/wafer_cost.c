@@ -20,6 +20,20 @@ static double deviate(const struct wafer_task *task, enum jitter_kind kind, uint
                                     -most, most);
 }
 
+static struct wafer_deviates deviates_of(const struct wafer_task *task)
+{
+    const int64_t pair = task->step / 2;
+    const struct wafer_deviates *d = task->deviates;
+    if (d && d->known && d->pair == pair && d->seed == task->seed) return *d;
+    const struct wafer_deviates new = {.known = true,
+                                       .seed = task->seed,
+                                       .pair = pair,
+                                       .step = deviate(task, OF_STEP, 0, (uint64_t)pair),
+                                       .system = deviate(task, OF_SYSTEM, 0, 0)};
+    if (task->deviates) *task->deviates = new;
+    return new;
+}
+
 /* Relative change of the compute time, in whole millionths, so that the last bit of a logarithm
  * cannot show in a picosecond.  Jitter of steps and stages has opposite signs in the two steps of a
  * pair.  System 0 is the typical one, so that one system alone is as fast as its cycles say. */
@@ -28,12 +42,13 @@ static int64_t jitter_millionths(const struct hw *hw, const struct wafer_task *t
     const double million = 1e6, least = -0.8;
     const double step = hw_jitter(hw, task->wafer), stage = hw->cluster->jitter_stage;
     const double system = task->wafer ? hw->cluster->jitter_system : 0;
-    const uint64_t pair = (uint64_t)(task->step / 2);
-    double sum = 0;
-    if (step > 0) sum += step * deviate(task, OF_STEP, 0, pair);
-    if (stage > 0) sum += stage * deviate(task, OF_STAGE, (uint64_t)task->transfer, pair);
+    if (!(step > 0) && !(stage > 0) && !(system > 0)) return 0;
+    const struct wafer_deviates d = deviates_of(task);
+    double sum = step * d.step;
+    if (stage > 0)
+        sum += stage * deviate(task, OF_STAGE, (uint64_t)task->transfer, (uint64_t)d.pair);
     if (task->step % 2) sum = -sum;
-    if (system > 0) sum += system * deviate(task, OF_SYSTEM, 0, 0);
+    sum += system * d.system;
     return llround(fmax(sum, least) * million);
 }
 
@@ -55,7 +70,8 @@ static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan
     const int64_t n = task->n_samples;
     return n > 0 && p->n_samples == n && p->tokens.n_new == task->tokens.n_new &&
            p->tokens.n_cached == task->tokens.n_cached && p->lanes == plan->lanes &&
-           p->micro_batch == plan->micro_batch && p->keep == plan->keep;
+           p->micro_batch == plan->micro_batch && p->keep == plan->keep &&
+           p->slices == plan->slices;
 }
 
 /* By the analytical model, which takes longer than all else that a message costs the host. */
@@ -68,7 +84,8 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
                             .tokens = task->tokens,
                             .lanes = plan->lanes,
                             .micro_batch = plan->micro_batch,
-                            .keep = plan->keep};
+                            .keep = plan->keep,
+                            .slices = plan->slices};
     p.cycles = task->tokens.n_new ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n)
                                   : cycles_stage(hw, model, plan, task->stage, task->backward, n);
     if (task->backward) p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n);
@@ -89,7 +106,8 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t millionths = jitter_millionths(hw, task);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {
-        .latency_ps = c->wafer.stage_latency_ps,
+        .latency_ps =
+            task->backward ? c->wafer.stage_latency_backward_ps : c->wafer.stage_latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
         .spill_ps = vtime_duration_ps(spilled, hw_spill_rate(hw))};

@@ -12,7 +12,15 @@ struct wafer_price {
     int lanes;
     int64_t micro_batch;
     enum cycles_keep keep;
+    int slices;
     int64_t cycles, first_gradient;
+};
+/* Normal deviates that hold for all stages of a pair of steps, computed before, and for what. */
+struct wafer_deviates {
+    bool known;
+    uint64_t seed;
+    int64_t pair; /* step / 2 */
+    double step, system;
 };
 /* One stage of one micro-batch on one wafer. */
 struct wafer_task {
@@ -25,6 +33,7 @@ struct wafer_task {
     int64_t n_samples;
     struct cycles_tokens tokens; /* of each sample, in generation */
     struct wafer_price *price;   /* of this stage and direction, kept up to date; NULL: no memory */
+    struct wafer_deviates *deviates;         /* of this wafer, kept up to date; NULL: no memory */
     const struct kernels_simulated *counted; /* simulated cycles of the mesh, which keeps all
                                                 activations; NULL: the analytical model holds */
 };
