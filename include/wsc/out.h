@@ -41,9 +41,6 @@ void out_text_csv(struct wsc_text *t, const char *s);
 /** Append @p s as a string of gnuplot in single quotes, on one line: quotes doubled, control
  *  characters become blanks. */
 void out_text_gnuplot(struct wsc_text *t, const char *s);
-/** Append the file @p path, at most @p limit bytes.  WSC_IO when it cannot be read, WSC_FORMAT when
- *  it is larger, WSC_NOMEM; part of it may have been appended then. */
-enum wsc_err out_text_file(struct wsc_text *t, const char *path, size_t limit) WSC_CHECKED;
 /** Make the file `<dir>/<name>` of the text, whole or not at all, and free the text either way.
  *  The folder exists.  WSC_NOMEM of an earlier append, WSC_IO. */
 enum wsc_err out_text_write(struct wsc_text *t, const char *dir, const char *name) WSC_CHECKED;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Text escaped for the format around it: HTML, JSON strings, CSV fields, gnuplot strings; and files
- * as text.  What is no UTF-8 becomes U+FFFD, so that no input can break the format around it. */
+/* Text escaped for the format around it: HTML, JSON strings, CSV fields, gnuplot strings.
+ * What is no UTF-8 becomes U+FFFD, so that no input can break the format around it. */
 #include <wsc/out.h>
 
 #include <wsc/mem.h>
 
-#include <errno.h>
 #include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -121,23 +120,6 @@ void out_text_gnuplot(struct wsc_text *t, const char *s)
             wsc_text_bytes(t, c, n);
     }
     wsc_text_add(t, "'");
-}
-
-enum wsc_err out_text_file(struct wsc_text *t, const char *path, size_t limit)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    char part[8192];
-    size_t n, total = 0;
-    while ((n = fread(part, 1, sizeof part, file)) > 0 && total + n <= limit) {
-        wsc_text_bytes(t, part, n);
-        total += n;
-    }
-    bool failed = ferror(file) != 0;
-    (void)fclose(file);
-    if (failed) return WSC_RAISE(WSC_IO, "%s: cannot be read", path);
-    if (n) return WSC_RAISE(WSC_FORMAT, "%s: larger than %zu bytes", path, limit);
-    return wsc_text_check(t);
 }
 
 enum wsc_err out_text_write(struct wsc_text *t, const char *dir, const char *name)

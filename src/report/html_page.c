@@ -4,6 +4,7 @@
  * report_html.c and study_html.c (a sweep) and exhibit_page.c (published tables and figures). */
 #include "html_page.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -63,7 +64,8 @@ enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char
                                  const char *caption)
 {
     enum wsc_err rc;
-    struct wsc_text svg = {0};
+    char *svg = NULL;
+    size_t n = 0;
     struct stat info;
     char *path = out_file_path(dir, name);
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
@@ -71,17 +73,17 @@ enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char
         wsc_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
         goto cleanup;
     }
-    TRY_GOTO(out_text_file(&svg, path, MAX_PICTURE_BYTES), cleanup);
-    const char *start = svg.bytes ? strstr(svg.bytes, "<svg") : NULL;
+    TRY_GOTO(wsc_file_read(WSC_MEM_REPORT, path, MAX_PICTURE_BYTES, &svg, &n), cleanup);
+    const char *start = strstr(svg, "<svg");
     if (!start) {
         rc = WSC_RAISE(WSC_FORMAT, "%s: no <svg> in it", path);
         goto cleanup;
     }
     wsc_text_add(t, "<figure>\n");
-    wsc_text_bytes(t, start, svg.n - (size_t)(start - svg.bytes));
+    wsc_text_bytes(t, start, n - (size_t)(start - svg));
     wsc_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
 cleanup:
-    wsc_text_free(&svg);
+    wsc_free(svg);
     wsc_free(path);
     return rc;
 }
