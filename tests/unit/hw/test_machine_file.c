@@ -81,8 +81,7 @@ TEST(hw_machine, set_changes_the_value_and_says_so)
         {.text = "cluster.wafer.clock=850 MHz"},
         {.text = "model.hidden_size=64"},
         {.text = "cluster.name=mine"},
-        {.text =
-             "cluster.stream.granularity={.text = value: matrix, kind: derived, source: a test}"}};
+        {.text = "cluster.stream.granularity={value: matrix, kind: derived, source: a test}"}};
     T_OK(hw_machine_parse(&a, NULL, NULL, 0, NULL, 0));
     T_OK(hw_machine_parse(&b, NULL, NULL, 0, sets, 4));
     T_EQ(b.wafer.clock_hz, 850000000);
