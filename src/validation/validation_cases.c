@@ -111,6 +111,7 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
         const bool context = c->ref[i].kind == VALIDATION_KIND_CONTEXT;
         if (!(kinds & (1U << c->ref[i].kind))) continue;
         if (context && !validation_figure_complete(&c->ref[i])) continue;
+        if (measured_only && !validation_figure_measured(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));
