@@ -2,6 +2,7 @@
 #include "../../../src/cycles/cycles_layout.h"
 #include "../../../src/cycles/cycles_parts.h"
 #include "../../../src/cycles/cycles_plan.h"
+#include "../../../src/cycles/cycles_product.h"
 #include "cycles_case.h"
 
 #include <wsc/clock.h>
@@ -252,6 +253,31 @@ TEST(plan, largest_micro_batches_are_those_of_published_configs)
         CU_ASSERT(fabs((double)n / row[i].published - 1) < 0.12);
         model_destroy(&r.model);
     }
+}
+
+/* A micro-batch given by number that fits as it is takes the filter at once; a larger one in
+ * slices, and moves less of its working set than it would without. */
+TEST(plan, filters_pass_in_slices_where_they_do_not_fit)
+{
+    struct rig r;
+    rig_open(&r, case_13b, HW_STREAM_BLOCK);
+    const struct cycles_plan small = plan(&r, 32, 32), large = plan(&r, 160, 160);
+    T_EQ(small.slices, 1);
+    CU_ASSERT(large.slices > 1);
+    struct cycles_layout at_once, sliced;
+    cycles_layout_init(&at_once, &r.hw, r.model, large.lanes, 160);
+    sliced = at_once;
+    cycles_layout_slice(&sliced, large.slices);
+    const struct cycles_plan_bytes a = cycles_plan_bytes_per_pe(&at_once, large.keep, true, false);
+    const struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&sliced, large.keep, true, false);
+    CU_ASSERT(b.work < a.work && b.kept == a.kept);
+    /* Each slice gives sums of all outputs. */
+    const struct cycles_side *f = &sliced.filter;
+    CU_ASSERT(cycles_product_sliced(&sliced, f, sliced.hidden.n) >
+              cycles_product_sliced(&at_once, f, sliced.hidden.n));
+    T_NEAR(cycles_product_sliced(&at_once, f, sliced.hidden.n),
+           cycles_product(&at_once, f, sliced.hidden.n), 0);
+    model_destroy(&r.model);
 }
 
 /* One CS-2 at 2048 tokens and batch 256, measured tokens/s (arXiv 2409.00287, table V). */
