@@ -37,7 +37,7 @@ static enum wsc_err parse_cluster(const char *name, const char *bytes, size_t n,
 /* One --set a line, on top of the tiny params and the built-in cluster. */
 static enum wsc_err parse_sets(char *lines)
 {
-    struct conf_set sets[MAX_SETS];
+    struct conf_set sets[MAX_SETS] = {0};
     int n_sets = 0;
     char *tiny, *rest = lines;
     size_t n;
