@@ -77,7 +77,7 @@ struct app_mesh {
     const char *what;
     struct programs_case c;
     struct app_show show;
-    int arch, half, pass; /**< enum mesh_arch, enum mesh_half, backward */
+    int arch, half, format, pass; /**< enum mesh_arch, mesh_half, num_format, backward */
     int64_t max_p, max_words, seed, threads;
     bool json;
 };

@@ -39,6 +39,7 @@ void programs_features_fini(struct programs_features *f);
 struct programs_tile {
     int address;
     const struct programs_features *f;
+    bool half; /**< of 16-bit numbers */
 };
 
 /** Weights as they lie on the host: element (out, in) at out * ld_out + in * ld_in. */
@@ -56,6 +57,8 @@ struct programs_grid {
     int max_samples; /**< tiles have room for these */
     int tokens;      /**< between rows of scores: most tokens of a sequence on one PE, made even */
     int pitch;       /**< elements between slots */
+    bool half;       /**< tiles are of 16-bit numbers, sums over them of 32 bits */
+    enum mesh_half format; /**< which 16-bit numbers */
     int exp_cycles, divide_cycles;
     int loop_cycles;                              /**< before each operation of a loop */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
@@ -70,9 +73,14 @@ struct programs_grid {
     struct mesh_watch *watch; /**< borrowed; sees program number `watched` */
     int watched;
 };
-/** @param config  w, h, arch of the fabric */
-enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
-                                int64_t T, int max_samples);
+/** What a program of the transformer is to be laid on. */
+struct programs_grid_config {
+    struct mesh_config mesh; /**< w, h, arch, half, threads */
+    int64_t T;               /**< tokens of a sequence */
+    int max_samples;
+    bool half; /**< tiles of 16-bit numbers, which mesh.half names */
+};
+enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
 /** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
  *  in so many turns over its tokens that each column of a head keeps scores of early and of late
@@ -111,12 +119,27 @@ static inline int programs_first_query(const struct programs_grid *g, int y, int
     int first = token <= y ? 0 : (token - y + g->h - 1) / g->h;
     return first < programs_tokens(g, y) ? first : programs_tokens(g, y);
 }
+/** Bytes of a number. */
+static inline int programs_bytes(bool half)
+{
+    return half ? 2 : 4;
+}
+/** The operation @p code (of 32-bit numbers) on 16-bit ones. */
+enum mesh_code programs_code(bool half, enum mesh_code code);
+/** @p value as an operand of an operation on 16-bit numbers, or on 32-bit ones. */
+struct mesh_dsd programs_scalar(const struct programs_grid *g, bool half, float value);
+/** @p value as a wavelet carries it. */
+uint32_t programs_word(const struct programs_grid *g, bool half, float value);
 static inline int programs_at(const struct programs_grid *g, const struct programs_tile *t,
                               int slot, int token)
 {
-    return t->address + 4 * (slot * g->pitch + token);
+    return t->address + programs_bytes(t->half) * (slot * g->pitch + token);
 }
+/** A tile of the grid's numbers. */
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
+                                   const struct programs_features *f, const char *what);
+/** A tile of 32-bit numbers in any case. */
+enum wsc_err programs_reserve_sums(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what);
 /** The two operands of an operation are read at full rate when they start in different banks:
  *  tiles and vectors of features in one, what they are combined with in the other. */
@@ -252,6 +275,8 @@ struct programs_sum {
     enum mesh_code code;
     int position, n, root, thread;
     struct mesh_dsd mine, result; /**< of the same length, or mine a number */
+    struct mesh_dsd wide; /**< where sums form whose result is 16-bit; otherwise of no kind */
+    bool mine_half;       /**< mine is of 16-bit numbers */
 };
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
 
@@ -307,6 +332,7 @@ struct programs_score_rows {
     const struct programs_features *f;
     int scores; /**< address */
     const struct programs_gather *gather;
+    bool half; /**< they are sent as 16-bit numbers */
 };
 enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s);
 /** Routes and task for it. */
@@ -329,6 +355,7 @@ enum wsc_err programs_run_mix(struct programs_grid *g, const struct programs_mix
 /** Positions first .. end - 1; or words slot .. slot + words - 1 of one position, with @c part. */
 struct programs_ring_block {
     int first, end, slot;
+    int before;      /**< words of the positions before the first one */
     int words;       /**< of a round */
     bool part, last; /**< last: of the words of its position */
 };
@@ -348,6 +375,8 @@ enum wsc_err programs_ring_route(struct programs_grid *g, const struct programs_
 struct programs_ring_send {
     const struct programs_ring *ring;
     int rounds, address, stride;
+    bool half;   /**< words are 16-bit numbers ... */
+    bool narrow; /**< ... which lie in memory as 32-bit ones */
 };
 /** Body of the task.  A round begins when the one before has come back (programs_ring_passed):
  *  what turns a switch is then gone, and nothing overtakes it. */
@@ -397,6 +426,7 @@ struct programs_view {
     int address;
     int row0, row_step; /**< tiles: slots row0 + i row_step; row_step 0 means 1 */
     float number;
+    bool half; /**< TILE, TOKENS: 16-bit numbers; FEATURES are read as the result has them */
 };
 enum programs_shape {
     PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
@@ -423,8 +453,9 @@ struct programs_step {
 struct programs_vector {
     const struct programs_features *f;
     int address;
-    const float *in;
+    const float *in; /**< come as 16-bit numbers with @c half */
     float *out;
+    bool half;
 };
 enum { PROGRAMS_MAX_STEPS = 40, PROGRAMS_MAX_VECTORS = 8 };
 struct programs_script {
@@ -448,7 +479,8 @@ void programs_script_fini(struct programs_script *s);
 
 static inline struct programs_view programs_tile_view(const struct programs_tile *t)
 {
-    return (struct programs_view){.kind = PROGRAMS_VIEW_TILE, .address = t->address};
+    return (struct programs_view){
+        .kind = PROGRAMS_VIEW_TILE, .address = t->address, .half = t->half};
 }
 static inline struct programs_view programs_view(enum programs_view_kind kind, int address)
 {
@@ -461,6 +493,16 @@ static inline struct programs_view programs_number(float number)
 /* Appending steps; a script that is too long is an error of the program, checked. */
 void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
                  struct programs_view dst, struct programs_view a, struct programs_view b);
+/** Values of tokens from here on in the format of tiles, in place; @return how they are seen. */
+struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
+                                     struct programs_view tokens);
+/** How they are seen after programs_narrow(). */
+static inline struct programs_view programs_narrowed(const struct programs_grid *g,
+                                                     struct programs_view tokens)
+{
+    tokens.half = g->half;
+    return tokens;
+}
 struct programs_map {
     mesh_map_fn fn;
     int cycles;

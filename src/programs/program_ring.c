@@ -87,8 +87,12 @@ enum wsc_err programs_ring_init(struct programs_ring *r, int n, const int *count
             gather(r, p, most);
         p = r->block[r->n_blocks - 1].end;
     }
-    for (int i = 0; i < r->n_blocks; i++)
+    for (int i = 0, at = 0, before = 0; i < r->n_blocks; i++) {
         r->most = max(r->most, r->block[i].words);
+        for (; at < r->block[i].first; at++)
+            before += count[at];
+        r->block[i].before = before;
+    }
     return WSC_OK;
 }
 
@@ -180,7 +184,9 @@ static int colour_of(const struct turn *t)
 
 static enum wsc_err move(struct mesh_pe *pe, const struct turn *t, struct mesh_dsd from, int n)
 {
-    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FMOVS,
+    const bool narrow = t->s->narrow && from.kind == MESH_DSD_MEMORY;
+    const enum mesh_code code = programs_code(t->s->half, MESH_FMOVS);
+    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)(narrow ? MESH_FS2H : code),
                                             .thread = PROGRAMS_THREAD_SEND,
                                             .activate = ACTIVATE,
                                             .dst = mesh_out(colour_of(t), n),
@@ -191,7 +197,8 @@ static struct mesh_dsd own_words(const struct turn *t)
 {
     const struct programs_ring_send *s = t->s;
     const int slot = t->b->part ? t->b->slot : 0;
-    const int address = s->address + 4 * (slot * s->stride + t->round);
+    const int address =
+        s->address + programs_bytes(s->half && !s->narrow) * (slot * s->stride + t->round);
     return mesh_mem_strided(address, words_of(s->ring, t->b, t->p, t->p + 1), s->stride);
 }
 
