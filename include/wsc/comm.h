@@ -1,14 +1,28 @@
-/** Roles, links, fibers, MPI.  Layer 3.  Owns MPI.
+/** Roles, links, fibers, MPI.  Owns MPI: no other module calls it, but for store, which hands a
+ *  communicator to parallel HDF5.
  *
  *  The emulated cluster is a Kahn process network: sequential programs (fibers) that read named
  *  first-in-first-out links in program order and wait for nothing else.  So nothing that they
  *  compute, values or virtual time, can depend on which fiber runs when or on which rank it lives.
  *  A role is what has a rank: one MemoryX shard, one SwarmX node, one wafer.  Roles on one rank
  *  take turns; a message between them is a pointer.  Between ranks it is one MPI header and the
- *  payload in pieces.  There is no global barrier and no wildcard receive.
+ *  payload in pieces.  There is no global barrier and no wildcard receive (MPI_ANY_SOURCE).
  *
- *  Start reading at comm_spawn, comm_send, comm_recv, comm_run.
- */
+ *  A job's life: comm_create(); comm_place() and comm_link_open() on every rank in the same order;
+ *  for each pass comm_spawn() of the local programs and comm_run(); comm_destroy().
+ *
+ *      TRY(comm_link_open(comm, &link, src_role, dst_role, &spec));
+ *      TRY(comm_spawn(comm, src_role, send_all, ctx, 0, "producer"));
+ *      TRY(comm_run(comm));
+ *
+ *  Inside a fiber, send and receive:
+ *
+ *      struct comm_msg msg = {.kind = 1, .step = step, .span = ready, .bytes = n};
+ *      TRY(comm_send(link, &msg));
+ *      TRY(comm_recv(other, &msg));
+ *
+ *  All functions are for the main thread.  A heartbeat thread of each rank watches the others
+ *  (src/comm/comm_heartbeat.c).  Read next: <wsc/stream.h>, which gives messages their types. */
 #ifndef WSC_COMM_H
 #define WSC_COMM_H
 #include <wsc/err.h>
@@ -17,55 +31,76 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** The job as one rank sees it: MPI, roles, links, fibers; one per process with MPI, any number
+ *  without. */
 struct comm;
+/** A one-way link between two roles, with the state of the ends that are local. */
 struct comm_link;
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/** Start MPI (when @p use_mpi) and learn rank and size.  One per process. */
+/** Start MPI (when @p use_mpi, at MPI_THREAD_FUNNELED) and learn rank, size and hosts.  With MPI
+ *  collective over MPI_COMM_WORLD, once per process: the communicator is a duplicate of its own,
+ *  and WSC_CHECK ends all ranks from then on.  Heartbeats start (WSC_HEARTBEAT_SECONDS, 60; 0 for
+ *  none).  WSC_MPI, WSC_NOMEM, WSC_USAGE for an environment variable that is no number; *@p out is
+ *  NULL then. */
 enum wsc_err comm_create(struct comm **out, bool use_mpi) WSC_CHECKED;
-/** Release everything; ends MPI when comm_create started it. */
+/** Release everything, links and fibers too, and null the pointer; ends MPI when comm_create()
+ *  started it, which is collective.  NULL inside allowed. */
 void comm_destroy(struct comm **comm);
 /** This rank; 0 without MPI. */
 int comm_rank(const struct comm *comm);
 /** The number of ranks; 1 without MPI. */
 int comm_size(const struct comm *comm);
-/** The host of each rank, (size): hosts are numbered by their first rank.  Borrowed. */
+/** Number of the host of each rank, (size): hosts are numbered by their first rank, as
+ *  MPI_COMM_TYPE_SHARED groups them.  Borrowed. */
 const int *comm_host_of_rank(const struct comm *comm);
 /** Name of the host of rank @p rank; borrowed. */
 const char *comm_host_name(const struct comm *comm, int rank);
-/** Host transport: largest piece of a payload in one MPI message, and pieces posted at once. */
+/** Set the host transport: largest piece of a payload in one MPI message (at most 1 GiB), and
+ *  pieces posted at once per message.  4 MiB and 8 until it is called.  The same on all ranks; no
+ *  effect on values or virtual time. */
 void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_flight);
-/** End every rank of the job with exit status @p status, at once. */
+/** End every rank of the job with exit status @p status, at once (MPI_Abort); may be called on one
+ *  rank alone, with or without MPI. */
 _Noreturn void comm_abort(int status);
 
 /** Collectives over all ranks, for start-up and results only, never on the data path. */
-/** Rank 0's bytes to everyone; *@p bytes is allocated on the other ranks (owned by the caller).
- *  @p n_bytes < 0 on rank 0 is passed on and means "nothing". */
+/** Send rank 0's bytes to all ranks: *@p bytes (*@p n_bytes, with a NUL after them) is allocated on
+ *  the other ranks, owned by the caller.  @p n_bytes < 0 on rank 0 is passed on and means
+ *  "nothing".  Collective; for start-up and results, never on the data path, like the collectives
+ *  below.  Without MPI nothing happens. */
 enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes) WSC_CHECKED;
-/** The first failure of all ranks, by rank: every rank returns its code, and *@p mine tells the one
- *  rank that should print its message.  Collective: call it where every rank arrives, failed or
- *  not. */
+/** The first failure of all ranks, by rank: every rank returns its code, and *@p mine is true on
+ *  the one rank that should print its message.  Collective: call it where every rank arrives,
+ *  failed or not.  The trace of the other ranks is lost, their code is not. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHECKED;
 /** Collect @p n items of @p bytes each: item i is that of rank i modulo the number of ranks, and
- *  afterwards every rank has all of them at @p items.  Collective. */
+ *  afterwards every rank has all of them at @p items.  Collective. @p bytes is at most a chunk
+ *  (comm_set_chunks()).  Without MPI nothing happens.  WSC_MPI. */
 enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n) WSC_CHECKED;
-/** The largest @p value of all ranks. */
+/** The largest @p value of all ranks.  Collective. */
 int64_t comm_max(struct comm *comm, int64_t value);
 /** `const MPI_Comm *` of the ranks for which @p member is true, or NULL without MPI; collective.
- *  Valid until comm_destroy(); the newest call replaces the one before. */
+ *  Valid until comm_destroy(); the newest call replaces the one before. *@p rank and *@p size are
+ *  those in the subgroup; 0 and 1 without MPI and on ranks outside it.  All ranks of the job call
+ *  it. */
 const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size);
-/** The largest *@p x of the ranks of comm_subgroup(); collective over those. */
+/** Replace *@p x by the largest of the ranks of comm_subgroup(); collective over those.  WSC_MPI.
+ */
 enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x) WSC_CHECKED;
-/** Sums of @p x over the ranks of comm_subgroup(), element by element, modulo 2^64; collective over
- *  those. */
+/** Replace @p x (@p n) by sums over the ranks of comm_subgroup(), element by element, modulo 2^64,
+ *  which is exact in any order; collective over those.  WSC_MPI. */
 enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n) WSC_CHECKED;
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
-/** A payload with a reference count: a broadcast inside one process copies nothing. */
+/** A payload with a reference count: a broadcast inside one process copies nothing.  Who receives a
+ *  shared payload may read it, and may write it only when the protocol says that it is the only
+ *  owner. */
 struct comm_buf;
-/** A payload of @p bytes with undefined contents and one reference. */
+/** A payload of @p bytes with undefined contents and one reference; released ones of about that
+ *  size are used again.  WSC_NOMEM. */
 enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t bytes) WSC_CHECKED;
 /** The bytes of a payload, aligned to 64; borrowed. */
 void *comm_buf_data(struct comm_buf *buf);
@@ -73,55 +108,69 @@ void *comm_buf_data(struct comm_buf *buf);
 int64_t comm_buf_bytes(const struct comm_buf *buf);
 /** Take one more reference; returns @p buf. */
 struct comm_buf *comm_buf_ref(struct comm_buf *buf);
-/** Give back one reference and null the pointer; NULL allowed. */
+/** Give back one reference and null the pointer; the last one releases the payload.  NULL allowed.
+ */
 void comm_buf_unref(struct comm_buf **buf);
 
 /* ---- messages and links ---------------------------------------------------------------------- */
 
-/** Words of 64 bits that a message has for its sender's own data. */
+/** Words of 64 bits that a message has for its sender's own data; <wsc/stream.h> lays structs over
+ *  them. */
 enum { COMM_MSG_FIELDS = 8 };
 /** What every message carries.  `kind`, `step` and `index` say where in the protocol it belongs;
  *  the receiver names what it expects and anything else is a bug that ends the job. */
 struct comm_msg {
+    /** What it is; positive, by the caller's numbering. */
     int32_t kind;
+    /** Which one of its step, from 0. */
     int32_t index;
+    /** The step that it belongs to. */
     int64_t step;
-    struct vtime_span span;         /**< set by the link: arrival of first and last byte */
-    int64_t bytes;                  /**< on the emulated link */
+    struct vtime_span span; /**< set by the link: arrival of first and last byte */
+    /** Bytes on the emulated link, which need not be those of the payload. */
+    int64_t bytes;
     int64_t field[COMM_MSG_FIELDS]; /**< meaning by kind, see <wsc/stream.h> */
     struct comm_buf *payload;       /**< host values, or NULL; a message owns one reference */
 };
 
-/** Place @p n_roles roles: rank_of_role[r] is copied.  Before any link. */
+/** Place @p n_roles roles on ranks: rank_of_role[r], copied, in 0 .. size-1.  Before any link; the
+ *  same on every rank, which is not checked. */
 enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role) WSC_CHECKED;
 /** True when @p role lives on this rank. */
 bool comm_is_local(const struct comm *comm, int role);
 
-/** Everything about a link but its ends. */
+/** Properties of a link beside its ends. */
 struct comm_link_spec {
+    /** Rate of the emulated link, bytes/s (0: no limit), and its latency, ps. */
     int64_t rate_bytes_per_s, latency_ps;
+    /** How it loses packets; all zero: not at all. */
     struct vtime_loss loss;
     enum vtime_part part; /**< what the bytes on it are, for the record of virtual time */
     int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
     const char *name; /**< for the wait-for graph; borrowed, static */
 };
-/** A link from role @p src to role @p dst.  Every rank opens the same links in the same order (the
- *  count is the tag); *@p out is NULL where neither end is local.  Owned by comm. */
+/** Open a link from role @p src to role @p dst.  Every rank opens the same links in the same order
+ *  (the count is the MPI tag); *@p out is NULL where neither end is local.  Owned by comm until
+ *  comm_destroy().  Not blocking.  WSC_NOMEM, WSC_MPI. */
 enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, int dst,
                             const struct comm_link_spec *spec) WSC_CHECKED;
 /** Give the link rate, latency and loss of @p spec from the next message on; NULL @p link, of
  *  another rank, allowed. */
 void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec);
-/** The virtual side of the sending end: rate, occupation, counters. */
+/** The virtual side of the sending end: rate, occupation, counters.  Borrowed; meaningful on the
+ *  sender's rank alone. */
 const struct vtime_link *comm_link_time(const struct comm_link *link);
 
-/** Send; msg->span says when first and last byte are ready, msg->bytes what the emulated link
- *  carries.  What a lossy link loses is drawn from the message's kind, step and index.  Takes the
- * payload's reference.  May block the fiber (max_waiting). */
+/** Send a message; msg->span is when first and last byte are ready, msg->bytes what the emulated
+ *  link carries.  The time of arrival is computed here, by vtime_link_send_over().  What a lossy
+ *  link loses is sampled from the message's kind, step and index.  Takes the payload's reference.
+ *  May block the fiber (max_waiting), never the rank.  WSC_NOMEM, WSC_MPI. */
 enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
-/** Send a message of no size (a credit): it neither waits for nor occupies the link. */
+/** Send a message of no size (a credit): it arrives a latency after msg->span.last, and neither
+ *  waits for nor occupies the link.  Never blocks. */
 enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg) WSC_CHECKED;
-/** Wait for the next message.  Its payload's reference passes to the caller. */
+/** Wait for the next message of the link; blocks the fiber.  msg->span is when its bytes arrive.
+ *  Its payload's reference passes to the caller.  One fiber reads a link. */
 enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg) WSC_CHECKED;
 
 /* ---- the record of virtual time -------------------------------------------------------------- */
@@ -146,16 +195,21 @@ enum wsc_err comm_record_gather(struct comm *comm, struct vtime_recorder *progra
 
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
-/** A sequential program of a local role. */
+/** A sequential program of a local role.  It blocks in comm_send() and comm_recv() alone; what it
+ *  returns is the result of comm_run() when it is the first error. */
 typedef enum wsc_err (*comm_fiber_fn)(void *arg);
-/** @param stack_bytes  0 for the default (128 KiB), more for fibers that call big libraries
- *  @param name         for messages, e.g. "wafer 3"; copied */
+/** Make a program of the local role @p role ready to run in the next comm_run(); at most two per
+ *  role. @p stack_bytes is 0 for the default (128 KiB), more for fibers that call big libraries; @p
+ *  name, copied, is for messages, e.g. "wafer 3".  A stack has a guard page, so an overflow ends
+ *  the process.  WSC_NOMEM. */
 enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg,
                         int64_t stack_bytes, const char *name) WSC_CHECKED;
-/** Run all fibers to their end; returns the first error of a local fiber.  When nothing can move
- *  any more: WSC_DEADLOCK with the wait-for graph of the fibers.  Not collective, but ends on every
- *  rank only when the protocol is over. */
+/** Run all fibers to their end; returns the first error of a local fiber, with the others stopped
+ *  where they are.  When nothing can move any more, or nothing has arrived for WSC_STALL_SECONDS
+ *  (1800): WSC_DEADLOCK with the wait-for graph of the local fibers.  Not collective, but ends on
+ *  every rank only when the protocol is over and what was sent has left. */
 enum wsc_err comm_run(struct comm *comm) WSC_CHECKED;
-/** Messages that local fibers have received so far: the event count of the emulation. */
+/** Messages that local fibers have received so far: the event count of the emulation, for host
+ *  rates. */
 int64_t comm_n_messages(const struct comm *comm);
 #endif

@@ -1,17 +1,31 @@
-/** Configuration engine: YAML files to plain structs, through tables of keys.  Layer 1.
+/** Configuration engine: YAML files to plain structs, through tables of keys.
  *
  *  A file is parsed into a tree (struct conf_node).  A table with one row per key (struct conf_key)
  *  defines type, unit, default and range of each key; it drives reading, `--set`, the dump of the
  *  effective configuration and docs/CONFIG.md.  The tables are those of <wsc/zoo.h> (params files)
- *  and <wsc/hw.h> (machine files).
+ *  and <wsc/hw.h> (machine files).  It owns libyaml.
  *
  *  All errors of a file are reported together, each as `file:line:col: key: problem; hint: action`,
  *  as one WSC_CONFIG error.  Nothing here communicates: rank 0 reads the bytes, every rank parses
- *  the same bytes.
+ *  the same bytes, so the structs are equal on all ranks.  Files are not trusted: depth, size and
+ *  expansion of aliases are bounded.
  *
  *  The order of this header is that of a parse: bytes, problems, tree, tables of keys, records,
  *  text that is written back.  The core is struct conf_key.
- */
+ *
+ *      struct conf_doc doc = {0};
+ *      struct conf_diag d = {.file = path, .sets = sets, .n_sets = n_sets};
+ *      struct conf_rows rows = {0};
+ *      struct conf_parse p = {.table = &table, .diag = &d, .out = (char *)out,
+ *                             .seen = rows.seen, .given = rows.given};
+ *      if (conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS)) {
+ *          conf_keys_read(&p, doc.root, conf_key_read);
+ *          conf_keys_defaults(&p, doc.root);
+ *      }
+ *      enum wsc_err rc = conf_diag_finish(&d);
+ *      conf_doc_fini(&doc);
+ *
+ *  The diag is finished before the document, whose memory its messages may name. */
 #ifndef WSC_CONF_H
 #define WSC_CONF_H
 #include <wsc/err.h>
@@ -22,7 +36,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Value of a whole-number key that the file does not have or that is `null`. */
+/** Value of a whole-number key that the file does not have or that is `null`; its field's comment
+ *  says what that means. */
 #define CONF_NULL (-2147483647LL)
 /** Value of a whole-number key that is "auto": the program chooses. */
 #define CONF_AUTO (-2147483646LL)
@@ -52,14 +67,15 @@ enum {
 enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
 
 /** One `--set path=value` of the command line, in the order given.  Paths below `cluster.` belong
- *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. */
+ *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. The text is used as long
+ *  as messages may name it: until the parse has ended. */
 struct conf_set {
     const char *text; /**< "path=value"; borrowed */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
 
-/** A position in a file or on the command line, for messages. */
+/** A position in a file or on the command line, for messages. All zero is the file as a whole. */
 struct conf_pos {
     int line;   /**< from 1; 0: the file as a whole; < 0: `--set` number -line */
     int column; /**< from 1 */
@@ -79,7 +95,7 @@ struct conf_warning {
 };
 
 /** Collects the errors and warnings of one file.  Start with `file`, `sets` and `warning` set and
- *  all other members zero; conf_diag_finish() ends it. */
+ *  all other members zero; conf_diag_finish() ends it. About 20 KiB: usually on the stack. */
 struct conf_diag {
     const char *file;                            /**< name for messages; borrowed */
     const char *base[CONF_MAX_FILES];            /**< files that it is based on; borrowed */
@@ -96,7 +112,8 @@ struct conf_diag {
     bool no_memory;                /**< conf_diag_finish() raises WSC_NOMEM */
 };
 /** Add an error about @p key (NULL: about no key) at @p pos.  @p fmt is the problem, without
- *  position and key, optionally followed by "; hint: action". */
+ *  position and key, optionally followed by "; hint: action". Past CONF_MAX_ERRORS only the number
+ *  is kept.  The line is cut at 1 KiB. */
 void conf_diag_error(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt,
                      ...) __attribute__((format(printf, 4, 5)));
 /** Add a warning about @p key (NULL: about no key) at @p pos to *d->warning.  Past
@@ -104,10 +121,11 @@ void conf_diag_error(struct conf_diag *d, struct conf_pos pos, const char *key, 
 void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 /** Raise all errors as one: WSC_CONFIG, or WSC_NOMEM when memory ran out; WSC_OK when there are
- *  none.  Frees the list of errors in any case. */
+ *  none.  Frees the list of errors in any case. Warnings stay with their owner (d->warning). */
 enum wsc_err conf_diag_finish(struct conf_diag *d) WSC_CHECKED;
-/** Let messages call @p key, and every key below it, @p user.  The first name of a key counts.
- *  Both texts are borrowed until conf_diag_finish(). */
+/** Let messages call @p key, and every key below it, @p user.  The first name of a key counts. Both
+ *  texts are borrowed until conf_diag_finish(). Beyond CONF_MAX_ORIGINS a name is dropped, and
+ *  messages use the converted one. */
 void conf_diag_origin(struct conf_diag *d, const char *key, const char *user);
 /** The user's name of @p key: in @p out, or @p key itself when it has no other. */
 const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH]);
@@ -123,7 +141,7 @@ enum conf_node_kind {
     CONF_NODE_LIST,   /**< entries without keys */
     CONF_NODE_MAP     /**< entries with keys, each key once */
 };
-/** One entry of a list or map. */
+/** One entry of a list or map. Borrowed from the document, like all that it points to. */
 struct conf_entry {
     const char *key;         /**< NULL in a list */
     struct conf_pos key_pos; /**< where the key stands, for messages */
@@ -132,10 +150,15 @@ struct conf_entry {
 /** A node of the tree.  An alias shares the node of its anchor: nothing below a node is written
  *  after the parse except by conf_doc_set() and conf_doc_own(), which copy. */
 struct conf_node {
+    /** Which of the members below are used. */
     enum conf_node_kind kind;
-    struct conf_pos pos;      /**< where it starts */
-    const char *text;         /**< scalar: its text, NUL-terminated */
-    bool plain;               /**< scalar without quotes: may be null, a number, a boolean */
+    struct conf_pos pos; /**< where it starts */
+    /** Scalar: its text, NUL-terminated, without quotes and escapes; numbers and booleans are not
+     *  interpreted. */
+    const char *text;
+    /** Scalar without quotes, or with a tag other than !!str: it may be null, a number or a
+     *  boolean. */
+    bool plain;
     bool open;                /**< not complete yet: an alias to it would be a cycle */
     int height;               /**< levels below, this one included */
     int64_t weight;           /**< nodes below with aliases followed, this one included */
@@ -143,7 +166,8 @@ struct conf_node {
     struct conf_entry *entry; /**< of a list or map, in the order of the file */
 };
 struct conf_block;
-/** A YAML document: owns the memory of all its nodes and texts.  Zero is an empty document. */
+/** A YAML document: owns the memory of all its nodes and texts.  Zero is an empty document. Blocks
+ *  are released together by conf_doc_fini(); single nodes never are. */
 struct conf_doc {
     struct conf_block *block; /**< owned memory of all nodes */
     struct conf_node *root;   /**< NULL: an empty document */
@@ -156,14 +180,20 @@ enum conf_duplicates {
 };
 
 /** Parse one YAML document into @p doc.  Problems go to @p d; false when there is no usable tree.
- *  conf_doc_fini() @p doc in both cases. */
+ *  conf_doc_fini() @p doc in both cases. What is accepted is what PyYAML reads: anchors, aliases,
+ *  merge keys `<<`, YAML 1.1 scalars.  Refused: a second document, tags of one's own, keys that are
+ *  no text, NUL bytes, more than the bounds above.  An empty text gives a root of NULL and true. */
 bool conf_doc_parse(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes,
                     enum conf_duplicates duplicates);
-/** Parse the value of `--set` number @p set (from 1) into a node of @p doc; NULL after an error. */
+/** Parse the value of `--set` number @p set (from 1) into a node of @p doc; NULL after an error.
+ *  The value is YAML, so `[1, 2]` and `{a: 1}` work; empty is a null.  Its positions are those of
+ *  the `--set`, so that messages name it. */
 struct conf_node *conf_doc_parse_value(struct conf_doc *doc, struct conf_diag *d, const char *value,
                                        int set);
 /** Put @p value at the dotted @p path of the document, with new maps for absent sections.  A path
- *  that no key has is no error here: the key table reports it.  Lack of memory goes to @p d. */
+ *  that no key has is no error here: the key table reports it.  Lack of memory goes to @p d. A
+ *  scalar or null on the way is replaced by a map; a map that an alias shares is copied first, so
+ *  that one position of the document changes. */
 void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
                   struct conf_node *value);
 /** Put @p value at the dotted @p path below @p map, a node of @p doc that no alias shares, with new
@@ -184,7 +214,8 @@ struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t
 struct conf_node *conf_doc_map(struct conf_doc *doc, struct conf_pos pos);
 /** A new empty list.  NULL without memory. */
 struct conf_node *conf_doc_list(struct conf_doc *doc, struct conf_pos pos);
-/** Add a copy of @p entry at the end of a list or map; false without memory. */
+/** Add a copy of @p entry at the end of a list or map; false without memory. O(1) on average.  Not
+ *  on a node that an alias shares: conf_doc_own() first. */
 bool conf_doc_append(struct conf_doc *doc, struct conf_node *node, const struct conf_entry *entry);
 /** Set the key of @p entry in @p map, replacing an earlier value; false without memory. */
 bool conf_doc_put(struct conf_doc *doc, struct conf_node *map, const struct conf_entry *entry);
@@ -192,11 +223,12 @@ bool conf_doc_put(struct conf_doc *doc, struct conf_node *map, const struct conf
  *  written.  NULL when there is no map at @p key or no memory. */
 struct conf_node *conf_doc_own(struct conf_doc *doc, struct conf_node *map, const char *key);
 
-/** Index of @p key in @p map, or -1; NULL and other kinds of node have no keys. */
+/** Index of @p key in @p map, or -1; NULL and other kinds of node have no keys. Linear in the
+ *  number of keys, which CONF_MAX_MAP bounds. */
 int conf_node_index(const struct conf_node *map, const char *key);
 /** The value of @p key in @p map, or NULL. */
 struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
-/** The node at a dotted path below @p root, or NULL. */
+/** The node at a dotted path below @p root, or NULL. An empty path is @p root. */
 const struct conf_node *conf_node_at(const struct conf_node *root, const char *path);
 /** Remove @p key from @p map if it is there. */
 void conf_node_remove(struct conf_node *map, const char *key);
@@ -207,7 +239,8 @@ const char *conf_node_describe(const struct conf_node *node, char out[CONF_QUOTE
 
 /* ---- key tables ------------------------------------------------------------------------------ */
 
-/** What a key does when a file has it. */
+/** What a key does when a file has it. The status is printed in docs/CONFIG.md
+ *  (conf_status_text()). */
 enum conf_status {
     CONF_USED,      /**< read, and written by the dump */
     CONF_OLD,       /**< used, but has a newer spelling: a warning, not dumped */
@@ -227,7 +260,7 @@ enum conf_type {
     CONF_T_SPECIAL,  /**< the row's own `read` and `write` */
     CONF_T_ANY       /**< not looked at; no field */
 };
-/** One value that a key can have. */
+/** One value that a key can have. A list ends with a NULL name, see CONF_CHOICES. */
 struct conf_choice {
     const char *name; /**< as written; read in any case; "null" stands for a null value */
     int value;        /**< stored in the field */
@@ -243,25 +276,38 @@ enum {
 
 struct conf_parse;
 struct conf_text;
-/** One row of a table: everything there is to know about a key. */
+/** One row of a table: everything there is to know about a key. Designated initializers leave the
+ *  rest 0: status CONF_USED, unit none, range from 0 to 0, which refuses all but 0, so every number
+ *  has its range.  A new key is one row and one field, and appears in parsing, `--set`, dump and
+ *  docs/CONFIG.md:
+ *
+ *      {.path = "swarmx.fanout", .offset = offsetof(struct hw_machine, swarmx.fanout),
+ *       .type = CONF_T_INT, .required = true, .min = 2, .max = 64,
+ *       .doc = "children of a node"}, */
 struct conf_key {
     const char *path; /**< "section.key"; `.*` at the end: whatever else stands in that section */
     const char *to;   /**< trainer style: the key of the runconfig style, or NULL */
     const char *also; /**< records: further spellings, blanks between; the first given counts */
     const char *old;  /**< records: spellings of older releases, taken with a warning */
+    /** Type of the value and of the field at `offset`. */
     enum conf_type type;
+    /** What the key does; CONF_USED when left out. */
     enum conf_status status;
-    enum wsc_unit unit;   /**< of a quantity; numbers of other types have none */
-    bool required;        /**< when its section is in the file */
-    bool nullable;        /**< null stands for the default */
-    bool positive;        /**< > 0 instead of >= min */
-    bool below_max;       /**< < max instead of <= max */
-    uint32_t kinds;       /**< taken only where the section is of one of these kinds, a bit each;
-                               0: always */
-    const char *fallback; /**< default as it would be written; "=path" copies the value of an
-                               earlier row; NULL: all bits zero */
-    double min, max;      /**< range of a number, in base units, both included */
-    size_t offset;        /**< of the field in the struct that the table fills */
+    enum wsc_unit unit; /**< of a quantity; numbers of other types have none */
+    bool required;      /**< when its section is in the file */
+    bool nullable;      /**< null stands for the default */
+    bool positive;      /**< > 0 instead of >= min */
+    bool below_max;     /**< < max instead of <= max */
+    uint32_t kinds;     /**< taken only where the section is of one of these kinds, a bit each;
+                             0: always */
+    /** Default as it would be written, read like a value of the file; "=path" copies the value of
+     *  an earlier row of the same type; NULL: the field stays all bits zero. */
+    const char *fallback;
+    /** Range of a number, in base units, both included unless `positive` or `below_max` says
+     *  otherwise. */
+    double min, max;
+    /** Bytes from the start of the struct that the table fills to the field. */
+    size_t offset;
     const struct conf_choice *choices; /**< up to one without a name; NULL: none */
     /** SPECIAL: read @p node into @p field; problems go to p->diag. */
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
@@ -276,10 +322,13 @@ struct conf_key {
 struct conf_table {
     const struct conf_key *key; /**< rows in the order of the dump */
     int n;                      /**< rows, at most CONF_MAX_KEYS */
-    bool sourced; /**< values are maps {value, kind, source}; every section must be there */
+    /** Machine files: values are maps {value, kind, source, uncertainty}, and every section must be
+     *  there. */
+    bool sourced;
 };
 
-/** State of one pass of a tree through a table. */
+/** State of one pass of a tree through a table. The three passes of a file (conf_keys_read(),
+ *  conf_keys_defaults(), the checks of its module) share one. */
 struct conf_parse {
     const struct conf_table *table; /**< borrowed */
     struct conf_diag *diag;         /**< problems go here; borrowed */
@@ -290,23 +339,28 @@ struct conf_parse {
     const char *spelling;           /**< of the key being read where it is not the row's own */
     void *context;                  /**< what the `read` of a record's rows need beside the field */
 };
-/** Memory of the rows of a whole file's pass, for conf_parse.seen and conf_parse.given. */
+/** Memory of the rows of a whole file's pass, for conf_parse.seen and conf_parse.given; starts all
+ *  zero.  About 5 KiB. */
 struct conf_rows {
+    /** By row: the file has the key, so it needs no default. */
     bool seen[CONF_MAX_KEYS];
+    /** By row: the node of its value, for messages of later checks; NULL: not in the file. */
     const struct conf_node *given[CONF_MAX_KEYS];
 };
 /** Walk the tree from @p root (NULL: empty): pass every key to @p read with its row, normally
- *  conf_key_read(), and report unknown keys. */
+ *  conf_key_read(), and report unknown keys. Keys are visited in the order of the file.  A key with
+ *  a dot in its name is unknown: sections are nested maps. */
 void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
                     void (*read)(struct conf_parse *p, int row, const struct conf_node *node));
 /** Set the defaults of the keys that are not `seen`, and report required keys that are missing from
- *  @p root. */
+ *  @p root. In the order of the table, so that "=path" finds its value.  After conf_keys_read(). */
 void conf_keys_defaults(struct conf_parse *p, const struct conf_node *root);
 /** Row of @p path in @p table, or -1. */
 int conf_keys_find(const struct conf_table *table, const char *path);
 /** True when @p table has keys below @p path. */
 bool conf_keys_is_section(const struct conf_table *table, const char *path);
-/** Report @p path as unknown, with the nearest known one as a hint. */
+/** Report @p path as unknown, with the nearest known one as a hint. The nearest is a sibling within
+ *  an edit distance of a third of the name, else a key of the same name in another section. */
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
                        const char *path);
 
@@ -327,7 +381,13 @@ int conf_choice_find(const struct conf_choice *choices, const struct conf_node *
 
 /* ---- records: maps with keys of their own, in lists or after a key --------------------------- */
 
-/** A map to read: @c n rows of @c key, with paths that are names, fill the struct @c out. */
+/** A map to read: @c n rows of @c key, with paths that are names, fill the struct @c out. Records
+ *  are entries of lists (faults, schedulers) or values of a key (an initializer); their rows' paths
+ *  are single names.
+ *
+ *      const struct conf_record r = {.path = "faults[2]", .map = node,
+ *                                    .key = rows, .n = n_rows, .out = &fault};
+ *      if (!conf_record_read(p, &r)) return; */
 struct conf_record {
     const char *path;            /**< of the map, for messages: "faults[2]" */
     const struct conf_node *map; /**< any node; one that is no map has no keys */
@@ -337,7 +397,8 @@ struct conf_record {
     void *context;               /**< for the rows' `read`; NULL: that of the parse around it */
 };
 /** Read a record: each key through its row, unknown and missing keys reported, defaults for the
- *  others.  Fields of rows without a default stay as they are.  False after an error. */
+ *  others.  Fields of rows without a default stay as they are.  False after an error. Defaults and
+ *  missing keys are not looked at after an error: a missing key may be there under a wrong name. */
 bool conf_record_read(const struct conf_parse *p, const struct conf_record *record);
 
 /** One kind of a record whose kind decides which keys it has.  The rows of all kinds refer to one
@@ -367,28 +428,32 @@ int conf_variant_read(const struct conf_parse *p, const struct conf_variants *va
 /* ---- text that is written -------------------------------------------------------------------- */
 
 /** A growing text.  Zero is the empty text; a failure to get memory is remembered and reported
- * once, by conf_text_take(). */
+ *  once, by conf_text_take(). Not to be copied while it holds memory. */
 struct conf_text {
     char *text;          /**< owned; NULL after a failure */
     size_t n, capacity;  /**< bytes without the NUL, and room */
     bool failed;         /**< memory ran out: the text is lost */
     const void *context; /**< what the `write` of a record's rows need beside the field */
 };
-/** Append a formatted text. */
+/** Append a formatted text; nothing after a failure, which frees what was there. */
 void conf_text_add(struct conf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Hand the text over to the caller in *@p out and make @p t empty; WSC_NOMEM after a failure. */
+/** Hand the text over to the caller in *@p out and make @p t empty; WSC_NOMEM after a failure. The
+ *  text is released with wsc_free(); *@p out is untouched after a failure. */
 enum wsc_err conf_text_take(struct conf_text *t, char **out) WSC_CHECKED;
-/** Append @p s as a YAML string in double quotes. */
+/** Append @p s as a YAML string in double quotes; quotes, backslashes and control characters
+ *  escaped, other bytes as they are (UTF-8). */
 void conf_text_string(struct conf_text *t, const char *s);
-/** Append @p x with as few digits as read back to the same bits. */
+/** Append @p x, finite, with as few of 15 to 17 digits as read back to the same bits. */
 void conf_text_double(struct conf_text *t, double x);
 
 /** Write a blank and the value of @p key at @p field as YAML; a list goes to lines of its own that
- *  are indented by @p indent blanks. */
+ *  are indented by @p indent blanks. The counterpart of conf_key_read(): what is written reads back
+ *  to the same bits. */
 void conf_key_write(struct conf_text *out, const struct conf_key *key, const void *field,
                     int indent);
-/** Write the keys of @p table with status CONF_USED as YAML that parses back to the same values.
- *  @p base is the struct that offsets refer to; @p keep (NULL: all) selects keys by path. */
+/** Write the keys of @p table with status CONF_USED as YAML that parses back to the same values. @p
+ *  base is the struct that offsets refer to; @p keep (NULL: all) selects keys by path. Sections are
+ *  opened as the paths change, so rows of a section stand together in the table. */
 void conf_table_write(struct conf_text *out, const struct conf_table *table, const void *base,
                       bool (*keep)(const void *base, const char *path));
 /** Write a record of kind @p variant at @p base as a map on one line, `{kind: name, key: value}`.
@@ -407,7 +472,8 @@ const char *conf_status_text(enum conf_status status);
 /* ---- --set ----------------------------------------------------------------------------------- */
 
 /** Split `--set` number @p set (from 1) at the first `=` into @p path and *@p value, which is
- *  borrowed; false after an error. */
+ *  borrowed; false after an error. Errors: no `=`, an empty path or part of one, a path of
+ *  CONF_MAX_PATH bytes or more. */
 bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], const char **value);
 /** Path, inside the machine file, of a setting that adds a fault. */
 #define CONF_FAULTS_ADD "faults+"

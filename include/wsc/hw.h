@@ -1,13 +1,23 @@
 /** The emulated machine: its constants from a machine file, its faults, and the times and sizes
- * that follow from them.  Layer 2.
+ *  that follow from them.
  *
  *  A machine file (configs/cluster/cs2.yaml is the built-in one) is parsed into struct hw_machine;
  *  struct hw is a view of it with the faults of the present step.  This is the only module where
  *  cycles become picoseconds, and it knows no model.  Base units throughout: ps, bytes, bytes/s,
- * Hz, W; wafers, SwarmX nodes and MemoryX shards are counted from 0, steps in machine files from 1.
+ *  Hz, W; wafers, SwarmX nodes and MemoryX shards are counted from 0, steps in machine files from
+ *  1.  Every constant has a source and one of the kinds documented, derived, assumed, calibrated.
  *
  *  Nothing here communicates: every rank parses the same bytes and samples the same faults.
- */
+ *
+ *      struct hw_machine machine;
+ *      enum wsc_err rc = hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0);
+ *      const struct hw hw = {.cluster = &machine};
+ *      int64_t ps = hw_cycles_to_ps(&hw, 1000);
+ *      hw_machine_fini(&machine);
+ *
+ *  This is the built-in CS-2; 1000 cycles at 850 MHz are 1176471 ps.  Read next:
+ *  src/hw/machine_keys.c, the table of keys with ranges; docs/FAULTS.md; <wsc/cluster.h>, which
+ *  moves the faults from step to step. */
 #ifndef WSC_HW_H
 #define WSC_HW_H
 #include <wsc/conf.h>
@@ -21,7 +31,8 @@ enum { HW_MAX_SHARDS = 64 };
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/** Kinds of faults; docs/FAULTS.md describes them, fault_events.c has a row for each. */
+/** Kinds of faults.  docs/FAULTS.md describes them; src/hw/fault_keys.c has a row with the keys of
+ *  each, src/hw/fault_events.c one with its effect. */
 enum hw_fault_kind {
     HW_FAULT_STRAGGLER,   /**< a system computes slower */
     HW_FAULT_JITTER,      /**< a system's compute time varies from step to step */
@@ -43,15 +54,25 @@ enum hw_place {
 };
 /** Size of hw_fault.text, bytes with its NUL. */
 enum { HW_FAULT_TEXT_BYTES = 128 };
-/** One fault of a machine: an entry of `faults:` or a `--fault`. */
+/** One fault of a machine: an entry of `faults:` or a `--fault`. A fault at every place, or with a
+ *  rate, becomes several events (struct hw_event). */
 struct hw_fault {
     enum hw_fault_kind kind;
     enum hw_place place;
-    int64_t where; /**< index of the wafer, node or shard; CONF_NULL: every one */
-    int64_t from;  /**< the first step that it touches, from 1 */
-    int64_t steps; /**< how many; 0: to the end */
-    double rate;   /**< probability that it begins in a step, for each place; 0: at @c from */
-    double amount; /**< factor, deviation, fraction of packets, planes; 0 where there is none */
+    /** Index of the wafer, node or shard, 0 to 4095 in a file; CONF_NULL: every one. */
+    int64_t where;
+    /** The first step that it touches, from 1. */
+    int64_t from;
+    /** How many steps it lasts; 0: to the end.  Losses of a wafer or node never end, that of a
+     *  shard's memory ends with its step. */
+    int64_t steps;
+    /** Probability, 0 to 1, that it begins in a step, for each place; 0: it begins at @c from,
+     *  once. */
+    double rate;
+    /** How bad: factor (straggler, slow link: at least 1), relative standard deviation (jitter: up
+     *  to 0.2), probability for a packet (lossy link: up to 0.5), number of planes; 0 where there
+     *  is none. */
+    double amount;
     char text[HW_FAULT_TEXT_BYTES]; /**< as `--fault` takes it */
 };
 /** The key of @p place in machine files: "wafer", "node" or "shard"; static. */
@@ -59,23 +80,31 @@ const char *hw_place_name(enum hw_place place);
 
 /* ---- machine --------------------------------------------------------------------------------- */
 
-/** What one stage streams. */
+/** What one stage streams. A finer grain overlaps weights and compute better and pays the stage
+ *  latency more often. */
 enum hw_granularity {
     HW_STREAM_BLOCK, /**< a transformer block */
     HW_STREAM_MATRIX /**< one matrix of a block */
 };
 
 /** The emulated machine: the values of a machine file in base units (ps, bytes, bytes/s, Hz, W).
- *  Each member has its key in src/hw/machine_keys.c; hw_machine_fini() frees what it owns. */
+ *  Each member has its key in src/hw/machine_keys.c; hw_machine_fini() frees what it owns. Ranges
+ *  are in that table.  Sources and uncertainties are in `source`, by key. */
 struct hw_machine {
     char *name;      /**< e.g. "CS-2"; owned */
     char *base;      /**< the file that this one is based on, as written, or NULL; owned */
     int64_t systems; /**< of the installation; 0 = any number */
+    /** One CS-2 system: its processing elements (PEs), network on the wafer, and I/O.  Rates of the
+     *  datapath are elements per cycle and PE, above 0; set-ups are cycles per vector operation, at
+     *  least 0.  docs/MODEL.md derives cycles from them. */
     struct hw_wafer {
+        /** Clock of PEs and routers, 1 kHz to 1 THz. */
         int64_t clock_hz;
         int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
+        /** Memory of a PE, bytes. */
         int64_t sram_bytes_per_pe;
-        int64_t sram_reserved_bytes_per_pe; /**< code, queues, staging: not for activations */
+        /** code, queues, staging: not for activations Less than sram_bytes_per_pe. */
+        int64_t sram_reserved_bytes_per_pe;
         double simd_fmach;                /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
         double simd_fmachs;               /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
         double simd_fmacs;                /**< 32-bit multiply-adds per cycle and PE */
@@ -93,44 +122,70 @@ struct hw_machine {
         int64_t exp_cycles;          /**< one exponential on one PE */
         int64_t divide_cycles;       /**< one division or square root on one PE */
         int64_t io_rate_bytes_per_s; /**< one direction */
-        int64_t stage_latency_ps;    /**< fixed start cost of a stage */
-        double kernel_factor;        /**< on the cycles of all kernels; 1: as the formulas say */
-        int64_t peak_flop_per_s;     /**< dense 16-bit, for MFU only */
+        /** fixed start cost of a stage The one constant that is calibrated in cs2.yaml. */
+        int64_t stage_latency_ps;
+        /** on the cycles of all kernels; 1: as the formulas say One of the constants that may be
+         *  calibrated; 0.1 to 10. */
+        double kernel_factor;
+        int64_t peak_flop_per_s; /**< dense 16-bit, for MFU only */
+        /** Power of one system, W, for energy per token. */
         int64_t system_power_w;
     } wafer;
+    /** The broadcast and reduce tree: what a node and a link of it take. */
     struct hw_swarmx {
+        /** Children of a node, 2 to 64; there are ceil(log_fanout N) levels above N wafers. */
         int64_t fanout;
         int64_t link_rate_bytes_per_s; /**< one direction, all planes together */
         int64_t link_latency_ps;       /**< one hop: link and network cards */
         int64_t latency_ps;            /**< a node: first byte in to first byte out, down */
         int64_t
             add_latency_ps; /**< a node: first byte in to first byte out, up, with the addition */
+        /** Power of one node, W. */
         int64_t node_power_w;
-        int64_t planes; /**< parallel networks that make up a link */
+        /** Parallel networks that make up a link, 1 to 64; a lost one takes its part of the rate.
+         */
+        int64_t planes;
     } swarmx;
+    /** The weight store: servers (shards) among which every tensor is striped. */
     struct hw_memoryx {
+        /** Number of shards, 1 to HW_MAX_SHARDS. */
         int64_t shards;
         int64_t link_rate_bytes_per_s; /**< one shard, one direction */
+        /** From a shard to the first node of the tree, ps. */
         int64_t link_latency_ps;
-        int64_t update_rate_params_per_s; /**< one shard */
-        int64_t update_latency_ps;        /**< gradient complete to first updated weight */
-        int64_t capacity_bytes;           /**< all shards */
-        int64_t bytes_per_parameter;      /**< master weight, moments, gradient */
+        /** Parameters per second that the optimizer of one shard updates. */
+        int64_t update_rate_params_per_s;
+        int64_t update_latency_ps; /**< gradient complete to first updated weight */
+        /** Memory of all shards together; a model that needs more is WSC_CAPACITY. */
+        int64_t capacity_bytes;
+        /** Bytes of it for one parameter: master weight, moments, gradient. */
+        int64_t bytes_per_parameter;
+        /** Power of one shard, with its share of the other servers, W. */
         int64_t shard_power_w;
     } memoryx;
+    /** How weights stream.  The two chunk settings are of the host's transport and change no
+     *  virtual time. */
     struct hw_stream {
+        /** What one stage streams. */
         enum hw_granularity granularity;
-        int64_t prefetch_window_bytes; /**< weights granted ahead of the stage being consumed */
-        int64_t chunk_bytes;           /**< host transport: largest piece of one MPI message */
-        int64_t chunks_in_flight;      /**< host transport: pieces posted at once per message */
+        /** Weights granted ahead of the stage being consumed; 0: one stage at a time. */
+        int64_t prefetch_window_bytes;
+        int64_t chunk_bytes;      /**< host transport: largest piece of one MPI message */
+        int64_t chunks_in_flight; /**< host transport: pieces posted at once per message */
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
+    /** Input of samples, fetched one step ahead. */
     struct hw_feed {
         int64_t rate_bytes_per_s; /**< samples into one system */
+        /** Bytes of a sample for each token: token, label and mask. */
         int64_t bytes_per_token;
     } input;
-    /** Mechanisms that make many systems slower than one, each with a switch. */
+    /** Mechanisms that make many systems slower than one, each with a switch (`effects.*`); all
+     *  true is the machine.  The scaling-loss breakdown switches them off one at a time. */
     struct hw_effects {
+        /** boundary: the optimizer takes time and waits for the norm; reduce: gradients take time
+         *  to MemoryX; latency: links and nodes have latencies; jitter: compute time varies; input:
+         *  samples take time to come in. */
         bool boundary, reduce, latency, jitter, input;
     } effects;
     /** Times of recovery from a fault; a step without a new fault needs none of them. */
@@ -140,11 +195,13 @@ struct hw_machine {
         int64_t reroute_ps;               /**< the SwarmX tree is rebuilt without a node */
         int64_t restore_rate_bytes_per_s; /**< a checkpoint into one shard */
     } recovery;
-    /** Links that lose packets: go-back-N, see <wsc/vtime.h>. */
+    /** Links that lose packets: go-back-N, see vtime_link_send_over() in <wsc/vtime.h>. */
     struct hw_retransmit {
+        /** What is lost at a time, bytes. */
         int64_t packet_bytes;
         int64_t timeout_ps; /**< until a loss is noticed that no later packet reports */
     } retransmit;
+    /** Faults of file and command line, at most 256. */
     struct hw_fault_list {
         struct hw_fault *item; /**< owned, in the order of file and command line */
         int n;
@@ -155,14 +212,16 @@ struct hw_machine {
     char *file;               /**< name of the file for messages; owned */
 };
 
-/** Provenance and uncertainty of one constant, for tables and reports. */
+/** Provenance and uncertainty of one constant, for tables and reports. In the order of the key
+ *  table; of constants only, not of the name or of faults. */
 struct hw_source {
     const char *key;  /**< "wafer.clock"; static */
     char *value;      /**< as written, with unit; owned */
     const char *kind; /**< documented, derived, assumed or calibrated; static */
     char *source;     /**< document, derivation or assumption in words; owned */
-    /** Where the true value may lie, base units; low <= high, both the value itself when nothing
-     *  is uncertain or when the constant is no number. */
+    /** Where the true value may lie, base units; low <= high, both the value itself when nothing is
+     *  uncertain or when the constant is no number.  Without a statement in the file: documented
+     *  exact, derived 5 %, calibrated 10 %, assumed from half to twice. */
     double low, high;
 };
 
@@ -170,12 +229,14 @@ struct hw_source {
 
 /** Read a machine file and the files that it is based on (`base: other.yaml`) as one text of @p n
  *  bytes for hw_machine_parse(); *@p text is owned by the caller, NULL after an error.  WSC_CONFIG:
- *  a file is missing, or the files form a cycle; the message names the line. */
+ *  a file is missing, or the files form a cycle; the message names the line. At most CONF_MAX_FILES
+ *  files.  The text carries the names of all files, so that ranks that read none report the same
+ *  lines.  Call it on rank 0 and share the text (comm_share()). */
 enum wsc_err hw_machine_read(const char *path, char **text, size_t *n) WSC_CHECKED;
 /** Parse a machine file from memory.  NULL @p bytes takes the built-in CS-2 (the text of
  *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name.  Only the @p sets below
- * `cluster.` are looked at.  WSC_CONFIG with all errors of the file; hw_machine_fini() @p out also
- * then. */
+ *  `cluster.` are looked at; `cluster.faults+=...` adds a fault.  WSC_CONFIG with all errors of the
+ *  file, WSC_NOMEM; hw_machine_fini() @p out also then. */
 enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 /** Free what @p cluster owns and set it to zero. */
@@ -190,7 +251,12 @@ const struct conf_variants *hw_fault_kinds(void);
 /* ---- variations of a machine ------------------------------------------------------------------
  */
 
-/** A numeric constant of machine files, for sweeps and sensitivity studies. */
+/** A numeric constant of machine files, for sweeps and sensitivity studies; obtained from
+ *  hw_constant_find().
+ *
+ *      TRY(hw_constant_find("wafer.stage_latency", &c));
+ *      TRY(hw_constant_read(&c, "15 us", &value));
+ *      TRY(hw_constant_set(&c, &copy, value)); */
 struct hw_constant {
     const char *path; /**< without `cluster.`; static */
     int row;          /**< of the key table */
@@ -217,7 +283,8 @@ enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machi
  */
 
 struct hw_faults;
-/** A machine with its faults, borrowed for the life of the run. */
+/** A machine with its faults, borrowed for the life of the run.  Functions below that have no
+ *  `step` argument mean the present step of @c faults. */
 struct hw {
     const struct hw_machine *cluster; /**< constants */
     const struct hw_faults *faults;   /**< in the state of the present step; NULL: none */
@@ -225,7 +292,8 @@ struct hw {
 
 /** Copy @p cluster to @p out without the mechanisms that its `effects` switch off: latencies and
  *  jitter become 0.  The copy is shallow: @p cluster owns what it points to.  The switches of the
- *  boundary, the reduction and the input act where these are computed. */
+ *  boundary, the reduction and the input act where these are computed. @p out must not outlive @p
+ *  cluster, and hw_machine_fini() is not for it. */
 void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster);
 /** Duration of @p cycles wafer cycles, ps: ceil(cycles * 1e12 / clock), exact in integers.
  *  @p cycles >= 0, clock at most 1 THz.  INT64_MAX when the duration exceeds 106 days. */
@@ -238,17 +306,20 @@ int64_t hw_n_pes(const struct hw *hw);
 int64_t hw_activation_bytes_per_pe(const struct hw *hw);
 /** SRAM of one wafer that activations may use, bytes. */
 int64_t hw_activation_bytes(const struct hw *hw);
-/** Wafer cycles (a real number) in which @p bytes cross the wafer's edge in one direction. */
+/** Wafer cycles (a real number) in which @p bytes cross the wafer's edge in one direction. A lower
+ *  bound: no latency, no protocol. */
 double hw_io_cycles(const struct hw *hw, double bytes);
 /** Rate of a link that has @p rate_bytes_per_s on all planes when @p lost of them are gone,
  * bytes/s, at least 1.  0 <= @p lost < planes. */
 int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost);
-/** Power of the whole cluster with @p n_csx wafers, their SwarmX tree and all MemoryX shards, W. */
+/** Power of the whole cluster with @p n_csx wafers, their SwarmX tree and all MemoryX shards, W.
+ *  Times the duration of a step it is the step's energy. */
 double hw_cluster_power_w(const struct hw *hw, int64_t n_csx);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/** One occurrence of a fault at one place; steps are counted as finished steps before them. */
+/** One occurrence of a fault at one place; steps are counted as finished steps before them. Waiting
+ *  for it is over when a step >= first_step begins. */
 struct hw_event {
     const struct hw_fault *fault; /**< borrowed from the machine */
     int place;                    /**< index of the wafer, SwarmX node or MemoryX shard */
@@ -262,17 +333,18 @@ struct hw_fault_scope {
     int64_t last_step; /**< events that begin at or after this many finished steps are left out */
     int without;       /**< index of a fault to leave out, which shows its cost; -1: none */
 };
-/** Turn the faults of @p cluster into events.  A fault with a rate waits, at each of its places, a
- *  geometrically distributed number of steps, sampled from (seed, fault, place, occurrence): it
- * begins in each step with the same probability, but not while it lasts.  Samples do not depend on
- * last_step or on the number of ranks.  *@p out is owned by the caller and borrows @p cluster; NULL
- * after an error.  WSC_CONFIG: a place that the machine does not have, the last wafer or SwarmX
- * node lost, all planes of a link lost, or more than 10,000 events. */
+/** Compute the events of the faults of @p cluster.  A fault with a rate waits, at each of its
+ *  places, a geometrically distributed number of steps, sampled from (seed, fault, place,
+ *  occurrence): it begins in each step with the same probability, but not while it lasts.  Samples
+ *  do not depend on last_step or on the number of ranks.  *@p out is owned by the caller and
+ *  borrows @p cluster; NULL after an error.  WSC_CONFIG: a place that the machine does not have,
+ *  the last wafer or SwarmX node lost, all planes of a link lost, or more than 10,000 events. */
 enum wsc_err hw_faults_create(struct hw_faults **out, const struct hw_machine *cluster,
                               const struct hw_fault_scope *scope) WSC_CHECKED;
 /** Free @p faults and set *@p faults to NULL. */
 void hw_faults_destroy(struct hw_faults **faults);
-/** The @p n events, sorted by first_step, then by the order of the list, then by place. */
+/** The @p n events, sorted by first_step, then by the order of the list, then by place. Borrowed
+ *  from @p faults. */
 const struct hw_event *hw_faults_events(const struct hw_faults *faults, int *n);
 /** Bring the machine to the state of step @p step (finished steps before it).  A step that is
  * repeated after a restore meets its faults again, and what was lost since then stays lost. */
@@ -283,19 +355,23 @@ const struct hw_event *hw_faults_new(const struct hw_faults *faults, int i);
 /** The latest step that hw_faults_move() has reached, -1 at first; a checkpoint keeps it. */
 int64_t hw_faults_reached(const struct hw_faults *faults);
 /** Resume after a restart: @p reached is the hw_faults_reached() of the earlier run.  Until the
- * next hw_faults_move() the machine has no faults. */
+ *  next hw_faults_move() the machine has no faults; events up to @p reached count as seen, so they
+ *  cost no recovery time again. */
 void hw_faults_go_on(struct hw_faults *faults, int64_t reached);
 /** The next step after the present one at which a fault begins or ends; INT64_MAX: none. */
 int64_t hw_faults_next(const struct hw_faults *faults);
 
-/** Factor on the compute time of @p wafer in the present step, at least 1. */
+/** Factor on the compute time of @p wafer in the present step, at least 1. Several stragglers at
+ *  one wafer multiply. */
 double hw_straggler(const struct hw *hw, int wafer);
 /** Relative standard deviation of the compute time of @p wafer in the present step: the jitter of
  * the machine and of its faults, which are independent, so that their squares add up. */
 double hw_jitter(const struct hw *hw, int wafer);
-/** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1. */
+/** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1. Several
+ *  multiply. */
 double hw_link_slowness(const struct hw *hw, enum hw_place place, int which);
-/** Probability with which the link of a wafer or SwarmX node towards MemoryX loses a packet. */
+/** Probability with which the link of a wafer or SwarmX node towards MemoryX loses a packet.
+ *  Several are independent: a packet passes when it passes all. */
 double hw_link_loss(const struct hw *hw, enum hw_place place, int which);
 /** Number of planes that SwarmX node @p node has lost in the present step. */
 int64_t hw_lost_planes(const struct hw *hw, int node);

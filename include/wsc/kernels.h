@@ -1,10 +1,22 @@
-/** Kernels: the operations of a transformer, wherever they are computed.  Layer 5.
+/** Kernels: the operations of a transformer, wherever they are computed.
  *
  *  A wafer gets its values from the CPU (<wsc/host.h>) or from programs on the emulated mesh
  *  (<wsc/programs.h>), or not at all; struct kernels is the one face of both.  Cycles come from the
- *  analytical model (<wsc/cycles.h>), or from the mesh where it computes the values.
- *  Start reading at kernels_create().
- */
+ *  analytical model (<wsc/cycles.h>), or from the mesh where it computes the values.  The second
+ *  half of the header is the table of single operations, which `wsc mesh`, `wsc validate --mesh`,
+ *  the tests and the benchmarks walk.
+ *
+ *      TRY(kernels_create(&k, KERNELS_HOST, hw, model, max_samples, true));
+ *      kernels_begin(k, &share, batch);
+ *      for (int s = 0; s < model->n_stages; s++)
+ *          TRY(kernels_forward(k, s, weights[s], &simulated));
+ *      losses = kernels_losses(k);
+ *      for (int s = model->n_stages - 1; s >= 0; s--)
+ *          TRY(kernels_backward(k, s, weights[s], grads[s], &simulated));
+ *      kernels_destroy(&k);
+ *
+ *  One struct per wafer; not thread-safe, threads are used inside.  Read next:
+ *  docs/decisions/0017-kernel-table.md, docs/CONTRIBUTING.md (adding a row). */
 #ifndef WSC_KERNELS_H
 #define WSC_KERNELS_H
 #include <wsc/data.h>
@@ -21,9 +33,10 @@
 /** How a wafer gets its values: not at all (sizes and time only), on the host, on the mesh. */
 enum kernels_numerics { KERNELS_NONE, KERNELS_HOST, KERNELS_MESH };
 /** Cycles of a stage that the mesh has simulated; not known on the host, where the analytical model
- *  gives them. */
+ *  gives them. With `known` false the other members are 0. */
 struct kernels_simulated {
     bool known;
+    /** Cycles of the stage, and from its start to the first gradient word at the edge. */
     int64_t cycles, first_gradient;
 };
 /** Activations, scratch and results of one wafer, on the host or on the mesh. */
@@ -46,13 +59,15 @@ void kernels_begin(struct kernels *k, const struct data_share *share,
  *  last position are kept. */
 enum wsc_err kernels_begin_cached(struct kernels *k, const struct data_batch *batch,
                                   const struct data_range *positions) WSC_CHECKED;
-/** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. */
+/** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. The values are
+ *  kept until the backward pass.  Errors on the mesh alone: a deadlock of the program, memory of a
+ *  PE; the host cannot fail. */
 enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
                              struct kernels_simulated *simulated) WSC_CHECKED;
 /** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
- *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves), contiguous: sums over
- *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
- */
+ *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves), contiguous: sums over the
+ *  node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
+ *  Bit-identical for any division of the batch over wafers, ranks and threads. */
 enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
                               struct kernels_simulated *simulated) WSC_CHECKED;
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
@@ -77,17 +92,23 @@ const struct programs_row *kernels_rows(const struct kernels *k);
 
 /** Operands of a reference: those of the mesh program (struct programs_operands) in double. */
 struct kernels_reference {
+    /** Inputs, NULL where the operation has none. */
     const double *x[PROGRAMS_MAX_INPUTS];
+    /** Rows of a table, or labels, one per token; or NULL. */
     const int32_t *ids;
 };
 /** How many numbers an operation takes and gives for a case. */
 struct kernels_sizes {
     int64_t in[PROGRAMS_MAX_INPUTS]; /**< of each input; 0: there is none */
     int64_t ids, below;              /**< numbers of tokens' rows or labels, each in [0, below) */
+    /** Numbers of the result. */
     int64_t out;
 };
+/** Numbers in turn from one random stream, so that a comparison depends on its seed and number
+ *  alone. */
 struct kernels_sampler;
-/** Shapes of a family of operations, for comparisons over sampled shapes. */
+/** Shapes of a family of operations, for comparisons over sampled shapes that the formulas were not
+ *  written for. */
 struct kernels_shapes {
     /** Fill in what the family needs beside fabric, samples and tokens, or change those. */
     void (*sample)(struct kernels_sampler *s, struct programs_case *c);
@@ -97,17 +118,25 @@ struct kernels_shapes {
 
 /** One operation: everything that the project knows about it.  `wsc mesh`, `wsc validate --mesh`,
  *  the tests and the benchmarks of the mesh walk the rows; nothing else lists operations.  A
- *  collective has @c collective alone and checks itself; it is no part of a model. */
+ *  collective has @c collective alone and checks itself; it is no part of a model.
+ *
+ *      {.name = "silu", .summary = "elementwise", .algos = "", .options = "--features --pass",
+ *       .parts = 1 << MODEL_PART_FFN1, .tolerance = 1e-4, .gradient = true, .sizes = row_sizes,
+ *       .shapes = &kernels_feature_shapes, .program = programs_silu,
+ *       .cycles = activation_cycles, .reference = silu_reference, .host = silu_host}, */
 struct kernels_row {
+    /** Name for `wsc mesh NAME`, unique; one line for `wsc mesh list`. */
     const char *name, *summary;
     const char *algos;   /**< words for --algo, the default first; "" for none */
     const char *options; /**< that size it */
     /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
     const char *algo_options;
-    unsigned parts;   /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
-    double tolerance; /**< of values, |difference| / (1 + |expected|) */
-    bool gradient;    /**< has a backward pass; a row without one is a gradient of its own */
+    unsigned parts;      /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
+    double tolerance;    /**< of values, |difference| / (1 + |expected|) */
+    bool gradient;       /**< has a backward pass; a row without one is a gradient of its own */
+    /** Numbers of inputs and result of a case; both passes. */
     struct kernels_sizes (*sizes)(const struct programs_case *c);
+    /** Family of shapes that comparisons sample; NULL: not sampled. */
     const struct kernels_shapes *shapes;
     programs_op_fn program; /**< on the mesh, forward and backward by the case */
     /** Cycles by the analytical model, forward or backward. */
@@ -118,14 +147,18 @@ struct kernels_row {
     /** The values by the host's own arithmetic, in fp32; NULL: the host has it only as a part of a
      *  model (docs/decisions/0017-kernel-table.md). */
     void (*host)(const struct programs_case *c, const struct programs_operands *o);
+    /** A program that makes its own operands and compares its own result; then the columns from
+     *  `sizes` to `host` are NULL. */
     enum wsc_err (*collective)(const struct programs_case *c, struct programs_result *r);
 };
 /** Row @p i of the table, NULL after the last one. */
 const struct kernels_row *kernels_row_at(int i);
-/** The row called @p name, or an error that lists the names. */
+/** The row called @p name, or an error that lists the names. WSC_USAGE; *@p out is NULL then. */
 enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) WSC_CHECKED;
 /** Run the row's program on the mesh with operands that the case's seed samples, and compare with
- *  the reference; the analytical model's cycles are in r->form. */
+ *  the reference; the analytical model's cycles are in r->form. An error above the row's tolerance
+ *  is reported in r->max_error, not by the code: WSC_USAGE for sizes that cannot be run,
+ *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;
 /** What values of @p format may be off the definition: the row's tolerance, and for a 16-bit format
@@ -140,18 +173,24 @@ enum wsc_err kernels_row_run_host(const struct kernels_row *row, const struct pr
 
 /** An operation on one fabric: simulated cycles beside the analytical model's. */
 struct kernels_pair {
+    /** Name of the row; "forward" or "backward"; static. */
     const char *kernel, *pass;
+    /** PEs of the fabric. */
     int w, h;
     char shape[64]; /**< "B 2 T 40, 96 x 64" */
+    /** Simulated cycles. */
     int64_t cycles;
+    /** Cycles by the analytical model. */
     double form;
     double max_error; /**< of the values, as in struct programs_result */
     double tolerance; /**< of the values, the row's */
 };
-/** Called for every pair as it is simulated. */
+/** Called for every pair as it is simulated. An error that it returns ends the comparison and is
+ *  passed on. */
 typedef enum wsc_err (*kernels_pair_fn)(void *ctx, const struct kernels_pair *pair);
-/** @p n operations, shapes and grids that @p seed samples, forward and backward, on fabrics of the
- *  rates of @p hw; @p report is called for each as it is simulated. */
+/** Compare @p n operations, shapes and grids that @p seed samples, forward and backward, on fabrics
+ *  of the rates of @p hw; @p report is called for each as it is simulated.  The rows take turns,
+ *  two pairs each; the same seed gives the same pairs on every host. */
 enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
                            void *ctx) WSC_CHECKED;
 /** Pair number @p i of those that @p seed samples, of @p row alone. */

@@ -1,8 +1,14 @@
-/** Memory: the only place that calls malloc.  Layer 0.
+/** Memory: the only place that calls malloc.
  *
- *  Every block is counted under the tag of the module that owns it and aligned to 64 bytes, so
- *  that vector code needs no peel loops and a run can end with "all tags balanced".  Thread-safe.
- */
+ *  Every block is counted under the tag of the module that owns it and aligned to 64 bytes, so that
+ *  vector code needs no peel loops and a run can end with "all tags balanced".  The tests end with
+ *  wsc_mem_balanced(), so a leak fails the suite of the module that made it.  Thread-safe: the
+ *  counters are atomic.  An allocation that fails raises WSC_NOMEM with the tag's name and the
+ *  size, so callers only pass it on.
+ *
+ *      struct thing *t;
+ *      TRY_NEW(t, WSC_MEM_STREAM, 1);
+ *      TRY_GROW(t->item, WSC_MEM_STREAM, t->room, t->n + 1); */
 #ifndef WSC_MEM_H
 #define WSC_MEM_H
 #include <wsc/err.h>
@@ -11,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** name, text: the modules that own memory */
+/** The table of tags: name, text for messages; one for each module that owns memory.  A new module
+ *  that allocates is a row here.  Tag REPORT is also that of <wsc/out.h>, RUN that of cluster and
+ *  job. */
 #define WSC_MEM_MAP(XX)                                                                            \
     XX(BASE, "base")                                                                               \
     XX(CONF, "conf")                                                                               \
@@ -35,7 +43,7 @@
     XX(MESH, "mesh")                                                                               \
     XX(TEST, "test")
 
-/** The owner under which a block is counted. */
+/** The owner under which a block is counted: the names of WSC_MEM_MAP. */
 enum wsc_mem_tag {
 #define XX(name, text) WSC_MEM_##name,
     WSC_MEM_MAP(XX)
@@ -43,52 +51,61 @@ enum wsc_mem_tag {
         WSC_MEM_N_TAGS
 };
 
-/** @p n elements of @p size bytes, zeroed; NULL (with an error raised) when there is no memory or
- *  the product overflows.  n = 0 gives a valid block. */
+/** @p n elements of @p size bytes, zeroed; NULL, with WSC_NOMEM raised, when there is no memory or
+ *  the product overflows.  n = 0 gives a valid block, which is released like any other. */
 void *wsc_alloc(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
 /** @p n elements of @p size bytes, contents undefined, for large buffers that are overwritten at
- *  once; NULL as wsc_alloc(). */
+ *  once: zeroing them would touch every page twice.  NULL as wsc_alloc(). */
 void *wsc_alloc_raw(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
-/** Grow or shrink @p block (NULL allowed) to @p n elements; new bytes are zero.  On failure NULL
- *  is returned, an error is raised, and @p block stays valid. */
+/** Grow or shrink @p block (NULL allowed) to @p n elements of @p size bytes and return the new
+ *  block; bytes beyond the old size are zero.  The block moves always, so pointers into it are
+ *  invalid.  On failure NULL is returned, an error is raised, and @p block stays valid and owned.
+ */
 void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size) WSC_CHECKED;
-/** @p block with room for at least @p need elements of @p size bytes, and for twice *@p room when
- * it has to grow, so that adding one at a time costs O(1) on average; *@p room is what it has now.
- *  New bytes are zero.  On failure as wsc_realloc(). */
+/** @p block with room for at least @p need elements of @p size bytes, and for twice *@p room (at
+ *  least 16) when it has to grow, so that adding one at a time costs O(1) on average; *@p room is
+ *  what it has now.  New bytes are zero.  On failure as wsc_realloc(): NULL, *@p room and @p block
+ *  as they were. */
 void *wsc_grow(enum wsc_mem_tag tag, void *block, int64_t *room, int64_t need,
                size_t size) WSC_CHECKED;
-/** A copy of the string @p s; NULL on failure. */
+/** A copy of the string @p s, for wsc_free(); NULL on failure, with WSC_NOMEM raised. */
 char *wsc_strdup(enum wsc_mem_tag tag, const char *s) WSC_CHECKED;
-/** Formatted text in a new block; NULL on failure. */
+/** Formatted text in a new block of just its size, for wsc_free(); NULL on failure. */
 char *wsc_asprintf(enum wsc_mem_tag tag, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))) WSC_CHECKED;
-/** Release @p block; NULL allowed. */
+/** Release @p block, which one of the functions above returned; NULL allowed.  The tag is that of
+ *  the allocation. */
 void wsc_free(void *block);
-/** Bytes that @p tag holds now. */
+/** Bytes that @p tag holds now, as asked for, without headers and padding. */
 int64_t wsc_mem_in_use(enum wsc_mem_tag tag);
 /** True when no tag holds memory; otherwise names the tags and bytes on stderr. */
 bool wsc_mem_balanced(void);
-/** Resident set of this process, its peak so far, in bytes; 0 where the system does not tell. */
+/** Largest resident set of this process so far, bytes (getrusage); 0 where the system does not
+ *  report it. */
 int64_t wsc_mem_peak_rss_bytes(void);
-/** Keep freed large blocks in the heap instead of returning them to the system, so that a step
- *  that allocates what the last one freed takes no page faults.  Call once at program start. */
+/** Keep freed large blocks in the heap instead of returning them to the system (mallopt: no mmap
+ *  and no trim below 1 GiB), so that a step that allocates what the last one freed takes no page
+ *  faults.  Call once at program start. */
 void wsc_mem_tune(void);
 
-/** `ptr = n zeroed elements`, or return WSC_NOMEM from the calling function. */
+/** `ptr = n zeroed elements`, or return WSC_NOMEM from the calling function.  The element type is
+ *  that of @p ptr. */
 #define TRY_NEW(ptr, tag, n)                                                                       \
     do {                                                                                           \
         (ptr) = wsc_alloc((tag), (size_t)(n), sizeof *(ptr));                                      \
         if (!(ptr)) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate " #ptr);         \
     } while (0)
 /** `ptr = call`, where call returns memory (wsc_realloc, wsc_strdup, ...), or return WSC_NOMEM from
- *  the calling function. */
+ *  the calling function.  With wsc_realloc the old block must be kept in another variable, or it
+ *  leaks on failure. */
 #define TRY_MEM(ptr, call)                                                                         \
     do {                                                                                           \
         (ptr) = (call);                                                                            \
         if (!(ptr)) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, #call);                    \
     } while (0)
 /** Let the array @p ptr, which has room for @p room elements (any integer variable), have at least
- *  @p need, or return WSC_NOMEM from the calling function. */
+ *  @p need, or return WSC_NOMEM from the calling function; @p ptr and @p room are updated on
+ *  success and unchanged on failure. */
 #define TRY_GROW(ptr, tag, room, need)                                                             \
     do {                                                                                           \
         int64_t grow_room_ = (int64_t)(room);                                                      \

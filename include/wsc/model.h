@@ -1,10 +1,19 @@
-/** The model: tensors, stages, the order in which they stream, FLOPs.  Layer 2.
+/** The model: tensors, stages, the order in which they stream, FLOPs.
  *
  *  What streams and in which order is said here and nowhere else: the three roles walk the same
- *  plan.  Nothing here computes values.  Shape letters as in the literature: B batch, T sequence,
- *  C hidden, H heads, F filter, V vocabulary, L layers.
- *  Start reading at struct model.
- */
+ *  plan.  Nothing here computes values and nothing communicates; a model is made from params on
+ *  every rank and never changes.  Shape letters as in the literature: B batch, T sequence, C
+ *  hidden, H heads, F filter, V vocabulary, L layers.
+ *
+ *      TRY(model_create(&model, params, HW_STREAM_BLOCK));
+ *      for (int k = 0; k < model_n_transfers(model, true); k++) {
+ *          struct model_transfer t = model_transfer_at(model, k);
+ *          use(&model->stage[t.stage], t.backward);
+ *      }
+ *      model_destroy(&model);
+ *
+ *  Start reading at struct model.  Read next: <wsc/stream.h> for the walk over micro-batches,
+ *  <wsc/cycles.h> for what a stage costs, <wsc/host.h> for its values. */
 #ifndef WSC_MODEL_H
 #define WSC_MODEL_H
 #include <wsc/err.h>
@@ -15,21 +24,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What a tensor is for; also its position in a layer.  One row per kind in src/model/tensors.c. */
+/** What a tensor is for; also its position in a layer.  One row per kind in
+ *  src/model/model_tensors.c, which has names, shapes and initial values.  W: weight or gain, B:
+ *  bias. */
 enum model_tensor_kind {
+    /** Token embeddings, (V, C). */
     MODEL_WTE,
+    /** Learned positions, (T, C). */
     MODEL_WPE,
     MODEL_WTT,     /**< token types, of an encoder */
     MODEL_NORME_W, /**< norm after the embeddings */
     MODEL_NORME_B,
+    /** Norm before attention, (C). */
     MODEL_NORM1_W,
     MODEL_NORM1_B,
+    /** Query projection, (H d, C); keys and values: (kv_heads d, C). */
     MODEL_Q_W,
     MODEL_Q_B,
     MODEL_K_W,
     MODEL_K_B,
     MODEL_V_W,
     MODEL_V_B,
+    /** Output projection of attention, (C, H d). */
     MODEL_O_W,
     MODEL_O_B,
     MODEL_NORM1_POST_W, /**< after attention, before it is added */
@@ -37,22 +53,27 @@ enum model_tensor_kind {
     MODEL_NORM3_W, /**< before the feed-forward network */
     MODEL_NORM3_B,
     MODEL_ROUTER_W, /**< (experts, C): chooses experts */
+    /** First linear layer of a feed-forward network, (F, C). */
     MODEL_FFN0_W,
     MODEL_FFN0_B,
     MODEL_GLU_W, /**< the linear layer that is the gate of a gated network */
     MODEL_GLU_B,
+    /** Second linear layer, (C, F). */
     MODEL_FFN1_W,
     MODEL_FFN1_B,
     MODEL_NORM3_POST_W, /**< after the feed-forward network */
     MODEL_NORM3_POST_B,
+    /** Norm before the head, (C). */
     MODEL_NORMF_W,
     MODEL_NORMF_B,
     MODEL_DENSE_W, /**< before the output layer of an encoder */
     MODEL_DENSE_B,
     MODEL_DENSE_NORM_W,
     MODEL_DENSE_NORM_B,
+    /** Classifier of an encoder, (classes, C). */
     MODEL_CLASS_W,
     MODEL_CLASS_B,
+    /** Output layer, (V, C); absent when tied to MODEL_WTE. */
     MODEL_LM_HEAD_W,
     MODEL_LM_HEAD_B,
     MODEL_N_TENSOR_KINDS
@@ -60,17 +81,21 @@ enum model_tensor_kind {
 
 /** One tensor: what it is, how it is called, how it starts. */
 struct model_tensor {
+    /** What it is for. */
     enum model_tensor_kind kind;
     int layer;       /**< 0 .. L-1; -1 outside the blocks */
     int expert;      /**< routed ones first, then shared ones; -1 = no expert's */
     char name[128];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
     char alias[128]; /**< second Model Zoo name of the same tensor; "" = none */
+    /** 1 or 2. */
     int n_dims;
     int64_t shape[2]; /**< row-major; linear weights are (out, in) */
+    /** Product of the dimensions. */
     int64_t n_elems;
     bool decay;           /**< weight decay applies */
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
-    double lr_scale;      /**< muP; 1 otherwise */
+    /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
+    double lr_scale;
 };
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
@@ -93,8 +118,10 @@ enum { MODEL_MAX_PARTS = 4 };
 /** What streams at once: the embedding, a block or one of its parts, the head. */
 struct model_stage {
     int layer; /**< -1 outside the blocks */
+    /** Parts of the stage, 1 to MODEL_MAX_PARTS. */
     int n_parts;
     enum model_part part[MODEL_MAX_PARTS]; /**< in forward order */
+    /** Tensors that it streams. */
     int n_views;
     struct model_view *view; /**< owned by the model, n_views.  The views of a part's experts are
                                   alike and follow each other, expert by expert */
@@ -110,17 +137,23 @@ struct model_loss {
     int64_t n_correct; /**< of them, argmax equals the label */
 };
 
-/** A model: sizes and features, the table of its tensors, its stages in forward order. */
+/** A model: sizes and features, the table of its tensors, its stages in forward order. Features
+ *  that are off are 0 or false.  model_create() sets all members; nobody else writes them, but for
+ *  tests and programs_layout_init(), which make small ones by hand. */
 struct model {
-    int64_t L, C, H, F, V, T; /**< T = max sequence length (MSL) */
-    int64_t head_dim;         /**< width of a head; C / H unless attention has its own width */
-    int64_t kv_heads;         /**< heads of keys and values, a divisor of H: H, or fewer
-                                   (grouped-query), or 1 (multi-query) */
-    bool causal;              /**< a token attends to itself and those before; else to all */
+    /** Sizes: layers, hidden, query heads, filter, vocabulary, T = max sequence length (MSL) in
+     *  tokens; each at least 1. */
+    int64_t L, C, H, F, V, T;
+    int64_t head_dim; /**< width of a head; C / H unless attention has its own width */
+    int64_t kv_heads; /**< heads of keys and values, a divisor of H: H, or fewer
+                           (grouped-query), or 1 (multi-query) */
+    bool causal;      /**< a token attends to itself and those before; else to all */
+    /** How positions enter. */
     enum zoo_position position;
     int64_t rotary_dim;    /**< rotated dimensions of a head; 0 = none */
     double rope_theta;     /**< base of the frequencies */
     double position_scale; /**< positions are divided by it (rotary, ALiBi) */
+    /** Rule for longer sequences, and its arguments below. */
     enum zoo_rope_scaling rope_scaling;
     struct zoo_rope_args rope;
     int64_t window;           /**< a token sees itself and that many before; 0 = all before */
@@ -128,20 +161,24 @@ struct model {
     int64_t sink_tokens;      /**< first tokens that are seen beside the window */
     double attention_softcap; /**< c of c tanh(score / c); 0 = none */
     double logits_softcap;    /**< c of c tanh(logit / c); 0 = none */
+    /** Kind of all norms. */
     enum zoo_norm norm;
     bool embed_norm;  /**< a norm in the embedding */
     bool token_types; /**< token types in the embedding, of an encoder */
     bool parallel;    /**< attention and feed-forward network read the same x */
     bool norm3;       /**< the feed-forward network has a norm of its own; else norm1's */
     bool sandwich;    /**< norms after attention and feed-forward network as well */
+    /** Biases of projections, attention output, feed-forward layers and output layer. */
     bool qkv_bias, o_bias, ffn_bias, head_bias;
     bool gated;             /**< F features times the nonlinearity of F others */
     int64_t experts;        /**< feed-forward networks that a token chooses from; 0 = one for
                                  all, no router */
     int64_t active_experts; /**< of them, how many a token chooses */
     int64_t shared_experts; /**< further ones that take every token */
+    /** How a token's experts are chosen. */
     enum zoo_routing routing;
     bool normalise_experts; /**< weights of the chosen divided by their sum + null_expert */
+    /** Added to the sum that the weights of the chosen are divided by; 0: none. */
     double null_expert;
     double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
     bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
@@ -151,16 +188,20 @@ struct model {
     bool head_dense;      /**< a C x C layer with a nonlinearity in the head */
     bool head_norm;       /**< a norm in the head */
     bool tied;            /**< lm_head is wte: the head stage streams wte again */
+    /** Added to the variance in norms. */
     double norm_eps;
     double qk_scale;        /**< 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha */
     bool qk_scale_by_layer; /**< additionally 1/(layer + 1) */
+    /** Factors on embeddings and logits (muP); 1 otherwise. */
     double embeddings_scale, logits_scale;
     enum zoo_nonlinearity nonlinearity; /**< without ZOO_GATED */
     uint64_t seed;                      /**< of dropout */
     enum num_format format;             /**< of weights on the wire and operands of products */
     bool softmax_16; /**< attention scores are rounded to format; else they stay fp32 */
+    /** Tensors of the model, tied ones once. */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
+    /** Stages: 2 + L, or 2 + 4 L by matrix. */
     int n_stages;
     struct model_stage *stage; /**< owned, n_stages, in forward order */
     struct model_view *view;   /**< owned, the views of all stages */
@@ -168,8 +209,10 @@ struct model {
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
-/** Build tables and plan.  Errors: heads that do not divide the width, features that do not go
- *  together (named, with the key), sizes beyond 8192 layers or 2^20 in one direction. */
+/** Build tables and plan of @p params, which are only read; *@p out is owned by the caller.
+ *  WSC_CONFIG, naming the key: heads that do not divide the width, features that do not go
+ *  together, sizes beyond 8192 layers or 2^20 in one direction, initializers that are no
+ *  distributions; WSC_NOMEM.  *@p out is NULL then. */
 enum wsc_err model_create(struct model **out, const struct zoo_params *params,
                           enum hw_granularity granularity) WSC_CHECKED;
 /** Release *@p model and null it; NULL allowed. */
@@ -228,14 +271,16 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
                            : (struct model_transfer){2 * m->n_stages - 1 - k, true};
 }
 
-/** Training FLOPs of one token, forward and backward, without recomputation:
- *  6 (matrix weights that a token meets, the head's for its share of the tokens) + 12 L T H d
- *  (attention over the full square, windows not counted). */
+/** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights that
+ *  a token meets, the head's for its share of the tokens) + 12 L T H d (attention over the full
+ *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
+ *  with matrix weights alone; it is that of mfu. */
 double model_flop_per_token(const struct model *model);
 /** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
  *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
  *  a product (6 V C) and the softmax of attention (9 L H T). */
 double model_flop_per_token_hoffmann(const struct model *model);
-/** Value of @p schedule after @p t finished updates; docs/TRAINING.md has the formulas. */
+/** Value of @p schedule after @p t >= 0 finished updates: a function of t alone, so a restart needs
+ *  no other state; docs/TRAINING.md has the formulas. */
 double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);
 #endif

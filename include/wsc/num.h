@@ -1,10 +1,21 @@
-/** Numbers: products, canonical sums, 16-bit formats, threads.  Layer 1.  Owns oneDNN and OpenMP.
+/** Numbers: products, canonical sums, 16-bit formats, threads.  Owns oneDNN and OpenMP.
  *
  *  The one invariant: a result depends on the operands and their shape alone, never on the number
  *  of threads, the alignment or who asks.  So every product runs on one thread (threads work on
- *  different products), and every sum that crosses leaves or blocks follows the canonical tree.
- *  Arithmetic functions cannot fail: preconditions are checked, shapes are the caller's duty.
- */
+ *  different products), and every sum that crosses micro-shards or blocks follows the canonical
+ *  tree.  Shapes count: a library picks its order of additions by them, so the same numbers in
+ *  another shape may differ in the last bits; num_gemm_rows() is the exception.  The project is
+ *  compiled with -ffp-contract=off.  Arithmetic functions cannot fail: preconditions are checked
+ *  (WSC_CHECK), shapes are the caller's duty.
+ *
+ *      num_init(0);
+ *      const struct num_product p = {.trans_b = true, .m = rows, .n = out, .k = in,
+ *                                    .lda = in, .ldb = in, .ldc = out};
+ *      num_gemm(&p, x, w, y);
+ *
+ *  This is Y (rows, out) = X (rows, in) W' with W (out, in).  Read next: <wsc/num_math.h> for
+ *  functions of one number and of rows, <wsc/num_reference.h> for the definitions that all kernels
+ *  are measured against. */
 #ifndef WSC_NUM_H
 #define WSC_NUM_H
 #include <wsc/err.h>
@@ -15,15 +26,16 @@
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/** Set the number of worker threads; 0 takes OMP_NUM_THREADS, else 1.  Also makes the library
- *  that num_gemm calls run each product on the calling thread.  Call once per process, before use;
- *  without a call there is one worker thread. */
+/** Set the number of worker threads, at most 1024; 0 takes OMP_NUM_THREADS, else 1.  Also makes the
+ *  library that num_gemm calls run each product on the calling thread.  Call once per process,
+ *  before use; without a call there is one worker thread.  The number changes no value. */
 void num_init(int n_threads);
-/** Worker threads that num_parallel uses. */
+/** Worker threads that num_parallel uses, at least 1. */
 int num_threads(void);
-/** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when
- *  all are done.  Bodies must not touch the same data, nor call num_parallel.  thread is in
- *  [0, num_threads()). */
+/** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when all
+ *  are done.  Items are taken by the threads as they become free, so nothing may depend on which
+ *  thread runs which.  Bodies must not write the same data, nor call num_parallel.  thread is in
+ *  [0, num_threads()), for scratch memory of its own. */
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx);
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -37,34 +49,41 @@ static inline int64_t num_format_bytes(enum num_format f)
 {
     return f == NUM_FP32 ? 4 : 2;
 }
-/** Round to a 16-bit format, to nearest even, overflow to infinity, NaN stays NaN. */
+/** Round @p n fp32 numbers to a 16-bit format, to nearest even (IEEE 754-2019, 4.3.1), overflow to
+ *  infinity, NaN stays NaN.  @p format is not NUM_FP32; the arrays do not overlap. */
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in,
                 int64_t n);
-/** Numbers of a 16-bit format as fp32; exact, since fp32 has every one of them. */
+/** Numbers of a 16-bit format as fp32; exact, since fp32 has every one of them.  @p format is not
+ *  NUM_FP32. */
 void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n);
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/** A product C (M, N) = op(A) (M, K) op(B) (K, N) + beta C, row-major. */
+/** A product C (M, N) = op(A) (M, K) op(B) (K, N) + beta C, row-major.  With k = 0 the product is
+ *  0: C becomes 0, or stays as it is with beta 1. */
 struct num_product {
     bool trans_a, trans_b; /**< op is the transpose: A is stored (K, M), B (N, K) */
     int64_t m, n, k;       /**< each may be 0 */
-    int64_t lda, ldb, ldc; /**< row strides in elements of A, B, C as stored */
-    float beta;            /**< 0 (C is only written) or 1 */
+    /** Row strides in elements of A, B, C as stored, at least the length of a stored row. */
+    int64_t lda, ldb, ldc;
+    float beta; /**< 0 (C is only written) or 1 */
 };
-/** The product in fp32, on the calling thread. */
+/** The product in fp32, on the calling thread, by oneDNN (sgemm).  The same shape and operands give
+ *  the same bits on any thread of one kind of processor. */
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
-/** The product of operands in a 16-bit format; sums and result are fp32. */
+/** The product of operands in a 16-bit format; sums and result are fp32.  bfloat16 by a oneDNN
+ *  primitive that each thread keeps for its shape; other formats, and processors without it, by
+ *  widening both operands.  Lack of memory for that is a check. */
 void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
                  const uint16_t *b, float *c);
 /** The product of operands of @p format (trans_a false) where an element's bits depend on its row
- *  of A and its column of B alone, not on m, n or the place: what few rows give equals what the
- * same rows give among many.  The library promises that for equal shapes only.  Slower with many
- * rows.
- */
+ *  of A and its column of B alone, not on m, n or the position: what few rows give equals what the
+ *  same rows give among many.  The library promises that for equal shapes only.  Slower with many
+ *  rows.  Generation uses it, so that a text has the same logits however it is cut into steps. */
 void num_gemm_rows(enum num_format format, const struct num_product *p, const void *a,
                    const void *b, float *c);
-/** Short reference of them all (fp32 operands): the specification and the oracle of the tests. */
+/** Short reference of all products (fp32 operands, one sum for each element in the order of k): the
+ *  specification and the reference of the tests. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);
 
 /* ---- the canonical tree ------------------------------------------------------------------------
@@ -74,20 +93,24 @@ void num_gemm_ref(const struct num_product *p, const float *a, const float *b, f
  * adjacent ranges merge into the list of the joint range by adding siblings.  So a total does not
  * depend on who owned which range. */
 
-/** A node of the tree: it covers the 2^level items from index 2^level on, as far as there are. */
+/** A node of the canonical tree: it covers the 2^level items from index 2^level on, as far as there
+ *  are. */
 struct num_node {
+    /** 0: a single item, index is its number. */
     int level;
     int64_t index;
 };
 /** Enough for the maximal nodes of two adjacent ranges: at most two of each of the 31 levels that
  *  2^30 items have, twice. */
 enum { NUM_MAX_NODES = 128 };
-/** The maximal nodes of a range, left to right. */
+/** The maximal nodes of a range, left to right: at most one sum travels for each. */
 struct num_nodes {
     int n;
     struct num_node node[NUM_MAX_NODES];
 };
-/** Nodes of the range [first, end) among @p n_items (at most 2^30); empty for first >= end. */
+/** Compute the maximal nodes of the range [first, end) among @p n_items (at most 2^30); none for
+ *  first >= end.  With 5 items, [1, 4) has the nodes {1} and {2, 3}: item 1 waits for its sibling
+ *  0. */
 void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64_t n_items);
 
 /** One addition of a merge: slot[into] += slot[from], slots numbered in the concatenation of the
@@ -95,26 +118,36 @@ void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64
 struct num_merge_step {
     int into, from;
 };
-/** How two lists of adjacent ranges become one. */
+/** How two lists of adjacent ranges become one: additions to carry out in order, then where the
+ *  results are. */
 struct num_merge {
     int n_steps;
     struct num_merge_step step[NUM_MAX_NODES];
     struct num_nodes result; /**< nodes of the joint range */
     int slot[NUM_MAX_NODES]; /**< slot of the concatenation that ends as result.node[i] */
 };
-/** Plan the merge of @p left and @p right (right starts where left ends; both may be empty)
- *  among @p n_items.  Siblings are always added left += right. */
+/** Plan the merge of @p left and @p right (right starts where left ends; both may be empty) among
+ *  @p n_items.  Siblings are always added left += right, so a total over all items has one value
+ *  whatever ranges it was built from.
+ *
+ *      num_merge_plan(&m, &left, &right, n_items);
+ *      for (int i = 0; i < m.n_steps; i++)
+ *          num_add(slot[m.step[i].into], slot[m.step[i].from], n_elems);
+ *
+ *  The vector of result.node[i] is then slot[m.slot[i]].  Read next: stream_sums_append() of
+ *  <wsc/stream.h>, which does this with buffers. */
 void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
                     const struct num_nodes *right, int64_t n_items);
 
-/** y += x, elementwise, fp32. */
+/** y += x, elementwise, fp32; the arrays do not overlap. */
 void num_add(float *restrict y, const float *restrict x, int64_t n);
 /** y += x, elementwise, fp32, where x is in a 16-bit format: widened exactly, then added. */
 void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
                      int64_t n);
-/** y *= s. */
+/** y *= s, elementwise, fp32. */
 void num_scale(float *restrict y, float s, int64_t n);
-/** Sum of squares of one block in double, in a fixed order (same bits on every call). */
+/** Sum of squares of one block of @p n numbers in double, in a fixed order (16 lanes, then a tree):
+ *  the same bits on every call. */
 double num_sum_squares(const float *x, int64_t n);
 /** The larger of a maximum so far and one more error, both not negative.  A NaN stays: once
  *  @p max or @p error is NaN the result is NaN, whatever follows, so that no bound holds for it.

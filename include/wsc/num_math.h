@@ -1,10 +1,14 @@
 /** Scalar functions and vector loops in fp32: exponential, nonlinearities, sums in 16 fixed lanes.
- *  Layer 1.
  *
  *  Branch-free and inline, so that the compiler turns the loops that use them into vector code
- *  without being allowed to reorder anything: a sum is sixteen interleaved partial sums and a
- *  fixed tree over them, whatever the width of the registers.
- */
+ *  without being allowed to reorder anything: a sum is sixteen interleaved partial sums and a fixed
+ *  tree over them, whatever the width of the registers.  So host values have the same bits on every
+ *  x86-64 processor for these functions, with any number of threads.  No function of the
+ *  mathematics library is called that could differ between C libraries.
+ *
+ *  The nonlinearities return value and derivative at once, since the backward pass needs both and
+ *  most share an exponential.  The polynomials were fitted for this file by minimax approximation;
+ *  the tests compare each function with the C library in double over its whole range. */
 #ifndef WSC_NUM_MATH_H
 #define WSC_NUM_MATH_H
 #include <math.h>
@@ -54,12 +58,13 @@ static inline float num_exp(float x)
     return num_pick(x < lowest, 0.0F, p * power);
 }
 
-/** Standard normal density and distribution at x, absolute error below 2e-7. */
+/** Standard normal density and distribution function at one point, absolute error below 2e-7. */
 struct num_normal {
     float density, distribution;
 };
-/** erfc(z) = exp(-z^2) t P(t), t = 1/(1 + 0.4 z), z >= 0: the form of Abramowitz and Stegun 7.1.26
- *  with coefficients fitted for this file (4e-8 before rounding). */
+/** Density and distribution at @p x by erfc(z) = exp(-z^2) t P(t), t = 1/(1 + 0.4 z), z =
+ *  |x|/sqrt(2): the form of Abramowitz and Stegun 7.1.26 with coefficients fitted for this file
+ *  (4e-8 before rounding). */
 static inline struct num_normal num_normal_at(float x)
 {
     const float inv_sqrt_2pi = 0.398942280F, inv_sqrt_2 = 0.707106781F;
@@ -78,23 +83,23 @@ static inline struct num_normal num_normal_at(float x)
                                .distribution = num_pick(x > 0, upper, tail)};
 }
 
-/** Value and derivative of a nonlinearity. */
+/** Value and derivative of a nonlinearity at one point. */
 struct num_activation {
     float value, slope;
 };
-/** x Phi(x) (Hendrycks and Gimpel 2016, erf form). */
+/** GELU: x Phi(x) (Hendrycks and Gimpel 2016, erf form). */
 static inline struct num_activation num_gelu(float x)
 {
     struct num_normal n = num_normal_at(x);
     return (struct num_activation){x * n.distribution, n.distribution + x * n.density};
 }
-/** max(x, 0); NaN stays. */
+/** ReLU: max(x, 0), slope 0 at 0; NaN stays. */
 static inline struct num_activation num_relu(float x)
 {
     return (struct num_activation){num_pick(x < 0, 0, x), num_pick(x > 0, 1, 0)};
 }
-/** x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) (the same paper's tanh form), written with
- *  (1 + tanh(u))/2 = 1/(1 + exp(-2u)). */
+/** GELU in tanh form: x/2 (1 + tanh(u)), u = sqrt(2/pi) (x + 0.044715 x^3) (Hendrycks and Gimpel
+ *  2016), written with (1 + tanh(u))/2 = 1/(1 + exp(-2u)). */
 static inline struct num_activation num_gelu_new(float x)
 {
     const float two_sqrt_2_over_pi = 1.59576912F, cubic = 0.044715F;
@@ -142,7 +147,7 @@ static inline struct num_activation num_silu(float x)
     float s = num_sigmoid_of(x);
     return (struct num_activation){x * s, s + x * s * (1.0F - s)};
 }
-/** x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, the quick form). */
+/** Quick GELU: x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, the sigmoid form). */
 static inline struct num_activation num_quick_gelu(float x)
 {
     float s = num_sigmoid_of(1.702F * x);
@@ -185,7 +190,7 @@ static inline struct num_activation num_linear(float x)
     return (struct num_activation){x, 1};
 }
 
-/** The lanes' sum along a fixed tree. */
+/** Sum of the 16 lanes along a fixed tree: lane j += lane j + 8, then 4, 2, 1.  Overwrites them. */
 static inline float num_lanes_sum(float lane[NUM_LANES])
 {
     for (int width = NUM_LANES / 2; width > 0; width /= 2) {
@@ -223,7 +228,7 @@ static inline float num_dot(const float *x, const float *y, int64_t n)
     return num_lanes_sum(lane);
 }
 
-/** Sum of (x - mean)^2. */
+/** Sum of (x - mean)^2 over @p n elements: lanes first, then their tree. */
 static inline float num_sum_deviations(const float *x, float mean, int64_t n)
 {
     float lane[NUM_LANES] = {0};
@@ -255,7 +260,8 @@ static inline float num_max(const float *x, int64_t n)
     return lane[0];
 }
 
-/** out = exp(x - max), returns the sum; out may be x. */
+/** out = exp(x - max) over @p n elements, returns their sum; out may be x.  The numerator and
+ *  denominator of a softmax; @p max is that of num_max(). */
 static inline float num_exp_row(float *out, const float *x, float max, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

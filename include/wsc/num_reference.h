@@ -1,10 +1,12 @@
 /** References: operations of a transformer by their definitions, written out, in double precision.
- *  Layer 1.
  *
  *  They are what host and mesh are measured against, and are themselves checked by finite
- *  differences.  Nothing here is fast, and nothing is shared with the code that is measured.
- *  Matrices are row-major; gradients are added to what is there.
- */
+ *  differences.  Nothing here is fast, and nothing is shared with the code that is measured: no
+ *  lanes, no polynomials, no blocking.  Matrices are row-major; gradients are added to what is
+ *  there, so the caller zeroes them.  Nothing is allocated and nothing fails.
+ *
+ *  The table of kernels (<wsc/kernels.h>) has one reference per row; tests build a whole model from
+ *  them. */
 #ifndef WSC_NUM_REFERENCE_H
 #define WSC_NUM_REFERENCE_H
 #include <stdbool.h>
@@ -14,7 +16,7 @@
 struct num_ref_linear {
     int64_t rows, out, in;
 };
-/** Y += X W'. */
+/** Y += X W' for the shape @p s: the forward of a linear layer without bias. */
 void num_ref_product(const struct num_ref_linear *s, const double *x, const double *w, double *y);
 /** dX += dY W: the gradient of the input of a linear layer. */
 void num_ref_input_gradient(const struct num_ref_linear *s, const double *dy, const double *w,
@@ -23,7 +25,8 @@ void num_ref_input_gradient(const struct num_ref_linear *s, const double *dy, co
 void num_ref_weight_gradient(const struct num_ref_linear *s, const double *dy, const double *x,
                              double *dw);
 
-/** A norm over rows of @c n features (Ba, Kiros, Hinton 2016; RMS: Zhang and Sennrich 2019). */
+/** A norm over rows of @c n features: LayerNorm (Ba, Kiros, Hinton 2016), or RMSNorm (Zhang and
+ *  Sennrich 2019). */
 struct num_ref_norm {
     int64_t rows, n;
     double eps;
@@ -31,23 +34,26 @@ struct num_ref_norm {
     const double *gain; /**< (n) */
     const double *bias; /**< (n), or NULL */
 };
-/** Y = gain (X - mean) / sigma + bias, row by row. */
+/** Y = gain (X - mean) / sigma + bias, row by row, sigma = sqrt(variance + eps); X and Y are (rows,
+ *  n). */
 void num_ref_norm(const struct num_ref_norm *r, const double *x, double *y);
-/** dX, and where they are not NULL dgain and dbias, from dY; by the full Jacobian of each row. */
+/** dX += and, where they are not NULL, dgain +=, dbias +=, from dY; by the full Jacobian of each
+ *  row: dx = rstd (g - mean(g) - xhat mean(g xhat)), g = dy gain. */
 void num_ref_norm_gradient(const struct num_ref_norm *r, const double *x, const double *dy,
                            double *dx, double *dgain, double *dbias);
 
-/** Softmax of one row of @p n, in place. */
+/** Softmax of one row of @p n, in place, with the maximum subtracted first. */
 void num_ref_softmax(double *row, int64_t n);
 /** Elementwise functions that have a reference. */
 enum num_ref_function { NUM_REF_GELU, NUM_REF_GELU_TANH, NUM_REF_SILU, NUM_REF_RELU };
 /** The function at @p x: GELU by the error function and by tanh (Hendrycks and Gimpel 2016), SiLU
- *  (Elfwing et al. 2017), ReLU. */
+ *  (Elfwing et al. 2017), ReLU.  NaN for a number that is none of them. */
 double num_ref_activation(enum num_ref_function f, double x);
-/** Derivative of the function at @p x. */
+/** Derivative of the function at @p x; that of ReLU at 0 is 0. */
 double num_ref_activation_slope(enum num_ref_function f, double x);
-/** Rotate adjacent pairs of features of X (T, heads, d) by position, or with @p back the other way
- *  (Su et al. 2021, eq. 34: pair i of a head turns by position 10000^(-2 i / d)). */
+/** Rotate adjacent pairs of features of X (T, heads, d), in place, by position, or with @p back the
+ *  other way, which is the gradient (Su et al. 2021, eq. 34: pair i of a head is rotated by
+ *  position 10000^(-2 i / d)). */
 void num_ref_rotary(double *x, int64_t T, int64_t heads, int64_t d, bool back);
 
 /** Causal attention of one sequence: Q, K, V and the output are (T, heads, d), the probabilities
@@ -57,14 +63,19 @@ struct num_ref_attention {
     double scale; /**< of the scores */
     const double *q, *k, *v;
 };
-/** out = softmax(scale Q K') V; @p p keeps the probabilities. */
+/** out = softmax(scale Q K') V with the causal mask (Vaswani et al. 2017, eq. 1); @p p keeps the
+ *  probabilities, of which those of later keys are not written. */
 void num_ref_attend(const struct num_ref_attention *a, double *p, double *out);
-/** dQ, dK, dV from the gradient @p dout of the output and the probabilities. */
+/** dQ +=, dK +=, dV += from the gradient @p dout of the output and the probabilities @p p of
+ *  num_ref_attend(): dP = dout V', dS = P (dP - sum P dP), dQ = scale dS K, dK = scale dS' Q, dV =
+ *  P' dout. */
 void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p, const double *dout,
                              double *dq, double *dk, double *dv);
 
-/** Cross entropy of one row of @p n logits with the label @p label, nats. */
+/** Cross entropy of one row of @p n logits with the label @p label, nats: log(sum exp(row)) -
+ *  row[label]. */
 double num_ref_nats(const double *row, int64_t n, int64_t label);
-/** Cross entropy of one row of @p n logits, nats; the row becomes its gradient. */
+/** Cross entropy of one row of @p n logits, nats; the row becomes its gradient, softmax(row) minus
+ *  1 at the label. */
 double num_ref_cross_entropy(double *row, int64_t n, int64_t label);
 #endif

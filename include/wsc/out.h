@@ -1,10 +1,20 @@
 /** Output: atomic files, tables, CSV, JSON, TensorBoard events, Chrome traces, pictures, progress.
- *  Layer 1.
  *
- *  Owns jansson.  Drawing is gnuplot's, started as a program.  What is written parses back to the
- *  same value, and a number that is not finite is an error (WSC_NUMERIC), never text.
- *  Not collective: rank 0 writes.
- */
+ *  It knows no result type: callers hand over numbers and texts, this module knows the formats.
+ *  What is written parses back to the same value, and a number that is not finite is an error
+ *  (WSC_NUMERIC), never text.  Files appear whole or not at all (<wsc/file.h>).  It owns jansson;
+ *  drawing is gnuplot's, started as a program.  Not collective: rank 0 writes.
+ *
+ *  Writers have the same life: a struct that starts all zero, calls that append and remember a
+ *  failure, one check or write at the end.  Memory is counted under the tag "report".
+ *
+ *      struct out_text t = {0};
+ *      out_text_add(&t, "num_csx,tokens_per_s\n");
+ *      out_text_add(&t, "%d,%.9g\n", n, rate);
+ *      TRY(out_text_write(&t, dir, "rates.csv"));
+ *
+ *  Read next: struct out_text, struct out_json, out_table_new(); src/report for reports made with
+ *  them. */
 #ifndef WSC_OUT_H
 #define WSC_OUT_H
 #include <wsc/err.h>
@@ -14,71 +24,94 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** Bytes that out_real() and out_date() need. */
+/** Bytes, NUL included, of the buffers for out_real() and out_date(). */
 enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
-/** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in
- *  @p failed (the error is raised), so that callers check once, at the end. */
+/** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in @p
+ *  failed (the error is raised), so that callers check once, at the end. */
 struct out_text {
     char *bytes; /**< NUL-terminated once something was added; owned */
+    /** Bytes of text without the NUL, and bytes allocated. */
     size_t n, size;
+    /** An append met a lack of memory; what was added before is still there. */
     bool failed;
 };
-/** Append as printf() does. */
+/** Append as printf() does; nothing after a failure. */
 void out_text_add(struct out_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Append @p n bytes as they are. */
+/** Append @p n bytes as they are, NULs among them allowed; nothing after a failure. */
 void out_text_bytes(struct out_text *t, const char *bytes, size_t n);
-/** Append @p s escaped for HTML, text or attribute; what is not UTF-8 or not printable becomes
- * U+FFFD. */
+/** Append @p s escaped for HTML, text or attribute: & < > and both quotes become entities; what is
+ *  not UTF-8, and control characters but tab and newline, become U+FFFD. */
 void out_text_html(struct out_text *t, const char *s);
-/** Append @p s as a JSON string with its quotes; what is not UTF-8 becomes U+FFFD. */
+/** Append @p s as a JSON string with its quotes (RFC 8259); what is not UTF-8 becomes U+FFFD,
+ *  control characters \uXXXX. */
 void out_text_json(struct out_text *t, const char *s);
-/** Append @p s as a CSV field (RFC 4180), quoted when it needs to be. */
+/** Append @p s as a CSV field (RFC 4180): quoted when it has a comma, quote, newline or `#`, which
+ *  out_csv_next() would take for a comment. */
 void out_text_csv(struct out_text *t, const char *s);
-/** Append @p s as a string of gnuplot in single quotes, on one line. */
+/** Append @p s as a string of gnuplot in single quotes, on one line: quotes doubled, control
+ *  characters become blanks. */
 void out_text_gnuplot(struct out_text *t, const char *s);
-/** Append the file @p path, at most @p limit bytes. */
+/** Append the file @p path, at most @p limit bytes.  WSC_IO when it cannot be read, WSC_FORMAT when
+ *  it is larger, WSC_NOMEM; part of it may have been appended then. */
 enum wsc_err out_text_file(struct out_text *t, const char *path, size_t limit) WSC_CHECKED;
-/** WSC_NOMEM when something could not be appended. */
+/** WSC_NOMEM when something could not be appended, otherwise WSC_OK. */
 enum wsc_err out_text_check(const struct out_text *t) WSC_CHECKED;
-/** Make the file `<dir>/<name>` of it, whole or not at all, and frees the text either way. */
+/** Make the file `<dir>/<name>` of the text, whole or not at all, and free the text either way.
+ *  The folder exists.  WSC_NOMEM of an earlier append, WSC_IO. */
 enum wsc_err out_text_write(struct out_text *t, const char *dir, const char *name) WSC_CHECKED;
-/** Release the text and start again from nothing. */
+/** Release the text and start again from nothing; an empty one is allowed. */
 void out_text_free(struct out_text *t);
-/** Append all of @p t to the open file @p fd or, when the disk fills up in the middle, nothing;
- *  @p path is for the message. */
+/** Append all of @p t to the file open at @p fd (O_APPEND) or, when the disk fills up in the
+ *  middle, nothing: what was written is cut off again.  One write() for a text, so readers of a
+ *  growing file see whole lines.  @p path is for the message of WSC_IO. */
 enum wsc_err out_append(int fd, const char *path, const struct out_text *t) WSC_CHECKED;
-/** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none. */
+/** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none: at the end, and for
+ *  sequences that Unicode 15, table 3-7, does not allow. */
 int out_utf8_length(const char *s);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
-/** The shortest of 9, 15, 17 digits that parses back to @p value; always with a point or an
- *  exponent, so that typed readers see a real number.  @p value is finite. */
+/** Write @p value, finite, with the shortest of 9, 15, 17 digits that parses back to it; always
+ *  with a point or an exponent, so that typed readers see a real number. */
 void out_real(char text[static OUT_REAL_SIZE], double value);
-/** A number in JSON's grammar and nothing else: no hex, no nan, no trailing text. */
+/** Read a number in JSON's grammar and nothing else: no hexadecimal, no nan, no trailing text.
+ *  False, and *@p value untouched, for anything else. */
 bool out_parse_real(const char *text, size_t n, double *value);
 
-/** Picoseconds as `1.025 s`: four digits, so that neighbouring node counts differ. */
+/** Write picoseconds as `1.025 s`: four significant digits with an SI prefix, so that neighbouring
+ *  node counts differ. */
 void out_step_time(char *text, int size, int64_t ps);
-/** A number of parameters as model cards write it: `111 M`, `12.9 B`, `1.00 T`. */
+/** Write a number of parameters as model cards do: `111 M`, `12.9 B`, `1.00 T`. */
 void out_params(char *text, int size, int64_t params);
 
-/** Seconds as a person says them: `3.9 days`, `26 h`. */
+/** Write seconds as a person says them, three digits: `90 s`, `26 h`, `3.9 days`, `2.1 years`; the
+ *  unit changes at two of the next one. */
 void out_duration(char *text, size_t size, double seconds);
 
 /* ---- JSON out -------------------------------------------------------------------------------- */
-/** A JSON text being written; starts all zero, text is released with out_text_free(). */
+/** A JSON text being written; starts all zero (set @c pretty for one member a line), its text is
+ *  released with out_text_free().  Opening and closing calls must match; keys are the caller's
+ *  duty, each once.
+ *
+ *      struct out_json j = {.pretty = true};
+ *      out_json_open(&j, NULL);
+ *      out_json_int(&j, "num_csx", 4);
+ *      out_json_close(&j);
+ *      TRY(out_json_check(&j, "performance.json")); */
 struct out_json {
     struct out_text text;
+    /** Objects and lists that are open. */
     int depth;
+    /** pretty: indented by four blanks; comma: the next member needs a comma before it. */
     bool pretty, comma;
     const char *bad_key; /**< first real that is not finite */
+    /** The value at bad_key. */
     double bad;
 };
 /** Begin an object; @p key is NULL for the outermost one and inside a list. */
 void out_json_open(struct out_json *j, const char *key);
-/** End the innermost object. */
+/** End the innermost object; after the outermost one a newline follows. */
 void out_json_close(struct out_json *j);
 /** Begin a list, whose members have no key. */
 void out_json_open_list(struct out_json *j, const char *key);
@@ -90,118 +123,157 @@ void out_json_int(struct out_json *j, const char *key, int64_t value);
 void out_json_null(struct out_json *j, const char *key);
 /** Add a boolean. */
 void out_json_bool(struct out_json *j, const char *key, bool value);
-/** Add a real number as out_real() writes it; one that is not finite is what out_json_check()
- *  reports. */
+/** Add a real number as out_real() writes it.  One that is not finite makes the text invalid, which
+ *  out_json_check() reports with the key. */
 void out_json_real(struct out_json *j, const char *key, double value);
 /** Add a string; nothing when @p value is NULL. */
 void out_json_str(struct out_json *j, const char *key, const char *value);
-/** Add a hash as 16 hexadecimal digits in quotes. */
+/** Add a hash as 16 hexadecimal digits in quotes: JSON readers round integers above 2^53. */
 void out_json_hash(struct out_json *j, const char *key, uint64_t value);
-/** Errors of all that was added; @p what names the object in the sentence. */
+/** Errors of all that was added: WSC_NUMERIC for the first number that was not finite, WSC_NOMEM.
+ *  @p what names the object in the sentence.  Call it before the text is used. */
 enum wsc_err out_json_check(const struct out_json *j, const char *what) WSC_CHECKED;
 
 /* ---- CSV in ---------------------------------------------------------------------------------- */
-/** Longest line and most fields of a line that are read. */
+/** Longest line in bytes, and most fields of a line, that are read; more is WSC_FORMAT. */
 enum { OUT_CSV_LINE = 8192, OUT_CSV_FIELDS = 64 };
-/** A CSV file being read, line by line. */
+/** A CSV file being read, line by line.  Fields are unquoted in place in @c text, so they are valid
+ *  until the next line.
+ *
+ *      TRY(out_csv_open(&r, path));
+ *      while (!(rc = out_csv_next(r, &more)) && more)
+ *          use(r->field[0], r->line, r->column[0]);
+ *      out_csv_close(&r); */
 struct out_csv {
     const char *path; /**< borrowed */
     FILE *file;
-    int line, n_columns; /**< n_columns: of the head line, for the caller */
+    /** line: number of the present line, from 1.  n_columns: of the head line, for the caller,
+     *  which this module neither sets nor reads. */
+    int line, n_columns;
+    /** Fields of the present line, at least 1. */
     int n_fields;
     char *field[OUT_CSV_FIELDS]; /**< into text */
-    int column[OUT_CSV_FIELDS];  /**< where each starts in its line, from 1 */
+    /** Column at which each field starts in its line, from 1, for messages; after the quote where
+     *  there is none is that of the quote. */
+    int column[OUT_CSV_FIELDS];
     char text[OUT_CSV_LINE];
 };
-/** Open the file @p path (borrowed until out_csv_close()); WSC_IO names it. */
+/** Open the file @p path (borrowed until out_csv_close()); WSC_IO names it, WSC_NOMEM; *@p out is
+ *  NULL then. */
 enum wsc_err out_csv_open(struct out_csv **out, const char *path) WSC_CHECKED;
-/** The next line that is neither blank nor a comment, split; *@p more is false at the end. */
+/** Read the next line that is neither blank nor a comment (`#`) and split it; *@p more is false at
+ *  the end.  Fields are separated by commas, blanks around them dropped; a quoted field ends on its
+ *  line.  WSC_FORMAT with file and line: a line that is too long, too many fields, a quote out of
+ *  place; WSC_IO. */
 enum wsc_err out_csv_next(struct out_csv *r, bool *more) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */
 void out_csv_close(struct out_csv **r);
 
 /* ---- provenance ------------------------------------------------------------------------------ */
-/** Local date and time, `2026-11-22 08:15:00`. */
+/** Write the local date and time, `2026-11-22 08:15:00`, for provenance; never for a name that two
+ *  runs are compared by. */
 void out_date(char text[static OUT_DATE_SIZE]);
-/** Name of this host; "unknown" when there is none. */
+/** Write the name of this host; "unknown" when there is none; cut to @p size. */
 void out_host(char *text, size_t size);
-/** `<dir>/<name>`, owned by the caller; NULL (raised) without memory. */
+/** `<dir>/<name>`, for wsc_free(); NULL, with WSC_NOMEM raised, without memory. */
 char *out_file_path(const char *dir, const char *name) WSC_CHECKED;
 
 /* ---- TensorBoard ----------------------------------------------------------------------------- */
-/** An event file `<dir>/events.out.tfevents.<time>.<host>.<pid>.<n>`. */
+/** A TensorBoard event file `<dir>/events.out.tfevents.<time>.<host>.<pid>.<n>` being written:
+ *  TFRecords of protocol buffers (tensorflow/core/util/event.proto), each with its checksums. */
 struct out_events;
-/** One value of an event. */
+/** One value of an event, a point of the curve called @c tag. */
 struct out_scalar {
     const char *tag;
     double value; /**< stored as a float; NaN: there is none, the tag stays away */
 };
-/** Make @p dir where it is missing and begin a file in it. */
+/** Make @p dir where it is missing and begin a new file in it; files of earlier runs stay,
+ *  TensorBoard joins them.  WSC_IO, WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err out_events_open(struct out_events **out, const char *dir) WSC_CHECKED;
-/** One event with @p n values; on disk when it returns. */
+/** Append one event of @p step with @p n values; written (not synced) when it returns.  Nothing is
+ *  written when all values are NaN.  WSC_IO, WSC_NOMEM. */
 enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct out_scalar *scalar,
                                 int n) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */
 void out_events_close(struct out_events **e);
 
 /* ---- Chrome trace ---------------------------------------------------------------------------- */
-/** A trace for chrome://tracing and Perfetto, written event by event. */
+/** A trace for chrome://tracing and Perfetto (Trace Event Format), written event by event: groups
+ *  are processes, rows are threads. */
 struct out_trace;
-/** Begin the file @p path, which appears whole when the trace is closed. */
+/** Begin the file @p path, which appears whole when the trace is closed; until then
+ *  `<path>.<pid>.tmp`.  WSC_IO, WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err out_trace_open(struct out_trace **out, const char *path) WSC_CHECKED;
-/** Name a row: @p group and @p row are numbers of our own choice. */
+/** Name row @p row of group @p group: numbers of the caller's choice, by which bars and arrows
+ *  refer to them.  Rows of a group are drawn in the order of their numbers. */
 void out_trace_row(struct out_trace *t, int group, const char *group_name, int row,
                    const char *row_name);
-/** A bar from @p begin_ps to @p end_ps, with the bytes that it moves (0: none). */
+/** Add a bar from @p begin_ps to @p end_ps, picoseconds, with the bytes that it moves (0: none).
+ *  The file has microseconds with six digits, so that no picosecond is lost. */
 void out_trace_bar(struct out_trace *t, int group, int row, const char *name, int64_t begin_ps,
                    int64_t end_ps, int64_t bytes);
-/** An arrow between bars: one end each; ends with the same @p id belong together. */
+/** Add one end of an arrow between bars, at @p at_ps on a row: its tail, or with @p head its head;
+ *  ends with the same @p id belong together. */
 void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int row, int64_t at_ps);
-/** End the file and release; the first failure of all calls. */
+/** End the file, give it its name, and release; returns the first failure of all calls since
+ *  out_trace_open(), after which no file is left.  NULL inside allowed. */
 enum wsc_err out_trace_close(struct out_trace **t) WSC_CHECKED;
 
 /* ---- progress -------------------------------------------------------------------------------- */
-/** Begin to show progress of @p what, with @p total units: on a terminal (stderr) one line that is
- *  redrawn at most ten times a second, elsewhere nothing.  One at a time. */
+/** Begin to show progress of @p what, with @p total units (0: unknown): on a terminal (stderr, TERM
+ *  not dumb) one line that is redrawn at most ten times a second, elsewhere nothing.  One at a
+ *  time: an earlier line ends.  Log lines are printed above it (wsc_log_set_hook()). */
 void out_progress_start(const char *what, int64_t total);
-/** Show that @p done of the total is done; @p note (may be NULL) stands behind the bar. */
+/** Show that @p done units of the total are done, with the rate since the first call and the time
+ *  left; @p note (may be NULL) stands at the end of the line.  Cheap when nothing is to be redrawn.
+ */
 void out_progress(int64_t done, const char *note);
-/** Remove the line. */
+/** Remove the line; nothing happens when none is shown. */
 void out_progress_end(void);
 
 /* ---- tables, units, files -------------------------------------------------------------------- */
-/** A table of text: cells are added row by row, columns are aligned when it is printed. */
+/** A table of text: cells are added row by row, columns are aligned by the width of their
+ *  characters when it is printed. */
 struct out_table;
-/** Make an empty table.  @p align has one letter per column, `l` or `r`; @p head may be NULL (no
- * head line).
- *  @p head is copied. */
+/** Make an empty table.  @p align has one letter per column, `l` or `r`, at most 32; @p head
+ *  (copied) has as many texts, or is NULL (no head line).  WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err out_table_new(struct out_table **out, const char *align,
                            const char *const *head) WSC_CHECKED;
-/** Add the next cell, left to right; a lack of memory is reported by out_table_print(). */
+/** Add the next cell, left to right, at most 1023 bytes; a lack of memory is reported by
+ *  out_table_print(). */
 void out_table_cell(struct out_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/** Print to @p out, each line after @p indent spaces. */
+/** Print to @p out, each line after @p indent blanks, two blanks between columns, a rule below the
+ *  head.  The number of cells is a multiple of the columns.  WSC_NOMEM of an earlier cell, WSC_IO.
+ */
 enum wsc_err out_table_print(const struct out_table *t, FILE *out, int indent) WSC_CHECKED;
 /** Release; NULL inside allowed. */
 void out_table_free(struct out_table **t);
 
-/** `12.3 k`, `4.50 M`, `950`: three significant digits with an SI prefix. */
+/** Write a number with three significant digits and an SI prefix, p to E: `12.3 k`, `4.50 M`,
+ *  `950`. */
 void out_si(char *text, int size, double value);
-/** Three significant digits with an SI prefix and a unit: `12.3 ms`, `4.50 Mtokens/s`, `950 s`. */
+/** Write a number with three significant digits, an SI prefix and a unit: `12.3 ms`, `4.50
+ *  Mtokens/s`, `950 s`. */
 void out_si_unit(char *text, int size, double value, const char *unit);
-/** Replace the file @p path by @p text at once: written beside, synced, renamed. */
+/** Replace the file @p path by @p text at once: written beside, synced, renamed
+ *  (wsc_file_replace()).  WSC_IO, WSC_NOMEM. */
 enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;
-/** Whether out_write_text(path) can go well: for a check before a long run. */
+/** Check that out_write_text(path) can go well, by making a file beside it and removing it: for a
+ *  check before a long run.  WSC_IO says why not, also when @p path is a folder. */
 enum wsc_err out_can_write(const char *path) WSC_CHECKED;
-/** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)". */
+/** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)"; static. */
 const char *out_version(void);
 
 /* ---- pictures -------------------------------------------------------------------------------- */
-/** Draw @p commands (a `plot` line) as NAME.svg and NAME.png, @p height for a width of 1000. */
+/** Append to a script the lines that draw @p commands (with a `plot` line) as NAME.svg and
+ *  NAME.png, 1000 x @p height points; the PNG has twice as many pixels. */
 void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height);
-/** Run gnuplot on @p script in @p dir; what it prints goes into the error. */
+/** Run gnuplot on the script @p script (a file name) in the folder @p dir and wait for it.  WSC_IO:
+ *  it cannot be started, or it failed; what it printed goes into the error. */
 enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
-/** Write `<dir>/NAME.gp` and let gnuplot make NAME.svg and NAME.png of it.  After an error (WSC_IO:
- *  no gnuplot, no room) neither picture is there, nor one of an earlier call. */
+/** Write `<dir>/NAME.gp` (@p script is freed) and let gnuplot make NAME.svg and NAME.png of it.
+ *  After an error (WSC_IO: no gnuplot, no room) neither picture is there, nor one of an earlier
+ *  call: a picture counts only when its file ends as its format does. */
 enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script) WSC_CHECKED;
 #endif

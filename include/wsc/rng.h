@@ -1,15 +1,20 @@
-/** Random numbers as functions of (seed, what, index).  Layer 0.
+/** Random numbers as functions of (seed, use, index).
  *
  *  No state and no order: element i of a stream is the same whoever asks, in any order, on any
- *  rank.  The generator is Philox 4x32-10 (Salmon et al., SC'11, "Parallel random numbers: as
- *  easy as 1, 2, 3").
- */
+ *  rank.  That is what makes initial weights, dropout, sample order, jitter and faults independent
+ *  of the number of systems and ranks.  The generator is Philox 4x32-10 (Salmon et al., SC'11,
+ *  "Parallel random numbers: as easy as 1, 2, 3"): key = the seed, counter = (index, stream).
+ *  Quality and speed are those of the paper; nothing here is cryptographic.
+ *
+ *      const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, tensor);
+ *      weight[i] = (float)(0.02 * wsc_rng_normal(seed, stream, (uint64_t)i)); */
 #ifndef WSC_RNG_H
 #define WSC_RNG_H
 #include <stdint.h>
 
 /** Streams, so that no two uses of one seed share numbers.  A use that has several (tensors,
- *  epochs) adds its own index in the upper bits with wsc_rng_stream(). */
+ *  epochs) adds its own index in the lower bits with wsc_rng_stream().  The numbers take part in
+ *  all results: they never change, and a new use goes to the end. */
 enum wsc_rng_use {
     WSC_RNG_INIT = 1, /**< initial weights; index within: tensor */
     WSC_RNG_SHUFFLE,  /**< sample order; index within: epoch */
@@ -21,19 +26,23 @@ enum wsc_rng_use {
     WSC_RNG_LOSS      /**< lost packets; index within: link */
 };
 
-/** The stream number of @p use with its own @p index. */
+/** The stream number of @p use with its own @p index, below 2^56: the use in the upper 8 bits. */
 static inline uint64_t wsc_rng_stream(enum wsc_rng_use use, uint64_t index)
 {
     return (uint64_t)use << 56 | (index & 0xffffffffffffffULL);
 }
 /** 64 uniform bits: element @p i of @p stream under @p seed. */
 uint64_t wsc_rng_u64(uint64_t seed, uint64_t stream, uint64_t i);
-/** The low 32 bits of elements [first, first + n) of @p stream. */
+/** The low 32 bits of elements [first, first + n) of @p stream: element j of @p out is
+ *  (uint32_t)wsc_rng_u64(seed, stream, first + j).  For dropout masks, which need many. */
 void wsc_rng_words(uint32_t *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n);
-/** Uniform in the open interval (0, 1), 53 bits. */
+/** Uniform in the open interval (0, 1): (k + 1/2) / 2^53 with 53 bits k, so neither end ever comes
+ *  and a logarithm of it is finite. */
 double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i);
-/** Standard normal, by inversion (Wichura, AS 241, relative accuracy 1e-16). */
+/** Standard normal, by inversion of wsc_rng_uniform() (Wichura 1988, AS 241 PPND16, relative
+ *  accuracy 1e-16): one element for one number, so streams stay aligned. */
 double wsc_rng_normal(uint64_t seed, uint64_t stream, uint64_t i);
-/** Standard normal truncated to [lo, hi], by inversion of the uniform between the two quantiles. */
+/** Standard normal truncated to [@p lo, @p hi], lo <= hi, in standard deviations: inversion of the
+ *  uniform between the two quantiles, so each number costs one element and none is rejected. */
 double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, double lo, double hi);
 #endif

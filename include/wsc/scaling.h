@@ -1,8 +1,20 @@
-/** Scaling: throughput against the number of systems.  Layer 7.
+/** Scaling: throughput against the number of systems.
  *
  *  Each point is a run without values of the whole emulated cluster, in this process: the same
- *  roles, messages and clocks as a training run.  Nothing is fitted and nothing is interpolated.
- */
+ *  roles, messages and clocks as a training run.  Nothing is fitted and nothing is interpolated.  A
+ *  point runs three steps, of which the third is measured, or ten where jitter or lost packets make
+ *  steps differ, of which eight are averaged.
+ *
+ *      struct scaling_model m = {.name = "gpt3-13b", .params = params};
+ *      int64_t counts[] = {1, 4, 16};
+ *      struct scaling_sweep s = {.model = &m, .n_models = 1, .num_csx = counts,
+ *                                .n_counts = 3, .cluster = machine};
+ *      TRY(scaling_run(&s, &rows));
+ *
+ *  Beside the sweep: what the curve depends on (mechanisms, faults, one constant, all uncertain
+ *  ones) and whole trainings.  Points are deterministic, so a row is the same on any rank; with
+ *  sweep.comm they are shared over its ranks.  Read next: <wsc/report.h>, which prints and draws
+ *  the results; <wsc/validation.h>, which compares them with published figures. */
 #ifndef WSC_SCALING_H
 #define WSC_SCALING_H
 
@@ -16,18 +28,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** One row of scaling.csv. */
+/** One row of scaling.csv: the steady-state step of a model on a number of systems. */
 struct scaling_row {
-    const char *model; /**< borrowed */
+    /** Name in tables; borrowed from the sweep. */
+    const char *model;
+    /** Parameters; systems; sequences of the global batch; largest micro-batch of a system,
+     *  sequences. */
     int64_t params, num_csx, global_batch, micro_batch;
+    /** Rates of the whole machine; speedup: over the rate per system at the model's smallest count;
+     *  efficiency = speedup / num_csx, 1 is ideal. */
     double tokens_per_s, samples_per_s, speedup, efficiency;
+    /** Virtual time of a step, ps; its parts, which add up to it, in `breakdown`. */
     int64_t step_time_ps;
     struct vtime_breakdown breakdown;
+    /** Model FLOPs over wafer.peak, 0 to 1; energy of the whole cluster per token, J. */
     double mfu, joules_per_token;
     double flop_per_token;          /**< training, matrix products alone: model_flop_per_token() */
     double flop_per_token_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
 };
-/** The rows of a sweep on one variant of the machine. */
+/** The rows of a sweep on one variant of the machine; made by scaling_effects() and its siblings.
+ */
 struct scaling_variant {
     char name[160];          /**< "all", "without jitter", "1 us" */
     double value;            /**< of the constant that was varied, base units; 0 otherwise */
@@ -35,8 +55,9 @@ struct scaling_variant {
 };
 /** One uncertain constant and what it does to a curve. */
 struct scaling_constant {
-    const char *key, *kind;            /**< static */
-    char value[48], low[48], high[48]; /**< with units */
+    const char *key, *kind; /**< static */
+    /** The value, and the ends of its range, with units. */
+    char value[48], low[48], high[48];
     /** tokens/s with the constant at its low and at its high end, relative to the curve, by node
      *  count; NaN where the model does not fit.  Owned. */
     double *at_low, *at_high;
@@ -49,16 +70,22 @@ struct scaling_sensitivity {
     double *tokens_per_s;  /**< owned, n_counts: the curve */
     int n_counts;
     struct scaling_constant *constant; /**< owned, largest effect at the last count first */
+    /** Length of `constant`. */
     int n;
 };
-/** A whole training at one node count. */
+/** A whole training at one node count; from scaling_training(). */
 struct scaling_training {
     const char *model; /**< borrowed */
+    /** Parameters, and systems. */
     int64_t params, num_csx;
+    /** Tokens of the training; its virtual time, s; energy of the cluster, J. */
     double tokens, seconds, joules;
     double flop;          /**< matrix products alone: model_flop_per_token() */
     double flop_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
-    double loss;          /**< expected for flop_hoffmann, nats per token */
+    /** Expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
+     *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
+     *  per parameter). */
+    double loss;
 };
 
 /** A model of a sweep. */
@@ -66,28 +93,42 @@ struct scaling_model {
     const char *name;                /**< in tables; borrowed */
     const struct zoo_params *params; /**< borrowed */
 };
-/** What to simulate: every model on every number of systems. */
+/** What to simulate: every model on every number of systems. Everything is borrowed during the
+ *  calls. */
 struct scaling_sweep {
+    /** Models, n_models of them. */
     const struct scaling_model *model;
     int n_models;
+    /** Numbers of systems, n_counts, each 1 .. 4096. */
     const int64_t *num_csx;
     int n_counts;
     bool strong;           /**< the global batch stays; otherwise it grows with N */
     int64_t batch_per_csx; /**< weak scaling; 0: batch_size / num_csx of the params */
+    /** The machine, with its effects and faults. */
     const struct hw_machine *cluster;
-    void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
+    /** Called before each point of this rank; may be NULL. */
+    void (*progress)(void *ctx, int done, int total, const char *what);
     void *progress_ctx;
     /** Shares the points over its ranks, which all make the same calls; NULL: this process alone.
      */
     struct comm *comm;
 };
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,
- *  owned by the caller.  speedup and efficiency are against the smallest count of the model. */
+ *  owned by the caller; NULL after an error.  speedup and efficiency are against the smallest count
+ *  of the model.  The first point with an error decides, on every rank: WSC_CAPACITY, WSC_CONFIG,
+ *  WSC_NOMEM.  Collective over sweep->comm when that is not NULL, and every rank gets all rows. */
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows) WSC_CHECKED;
-/** One point: the steady-state step of @p num_csx systems with @p global_batch sequences. */
+/** Simulate one point: the steady-state step of @p num_csx systems with @p global_batch sequences,
+ *  in this process.  speedup and efficiency stay 0.  Errors as those of scaling_run(). */
 enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
                            int64_t num_csx, int64_t global_batch,
                            struct scaling_row *row) WSC_CHECKED;
+/** The steady-state batch of an evaluation on @p num_csx systems: forward passes over
+ *  @p global_batch sequences, nothing is updated.  The FLOPs and the fraction of the peak are those
+ * of a forward pass, a third of training's. */
+enum wsc_err scaling_evaluation(const struct scaling_model *model, const struct hw_machine *cluster,
+                                int64_t num_csx, int64_t global_batch,
+                                struct scaling_row *row) WSC_CHECKED;
 
 /** The speed at each micro-batch that divides the share of a system and lies in the bounds of
  *  train_input.micro_batch_size: CONF_EXPLORE.  *@p rows, owned by the caller, has *@p n; *@p best
@@ -98,11 +139,13 @@ enum wsc_err scaling_explore(const struct scaling_model *model, const struct hw_
 
 /* ---- what the curve depends on --------------------------------------------------------------- */
 
-/** The sweep with every mechanism, with each one switched off, and with none: one variant each,
- *  with n_models x n_counts rows.  scaling_variants_free() it. */
+/** Run the sweep with every mechanism of hw_effects, with each one switched off, and with none: one
+ *  variant each, seven in all, with n_models x n_counts rows.  scaling_variants_free() it; NULL
+ *  after an error.  Collective as scaling_run(). */
 enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                              int *n) WSC_CHECKED;
-/** The sweep, and the sweep without each one of the machine's faults. */
+/** Run the sweep, and the sweep without each one of the machine's faults: n = faults + 1 variants,
+ *  the first one with all.  Faults of the measured steps alone have an effect. */
 enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                             int *n) WSC_CHECKED;
 /** Release variants with their rows. */
@@ -110,7 +153,7 @@ void scaling_variants_free(struct scaling_variant **variants, int n);
 
 /** Most values of a swept constant. */
 enum { SCALING_MAX_VALUES = 64 };
-/** Values that one constant takes. */
+/** Values that one constant takes; from scaling_values_parse(). */
 struct scaling_values {
     struct hw_constant constant;
     double value[SCALING_MAX_VALUES]; /**< base units, as given */
@@ -120,7 +163,8 @@ struct scaling_values {
  *  logarithmic scale) or `cluster.KEY=A,B,C`; units as in a cluster file.  Errors name what is
  *  wrong and how to write it. */
 enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text) WSC_CHECKED;
-/** The sweep at each value: one variant each, named by the value. */
+/** Run the sweep at each value: one variant each, named by the value.  WSC_CONFIG when a value is
+ *  outside the key's range. */
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
                           struct scaling_variant **variants, int *n) WSC_CHECKED;
 
@@ -135,9 +179,11 @@ void scaling_sensitivity_free(struct scaling_sensitivity *s);
 
 /* ---- a whole training ------------------------------------------------------------------------ */
 
-/** Read `300B`, `2e9`, `1.5T` (tokens) or `20xparams` (tokens per parameter). */
+/** Read `300B`, `2e9`, `1.5T` (tokens, into *@p tokens) or `20xparams` (tokens per parameter, into
+ *  *@p per_param); the other one is 0.  WSC_USAGE with how to write it. */
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param) WSC_CHECKED;
-/** What training on @p tokens takes at the rate of @p row. */
+/** What training on @p tokens takes at the rate of @p row; @p per_param above 0 counts tokens per
+ *  parameter instead. */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
                                          double per_param);
 

@@ -22,7 +22,7 @@
 
 /* ---- one step, taken apart ------------------------------------------------------------------- */
 
-/** A stretch of the critical path. */
+/** A segment of the critical path. */
 struct timeline_segment {
     const char *part; /**< what takes the time; static */
     char who[48];     /**< whose event: "wafer 3" */

@@ -1,11 +1,16 @@
-/** Numbers and quantities as text: `5ms`, `48 KiB`, `150 GB/s`, `1e-05`.  Layer 0.
+/** Numbers and quantities as text: `5ms`, `48 KiB`, `150 GB/s`, `1e-05`.
  *
  *  A quantity becomes an integer of its base unit by decimal arithmetic, so that it never passes
- *  through a rounded double; only what is finer than the base unit is rounded, to nearest.  Case
- *  counts: `Gb/s` are bits, `GB/s` are bytes.  Nothing is guessed: a number without a unit, an
- *  unknown unit, trailing text, `nan`, `inf`, `1_000` and `010` are errors.
- *  On an error the output is untouched and the sentence of the error names the text.
- */
+ *  through a rounded double; only what is finer than the base unit is rounded, to nearest.  The
+ *  same text therefore gives the same picoseconds on every host.  Case counts: `Gb/s` are bits,
+ *  `GB/s` are bytes.  Nothing is guessed: a number without a unit, an unknown unit, trailing text,
+ *  `nan`, `inf`, `1_000` and `010` are errors (WSC_CONFIG).  On an error the output is untouched
+ *  and the sentence of the error names the text, with the nearest unit as a hint.
+ *
+ *      int64_t ps;
+ *      TRY(wsc_units_quantity(WSC_UNIT_TIME, "2.5 us", &ps));
+ *
+ *  Here ps is 2500000.  <wsc/conf.h> reads machine and params files with these functions. */
 #ifndef WSC_UNITS_H
 #define WSC_UNITS_H
 #include <wsc/err.h>
@@ -13,7 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What is measured; the base unit of the integer, an example for messages. */
+/** The table of kinds of quantities: name, base unit of the integer, an example for messages.  The
+ *  suffixes that each kind accepts are the table in src/base/units.c: SI prefixes, KiB to PiB for
+ *  bytes, b/s, bps and bit/s for rates in bits. */
 #define WSC_UNIT_MAP(XX)                                                                           \
     XX(NONE, "", "12")                                                                             \
     XX(TIME, "ps", "5 us")                                                                         \
@@ -31,20 +38,25 @@ enum wsc_unit {
 #undef XX
 };
 
-/** Whole number: digits with an optional sign, or a float without fraction (`2147483648.0`,
- *  `1e6`). */
+/** Read a whole number: digits with an optional sign, or a float without fraction (`2147483648.0`,
+ *  `1e6`), blanks around it allowed.  WSC_CONFIG when it is no number, has a fraction, or exceeds
+ *  int64. */
 enum wsc_err wsc_units_int(const char *text, int64_t *out) WSC_CHECKED;
-/** Finite number; whole numbers are fine (`0`, `10`). */
+/** Read a finite number in decimal; whole numbers are fine (`0`, `10`).  WSC_CONFIG for
+ *  hexadecimal, `nan`, `inf` and numbers that overflow or underflow a double. */
 enum wsc_err wsc_units_double(const char *text, double *out) WSC_CHECKED;
-/** Non-negative number with a unit of the kind @p unit, in base units.  WSC_UNIT_NONE wants no
- *  unit, and may be negative. */
+/** Read a non-negative number with a unit of the kind @p unit, in base units, a blank between them
+ *  or not.  WSC_UNIT_NONE wants no unit, and may be negative.  WSC_CONFIG also for more than 19
+ *  digits, more than int64 holds, and a number above 0 that is less than half of the base unit. */
 enum wsc_err wsc_units_quantity(enum wsc_unit unit, const char *text, int64_t *out) WSC_CHECKED;
-/** Write @p value base units with the largest unit that divides it: 850000000 Hz is `850 MHz`.
- *  wsc_units_quantity() reads back the same value.  48 bytes are always enough. */
+/** Write @p value base units with the largest unit that divides it: 850000000 Hz is `850 MHz`, 0 is
+ *  0 of the smallest.  wsc_units_quantity() reads back the same value.  48 bytes are always enough;
+ *  fewer cut the text. */
 void wsc_units_format(enum wsc_unit unit, int64_t value, char *text, size_t size);
-/** Base unit of @p unit: "ps", "bytes", ...; "" for WSC_UNIT_NONE. */
+/** Base unit of @p unit: "ps", "bytes", ...; "" for WSC_UNIT_NONE; static. */
 const char *wsc_units_base(enum wsc_unit unit);
-/** Number of insertions, deletions, replacements and swaps of neighbours that turn @p a into
- *  @p b; letters of different case differ.  Strings longer than 63 bytes: the longer length. */
+/** Number of insertions, deletions, replacements and swaps of neighbours that turn @p a into @p b
+ *  (optimal string alignment distance); letters of different case differ.  For "did you mean"
+ *  hints.  Strings longer than 63 bytes: the longer length. */
 int wsc_units_distance(const char *a, const char *b);
 #endif

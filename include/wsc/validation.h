@@ -37,20 +37,27 @@ enum wsc_err validation_points_read(const char *path, struct validation_point **
                                     int *n) WSC_CHECKED;
 
 /* ---- published figures ----------------------------------------------------------------------- */
-/** What was measured; src/validation/published_figures.c has the names and units. */
+/** What was measured; src/validation/quantities.c has the names, the units and the predictions. */
 enum validation_quantity {
-    VALIDATION_TIME,       /**< of `samples` samples: h, s, ms */
-    VALIDATION_RATE,       /**< samples/s, tokens/s */
+    VALIDATION_TIME,       /**< of `samples` samples: d, h, s, ms */
+    VALIDATION_RATE,       /**< of a training: samples/s, tokens/s */
+    VALIDATION_EVAL_RATE,  /**< of an evaluation, forward passes alone: samples/s, tokens/s */
+    VALIDATION_STEP_TIME,  /**< of one optimizer step: s, ms */
+    VALIDATION_SLOPE,      /**< of the straight line through the step times of `global_batch` and
+                                `other_batches` (least squares): ms/sequence */
+    VALIDATION_INTERCEPT,  /**< of that line: s, ms */
     VALIDATION_SPEEDUP,    /**< of num_csx systems over one, the batch per system the same */
     VALIDATION_EFFICIENCY, /**< speedup over the number of systems */
     VALIDATION_BOUNDARY,   /**< s of a step in which the wafers wait for its end */
     VALIDATION_OTHER       /**< any figure of a row of kind context */
 };
+/** Most batches beside global_batch that a line goes through. */
+enum { VALIDATION_MAX_OTHER_BATCHES = 4 };
 /** What a row is used for. */
 enum validation_kind {
     VALIDATION_KIND_CALIBRATION, /**< constants were fitted on it */
     VALIDATION_KIND_VALIDATION,  /**< compared, not fitted */
-    VALIDATION_KIND_CONTEXT      /**< not compared; `reason` says why */
+    VALIDATION_KIND_CONTEXT      /**< not judged; `reason` says why */
 };
 /** A published figure with its conditions: a row of benchmarks/reference. */
 struct validation_figure {
@@ -59,27 +66,37 @@ struct validation_figure {
     char unit[16];
     double value; /**< as published, in unit */
     double samples;
-    char model[48];       /**< name of a params file */
-    int64_t num_csx;      /**< 0: not stated */
-    int64_t global_batch; /**< sequences; 0: not stated */
-    int64_t micro_batch;  /**< per system, or CONF_AUTO */
-    int64_t msl;          /**< tokens of a sequence */
-    char cluster[32];     /**< name of a cluster file */
-    char set[128];        /**< overrides `path=value`, separated by `;` */
+    char model[48];                                    /**< name of a params file */
+    int64_t num_csx;                                   /**< 0: not stated */
+    int64_t global_batch;                              /**< sequences; 0: not stated */
+    int64_t other_batch[VALIDATION_MAX_OTHER_BATCHES]; /**< of a slope or intercept */
+    int n_other_batches;
+    int64_t micro_batch; /**< per system; CONF_AUTO: the planner's, CONF_NULL: the whole share */
+    int64_t msl;         /**< tokens of a sequence */
+    char cluster[32];    /**< name of a cluster file */
+    char set[128];       /**< overrides `path=value`, separated by `;` */
     enum validation_kind kind;
+    char site[24];      /**< whose systems they were, e.g. usc, alcf, cerebras */
+    char family[24];    /**< rows that one cause would move together, e.g. usc_gpt */
+    char release[24];   /**< of the software, as far as it is known */
+    char date[16];      /**< of the run or the publication: 2024, 2024-03, 2024-03-14 */
     double low, high;   /**< what a prediction must lie in, in unit */
     char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
     char reason[192], conditions[256], source[160];
 };
 /** Read the rows of a CSV with the columns id, quantity, unit, value, samples, model, num_csx,
- *  global_batch, micro_batch, msl, cluster, set, kind, tolerance, reason, conditions, source in any
- *  order, and add them to *@p rows (owned by the caller, NULL at first; stays valid after an
- *  error).  Errors (WSC_FORMAT) name file, line, column and the field. */
+ *  global_batch, other_batches, micro_batch, msl, cluster, set, kind, site, family, release, date,
+ *  tolerance, reason, conditions, source in any order, and add them to *@p rows (owned by the
+ * caller, NULL at first; stays valid after an error).  Errors (WSC_FORMAT) name file, line, column
+ * and the field. */
 enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows,
                                      int *n) WSC_CHECKED;
 /** Speed error of a prediction of @p figure, in its unit: predicted / published - 1 in speed, so
  * that positive is too fast; of a time the inverse ratio.  NaN of a bound and of a figure of 0. */
 double validation_speed_error(const struct validation_figure *figure, double predicted);
+/** @p value over the published figure, in speed: of times and steps the inverse ratio; NaN of a
+ *  bound. */
+double validation_speed(const struct validation_figure *figure, double value);
 /** Name of a quantity in the files, e.g. "rate". */
 const char *validation_quantity_name(enum validation_quantity quantity);
 /** Name of a kind in the files, e.g. "context". */
@@ -118,14 +135,15 @@ struct validation_prediction {
     /** What breakdown.compute_ps consists of; jitter may be negative. */
     int64_t products_ps, attention_ps, elementwise_ps, recompute_ps, latency_ps, jitter_ps;
 };
-/** True when the prediction lies inside the tolerance of its row. */
+/** True when the prediction lies inside the tolerance of its row; rows of kind context have none.
+ */
 bool validation_prediction_holds(const struct validation_prediction *p);
 /** The predictions of all rows, and which constants of the machine were fitted. */
 struct validation_table {
     const struct validation_prediction *row;
     int n_rows;
-    const struct validation_figure *context; /**< all rows; those of kind context are listed */
-    int n_context;
+    const struct validation_figure *figure; /**< all rows; those of kind context are listed */
+    int n_figures;
     const struct hw_source *calibrated[VALIDATION_MAX_CALIBRATED]; /**< borrowed */
     int n_calibrated;
     const char *command; /**< for provenance */
@@ -164,13 +182,13 @@ struct validation_comparison {
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;
 };
-/** Predictions of every row that is to be compared. */
+/** Predictions of every row that says enough to be predicted, of all kinds. */
 struct validation_result {
     struct validation_table report; /**< its rows are owned */
     struct validation_cases *cases; /**< owned; what the rows were computed from */
 };
-/** Predict the rows of kind calibration and validation of @p comparison.  validation_result_fini()
- *  @p out also after an error. */
+/** Predict the rows of @p comparison, of kind context those that are complete.
+ *  validation_result_fini() @p out also after an error. */
 enum wsc_err validation_run(const struct validation_comparison *comparison,
                             struct validation_result *out) WSC_CHECKED;
 /** Release what validation_run() allocated. */

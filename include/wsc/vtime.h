@@ -20,8 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A point in virtual time. */
+/** A point in virtual time. Compared and added by @c ps alone; @c event never takes part in a time,
+ *  so that a recorded run has the times of one that is not. Compared and added by @c ps alone; @c
+ *  event never takes part in a time, so that a recorded run has the times of one that is not. */
 struct vtime {
+    /** Picoseconds since the start of the run's virtual time, 0 .. VTIME_END. */
     int64_t ps;
     int64_t event; /**< recorded event that happens then, see vtime_event_id(); 0: none */
 };
@@ -29,7 +32,10 @@ struct vtime {
 /** The end of time, 2^63 - 1 ps. */
 #define VTIME_END INT64_MAX
 
-/** When the first and the last byte of something are there. */
+/** When the first and the last byte of something are there. Messages and results have two times,
+ *  because a receiver can begin with the first byte (cut-through). first <= last. Messages and
+ *  results have two times, because a receiver can begin with the first byte (cut-through).  first
+ *  <= last. */
 struct vtime_span {
     struct vtime first, last;
 };
@@ -57,8 +63,9 @@ static inline struct vtime_span vtime_at(struct vtime t)
 {
     return (struct vtime_span){t, t};
 }
-/** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 is no
- *  limit and takes no time.  VTIME_END when it takes longer. */
+/** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 is no limit
+ *  and takes no time. VTIME_END when it takes longer. Exact integer arithmetic in 128 bits: the
+ *  same on every host. Exact integer arithmetic in 128 bits: the same on every host. */
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -83,7 +90,9 @@ enum vtime_part {
 /** Name of a part for tables, e.g. "weights on a link"; static. */
 const char *vtime_part_name(enum vtime_part part);
 
-/** Wait for @p from, then let @p delay_ps pass. */
+/** Wait for @p from, then let @p delay_ps pass. An event has one edge for each event that it waits
+ *  for; the one that determines its time is on the critical path. An event has one edge for each
+ *  event that it waits for; the one that determines its time is on the critical path. */
 struct vtime_edge {
     struct vtime from;
     int64_t delay_ps;
@@ -91,9 +100,12 @@ struct vtime_edge {
 };
 /** An event of a record; its edges follow those of the event before it. */
 struct vtime_event {
+    /** Time of the event. */
     int64_t ps;
+    /** Finished steps before the one that the event belongs to. */
     int64_t step;
     int32_t transfer; /**< what it is about: a transfer of the step, or VTIME_NO_TRANSFER */
+    /** Edges of the event, at least 1. */
     int32_t n_edges;
 };
 /** Label of events at the end of a step: its times, its update. */
@@ -119,7 +131,11 @@ struct vtime_bar {
     int64_t n_new, n_cached;
 };
 
-/** Events of one sequential program in the order in which it made them. */
+/** Events of one sequential program in the order in which it made them. One for each program of a
+ *  role (comm_recorder()); the graph of a pass is all of them together (<wsc/timeline.h>). Arrays
+ *  grow as events come; 32 bytes an event, 32 an edge. One for each program of a role
+ *  (comm_recorder()); the graph of a pass is all of them together (<wsc/timeline.h>).  Arrays grow
+ *  as events come; 24 bytes an event, 32 an edge. */
 struct vtime_recorder {
     int32_t id;   /**< of the program: unique in the machine, whoever runs it */
     int64_t step; /**< label of the events that come, and transfer */
@@ -132,11 +148,13 @@ struct vtime_recorder {
     int64_t events_size, edges_size, bars_size; /**< room */
     enum wsc_err rc;                            /**< the first failure; nothing is kept after it */
 };
-/** Start to record program @p id; the recorder is the caller's. */
+/** Start to record program @p id; the recorder is the caller's. Nothing is allocated before the
+ *  first event. Nothing is allocated before the first event. */
 void vtime_recorder_init(struct vtime_recorder *r, int32_t id);
 /** Free what the recorder keeps. */
 void vtime_recorder_fini(struct vtime_recorder *r);
-/** Move what @p r keeps to @p out (ownership passes); ids of later events go on from there. */
+/** Move what @p r keeps to @p out (ownership passes, vtime_recorder_fini() it); numbers of later
+ *  events continue from there, so ids stay unique over a run. */
 void vtime_recorder_take(struct vtime_recorder *r, struct vtime_recorder *out);
 
 /** Id of event @p number (from 0, of all that the program ever made) of program @p program; the
@@ -169,8 +187,19 @@ struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, 
 /** Append a bar with the present label; NULL @p r allowed. */
 void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar);
 
-/** The time at which all of @p in (@p n >= 1) have happened and their delays have passed.  Recorded
- *  as one event, unless it is the only one of @p in without a delay. */
+/** The time at which all of @p in (@p n >= 1) have happened and their delays have passed. Recorded
+ *  as one event, unless it is the only one of @p in without a delay. The example is a stage that
+ *  begins when its weights and the stage before are there, a latency later:
+ *
+ *      const struct vtime_edge in[] = {{weights.first, latency_ps, VTIME_STAGE},
+ *      {end_of_last, latency_ps, VTIME_STAGE}};
+ *      struct vtime begin = vtime_latest(r, in, 2);
+ *  The example is a stage that begins when its weights and the stage before are there, a latency
+ *  later:
+ *
+ *      const struct vtime_edge in[] = {{weights.first, latency_ps, VTIME_STAGE},
+ *                                      {end_of_last, latency_ps, VTIME_STAGE}};
+ *      struct vtime begin = vtime_latest(r, in, 2); */
 static inline struct vtime vtime_latest(struct vtime_recorder *r, const struct vtime_edge *in,
                                         int n)
 {
@@ -242,7 +271,10 @@ struct vtime_loss {
     uint64_t seed, stream; /**< of the random numbers, see <wsc/rng.h> */
 };
 
-/** One direction of a link. */
+/** One direction of a link. The sender owns and advances it; the receiver uses rate and latency
+ *  alone. Zero it, then set rate, latency, loss, part and ends. The sender owns and advances it;
+ *  the receiver uses rate and latency alone.  Zero it, then set rate, latency, loss, part and ends.
+ */
 struct vtime_link {
     int64_t rate_bytes_per_s; /**< 0: no limit */
     int64_t latency_ps;
@@ -257,14 +289,16 @@ struct vtime_link {
 };
 
 /** Send @p bytes whose first and last byte are ready at @p span:
- *      start = max(span.first, free)
- *      first = start + latency
- *      last  = max(span.last, start + bytes / rate) + latency
- *      free  = last - latency
- *  so a slow producer stretches the message and a busy link delays it.
- *  @param r             of the sending program, or NULL
- *  @param[in,out] span  becomes when the bytes arrive; its events are those at which they left,
- *                       and vtime_link_arrive() makes those of the arrival */
+ *
+ *           start = max(span.first, free)
+ *           first = start + latency
+ *           last  = max(span.last, start + bytes / rate) + latency
+ *           free  = last - latency
+ *
+ *  so a slow producer prolongs the message and a busy link delays it.  bytes / rate is rounded up
+ *  to whole picoseconds. @p r is the recorder of the sending program, or NULL.  @p span becomes the
+ *  times at which the bytes arrive; its events are those at which they left, and
+ *  vtime_link_arrive() makes those of the arrival. */
 void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
                      int64_t bytes);
 /** vtime_link_send() over a link that may lose packets.  Go-back-N, as network cards for RDMA over
@@ -289,8 +323,10 @@ void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
 
 /* ---- breakdown ------------------------------------------------------------------------------- */
 
-/** Where the time of a step went, by what a wafer did or waited for; see docs/decisions/0003. Parts
- *  add up to the whole. */
+/** Where the time of a step went, by what a wafer did or waited for; see docs/decisions/0003.  All
+ *  in picoseconds, none negative; the parts add up to the time of the step, with WSC_CHECK.  A wait
+ *  for weights is divided by its causes in this order: gradients of the step before on their way
+ *  (reduce), MemoryX updating (boundary), the stream (weights). */
 struct vtime_breakdown {
     int64_t compute_ps;      /**< stages ran */
     int64_t weights_wait_ps; /**< weights were still streaming */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Ends the job on all ranks; NULL: a process without MPI.  Written once at start-up, so read
+ * without a lock. */
 static void (*abort_hook)(void);
 
 void wsc_check_set_abort(void (*hook)(void))

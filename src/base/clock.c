@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
+/* A clock of the system in seconds; 0 when it cannot be read, so that a host rate is wrong but no
+ * run ends for it. */
 static double seconds(clockid_t which)
 {
     struct timespec now;

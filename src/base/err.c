@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The error trace of a thread: the sentence of the last raise with its hint, and the frames that
- * TRY adds on the way up, in two fixed buffers, so that raising needs no memory. */
+ * TRY adds on the way up, in two fixed buffers, so that raising needs no memory.  A raise starts
+ * both again; what does not fit is cut.  The texts and exit statuses of the codes come from
+ * WSC_ERR_MAP. */
 #include <wsc/err.h>
 
 #include <stdarg.h>
@@ -8,11 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A message holds the list of up to 50 configuration errors; the trace holds a message and its
+ * frames. */
 enum { MESSAGE_BYTES = 65536, TRACE_BYTES = 69632 };
 
+/* What the user reads: the sentence, then "; hint: ..." when there is one. */
 static _Thread_local char message[MESSAGE_BYTES];
+/* What a developer reads: "text of the code: sentence", then one line per frame. */
 static _Thread_local char trace[TRACE_BYTES];
 
+/* Append to a buffer of @p size bytes that holds a string; cut at its end. */
 __attribute__((format(printf, 3, 0))) static void vappend(char *text, size_t size, const char *fmt,
                                                           va_list ap)
 {

@@ -15,6 +15,8 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Read to the end in steps of 64 KiB: the size of a pipe is not known before, and that of a file
+ * may change.  *n counts what was read also after an error; the caller frees. */
 static enum wsc_err read_all(FILE *f, enum wsc_mem_tag tag, const char *path, int64_t most,
                              char **bytes, size_t *n)
 {
@@ -50,6 +52,8 @@ enum wsc_err wsc_file_read(enum wsc_mem_tag tag, const char *path, int64_t most,
 
 /* ---- folders --------------------------------------------------------------------------------- */
 
+/* Make one folder.  What counts is whether a folder is there afterwards, not who made it: ranks and
+ * runs may do it at the same time. */
 static enum wsc_err make_one(const char *path)
 {
     struct stat info;
@@ -85,6 +89,8 @@ enum wsc_err wsc_file_mkdir(const char *path)
 
 /* ---- publishing ------------------------------------------------------------------------------ */
 
+/* Write the folder's entry to disk: without it a crash after the rename may still show the older
+ * file. */
 static enum wsc_err sync_folder_of(const char *path)
 {
     char *copy;
@@ -129,6 +135,8 @@ enum wsc_err wsc_file_publish(const char *tmp, const char *path)
     return sync_folder_of(path);
 }
 
+/* Write all bytes to @p tmp.  The error of fclose() counts too: on network file systems a full disk
+ * is reported there.  The message names @p path, which the user knows. */
 static enum wsc_err write_new(const char *tmp, const char *path, const void *bytes, size_t n)
 {
     FILE *f = fopen(tmp, "wb");

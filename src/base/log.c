@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Log lines in the form of the Model Zoo, "date LEVEL:   text": INFO to stdout, WARNING and above
- * to stderr, all of them to the log file of a run. */
+/* Log lines in the form of the Model Zoo, "date LEVEL:  text": INFO to stdout, WARNING and above to
+ * stderr, all of them to the log file of a run.  A line is flushed at once, so that run.log is
+ * complete up to a crash.  The hook clears the progress line (src/out/progress.c) before a line is
+ * printed over it. */
 #include <wsc/clock.h>
 #include <wsc/log.h>
 
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* State of the log; set by the main thread, read by wsc_log(). */
 static struct {
     enum wsc_log_level threshold;
     bool quiet, no_stdout;

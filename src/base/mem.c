@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The only calls of malloc.  A block of n bytes comes after a header with its size and tag, aligned
- * to 64 bytes; bytes in use are counted for each tag, so a program can end with all tags at zero.
+ * to 64 bytes: a cache line, and the widest vector register.  Bytes in use are counted for each
+ * tag, so a program can end with all tags at zero.
+ *
+ * Layout of an allocation: malloc's pointer, padding up to 63 bytes, the header, the aligned block.
  */
 #include <wsc/mem.h>
 
@@ -21,6 +24,7 @@ struct header {
     enum wsc_mem_tag tag;
 };
 
+/* Bytes that each tag holds, as asked for; threads of one process share it. */
 static _Atomic int64_t in_use[WSC_MEM_N_TAGS];
 
 static void count(enum wsc_mem_tag tag, int64_t bytes)
@@ -44,6 +48,8 @@ static const char *tag_name(enum wsc_mem_tag tag)
     return name[tag];
 }
 
+/* Allocate n x size bytes with overflow checks.  PTRDIFF_MAX bounds a block so that differences of
+ * pointers into it are valid. */
 static void *allocate(enum wsc_mem_tag tag, size_t n, size_t size, bool zeroed)
 {
     size_t bytes;
@@ -76,6 +82,7 @@ void *wsc_alloc_raw(enum wsc_mem_tag tag, size_t n, size_t size)
     return allocate(tag, n, size, false);
 }
 
+/* Always a new block: the C library's realloc() would not keep the alignment. */
 void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size)
 {
     char *bigger = allocate(tag, n, size, false);
@@ -88,6 +95,7 @@ void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size)
     return bigger;
 }
 
+/* Doubling; 16 elements at first, so that short lists are allocated once. */
 void *wsc_grow(enum wsc_mem_tag tag, void *block, int64_t *room, int64_t need, size_t size)
 {
     enum { LEAST = 16 };
@@ -155,6 +163,8 @@ int64_t wsc_mem_peak_rss_bytes(void)
     return getrusage(RUSAGE_SELF, &usage) ? 0 : (int64_t)usage.ru_maxrss * 1024;
 }
 
+/* Blocks below 1 GiB come from the heap, which is trimmed only above 1 GiB and grows by 16 MiB: a
+ * step's gradients and activations of the step before are used again without page faults. */
 void wsc_mem_tune(void)
 {
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 30);

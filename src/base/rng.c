@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Counter-based random numbers: element i of a stream is a function of (seed, stream, i),
  * Philox4x32 with 10 rounds (Salmon et al. 2011), so values do not depend on ranks or order. Normal
- * numbers are the quantile of a uniform one (Wichura 1988, AS 241). */
+ * numbers are the quantile of a uniform one (Wichura 1988, AS 241), so each costs one element and
+ * its bits depend on the C library's sqrt and log alone. */
 #include <wsc/rng.h>
 
 #include <math.h>
 
 enum { PHILOX_ROUNDS = 10 };
 
+/* The block cipher of Philox: key = seed, counter = (i, stream); 64 of its 128 output bits are
+ * used, so that element i needs no other one. */
 static inline uint64_t element(uint64_t seed, uint64_t stream, uint64_t i)
 {
     /* Salmon et al. 2011, section 4.3: multipliers and Weyl increments of Philox4x32. */
@@ -37,11 +40,13 @@ void wsc_rng_words(uint32_t *out, uint64_t seed, uint64_t stream, uint64_t first
         out[j] = (uint32_t)element(seed, stream, first + (uint64_t)j);
 }
 
+/* The upper 53 bits, in the middle of their interval of 2^-53: never 0, never 1. */
 double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
     return ((double)(wsc_rng_u64(seed, stream, i) >> 11) + 0.5) * 0x1p-53;
 }
 
+/* Horner's rule for a polynomial of degree 7, c[0] first. */
 static double polynomial(const double c[8], double x)
 {
     double sum = c[7];
@@ -106,11 +111,14 @@ double wsc_rng_normal(uint64_t seed, uint64_t stream, uint64_t i)
     return normal_quantile(wsc_rng_uniform(seed, stream, i));
 }
 
+/* Distribution function of the standard normal, by erfc, which keeps its relative accuracy far out
+ * on the left. */
 static double normal_cdf(double x)
 {
     return 0.5 * erfc(-x * 0.70710678118654752440);
 }
 
+/* Rounding may leave the interval by one last place, so the result is cut to it. */
 double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, double lo, double hi)
 {
     double p_lo = normal_cdf(lo), p_hi = normal_cdf(hi);

@@ -14,6 +14,7 @@
 static atomic_bool watching;
 static atomic_int asked;
 
+/* SIGTERM: Slurm's and PBS's time limit, kill.  SIGUSR1: `sbatch --signal`. */
 static sigset_t asking_signals(void)
 {
     sigset_t set;
@@ -32,6 +33,7 @@ static _Noreturn void end_stopped(void)
     _exit(wsc_err_exit_status(WSC_INTERRUPTED));
 }
 
+/* End the process as the signal does by default: the second one means it. */
 static void end_by(int signal_number)
 {
     const sigset_t set = asking_signals();
@@ -40,6 +42,8 @@ static void end_by(int signal_number)
     (void)raise(signal_number);
 }
 
+/* The listening thread.  The compare-and-exchange keeps the first signal: a second one finds it
+ * there and ends the process. */
 static void *listen_to_signals(void *arg)
 {
     const sigset_t set = asking_signals();
@@ -65,6 +69,7 @@ enum wsc_err wsc_stop_start(void)
     return WSC_OK;
 }
 
+/* The order matters: a signal between the two stores belongs to the new watch. */
 void wsc_stop_watch(bool on)
 {
     if (on) atomic_store(&asked, 0);

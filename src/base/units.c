@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Quantities with units as integers in base units: "150 GB/s", "2.5 us", "40 GiB".  Digits are
- * added up exactly, so that the same text gives the same picoseconds on every host. */
+/* Quantities with units as integers in base units: "150 GB/s", "2.5 us", "40 GiB".  A text is
+ * scanned into a decimal (digits x 10^exponent), its suffix found in a table, and digits x factor /
+ * divisor computed in 128 bits with rounding to nearest, so that the same text gives the same
+ * picoseconds on every host.  At the end: the edit distance for "did you mean". */
 #include <wsc/units.h>
 
 #include <ctype.h>
@@ -12,12 +14,14 @@
 #include <string.h>
 #include <strings.h>
 
-/* 19 digits times the largest factor below, 1e18, and a guard digit still fit 128 bits. */
+/* Digits of a number; characters of the user's text in a message; longest text of an edit distance.
+ * 19 digits times the largest factor below, 1e18, and a guard digit still fit 128 bits. */
 enum { MAX_DIGITS = 19, MAX_QUOTED = 60, MAX_NAME = 63 };
 
 __extension__ typedef unsigned __int128 wide;
 
-/* value = digits * 10^exponent */
+/* A scanned number: value = digits * 10^exponent, trailing zeros removed.  too_long: digits other
+ * than 0 did not fit, the value is cut.  end: the first character after it. */
 struct decimal {
     bool negative;
     bool too_long;
@@ -34,6 +38,7 @@ struct suffix {
     uint64_t divisor;
 };
 
+/* The largest number of MAX_DIGITS digits, and SI factors. */
 #define MAX_MANTISSA 9999999999999999999ULL
 #define KILO         1000ULL
 #define MEGA         1000000ULL
@@ -102,6 +107,7 @@ static const struct suffix suffixes[] = {
 };
 enum { N_SUFFIXES = sizeof suffixes / sizeof *suffixes };
 
+/* Base unit and example by kind, from WSC_UNIT_MAP. */
 static const struct {
     const char *base, *example;
 } units[] = {
@@ -122,6 +128,8 @@ static const char *skip_blanks(const char *s)
     return s;
 }
 
+/* Append one digit before or after the point; once MAX_DIGITS are full the exponent counts what is
+ * dropped, and dropped zeros lose nothing. */
 static void add_digit(struct decimal *d, char c, bool fraction)
 {
     uint64_t digit = (uint64_t)(c - '0');
@@ -186,6 +194,8 @@ static const char *quoted(const char *text, char out[MAX_QUOTED + 4])
     return out;
 }
 
+/* The error for a text that is no number, with a hint for the two usual causes: a leading zero
+ * (octal in some readers) and underscores (digit groups of YAML 1.1 and Python). */
 static enum wsc_err not_a_number(const char *what, const char *text)
 {
     char q[MAX_QUOTED + 4];
@@ -253,6 +263,7 @@ enum wsc_err wsc_units_double(const char *text, double *out)
     return WSC_OK;
 }
 
+/* Length without blanks at the end. */
 static size_t trimmed_length(const char *s)
 {
     size_t n = strlen(s);
@@ -282,6 +293,7 @@ static const struct suffix *find_suffix(enum wsc_unit unit, const char *s, const
     return NULL;
 }
 
+/* "expected a quantity such as 5 us, got ...", with the nearest unit as a hint. */
 static enum wsc_err quantity_error(enum wsc_unit unit, const char *text, const char *nearest)
 {
     char q[MAX_QUOTED + 4];
@@ -315,6 +327,7 @@ enum wsc_err wsc_units_quantity(enum wsc_unit unit, const char *text, int64_t *o
     return WSC_OK;
 }
 
+/* The last row whose factor divides the value; rows with a divisor (bits) are never written. */
 void wsc_units_format(enum wsc_unit unit, int64_t value, char *text, size_t size)
 {
     const struct suffix *best = NULL;

@@ -25,6 +25,7 @@ static enum wsc_err find_lost(const struct cluster *c, bool **lost)
     return WSC_OK;
 }
 
+/* The tree that is left in the present step; owned by the caller. */
 static enum wsc_err tree_of_step(const struct cluster *c, struct stream_topology **out)
 {
     bool *lost = NULL;
@@ -35,6 +36,7 @@ static enum wsc_err tree_of_step(const struct cluster *c, struct stream_topology
     return rc;
 }
 
+/* True when both trees have the same nodes and wafers at the same positions. */
 static bool same_tree(const struct stream_topology *a, const struct stream_topology *b)
 {
     bool same = a->n_wafers == b->n_wafers && a->n_nodes == b->n_nodes;

@@ -31,7 +31,8 @@ static enum wsc_err plan_walk(struct walk *w)
                               &w->batch);
 }
 
-/* False when memory was lost: then the walk goes on from an earlier step. */
+/* The step begins; *@p goes_on is false when memory was lost: then the walk resumes at an earlier
+ * step. */
 static enum wsc_err enter_walk(struct walk *w, bool *goes_on)
 {
     struct cluster *c = w->cluster;

@@ -14,6 +14,7 @@
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
+/* The hook of failed checks: ends all ranks. */
 static void abort_job(void)
 {
     comm_abort(1);
@@ -28,6 +29,7 @@ static enum wsc_err look_around(struct comm *comm)
     return WSC_OK;
 }
 
+/* MPI may have been started by somebody else (a test): then it is not ended here either. */
 static enum wsc_err start_mpi(struct comm *comm)
 {
     int started = 0, provided = 0;
@@ -59,7 +61,7 @@ static enum wsc_err seconds_from(const char *name, double *seconds)
 
 /* WSC_INJECT=mute:RANK:N, garble:RANK:N or long:RANK:N, for tests of what watches over a run: the
  * link of the N-th message that a rank sends is mute from then on; or that message has a wrong
- * kind; or it, or the next that goes to another rank, is longer than MPI is told to expect. */
+ * kind; or it, or the next that goes to another rank, is longer than the receiver expects. */
 static void inject_from_environment(struct comm *comm)
 {
     const char *text = getenv("WSC_INJECT");
@@ -89,6 +91,7 @@ static enum wsc_err start_watched(struct comm *comm, double limit_s)
     return rc;
 }
 
+/* Defaults, environment, MPI.  A rank without MPI is a job of its own with the same code. */
 static enum wsc_err start(struct comm *comm)
 {
     enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };
@@ -134,6 +137,7 @@ static void free_nodes(struct comm *comm)
     }
 }
 
+/* MPI_Finalize may wait for slow ranks, so heartbeats run until it returns. */
 static void end_mpi(struct comm *comm)
 {
     if (comm->subgroup != MPI_COMM_NULL) (void)MPI_Comm_free(&comm->subgroup);

@@ -9,6 +9,7 @@
  * nothing.  What waits is bounded by what one step has in flight. */
 enum { MAX_WASTE_FACTOR = 2 };
 
+/* The first free buffer that fits without wasting more than its size. */
 static struct comm_buf *take_free(struct comm *comm, int64_t bytes)
 {
     for (struct comm_buf **p = &comm->free_bufs; *p; p = &(*p)->next) {

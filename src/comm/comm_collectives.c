@@ -5,6 +5,7 @@
 
 #include <wsc/check.h>
 
+/* The length first, then the bytes in chunks: MPI counts in int. */
 static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
 {
     long long n = *n_bytes;
@@ -33,6 +34,7 @@ enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "share") : WSC_OK;
 }
 
+/* The lowest rank with an error decides, so that every rank returns the same code. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
 {
     struct {
@@ -83,6 +85,7 @@ const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
     return &comm->subgroup;
 }
 
+/* In place over the subgroup's communicator; its errors return, too. */
 static enum wsc_err reduce_subgroup(struct comm *comm, void *x, int n, MPI_Datatype type, MPI_Op op)
 {
     if (MPI_Allreduce(MPI_IN_PLACE, x, n, type, op, comm->subgroup) == MPI_SUCCESS) return WSC_OK;

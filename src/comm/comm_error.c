@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* _exit() and not exit(): other threads may hold locks that handlers would wait for. */
 void comm_abort(int status)
 {
     int started = 0, ended = 0;

@@ -13,7 +13,7 @@
 #if defined(__SANITIZE_ADDRESS__)
 #    include <sanitizer/common_interface_defs.h>
 #else
-/* AddressSanitizer must be told of every change of stack; elsewhere there is nobody to tell. */
+/* AddressSanitizer needs a call at every change of stack; without it there is nothing to call. */
 static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
 {
     (void)save, (void)bottom, (void)size;
@@ -31,6 +31,7 @@ struct comm_stack {
     struct comm_stack *next;
 };
 
+/* A new stack: its lowest page may not be touched, so an overflow is a fault and no damage. */
 static void *stack_map(size_t bytes)
 {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
@@ -44,6 +45,7 @@ static void *stack_map(size_t bytes)
     return stack;
 }
 
+/* A kept stack of just this size, or a new one. */
 static void *stack_take(struct comm *comm, size_t bytes)
 {
     for (struct comm_stack **p = &comm->stacks; *p; p = &(*p)->next) {
@@ -57,6 +59,7 @@ static void *stack_take(struct comm *comm, size_t bytes)
     return stack_map(bytes);
 }
 
+/* Keep a stack for the next fiber of its size. */
 static void stack_give(struct comm *comm, void *stack, size_t bytes)
 {
     struct comm_stack *entry = wsc_alloc(WSC_MEM_COMM, 1, sizeof *entry);
@@ -130,6 +133,8 @@ void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber)
     comm->running = NULL;
 }
 
+/* Back to comm_fiber_resume(); returns when somebody has made the fiber ready and the scheduler has
+ * come to it. */
 void comm_fiber_block(struct comm *comm)
 {
     struct comm_fiber *self = comm->running;

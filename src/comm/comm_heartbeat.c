@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Heartbeats: a thread per rank tells rank 0's that the process runs, what it has done and for whom
- * it waits; rank 0's answers.  They go over TCP and not over MPI, so that they neither need the
- * main thread nor change its order of messages.  Whoever misses the other for too long prints one
- * line and ends its process, on which the launcher ends the rest; so does rank 0 when all ranks
- * wait and none has moved for too long.  Nothing here touches values or virtual time. */
+/* Heartbeats: a thread per rank reports to rank 0's that the process runs, what it has done and for
+ * whom it waits; rank 0's answers.  They travel over TCP and not over MPI, so that they neither
+ * need the main thread nor change its order of messages.  Whoever misses the other for too long
+ * prints one line and ends its process, on which the launcher ends the rest; so does rank 0 when
+ * all ranks wait and none has moved for too long.  Nothing here touches values or virtual time. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Bytes of what a rank waits for; addresses of a host; beats within the limit, so that several may
+ * be lost; milliseconds to connect; waits that a message names. */
 enum {
     TEXT_BYTES = 160,
     MOST_ADDRESSES = 8,
@@ -62,6 +64,8 @@ struct comm_peer {
     char partial[sizeof(struct comm_beat)];
 };
 
+/* The watch of one rank: rank 0's has a peer for every other rank, theirs have rank 0 alone.
+ * `moves` and `waits` are written by the main thread and read by the watch's. */
 struct comm_watch {
     int rank, size;
     double limit_s;
@@ -79,7 +83,7 @@ struct comm_watch {
     double moved_s;
 };
 
-/* ---- what the main thread tells -------------------------------------------------------------- */
+/* ---- what the main thread reports ----------------------------------------------------------- */
 
 void comm_watch_moved(struct comm_watch *w)
 {
@@ -123,6 +127,8 @@ static void append_waits(const struct comm_watch *w, char *text, size_t size)
     (void)snprintf(text + used, size - used, "; rank %d: %s", w->rank, w->text);
 }
 
+/* End the process because a peer is silent; the message has the wait-for graph as far as it is
+ * known. */
 static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p, const char *how)
 {
     char text[2048];
@@ -134,6 +140,7 @@ static _Noreturn void lost(const struct comm_watch *w, const struct comm_peer *p
 
 /* ---- beats ----------------------------------------------------------------------------------- */
 
+/* One beat to a peer. */
 static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leaves)
 {
     struct comm_beat b = {.rank = w->rank,
@@ -150,12 +157,14 @@ static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leav
     (void)send(p->fd, &b, sizeof b, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* The token of the job, and a rank that it has: anything may connect to an open port. */
 static bool is_ours(const struct comm_watch *w, const struct comm_beat *b)
 {
     return !memcmp(b->token, w->invitation.token, sizeof b->token) && b->rank >= 0 &&
            b->rank < w->size;
 }
 
+/* Note what a peer reported.  Texts are ended here, since they come from outside. */
 static void take_beat(struct comm_watch *w, struct comm_peer *p, struct comm_beat *b)
 {
     b->host[COMM_HOST_BYTES - 1] = b->text[TEXT_BYTES - 1] = '\0';
@@ -166,6 +175,7 @@ static void take_beat(struct comm_watch *w, struct comm_peer *p, struct comm_bea
     p->left = b->leaves != 0;
 }
 
+/* Close; a silent peer is noticed by the time since it was heard, not by the closed connection. */
 static void hang_up(struct comm_peer *p)
 {
     if (p->fd >= 0) (void)close(p->fd);
@@ -210,6 +220,7 @@ static void accept_one(struct comm_watch *w)
     take_beat(w, p, &b);
 }
 
+/* The IPv4 addresses of this host, for ranks on other hosts; loopback is for those on this one. */
 static void list_addresses(struct comm_invitation *inv)
 {
     struct ifaddrs *all = NULL;
@@ -224,6 +235,8 @@ static void list_addresses(struct comm_invitation *inv)
     freeifaddrs(all);
 }
 
+/* Rank 0: choose a token, listen on any port.  When it fails the port stays 0, and nobody connects.
+ */
 static void listen_here(struct comm_watch *w)
 {
     struct comm_invitation *inv = &w->invitation;
@@ -239,6 +252,7 @@ static void listen_here(struct comm_watch *w)
     inv->port = in.sin_port;
 }
 
+/* A connection within CONNECT_MS, or -1. */
 static int connect_to(struct in_addr address, in_port_t port)
 {
     const struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = address, .sin_port = port};
@@ -254,6 +268,7 @@ static int connect_to(struct in_addr address, in_port_t port)
     return -1;
 }
 
+/* Connect to rank 0 by the first of its addresses that answers. */
 static void connect_to_first(struct comm_watch *w)
 {
     const struct comm_invitation *inv = &w->invitation;
@@ -270,6 +285,7 @@ static void connect_to_first(struct comm_watch *w)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* End the process when a peer has not been heard for the limit. */
 static void check_peers(struct comm_watch *w, double now)
 {
     char how[80];
@@ -310,6 +326,7 @@ static void forgive(struct comm_watch *w, double now)
         w->peer[i].heard_s = now;
 }
 
+/* Wait up to @p ms for beats and newcomers, and read them. */
 static void listen_for(struct comm_watch *w, struct pollfd *fds, int ms)
 {
     for (int i = 0; i < w->n_peers; i++)
@@ -321,6 +338,7 @@ static void listen_for(struct comm_watch *w, struct pollfd *fds, int ms)
     if (fds[w->n_peers].revents) accept_one(w);
 }
 
+/* The thread of the watch: listens, sends a beat each period, checks. */
 static void *run_watch(void *arg)
 {
     struct comm_watch *w = arg;
@@ -356,6 +374,7 @@ static bool start_thread(pthread_t *thread, void *(*run)(void *arg), void *arg)
 
 /* ---- before the ranks know each other -------------------------------------------------------- */
 
+/* A time limit for MPI_Init, which may wait forever for a rank that did not start. */
 struct comm_guard {
     pthread_t thread;
     double limit_s;
@@ -398,6 +417,7 @@ void comm_guard_end(struct comm_guard *g)
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
+/* The watch without connections; the caller's comm_watch_end() releases it also after an error. */
 static enum wsc_err make(struct comm *comm, double limit_s, struct comm_watch **out)
 {
     struct comm_watch *w;
@@ -416,7 +436,8 @@ static enum wsc_err make(struct comm *comm, double limit_s, struct comm_watch **
     return WSC_OK;
 }
 
-/* Ranks that rank 0 cannot hear are not watched, and it says so; the run goes on. */
+/* Connect all ranks to rank 0.  Collective.  Ranks that rank 0 cannot hear are not watched, with a
+ * warning; the run continues. */
 static enum wsc_err join(struct comm *comm, struct comm_watch *w)
 {
     int reached = 1, n_reached = 0;

@@ -29,6 +29,7 @@ static enum wsc_err find_home(struct comm *comm, struct comm_home *home, int *n_
     return WSC_OK;
 }
 
+/* The homes of all ranks on every rank. */
 static enum wsc_err gather_homes(struct comm *comm, const struct comm_home *mine,
                                  struct comm_home *all)
 {
@@ -39,6 +40,7 @@ static enum wsc_err gather_homes(struct comm *comm, const struct comm_home *mine
     return WSC_OK;
 }
 
+/* Numbers in the order of the hosts' first ranks, which are equal on every rank. */
 static void number_hosts(struct comm *comm, const struct comm_home *all)
 {
     int n_hosts = 0;

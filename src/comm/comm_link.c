@@ -94,6 +94,8 @@ __attribute__((noinline)) static uint64_t number_of(const struct comm_msg *msg)
     return wsc_hash64(name, sizeof name, 0);
 }
 
+/* Virtual time is computed before the message leaves, so that it does not depend on when MPI
+ * delivers it. */
 enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
 {
     if (msg->payload) wait_for_room(link);
@@ -147,6 +149,7 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
     return link->src_local ? WSC_OK : comm_remote_expect(link);
 }
 
+/* Messages that nobody took, after an error. */
 static void queue_destroy(struct comm_queue *q)
 {
     while (q->n) {

@@ -18,12 +18,14 @@ static inline struct comm_node *comm_node_take(struct comm *comm)
     return node;
 }
 
+/* Keep a node for the next message; its payload has been handed on. */
 static inline void comm_node_give(struct comm *comm, struct comm_node *node)
 {
     node->next = comm->free_nodes;
     comm->free_nodes = node;
 }
 
+/* Append at the end: links are first in, first out. */
 static inline void comm_queue_push(struct comm_queue *q, struct comm_node *node)
 {
     node->next = NULL;
@@ -35,6 +37,7 @@ static inline void comm_queue_push(struct comm_queue *q, struct comm_node *node)
     q->n++;
 }
 
+/* Take the first one; the queue is not empty. */
 static inline struct comm_node *comm_queue_pop(struct comm_queue *q)
 {
     struct comm_node *node = q->head;
@@ -53,7 +56,7 @@ static inline void comm_link_arrived(struct comm_link *link, struct comm_node *n
     link->receiver = NULL;
 }
 
-/* The receiving end took a payload, or MPI did: the sender may go on. */
+/* The receiving end took a payload, or MPI did: the sender may continue. */
 static inline void comm_link_taken(struct comm_link *link)
 {
     link->n_waiting--;

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+/* Most programs of a role: one sends, one receives. */
 enum { PROGRAMS_PER_ROLE = 2 };
 
 static int count_programs(const struct comm *comm)
@@ -90,6 +91,7 @@ static enum wsc_err measure(const struct comm *comm, int64_t *bytes)
     return WSC_OK;
 }
 
+/* Copy items to a packed record; returns its end. */
 static char *put(char *to, const void *from, int64_t n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;
@@ -114,6 +116,7 @@ static void pack(struct comm *comm, char *to)
     }
 }
 
+/* Copy items out of a packed record into memory of their own. */
 static enum wsc_err get(const char **from, void **items, int64_t n, size_t item_bytes)
 {
     const size_t bytes = (size_t)n * item_bytes;
@@ -124,6 +127,7 @@ static enum wsc_err get(const char **from, void **items, int64_t n, size_t item_
     return WSC_OK;
 }
 
+/* One recorder from a packed record; out owns what was read also after an error. */
 static enum wsc_err unpack(const char **from, struct vtime_recorder *out)
 {
     struct comm_record_head head;
@@ -159,6 +163,7 @@ static enum wsc_err move_bytes(const struct comm *comm, MPI_Comm world, int from
     return WSC_OK;
 }
 
+/* Rank 0: the recorders of one rank, by their ids. */
 static enum wsc_err take_from(const struct comm *comm, MPI_Comm world, int rank, int64_t n,
                               struct vtime_recorder *program)
 {
@@ -175,6 +180,7 @@ static enum wsc_err take_from(const struct comm *comm, MPI_Comm world, int rank,
     return rc;
 }
 
+/* Other ranks: everything that was recorded here. */
 static enum wsc_err send_mine(struct comm *comm, MPI_Comm world, int64_t n)
 {
     char *bytes;
@@ -185,6 +191,8 @@ static enum wsc_err send_mine(struct comm *comm, MPI_Comm world, int64_t n)
     return rc;
 }
 
+/* Sizes first, then each rank in turn, over a communicator of its own so that no tag of a link can
+ * meet. */
 static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorder *program)
 {
     MPI_Comm world = MPI_COMM_NULL;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A message between ranks is a header and then its payload in chunks, all under the link's tag.
- * MPI keeps the order of messages with the same source, tag and communicator, so neither side
- * needs sequence numbers: requests are posted in the order of the bytes. */
+/* The transport between ranks.  A message is a header and then its payload in chunks, all under the
+ * link's tag.  MPI keeps the order of messages with the same source, tag and communicator, so
+ * neither side needs sequence numbers: requests are posted in the order of the bytes.  At most
+ * chunks_in_flight chunks of a message are posted at once; comm_remote_poll() moves all requests
+ * on. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
 
 #include <string.h>
 
+/* Twice the room in the parallel arrays of requests; they keep what they have on failure. */
 static enum wsc_err grow_requests(struct comm *comm)
 {
     int capacity = comm->request_capacity ? 2 * comm->request_capacity : 64;
@@ -30,6 +33,7 @@ static enum wsc_err grow_requests(struct comm *comm)
     return WSC_OK;
 }
 
+/* A slot for a request of @p link; valid until the arrays grow. */
 static enum wsc_err new_request(struct comm_link *link, int kind, MPI_Request **out)
 {
     struct comm *comm = link->comm;
@@ -42,6 +46,7 @@ static enum wsc_err new_request(struct comm_link *link, int kind, MPI_Request **
     return WSC_OK;
 }
 
+/* Bytes of the next piece of a payload. */
 static int64_t next_chunk(const struct comm *comm, int64_t posted, int64_t total)
 {
     int64_t left = total - posted;
@@ -60,6 +65,7 @@ static size_t header_bytes(struct comm *comm)
            sizeof(struct comm_node *); /* what follows in the node */
 }
 
+/* Post header and chunks of the first outgoing message, as many as may be in flight. */
 static enum wsc_err post_send(struct comm_link *link)
 {
     struct comm *comm = link->comm;
@@ -85,6 +91,7 @@ static enum wsc_err post_send(struct comm_link *link)
     return WSC_OK;
 }
 
+/* Queue a message; it is posted at once when it is the first. */
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
 {
     const struct comm_msg *m = &node->msg;
@@ -100,6 +107,7 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
     return link->outgoing.n == 1 ? post_send(link) : WSC_OK;
 }
 
+/* A piece has left: post the next one, or end the message and begin with the one after it. */
 static enum wsc_err sent(struct comm_link *link)
 {
     struct comm_node *node = link->outgoing.head;
@@ -143,6 +151,7 @@ enum wsc_err comm_remote_expect(struct comm_link *link)
     return WSC_OK;
 }
 
+/* Post chunks of the payload that is arriving, as many as may be in flight. */
 static enum wsc_err post_recv(struct comm_link *link)
 {
     struct comm *comm = link->comm;
@@ -161,6 +170,7 @@ static enum wsc_err post_recv(struct comm_link *link)
     return WSC_OK;
 }
 
+/* Hand the complete message to the receiver and expect the next one. */
 static enum wsc_err received_all(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
@@ -169,6 +179,7 @@ static enum wsc_err received_all(struct comm_link *link)
     return comm_remote_expect(link);
 }
 
+/* The header says how long the payload is: make room, post its chunks. */
 static enum wsc_err received_header(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
@@ -192,6 +203,7 @@ static enum wsc_err received_chunk(struct comm_link *link)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
+/* What a completed request leads to. */
 static enum wsc_err finish(const struct comm_request *r)
 {
     switch (r->kind) {
@@ -206,6 +218,7 @@ static enum wsc_err finish(const struct comm_request *r)
     return WSC_OK;
 }
 
+/* Close the gaps that completed requests have left. */
 static void drop_finished(struct comm *comm)
 {
     int kept = 0;

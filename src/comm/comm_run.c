@@ -48,6 +48,7 @@ static void describe_waits(const struct comm *comm, char *text, size_t size)
     }
 }
 
+/* WSC_DEADLOCK with the wait-for graph of this rank's fibers. */
 static enum wsc_err raise_stuck(const struct comm *comm, const char *how)
 {
     char waits[1500];
@@ -72,6 +73,7 @@ static void give_way(const struct comm *comm, int64_t spins)
     (void)nanosleep(&nap, NULL);
 }
 
+/* Let the heartbeat report for whom this rank waits. */
 static void tell_waits(const struct comm *comm)
 {
     char waits[1500];
@@ -80,6 +82,8 @@ static void tell_waits(const struct comm *comm)
     comm_watch_waits(comm->watch, waits[0] ? waits : "its messages are not taken");
 }
 
+/* Poll MPI until something moves.  Without a posted request nothing can come from outside: that is
+ * a deadlock, found at once. */
 static enum wsc_err wait_until_moved(struct comm *comm)
 {
     enum { SPINS = 64, TELL_AT = 256, LOOK_AT_CLOCK = 1024 };
@@ -107,6 +111,7 @@ static enum wsc_err wait_for_others(struct comm *comm)
     return rc;
 }
 
+/* Run the first ready fiber until it blocks or ends. */
 static enum wsc_err run_next(struct comm *comm)
 {
     struct comm_fiber *f = comm->ready_head;
@@ -119,6 +124,7 @@ static enum wsc_err run_next(struct comm *comm)
     return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
 }
 
+/* One turn: a ready fiber, and every eighth time a look at MPI, so that neither starves. */
 static enum wsc_err take_turn(struct comm *comm, int64_t turn)
 {
     enum { POLL_EVERY = 8 };
@@ -128,6 +134,7 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
     return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
 }
 
+/* Until all fibers have ended and what they sent has left. */
 static enum wsc_err run_all(struct comm *comm)
 {
     for (int64_t turn = 1; comm->n_done < comm->n_fibers; turn++)

@@ -8,8 +8,10 @@
 #include <mpi.h>
 #include <ucontext.h>
 
+/* Bytes of a host name with its NUL; longer ones are cut. */
 enum { COMM_HOST_BYTES = 64 };
 
+/* A payload; between two uses it is in the job's list of free ones. */
 struct comm_buf {
     struct comm *comm; /* borrowed: where a released buffer waits for its next use */
     int64_t bytes, capacity;
@@ -37,11 +39,14 @@ struct comm_node {
     struct comm_node *next;
 };
 
+/* Messages in the order in which they were sent. */
 struct comm_queue {
     struct comm_node *head, *tail;
     int n;
 };
 
+/* One program of a role: its stack, its state, and the link that it waits for.  States: READY (in
+ * the ready list or running), RECEIVING (an empty link), SENDING (a full one), DONE. */
 struct comm_fiber {
     ucontext_t context;
     void *stack; /* owned mapping, guard page first */
@@ -60,6 +65,8 @@ struct comm_fiber {
     void *fake_stack;        /* of AddressSanitizer */
 };
 
+/* A link and its ends.  Members of the sending end are used on the sender's rank, those of the
+ * receiving end on the receiver's; on a link within a rank both are. */
 struct comm_link {
     struct comm *comm;
     int id, src, dst; /* id is the MPI tag */
@@ -90,6 +97,7 @@ struct comm_request {
     enum { REQUEST_SEND_HEADER, REQUEST_SEND_CHUNK, REQUEST_RECV_HEADER, REQUEST_RECV_CHUNK } kind;
 };
 
+/* Everything of the job on this rank. */
 struct comm {
     bool use_mpi, started_mpi;
     int rank, size;
@@ -141,6 +149,7 @@ void comm_fiber_destroy(struct comm_fiber *fiber);
 void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber);
 /* Back to the scheduler, until somebody makes the running fiber ready. */
 void comm_fiber_block(struct comm *comm);
+/* Put a fiber at the end of the ready list. */
 void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
 void comm_fiber_free_stacks(struct comm *comm);
 
@@ -158,16 +167,20 @@ void comm_links_destroy(struct comm *comm);
 
 /* comm_remote.c: everything that calls MPI on the data path */
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
+/* Post the receive of the next header of a link from another rank, unless one is posted or a
+ * message waits already. */
 enum wsc_err comm_remote_expect(struct comm_link *link);
 /* Let MPI move; true when something arrived or left. */
 enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 /* True while messages are still on their way out. */
 bool comm_remote_sending(const struct comm *comm);
+/* Cancel what is still posted, before MPI ends. */
 void comm_remote_cancel(struct comm *comm);
 
 /* comm_heartbeat.c: heartbeats between the ranks of a job; all but start and end take NULL */
 /* Collective; @p limit_s of rank 0 counts, <= 0 or one rank: none. */
 enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
+/* Tell the peers that this rank leaves, and end the thread; NULL without heartbeats. */
 void comm_watch_end(struct comm *comm);
 /* Ends the process when MPI takes longer than @p limit_s to start; NULL: no limit. */
 struct comm_guard *comm_guard_begin(double limit_s);
@@ -177,7 +190,7 @@ void comm_watch_moved(struct comm_watch *w);
 /* It waits, @p text says for what; or, with NULL, it works again. */
 void comm_watch_waits(struct comm_watch *w, const char *text);
 
-/* comm_error.c */
+/* Return WSC_MPI from the calling function, with the text of MPI, when @p call fails. */
 #define TRY_MPI(call)                                                                              \
     do {                                                                                           \
         int mpi_rc_ = (call);                                                                      \

@@ -19,7 +19,7 @@ void conf_diag_origin(struct conf_diag *d, const char *key, const char *user)
     d->origin[d->n_origins++] = (struct conf_origin){.key = key, .user = user};
 }
 
-/* The longest origin that @p key is or is below of; *n is its length. */
+/* The longest origin that @p key is or is below of, "" when there is none; *n is its length. */
 static const char *find_origin(const struct conf_diag *d, const char *key, size_t *n)
 {
     const char *user = NULL;
@@ -34,6 +34,8 @@ static const char *find_origin(const struct conf_diag *d, const char *key, size_
     return user ? user : "";
 }
 
+/* Three names of one key: that of the converted tree, that in the trainer style (by the origins),
+ * and in a list of trainers `trainer[2].init...` with its index. */
 const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH])
 {
     static const char trainer[] = "trainer.";

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes of a block of memory; larger requests get a block of their own. */
 enum { BLOCK_BYTES = 32768 };
 
 /* Memory of many nodes and texts: a list of blocks that are released together. */
@@ -56,6 +57,7 @@ char *conf_doc_text(struct conf_doc *doc, const char *text, size_t n)
     return copy;
 }
 
+/* A node without entries; height and weight count itself. */
 static struct conf_node *new_node(struct conf_doc *doc, enum conf_node_kind kind,
                                   struct conf_pos pos)
 {

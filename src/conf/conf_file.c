@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The largest file that is accepted, 16 MiB, and bytes that are read at a time. */
 enum { MAX_BYTES = 16 << 20, STEP_BYTES = 1 << 16 };
 
+/* Read to the end; *bytes is grown as needed and is the caller's to free, also after an error. */
 static enum wsc_err read_all(FILE *f, const char *path, char **bytes, size_t *n_bytes)
 {
     size_t n = 0, capacity = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The walk of a tree through a table of keys: every key finds its row, by its dotted path or, in a
  * record, by its name and other spellings.  Unknown keys are reported with the nearest known one,
- * rows without a key get their default.  conf_values.c reads what a row's key holds. */
+ * rows without a key get their default.  A section is a path that rows are below of; there is no
+ * list of sections.  conf_values.c reads what a row's key holds. */
 #include "conf_names.h"
 #include "conf_values.h"
 
@@ -17,6 +18,7 @@ int conf_keys_find(const struct conf_table *table, const char *path)
     return -1;
 }
 
+/* True when @p path lies below @p section, whose length is @p n; everything lies below "". */
 static bool is_below(const char *path, const char *section, size_t n)
 {
     return !n || (!strncmp(path, section, n) && path[n] == '.');
@@ -209,6 +211,8 @@ static void walk_map(const struct walk *w, const struct conf_node *map, const ch
     }
 }
 
+/* Entry to the walk; @p read is conf_key_read(), or a module's own reader around it (machine
+ * files). */
 void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
                     void (*read)(struct conf_parse *p, int row, const struct conf_node *node))
 {

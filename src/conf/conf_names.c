@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
+/* Copy into @p out, cut with "..." and with control characters as `?`: a file's text must not move
+ * the cursor of the terminal that shows the message. */
 static const char *quote(const char *text, char *out, size_t size)
 {
     static const char dots[] = "...";

@@ -48,6 +48,7 @@ enum wsc_err conf_text_take(struct conf_text *t, char **out)
     return WSC_OK;
 }
 
+/* YAML's double-quoted style: everything below blank, and DEL, as \xNN. */
 void conf_text_string(struct conf_text *t, const char *s)
 {
     conf_text_add(t, "\"");

@@ -21,6 +21,7 @@ bool conf_parse_bool(const char *text, bool *out)
     return false;
 }
 
+/* "expected a number, got a list". */
 static void wrong_form(struct conf_parse *p, const char *path, const struct conf_node *node,
                        const char *expected)
 {
@@ -41,6 +42,7 @@ bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_
     return false;
 }
 
+/* A whole number; false after an error about @p path. */
 static bool read_whole(struct conf_parse *p, const char *path, const struct conf_node *node,
                        int64_t *out)
 {
@@ -79,6 +81,7 @@ static bool in_range(struct conf_parse *p, const struct conf_key *key, const str
     return false;
 }
 
+/* Readers by type: each leaves its field untouched after an error. */
 static void read_int(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      int64_t *field)
 {
@@ -121,6 +124,7 @@ static void read_bool(struct conf_parse *p, const struct conf_key *key,
         wrong_form(p, key->path, node, "true or false");
 }
 
+/* A text that is not empty.  The struct owns it; its module's fini frees it. */
 static void read_string(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, char **field)
 {
@@ -171,6 +175,7 @@ void conf_key_unsupported(const struct conf_parse *p, const char *path,
                     conf_node_describe(node, shown), n ? list : "none", hint);
 }
 
+/* Enumerations are stored as int, which all enums of the tables have as their type. */
 static void read_choice(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, int *field)
 {
@@ -181,6 +186,7 @@ static void read_choice(struct conf_parse *p, const struct conf_key *key,
         *field = key->choices[i].value;
 }
 
+/* Dispatch by the type of the row; SPECIAL rows bring their own reader. */
 static void read_typed(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node)
 {
@@ -244,6 +250,7 @@ static void read_only(struct conf_parse *p, const struct conf_key *key,
         conf_key_unsupported(p, key->path, node, key->choices);
 }
 
+/* The precisions keep the result below CONF_MAX_PATH whatever the file has. */
 const char *conf_key_name(const struct conf_parse *p, const char *path, char out[CONF_MAX_PATH])
 {
     if (!p->prefix) return path;
@@ -251,6 +258,8 @@ const char *conf_key_name(const struct conf_parse *p, const char *path, char out
     return out;
 }
 
+/* Order of the tests: a refused value (ONLY) is not read at all; NOISE and OLD warn and are read;
+ * null is the default where the row allows it. */
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
 {
     struct conf_key named = p->table->key[row];

@@ -9,6 +9,7 @@
 
 /* ---- values as YAML -------------------------------------------------------------------------- */
 
+/* The first name of a value: rows list the preferred spelling first. */
 static const char *choice_name(const struct conf_choice *choices, int value)
 {
     for (; choices && choices->name; choices++)
@@ -16,6 +17,7 @@ static const char *choice_name(const struct conf_choice *choices, int value)
     return "?";
 }
 
+/* A text in quotes, or null. */
 static void write_text(struct conf_text *out, const char *text)
 {
     if (text)
@@ -128,6 +130,7 @@ const char *conf_status_text(enum conf_status status)
     return text[status];
 }
 
+/* The type in words, or the list of choices. */
 static void write_form(struct conf_text *out, const struct conf_key *key)
 {
     static const char *const names[] = {
@@ -139,6 +142,7 @@ static void write_form(struct conf_text *out, const struct conf_key *key)
         conf_text_add(out, "%s`%s`", i ? ", " : "", key->choices[i].name);
 }
 
+/* One end of a range, with its unit. */
 static void write_bound(struct conf_text *out, const struct conf_key *key, double bound)
 {
     char text[48];
@@ -165,6 +169,7 @@ static void write_range(struct conf_text *out, const struct conf_key *key)
     if (high) write_bound(out, key, key->max);
 }
 
+/* "required", "as OTHER.KEY", or the default as written. */
 static void write_default(struct conf_text *out, const struct conf_key *key)
 {
     if (key->required)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* YAML to a tree, over libyaml: one document with anchors, aliases, merge keys and duplicates as
- * PyYAML takes them, and bounds on depth, size and expansion.  Numbers and booleans stay text here;
- * the rows of the key tables decide what they are. */
+ * PyYAML takes them, and bounds on depth, size and expansion.  libyaml delivers events; the builder
+ * keeps the stack of open lists and maps and hangs every node under the innermost one.  Numbers and
+ * booleans stay text here; the rows of the key tables decide what they are. */
 #include <wsc/conf.h>
 
 #include <wsc/check.h>
@@ -40,6 +41,7 @@ struct builder {
     struct anchor anchor[CONF_MAX_ANCHORS];
 };
 
+/* Position for messages: of the file being read, or of the --set whose value this is. */
 static struct conf_pos pos_of(const struct builder *b, yaml_mark_t mark)
 {
     if (b->set) return (struct conf_pos){.line = -b->set};
@@ -47,12 +49,14 @@ static struct conf_pos pos_of(const struct builder *b, yaml_mark_t mark)
         .line = (int)mark.line + 1, .column = (int)mark.column + 1, .file = b->diag->reading};
 }
 
+/* Report an error and end the parse: after it the tree may have holes. */
 #define FAIL(b, pos, ...)                                                                          \
     do {                                                                                           \
         conf_diag_error((b)->diag, (pos), NULL, __VA_ARGS__);                                      \
         (b)->failed = true;                                                                        \
     } while (0)
 
+/* End the parse; conf_diag_finish() raises WSC_NOMEM. */
 static void out_of_memory(struct builder *b)
 {
     b->diag->no_memory = true;
@@ -72,6 +76,7 @@ static void syntax_error(struct builder *b, const yaml_parser_t *parser)
          parser->context ? parser->context : "");
 }
 
+/* The anchor called @p name; a later one of the same name has replaced the earlier. */
 static struct anchor *find_anchor(struct builder *b, const char *name)
 {
     for (int i = 0; i < b->n_anchors; i++)
@@ -120,6 +125,8 @@ static void merge_map(struct builder *b, struct conf_node *into, const struct co
     }
 }
 
+/* Carry out `<<: *defaults` when its map is complete: what the map has itself counts, of several
+ * merged maps the first. */
 static void resolve_merge(struct builder *b, struct conf_node *map)
 {
     const struct conf_node *from = conf_node_find(map, "<<");
@@ -181,6 +188,7 @@ static void close_level(struct builder *b)
     }
 }
 
+/* Begin a list or map: attached at once, filled by the events that follow. */
 static void open_level(struct builder *b, struct conf_node *node, const yaml_char_t *anchor)
 {
     if (!node) {
@@ -199,6 +207,8 @@ static void open_level(struct builder *b, struct conf_node *node, const yaml_cha
     b->level[b->depth++] = (struct level){.node = node, .name = name};
 }
 
+/* Hang the anchor's node under the innermost open one.  An alias inside its own anchor would be a
+ * cycle, which no tree has. */
 static void take_alias(struct builder *b, const yaml_event_t *event)
 {
     const char *name = (const char *)event->data.alias.anchor;
@@ -236,6 +246,7 @@ static const char *path_of(const struct builder *b, const char *key, char out[CO
     return conf_quote(path, out);
 }
 
+/* Keep a key until its value comes; a second one of the same name warns or is an error. */
 static void take_key(struct builder *b, const char *text, size_t n, struct conf_pos pos)
 {
     struct level *top = &b->level[b->depth - 1];
@@ -277,6 +288,8 @@ static bool is_key_place(struct builder *b)
     return top && top->node->kind == CONF_NODE_MAP && !top->key;
 }
 
+/* A key or a value.  A tag decides about the quotes' meaning: !!str is a text, other known tags
+ * read like plain scalars. */
 static void take_scalar(struct builder *b, const yaml_event_t *event)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -323,6 +336,7 @@ static void take_collection(struct builder *b, const yaml_event_t *event)
     }
 }
 
+/* One event of libyaml; those of the stream and of comments carry nothing. */
 static void take_event(struct builder *b, const yaml_event_t *event)
 {
     switch ((int)event->type) {

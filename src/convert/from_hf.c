@@ -2,6 +2,15 @@
 /* A Hugging Face folder to a checkpoint and params: config.json to params, params to a model, its
  * tensors matched with those of the folder by the family's table, then values moved a block at a
  * time. */
+#include "hf_config.h"
+#include "hf_families.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "hf_source.h"
+#include "json_file.h"
+#include "safetensors.h"
+#include "safetensors_shards.h"
+#include "tensor_map.h"
 #include "tensor_mover.h"
 
 #include <wsc/file.h>
@@ -13,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* State of one conversion; convert_from_hf() frees it at its end, whatever happened. */
 struct import {
     const struct convert_job *job;
     struct convert_result *result;
@@ -61,6 +71,8 @@ static enum wsc_err make_model(struct import *im)
     return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
 }
 
+/* Errors of the params that were made of config.json are reported at its keys
+ * (convert_source_blame). */
 static enum wsc_err open_input(struct import *im)
 {
     struct convert_result *r = im->result;
@@ -80,6 +92,7 @@ static enum wsc_err open_input(struct import *im)
 
 /* ---- do both sides agree --------------------------------------------------------------------- */
 
+/* "12, 768" for messages. */
 static void shape_text(char *text, size_t size, int n_dims, const int64_t *shape)
 {
     size_t used = 0;
@@ -89,6 +102,7 @@ static void shape_text(char *text, size_t size, int n_dims, const int64_t *shape
                                  (long long)shape[d]);
 }
 
+/* Type and shape of a folder's tensor against what the configuration gives. */
 static enum wsc_err check_tensor(const struct import *im, const struct convert_pair *p,
                                  const struct convert_tensor *t)
 {
@@ -107,6 +121,7 @@ static enum wsc_err check_tensor(const struct import *im, const struct convert_p
                      found, expected);
 }
 
+/* With --lenient a tensor may be missing; it is then named and left out. */
 static enum wsc_err missing(struct import *im, const struct convert_pair *p)
 {
     im->result->n_left_out++;
@@ -146,6 +161,8 @@ static bool is_tied_head(const struct import *im, const char *name)
     return false;
 }
 
+/* Tensors of the folder that no pair has taken: buffers and copies of a tied head are known,
+ * others are errors. */
 static enum wsc_err match_rest(struct import *im)
 {
     for (int i = 0; i < im->files->n_tensors; i++) {
@@ -162,6 +179,7 @@ static enum wsc_err match_rest(struct import *im)
     return WSC_OK;
 }
 
+/* Before anything is written: a folder that does not fit leaves no file. */
 static enum wsc_err match(struct import *im)
 {
     TRY_NEW(im->from, WSC_MEM_CONVERT, im->map.n_pairs);
@@ -172,6 +190,7 @@ static enum wsc_err match(struct import *im)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Tensors of the checkpoint under our names; all are defined before values come. */
 static enum wsc_err define_parts(struct import *im, const struct convert_pair *p,
                                  struct store_file *store)
 {
@@ -214,6 +233,7 @@ static enum wsc_err note_dtypes(const struct import *im, struct store_file *stor
     return rc;
 }
 
+/* Values of all pairs, in the order of the table. */
 static enum wsc_err fill(struct import *im, struct store_file *store)
 {
     struct convert_mover m;
@@ -228,6 +248,7 @@ static enum wsc_err fill(struct import *im, struct store_file *store)
     return rc;
 }
 
+/* store_commit() gives the file its name; until then a failure leaves none. */
 static enum wsc_err write_checkpoint(struct import *im)
 {
     struct store_file *store = NULL;
@@ -249,6 +270,7 @@ static enum wsc_err write_all(struct import *im)
     return out_write_text(im->result->params, im->yaml);
 }
 
+/* Paths of both files below --out. */
 static enum wsc_err name_output(const struct convert_job *job, struct convert_result *r)
 {
     *r = (struct convert_result){0};

@@ -5,7 +5,11 @@
  * Every key of a folder is either converted by a row of the family's table, or must have the one
  * value that the model here has, or is on a list of keys without influence on what the model
  * computes.  Any other key is an error: it may well make another model out of the same tensors. */
-#include "convert_impl.h"
+#include "hf_config.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "hf_source.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/units.h>
@@ -48,6 +52,7 @@ static bool print_json(char text[CONVERT_VALUE_BYTES], const json_t *value)
     return n < CONVERT_VALUE_BYTES;
 }
 
+/* Is the text a value of the type? Null is one of each type. */
 static bool has_type(const char *text, enum convert_value type)
 {
     double real;
@@ -74,12 +79,14 @@ static bool same_value(const char *a, const char *b)
     return !wsc_units_double(a, &x) && !wsc_units_double(b, &y) && x == y;
 }
 
+/* The value under the key, or under its older name. */
 static const json_t *find_value(const struct convert_key *key, const struct convert_source *s)
 {
     const json_t *value = json_object_get(s->json, key->hf);
     return value || !key->old_hf ? value : json_object_get(s->json, key->old_hf);
 }
 
+/* Errors name the key at its place in the folder's file. */
 enum wsc_err convert_config_value(const struct convert_key *key, const struct convert_source *s,
                                   char text[CONVERT_VALUE_BYTES])
 {
@@ -198,6 +205,7 @@ static const struct convert_key same_model[] = {
 };
 enum { N_SAME_MODEL = sizeof same_model / sizeof *same_model };
 
+/* The list ends with NULL; a NULL list is empty. */
 static bool is_listed(const char *const *list, const char *name)
 {
     for (; list && *list; list++)
@@ -215,6 +223,7 @@ static bool reads(const struct convert_key *key, const char *name)
     return false;
 }
 
+/* A key that a row converts or reads beside its own. */
 static bool is_converted(const struct convert_family *family, const char *name)
 {
     for (int i = 0; i < family->n_keys; i++)
@@ -222,6 +231,8 @@ static bool is_converted(const struct convert_family *family, const char *name)
     return false;
 }
 
+/* The classes of keys in their order: converted, without influence, with the one value that
+ * changes nothing. */
 static enum wsc_err check_key(const struct convert_source *s, const struct convert_family *family,
                               const char *name)
 {
@@ -244,6 +255,7 @@ static enum wsc_err check_keys(const struct convert_source *s, const struct conv
 
 /* ---- rows of the table ----------------------------------------------------------------------- */
 
+/* The error of a word that the model here does not have, with those that it has. */
 static enum wsc_err list_words(const struct convert_key *key, const struct convert_source *s,
                                const char *text)
 {
@@ -255,6 +267,8 @@ static enum wsc_err list_words(const struct convert_key *key, const struct conve
                         "known are: %s", list);
 }
 
+/* One row of the table to a line of the section `model`, or a check where a side has no such key.
+ */
 static enum wsc_err key_to_yaml(const struct convert_key *key, struct convert_yaml *y)
 {
     char text[CONVERT_VALUE_BYTES];
@@ -310,6 +324,7 @@ static void add_precision(struct convert_yaml *y)
     if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype);
 }
 
+/* Sections that config.json says nothing about, so that the params can be run as they are. */
 static void add_sections(struct convert_yaml *y, const char *checkpoint)
 {
     static const char *const input[] = {"train", "eval"};
@@ -335,6 +350,7 @@ static void add_sections(struct convert_yaml *y, const char *checkpoint)
     (void)fputs("\n    load_checkpoint_states: model\n", y->out);
 }
 
+/* The model's rows in the order of the table. */
 static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_family *family,
                                const char *checkpoint)
 {
@@ -346,6 +362,7 @@ static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_fami
     return WSC_OK;
 }
 
+/* The text is built in memory, because the params are read from it before any file is written. */
 enum wsc_err convert_config_to_yaml(const struct convert_family *family,
                                     const struct convert_source *s, const char *checkpoint,
                                     char **yaml)
@@ -367,6 +384,7 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family,
 
 /* ---- params to config.json ------------------------------------------------------------------- */
 
+/* A value of the params as JSON; NULL when the text is none of the type. */
 static json_t *json_of(const char *text, enum convert_value type)
 {
     int64_t whole = 0;
@@ -391,6 +409,7 @@ enum wsc_err convert_config_set(json_t *config, const char *key, json_t *value)
     return WSC_RAISE(WSC_NOMEM, "config.json: no memory for %s", key);
 }
 
+/* The error of a value that the family does not have, with the one it has. */
 static enum wsc_err unsupported(const struct convert_side *cs, const char *key, const char *value,
                                 const char *known)
 {
@@ -408,6 +427,7 @@ static enum wsc_err check_fixed(const struct convert_key *key, const struct conv
     return same_value(text, key->fixed) ? WSC_OK : unsupported(cs, key->cs, text, key->fixed);
 }
 
+/* One row of the table to a member of config.json, or a check where the folder has no such key. */
 static enum wsc_err key_to_json(const struct convert_key *key, const struct convert_side *cs,
                                 json_t *config)
 {
@@ -427,11 +447,13 @@ static enum wsc_err key_to_json(const struct convert_key *key, const struct conv
     return convert_config_set(config, key->hf, json_of(value, key->type));
 }
 
+/* The name of the type in config.json. */
 static const char *torch_dtype(enum convert_dtype dtype)
 {
     return dtype == CONVERT_F16 ? "float16" : dtype == CONVERT_BF16 ? "bfloat16" : "float32";
 }
 
+/* What every folder names, then the rows of the family. */
 static enum wsc_err fill_json(const struct convert_side *cs, enum convert_dtype dtype,
                               json_t *config)
 {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The families: names of tensors and configuration keys on both sides.  A new family is a row at
  * the end with its two tables; keys that are more than a value are in hf_special_keys.c. */
+#include "hf_families.h"
+#include "hf_family.h"
+#include "hf_key.h"
 #include "hf_special_keys.h"
 
 #include <string.h>
@@ -419,6 +422,7 @@ static const struct convert_family family[] = {
 static const char family_names[] =
     "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder";
 
+/* An error that names all families. */
 static enum wsc_err unknown(const char *where, const char *name)
 {
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s is not a family that is known", where, name),

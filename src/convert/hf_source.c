@@ -3,7 +3,10 @@
  * does not keep places, so a key is looked for again in the text.  Errors of the params that were
  * made of it are rewritten in its keys and places: the user never sees the params.
  * hf_special_keys.c and hf_config.c read the values; from_hf.c begins here. */
-#include "convert_impl.h"
+#include "hf_source.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/text.h>
@@ -14,6 +17,7 @@
 
 enum { PLACE_BYTES = CONVERT_PATH_BYTES + 48, MESSAGE_BYTES = 4096 };
 
+/* The text stays beside the parsed object, since only it has places. */
 enum wsc_err convert_source_parse(struct convert_source *s, const char *path, const char *bytes,
                                   size_t n)
 {
@@ -70,6 +74,7 @@ static const char *find_key(const struct convert_source *s, const char *key)
     return NULL;
 }
 
+/* "path:line:column: key", or without a place when the key is not there; columns count bytes. */
 static void write_place(const struct convert_source *s, const char *key, char place[PLACE_BYTES])
 {
     const char *found = s->text ? find_key(s, key) : NULL;
@@ -139,6 +144,7 @@ static void translate(const struct convert_source *s, const struct convert_famil
         wsc_text_add(out, "%s: %.*s", hf ? place : s->path, n, rest);
 }
 
+/* The message may have several lines, one for each mistake; each is translated. */
 enum wsc_err convert_source_blame(const struct convert_source *s,
                                   const struct convert_family *family, enum wsc_err rc)
 {

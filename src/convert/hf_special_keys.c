@@ -6,6 +6,10 @@
  * Rotary settings stand in rope_theta, rope_scaling and partial_rotary_factor up to release 4 of
  * the transformers library, in one object rope_parameters since release 5; both are read. */
 #include "hf_special_keys.h"
+#include "hf_config.h"
+#include "hf_key.h"
+#include "hf_source.h"
+#include "json_file.h"
 
 #include <wsc/units.h>
 
@@ -26,6 +30,7 @@ static enum wsc_err read_int(const struct convert_yaml *y, const char *name, con
     return wsc_units_int(text, value);
 }
 
+/* A whole number from 1 on, whatever is missing. */
 static enum wsc_err read_positive(const struct convert_yaml *y, const char *name, const char *old,
                                   int64_t *value)
 {
@@ -35,6 +40,7 @@ static enum wsc_err read_positive(const struct convert_yaml *y, const char *name
     return convert_source_raise(y->from, WSC_FORMAT, name, "expected a positive whole number");
 }
 
+/* Width and heads, which several rotary and head settings follow from. */
 static enum wsc_err read_heads(const struct convert_yaml *y, int64_t *hidden, int64_t *heads)
 {
     TRY(read_positive(y, "hidden_size", "n_embd", hidden));
@@ -45,6 +51,7 @@ static enum wsc_err read_heads(const struct convert_yaml *y, int64_t *hidden, in
                                 (long long)*hidden);
 }
 
+/* Width of a head: that of the model over the number of heads. */
 static enum wsc_err read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
 {
     int64_t hidden = 1, heads = 1;
@@ -55,6 +62,7 @@ static enum wsc_err read_head_dim(const struct convert_yaml *y, int64_t *head_di
 
 /* ---- width of the feed-forward network ------------------------------------------------------- */
 
+/* filter_size: the key @p name where it is given, else four times the width. */
 static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const char *hidden_name,
                                  const char *old)
 {
@@ -98,6 +106,7 @@ enum wsc_err convert_four_hidden_to_cs(struct convert_yaml *y)
     return filter_to_cs(y, NULL, "hidden_size", "n_embed");
 }
 
+/* There is no key to write: the width of the network must be the one that the library takes. */
 enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side *cs)
 {
     (void)config;
@@ -108,6 +117,7 @@ enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side
 
 /* ---- rotary embedding ------------------------------------------------------------------------ */
 
+/* The settings that are understood; any other may change the angles and is an error. */
 static const char *const rope_key[] = {"rope_theta",
                                        "rope_type",
                                        "type",
@@ -131,6 +141,7 @@ struct rope {
     json_t *settings; /* borrowed */
 };
 
+/* Null settings are as good as none. */
 static enum wsc_err check_rope(const struct convert_source *s, const struct rope *r)
 {
     if (!json_is_object(r->settings))
@@ -143,6 +154,7 @@ static enum wsc_err check_rope(const struct convert_source *s, const struct rope
     return WSC_OK;
 }
 
+/* Where both objects are there they must agree. */
 static enum wsc_err read_rope(const struct convert_source *s, struct rope *r)
 {
     json_t *older = json_object_get(s->json, "rope_scaling");
@@ -179,6 +191,7 @@ static enum wsc_err read_rope_number(const struct convert_source *s, const char 
     return WSC_OK;
 }
 
+/* 17 digits, so that the base is the same number on both sides. */
 enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y)
 {
     double theta = 0;
@@ -191,6 +204,7 @@ enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
+/* rotary_dim: whole heads are rotated, so the settings that could say otherwise are checked. */
 enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
 {
     int64_t head_dim = 1, given = 1;
@@ -220,6 +234,7 @@ enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *c
                      cs->params->file, cs->family->name, (long long)cs->model->head_dim);
 }
 
+/* rotary_dim = head_dim times the fraction, cut to a whole number. */
 enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
 {
     int64_t head_dim = 1;
@@ -251,6 +266,7 @@ static const char *const llama3_key[] = {"low_freq_factor", "high_freq_factor",
                                          "original_max_position_embeddings"};
 enum { N_LLAMA3_KEYS = sizeof llama3_key / sizeof *llama3_key };
 
+/* The scaling of Llama 3.1 by its three numbers (host_positions.c computes it). */
 static enum wsc_err llama3_to_cs(struct convert_yaml *y, const struct rope *r)
 {
     convert_yaml_add(y, "pos_scaling_type", "llama3");
@@ -265,6 +281,7 @@ static enum wsc_err llama3_to_cs(struct convert_yaml *y, const struct rope *r)
     return WSC_OK;
 }
 
+/* No object, the type `default`, or rope_parameters without type and factor: no scaling. */
 enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
 {
     struct rope r;
@@ -287,12 +304,14 @@ enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
     return llama3 ? llama3_to_cs(y, &r) : WSC_OK;
 }
 
+/* A number of the params; false when the key is not given. */
 static bool real_param(const struct convert_side *cs, const char *path, double *value)
 {
     char text[CONVERT_VALUE_BYTES];
     return zoo_params_value(cs->params, path, text, sizeof text) && !wsc_units_double(text, value);
 }
 
+/* The scaling as an object rope_scaling; without one the key is null. */
 enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_side *cs)
 {
     char type[CONVERT_VALUE_BYTES] = "linear", path[CONVERT_NAME_BYTES];
@@ -315,12 +334,15 @@ enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_sid
 
 /* ---- key and value heads --------------------------------------------------------------------- */
 
+/* Fewer key heads than query heads: the attention module of the Model Zoo for it. */
 static void add_groups(struct convert_yaml *y, int64_t groups)
 {
     convert_yaml_add(y, "attention_module", "multiquery_attention");
     convert_yaml_add(y, "extra_attention_params", "{num_kv_groups: %lld}", (long long)groups);
 }
 
+/* Number of key and value heads; a default of the family where the key is absent, else all heads.
+ */
 static enum wsc_err groups_to_cs(struct convert_yaml *y, const char *name)
 {
     int64_t hidden = 1, heads = 1, groups = 1;
@@ -356,6 +378,7 @@ enum wsc_err convert_num_kv_heads_to_hf(json_t *config, const struct convert_sid
     return convert_config_set(config, "num_kv_heads", json_integer(cs->model->kv_heads));
 }
 
+/* multi_query is true where it is absent; without it there is one key head for each query head. */
 enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
 {
     int64_t hidden = 1, heads = 1, groups = 1;
@@ -402,6 +425,7 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
     return WSC_OK;
 }
 
+/* The family has one kind of router; any other mixture would be another model there. */
 enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
 {
     const struct model *m = cs->model;

@@ -2,7 +2,7 @@
  * hf_families.c. */
 #ifndef WSC_CONVERT_HF_SPECIAL_KEYS_H
 #define WSC_CONVERT_HF_SPECIAL_KEYS_H
-#include "convert_impl.h"
+#include "hf_key.h"
 
 #define CONVERT_SPECIAL_MAP(XX)                                                                    \
     XX(inner)        /**< n_inner; null: four times n_embd */                                      \

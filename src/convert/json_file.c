@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* JSON files with a limit on their size, and errors with line and column; paths of the files of a
  * folder. */
-#include "convert_impl.h"
+#include "json_file.h"
 
 #include <wsc/file.h>
+#include <wsc/mem.h>
 
 #include <stdio.h>
 #include <sys/stat.h>
 
+/* Duplicate keys are an error: which of them counts is not defined. */
 enum wsc_err convert_json_parse(json_t **out, const char *path, const char *bytes, size_t n)
 {
     json_error_t e;

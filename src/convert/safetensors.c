@@ -4,7 +4,8 @@
  * count from the end of the header; values are little-endian, row-major.  The key __metadata__ has
  * texts. https://github.com/huggingface/safetensors (section "Format"); data without gaps and
  * overlaps are part of it, so that no byte is hidden or read twice. */
-#include "convert_impl.h"
+#include "safetensors.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/num.h>
@@ -45,6 +46,7 @@ enum num_format convert_dtype_format(enum convert_dtype dtype)
     return dtype == CONVERT_F16 ? NUM_FP16 : dtype == CONVERT_BF16 ? NUM_BF16 : NUM_FP32;
 }
 
+/* The row of a type's name, or NULL. */
 static const struct dtype_row *find_dtype(const char *name)
 {
     for (int i = 0; i < N_DTYPES; i++)
@@ -54,6 +56,7 @@ static const struct dtype_row *find_dtype(const char *name)
 
 /* ---- one entry of the header ----------------------------------------------------------------- */
 
+/* One tensor of the header while it is read. */
 struct entry {
     const char *path, *name;
     const json_t *json;
@@ -65,6 +68,7 @@ static enum wsc_err bad_entry(const struct entry *e, const char *what)
     return WSC_RAISE(WSC_FORMAT, "%s: header: tensor %s: %s", e->path, e->name, what);
 }
 
+/* The number of elements must not overflow: it decides how much is read. */
 static enum wsc_err read_shape(const struct entry *e, const json_t *shape)
 {
     struct convert_tensor *t = e->t;
@@ -94,6 +98,8 @@ static enum wsc_err read_offsets(const struct entry *e, const json_t *offsets)
     return WSC_OK;
 }
 
+/* Elements times size must be the length of the data: neither side of the header is trusted alone.
+ */
 static enum wsc_err read_entry(const struct entry *e)
 {
     const char *dtype = json_string_value(json_object_get(e->json, "dtype"));
@@ -155,6 +161,7 @@ static enum wsc_err check_places(const struct convert_files *files, int first, i
                      (long long)data_bytes, (long long)end);
 }
 
+/* Offsets count from the end of the header, and are made places in the file here. */
 static enum wsc_err add_tensors(struct convert_files *files, json_t *header, int64_t data)
 {
     const struct convert_file *f = &files->file[files->n_files - 1];
@@ -188,6 +195,7 @@ static enum wsc_err read_at(const struct convert_file *f, void *out, int64_t n, 
     return WSC_OK;
 }
 
+/* The length is checked against file and limit before memory is taken for it. */
 static enum wsc_err read_header(struct convert_files *files)
 {
     const struct convert_file *f = &files->file[files->n_files - 1];
@@ -261,6 +269,7 @@ static enum wsc_err read_values(const struct convert_file *f, enum convert_dtype
     return WSC_OK;
 }
 
+/* Row by row of the box, or in one piece when its rows are whole. */
 enum wsc_err convert_files_read(const struct convert_files *files, const struct convert_tensor *t,
                                 const struct store_box *box, float *out)
 {

@@ -2,7 +2,9 @@
 /* Which files a model consists of: one, or shards that model.safetensors.index.json lists.  Its
  * member "weight_map" has the file of every tensor; it must name the tensors of the shards, each in
  * the shard that has it, and no others. */
-#include "convert_impl.h"
+#include "safetensors_shards.h"
+#include "json_file.h"
+#include "safetensors.h"
 
 #include <wsc/mem.h>
 
@@ -20,6 +22,7 @@ static int by_name(const void *a, const void *b)
                   ((const struct convert_tensor *)b)->name);
 }
 
+/* Sorted for convert_files_find(); a name in two shards is an error. */
 static enum wsc_err sort_by_name(struct convert_files *files)
 {
     if (files->n_tensors)
@@ -50,6 +53,7 @@ static enum wsc_err check_shard_name(const char *index, const char *tensor, cons
                      index, tensor);
 }
 
+/* Each file once, though the index names it for every tensor. */
 static enum wsc_err add_shard(struct convert_files *files, const char *dir, const char *name)
 {
     char path[CONVERT_PATH_BYTES];
@@ -98,6 +102,7 @@ static enum wsc_err compare(const struct convert_files *files, const char *index
     return WSC_OK;
 }
 
+/* The index first, then the files that it names. */
 static enum wsc_err open_shards(struct convert_files *files, const char *dir, const char *index)
 {
     json_t *json = NULL;
@@ -117,6 +122,7 @@ static enum wsc_err open_one(struct convert_files *files, const char *path)
     return WSC_OK;
 }
 
+/* A folder with both an index and model.safetensors is one with shards. */
 static enum wsc_err open_path(struct convert_files *files, const char *path)
 {
     char one[CONVERT_PATH_BYTES], index[CONVERT_PATH_BYTES];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A safetensors file being written: the header of all tensors first, then values in their order, in
  * the type of each. */
-#include "convert_impl.h"
+#include "safetensors_writer.h"
+#include "safetensors.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>
@@ -23,6 +24,7 @@ struct convert_writer {
     int64_t done;                            /* values of it */
 };
 
+/* write(2) that does not stop half way. */
 static enum wsc_err write_all(struct convert_writer *w, const void *data, size_t n)
 {
     const char *at = data;
@@ -36,6 +38,7 @@ static enum wsc_err write_all(struct convert_writer *w, const void *data, size_t
     return WSC_OK;
 }
 
+/* The header's entry of a tensor whose data begin at *@p at, which is moved to their end. */
 static json_t *entry_of(const struct convert_out_tensor *t, int64_t *at)
 {
     const int64_t end = *at + t->n * convert_dtype_bytes(t->dtype);
@@ -93,6 +96,7 @@ enum wsc_err convert_writer_create(struct convert_writer **out, const char *path
     return rc;
 }
 
+/* The first byte is 0 and every byte equals the next. */
 static bool is_zero(const void *data, size_t n)
 {
     const char *x = data;
@@ -120,6 +124,7 @@ static enum wsc_err check_fits(const struct convert_writer *w, const float *x, i
     return WSC_OK;
 }
 
+/* Rounded to nearest even, piece by piece. */
 static enum wsc_err put_half(struct convert_writer *w, const float *x, int64_t n)
 {
     enum { PIECE = 1 << 14 };
@@ -134,6 +139,7 @@ static enum wsc_err put_half(struct convert_writer *w, const float *x, int64_t n
     return WSC_OK;
 }
 
+/* A call stays inside one tensor. */
 enum wsc_err convert_writer_append(struct convert_writer *w, const float *x, int64_t n)
 {
     WSC_CHECK(w->now < w->n_tensors && n <= w->tensor[w->now].n - w->done,

@@ -3,7 +3,10 @@
  * every block and expert of a model.  Queries, keys and values that are three tensors on one side
  * and one on the other are joined by lines; rotary halves (i, i + d/2) there are pairs (2i, 2i + 1)
  * here, which is a permutation of lines.  tensor_mover.c moves the values. */
-#include "convert_impl.h"
+#include "tensor_map.h"
+#include "hf_family.h"
+#include "hf_key.h"
+#include "json_file.h"
 
 #include <wsc/mem.h>
 
@@ -33,6 +36,7 @@ __attribute__((format(printf, 2, 3))) static void add(char name[CONVERT_NAME_BYT
     va_end(ap);
 }
 
+/* A rule's name at a place: prefix or block, then the text with * and @ filled in. */
 static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const char *prefix,
                    const char *blocks, const struct place *at)
 {
@@ -51,6 +55,7 @@ static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const cha
 
 /* ---- an index of the model's tensors --------------------------------------------------------- */
 
+/* A tensor of the model, and whether some rule has taken it. */
 struct named {
     const char *name;
     int tensor;
@@ -76,6 +81,7 @@ static enum wsc_err finder_init(struct finder *f, const struct model *model)
     return WSC_OK;
 }
 
+/* By name, or NULL. */
 static struct named *find(const struct finder *f, const char *name)
 {
     const struct named key = {.name = name};
@@ -101,7 +107,8 @@ bool convert_has_factors(const struct model *model)
     return model->embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
 }
 
-/* Embeddings are multiplied after their norm where there is one: then the norm takes the factor. */
+/* What a tensor of kind @p kind is multiplied by on the way to a folder, which has no key for the
+ * factor. Embeddings are multiplied after their norm where there is one: then the norm takes it. */
 static double factor_of(const struct model *m, enum model_tensor_kind kind)
 {
     const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE,
@@ -115,6 +122,7 @@ static double factor_of(const struct model *m, enum model_tensor_kind kind)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
+/* What the pairs are made from, while they are. */
 struct builder {
     const struct convert_side *cs;
     struct convert_map *map;
@@ -123,6 +131,7 @@ struct builder {
     int64_t rotary_dim;
 };
 
+/* Sizes and layout of a pair from our tensors; vectors have no transposed form. */
 static void fill_pair(const struct builder *b, struct convert_pair *p, const struct convert_rule *r)
 {
     const struct model *model = b->cs->model;
@@ -164,6 +173,7 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     return WSC_OK;
 }
 
+/* A rule at one block: for each expert and for weight and bias, as its name has placeholders. */
 static enum wsc_err add_block(struct builder *b, const struct convert_rule *r, struct place *at)
 {
     const int experts = strchr(r->hf, '@') ? (int)b->cs->model->experts : 1;
@@ -176,6 +186,7 @@ static enum wsc_err add_block(struct builder *b, const struct convert_rule *r, s
     return WSC_OK;
 }
 
+/* A rule whose name begins with # is one of each block. */
 static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, struct place *at)
 {
     const int layers = *r->hf == '#' ? (int)b->cs->model->L : 1;
@@ -184,6 +195,7 @@ static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, st
     return WSC_OK;
 }
 
+/* A tensor that no rule takes would be lost in silence. */
 static enum wsc_err check_all_used(const struct builder *b)
 {
     for (int i = 0; i < b->finder.n; i++) {
@@ -206,6 +218,7 @@ static enum wsc_err build(struct builder *b, bool bare)
     return check_all_used(b);
 }
 
+/* The pairs own nothing but their array; names are copies. */
 enum wsc_err convert_map_create(struct convert_map *map, const struct convert_side *cs, bool bare)
 {
     struct builder b = {.cs = cs, .map = map, .rotary_dim = cs->model->rotary_dim};
@@ -224,6 +237,7 @@ void convert_map_fini(struct convert_map *map)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
+/* (lines, width), or transposed; a vector has width 1. */
 void convert_pair_shape(const struct convert_pair *p, int64_t shape[2])
 {
     const bool transposed = p->layout & CONVERT_TRANSPOSED;
@@ -237,6 +251,8 @@ static bool turns(const struct convert_pair *p, int part)
     return p->rotary_dim && part < 2;
 }
 
+/* Row of a part to line: rotary pairs (2 i, 2 i + 1) to halves (i, i + half), then the place of
+ * the part in its group. */
 int64_t convert_pair_line(const struct convert_pair *p, int part, int64_t row)
 {
     const int64_t half = p->rotary_dim / 2, per_group = p->lines[part] / p->groups;
@@ -250,6 +266,7 @@ int64_t convert_pair_line(const struct convert_pair *p, int part, int64_t row)
     return row / per_group * (p->n_lines / p->groups) + before + row % per_group;
 }
 
+/* The inverse of convert_pair_line(): the part in which the line lies, and its row there. */
 int64_t convert_pair_row(const struct convert_pair *p, int64_t line, int *part)
 {
     const int64_t half = p->rotary_dim / 2, per_group = p->n_lines / p->groups;

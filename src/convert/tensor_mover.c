@@ -3,9 +3,15 @@
  * Lines that are consecutive on both sides move together; a transposed tensor moves by blocks of
  * its columns.  tensor_map.c says which line is which; from_hf.c and to_hf.c call this. */
 #include "tensor_mover.h"
+#include "hf_family.h"
+#include "json_file.h"
+#include "safetensors.h"
+#include "safetensors_writer.h"
+#include "tensor_map.h"
 
 #include <wsc/mem.h>
 
+/* Both blocks hold at least one line of the widest pair. */
 enum wsc_err convert_mover_init(struct convert_mover *m, const struct convert_map *map,
                                 const struct convert_job *job)
 {
@@ -47,6 +53,7 @@ static void turn_strip(float *out, int64_t stride, const float *in, int64_t rows
             out[c * stride + r] = in[r * columns + c];
 }
 
+/* Strip by strip of TILE columns, so that what is written stays in the cache. */
 static void turn(float *out, int64_t stride, const float *in, int64_t rows, int64_t columns)
 {
     for (int64_t c0 = 0; c0 < columns; c0 += TILE)
@@ -65,6 +72,7 @@ static int64_t run_of_rows(const struct convert_pair *p, int part, int64_t row, 
     return k;
 }
 
+/* Rows [row, row + n) of a part into the block, run by run of consecutive lines. */
 static enum wsc_err read_rows(struct convert_mover *m, const struct convert_pair *p, int part,
                               int64_t row, int64_t n)
 {
@@ -82,6 +90,7 @@ static enum wsc_err read_rows(struct convert_mover *m, const struct convert_pair
     return WSC_OK;
 }
 
+/* Part by part, in blocks of whole rows; our tensors are written in their order. */
 enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model)
 {
@@ -106,6 +115,8 @@ struct segment {
     char name[STORE_NAME_BYTES];
 };
 
+/* The segment that begins at @p line, at most @p most lines long, and the name of its tensor in
+ * the checkpoint. */
 static void segment_of_lines(const struct convert_mover *m, const struct convert_pair *p,
                              const struct model *model, int64_t line, int64_t most,
                              struct segment *s)
@@ -122,6 +133,7 @@ static void segment_of_lines(const struct convert_mover *m, const struct convert
     s->factor = p->factor[part];
 }
 
+/* In place; a factor of 1 leaves the bits alone. */
 static void multiply(float *x, int64_t n, float factor)
 {
     for (int64_t i = 0; i < n && factor != 1; i++)
@@ -157,6 +169,8 @@ static enum wsc_err gather_columns(struct convert_mover *m, const struct convert
     return WSC_OK;
 }
 
+/* In blocks of whole rows of the folder's tensor, because the writer takes values in their order.
+ */
 enum wsc_err convert_move_to_hf(struct convert_mover *m, const struct convert_pair *p,
                                 const struct model *model)
 {

@@ -2,7 +2,12 @@
  */
 #ifndef WSC_CONVERT_TENSOR_MOVER_H
 #define WSC_CONVERT_TENSOR_MOVER_H
-#include "convert_impl.h"
+#include "safetensors.h"
+#include "tensor_map.h"
+
+#include <wsc/convert.h>
+#include <wsc/err.h>
+#include <wsc/model.h>
 
 /** Two blocks of memory and what they are filled from and emptied to. */
 struct convert_mover {

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A checkpoint and params to a Hugging Face folder: config.json, safetensors files of bounded size
  * and their index.  config.json is written last: a folder without it is no model. */
+#include "hf_config.h"
+#include "hf_families.h"
+#include "hf_key.h"
+#include "json_file.h"
+#include "safetensors.h"
+#include "safetensors_writer.h"
+#include "tensor_map.h"
 #include "tensor_mover.h"
 
 #include <wsc/file.h>
@@ -29,6 +36,7 @@ struct export
 
 /* ---- what is there --------------------------------------------------------------------------- */
 
+/* --set changes the params as in a run. */
 static enum wsc_err read_params(struct export *ex)
 {
     char *bytes = NULL;
@@ -62,6 +70,7 @@ static enum wsc_err check_plain(const struct export *ex)
     return WSC_OK;
 }
 
+/* Types that convert_from_hf() noted in the checkpoint; other checkpoints have no note. */
 static enum wsc_err read_dtypes(struct export *ex)
 {
     char *text = NULL;
@@ -100,6 +109,7 @@ static enum wsc_err open_input(struct export *ex)
 
 /* ---- do both sides agree --------------------------------------------------------------------- */
 
+/* Every tensor of the params is there with its shape, and the checkpoint has no others. */
 static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *all)
 {
     char name[STORE_NAME_BYTES];
@@ -133,6 +143,7 @@ static enum wsc_err match(const struct export *ex)
 
 /* ---- what will be written -------------------------------------------------------------------- */
 
+/* Unknown names and NULL are fp32, which loses nothing. */
 static enum convert_dtype named_dtype(const char *name)
 {
     for (int d = CONVERT_F32; name && d < CONVERT_OTHER; d++)
@@ -140,6 +151,7 @@ static enum convert_dtype named_dtype(const char *name)
     return CONVERT_F32;
 }
 
+/* --dtype wins; else the type that the tensor had in the folder it came from. */
 static enum convert_dtype dtype_of(const struct export *ex, const char *hf)
 {
     if (ex->job->dtype != CONVERT_OTHER) return ex->job->dtype;
@@ -178,6 +190,7 @@ static enum wsc_err plan(struct export *ex)
     return WSC_OK;
 }
 
+/* The names of the transformers library. */
 static void shard_name(const struct export *ex, int shard, char name[CONVERT_NAME_BYTES])
 {
     if (ex->result->n_files == 1)
@@ -189,6 +202,7 @@ static void shard_name(const struct export *ex, int shard, char name[CONVERT_NAM
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Tensors first .. first + n - 1 of the plan as one file. */
 static enum wsc_err write_shard(struct export *ex, struct convert_mover *m, int shard, int first,
                                 int n)
 {
@@ -204,6 +218,7 @@ static enum wsc_err write_shard(struct export *ex, struct convert_mover *m, int 
     return rc;
 }
 
+/* Shards are runs of the plan; each is complete before the next begins. */
 static enum wsc_err write_shards(struct export *ex)
 {
     struct convert_mover m;
@@ -232,6 +247,7 @@ static enum wsc_err write_json(const struct export *ex, const char *name, json_t
     return rc;
 }
 
+/* Only where there are several files. */
 static enum wsc_err write_index(const struct export *ex)
 {
     char name[CONVERT_NAME_BYTES];

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
-#include "data_impl.h"
+#include "permute.h"
 
 #include <wsc/check.h>
+#include <wsc/data.h>
+#include <wsc/err.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
+#include <wsc/zoo.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -81,6 +84,7 @@ static void drop_spans(struct data_batch *b)
     b->attention_span = b->position_ids = NULL;
 }
 
+/* Made on first use; a batch keeps them as long as its source is of variable length. */
 static enum wsc_err add_spans(struct data_batch *b)
 {
     size_t row = (size_t)b->T * sizeof(int32_t);
@@ -111,6 +115,7 @@ static enum wsc_err add_file(struct data_source *s, char *path)
     return WSC_OK;
 }
 
+/* Hidden files are left out, such as those that an editor or a copy in progress leaves. */
 static bool is_sample_file(const char *name)
 {
     size_t length = strlen(name);
@@ -184,6 +189,7 @@ static enum wsc_err list_set(struct data_source *s, const struct zoo_input *inpu
 
 /* ---- open files ------------------------------------------------------------------------------ */
 
+/* Descriptors are few and samples come in any order: the file that was used longest ago goes. */
 static void close_oldest(struct data_source *s)
 {
     struct file *oldest = NULL;
@@ -193,6 +199,7 @@ static void close_oldest(struct data_source *s)
     s->n_open--;
 }
 
+/* Have the file open and mark it as used now. */
 static enum wsc_err use_file(struct data_source *s, struct file *f)
 {
     f->used = ++s->tick;
@@ -203,6 +210,8 @@ static enum wsc_err use_file(struct data_source *s, struct file *f)
     return WSC_OK;
 }
 
+/* Files with spans belong to use_vsl and files without do not: each mistake gets the hint that
+ * ends it. */
 static enum wsc_err check_rows(const struct data_source *s, const struct file *f)
 {
     int rows = store_samples_rows(f->open);
@@ -230,6 +239,8 @@ static enum wsc_err wrong_length(const struct data_source *s, const struct file 
         (long long)s->T, s->sinks || T > s->T ? "" : "; sink tokens need data_transforms here too");
 }
 
+/* Each file is looked at once before the run: first in another process (store_probe), since a
+ * damaged file can bring HDF5 down; then rows, length and number of samples. */
 static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
 {
     TRY(store_probe(f->path));
@@ -278,6 +289,7 @@ static void choose_subset(struct set *set, const struct zoo_subset *subset)
     if (!subset->n) set->n_used = set->n;
 }
 
+/* Files of a data set with weight 0 are not even listed. */
 static enum wsc_err open_set(struct data_source *s, const struct zoo_input *input, int k)
 {
     struct set *set = &s->set[k];
@@ -317,6 +329,8 @@ static enum wsc_err mix(struct data_source *s, const struct zoo_input *input)
     return WSC_OK;
 }
 
+/* Lengths, then the sets in their order, then the length of an epoch: num_samples, or all there
+ * are. */
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
@@ -402,7 +416,8 @@ static const char *const row_hint[] = {
     "a span is the number of places after a token that may see it",
     "positions begin at 0 with each text of a sample"};
 
-/* Largest value of a row. */
+/* Largest value of a row: ids below the vocabulary, mask 0 or 1, spans up to T, positions below T.
+ */
 static int64_t row_limit(const struct data_source *s, int row)
 {
     const int64_t limit[] = {s->vocab - 1, 1, s->vocab - 1, s->T, s->T - 1};
@@ -422,6 +437,7 @@ static int bad_row(struct data_source *s, int64_t t)
     return -1;
 }
 
+/* Values are used as indices later, so each is checked when it is read. */
 static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
 {
     for (int64_t t = 0; t < s->T; t++) {
@@ -465,6 +481,7 @@ static int64_t count_before(const struct data_source *s, int set, int of, int64_
     return (int64_t)(n < 0 ? 0 : n > M ? M : n);
 }
 
+/* Place in the epoch of sample @p j of a set: j, and those of the other sets before it. */
 static int64_t place_of(const struct data_source *s, int set, int64_t j)
 {
     int64_t place = j;
@@ -526,6 +543,7 @@ static void put_rows(const struct data_source *s, struct data_batch *batch, int6
     }
 }
 
+/* Without repeat the data end after one epoch. */
 static enum wsc_err check_end(const struct data_source *s, int64_t last)
 {
     if (s->repeat || last <= s->n_epoch) return WSC_OK;
@@ -536,6 +554,8 @@ static enum wsc_err check_end(const struct data_source *s, int64_t last)
                         "set repeat: true, or fewer steps");
 }
 
+/* Sample g of the stream is element g mod N of epoch g / N: a function of seed and epoch, so that
+ * any rank reads its own samples without the others. */
 enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
                               struct data_batch *batch)
 {

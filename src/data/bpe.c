@@ -8,6 +8,8 @@
  * alone. Words that came before are looked up with their ids.  bpe_load.c and bpe_train.c make the
  * merges. */
 #include "bpe.h"
+#include "word_split.h"
+#include "word_table.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -149,6 +151,7 @@ static struct merge *find_pair(struct merge *merge, int64_t n_slots, uint64_t pa
     }
 }
 
+/* Twice the slots, so that the table stays at most half full. */
 static enum wsc_err more_merges(struct data_bpe *b)
 {
     int64_t n_slots = 2 * b->n_slots;
@@ -162,6 +165,7 @@ static enum wsc_err more_merges(struct data_bpe *b)
     return WSC_OK;
 }
 
+/* Ranks are the order of the calls. */
 enum wsc_err data_bpe_add_merge(struct data_bpe *b, int32_t left, int32_t right, int32_t id,
                                 bool *known)
 {
@@ -172,6 +176,7 @@ enum wsc_err data_bpe_add_merge(struct data_bpe *b, int32_t left, int32_t right,
     return WSC_OK;
 }
 
+/* With a token for each byte every text can be encoded, whatever its merges are. */
 enum wsc_err data_bpe_finish(struct data_bpe *b, const char *path)
 {
     for (int i = 0; i < 256; i++) {
@@ -193,6 +198,7 @@ static bool before(const struct candidate *a, const struct candidate *b)
     return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
 }
 
+/* A binary heap: parent (i - 1) / 2. */
 static void push(struct data_bpe *b, struct candidate c)
 {
     int64_t i = b->n_heap++;
@@ -263,6 +269,7 @@ static void merge_lowest(struct data_bpe *b)
     }
 }
 
+/* Scratch for a word of @p n bytes; it grows and stays. */
 static enum wsc_err word_room(struct data_bpe *b, int64_t n)
 {
     if (n <= b->word_room) return WSC_OK;
@@ -281,6 +288,7 @@ static enum wsc_err word_room(struct data_bpe *b, int64_t n)
     return WSC_OK;
 }
 
+/* Ids of one word: at most n, since a symbol stands for at least one byte. */
 static enum wsc_err encode_word(struct data_bpe *b, const unsigned char *text, int64_t n,
                                 int32_t *ids, int64_t *n_ids)
 {
@@ -308,6 +316,8 @@ static enum wsc_err cache_room(struct data_bpe *b, int64_t number, int64_t n_ids
     return WSC_OK;
 }
 
+/* Keep a word with its ids; a full table is emptied, which costs less than choosing what to keep.
+ */
 static enum wsc_err remember(struct data_bpe *b, const unsigned char *word, int64_t n,
                              const int32_t *ids, int64_t n_ids)
 {
@@ -321,6 +331,7 @@ static enum wsc_err remember(struct data_bpe *b, const unsigned char *word, int6
     return WSC_OK;
 }
 
+/* A word that came before is copied, others are encoded. */
 static enum wsc_err take_word(struct data_bpe *b, const unsigned char *word, int64_t n,
                               int32_t *ids, int64_t *n_ids)
 {

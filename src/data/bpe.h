@@ -5,6 +5,8 @@
 #include "word_split.h"
 #include "word_table.h"
 
+#include <wsc/data.h>
+
 /* bpe_alphabet.c */
 
 /** The character by which vocab.json and merges.txt write @p byte: itself where it is printable in

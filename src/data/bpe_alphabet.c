@@ -3,9 +3,11 @@
  * al. 2019, encoder.py, bytes_to_unicode): a printable byte of Latin-1 is itself, the k-th of the
  * 68 others is U+0100 + k.  A space is U+0120, a newline U+010A. */
 #include "bpe.h"
+#include "utf8.h"
 
 #include <string.h>
 
+/* Latin-1 without control characters, spaces and the soft hyphen. */
 static bool is_printable(int byte)
 {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
@@ -23,6 +25,7 @@ int32_t data_bpe_char(int byte)
     return is_printable(byte) ? byte : 0x100 + count_before(byte);
 }
 
+/* The byte of a character, or -1. */
 static int byte_of(int32_t point)
 {
     static const int n_other = 0x21 + 0x22 + 1;

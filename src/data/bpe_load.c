@@ -5,6 +5,7 @@
  * merge's result must be a token of the vocabulary, and so must every single byte. */
 #include "bpe.h"
 #include "json_documents.h"
+#include "text_stream.h"
 
 #include <wsc/mem.h>
 
@@ -15,6 +16,7 @@ enum { MAX_TOKEN = 4096, MAX_LINE = 2 * MAX_TOKEN, MAX_VOCAB = 1 << 22 };
 
 /* ---- vocab.json: {"token": id, ...} ---------------------------------------------------------- */
 
+/* A name and an id of vocab.json; both may occur once. */
 static enum wsc_err read_token(struct data_json *j, struct data_bpe *b)
 {
     char text[MAX_TOKEN];
@@ -73,6 +75,7 @@ static enum wsc_err read_line(struct data_stream *s, char *line, bool *more)
     return WSC_OK;
 }
 
+/* The id of a token, or the error at the line of the file. */
 static enum wsc_err find_token(struct data_stream *s, const struct data_bpe *b, const char *text,
                                const unsigned char *bytes, int64_t n, int32_t *id)
 {
@@ -101,6 +104,7 @@ static enum wsc_err add_merge(struct data_stream *s, struct data_bpe *b, char *l
     return known ? data_stream_raise(s, "the pair stands there twice") : WSC_OK;
 }
 
+/* Line after line; each merge's result must be a token already. */
 static enum wsc_err read_merges(struct data_stream *s, struct data_bpe *b)
 {
     char line[MAX_LINE];

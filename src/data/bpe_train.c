@@ -3,7 +3,12 @@
  * in all words becomes a token, again and again.  Of equally frequent pairs the one of the smaller
  * ids is taken, so that text and size decide the result. */
 #include "bpe.h"
+#include "dataset_folder.h"
+#include "dataset_params.h"
 #include "document_feed.h"
+#include "documents.h"
+#include "word_split.h"
+#include "word_table.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>
@@ -17,6 +22,7 @@ enum { MAX_WORD = 1024, N_BYTES = 256 };
 /* Words that differ: beyond this the table would take gigabytes. */
 static const int64_t max_words = (int64_t)1 << 24;
 
+/* The symbols of a word: a word only gets shorter, so its place stays. */
 struct span {
     int64_t at;
     int32_t n;
@@ -26,11 +32,14 @@ struct entry {
     int64_t count, pair; /* number of a pair, and its count when this was put into the heap */
 };
 
+/* A list of the words that have a pair or had it, in `node`; who has lost it is found out at the
+ * merge. */
 struct node {
     int32_t word;
     int64_t next; /* -1: the last */
 };
 
+/* Words with their counts, their symbols, pairs with counts and lists of words, a heap of pairs. */
 struct trainer {
     const struct data_train_bpe *request;
     struct data_inputs inputs;
@@ -59,6 +68,7 @@ struct trainer {
 
 /* ---- counting words -------------------------------------------------------------------------- */
 
+/* Words of more than MAX_WORD bytes are no words of a language; they are passed over. */
 static enum wsc_err count_word(struct trainer *t, const unsigned char *text, int64_t n)
 {
     int64_t number = 0;
@@ -73,6 +83,7 @@ static enum wsc_err count_word(struct trainer *t, const unsigned char *text, int
     return WSC_OK;
 }
 
+/* The whole words of the text at hand; what is left stays for the next piece. */
 static enum wsc_err count_piece(struct trainer *t)
 {
     struct data_feed *f = &t->feed;
@@ -103,6 +114,7 @@ static enum wsc_err count_document(struct trainer *t)
     return WSC_OK;
 }
 
+/* Until the documents or max_bytes end. */
 static enum wsc_err count_words(struct trainer *t)
 {
     const struct data_train_bpe *r = t->request;
@@ -129,6 +141,7 @@ static bool goes_first(const struct trainer *t, const struct entry *a, const str
     return memcmp(left, data_words_text(t->pair, b->pair, &n), (size_t)n) < 0;
 }
 
+/* Into the heap with its count of now; counts change without the heap (next_pair). */
 static enum wsc_err push(struct trainer *t, int64_t pair)
 {
     const struct entry e = {t->pairs[pair].count, pair};
@@ -153,6 +166,7 @@ static struct entry pop(struct trainer *t)
     return top;
 }
 
+/* Big-endian, so that the bytes compare like the ids. */
 static void pair_key(int32_t left, int32_t right, unsigned char key[8])
 {
     for (int b = 0; b < 4; b++) {
@@ -193,6 +207,7 @@ static enum wsc_err add_pair(struct trainer *t, int32_t word, int64_t at, int64_
     return WSC_OK;
 }
 
+/* Pairs that arose in a merge enter the heap with their final counts, once. */
 static enum wsc_err push_fresh(struct trainer *t)
 {
     for (int64_t i = 0; i < t->n_fresh; i++) {
@@ -211,6 +226,7 @@ static enum wsc_err add_pairs(struct trainer *t, int32_t word, int64_t times)
     return WSC_OK;
 }
 
+/* Words as the ids of their bytes, and the counts of all pairs in them. */
 static enum wsc_err start_pairs(struct trainer *t)
 {
     int64_t n_words = data_words_count(t->word), n = 0, at = 0;
@@ -244,6 +260,7 @@ static bool has_pair(const struct trainer *t, const struct span *s, const int32_
     return false;
 }
 
+/* In place, from left to right: of overlapping pairs the left one is merged. */
 static void replace_pair(struct trainer *t, struct span *s, const int32_t ids[2], int32_t id)
 {
     int32_t *symbol = t->symbol + s->at, n = 0;
@@ -274,6 +291,8 @@ static enum wsc_err add_token(struct trainer *t, const int32_t ids[2], int32_t i
     return WSC_OK;
 }
 
+/* The words that have the pair lose their pairs and count again after the merge; other words are
+ * not touched, which makes a merge cheap. */
 static enum wsc_err merge_pair(struct trainer *t, int64_t pair)
 {
     int32_t ids[2], id = data_bpe_vocab_size(t->bpe);
@@ -319,6 +338,7 @@ static enum wsc_err next_pair(struct trainer *t, int64_t *pair)
     return WSC_OK;
 }
 
+/* Until the vocabulary is full but for <|endoftext|>, or no pair is frequent enough. */
 static enum wsc_err learn(struct trainer *t)
 {
     const struct data_train_bpe *r = t->request;
@@ -343,6 +363,7 @@ static const char *text_of(const struct trainer *t, int32_t id, char text[2 * MA
     return text;
 }
 
+/* Tokens in the order of their ids. */
 static void put_vocab(FILE *f, const void *trainer)
 {
     const struct trainer *t = trainer;
@@ -366,6 +387,7 @@ static void put_merges(FILE *f, const void *trainer)
                       text_of(t, t->merge[i][1], right));
 }
 
+/* <|endoftext|> is the last token unless the text has made it one already. */
 static enum wsc_err write_files(struct trainer *t)
 {
     static const char end[] = "<|endoftext|>";

@@ -4,7 +4,9 @@
  * not grow with the text. */
 #include "corpus.h"
 #include "document_feed.h"
+#include "documents.h"
 #include "make_state.h"
+#include "tokenizer.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -16,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* One block of tokens in memory: the end of the file while it is written, a window while it is
+ * read. */
 struct data_corpus {
     const struct data_make *make;
     struct data_feed feed;
@@ -42,6 +46,7 @@ int64_t data_make_vocab_size(const struct data_make *m)
     return n;
 }
 
+/* Bytes of a token: the fewest that hold every id. */
 static int width_for(int64_t vocab_size)
 {
     return vocab_size <= 1 << 8 ? 1 : vocab_size <= 1 << 16 ? 2 : 4;
@@ -87,6 +92,7 @@ static void get_tokens(const unsigned char *at, int width, int32_t *ids, int64_t
             (int32_t)(at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24);
 }
 
+/* Into the block; a full block is written and enters the chain of hashes. */
 static enum wsc_err add_tokens(struct data_corpus *c, const int32_t *ids, int64_t n)
 {
     for (int64_t done = 0, k; done < n; done += k) {
@@ -103,6 +109,7 @@ static enum wsc_err add_tokens(struct data_corpus *c, const int32_t *ids, int64_
     return WSC_OK;
 }
 
+/* A short read is an error: the state promised these bytes. */
 static enum wsc_err read_bytes(struct data_corpus *c, unsigned char *out, int64_t start, int64_t n)
 {
     for (int64_t done = 0; done < n;) {
@@ -186,6 +193,8 @@ static enum wsc_err verify(struct data_corpus *c, bool *good)
     return WSC_OK;
 }
 
+/* Resume where the state says, if it belongs to this request and its tokens are right; else from
+ * the start. What follows the last token of the state is cut off. */
 static enum wsc_err take_up(struct data_corpus *c)
 {
     uint64_t identity = c->state.identity;
@@ -205,6 +214,7 @@ static enum wsc_err take_up(struct data_corpus *c)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* The lock belongs to the descriptor, so it goes with the process however that ends. */
 static enum wsc_err lock_folder(struct data_corpus *c)
 {
     if (mkdir(c->folder, 0777) && errno != EEXIST)
@@ -226,6 +236,7 @@ static enum wsc_err open_files(struct data_corpus *c)
     return take_up(c);
 }
 
+/* Buffers and files; data_corpus_close() frees them also after an error. */
 static enum wsc_err prepare(struct data_corpus *c, const char *folder,
                             const struct data_inputs *inputs)
 {
@@ -293,6 +304,7 @@ static enum wsc_err make_room(struct data_corpus *c)
     return WSC_OK;
 }
 
+/* BOS or EOS, where there is one. */
 static enum wsc_err add_mark(struct data_corpus *c, int64_t id)
 {
     int32_t token = (int32_t)id;
@@ -312,6 +324,8 @@ static enum wsc_err check_end_mark(const struct data_corpus *c, int64_t n_ids)
                         "--eos_id %lld", (long long)data_tokenizer_vocab_size(c->make->tokenizer));
 }
 
+/* The whole words of the text at hand. BOS comes with the first byte, so that an empty document
+ * has no tokens. */
 static enum wsc_err tokenize(struct data_corpus *c, int64_t *used)
 {
     const struct data_text text = {c->feed.text, c->feed.n, c->feed.ended};
@@ -336,7 +350,8 @@ static void show(const struct data_corpus *c)
                     c->feed.docs.inputs->bytes);
 }
 
-/* From @p used bytes on, which are tokenized already. */
+/* From @p used bytes on, which are tokenized already, piece by piece; a state may be saved between
+ * pieces. */
 static enum wsc_err take_document(struct data_corpus *c, int64_t used)
 {
     if (used) TRY(data_feed_skip(&c->feed, used));
@@ -352,6 +367,7 @@ static enum wsc_err take_document(struct data_corpus *c, int64_t used)
     return WSC_OK;
 }
 
+/* From the place of the state to the last document, then a state that says so. */
 enum wsc_err data_corpus_make(struct data_corpus *c)
 {
     struct data_docs *docs = &c->feed.docs;

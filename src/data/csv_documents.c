@@ -5,6 +5,7 @@
  * hold no quote (section 2, rules 5 to 7).  Rows end with CR LF or LF and have as many fields as
  * the head.  A text is read in pieces, so a field may be longer than memory. */
 #include "documents.h"
+#include "text_stream.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ enum { MAX_NAME = 256, MAX_COLUMNS = 100000 };
 /* What comes after a field. */
 enum field_end { NEXT_FIELD, END_OF_ROW, END_OF_FILE };
 
+/* The next byte, not used up; -1 at the end of the file. */
 static enum wsc_err peek(struct data_docs *d, int *c)
 {
     int64_t n = 0;
@@ -22,6 +24,7 @@ static enum wsc_err peek(struct data_docs *d, int *c)
     return WSC_OK;
 }
 
+/* A quote as the first byte makes the field a quoted one. */
 static enum wsc_err start_field(struct data_docs *d)
 {
     int c = 0;
@@ -67,6 +70,7 @@ static enum wsc_err take_special(struct data_docs *d, unsigned char *out, int64_
     return WSC_OK;
 }
 
+/* Up to @p room bytes of the field; *@p ended: it is whole. */
 static enum wsc_err read_field(struct data_docs *d, unsigned char *out, int64_t room, int64_t *n,
                                bool *ended)
 {
@@ -84,6 +88,7 @@ static enum wsc_err read_field(struct data_docs *d, unsigned char *out, int64_t 
     return WSC_OK;
 }
 
+/* What follows the field: a delimiter, a line break (CR LF or LF) or the end of the file. */
 static enum wsc_err end_field(struct data_docs *d, enum field_end *end)
 {
     int c = 0;
@@ -119,6 +124,7 @@ static enum wsc_err no_column(struct data_docs *d)
         "name the column of the text with --column");
 }
 
+/* The head line: count the columns and find the one of the text. */
 static enum wsc_err begin(struct data_docs *d)
 {
     unsigned char name[MAX_NAME];
@@ -181,6 +187,7 @@ static enum wsc_err next(struct data_docs *d, bool *found)
     return start_field(d);
 }
 
+/* A row has as many fields as the head line, so a missing quote shows in its own row. */
 static enum wsc_err rest_of_row(struct data_docs *d)
 {
     enum field_end end = NEXT_FIELD;

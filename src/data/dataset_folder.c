@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Folders that `wsc data` makes: what stands in them, whether we made it, and files in them that
  * appear whole. */
-#include "data_impl.h"
+#include "dataset_folder.h"
 
 #include <wsc/file.h>
 #include <wsc/mem.h>
@@ -106,6 +106,7 @@ enum wsc_err data_folder_check(const char *dir)
     return WSC_OK;
 }
 
+/* Sample files get their names when they are complete. */
 static bool is_finished(const char *name)
 {
     size_t n = strlen(name);
@@ -128,6 +129,7 @@ void data_folder_remove(const char *dir)
     (void)rmdir(dir);
 }
 
+/* Names that are not ours stop it before anything is removed. */
 enum wsc_err data_folder_begin(const char *dir, bool keep)
 {
     struct census c;

@@ -2,7 +2,9 @@
 /* data_params.json beside a dataset: how it was made, in the words of the Model Zoo, and counts.
  * Also the entropy of the labels, H = -sum p log p over the ids that occur.  make_dataset.c calls
  * it. */
-#include "data_impl.h"
+#include "dataset_params.h"
+#include "dataset_folder.h"
+#include "tokenizer.h"
 
 #include <math.h>
 
@@ -69,6 +71,7 @@ static void put_setup(FILE *f, const struct data_make *make)
     (void)fputs("\n  },\n", f);
 }
 
+/* The section `processing` of the Model Zoo's file, in its keys and units. */
 static void put_processing(FILE *f, const struct data_make *make)
 {
     (void)fputs("  \"processing\": {\n", f);
@@ -83,6 +86,7 @@ static void put_processing(FILE *f, const struct data_make *make)
     (void)fprintf(f, "    \"test_split\": %.9g\n  },\n", make->share[DATA_TEST]);
 }
 
+/* Counts of one part; every masked place is padding here. */
 static void put_counts(FILE *f, const struct data_made *made, const struct data_part *part)
 {
     double n = (double)part->n_samples;

@@ -2,7 +2,9 @@
 /* Token ids back to text, for `wsc run --mode generate`: ids of the byte tokenizer are bytes.  What
  * a model generates may be any bytes, so what a terminal could take for a command (control
  * characters) or cannot show (malformed UTF-8) becomes '?'. */
-#include "data_impl.h"
+#include "utf8.h"
+
+#include <wsc/data.h>
 
 #include <string.h>
 

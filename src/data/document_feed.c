@@ -2,6 +2,8 @@
 /* A buffer between documents and the tokenizer: a piece of text that grows while a word is not at
  * its end and shrinks as words are used. */
 #include "document_feed.h"
+#include "documents.h"
+#include "text_stream.h"
 
 #include <wsc/mem.h>
 
@@ -32,6 +34,7 @@ enum wsc_err data_feed_next(struct data_feed *f, bool *found)
     return data_docs_next(&f->docs, found);
 }
 
+/* A word that fills the room needs four times as much; one of MAX_WORD bytes is no text. */
 static enum wsc_err more_room(struct data_feed *f)
 {
     if (f->room >= MAX_WORD)
@@ -56,6 +59,7 @@ enum wsc_err data_feed_more(struct data_feed *f)
     return WSC_OK;
 }
 
+/* What is left moves to the front, so that a word is always in one piece. */
 void data_feed_drop(struct data_feed *f, int64_t n)
 {
     f->n -= n;

@@ -2,6 +2,8 @@
 /* Documents of a list of files, one after the other: the reader of each format (text, JSON Lines,
  * CSV, TSV) hands out pieces of them, and a place says where to resume. */
 #include "documents.h"
+#include "json_documents.h"
+#include "text_stream.h"
 
 #include <string.h>
 
@@ -22,6 +24,7 @@ static enum wsc_err text_next(struct data_docs *d, bool *found)
     return WSC_OK;
 }
 
+/* *@p ended only with an empty piece, when the file has no more. */
 static enum wsc_err text_read(struct data_docs *d, unsigned char *out, int64_t room, int64_t *n,
                               bool *ended)
 {
@@ -62,6 +65,7 @@ static enum wsc_err jsonl_no_key(struct data_docs *d)
                         "name the key of the text with --jsonl_key");
 }
 
+/* Up to the opening quote of the text; members before it are passed over. */
 static enum wsc_err jsonl_find(struct data_docs *d)
 {
     int c = 0;
@@ -83,6 +87,7 @@ static enum wsc_err jsonl_find(struct data_docs *d)
     return data_json_expect(&d->json, '"');
 }
 
+/* Empty lines between objects are allowed, a newline inside one is not. */
 static enum wsc_err jsonl_next(struct data_docs *d, bool *found)
 {
     int c = 0;
@@ -133,6 +138,7 @@ static enum wsc_err open_file(struct data_docs *d)
     return d->format->begin(d);
 }
 
+/* Files without documents are passed over. */
 enum wsc_err data_docs_next(struct data_docs *d, bool *found)
 {
     for (*found = false; d->at < d->inputs->n; d->at++) {
@@ -156,6 +162,7 @@ struct data_place data_docs_place(const struct data_docs *d)
     return (struct data_place){d->at, d->stream ? d->stream->offset + d->stream->at : 0};
 }
 
+/* Compressed files have no random access: the text before the place is read and dropped. */
 enum wsc_err data_docs_go(struct data_docs *d, const struct data_place *place)
 {
     data_docs_close(d);

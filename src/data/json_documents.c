@@ -2,6 +2,8 @@
 /* JSON Lines as documents: one object a line, the text under a key, read as a stream with escapes
  * and surrogate pairs; errors name line and column. */
 #include "json_documents.h"
+#include "text_stream.h"
+#include "utf8.h"
 
 #include <wsc/units.h>
 
@@ -11,6 +13,7 @@ enum { MAX_DEPTH = 512, MAX_NUMBER = 400 };
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
+/* The next byte, not used up; -1 at the end of the file. */
 static enum wsc_err peek_byte(struct data_json *j, int *c)
 {
     int64_t n = 0;
@@ -28,6 +31,7 @@ enum wsc_err data_json_peek(struct data_json *j, int *c)
     }
 }
 
+/* What stands here, shown so that a terminal is safe, and what should. */
 static enum wsc_err unexpected(struct data_json *j, int c, const char *expected)
 {
     struct data_stream *s = j->stream;
@@ -61,6 +65,7 @@ enum wsc_err data_json_more(struct data_json *j, char close, bool *more)
 
 /* ---- strings --------------------------------------------------------------------------------- */
 
+/* Bytes of a string that stand for themselves. */
 static int64_t plain_run(const unsigned char *text, int64_t n)
 {
     int64_t i = 0;
@@ -97,6 +102,7 @@ static enum wsc_err put_half(struct data_json *j, int32_t unit, unsigned char *o
     return WSC_OK;
 }
 
+/* A first half that nothing followed. */
 static enum wsc_err end_pair(struct data_json *j, unsigned char *out, int64_t *n)
 {
     int32_t high = j->high;
@@ -104,6 +110,7 @@ static enum wsc_err end_pair(struct data_json *j, unsigned char *out, int64_t *n
     return high ? put_half(j, high, out, n) : WSC_OK;
 }
 
+/* A UTF-16 code unit of an escape: two halves of a surrogate pair make one character. */
 static enum wsc_err put_unit(struct data_json *j, int32_t unit, unsigned char *out, int64_t *n)
 {
     bool high = unit >= 0xD800 && unit <= 0xDBFF, low = unit >= 0xDC00 && unit <= 0xDFFF;
@@ -288,6 +295,7 @@ static enum wsc_err skip_key(struct data_json *j)
     return data_json_expect(j, ':');
 }
 
+/* The closing characters of the open arrays and objects: skipping needs no recursion. */
 struct nesting {
     char close[MAX_DEPTH];
     int depth;
@@ -323,6 +331,7 @@ static enum wsc_err leave(struct data_json *j, struct nesting *in)
     return WSC_OK;
 }
 
+/* Value after value until the one that was begun is whole. */
 enum wsc_err data_json_skip(struct data_json *j)
 {
     struct nesting in = {.depth = 0};

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The second half of making a dataset: samples from the corpus of tokens, cut into the parts, into
  * files. */
+#include "corpus.h"
+#include "dataset_folder.h"
+#include "dataset_params.h"
+#include "documents.h"
+#include "permute.h"
 #include "sample_layout.h"
+#include "tokenizer.h"
 
 #include <wsc/file.h>
 #include <wsc/mem.h>

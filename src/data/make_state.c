@@ -2,6 +2,9 @@
 /* The state of `wsc data` from which a killed run resumes: counters and places as text with a hash
  * at its end, and the identity of the request that it belongs to. */
 #include "make_state.h"
+#include "dataset_folder.h"
+#include "documents.h"
+#include "tokenizer.h"
 
 #include <wsc/hash.h>
 #include <wsc/mem.h>
@@ -77,6 +80,7 @@ enum wsc_err data_state_identity(const struct data_make *m, const struct data_in
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* The text of the state with the hash of its lines at the end. */
 static size_t print(const struct data_state *state, char text[TEXT_BYTES])
 {
     size_t n = (size_t)snprintf(text, TEXT_BYTES, "wsc data state 1\n");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A permutation of n samples as a function of (seed, i): a Feistel network over the next power of
  * four, walked until it falls below n. */
-#include "data_impl.h"
+#include "permute.h"
 
 #include <wsc/check.h>
 #include <wsc/rng.h>

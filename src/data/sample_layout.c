@@ -2,6 +2,7 @@
 /* How the corpus is cut into samples: T + 1 tokens that overlap by one, or whole documents packed
  * into one sample with attention spans (VSL). */
 #include "sample_layout.h"
+#include "corpus.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -37,7 +38,8 @@ static enum wsc_err put_first(struct data_samples *s, int64_t token)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", s->first_path, strerror(errno));
 }
 
-/* @p n places from token @p first on. */
+/* @p n places from token @p first on: into the sample at hand if they fit, else a new sample
+ * begins here. */
 static enum wsc_err lay_piece(struct layout *l, int64_t first, int64_t n)
 {
     const int64_t T = l->s->make->T;
@@ -60,6 +62,8 @@ static enum wsc_err lay_text(struct layout *l, int64_t end)
     return WSC_OK;
 }
 
+/* Cut at each EOS; texts without a last EOS end with the corpus and are not laid, since no token
+ * follows them. */
 static enum wsc_err scan(struct layout *l, int32_t *ids)
 {
     struct data_samples *s = l->s;
@@ -74,6 +78,7 @@ static enum wsc_err scan(struct layout *l, int32_t *ids)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", s->first_path, strerror(errno));
 }
 
+/* The places of all samples go to a file: their number has no bound. */
 static enum wsc_err cut_by_texts(struct data_samples *s, const char *folder)
 {
     struct layout l = {.s = s};
@@ -151,6 +156,7 @@ int data_samples_rows(const struct data_samples *s)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Padding counts in no row: pad_id, mask 0. */
 static void pad(const struct data_samples *s, int32_t *rows, int64_t n_places)
 {
     const int64_t T = s->make->T;
@@ -160,6 +166,7 @@ static void pad(const struct data_samples *s, int32_t *rows, int64_t n_places)
             rows[r * T + t] = filling[r];
 }
 
+/* Inputs are tokens i T on, labels those one further. */
 static enum wsc_err read_plain(struct data_samples *s, int64_t i, int32_t *rows, int64_t *n_places)
 {
     const int64_t T = s->make->T, left = s->n_tokens - 1 - i * T, n = left < T ? left : T;
@@ -183,6 +190,8 @@ static void put_place(const struct data_samples *s, int32_t *rows, int64_t t, co
     rows[4 * T + t] = position;
 }
 
+/* Positions begin at 0 with each text; the span of a place is the number of places after it in its
+ * text, counted from the end. */
 static enum wsc_err read_texts(struct data_samples *s, int64_t i, int32_t *rows, int64_t *n_places)
 {
     const int64_t T = s->make->T;

@@ -2,8 +2,8 @@
 /* One input file as a stream of text: the bytes of unpack.c, checked as UTF-8 or repaired, with the
  * line and column of each for messages.  documents.c cuts it into documents. */
 #include "text_stream.h"
-
 #include "unpack.h"
+#include "utf8.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -25,6 +25,7 @@ struct data_stream_file {
 
 /* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
+/* Eight bytes at a time: most text is ASCII. */
 static int64_t ascii_run(const unsigned char *text, int64_t n)
 {
     int64_t i = 0;
@@ -126,6 +127,7 @@ void data_stream_close(struct data_stream **stream)
     *stream = NULL;
 }
 
+/* Offsets and lines are those of the expanded and repaired text. */
 enum wsc_err data_stream_fill(struct data_stream *s, int64_t *n)
 {
     struct data_stream_file *f = s->file;
@@ -143,6 +145,7 @@ enum wsc_err data_stream_fill(struct data_stream *s, int64_t *n)
     return WSC_OK;
 }
 
+/* Lines are counted as bytes are used, so that an error names the place where the reader stands. */
 void data_stream_take(struct data_stream *s, int64_t n)
 {
     const unsigned char *from = s->buffer + s->at, *end = from + n;

@@ -6,9 +6,11 @@
  */
 #ifndef WSC_DATA_TEXT_STREAM_H
 #define WSC_DATA_TEXT_STREAM_H
-#include "data_impl.h"
+#include <wsc/data.h>
+#include <wsc/err.h>
 
 #include <stdarg.h>
+#include <stdio.h>
 
 struct data_stream {
     const char *path; /**< borrowed */

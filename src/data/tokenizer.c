@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One interface to tokenizers, bytes and BPE, as a table with a row for each kind.  The byte
  * tokenizer has the 256 bytes as ids; the other one is bpe.c. */
+#include "tokenizer.h"
 #include "bpe.h"
 
 #include <wsc/file.h>
@@ -49,6 +50,7 @@ static int32_t byte_find(const struct data_tokenizer *t, const unsigned char *by
     return n == 1 ? bytes[0] : -1;
 }
 
+/* Bytes of an id as a pointer, from a table of all 256. */
 static const unsigned char *byte_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n)
 {
 #define ROW(h) h, h + 1, h + 2, h + 3, h + 4, h + 5, h + 6, h + 7
@@ -93,6 +95,7 @@ static const struct kind kinds[] = {
 };
 enum { BYTE, BPE, N_KINDS };
 
+/* Chain the hash of a file's bytes, block by block, to @p hash. */
 static enum wsc_err add_hash(const char *path, uint64_t *hash)
 {
     enum { BLOCK = 4096 };

@@ -1,5 +1,7 @@
 /** Code points of the general categories L and N of Unicode 14.0.0, as ranges; made by
  *  tests/fixtures/make_unicode_classes.py. */
+#include <stdint.h>
+
 /* clang-format off */
 static const int32_t letters[][2] = {
     {0x41, 0x5A}, {0x61, 0x7A}, {0xAA, 0xAA}, {0xB5, 0xB5}, {0xBA, 0xBA}, {0xC0, 0xD6},

@@ -57,6 +57,7 @@ static bool starts_with(const struct data_unpack *u, const char *magic, size_t n
     return u->n - u->at >= n && !memcmp(u->in + u->at, magic, n);
 }
 
+/* The kind by the magic number at the start of the file. */
 static enum wsc_err prepare(struct data_unpack *u)
 {
     errno = 0;
@@ -138,6 +139,8 @@ static enum wsc_err next_member(struct data_unpack *u)
     return WSC_OK;
 }
 
+/* inflate() takes what input and room allow; the end of a member may come in the middle of the
+ * buffer. */
 static enum wsc_err expand_gzip(struct data_unpack *u, unsigned char *out, int64_t room, int64_t *n)
 {
     u->gz.next_in = u->in + u->at;
@@ -153,6 +156,7 @@ static enum wsc_err expand_gzip(struct data_unpack *u, unsigned char *out, int64
     return cannot_read(u, u->gz.msg ? u->gz.msg : zError(code));
 }
 
+/* Frames follow each other without a call; 0 left means that a frame has ended. */
 static enum wsc_err expand_zstd(struct data_unpack *u, unsigned char *out, int64_t room, int64_t *n)
 {
     ZSTD_outBuffer to = {out, (size_t)room, 0};
@@ -173,6 +177,7 @@ static enum wsc_err expand(struct data_unpack *u, unsigned char *out, int64_t ro
     return WSC_OK;
 }
 
+/* A file that ends within a member or frame is an error, not a short text. */
 enum wsc_err data_unpack_read(struct data_unpack *u, unsigned char *out, int64_t room, int64_t *n)
 {
     for (*n = 0; !*n;) {

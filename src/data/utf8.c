@@ -2,7 +2,9 @@
 /* UTF-8 (RFC 3629): length of the character at hand, and writing one.  Overlong forms, surrogates
  * and what is above U+10FFFF are malformed; how long the malformed part is follows the practice of
  * replacing maximal subparts (Unicode 14, section 3.9). */
-#include "data_impl.h"
+#include "utf8.h"
+
+#include <stddef.h>
 
 /* RFC 3629, section 4: lead bytes of well-formed sequences and the range of the byte after each. */
 static const struct lead {
@@ -13,6 +15,7 @@ static const struct lead {
     {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
 };
 
+/* The row of a lead byte; NULL for one that begins no character. */
 static const struct lead *find_lead(unsigned char byte)
 {
     for (size_t k = 0; k < sizeof leads / sizeof *leads; k++)

@@ -6,8 +6,8 @@
  * The alternatives begin with different characters, so one look at the next character or two
  * decides which of them matches, and no engine for patterns is needed. */
 #include "word_split.h"
-
 #include "unicode_classes.h"
+#include "utf8.h"
 
 #include <wsc/mem.h>
 
@@ -20,6 +20,7 @@ static const int32_t spaces[][2] = {
     {0x09, 0x0D},     {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
     {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
 
+/* Give the class @p which to all code points of the ranges. */
 static void mark(unsigned char *class, const int32_t (*range)[2], size_t n, enum data_class which)
 {
     for (size_t i = 0; i < n; i++)

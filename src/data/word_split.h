@@ -2,7 +2,10 @@
  * one at a time, in learning and in use. */
 #ifndef WSC_DATA_WORD_SPLIT_H
 #define WSC_DATA_WORD_SPLIT_H
-#include "data_impl.h"
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /** Classes of characters that the pattern distinguishes. */
 enum data_class { DATA_OTHER, DATA_LETTER, DATA_NUMBER, DATA_SPACE };

@@ -75,6 +75,7 @@ int64_t data_words_find(const struct data_words *w, const unsigned char *text, i
     return (int64_t)probe(w, text, n, hash_of(text, n))->number - 1;
 }
 
+/* Slots keep the hash of their string, so nothing is hashed again. */
 static enum wsc_err more_slots(struct data_words *w)
 {
     int64_t n_old = w->n_slots;
@@ -94,6 +95,7 @@ static enum wsc_err more_slots(struct data_words *w)
     return WSC_OK;
 }
 
+/* Before a string of @p n bytes is added. */
 static enum wsc_err make_room(struct data_words *w, int64_t n)
 {
     if (w->n == max_words) return WSC_RAISE(WSC_NOMEM, "more than 2^31 different words");

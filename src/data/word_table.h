@@ -3,7 +3,10 @@
  * it. */
 #ifndef WSC_DATA_WORD_TABLE_H
 #define WSC_DATA_WORD_TABLE_H
-#include "data_impl.h"
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
 
 struct data_words;
 enum wsc_err data_words_create(struct data_words **out) WSC_CHECKED;

@@ -25,6 +25,8 @@ static enum wsc_err allocate(void **out, int64_t bytes)
     return *out ? WSC_OK : WSC_NOMEM;
 }
 
+/* Scratch of each thread; with fp32 operands the buffers of rounded scores are the scores
+ * themselves. */
 static enum wsc_err allocate_threads(struct host *k)
 {
     int64_t bytes[HOST_N_THREAD_BUFFERS];
@@ -60,6 +62,8 @@ static enum wsc_err allocate_all(struct host *k)
     return WSC_OK;
 }
 
+/* Sizes follow from the model, max_samples and the limits alone; a buffer that a model does not
+ * need has 0 bytes and stays NULL, which later code asks for. */
 enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,
                                  bool training, const struct host_limits *limits)
 {
@@ -137,6 +141,8 @@ static void cut_leaf(struct host *k, const struct host_span *leaf)
     }
 }
 
+/* Leaves and blocks of the share, in the order of the samples. The last leaf of a batch may be
+ * short; its blocks are then those of its own size. */
 static void cut_share(struct host *k)
 {
     const struct data_share *s = &k->share;
@@ -155,6 +161,7 @@ static void cut_share(struct host *k)
     k->n_rows = k->n_samples * k->model->T;
 }
 
+/* Ids, positions and labels index tables, so a batch out of range is stopped here. */
 static void check_tokens(const struct host *k)
 {
     const struct data_batch *b = k->batch;
@@ -200,6 +207,8 @@ static const float *vector_of(struct host *k, const void *weights, int64_t n, in
     return wide;
 }
 
+/* Bind the tensors of the stage to its weight vector; a kind that the stage does not have keeps
+ * offset -1 and NULL. Experts of a kind follow each other at one distance. */
 static void enter_stage(struct host *k, int stage, const void *weights, float *grads)
 {
     const struct model *m = k->model;
@@ -227,6 +236,7 @@ static void enter_stage(struct host *k, int stage, const void *weights, float *g
     }
 }
 
+/* The parts of a stage, one row each; a new part of a model is one more row. */
 struct part_row {
     void (*forward)(struct host *k);
     void (*backward)(struct host *k);
@@ -276,6 +286,8 @@ static enum wsc_err allocate_logits(struct host *k)
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate logits");
 }
 
+/* Each text is a leaf of its new positions, with rows at their places sample T + position. The
+ * head takes the last new position alone. */
 enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
                                const struct data_range *positions)
 {

@@ -59,6 +59,7 @@ static const struct activation activations[ZOO_N_FUNCTIONS] = {
     [ZOO_LINEAR] = {linear_row, linear_row_backward},
 };
 
+/* The model's function. */
 static const struct activation *row_of(const struct model *m)
 {
     WSC_CHECK(m->nonlinearity >= 0 && m->nonlinearity < ZOO_N_FUNCTIONS, "nonlinearity %d",

@@ -57,6 +57,8 @@ static void look_into_cache(struct head *head, int64_t sample)
     head->value = host_const_at(k, row, kv + head->kv_column);
 }
 
+/* Pointers of query head @p h of a sample; query heads of a group share one head of keys and
+ * values. */
 static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread)
 {
     const struct model *m = k->model;
@@ -93,6 +95,7 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
     return head;
 }
 
+/* Elements between rows of HOST_CTX. */
 static int64_t ld_ctx(const struct head *head)
 {
     return model_q_features(head->k->model);
@@ -190,6 +193,8 @@ static void hide_row(const struct head *head, const struct queries *q, float *ro
         if (t - key > head->span[key]) row[key - q->first_key] = hidden;
 }
 
+/* The element (head, query, key) of the sample numbers the random numbers, so both passes drop the
+ * same. */
 static void drop_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                      int64_t n)
 {
@@ -213,6 +218,8 @@ static void softmax_row(const struct head *head, const struct queries *q, float 
     drop_row(head, q, row, t, n);
 }
 
+/* Scores, masked exponentials, product with the values, and only then the division by the sum: (n,
+ * d) divisions instead of (n, n_keys). */
 static void attend_queries(const struct head *head, const struct queries *q)
 {
     struct host *k = head->k;
@@ -235,6 +242,7 @@ static void attend_queries(const struct head *head, const struct queries *q)
     }
 }
 
+/* Item: one query head of one sample; a thread works on whole heads. */
 static void attend(void *ctx, int64_t item, int thread)
 {
     struct host *k = ctx;
@@ -246,6 +254,8 @@ static void attend(void *ctx, int64_t item, int thread)
     }
 }
 
+/* mid = x + ctx Wo' + bias for a block; a plain branch adds in the product itself (beta 1) and
+ * needs no memory of its own. */
 static void project_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, l = k->stage.layer, width = model_q_features(k->model);
@@ -274,6 +284,7 @@ void host_attn_forward(struct host *k)
 
 /* ---- backward */
 
+/* HOST_DCTX = gradient of the branch times Wo. */
 static void project_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_q_features(k->model);
@@ -371,6 +382,8 @@ static void store_dqkv(const struct head *head, int64_t column, bool turned, int
                       head->ld);
 }
 
+/* From the last block of queries to the first: the last block sees all keys, so the first product
+ * writes the sums and needs no clearing. */
 static void attend_head_backward(const struct head *head)
 {
     struct host *k = head->k;

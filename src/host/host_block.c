@@ -50,6 +50,7 @@ static void scale_row(const struct host *k, int64_t row, float *x, int thread)
     host_drop(k, HOST_DROP_EMBED, row, row % m->T * m->C, x, m->C, thread);
 }
 
+/* x = (token row + position row, normed if the model says so) scale, then dropout. */
 static void embed_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C;
@@ -67,6 +68,8 @@ void host_embed_forward(struct host *k)
     host_each_block(k, embed_rows);
 }
 
+/* Rows [r0, r0 + n) of the token table's gradient for one leaf: each token adds to its row, in the
+ * order of the tokens. */
 static void token_leaf(const struct host *k, const struct host_grad *g,
                        const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -78,6 +81,7 @@ static void token_leaf(const struct host *k, const struct host_grad *g,
     }
 }
 
+/* The position table's gradient for one leaf, summed in the order of the tokens. */
 static void position_leaf(const struct host *k, const struct host_grad *g,
                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -145,6 +149,7 @@ static struct projection projection_of(const struct model *m, int i)
                                .turned = m->rotary_dim && i < 2};
 }
 
+/* Rotation happens in fp32, after the bias and before rounding, as in the backward pass. */
 static void qkv_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
@@ -229,6 +234,8 @@ void host_ffn0_forward(struct host *k)
         host_each_block(k, ffn0_rows);
 }
 
+/* dxn from dpre, then through norm3 into the stream; HOST_XN is there again for the weight
+ * gradient. */
 static void ffn0_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_ffn_features(k->model);
@@ -263,6 +270,7 @@ void host_ffn0_backward(struct host *k)
 
 /* ---- the nonlinearity, which the second linear layer applies to what the first one kept */
 
+/* Outside training x and the next x are one buffer, in training they are kept by layer. */
 static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, l = k->stage.layer;
@@ -293,6 +301,7 @@ void host_ffn1_forward(struct host *k)
         host_each_block(k, ffn1_rows);
 }
 
+/* dact = dy W1, then dpre and the activation again. */
 static void ffn1_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);

@@ -25,6 +25,7 @@ const struct host_branch host_ffn_branch = {
     .slot = HOST_NORM3_POST,
 };
 
+/* Dropout acts in training alone. */
 static bool drops(const struct host *k)
 {
     return k->training && k->model->residual_dropout > 0;
@@ -67,6 +68,7 @@ void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t
         x[i] = word[i] < below ? 0 : x[i] * factor;
 }
 
+/* The norm after the branch needs its input for the gradient, so that model keeps it. */
 float *host_branch_out(const struct host *k, const struct host_branch *branch,
                        const struct host_span *b, int thread)
 {
@@ -75,6 +77,7 @@ float *host_branch_out(const struct host *k, const struct host_branch *branch,
     return host_kept(k, branch->kept, k->stage.layer, C) + b->row * C;
 }
 
+/* A row of the stream: its elements are numbered from position C on within its sample. */
 static void drop_row(const struct host *k, const struct host_branch *branch, int64_t row, float *x,
                      int thread)
 {
@@ -82,6 +85,7 @@ static void drop_row(const struct host *k, const struct host_branch *branch, int
     host_drop(k, branch->place, row, row % k->model->T * C, x, C, thread);
 }
 
+/* mid = x + attention, x of the next layer = mid + FFN. */
 void host_add_branch(const struct host *k, const struct host_branch *branch,
                      const struct host_span *b, float *out, const float *bias, int thread)
 {
@@ -105,6 +109,8 @@ void host_add_branch(const struct host *k, const struct host_branch *branch,
     }
 }
 
+/* Back through the sum (HOST_DRES), the norm, and the same dropout: host_drop() repeats its choice
+ * from the random numbers of the forward pass. */
 const void *host_branch_gradient(const struct host *k, const struct host_branch *branch,
                                  const struct host_span *b, int thread)
 {

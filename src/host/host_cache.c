@@ -19,6 +19,7 @@ int64_t host_cache_bytes(const struct model *m, int64_t n_tokens)
     return bytes;
 }
 
+/* Made on first use, because only generation needs it; host_destroy() frees it. */
 enum wsc_err host_cache_create(struct host *k)
 {
     if (k->cache) return WSC_OK;

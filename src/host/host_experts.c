@@ -22,11 +22,13 @@
 
 #include <string.h>
 
+/* Networks of a token: chosen experts, then the shared ones. */
 static int64_t n_slots(const struct host *k)
 {
     return model_active_ffns(k->model);
 }
 
+/* Copy number of a kept buffer. */
 static int64_t kept_layer(const struct host *k)
 {
     return k->training ? k->stage.layer : 0;
@@ -63,6 +65,7 @@ static const void *inputs(const struct host *k)
 
 /* ---- the router */
 
+/* In place over the E experts of a row. */
 static void softmax(float *p, int64_t n)
 {
     const float sum = num_exp_row(p, p, num_max(p, n), n);
@@ -101,6 +104,7 @@ static void choose(const struct model *m, const float *p, struct host_chosen *sl
     }
 }
 
+/* Probabilities and choice of a block of rows. Hash routing chooses by the token's id modulo E. */
 static void route_rows(struct host *k, const struct host_span *b, int thread)
 {
     const struct model *m = k->model;
@@ -124,6 +128,7 @@ static void route_rows(struct host *k, const struct host_span *b, int thread)
 
 /* ---- the order */
 
+/* Sort a leaf's pairs by network: one pass over the leaf for each, rows stay in order. */
 static void sort_leaf(void *ctx, int64_t leaf, int thread)
 {
     struct host *k = ctx;
@@ -197,6 +202,7 @@ void host_experts_ffn0(struct host *k)
     each_place(k, ffn0_places);
 }
 
+/* Results (n, C) of a network for its places, not yet weighted. */
 static void ffn1_places(struct host *k, const struct host_span *p, int64_t expert, int thread)
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
@@ -225,6 +231,7 @@ static void sum_places(const struct host *k, int64_t row, bool weighted, float *
     }
 }
 
+/* The weighted sum of a token's networks, in the order of its slots, is the branch. */
 static void combine_rows(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C;
@@ -258,6 +265,8 @@ static float weigh(const struct host *k, float *dact, const float *pre, float we
     return gradient;
 }
 
+/* For the places of a network: gradient of each weight (its result times dy), dy times the weight,
+ * and the gradient before the nonlinearity. */
 static void ffn1_places_backward(struct host *k, const struct host_span *p, int64_t expert,
                                  int thread)
 {
@@ -303,11 +312,13 @@ void host_experts_ffn1_backward(struct host *k)
 /* ---- load balancing: Fedus et al. 2022 (Switch), eq. 4, as the Model Zoo takes it: per sample,
  * with both factors averaged over the layers and over the tokens of the loss mask */
 
+/* Fraction of a sample's tokens that each expert gets. */
 static double *load_of(const struct host *k, int64_t sample)
 {
     return (double *)k->buffer[HOST_LOAD] + sample * k->model->experts;
 }
 
+/* Tokens of the sample that count. */
 static int64_t count_mask(const struct host *k, int64_t sample)
 {
     const int64_t T = k->model->T;
@@ -337,6 +348,8 @@ static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_
     return probability / each * (count / each);
 }
 
+/* E times the sum over experts of mean probability times fraction of tokens, times the factor of
+ * the params file; sample by sample in double precision. */
 double host_balance_loss(const struct host *k, const struct host_span *leaf)
 {
     const struct model *m = k->model;
@@ -391,6 +404,8 @@ static void router_row(const struct host *k, int64_t row, float *d)
         d[e] = m->routing == ZOO_ROUTING_HASH ? 0 : p[e] * (d[e] - mean);
 }
 
+/* Gradient of the router's logits of a block of rows; HOST_XN is there again for its weight
+ * gradient. */
 static void router_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t E = k->model->experts, C = k->model->C;
@@ -402,6 +417,7 @@ static void router_rows_backward(struct host *k, const struct host_span *b, int 
     }
 }
 
+/* Input of each place again for the weight gradient, and its gradient, one row a place. */
 static void ffn0_places_backward(struct host *k, const struct host_span *p, int64_t expert,
                                  int thread)
 {
@@ -412,6 +428,7 @@ static void ffn0_places_backward(struct host *k, const struct host_span *p, int6
                          (float *)k->buffer[HOST_PLACES] + p->row * C);
 }
 
+/* dxn of a token: its places in the order of its slots, then the router's part. */
 static void input_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C, E = k->model->experts;
@@ -426,6 +443,7 @@ static void input_rows_backward(struct host *k, const struct host_span *b, int t
     host_ffn_norm_backward(k, b);
 }
 
+/* Weight gradients of one network; models without gate or biases have no such tensors. */
 static void sum_expert_grads(struct host *k, int64_t e)
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);

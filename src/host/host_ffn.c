@@ -12,6 +12,7 @@
 #include "host_row_blocks.h"
 #include "host_state.h"
 
+/* Without a norm of its own (norm3) the FFN takes the kept output of norm1. */
 const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
                             bool again, int thread)
 {
@@ -26,6 +27,8 @@ const void *host_ffn_normed(const struct host *k, const struct host_span *b, voi
     return scratch;
 }
 
+/* In a parallel block with its own norm the result waits in HOST_DSIDE, because attention still
+ * takes HOST_DRES as the gradient of its own branch. */
 void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
 {
     const bool aside = k->buffer[HOST_DSIDE] != NULL;
@@ -35,6 +38,7 @@ void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
                        k->buffer[aside ? HOST_DSIDE : HOST_DRES], aside);
 }
 
+/* pre (n, F or 2 F): the first layer's F features, then those of the gate. */
 void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert, float *pre)
 {
     static const enum model_tensor_kind weight[2] = {MODEL_FFN0_W, MODEL_GLU_W};
@@ -50,6 +54,7 @@ void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t ex
     }
 }
 
+/* dxn = dpre0 W0 + dgate Wg; the second product adds to the first (beta 1). */
 void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int64_t expert,
                           float *dxn)
 {
@@ -82,6 +87,8 @@ void host_ffn_activate(const struct host *k, const float *pre, int64_t n, void *
     }
 }
 
+/* The activation is computed again for the weight gradient, together with the gradient of what was
+ * before it. */
 void host_ffn_activate_backward(const struct host *k, const float *pre, const float *dact,
                                 int64_t n, void *act, void *dpre, int thread)
 {

@@ -51,6 +51,8 @@ struct work {
     int64_t first_item[MAX_GRADS + 1];
 };
 
+/* Item number @p item is a block of one gradient: its sums over the canonical nodes of the share,
+ * each to its own vector of the stage. */
 static void sum_block(void *ctx, int64_t item, int thread)
 {
     const struct work *w = ctx;
@@ -73,6 +75,8 @@ static void sum_block(void *ctx, int64_t item, int thread)
         sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_elems);
 }
 
+/* Blocks of all gradients of the list go to threads together, so that small tensors do not wait
+ * for large ones. A tensor that the stage does not have has no blocks. */
 void host_sum_grads(struct host *k, const struct host_grad *grad, int n)
 {
     WSC_CHECK(n <= MAX_GRADS, "%d gradients of one part", n);
@@ -88,6 +92,8 @@ void host_sum_grads(struct host *k, const struct host_grad *grad, int n)
     if (k->squares) host_squares_add(k, w.first_item[n]);
 }
 
+/* Rows [r0, r0 + n) of dy' x over the leaf's tokens: one product, of the same shape wherever the
+ * leaf is. */
 static void linear_leaf(const struct host *k, const struct host_grad *g,
                         const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -115,6 +121,7 @@ struct host_grad host_linear_grad(enum model_tensor_kind kind, int64_t rows, int
                               .leaf = linear_leaf};
 }
 
+/* Sums of dy over the leaf's tokens, in their order. */
 static void bias_leaf(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
                       int64_t r0, int64_t n, float *dst)
 {
@@ -171,6 +178,7 @@ struct host_grad host_expert_bias_grad(enum model_tensor_kind kind, int64_t expe
     return g;
 }
 
+/* d gain = sum over tokens of dy xhat. */
 static void norm_weight_leaf(const struct host *k, const struct host_grad *g,
                              const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {

@@ -18,11 +18,13 @@
 /* The vocabulary comes in blocks of columns of a width that depends on V alone, with a running
  * maximum and sum per row, so that logits of a large vocabulary need not be held at once. */
 
+/* A tied head has no matrix of its own and takes the token table. */
 static enum model_tensor_kind head_weight(const struct host *k)
 {
     return k->stage.weight[MODEL_LM_HEAD_W] ? MODEL_LM_HEAD_W : MODEL_WTE;
 }
 
+/* Columns of the block of logits that begins at @p first. */
 static int64_t block_cols(const struct host *k, int64_t first)
 {
     int64_t left = k->model->V - first;
@@ -36,6 +38,7 @@ static float *kept_logits(const struct host *k, int64_t first, int64_t row)
     return (float *)k->buffer[HOST_LOGITS] + before + row * block_cols(k, first);
 }
 
+/* Statistics of all rows of the share. */
 static struct host_token *tokens(const struct host *k)
 {
     return k->buffer[HOST_TOKENS];
@@ -91,6 +94,7 @@ static void absorb(struct host_token *t, const float *row, int64_t first, int64_
     if (label >= first && label < first + cols) t->label_logit = row[label - first];
 }
 
+/* Keep the logits of the one position of a sample that was asked for. */
 static void copy_wanted(const struct host *k, const struct host_span *b, int64_t first,
                         const float *logits)
 {
@@ -103,6 +107,8 @@ static void copy_wanted(const struct host *k, const struct host_span *b, int64_t
     }
 }
 
+/* Loss of a block of rows in one pass over the vocabulary: nats = max + log(sum of exp(logit -
+ * max)) - logit of the label, with sum and logarithm in double precision. */
 static void head_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t V = k->model->V;
@@ -126,6 +132,7 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
         token[i].nats = (double)token[i].max + log(token[i].sum) - (double)token[i].label_logit;
 }
 
+/* Row after row in double precision, so the sum of a leaf has one order. */
 static struct model_loss leaf_loss(const struct host *k, const struct host_span *l)
 {
     struct model_loss sum = {0};
@@ -187,6 +194,8 @@ static void logits_backward(const struct host *k, float *row, const struct host_
     if (here) row[label - first] -= scale;
 }
 
+/* One block of columns of all rows: dlogits, then dxn += dlogits W. Blocks follow each other in
+ * one order for every row (beta 1 after the first). */
 static void head_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, first = k->vocab_at, cols = block_cols(k, first);
@@ -218,6 +227,8 @@ static void norm_rows_backward(struct host *k, const struct host_span *b, int th
                        k->buffer[HOST_DRES], true);
 }
 
+/* Block of columns by block, because dlogits of a whole vocabulary need not fit; each gives its
+ * rows of the weight gradient. */
 void host_head_backward(struct host *k)
 {
     int64_t C = k->model->C, V = k->model->V;

@@ -32,6 +32,8 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+/* Products and sums that saturate: the size of an absurd model is too large, never small by
+ * overflow. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
@@ -44,6 +46,7 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* Even blocks of a gradient (rows, cols), by its shape alone, because each block is one product. */
 int64_t host_grad_block_rows(int64_t rows, int64_t cols)
 {
     int64_t most = GRAD_VECTOR;
@@ -63,6 +66,7 @@ int64_t host_grad_block_max(const struct model *m)
     return most;
 }
 
+/* Even blocks of columns, padded to whole vectors. */
 int64_t host_vocab_block(const struct model *m, const struct host_limits *limits)
 {
     int64_t n_blocks = ceil_div(m->V, limits->vocab_cols);
@@ -109,6 +113,7 @@ static struct sizes sizes_of(const struct model *m, int64_t n_samples)
                           .op = num_format_bytes(m->format)};
 }
 
+/* Buffers of the backward pass; those of one micro-batch, not kept by layer. */
 static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
                             const struct sizes *z, const struct host_limits *limits)
 {
@@ -133,6 +138,8 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     }
 }
 
+/* Buffers that exist once per layer in training: what the backward pass takes instead of computing
+ * the forward again. */
 static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
                         int64_t n_samples, bool training)
 {

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+/* RMSNorm: mean 0 and 1 / sqrt(mean(x^2) + eps). */
 void host_row_norm_stats(const struct host_row_norm *r, const float *x, float stats[2])
 {
     const float n = (float)r->n, mean = r->rms ? 0 : num_sum(x, r->n) / n;

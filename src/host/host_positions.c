@@ -30,6 +30,7 @@ static double yarn_pair(const struct model *m, double turns)
     return (double)m->rotary_dim * log(length / (turns * 2 * M_PI)) / (2 * log(m->rope_theta));
 }
 
+/* A ramp from the frequency itself (fast pairs) to the scaled one (slow pairs). */
 static double yarn(const struct model *m, double frequency, int64_t pair)
 {
     double low = fmax(floor(yarn_pair(m, m->rope.beta_fast)), 0);
@@ -40,6 +41,7 @@ static double yarn(const struct model *m, double frequency, int64_t pair)
     return frequency / m->position_scale * (1 - kept) + frequency * kept;
 }
 
+/* Radians a position of rotary pair @p pair. */
 static double frequency_of(const struct model *m, int64_t pair)
 {
     const double plain = pow(m->rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
@@ -61,6 +63,8 @@ static double length_factor(const struct model *m)
     return m->rope.mscale_a * log(m->position_scale) + m->rope.mscale_b;
 }
 
+/* Table (T, rotary_dim): cosine and sine of each pair side by side; computed in double precision.
+ */
 static void fill_rotary(const struct model *m, float *table)
 {
     const double factor = length_factor(m);
@@ -74,6 +78,7 @@ static void fill_rotary(const struct model *m, float *table)
     }
 }
 
+/* (even, odd) times the rotation by the angle, or by minus the angle (@p sign -1). */
 static void rotate_head(float *x, const float *turn, int64_t dims, float sign)
 {
     for (int64_t j = 0; j < dims; j += 2) {

@@ -27,6 +27,7 @@ void host_each_block(struct host *k,
     num_parallel(k->n_blocks, run_block, &each);
 }
 
+/* The norm of tensor @p weight, whose bias is the next kind of tensor, or NULL. */
 static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind weight)
 {
     const struct model *m = k->model;
@@ -37,6 +38,8 @@ static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind
                                   .bias = k->stage.vector[weight + 1]};
 }
 
+/* @p out is a block of its own (b->n rows); statistics are those of the whole share, two floats a
+ * row. */
 void host_norm_again(const struct host *k, const struct host_span *b, enum model_tensor_kind weight,
                      const float *x, const float *stats, void *out, int thread)
 {
@@ -95,6 +98,7 @@ static void add_bias(float *out, const float *in, const float *bias, int64_t n)
         out[c] = in[c] + bias[c];
 }
 
+/* The bias is added in fp32 before the row is rounded. */
 void host_store_linear(const struct host *k, const struct host_span *b, float *in, int64_t cols,
                        const float *bias, void *out, int64_t ld_out)
 {

@@ -112,6 +112,7 @@ static double twice_product(const struct host *k, const struct host_grad *g,
     return 2 * sum;
 }
 
+/* Called by one thread for each (block, leaf): of_block has a place of its own for it. */
 void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
                        int64_t n, const float *rows, int64_t item)
 {
@@ -121,6 +122,7 @@ void host_squares_take(const struct host *k, const struct host_grad *g, int64_t 
     k->squares->of_block[item * k->max_samples + leaf] = sum;
 }
 
+/* In the order of the blocks, on one thread. */
 void host_squares_add(const struct host *k, int64_t n_items)
 {
     for (int64_t item = 0; item < n_items; item++)

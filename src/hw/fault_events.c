@@ -76,10 +76,12 @@ static const struct effect {
                               [HW_FAULT_LOST_NODE] = {0, count, true, false, recover_node},
                               [HW_FAULT_LOST_SHARD] = {0, count, false, true, recover_shard}};
 
+/* Places by enum hw_place, in the words of messages. */
 static const char *const place_title[HW_N_PLACES] = {"wafer", "SwarmX node", "MemoryX shard"};
 
 /* ---- the events ------------------------------------------------------------------------------ */
 
+/* More events would make every step slow; docs/FAULTS.md states it. */
 enum { MOST_EVENTS = 10000 };
 
 struct hw_faults {
@@ -171,6 +173,7 @@ static int earlier(const void *x, const void *y)
     return (a->place > b->place) - (a->place < b->place);
 }
 
+/* True when two events hit the same part of the machine. */
 static bool same_part(const struct hw_event *a, const struct hw_event *b)
 {
     return a->fault->place == b->fault->place && a->place == b->place;
@@ -217,6 +220,7 @@ static enum wsc_err check_planes(const struct hw_faults *f, int i)
                      (long long)f->cluster->swarmx.planes, (long long)last->first_step + 1);
 }
 
+/* Events of all faults, sorted, checked; then room for those in force. */
 static enum wsc_err make(struct hw_faults *f)
 {
     for (int i = 0; i < f->cluster->faults.n; i++)
@@ -269,6 +273,7 @@ int64_t hw_faults_reached(const struct hw_faults *f)
     return f->reached;
 }
 
+/* The list is in order, so the walk ends at the first event that no step has reached. */
 void hw_faults_move(struct hw_faults *f, int64_t step)
 {
     f->first_time = step > f->reached;

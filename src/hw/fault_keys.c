@@ -157,6 +157,7 @@ static void complain(const struct reader *r, const char *key, const char *what)
     conf_diag_error(r->p->diag, at ? at->pos : r->node->pos, path, "%s", what);
 }
 
+/* The row of key @p path of a kind, or NULL. */
 static const struct conf_key *key_of(const struct conf_variant *kind, const char *path)
 {
     for (int i = 0; i < kind->n; i++)
@@ -210,6 +211,8 @@ static void write_text(struct hw_fault *f, const struct reader *r)
     if (comma) *comma = ':';
 }
 
+/* Read the keys of a fault whose kind is known into r->out; after an error it stays without effect,
+ * since the whole file is refused. */
 static void read_keys(struct reader *r)
 {
     const struct conf_record record = {
@@ -226,6 +229,7 @@ static void read_keys(struct reader *r)
     write_text(r->out, r);
 }
 
+/* One entry of the list: its kind decides which keys it has. */
 static void read_fault(struct conf_parse *p, const char *path, const struct conf_node *node,
                        struct hw_fault *out)
 {

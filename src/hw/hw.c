@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The emulated hardware as numbers for the time model: picoseconds of transfers and cycles, rounded
- * up in exact integers, and the switches of its effects.  machine_file.c reads the constants. */
+/* The emulated hardware as numbers for the time model: picoseconds of cycles, rounded up in exact
+ * integers, rates without lost planes, power, and the switches of its effects.  machine_file.c
+ * reads the constants, fault_events.c adds faults. */
 #include <wsc/hw.h>
 
 #include <wsc/check.h>
@@ -16,6 +17,7 @@ static int64_t scaled_remainder(int64_t n, int64_t div)
     return high * half + (rest * half + div - 1) / div;
 }
 
+/* Whole seconds and the rest apart: cycles * 1e12 would exceed 64 bits after 10 ms. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles)
 {
     int64_t clock = hw->cluster->wafer.clock_hz, whole;
@@ -83,6 +85,7 @@ double hw_cluster_power_w(const struct hw *hw, int64_t n_csx)
            (double)c->memoryx.shards * (double)c->memoryx.shard_power_w;
 }
 
+/* Effects that are not constants (boundary, reduce, input) act where they are computed. */
 void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster)
 {
     *out = *cluster;

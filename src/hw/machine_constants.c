@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Constants that a sweep may vary: choices, switches and texts are none. */
 static bool is_number(const struct conf_key *key)
 {
     return key->status == CONF_USED &&
            (key->type == CONF_T_INT || key->type == CONF_T_DOUBLE || key->type == CONF_T_QUANTITY);
 }
 
+/* Row of the key table; all that is known about the constant. */
 static const struct conf_key *key_of(const struct hw_constant *c)
 {
     return &hw_machine_table()->key[c->row];
@@ -43,6 +45,7 @@ enum wsc_err hw_constant_find(const char *path, struct hw_constant *out)
     return WSC_OK;
 }
 
+/* A value by the type of its row, into base units. */
 static enum wsc_err read_number(const struct conf_key *key, const char *text, double *value)
 {
     int64_t whole = 0;
@@ -138,6 +141,7 @@ static const struct {
 } by_kind[] = {
     {"documented", 1, 1}, {"derived", 0.95, 1.05}, {"calibrated", 0.9, 1.1}, {"assumed", 0.5, 2}};
 
+/* The range value * below .. value * above, cut to the range of the key. */
 static void spread(const struct conf_key *key, double value, double below, double above,
                    struct hw_source *s)
 {

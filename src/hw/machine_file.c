@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Where a constant comes from, by its `kind`. */
 static const struct conf_choice kinds[CONF_MAX_CHOICES] = {
     {"documented", 0}, {"derived", 1}, {"assumed", 2}, {"calibrated", 3}};
 
@@ -19,6 +20,7 @@ static bool is_constant(const struct conf_key *key)
     return key->status == CONF_USED && key->type != CONF_T_STRING && key->type != CONF_T_SPECIAL;
 }
 
+/* Length of hw_machine.source. */
 static int n_constants(const struct conf_table *table)
 {
     int n = 0;
@@ -27,7 +29,7 @@ static int n_constants(const struct conf_table *table)
     return n;
 }
 
-/* Place of a row's constant among the sources. */
+/* Entry of a row's constant among the sources, which are in the order of the table. */
 static struct hw_source *source_of(struct hw_machine *c, const struct conf_table *table, int row)
 {
     int n = 0;
@@ -36,6 +38,7 @@ static struct hw_source *source_of(struct hw_machine *c, const struct conf_table
     return &c->source[n];
 }
 
+/* Kind, source and uncertainty of a constant, whose value has been read. */
 static void read_source(struct conf_parse *p, int row, const struct conf_node *map)
 {
     const char *path = p->table->key[row].path;
@@ -69,6 +72,7 @@ static void default_source(struct conf_parse *p, int row)
     hw_uncertainty_read(p, row, &none, s);
 }
 
+/* Sources of the constants that have a default and are not in the file: assumed, and said so. */
 static void default_sources(struct conf_parse *p)
 {
     for (int row = 0; row < p->table->n; row++)
@@ -153,6 +157,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
     }
 }
 
+/* What ties two constants together, after each is in its own range. */
 static void check(struct conf_parse *p, const struct hw_machine *c)
 {
     const char *reserved = "wafer.sram_reserved_per_pe";
@@ -190,6 +195,7 @@ static void hash_values(struct hw_machine *c, struct conf_diag *d)
     wsc_free(text.text);
 }
 
+/* Settings, keys, defaults, sources, checks, hash: each step needs those before it. */
 static void read_tree(struct hw_machine *out, struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_rows rows = {0};

@@ -19,6 +19,7 @@ static int64_t sample_size(const struct programs_case *c)
 
 /* ---- rotary positions ------------------------------------------------------------------------ */
 
+/* X in, X out. */
 static struct kernels_sizes rotary_sizes(const struct programs_case *c)
 {
     const int64_t n = c->samples * sample_size(c);
@@ -31,6 +32,7 @@ static double rotary_cycles(const struct cycles_layout *l, const struct programs
     return cycles_rotary(l, programs_head_slots((int)c->heads, (int)c->head_dim, c->w, pair));
 }
 
+/* The gradient of a rotation is the rotation back. */
 static void rotary_reference(const struct programs_case *c, const struct kernels_reference *o,
                              double *want)
 {
@@ -50,11 +52,13 @@ static struct kernels_sizes attention_sizes(const struct programs_case *c)
                                   .out = c->backward ? 3 * n : n};
 }
 
+/* Backward includes the forward: the program computes probabilities in both. */
 static double attention_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
     return cycles_attention(l) + (c->backward ? cycles_attention_gradient(l, false) : 0);
 }
 
+/* Sample by sample, with the probabilities of one sample in memory. */
 static void attention_reference(const struct programs_case *c, const struct kernels_reference *o,
                                 double *want)
 {

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+/* Numbers of X. */
 static int64_t count(const struct programs_case *c)
 {
     return kernels_tokens_of(c) * c->features;
@@ -34,11 +35,13 @@ static struct kernels_sizes rmsnorm_sizes(const struct programs_case *c)
     return (struct kernels_sizes){.in = {count(c), count(c), c->features}, .out = count(c)};
 }
 
+/* Backward includes the forward, whose statistics it needs. */
 static double layernorm_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
     return cycles_norm(l) + (c->backward ? cycles_norm_input_gradient(l) : 0);
 }
 
+/* The formulas read the kind of norm from the model, so a copy says RMSNorm. */
 static double rmsnorm_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
     struct model m = *l->model;
@@ -64,6 +67,7 @@ static void norm_reference(const struct programs_case *c, const struct kernels_r
         num_ref_norm(&norm, o->x[0], want);
 }
 
+/* Row by row, as host_forward() and host_backward() do it. */
 static void norm_host(const struct programs_case *c, const struct programs_operands *o)
 {
     const struct host_row_norm norm = {.n = c->features,
@@ -107,6 +111,7 @@ static void softmax_reference(const struct programs_case *c, const struct kernel
     }
 }
 
+/* In the order of the host's attention: maximum, exponentials, one division. */
 static void softmax_host(const struct programs_case *c, const struct programs_operands *o)
 {
     const int64_t n = c->features;
@@ -129,11 +134,13 @@ static double activation_cycles(const struct cycles_layout *l, const struct prog
     return cycles_nonlinearity(l, cycles_side_of(l, c->features).k);
 }
 
+/* Algo "tanh" is the form of GPT-2; "erf", the default, the definition. */
 static bool by_tanh(const struct programs_case *c)
 {
     return c->algo && !strcmp(c->algo, "tanh");
 }
 
+/* f(x), or backward dy f'(x). */
 static void activation_reference(const struct programs_case *c, const struct kernels_reference *o,
                                  enum num_ref_function f, double *want)
 {
@@ -154,6 +161,7 @@ static void silu_reference(const struct programs_case *c, const struct kernels_r
     activation_reference(c, o, NUM_REF_SILU, want);
 }
 
+/* The host's value and slope come from one call. */
 static void activation_host(const struct programs_case *c, const struct programs_operands *o,
                             struct num_activation (*f)(float x))
 {

@@ -12,6 +12,7 @@ enum {
                    1 << MODEL_PART_FFN1 | 1 << MODEL_PART_HEAD
 };
 
+/* Tokens x k features in, m features out. */
 static struct num_ref_linear shape_of(const struct programs_case *c)
 {
     return (struct num_ref_linear){.rows = kernels_tokens_of(c), .out = c->m, .in = c->k};
@@ -71,6 +72,7 @@ static void wgrad_reference(const struct programs_case *c, const struct kernels_
     num_ref_weight_gradient(&shape, o->x[1], o->x[0], want);
 }
 
+/* dY' X: the first operand is stored (rows, m) and taken transposed. */
 static void wgrad_host(const struct programs_case *c, const struct programs_operands *o)
 {
     const struct num_product p = {.trans_a = true,

@@ -13,6 +13,7 @@
 
 enum { FIRST_STREAM = 1000, IDS_STREAM = 1002, MOST_TOKENS = 1 << 18 };
 
+/* Inputs and results of a case in fp32, and the same numbers in double for the reference. */
 struct operands {
     struct kernels_sizes n;
     float *x[PROGRAMS_MAX_INPUTS], *out;      /* owned */
@@ -32,6 +33,7 @@ static enum wsc_err round_to(enum num_format format, float *x, int64_t n)
     return WSC_OK;
 }
 
+/* Uniform in (-1, 1), rounded to the format before both sides take it. */
 static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed, enum num_format format)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, FIRST_STREAM + (uint64_t)i);
@@ -46,6 +48,7 @@ static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed, enum 
     return WSC_OK;
 }
 
+/* Whole numbers below the bound of the row. */
 static enum wsc_err sample_ids(struct operands *o, uint64_t seed)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, IDS_STREAM);
@@ -88,6 +91,7 @@ static struct programs_operands view_of(const struct operands *o)
         .x = {o->x[0], o->x[1], o->x[2], o->x[3]}, .ids = o->ids, .out = o->out};
 }
 
+/* Largest |difference| / (1 + |expected|): relative for large values, absolute for small ones. */
 static double largest_error(const struct operands *o, const struct kernels_row *row,
                             const struct programs_case *c)
 {
@@ -101,6 +105,7 @@ static double largest_error(const struct operands *o, const struct kernels_row *
     return max;
 }
 
+/* Operands, program, formula, reference. */
 static enum wsc_err run_program(const struct kernels_row *row, const struct programs_case *c,
                                 struct operands *o, struct programs_result *r)
 {

@@ -56,6 +56,7 @@ static void describe_features(const struct programs_case *c, char *text, size_t 
                    (long long)c->tokens, (long long)c->features);
 }
 
+/* Heads of 4 to 32 features, at most 16 features on a PE, so that memory suffices. */
 static void sample_heads(struct kernels_sampler *s, struct programs_case *c)
 {
     enum { MOST_HEADS = 6, LEAST_PAIRS = 2, MOST_PAIRS = 16, MOST_TOKENS = 5, MOST_PER_PE = 16 };

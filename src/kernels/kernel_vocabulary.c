@@ -25,6 +25,7 @@ static double embedding_cycles(const struct cycles_layout *l, const struct progr
     return c->backward ? cycles_scatter(l, (double)c->vocab) : cycles_gather(l, (double)c->vocab);
 }
 
+/* Forward copies rows of the table; backward adds rows of X to rows of the table. */
 static void embedding_reference(const struct programs_case *c, const struct kernels_reference *o,
                                 double *want)
 {

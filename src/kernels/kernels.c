@@ -52,6 +52,7 @@ void kernels_begin(struct kernels *k, const struct data_share *share,
         host_begin(k->host, share, batch);
 }
 
+/* A step of generation on the mesh: all positions again, every text a leaf of its own. */
 static enum wsc_err begin_whole(struct programs_model *mesh, const struct data_batch *batch,
                                 const struct data_range *positions)
 {

@@ -15,6 +15,7 @@ const struct mesh_code_info mesh_code_info[MESH_N_CODES] = {
 
 /* ---- 16-bit formats -------------------------------------------------------------------------- */
 
+/* A 16-bit format as its rounding needs it; `bias` is also the largest exponent. */
 struct format {
     int digits, min_exponent, bias; /* significand bits with the hidden one */
     uint16_t infinity;
@@ -36,6 +37,7 @@ static double double_of(uint64_t bits)
     return x;
 }
 
+/* 2^e for normal exponents, exactly. */
 static double power_of_2(int e)
 {
     const int bias = 1023, digits = 52; /* of a double */
@@ -47,6 +49,9 @@ float mesh_half_to_float(enum mesh_half half, uint16_t bits)
     return half == MESH_BF16 ? mesh_as_float((uint32_t)bits << 16) : mesh_fp16_to_float(bits);
 }
 
+/* Round to nearest even: the value in units of the last place is below 2^11, so nearbyint() is
+ * exact on it. Below the smallest normal exponent the unit stays, which gives denormal numbers; a
+ * carry moves into the exponent by itself. */
 uint16_t mesh_half_from_double(enum mesh_half half, double value)
 {
     const struct format *f = &format[half];
@@ -88,6 +93,7 @@ static double larger(double a, double b)
 
 /* ---- one element ----------------------------------------------------------------------------- */
 
+/* Operations with a 32-bit result in single precision, each rounded once. */
 static uint32_t alu_single(int code, float a, float b, float c)
 {
     switch (code) {
@@ -108,6 +114,8 @@ static uint32_t alu_single(int code, float a, float b, float c)
     }
 }
 
+/* Operations with a 16-bit result: exact or rounded to odd in double precision, so that the
+ * rounding to 16 bits afterwards is the only one. */
 static double alu_half(int code, double a, double b, double c)
 {
     switch (code) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The result of one element as bits, from the bits of a, b and c. */
 uint32_t mesh_alu(enum mesh_half half, int code, const uint32_t v[3]);
 struct mesh_code_info {
     const char *name;

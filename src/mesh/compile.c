@@ -33,6 +33,8 @@ static bool reads_collide(const struct mesh_op *op)
     return (a->address / 2) % 4 == (b->address / 2) % 4;
 }
 
+/* Eighths of a cycle an element takes: the SIMD width of the operation, cut by the strides of its
+ * arrays. A map takes the whole datapath for its stated cycles. */
 static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
 {
     int width = mesh_code_info[op->code].simd[m->config.arch];
@@ -95,6 +97,8 @@ static bool set_walk(struct mesh_thread *t, int i, const struct mesh_dsd *d, int
     return true;
 }
 
+/* The arrays of an operation as rows of one length, so that a thread needs one counter; false when
+ * they cannot be, and then the thread keeps the descriptors themselves. */
 static bool set_walks(struct mesh_thread *t, const struct mesh_op *op)
 {
     const struct mesh_code_info *info = &mesh_code_info[op->code];
@@ -116,6 +120,7 @@ static unsigned from(const struct mesh_dsd *d)
     return of[d->kind];
 }
 
+/* Where each operand comes from; queues by the binding of the colours at this PE. */
 static void set_operands(const struct mesh_pe *pe, struct mesh_thread *t, const struct mesh_op *op)
 {
     const struct mesh_binding *b = mesh_binding_of(pe);
@@ -133,6 +138,8 @@ static void set_operands(const struct mesh_pe *pe, struct mesh_thread *t, const 
     t->number[1] = op->b.scalar;
 }
 
+/* Keep the descriptors for an operation that rows do not describe; mesh_op_free() gives the copy
+ * back. */
 static enum wsc_err copy_op(struct mesh_region *r, const struct mesh_op *op, struct mesh_thread *t)
 {
     t->op = mesh_pool_take(&r->program, mesh_pool_size(sizeof *op));

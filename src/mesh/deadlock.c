@@ -28,6 +28,7 @@ struct wait {
     int64_t at, on;
 };
 
+/* Append to a text of TEXT bytes; what does not fit is cut. */
 __attribute__((format(printf, 2, 3))) static void add(char *text, const char *fmt, ...)
 {
     va_list ap;
@@ -97,12 +98,14 @@ static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, in
     return -1;
 }
 
+/* Does a control wavelet stand first in the input queue? */
 static bool behind_control(const struct mesh_pe *pe, int queue)
 {
     const struct mesh_queue *q = mesh_queue_of(pe, queue);
     return q->n && q->entry[q->head] & MESH_CONTROL_BIT;
 }
 
+/* What PE @p i waits for, by its first thread that cannot continue; false when none does. */
 static bool waits(struct mesh *m, int64_t i, struct wait *w)
 {
     const struct mesh_pe *pe = &m->pe[i];
@@ -168,6 +171,8 @@ static int64_t standstill(const struct mesh *m)
     return cycle;
 }
 
+/* One cycle of waits is enough for the message: it is searched from every PE that waits, each PE
+ * is passed once. */
 static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
 {
     int32_t *mark;
@@ -184,6 +189,8 @@ static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
                      text);
 }
 
+/* Operations that have not ended: the usual deadlock, so it is reported before leftovers in queues
+ * and routers, which follow from it. */
 static enum wsc_err check_threads(struct mesh *m)
 {
     char text[TEXT] = "";
@@ -199,6 +206,8 @@ static enum wsc_err check_threads(struct mesh *m)
     return n ? raise_deadlock(m, text, n) : WSC_OK;
 }
 
+/* Wavelets that no task takes, wavelets that cannot leave, tasks that were activated and stay
+ * blocked. */
 static enum wsc_err check_queues(const struct mesh_pe *pe)
 {
     if (pe->in_used) {
@@ -226,6 +235,7 @@ static int n_held(struct mesh *m, int64_t i, int colour)
     return mesh_channel_count(ch, ch->gate);
 }
 
+/* Wavelets held in a router although no PE waits for anything. */
 static enum wsc_err check_router(struct mesh *m, int64_t i)
 {
     const struct mesh_router *r = &m->router[i];

@@ -25,6 +25,8 @@ static enum wsc_err check_edge(const struct mesh *m, int x, int y, int side, int
     return WSC_OK;
 }
 
+/* @p wavelet is borrowed until the end of the run. Sources on one side of one router share a link:
+ * `link` is the first of them, whose `used` counts for all. */
 enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour,
                               const struct mesh_wavelet *wavelet, int64_t n)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A fabric from creation to destruction: sizes checked, arrays of routers and PEs, and
  * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
- * (tasks), run.c (cycles); mesh_impl.h explains how the data is laid out. */
+ * (tasks), run.c (cycles); mesh_state.h explains how the data is laid out. */
 #include "mesh_queue.h"
 #include "mesh_state.h"
 #include "pool.h"
@@ -80,6 +80,8 @@ static void set_latencies(struct mesh *m)
         m->step[d] = mesh_dx[d] + (int64_t)mesh_dy[d] * m->config.w;
 }
 
+/* What a program has made on the host; arrays of places, channels and queues stay for the next
+ * one. */
 static void free_program(struct mesh *m)
 {
     wsc_free(m->extra);
@@ -95,6 +97,8 @@ static void free_program(struct mesh *m)
     m->n_extra = m->extra_capacity = m->n_sources = m->n_sinks = m->n_tasks = 0;
 }
 
+/* Back to an empty fabric. Memory of the PEs keeps its contents and reservations, so that programs
+ * can follow each other on the same data. */
 enum wsc_err mesh_clear(struct mesh *m)
 {
     free_program(m);

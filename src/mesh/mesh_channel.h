@@ -25,6 +25,7 @@ static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gat
 {
     return (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_acquire) - gate);
 }
+/* The entry is written before the tail that shows it (release; mesh_channel_count() acquires). */
 static inline void mesh_channel_put(struct mesh_channel *ch, uint64_t entry)
 {
     uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);

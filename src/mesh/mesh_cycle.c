@@ -92,6 +92,8 @@ void mesh_region_begin(struct mesh_region *r)
 
 /* ---- from cycle to cycle --------------------------------------------------------------------- */
 
+/* An edge source looks by itself, so the run is not over while one has wavelets and an open
+ * channel. */
 static bool source_can_send(const struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
@@ -102,6 +104,7 @@ static bool source_can_send(const struct mesh *m)
     return false;
 }
 
+/* Does the region have visits or mail for one of the next cycles? */
 static bool is_active(const struct mesh_region *r)
 {
     bool any = r->mail[r->m->parity][0].any || r->mail[r->m->parity][1].any;
@@ -119,6 +122,8 @@ static bool somebody_is_active(const struct mesh *m)
     return any;
 }
 
+/* What all visits of cycle @p now read: the lists to write to, and the times at which what they
+ * send arrives. */
 static void region_at(struct mesh_region *r, int64_t now)
 {
     const struct mesh *m = r->m;
@@ -147,6 +152,8 @@ static bool failed(const struct mesh *m)
     return false;
 }
 
+/* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
+ * are skipped: the next one is that of the first timer, and without one the run has ended. */
 bool mesh_next_cycle(struct mesh *m)
 {
     int64_t timer = INT64_MAX, next = m->region->now + 1;

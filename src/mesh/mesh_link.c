@@ -27,6 +27,8 @@ static bool may_switch(enum mesh_arch arch, int colour)
     return arch == MESH_WSE2 || (wse3 >> colour & 1U);
 }
 
+/* A further position changes one direction on WSE-2, input and outputs on WSE-3; one with two
+ * inputs would give the queue two senders. */
 static enum wsc_err check_position(const struct mesh *m, struct mesh_rect at,
                                    const struct mesh_position *p, int colour)
 {
@@ -74,6 +76,8 @@ static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int c
     return WSC_OK;
 }
 
+/* A switch record for a route that has positions or a filter; other routes have none and take the
+ * fast path. */
 static enum wsc_err new_extra(struct mesh *m, struct mesh_cell *cell)
 {
     if (cell->extra) return WSC_OK;
@@ -109,6 +113,7 @@ static bool same_switch(const struct mesh *m, const struct mesh_cell *cell,
            !memcmp(s->pos, mine.pos, sizeof mine.pos);
 }
 
+/* The route of one router; repeating the same route is allowed, so that rectangles may overlap. */
 static enum wsc_err route_at(struct mesh *m, int x, int y, int colour, const struct mesh_route *r)
 {
     struct mesh_cell *cell = &m->cell[((int64_t)y * m->config.w + x) * MESH_COLOURS + colour];
@@ -136,6 +141,7 @@ enum wsc_err mesh_route(struct mesh *m, struct mesh_rect rect, int colour,
     return WSC_OK;
 }
 
+/* Attach a filter to the route of @p colour; a router has MESH_MAX_FILTERS of them. */
 static enum wsc_err filter_at(struct mesh *m, int x, int y, int colour,
                               const struct mesh_filter *filter)
 {
@@ -185,6 +191,8 @@ static uint32_t neighbours(const struct mesh *m, const struct mesh_pe *pe)
     return set;
 }
 
+/* Number the channels router by router and colour by colour: those of a router are consecutive,
+ * and the place of a colour among them is the number of lower colours that it has. */
 static void count_channels(struct mesh *m)
 {
     for (int64_t i = 0; i < m->n_pes; i++) {
@@ -204,6 +212,8 @@ struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour)
     return &m->channel[r->first + __builtin_popcount(r->colours & ((1U << colour) - 1U))];
 }
 
+/* The channels of the four neighbours for the same colour; at the edge, or without a route there,
+ * none. */
 static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
 {
     for (int d = 1; d < 5; d++) {
@@ -213,6 +223,7 @@ static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
     }
 }
 
+/* An empty channel with the sender and the outputs of the position in which its switch starts. */
 static void make_channel(struct mesh *m, int64_t i, int colour)
 {
     struct mesh_channel *ch = mesh_channel_of(m, i, colour);
@@ -276,6 +287,7 @@ static void make_queue(struct mesh *m, struct mesh_pe *pe, int queue)
     q->link = ch ? (int32_t)(ch - m->channel) : -1;
 }
 
+/* The bound queues of all PEs in one array: those of a PE are consecutive lines. */
 static enum wsc_err make_queues(struct mesh *m)
 {
     int64_t lines = 0;
@@ -295,6 +307,7 @@ static enum wsc_err make_queues(struct mesh *m)
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
+/* Outputs over an edge that has a sink; without one a wavelet that leaves there is an error. */
 static enum wsc_err link_sinks(struct mesh *m)
 {
     for (int i = 0; i < m->n_sinks; i++) {

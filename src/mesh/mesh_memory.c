@@ -51,6 +51,8 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
+/* One address for the whole rectangle: after the PE that has most reserved, so that a program is
+ * the same on all of them. @p skew moves the start to another bank. */
 enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
                           const char *what, int *address)
 {
@@ -91,6 +93,8 @@ static enum wsc_err check_range(const struct mesh_pe *pe, int64_t first, int64_t
                      pe->x, pe->y, (long long)bytes, (long long)first, MESH_SRAM_BYTES);
 }
 
+/* Between the host and a rectangle, PE by PE in rows: host[0] takes values out, host[1] brings
+ * them in. */
 static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,
                          void *const host[2])
 {
@@ -105,6 +109,7 @@ static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int
     return WSC_OK;
 }
 
+/* The union takes `const` off what copy() only reads. */
 enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
                           int64_t bytes)
 {

@@ -14,7 +14,9 @@ static inline struct mesh_queue *mesh_queue_of(const struct mesh_pe *pe, int que
     void *line = pe->queue + pe->slot[queue];
     return line;
 }
+/* Wavelets that input queue 0 .. 7 or output queue MESH_N_IN + 0 .. 5 holds on this machine. */
 int mesh_queue_depth(const struct mesh *m, int queue);
+/* At the end; the caller has checked that there is room. */
 static inline void mesh_queue_push(struct mesh_queue *q, uint64_t entry)
 {
     unsigned at = (unsigned)q->head + q->n;

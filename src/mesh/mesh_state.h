@@ -41,6 +41,8 @@ static inline int64_t mesh_entry_ready(uint64_t e)
     return (int64_t)(e >> 32 & 0x7FFFFFFF);
 }
 
+/* Switch and filter of a colour at one router, for the routes that have one: the positions, where
+ * it stands, and the counter of the filter. */
 struct mesh_switch {
     struct mesh_position pos[MESH_POSITIONS];
     uint8_t n, at, pop;
@@ -74,6 +76,7 @@ static inline unsigned mesh_gate_rx(uint64_t gate)
     return gate >> 8 & 255;
 }
 
+/* A router: the channels of its colours lie one after the other from `first` on, by colour. */
 struct mesh_router {
     uint32_t waiting, colours; /* sets of colours: with wavelets, with routes */
     int32_t first;             /* channel of the lowest colour */
@@ -154,19 +157,22 @@ struct mesh_pe {
 };
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
 
-/* What is bound at a PE: + 1, or 0. */
+/* What is bound at a PE: numbers plus 1, 0 for nothing; the colour of a queue as it is. */
 struct mesh_binding {
     uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue of a colour */
     uint8_t task[MESH_TASKS];                          /* index in mesh.task */
-    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue */
+    uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue, or MESH_NONE */
     uint8_t data_task[MESH_N_IN];
 };
 
+/* A task function of the fabric; PEs refer to it by its index in mesh.task. */
 struct mesh_task_entry {
     mesh_task_fn fn;
     enum mesh_priority priority;
 };
 
+/* Wavelets that the host sends over an edge, at most one a cycle and link; `wavelet` is borrowed.
+ */
 struct mesh_source {
     int32_t channel, router;
     uint8_t side;
@@ -175,11 +181,14 @@ struct mesh_source {
     const struct mesh_wavelet *wavelet;
     int64_t n, next;
 };
+/* Where wavelets go that leave the fabric; the output belongs to the caller. */
 struct mesh_sink {
     int x, y, colour, side;
     struct mesh_output *output;
 };
 
+/* A PE (of its region) that is to be visited in a cycle. Timers lie in a wheel of buckets by the
+ * cycle modulo MESH_WHEEL; those of later turns stay in their bucket. */
 struct mesh_timer {
     uint32_t cycle;
     int32_t at;

@@ -62,6 +62,7 @@ static void free_flow(struct mesh_watch_flow *f)
     wsc_free(f);
 }
 
+/* What belongs to the run before; the observer itself and what it was asked for stay. */
 static void free_run(struct mesh_watch *w)
 {
     for (int64_t i = 0; w->flow && i < w->n_pes; i++)
@@ -88,6 +89,8 @@ void mesh_watch_attach(struct mesh *m, struct mesh_watch *w)
     m->watch = w;
 }
 
+/* Counts always; paths, and the slots that travel beside wavelets, only when causes or traces are
+ * wanted. */
 static enum wsc_err allocate(struct mesh_watch *w)
 {
     TRY_NEW(w->pe, WSC_MEM_MESH, w->n_pes);
@@ -180,6 +183,8 @@ static struct mesh_watch_origin *next_of(const struct mesh *m, int64_t now,
     return m->watch->follows ? &m->watch->origin[slot] : NULL;
 }
 
+/* A wavelet crosses link @p d: it takes its origin along into the slot of the next channel,
+ * charged with the cycles it waited here and those of the hop. At a sink its path ends. */
 void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
                      int d)
 {
@@ -197,6 +202,7 @@ void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct m
     if (to < 0) w->sink[MESH_OFF_FABRIC - 1 - to] = o->path;
 }
 
+/* Down the ramp into slot @p slot of the input queue. */
 static void put_down(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
                      int slot)
 {
@@ -221,6 +227,8 @@ void mesh_watch_down(struct mesh *m, int64_t now, int64_t router, const struct m
     if (w->follows) put_down(m, now, router, ch, watch_queue_tail(q));
 }
 
+/* A wavelet of an edge source begins a path: the time until it could enter at one wavelet a cycle
+ * is that of the edge. */
 void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
                        const struct mesh_channel *to)
 {
@@ -237,6 +245,7 @@ void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
 
 /* ---- PEs ------------------------------------------------------------------------------------- */
 
+/* The counts of the PE. */
 static struct mesh_watch_pe *watched(const struct mesh_pe *pe)
 {
     return &watch_mesh(pe)->watch->pe[pe->index];
@@ -438,6 +447,7 @@ const char *mesh_view_name(enum mesh_view view)
     return name[view];
 }
 
+/* The fullest queue of PE and router @p i at its peak, as a fraction of its depth. */
 static double fullest(const struct mesh_watch *w, int64_t i)
 {
     const struct mesh_pe_counts *c = &w->pe[i].counts;
@@ -453,6 +463,7 @@ static double fullest(const struct mesh_watch *w, int64_t i)
     return share;
 }
 
+/* Cycles in which the busiest output of a router was used. */
 static int32_t busiest(const struct mesh_router_counts *c)
 {
     int32_t most = 0;

@@ -83,6 +83,7 @@ static void span(const struct mesh_dsd *d, int bytes, int64_t *first, int64_t *e
     *end += bytes;
 }
 
+/* An array inside the PE's memory, at 16-bit words; its memory exists on the host afterwards. */
 static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
                                  const char *name)
 {
@@ -110,6 +111,8 @@ static inline bool is_in_touched_memory(const struct mesh_pe *pe, const struct m
     return d->address + reach * bytes <= pe->memory_bytes;
 }
 
+/* A fabric operand needs a queue bound to its colour at this PE, and a route of the colour at its
+ * router. */
 static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd *d,
                                  const char *name)
 {
@@ -128,6 +131,8 @@ static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd
     return WSC_OK;
 }
 
+/* Any operand but the common one of is_in_touched_memory(): arrays have one to four dimensions,
+ * numbers none. */
 static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
                                   const char *name)
 {
@@ -155,6 +160,8 @@ static enum wsc_err check_operands(struct mesh_pe *pe, const struct mesh_op *op)
     return WSC_OK;
 }
 
+/* Elements of the operation: those of a, else of b, else of the result; the other arrays must
+ * agree. */
 static int64_t op_length(const struct mesh_op *op)
 {
     if (op->a.n_dims) return mesh_dsd_length(&op->a);
@@ -187,6 +194,8 @@ static bool has_number_c(const struct mesh_op *op)
            (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1);
 }
 
+/* Which kinds of operands an operation takes: the result is an array or a colour, at most one
+ * source is a colour, and a multiply-accumulate has a number c. */
 static bool takes_operands(const struct mesh_op *op)
 {
     const int any = MEMORY | IN | NUMBER;
@@ -213,6 +222,7 @@ static struct mesh_rect place(const struct mesh_pe *pe)
     return (struct mesh_rect){pe->x, pe->y, 1, 1};
 }
 
+/* The thread exists, and so do the tasks that the operation activates or unblocks at its end. */
 static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op)
 {
     const int id[2] = {op->activate, op->unblock};
@@ -226,6 +236,9 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
     return op->activate ? mesh_check_local(pe->region->m, place(pe), op->activate - 1) : WSC_OK;
 }
 
+/* Check whatever can be wrong with an operation, before anything of it is recorded; *@p n its
+ * elements.
+ */
 static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
 {
     if (op->code >= MESH_N_CODES)
@@ -257,6 +270,7 @@ static enum wsc_err check_room(const struct mesh_pe *pe)
                      pe->y, MESH_TODO);
 }
 
+/* Record a request that is no operation; task.c carries it out when its turn comes. */
 static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument)
 {
     TRY(check_room(pe));

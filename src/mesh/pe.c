@@ -21,6 +21,7 @@
 
 /* ---- one element of an operation with a fabric operand --------------------------------------- */
 
+/* A number of 32 ('s') or 16 bits at a byte address; 32 bits may start at any 16-bit word. */
 static uint32_t load(const struct mesh_pe *pe, unsigned address, char type)
 {
     uint32_t single;
@@ -66,6 +67,8 @@ static uint32_t operand_of(const struct mesh_pe *pe, const struct mesh_thread *t
     return d->kind == MESH_DSD_IN ? word : mesh_load_operand(pe, d, t->done, type);
 }
 
+/* The value of an element in general: operands by rows or by descriptors, c from memory or as a
+ * number. */
 static uint32_t result(const struct mesh_region *r, const struct mesh_pe *pe,
                        const struct mesh_thread *t, uint32_t word)
 {
@@ -136,17 +139,23 @@ static void finish(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_
     mesh_op_free(r, t->op);
 }
 
+/* May an operation take the first wavelet? A control wavelet starts a task and blocks data after
+ * it. */
 static bool has_data(const struct mesh_queue *q, int64_t now)
 {
     uint64_t entry = q->entry[q->head];
     return q->n && !(entry & MESH_CONTROL_BIT) && mesh_entry_ready(entry) <= now;
 }
 
+/* The thread after the one that has worked is the first to choose in the next cycle. */
 static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
 }
 
+/* One element of an operation with a fabric operand, if its wavelet is there, its output queue has
+ * room and the datapath has slots left. True when the thread may do something in the next cycle
+ * without being woken: a wavelet that comes or leaves wakes the PE otherwise. */
 static inline bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                                int *slots)
 {
@@ -168,6 +177,8 @@ static inline bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct
     return true;
 }
 
+/* A memory operation uses what slots are left; its values were computed when it began, only cycles
+ * pass. True when it has ended, because a task or thread may follow. */
 static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                         int *slots)
 {
@@ -212,6 +223,7 @@ static inline bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 
 /* ---- ramp ------------------------------------------------------------------------------------ */
 
+/* What became of the first wavelet of an output queue; HELD_UP is woken by the router. */
 enum sending { SENT, NOT_YET, HELD_UP };
 
 /* The first wavelet of an output queue goes to the router if it can. */
@@ -322,6 +334,9 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
     return WSC_OK;
 }
 
+/* A cycle of a PE: main thread, datapath, ramp, in this order; each sees the queues as the one
+ * before left them, while wavelets of this cycle carry a later time. At the end the PE is visited
+ * again in the next cycle, or sleeps until a timer, a wavelet or a router wakes it. */
 enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
 {
     struct mesh_pe *pe = &r->pe[at];

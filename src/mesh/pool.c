@@ -55,6 +55,8 @@ struct mesh_slab {
 };
 _Static_assert(sizeof(struct mesh_slab) <= MESH_LINE, "the head of a slab is a cache line");
 
+/* Sizes are powers of two of a cache line; MESH_POOL_SIZES means that a block comes from
+ * elsewhere. */
 int mesh_pool_size(int64_t bytes)
 {
     int size = 0;
@@ -85,6 +87,7 @@ static struct mesh_slab *new_slab(int64_t bytes)
     return slab;
 }
 
+/* The slab after the current one, which an earlier program may have left, or a new one. */
 static bool next_slab(struct mesh_pool *p)
 {
     struct mesh_slab *slab = p->current ? p->current->next : p->first;
@@ -99,6 +102,8 @@ static bool next_slab(struct mesh_pool *p)
     return true;
 }
 
+/* A free block of the size, else the next bytes of the slab. A free block's first bytes point to
+ * the next free one. */
 void *mesh_pool_take(struct mesh_pool *p, int size)
 {
     void *block = p->free[size];

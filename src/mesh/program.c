@@ -7,6 +7,8 @@
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
+/* The number of a task function with its priority; PEs store numbers, since a fabric has few
+ * different tasks. */
 static enum wsc_err add_task(struct mesh *m, struct mesh_rect at, mesh_task_fn fn,
                              enum mesh_priority priority, int *index)
 {
@@ -67,6 +69,8 @@ enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
     return WSC_OK;
 }
 
+/* A queue has one colour and a colour one queue of each direction; the same binding twice is
+ * allowed. */
 static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
 {
     struct mesh_binding *b = mesh_binding_of(pe);

@@ -21,6 +21,8 @@ static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
     return WSC_OK;
 }
 
+/* Band @p index of the rows, all of them nearly equally high; arrays of the fabric are borrowed
+ * from its first PE on. */
 static enum wsc_err region_init(struct mesh *m, int index)
 {
     struct mesh_region *r = &m->region[index];
@@ -108,6 +110,8 @@ void mesh_region_clear(struct mesh_region *r)
 
 /* ---- mail ------------------------------------------------------------------------------------ */
 
+/* Words are of this region and are read by its neighbour in the next cycle, when this region
+ * writes to those of the other parity: no lock is needed. */
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
 {
     bool north = at < 0;
@@ -167,6 +171,7 @@ void mesh_fire_timers(struct mesh_region *r)
     b->n = kept;
 }
 
+/* The earliest timer of a bucket; it also holds those of later turns of the wheel. */
 static int64_t bucket_first(const struct mesh_bucket *b)
 {
     int64_t first = INT64_MAX;
@@ -175,6 +180,7 @@ static int64_t bucket_first(const struct mesh_bucket *b)
     return first;
 }
 
+/* Buckets in the order of their cycles: the first that holds its own cycle ends the search. */
 int64_t mesh_next_timer(const struct mesh_region *r)
 {
     int64_t first = INT64_MAX;

@@ -21,6 +21,7 @@ void mesh_take_mail(struct mesh_region *r);
  * n_pes on. */
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
 
+/* Router or PE @p at of the region has something to do in the cycle of the list @p a. */
 static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
 {
     a->word[at >> 6].routers |= 1ULL << (at & 63);
@@ -31,6 +32,7 @@ static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
     a->word[at >> 6].pes |= 1ULL << (at & 63);
     a->chunk[at >> 12] = true;
 }
+/* The list of visits of a cycle; MESH_AHEAD of them are used in turn. */
 static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
 {
     return &r->active[(uint64_t)cycle % MESH_AHEAD];

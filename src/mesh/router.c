@@ -12,8 +12,11 @@
 
 /* Payload of a control wavelet; the order of the fields is assumed, their sizes are documented. */
 enum { COMMAND_BITS = 3, COMMANDS = 0xFFFFFF };
+/* Bit 31 of the payload: no PE gets the wavelet. */
 static const uint32_t not_for_pe = 1U << 31;
 
+/* What keeps a wavelet from leaving in this cycle, from the least to the worst: another wavelet
+ * took the link, the next queue has no room, or nobody takes it at all (an error). */
 enum outcome { GOES, WAITS_FOR_LINK, BLOCKED, LOST };
 
 /* A router in its cycle. */
@@ -46,6 +49,8 @@ static void wake_sender(const struct passage *p, int d)
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
+/* Does the filter give @p entry to the PE? A range looks at the index in the upper half of the
+ * payload; the counting kinds compare their counter as it stands before this wavelet. */
 static bool filter_passes(const struct mesh_switch *s, uint64_t entry)
 {
     const struct mesh_filter *f = &s->filter;
@@ -58,6 +63,8 @@ static bool filter_passes(const struct mesh_switch *s, uint64_t entry)
     return s->counter <= f->max;
 }
 
+/* Count a wavelet that passed the router. The counter wraps after limit1; a sparse filter then
+ * changes to limit2 once, and after that lets everything through. */
 static void filter_count(struct mesh_switch *s, uint64_t entry)
 {
     struct mesh_filter *f = &s->filter;
@@ -74,6 +81,8 @@ static void filter_count(struct mesh_switch *s, uint64_t entry)
     s->limit2_used = true;
 }
 
+/* A control wavelet of mesh_turn(): it moves the switch of its own router and leaves by no output.
+ */
 static bool turns_here(uint64_t entry)
 {
     return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN;
@@ -90,6 +99,7 @@ static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, ui
 
 /* ---- one wavelet ----------------------------------------------------------------------------- */
 
+/* Is there room in the input queue of the PE for the wavelet? */
 static enum outcome check_ramp(const struct passage *p, const struct mesh_channel *ch, bool kept)
 {
     if (kept) return GOES;
@@ -99,6 +109,9 @@ static enum outcome check_ramp(const struct passage *p, const struct mesh_channe
     return q->n < q->depth ? GOES : BLOCKED;
 }
 
+/* May the wavelet leave over side @p d (1 to 4)? An edge sink always takes it. The channel of the
+ * neighbour is judged by its state at the start of the cycle (mesh_channel_open), whichever router
+ * was visited first. */
 static enum outcome check_side(const struct passage *p, const struct mesh_channel *ch, int d)
 {
     int32_t to = ch->to[d - 1];
@@ -124,6 +137,8 @@ static enum outcome check_outputs(const struct passage *p, const struct mesh_cha
     return worst;
 }
 
+/* Into the input queue of the PE, where it can be read after the cycles of the ramp. The PE is
+ * visited then only if it waits for that queue. */
 static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t entry)
 {
     struct mesh_pe *pe = &p->r->pe[p->at];
@@ -134,6 +149,8 @@ static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t e
     if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(p->r->arrival, p->at);
 }
 
+/* Off the fabric into the array of the host; control wavelets have no value and are dropped there.
+ * A full array is an error, since the program promised to take no more. */
 static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64_t entry)
 {
     mesh_did(p->r);
@@ -149,6 +166,8 @@ static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64
     return WSC_OK;
 }
 
+/* Over link @p d into the channel of the neighbour, or to a sink. The neighbour's set of waiting
+ * colours belongs to its region: in another region it learns of the wavelet by mail. */
 static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, int d, uint64_t entry)
 {
     int32_t to = ch->to[d - 1];
@@ -170,6 +189,8 @@ static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, in
 
 /* ---- switches -------------------------------------------------------------------------------- */
 
+/* Move the switch by one command; at the last position a ring starts again, others stay. True when
+ * the position has changed. */
 static bool advance(struct mesh_switch *s, enum mesh_command command)
 {
     uint8_t before = s->at;
@@ -229,6 +250,8 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
     if (moved || n == MESH_FIFO) wake_sender(p, mesh_direction((int)rx));
 }
 
+/* The wavelet at the head goes to all its outputs. The PE gets it with its commands; the next
+ * routers get it after this router has executed, and perhaps removed, the first one. */
 static enum wsc_err leave(struct passage *p, struct mesh_channel *ch, uint64_t entry, bool kept)
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);

@@ -16,6 +16,7 @@ static void start_region(struct mesh_region *r)
         if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
 }
 
+/* From a program to cycle 0: channels, and a visit to each PE whose task was started. */
 static enum wsc_err start(struct mesh *m)
 {
     if (m->linked)
@@ -28,6 +29,7 @@ static enum wsc_err start(struct mesh *m)
     return WSC_OK;
 }
 
+/* Run on the calling thread. */
 static enum wsc_err run_alone(struct mesh *m)
 {
     do {
@@ -37,6 +39,8 @@ static enum wsc_err run_alone(struct mesh *m)
     return WSC_OK;
 }
 
+/* Counts of all regions; the length of the run is the end of the last cycle in which one did
+ * something. */
 static void add_stats(const struct mesh *m, struct mesh_stats *stats)
 {
     *stats = (struct mesh_stats){0};

@@ -14,6 +14,7 @@
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
+/* Does an operation read input queue @p queue? Its wavelets then start no data task. */
 static bool is_read(const struct mesh_region *r, const struct mesh_pe *pe, int queue)
 {
     for (unsigned set = pe->threads; set; set &= set - 1)
@@ -21,6 +22,7 @@ static bool is_read(const struct mesh_region *r, const struct mesh_pe *pe, int q
     return false;
 }
 
+/* The best task so far; task NULL: none. */
 struct choice {
     const struct mesh_task_entry *task;
     int id, queue; /* local task, or the input queue whose wavelet starts it */
@@ -46,6 +48,8 @@ static enum wsc_err consider_control(struct mesh_region *r, struct mesh_pe *pe, 
     return WSC_OK;
 }
 
+/* The task that the first wavelet of @p queue starts: a control task by the id in its payload, or
+ * the data task of the colour unless that is blocked or an operation reads the queue. */
 static enum wsc_err consider_queue(struct mesh_region *r, struct mesh_pe *pe, struct choice *best,
                                    int queue)
 {
@@ -131,6 +135,7 @@ static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
     return WSC_OK;
 }
 
+/* No operation runs on the main thread, and no scalar code. */
 static bool main_is_free(const struct mesh_region *r, const struct mesh_pe *pe)
 {
     return !(pe->threads & 1U) && pe->waits_until <= r->now;

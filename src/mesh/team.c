@@ -15,6 +15,7 @@
  * working, so then it sleeps. */
 enum { LOOKS = 4000 };
 
+/* The barrier of the threads: `round` counts the meetings, `arrived` who has come to this one. */
 struct mesh_team {
     struct mesh *m;
     int n;
@@ -38,6 +39,9 @@ static void rest(void)
 #endif
 }
 
+/* Wait for the end of @p round without a processor. A sleeper counts itself before it reads the
+ * round, and wake_sleepers() reads the counter after the round was written, all sequentially
+ * consistent: nobody is missed. */
 static void sleep_through(struct mesh_team *t, uint32_t round)
 {
     (void)pthread_mutex_lock(&t->mutex);
@@ -74,6 +78,7 @@ static void meet(struct mesh_team *t)
     sleep_through(t, round);
 }
 
+/* What a thread does in each cycle: its own region, then the barrier. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
 {
     do {
@@ -108,6 +113,8 @@ static enum wsc_err first_error(const struct mesh *m)
     return WSC_OK;
 }
 
+/* Start all threads but the caller's; @return how many there are. When the host refuses one, those
+ * that run already end before their first cycle. */
 static int start_members(struct mesh_team *t, struct member *member)
 {
     int n = 1;

@@ -1,4 +1,4 @@
-/** All cycles of a run, with a thread of the host for each region; the bits do not depend on
+/** The cycles of a run, with a thread of the host for each region; the bits do not depend on
  *  their number. */
 #ifndef WSC_MESH_TEAM_H
 #define WSC_MESH_TEAM_H

@@ -29,6 +29,9 @@ static int compare_lines(const void *a, const void *b)
     return (p->index > q->index) - (p->index < q->index);
 }
 
+/* List the events that end before the cut, in the order of compare_lines(); the caller frees the
+ * list.
+ */
 static enum wsc_err sorted_lines(const struct mesh_watch *w, struct line **out, int64_t *n)
 {
     int64_t cut;
@@ -60,12 +63,14 @@ static void write_row(int row, FILE *out)
         (void)fprintf(out, "link %s", mesh_direction_name(row - WATCH_ROW_LINK));
 }
 
+/* The head of a metadata event; the caller closes its arguments. */
 static void write_meta(const char *what, int pid, int tid, FILE *out)
 {
     (void)fprintf(out, "{\"ph\": \"M\", \"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"args\": {",
                   what, pid, tid);
 }
 
+/* Names and order of a PE (a process of the format) and of its rows (threads) that have events. */
 static void write_names(const struct mesh_watch *w, const struct mesh_watch_trace *t, FILE *out)
 {
     bool used[WATCH_N_ROWS] = {false};
@@ -137,6 +142,7 @@ static void write_slice(const struct line *l, FILE *out)
     (void)fputc('}', out);
 }
 
+/* One end of an arrow, at the beginning of the slice @p e; both ends have the same @p id. */
 static void write_end(char ph, long long id, int pid, const struct mesh_watch_event *e, FILE *out)
 {
     (void)fprintf(out,

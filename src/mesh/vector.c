@@ -10,6 +10,7 @@
 
 /* ---- operands by their descriptors ----------------------------------------------------------- */
 
+/* Byte address of element @p i of an array; the last dimension runs fastest. */
 static int64_t address_of(const struct mesh_dsd *d, int64_t i, int bytes)
 {
     int64_t offset = 0;
@@ -37,6 +38,8 @@ void mesh_store_operand(struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i,
     memcpy(pe->memory + address_of(d, i, bytes), &value, (size_t)bytes);
 }
 
+/* The number c of a multiply-accumulate as bits: from memory when the operation begins, or from
+ * the thread. */
 static uint32_t number_c(const struct mesh_pe *pe, const struct mesh_thread *t)
 {
     const char type = mesh_code_info[t->code].type[2];
@@ -71,6 +74,7 @@ static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+/* Operand @p i (1 is a, 2 is b) of the element at hand, as bits. */
 static uint32_t row_operand(const struct mesh_pe *pe, const struct mesh_thread *t, int i, char type)
 {
     uint32_t value = 0;
@@ -81,6 +85,7 @@ static uint32_t row_operand(const struct mesh_pe *pe, const struct mesh_thread *
     return value;
 }
 
+/* Element by element through mesh_alu(); @p t is a copy, which walks along the rows. */
 static void by_rows(struct mesh_pe *pe, struct mesh_thread t)
 {
     const char *type = mesh_code_info[t.code].type;
@@ -95,6 +100,7 @@ static void by_rows(struct mesh_pe *pe, struct mesh_thread t)
 
 /* ---- consecutive elements: most of what kernels do ------------------------------------------- */
 
+/* Are the elements of operand @p i (0 is the result) consecutive in memory? */
 static bool is_plain(const struct mesh_thread *t, int i)
 {
     unsigned source = i ? t->from >> 2 * (i - 1) & 3 : MESH_FROM_MEMORY;

@@ -76,12 +76,15 @@ static struct mesh_watch_path adopt(const struct mesh_pe *pe, struct mesh_watch_
     return p;
 }
 
+/* The path of the first wavelet of an input queue; NULL when nothing was recorded for the queue. */
 static const struct mesh_watch_path *arrived(const struct mesh_pe *pe,
                                              const struct mesh_watch_flow *f, int queue)
 {
     return f->in[queue] ? &f->in[queue][watch_in(pe, queue)->head].path : NULL;
 }
 
+/* Strictly later: among equals the PE's own path wins, as a rule that no order of visits can
+ * change. */
 static bool is_later(const struct mesh_watch_path *a, const struct mesh_watch_path *b)
 {
     return a && a->at > b->at;
@@ -89,6 +92,7 @@ static bool is_later(const struct mesh_watch_path *a, const struct mesh_watch_pa
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
+/* A task begins after the later of what enabled it, the task before it, and its wavelet. */
 void mesh_path_task(struct mesh_pe *pe, int queue)
 {
     struct mesh_watch_flow *f = flow_of(pe);
@@ -151,6 +155,8 @@ static void begin_element(const struct mesh_pe *pe, struct mesh_watch_flow *f, i
     mesh_path_extend(p, MESH_PART_QUEUES, watch_now(pe));
 }
 
+/* An element takes one cycle of computing after what it waited for; one that is sent hands the
+ * path to the slot of its wavelet. */
 void mesh_path_element(struct mesh_pe *pe, int thread)
 {
     struct mesh_watch *w = watch_mesh(pe)->watch;
@@ -165,6 +171,8 @@ void mesh_path_element(struct mesh_pe *pe, int thread)
     if (out) *out = (struct mesh_watch_origin){f->thread[thread], -1, -1};
 }
 
+/* The main thread continues after its operation; the end of another thread matters to those who
+ * wait for what it activates or unblocks, or for the queue that it read. */
 void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     struct mesh_watch_flow *f = flow_of(pe);

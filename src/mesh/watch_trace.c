@@ -20,6 +20,7 @@ static struct mesh_watch_trace *trace_of(const struct mesh *m, int64_t pe)
     return i < 0 ? NULL : &m->watch->trace[i];
 }
 
+/* Room for one more event of the PE, at most max_events. */
 static bool grow(struct mesh_watch *w, struct mesh_watch_trace *t)
 {
     if (t->n < t->capacity) return true;
@@ -146,6 +147,7 @@ void mesh_trace_free(struct mesh_watch *w)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* The event of @p o becomes the one from which the next sighting of this wavelet has its arrow. */
 void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
                         uint64_t entry, struct mesh_watch_origin *o)
 {
@@ -195,11 +197,12 @@ void mesh_trace_wait(struct mesh_pe *pe)
                                          .from = -1});
 }
 
+/* The colour of a queue of the PE, MESH_NONE for no queue. */
 static uint8_t colour_of(const struct mesh_pe *pe, int queue)
 {
     return queue == MESH_NONE || queue == MESH_NONE + MESH_N_IN
                ? MESH_NONE
-               : (uint8_t)(mesh_binding_of(pe)->colour[queue] - 1);
+               : mesh_binding_of(pe)->colour[queue];
 }
 
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op)
@@ -231,6 +234,7 @@ void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end)
 
 /* ---- what to trace --------------------------------------------------------------------------- */
 
+/* Add PE (@p x, @p y) to the list of @p n unless it is there; @return the new length. */
 static int add_once(struct mesh_rect *pe, int n, int x, int y)
 {
     for (int i = 0; i < n; i++)
@@ -239,6 +243,8 @@ static int add_once(struct mesh_rect *pe, int n, int x, int y)
     return n + 1;
 }
 
+/* A default for those who name no PEs: all of a small fabric, else corners, centre, and the
+ * neighbours of the first corner. */
 int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8])
 {
     const int corner[4][2] = {{0, 0}, {w - 1, 0}, {0, h - 1}, {w - 1, h - 1}};

@@ -15,6 +15,7 @@
  * largest published matrix of the dataflow is 100k x 100k. */
 enum { MAX_LAYERS = 8192, MAX_DIM = 1 << 20 };
 
+/* A size in 1 .. max, or an error with its key. */
 static WSC_CHECKED enum wsc_err check_size(const char *key, int64_t value, int64_t max)
 {
     if (value >= 1 && value <= max) return WSC_OK;
@@ -28,6 +29,7 @@ static WSC_CHECKED enum wsc_err check_positive(const char *key, double value)
     return WSC_RAISE(WSC_CONFIG, "%s: %g is not a positive number", key, value);
 }
 
+/* Sizes of the model, and heads that divide the width of attention. */
 static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
 {
     TRY(check_size("num_hidden_layers", m->num_hidden_layers, MAX_LAYERS));
@@ -49,6 +51,7 @@ static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
     return WSC_OK;
 }
 
+/* The error for two features that do not go together. */
 static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
 {
     return WSC_RAISE(WSC_CONFIG, "model.%s: not together with %s in this release", key, with);
@@ -76,6 +79,7 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
     return WSC_OK;
 }
 
+/* Features, then what is left: predictions within a sequence, positive factors. */
 static WSC_CHECKED enum wsc_err check_family(const struct zoo_model *m)
 {
     TRY(check_features(m));
@@ -107,6 +111,7 @@ static void set_objective(struct model *model, const struct zoo_model *m)
     model->tied = m->share_embedding_weights && !classes;
 }
 
+/* Sizes and features of the blocks; a gated nonlinearity is its function and a flag. */
 static void set_sizes(struct model *model, const struct zoo_model *m)
 {
     model->L = m->num_hidden_layers;
@@ -131,6 +136,7 @@ static void set_sizes(struct model *model, const struct zoo_model *m)
     model->residual_dropout = m->dropout_rate;
 }
 
+/* Heads, positions, windows.  Without its own width attention has that of the hidden features. */
 static void set_attention(struct model *model, const struct zoo_model *m)
 {
     const int64_t width = m->attention_inner_dim > 0 ? m->attention_inner_dim : m->hidden_size;
@@ -155,6 +161,7 @@ static void set_attention(struct model *model, const struct zoo_model *m)
     model->sink_tokens = model->window ? m->attention_sink_tokens : 0;
 }
 
+/* Experts and their router; nothing when the model has none. */
 static void set_experts(struct model *model, const struct zoo_model *m)
 {
     const struct zoo_moe *moe = &m->moe;

@@ -25,6 +25,7 @@ static double share_done(const struct at *a)
     return a->t >= a->node->total_iters ? 1.0 : (double)a->t / (double)a->node->total_iters;
 }
 
+/* Between initial and end value; @p left is 1 at the start and 0 at the end. */
 static double to_end(const struct zoo_schedule_node *n, double left)
 {
     return n->end + (n->initial - n->end) * left;
@@ -50,6 +51,7 @@ static double cosine_decay(const struct at *a)
     return to_end(a->node, 0.5 * (1.0 + cos(pi * share_done(a))));
 }
 
+/* initial * decay_rate^(t / total_iters), in steps when staircase. */
 static double exponential(const struct at *a)
 {
     const double exponent = (double)a->t / (double)a->node->total_iters;
@@ -57,12 +59,14 @@ static double exponential(const struct at *a)
            pow(a->node->decay_rate, a->node->staircase ? floor(exponent) : exponent);
 }
 
+/* initial / (1 + decay_rate x), x = t^step_exponent / total_iters. */
 static double inverse_exponential_time_decay(const struct at *a)
 {
     const double x = pow((double)a->t, a->node->step_exponent) / (double)a->node->total_iters;
     return a->node->initial / (1.0 + a->node->decay_rate * (a->node->staircase ? floor(x) : x));
 }
 
+/* initial * scale / sqrt(max(t, warmup_steps)). */
 static double inverse_square_root_decay(const struct at *a)
 {
     const int64_t t = a->t > a->node->warmup_steps ? a->t : a->node->warmup_steps;
@@ -75,6 +79,7 @@ static double step(const struct at *a)
     return a->node->initial * pow(a->node->gamma, (double)n);
 }
 
+/* Milestones that lie at or before t. */
 static int milestones_passed(const struct at *a)
 {
     int n = 0;
@@ -131,6 +136,7 @@ static double cyclic(const struct at *a)
     return n->initial + (n->max - n->initial) * height;
 }
 
+/* From one value to another along a cosine, or a straight line. */
 static double anneal(const struct zoo_schedule_node *n, double from, double to, double done)
 {
     if (n->anneal_linear) return from + (to - from) * done;
@@ -158,6 +164,7 @@ static double sequential(const struct at *a)
     return node_value(a->schedule, a->node->first_child + i, a->t - began);
 }
 
+/* Initial value of the first scheduler below node i: what a chain multiplies is relative to it. */
 static double initial_of(const struct zoo_schedule *s, int i)
 {
     while (s->node[i].n_children)
@@ -165,6 +172,7 @@ static double initial_of(const struct zoo_schedule *s, int i)
     return s->node[i].initial;
 }
 
+/* The product of all members, each relative to its initial value. */
 static double chained(const struct at *a)
 {
     const int first = a->node->first_child;

@@ -54,6 +54,8 @@ struct where {
     int stride, expert_stride;
 };
 
+/* The first tensor of each kind, and how many tensors a layer and an expert have: tables are
+ * regular, so that any tensor follows from these. */
 static void find_tensors(const struct model *model, struct where *where)
 {
     *where = (struct where){.stride = 0};
@@ -68,6 +70,7 @@ static void find_tensors(const struct model *model, struct where *where)
     if (model->tied) where->first[MODEL_LM_HEAD_W] = where->first[MODEL_WTE];
 }
 
+/* Append those tensors of the given kinds that the model has to the stage's vector. */
 static void add_views(struct model *model, const struct where *where, struct model_stage *s,
                       const enum model_tensor_kind *kind, int n_kinds, int expert)
 {
@@ -81,6 +84,7 @@ static void add_views(struct model *model, const struct where *where, struct mod
     }
 }
 
+/* Append a part: its tensors, those of each expert, and what follows them. */
 static void add_part(struct model *model, const struct where *where, struct model_stage *s,
                      enum model_part part)
 {
@@ -92,6 +96,7 @@ static void add_part(struct model *model, const struct where *where, struct mode
     add_views(model, where, s, row->last_kind, row->n_last_kinds, 0);
 }
 
+/* The next stage, whose views begin where those of the last one end. */
 static struct model_stage *next_stage(struct model *model, int layer)
 {
     struct model_stage *s = &model->stage[model->n_stages++];
@@ -101,6 +106,7 @@ static struct model_stage *next_stage(struct model *model, int layer)
     return s;
 }
 
+/* A stage of one part. */
 static void add_single(struct model *model, const struct where *where, enum model_part part,
                        int layer)
 {
@@ -112,6 +118,7 @@ static void add_single(struct model *model, const struct where *where, enum mode
     add_part(model, where, s, part);
 }
 
+/* A stage of all parts of a block. */
 static void add_block(struct model *model, const struct where *where, int layer)
 {
     struct model_stage *s = next_stage(model, layer);

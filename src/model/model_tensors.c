@@ -128,6 +128,7 @@ static bool decays(const struct row *row)
     return row->rule != RULE_ZEROS && row->rule != RULE_ONES;
 }
 
+/* What each presence means for this model; biases of norms exist in LayerNorm alone. */
 static bool present(const struct row *row, const struct model *model, const struct zoo_model *m)
 {
     const bool bias = m->norm_type == ZOO_LAYERNORM;
@@ -160,6 +161,7 @@ static bool present(const struct row *row, const struct model *model, const stru
     return is[row->presence];
 }
 
+/* A dimension of a shape; the missing second one of a vector is 1. */
 static int64_t size_of_letter(const struct model *model, char letter)
 {
     enum { TOKEN_TYPES = 2 };
@@ -194,11 +196,13 @@ static struct zoo_init cut_normal(double std)
         .kind = ZOO_INIT_TRUNCATED_NORMAL, .std = std, .a = -2 * std, .b = 2 * std};
 }
 
+/* The initializer of the params, or the rule's when they give none. */
 static struct zoo_init explicit_or(const struct zoo_init *given, struct zoo_init otherwise)
 {
     return given->kind == ZOO_INIT_DEFAULT ? otherwise : *given;
 }
 
+/* A distribution times a factor; the value of variance scaling is a variance. */
 static struct zoo_init scaled(struct zoo_init init, double factor)
 {
     init.mean *= factor;
@@ -234,6 +238,8 @@ static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_i
     return explicit_or(given, m->parallel_block ? standard : scaled(standard, depth));
 }
 
+/* The initial distribution of a row's tensor: the params' initializer of its group, else the
+ * family's default, scaled by muP. */
 static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m)
 {
     const struct zoo_init standard = cut_normal(m->initializer_range);
@@ -291,6 +297,7 @@ static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
     return 1;
 }
 
+/* Refuse what is no distribution: a deviation that is not positive, an empty interval. */
 static WSC_CHECKED enum wsc_err check_init(const char *key, const struct zoo_init *init)
 {
     bool spread = init->kind == ZOO_INIT_NORMAL || init->kind == ZOO_INIT_TRUNCATED_NORMAL;
@@ -330,6 +337,7 @@ static void ffn_name(char out[48], const struct model *model, int expert)
         (void)snprintf(out, 48, "ffn.experts.shared_experts.%d.ffn.", shared);
 }
 
+/* Model Zoo name, and the second name that release 2.0 or tying gives it. */
 static void set_names(struct model_tensor *t, const struct row *row, const struct model *model)
 {
     const char *stack = model->causal ? "transformer_decoder" : "transformer_encoder";
@@ -379,6 +387,7 @@ static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zo
     return WSC_OK;
 }
 
+/* End of the run of rows of one place that starts at @p from. */
 static int end_of_run(int from)
 {
     int i = from;
@@ -396,6 +405,7 @@ static int64_t count(const struct model *model, const struct zoo_model *m, enum 
     return n;
 }
 
+/* The tensors of one block, its experts one after the other. */
 static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct zoo_params *params,
                                              int first_row, int layer)
 {

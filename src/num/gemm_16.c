@@ -24,6 +24,8 @@ struct built {
 
 static _Thread_local struct built cache[N_CACHED];
 
+/* The CPU as oneDNN sees it, one for each thread, never released: it lives as long as the thread.
+ */
 static dnnl_engine_t engine(void)
 {
     static _Thread_local dnnl_engine_t cpu;
@@ -34,6 +36,7 @@ static dnnl_engine_t engine(void)
     return cpu;
 }
 
+/* The stream of this thread, which executes in order. */
 static dnnl_stream_t stream(void)
 {
     static _Thread_local dnnl_stream_t in_order;
@@ -44,6 +47,8 @@ static dnnl_stream_t stream(void)
     return in_order;
 }
 
+/* A matrix op(X) (rows, cols) as it is stored: its transpose is the same memory with the strides
+ * exchanged. */
 static dnnl_status_t describe(dnnl_memory_desc_t *desc, int64_t rows, int64_t cols, int64_t ld,
                               bool transposed, dnnl_data_type_t type)
 {
@@ -58,6 +63,7 @@ static bool same_shape(const struct num_product *s, const struct num_product *t)
            s->beta == t->beta;
 }
 
+/* Slot of a shape in the cache. */
 static size_t place_of(const struct num_product *s)
 {
     int64_t key[] = {s->trans_a, s->trans_b, s->m,   s->n,        s->k,
@@ -94,6 +100,7 @@ static dnnl_status_t create_primitive(dnnl_primitive_t *out, const dnnl_matmul_d
     return status;
 }
 
+/* Make the primitive and its memory objects for a shape; the data pointers are set at each call. */
 static dnnl_status_t build(struct built *p, const struct num_product *s)
 {
     dnnl_memory_desc_t a, b, c;
@@ -159,6 +166,7 @@ static void *writable(const uint16_t *x)
     return p;
 }
 
+/* The bfloat16 product by the kept primitive, or by widening where the processor has none. */
 static void gemm_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c)
 {
     if (!num_product_prepare(p, c)) return;

@@ -50,6 +50,7 @@ static void dot_tile(const float *restrict one, const float *restrict many, int6
     out[3] = finish(s3, one + q, m3 + q, k - q);
 }
 
+/* One dot product in the order that dot_tile() has: 16 lanes, then their tree. */
 static float dot_one(const float *restrict x, const float *restrict y, int64_t k)
 {
     float lane[N_LANES] = {0};
@@ -72,6 +73,7 @@ struct dots {
     float beta;
 };
 
+/* Row @p o of the one matrix with rows i .. i + TILE - 1 of the other, or as many as are left. */
 static void dot_rows(const struct dots *d, int64_t o, int64_t i)
 {
     const int64_t n = d->n_many - i < TILE ? d->n_many - i : TILE;

@@ -28,11 +28,15 @@ int num_threads(void)
     return n_workers;
 }
 
+/* oneDNN takes its number of threads from OpenMP: one for the calling thread means that its sums
+ * are not divided. */
 void num_pin_library(void)
 {
     if (omp_get_max_threads() != 1) omp_set_num_threads(1);
 }
 
+/* dynamic, 1: items differ in cost (an expert with few tokens), and no result depends on which
+ * thread takes one. */
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx)
 {
     WSC_CHECK(!omp_in_parallel(), "num_parallel inside a body of num_parallel");

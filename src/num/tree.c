@@ -13,6 +13,7 @@
 /* A range of up to 2^30 items has at most 60 maximal nodes, so two lists fit NUM_MAX_NODES. */
 static const int64_t max_items = INT64_C(1) << 30;
 
+/* Levels above the items: the root covers 2^level >= n_items. */
 static int root_level(int64_t n_items)
 {
     int level = 0;
@@ -70,11 +71,14 @@ static void promote(struct num_node *node, int64_t n_items)
     }
 }
 
+/* True for a left child and the right child of the same parent. */
 static bool siblings(const struct num_node *left, const struct num_node *right)
 {
     return left->level == right->level && left->index % 2 == 0 && right->index == left->index + 1;
 }
 
+/* Append a node to the merged list, then add up as long as the last two are siblings: the list
+ * stays the maximal nodes of the range so far. */
 static void push(struct num_merge *out, struct num_node node, int slot, int64_t n_items)
 {
     struct num_nodes *stack = &out->result;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The Trace Event Format of chrome://tracing, which Perfetto reads too: times in microseconds, here
- * with six digits behind the point, so that no picosecond is lost. */
+/* The Trace Event Format of chrome://tracing, which Perfetto reads too: one JSON object
+ * {"displayTimeUnit", "traceEvents": [...]}, written event by event, so that a trace of any length
+ * needs no memory.  ph M names rows, X is a bar, s and f are the ends of an arrow; pid is the
+ * group, tid the row.  Times are microseconds, here with six digits after the point, so that no
+ * picosecond is lost. */
 #include <wsc/out.h>
 
 #include <wsc/file.h>
@@ -10,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The first failure stays in rc; errors of the file show at the end, by ferror(). */
 struct out_trace {
     FILE *file;
     char *path, *beside; /* owned */
@@ -49,6 +53,7 @@ static void open_event(struct out_trace *t, char phase, int group, int row, cons
     t->any = true;
 }
 
+/* A time in microseconds: picoseconds with the point moved, never through a double. */
 static void add_time(struct out_trace *t, const char *key, int64_t ps)
 {
     const int64_t million = 1000000;
@@ -56,6 +61,7 @@ static void add_time(struct out_trace *t, const char *key, int64_t ps)
                   (long long)(ps % million));
 }
 
+/* The arguments of a naming event, and its end. */
 static void add_name(struct out_trace *t, const char *name)
 {
     struct out_text quoted = {0};
@@ -93,6 +99,7 @@ void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int 
                   head ? ", \"bp\": \"e\"" : "");
 }
 
+/* End the list, close, publish; a trace that is not complete is removed. */
 static enum wsc_err finish(struct out_trace *t)
 {
     if (!t->file) return t->rc;

@@ -9,9 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* File and line as the arguments of "%s:%d". */
 #define PLACE(r) (r)->path, (r)->line
 
-/* Unquote the field at @p c in place; *end is the comma or the NUL behind it. */
+/* Unquote the field at @p c in place; *end is the comma or the NUL after it. */
 static WSC_CHECKED enum wsc_err take_quoted(const struct out_csv *r, char *c, char **end)
 {
     char *to = c, *from = c + 1;
@@ -30,6 +31,7 @@ static WSC_CHECKED enum wsc_err take_quoted(const struct out_csv *r, char *c, ch
     return WSC_OK;
 }
 
+/* The end of a field without quotes; a quote inside is refused, since readers differ about it. */
 static WSC_CHECKED enum wsc_err take_bare(const struct out_csv *r, char *c, char **end)
 {
     *end = c + strcspn(c, ",");
@@ -39,6 +41,8 @@ static WSC_CHECKED enum wsc_err take_bare(const struct out_csv *r, char *c, char
     return WSC_OK;
 }
 
+/* Cut r->text into fields in place.  The separator after a field is read before the NUL that ends
+ * the field may overwrite it. */
 static WSC_CHECKED enum wsc_err split(struct out_csv *r)
 {
     char separator = ',', *c = r->text;
@@ -64,6 +68,7 @@ static WSC_CHECKED enum wsc_err split(struct out_csv *r)
     return WSC_OK;
 }
 
+/* A line that fills the buffer without a newline is too long, unless the file ends with it. */
 enum wsc_err out_csv_next(struct out_csv *r, bool *more)
 {
     while ((*more = fgets(r->text, OUT_CSV_LINE, r->file) != NULL)) {

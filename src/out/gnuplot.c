@@ -16,8 +16,11 @@
 
 extern char **environ;
 
+/* Bytes of gnuplot's output that are kept for the error; longest file name. */
 enum { SAID_SIZE = 1024, NAME_SIZE = 64 };
 
+/* Start `gnuplot SCRIPT` in @p dir with its output going to the pipe end @p said.  posix_spawn,
+ * because a process with MPI and threads must not fork.  Returns an errno. */
 static int spawn_gnuplot(pid_t *child, const char *dir, char *script, int said)
 {
     char program[] = "gnuplot";
@@ -88,6 +91,7 @@ static bool is_whole(const char *path, const char *end, size_t n_end)
     return good;
 }
 
+/* An SVG ends with its closing tag, a PNG with the chunk IEND. */
 static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
 {
     const bool svg = strstr(name, ".svg");

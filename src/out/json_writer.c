@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* jansson's parser decides what a number of JSON is; integers count as reals. */
 bool out_parse_real(const char *text, size_t n, double *value)
 {
     json_t *number = json_loadb(text, n, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
@@ -18,6 +19,7 @@ bool out_parse_real(const char *text, size_t n, double *value)
     return good;
 }
 
+/* Try the precisions until the text reads back to the same double; 17 digits always do. */
 void out_real(char text[static OUT_REAL_SIZE], double value)
 {
     static const int digits[] = {9, 15, 17};
@@ -30,11 +32,13 @@ void out_real(char text[static OUT_REAL_SIZE], double value)
     if (!strpbrk(text, ".en")) (void)snprintf(text + n, OUT_REAL_SIZE - n, ".0");
 }
 
+/* In a pretty text: a new line, indented by the depth. */
 static void new_line(struct out_json *j)
 {
     if (j->pretty) out_text_add(&j->text, "\n%*s", 4 * j->depth, "");
 }
 
+/* What comes before every member: comma, line break, and inside an object its key. */
 static void add_key(struct out_json *j, const char *key)
 {
     if (j->comma) out_text_add(&j->text, j->pretty ? "," : ", ");

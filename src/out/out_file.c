@@ -43,6 +43,9 @@ char *out_file_path(const char *dir, const char *name)
     return wsc_asprintf(WSC_MEM_REPORT, "%s/%s", dir, name);
 }
 
+/* One write() call, since readers follow metrics.jsonl while it grows.  When only a part was
+ * written the file is cut back to its size before: no torn line stays, unless the cut fails too,
+ * which the message says. */
 enum wsc_err out_append(int fd, const char *path, const struct out_text *t)
 {
     struct stat before;
@@ -58,6 +61,7 @@ enum wsc_err out_append(int fd, const char *path, const struct out_text *t)
     return WSC_RAISE(WSC_IO, "%s: cannot be written%s: %s", path, torn ? " whole" : "", why);
 }
 
+/* A file beside it shows that the folder can be written without touching what is there. */
 enum wsc_err out_can_write(const char *path)
 {
     struct stat info;

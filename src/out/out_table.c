@@ -12,6 +12,7 @@
 
 enum { MAX_COLUMNS = 32 };
 
+/* Cells one after the other; widths grow as cells are added, so printing is one pass. */
 struct out_table {
     char align[MAX_COLUMNS];
     int n_columns, n_cells;

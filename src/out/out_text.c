@@ -48,6 +48,7 @@ void out_text_bytes(struct out_text *t, const char *bytes, size_t n)
     t->bytes[t->n] = '\0';
 }
 
+/* True when bytes 1 .. n-1 of @p s are continuation bytes. */
 static bool continues(const char *s, int n)
 {
     for (int i = 1; i < n; i++)
@@ -83,6 +84,7 @@ static const char *next_char(const char **s, size_t *n)
     return length ? c : REPLACEMENT;
 }
 
+/* ASCII control characters; those of C1 are two bytes in UTF-8 and harmless. */
 static bool is_control(const char *c)
 {
     return (unsigned char)*c < 0x20 || *c == 0x7F;
@@ -130,6 +132,7 @@ void out_text_json(struct out_text *t, const char *s)
     out_text_add(t, "\"");
 }
 
+/* `#` is quoted because out_csv_next() takes lines that begin with it for comments. */
 void out_text_csv(struct out_text *t, const char *s)
 {
     if (!strpbrk(s, ",\"\r\n#")) {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numbers as people read them: SI prefixes with three digits, step times with four, numbers of
- * parameters as model cards write them, durations; and real numbers that parse back bit by bit.
- */
+ * parameters as model cards write them, durations.  A number is scaled by powers of 1000 until it
+ * is below 1000 after rounding, so that 999.7 becomes 1.00 k and never 1000. */
 #include <wsc/out.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Powers of 1000 of the first and the last prefix, p and E. */
 enum { SMALLEST = -4, LARGEST = 6 };
 
-/* @p scaled with @p digits significant digits; it lies between 1 and 1000. */
+/* @p scaled, between 1 and 1000, with @p digits significant digits: the limits are those at which
+ * rounding adds a digit before the point. */
 static void add_digits(char *text, size_t size, double scaled, int digits)
 {
     double ten = 10.0 - 5.0 * pow(10.0, -digits), hundred = 10.0 * ten;
@@ -18,6 +20,7 @@ static void add_digits(char *text, size_t size, double scaled, int digits)
     (void)snprintf(text, size, "%.*f", digits > before ? digits - before : 0, scaled);
 }
 
+/* Sign, number, blank, prefix, unit; 0 and numbers that are not finite have no prefix. */
 static void format(char *text, int size, double value, int digits, const char *unit)
 {
     static const char *const prefix[] = {"p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"};

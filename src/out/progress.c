@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Characters of the bar and of the line; columns of a terminal that does not report them. */
 enum { BAR_WIDTH = 24, LINE_SIZE = 512, DEFAULT_COLUMNS = 80 };
 static const double redraw_s = 0.1;
 
@@ -24,6 +25,7 @@ static struct {
     bool has_base;
 } line;
 
+/* Erase the line; the hook of the log, so that log lines are not printed into it. */
 static void hide(void)
 {
     if (!line.drawn) return;
@@ -32,6 +34,7 @@ static void hide(void)
     line.drawn = false;
 }
 
+/* Width of the terminal at present: it may be resized while a run lasts. */
 static int columns(void)
 {
     struct winsize size;
@@ -49,12 +52,14 @@ static void cut(char *text, int width)
     *text = '\0';
 }
 
+/* Append the estimated time left as h:mm:ss. */
 static void add_time_left(char *text, size_t size, double seconds)
 {
     long long s = seconds < 1e9 ? (long long)(seconds + 0.5) : 1000000000LL;
     (void)snprintf(text, size, "  ETA %lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
 }
 
+/* `[####....]  40% ` for a fraction from 0 to 1. */
 static void add_bar(char bar[static BAR_WIDTH + 16], double share)
 {
     int full = (int)(share * BAR_WIDTH);
@@ -64,6 +69,8 @@ static void add_bar(char bar[static BAR_WIDTH + 16], double share)
     (void)snprintf(bar + 1 + BAR_WIDTH, 15, "] %3d%% ", (int)(100.0 * share));
 }
 
+/* Compose and print the line: what, bar, done/total, rate since the first report, time left, note;
+ * cut to the terminal, since a line that wraps cannot be erased. */
 static void draw(double now, const char *note)
 {
     char text[LINE_SIZE], bar[BAR_WIDTH + 16] = "", total[32] = "", rate[48] = "", left[48] = "";
@@ -104,6 +111,8 @@ void out_progress_start(const char *what, int64_t total)
     wsc_log_set_hook(hide);
 }
 
+/* The rate counts from the first report, so that a run that resumes at step 1000 shows its own
+ * speed.  The last report is always drawn. */
 void out_progress(int64_t done, const char *note)
 {
     if (!line.active) return;

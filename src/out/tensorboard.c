@@ -24,6 +24,7 @@ struct out_events {
 
 /* ---- CRC-32C (Castagnoli), RFC 3720 section 12.1 --------------------------------------------- */
 
+/* Bit by bit: events are short, a table would not show. */
 static uint32_t crc32c(const void *data, size_t n)
 {
     const uint8_t *x = data;
@@ -47,6 +48,7 @@ static uint32_t masked_crc(const void *data, size_t n)
 
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
+/* Seven bits a byte, the lowest first, the upper bit set on all but the last. */
 static void add_varint(struct out_text *t, uint64_t x)
 {
     for (; x >= 0x80; x >>= 7)
@@ -54,11 +56,13 @@ static void add_varint(struct out_text *t, uint64_t x)
     out_text_bytes(t, &(char){(char)x}, 1);
 }
 
+/* A field's number and wire type. */
 static void add_key(struct out_text *t, int field, enum wire wire)
 {
     add_varint(t, (uint64_t)field << 3 | wire);
 }
 
+/* A field of bytes: strings and nested messages. */
 static void add_bytes(struct out_text *t, int field, const char *bytes, size_t n)
 {
     add_key(t, field, BYTES);
@@ -86,6 +90,8 @@ static void add_float(struct out_text *t, int field, float x)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
+/* Length, its checksum, the event, its checksum, in one write: a reader that follows the file sees
+ * whole records. */
 static enum wsc_err write_record(struct out_events *e, const struct out_text *event)
 {
     struct out_text record = {0};
@@ -102,6 +108,7 @@ static enum wsc_err write_record(struct out_events *e, const struct out_text *ev
     return rc;
 }
 
+/* The first record of every event file names the format. */
 static enum wsc_err write_version(struct out_events *e)
 {
     static const char version[] = "brain.Event:2";
@@ -114,6 +121,7 @@ static enum wsc_err write_version(struct out_events *e)
     return rc;
 }
 
+/* Fields: wall_time 1, step 2, summary 5 with one value (tag 1, simple_value 2) for each scalar. */
 enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct out_scalar *scalar,
                                 int n)
 {
@@ -142,6 +150,8 @@ enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* Make the folder and a file with a name that no other has: O_EXCL and a counter, since two files
+ * of one process may begin in the same second. */
 static enum wsc_err begin(struct out_events *e, const char *dir)
 {
     char host[64];

@@ -2,7 +2,11 @@
 /* Attention output, O = P V: scores come down the column, the value of their key along the row,
  * and each pair is an AXPY into the sums of the query's PE. Also dQ = dS K. program_scores.c keeps
  * the scores; docs/MESH.md, "Transformer programs". */
+#include "program_attention_out.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 /* Attention output: for each key the PE gets the key's row of scores (from the column of the head
  * that owns it) and then the key's values down the column, each one an AXPY with that row. */
@@ -50,6 +54,7 @@ static enum wsc_err receive(struct mesh_pe *pe, int key)
     return mesh_issue(pe, &op);
 }
 
+/* The row of scores is there: values may start their tasks. */
 static enum wsc_err received(struct mesh_pe *pe, uint32_t data)
 {
     (void)data;
@@ -96,6 +101,8 @@ static enum wsc_err own_scores(struct mesh_pe *pe, int scores, int n, struct mes
     return mesh_do(pe, MESH_FS2H, *row, mesh_mem(scores, n), (struct mesh_dsd){0});
 }
 
+/* Task of a value that comes down the column: its AXPY over the queries that see its key. A PE
+ * whose head shares no columns takes the scores from its own memory. */
 static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
 {
     struct programs_grid *g = programs_grid_of(pe);

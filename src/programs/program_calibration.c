@@ -3,6 +3,7 @@
  * message (FABRICA, WSE-3 simulator), all-reduce (WaferLLM). `wsc mesh calibration` prints the
  * points; the sources stand at each of them. */
 #include "program_job.h"
+#include "program_ktree.h"
 
 #include <stdio.h>
 
@@ -46,6 +47,7 @@ static enum wsc_err sender(struct mesh_pe *pe, uint32_t data)
                    (struct mesh_dsd){0});
 }
 
+/* Words count from 0: stamp 0 is the cycle of the first, stamp 1 in the end that of the last. */
 static enum wsc_err receiver(struct mesh_pe *pe, uint32_t data)
 {
     int64_t *stamp = mesh_user(pe);

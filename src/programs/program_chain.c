@@ -2,7 +2,9 @@
 /* Patterns along lines of PEs: routes from the edge, words collected at one end and given to all,
  * sums passed on from neighbour to neighbour (receive, add, send). program_product.c and the
  * others are made of them. */
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
 
 #include <wsc/check.h>
 
@@ -38,6 +40,7 @@ enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int q
 
 /* ---- gather and broadcast -------------------------------------------------------------------- */
 
+/* Position p of a gather: own words first, then the switch lets those further out pass. */
 static enum wsc_err route_collect(struct programs_grid *g, const struct programs_line *l, int p,
                                   const struct programs_gather *c)
 {
@@ -56,6 +59,7 @@ static enum wsc_err route_collect(struct programs_grid *g, const struct programs
     return mesh_output_queue(g->m, at(l, p), c->out, c->gather);
 }
 
+/* Position p of the broadcast from position 0. */
 static enum wsc_err route_broadcast(struct programs_grid *g, const struct programs_line *l, int p,
                                     const struct programs_gather *c)
 {
@@ -76,6 +80,7 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
     return WSC_OK;
 }
 
+/* A colour with the shape of a memory operand. */
 static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *like)
 {
     fabric.n_dims = like->n_dims;

@@ -2,7 +2,10 @@
 /* Rows of a table: every row passes all PEs of a column and a token takes its own (gather); for
  * the gradient every row is a sum over the tokens that took it, which leaves at the edge
  * (scatter). */
-#include "program_ops.h"
+#include "program_embedding.h"
+#include "program_chain.h"
+#include "program_grid.h"
+#include "program_resources.h"
 
 #include <wsc/mem.h>
 
@@ -38,6 +41,8 @@ static void embed_fini(struct embed *e)
     wsc_free(e->out);
 }
 
+/* By row of the table, then by token: tokens of one row are neighbours, and sums have a fixed
+ * order. */
 static int by_row(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -71,6 +76,7 @@ static const struct entry *next_entry(const struct embed *e, int y, int taken)
     return e->first[y] + taken < e->first[y + 1] ? &e->entry[e->first[y] + taken] : NULL;
 }
 
+/* The features of a token on this PE. */
 static struct mesh_dsd column_of(const struct embed *e, int token, int count)
 {
     return mesh_mem_strided(programs_at(e->g, &e->t->x, 0, token), count, e->g->pitch);
@@ -138,6 +144,7 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
+/* The whole table, row by row, each column its features. */
 static enum wsc_err stream_table(struct embed *e, const float *table)
 {
     const struct programs_features *f = e->t->x.f;
@@ -154,6 +161,7 @@ static enum wsc_err stream_table(struct embed *e, const float *table)
     return WSC_OK;
 }
 
+/* The forward program. */
 static enum wsc_err gather(struct embed *e, struct programs_grid *g, const float *table)
 {
     TRY(sort_tokens(e));
@@ -237,6 +245,7 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
+/* Each column's sums of all rows leave at the north edge. */
 static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
 {
     const struct programs_features *f = e->t->x.f;
@@ -254,6 +263,7 @@ static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
     return WSC_OK;
 }
 
+/* Words of the edge to the gradient (rows, features). */
 static void store_rows(const struct embed *e, float *grad)
 {
     const struct programs_features *f = e->t->x.f;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* C = A B by SUMMA on a square of PEs, and the choice between it and the streaming product
  * (program_gemm_stream.c). The blocks' way over the fabric is described at the colours below. */
+#include "program_gemm_stream.h"
 #include "program_job.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 
@@ -40,6 +43,7 @@ static enum wsc_err move_block(struct mesh_pe *pe, int colour, const int where[3
     return WSC_OK;
 }
 
+/* Step s begins: both blocks move, then the calls of the step run one a task. */
 static enum wsc_err summa_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -129,6 +133,7 @@ static enum wsc_err put_blocks(struct programs_job *j, int slot, const int64_t s
     return rc;
 }
 
+/* C of the fabric against sums in double precision; operands make them exact. */
 static enum wsc_err summa_check(struct programs_job *j)
 {
     const int64_t m = j->c->m, n = j->c->n, k = j->c->k, mb = j->shape[MB], nb = j->shape[NB];

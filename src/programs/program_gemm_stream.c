@@ -2,8 +2,10 @@
 /* C = W X with weights that stream in from the edge, as the machine trains: each weight that is
  * not zero triggers one multiply-add over a PE's tokens. The steps are described at the colours
  * below; docs/MESH.md, "Weight streaming". */
+#include "program_gemm_stream.h"
 #include "program_job.h"
 
+#include <wsc/mem.h>
 #include <wsc/rng.h>
 
 /* Weight streaming: C (m, n) = W (m, k) X (k, n) with activations X in place and weights from the

@@ -2,6 +2,11 @@
 /* y = A x with column blocks on the PEs and a reduction along each row, and calls of fmacs on one
  * PE, the unit that the calibration compares with a published simulator. */
 #include "program_job.h"
+#include "program_path.h"
+#include "program_tree.h"
+#include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 /* A column call as in SpMM_Cerebras' GEMM, besides the fmacs itself: two updates of a DSR base, one
  * cycle each, and one load to use of 4 cycles (FABRICA, "DSR load to use"). */

@@ -3,9 +3,11 @@
  * round-robin on rows, memory for tiles, copies between host and PEs, and the frame in which every
  * program of a transformer runs. */
 #include "program_grid.h"
+#include "program_resources.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/programs.h>
 
 #include <stddef.h>
 #include <string.h>
@@ -23,6 +25,7 @@ static int even(int words)
 
 /* ---- features on columns --------------------------------------------------------------------- */
 
+/* Arrays of the features; programs_features_fini() frees them also after an error. */
 static enum wsc_err allocate(struct programs_features *f, int w)
 {
     TRY_NEW(f->count, WSC_MEM_KERNELS, w);

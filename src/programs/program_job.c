@@ -5,6 +5,7 @@
 #include "program_job.h"
 
 #include <wsc/clock.h>
+#include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/rng.h>
 
@@ -66,6 +67,7 @@ enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bo
     return WSC_OK;
 }
 
+/* Relative above 1, absolute below; NaN stays NaN (num_max_error). */
 void programs_job_compare(struct programs_job *j, double got, double expected)
 {
     double error = fabs(got - expected) / (1 + fabs(expected));

@@ -2,6 +2,7 @@
 /* Allreduce of a row by a tree of two levels with its root in the middle of the row (WaferLLM,
  * OSDI'25). Colours and scalar code are described below; called by program_reduce.c for --algo
  * ktree. */
+#include "program_ktree.h"
 #include "program_job.h"
 
 /* Allreduce of a row by a tree of two levels with its root in the middle (WaferLLM,
@@ -88,6 +89,8 @@ static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
     return mesh_wait(pe, TAKEN);
 }
 
+/* Both levels, then the broadcast; a PE that does not lead a group skips the second level in three
+ * branches. */
 static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -124,6 +127,7 @@ static enum wsc_err message_route(struct programs_job *j, int colour, int from, 
     return mesh_input_queue(j->m, last, colour, colour);
 }
 
+/* The broadcast from the root to both ends. */
 static enum wsc_err back_route(struct programs_job *j, int x, int root)
 {
     struct mesh_route r = {.rx = x < root ? MESH_EAST : MESH_WEST, .tx = MESH_RAMP};

@@ -3,10 +3,13 @@
  * logit, the lowest index of a largest logit and the sum of exponentials, each a sum along the
  * row; then the gradient from the exponentials that are left. program_parts.c calls it for the
  * head. */
-#include "program_ops.h"
-#include <wsc/num_math.h>
+#include "program_loss.h"
+#include "program_grid.h"
+#include "program_softmax.h"
+#include "program_vector_ops.h"
 
 #include <wsc/mem.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 
@@ -20,6 +23,7 @@ struct views {
     struct programs_view logits, tmp, number, row[PROGRAMS_LOSS_ROWS];
 };
 
+/* Views of the tile and of the PROGRAMS_LOSS_ROWS vectors of tokens. */
 static struct views views_of(const struct programs_grid *g, const struct programs_loss *l)
 {
     struct views v = {.logits = programs_tile_view(&l->logits),
@@ -56,6 +60,8 @@ static bool label_here(const struct programs_grid *g, const struct programs_loss
  * load to use, taken branch: FABRICA). */
 enum { LABEL_CYCLES = 20 };
 
+/* The PE that holds the label's logit stores it, all others leave 0: a sum along the row gives it
+ * to all. */
 static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -102,6 +108,7 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
     programs_row_out(s, v.row[BEST], 2);
 }
 
+/* Words at the west edge: minus the best number, then nats, of each token of the row. */
 static void store_losses(const struct programs_grid *g, const struct programs_script *s,
                          const struct programs_losses *out)
 {
@@ -148,6 +155,7 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script
     return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
 }
 
+/* Minus one at the label, times the scale: the gradient of -log softmax. */
 static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_script *s,
                                     const struct programs_step *step)
 {

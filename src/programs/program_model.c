@@ -2,7 +2,12 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_chain.h"
+#include "program_grid.h"
+#include "program_loss.h"
 #include "program_parts.h"
+#include "program_scores.h"
+#include "program_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -22,6 +27,7 @@ static enum wsc_err make_features(struct programs_model *k)
     return programs_features_init(&k->vocab, (int)m->V, w);
 }
 
+/* What the backward pass of a layer needs again; outside training one such layer serves all. */
 static enum wsc_err reserve_layer(struct programs_model *k, struct programs_layer *l)
 {
     struct programs_grid *g = &k->grid;
@@ -46,6 +52,7 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
+/* What is used by one part at a time and shared by the layers. */
 static enum wsc_err reserve_common(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
@@ -73,6 +80,7 @@ static enum wsc_err reserve_common(struct programs_model *k)
                                   &k->head_tokens);
 }
 
+/* Gradients, of one layer at a time. */
 static enum wsc_err reserve_backward(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
@@ -114,6 +122,7 @@ static int64_t longest_stage(const struct model *m)
     return n;
 }
 
+/* Host memory for what leaves the fabric: losses of tokens, gradients of leaves. */
 static enum wsc_err allocate_host(struct programs_model *k)
 {
     const int64_t tokens = k->grid.max_samples * k->model->T;
@@ -159,6 +168,7 @@ static enum wsc_err create(struct programs_model *k)
     return allocate_host(k);
 }
 
+/* Refuse a machine that the fabric cannot be, by the name of its key. */
 static enum wsc_err check_machine(const struct hw *hw, const struct model *model)
 {
     enum { MAX_SIDE = 2048, MAX_CYCLES = 400 };
@@ -261,6 +271,7 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
     cycles_layout_round_robin(&k->leaf_layout, leaf_samples);
 }
 
+/* Where the tensors of the stage lie in its vector; counts begin at 0. */
 static void enter_stage(struct programs_model *k, int stage, const void *weights)
 {
     const struct model *m = k->model;
@@ -279,6 +290,7 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
     k->first_gradient = -1;
 }
 
+/* Losses of each leaf, token by token in their order, in double precision. */
 static void sum_losses(struct programs_model *k)
 {
     const int64_t T = k->model->T;

@@ -2,6 +2,11 @@
 /* Blocks of words between one PE and many: broadcast-like scatter with filters, gather as a star
  * without additions, and the transpose of a square of blocks over its diagonal. */
 #include "program_job.h"
+#include "program_path.h"
+#include "program_tree.h"
+#include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 
@@ -42,6 +47,7 @@ static enum wsc_err scatter_part(struct mesh_pe *pe, int i, int n, int colour, i
                    none());
 }
 
+/* Column 0 passes the rows down, then every row passes its blocks on. */
 static enum wsc_err scatter_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -140,6 +146,7 @@ static enum wsc_err gather_part(struct mesh_pe *pe, const struct programs_node *
     return programs_message_end(pe, node);
 }
 
+/* Rows gather at column 0, then column 0 gathers at PE (0, 0). */
 static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -150,6 +157,7 @@ static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
     return gather_part(pe, &j->node[1][at], j->data, j->data + 4 * row, (int[2]){row, row});
 }
 
+/* Lay a star on the path, whose array of PEs is freed. */
 static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
                             struct programs_colours colours)
 {
@@ -223,6 +231,7 @@ static enum wsc_err transpose_main(struct mesh_pe *pe, uint32_t data)
                  : WSC_OK;
 }
 
+/* The diagonal PE of a column sends to both sides; filters let each PE have its block. */
 static enum wsc_err transpose_column(struct programs_job *j, int x)
 {
     for (int y = 0; y < j->h; y++) {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Norms (LayerNorm, RMSNorm), nonlinearities and rotary positions as scripts of vector operations
  * with sums along the row (program_vector_ops.c); equations and papers stand in program_ops.h. */
-#include "program_ops.h"
+#include "program_norm.h"
+#include "program_grid.h"
+#include "program_vector_ops.h"
+
 #include <wsc/num_math.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
+/* Operands of a norm's steps. */
 struct norm_views {
     struct programs_view x, mean, rstd, gain, bias;
     struct programs_view mean_kept, rstd_kept; /* as kept: in the format of x */
@@ -183,6 +187,7 @@ static const struct {
                  [PROGRAMS_SILU] = {silu, silu_backward, false},
                  [PROGRAMS_RELU] = {relu, relu_backward, true}};
 
+/* Scalar cycles an element; exponential and division as the machine file states them. */
 static int activation_cycles(const struct programs_grid *g, enum programs_nonlinearity f)
 {
     return functions[f].plain ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + POLYNOMIAL_CYCLES;
@@ -207,6 +212,7 @@ void programs_activate_backward(struct programs_grid *g, struct programs_script 
 
 /* ---- rotary positions ------------------------------------------------------------------------ */
 
+/* Even and odd slots are the two features of the pairs: (e cos - o sin, o cos + e sin). */
 void programs_rotate(struct programs_script *s, const struct programs_rotary *r)
 {
     const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0, r->x.half};

@@ -3,16 +3,29 @@
  * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
  * the operands, compares with the definition and puts the analytical model beside the simulated
  * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
-#include "program_ops.h"
+#include "program_embedding.h"
+#include "program_grid.h"
+#include "program_loss.h"
+#include "program_norm.h"
+#include "program_product.h"
+#include "program_scores.h"
+#include "program_softmax.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
 
 #include <wsc/clock.h>
 #include <wsc/cycles_ops.h>
+#include <wsc/hw.h>
 #include <wsc/mem.h>
+#include <wsc/model.h>
+#include <wsc/num.h>
 #include <wsc/programs.h>
+#include <wsc/zoo.h>
 
 #include <math.h>
 #include <string.h>
 
+/* One operation on a fabric of its own; programs_operate() makes it from the case. */
 struct programs_trial {
     const struct programs_case *c;
     struct programs_grid grid;
@@ -55,6 +68,7 @@ static enum wsc_err run_script(struct programs_trial *t, struct programs_script 
 
 /* ---- products -------------------------------------------------------------------------------- */
 
+/* Input and output features of a product. */
 struct matrices {
     struct programs_features in, out;
 };
@@ -71,6 +85,7 @@ static void matrices_fini(struct matrices *m)
     programs_features_fini(&m->out);
 }
 
+/* out (rows, m) = x (rows, k) W', W (m, k) row-major. */
 static enum wsc_err linear(struct programs_trial *t, struct matrices *m,
                            const struct programs_operands *o)
 {
@@ -91,6 +106,7 @@ enum wsc_err programs_linear(struct programs_trial *t, const struct programs_ope
     return rc;
 }
 
+/* dW (m, k) = dy' x over all rows. */
 static enum wsc_err weight_gradient(struct programs_trial *t, struct matrices *m,
                                     const struct programs_operands *o)
 {
@@ -117,6 +133,7 @@ enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_oper
 
 /* ---- rows of features ------------------------------------------------------------------------ */
 
+/* What operations on rows of features use: tiles, vectors of features, vectors of tokens. */
 struct rows {
     struct programs_features f;
     struct programs_tile x, y, tmp;
@@ -151,6 +168,7 @@ static void gain_and_bias(const struct rows *r, struct programs_script *s,
     programs_vectors_in(s);
 }
 
+/* The forward steps always run, since the gradient needs the statistics. */
 static enum wsc_err norm(struct programs_trial *t, struct rows *r, bool rms,
                          const struct programs_operands *o)
 {
@@ -178,6 +196,7 @@ static enum wsc_err norm(struct programs_trial *t, struct rows *r, bool rms,
     return programs_tile_out(g, &dx, o->out);
 }
 
+/* The gradient follows the forward steps in the same script, from the probabilities in place. */
 static enum wsc_err softmax(struct programs_trial *t, struct rows *r, bool unused,
                             const struct programs_operands *o)
 {
@@ -216,6 +235,7 @@ static enum wsc_err silu(struct programs_trial *t, struct rows *r, bool unused,
     return activation(t, r, PROGRAMS_SILU, o);
 }
 
+/* Run with rows that are freed whatever happens; @p second chooses between two variants. */
 static enum wsc_err with_rows(struct programs_trial *t, const struct programs_operands *o,
                               enum wsc_err (*run)(struct programs_trial *t, struct rows *r,
                                                   bool second, const struct programs_operands *o),
@@ -305,6 +325,7 @@ enum wsc_err programs_rotate_heads(struct programs_trial *t, const struct progra
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
+/* Tiles by heads; the gradient's only where it is asked for. */
 static enum wsc_err attention_tiles(struct programs_trial *t, const struct programs_features *f,
                                     struct programs_attention *p, const struct programs_operands *o)
 {

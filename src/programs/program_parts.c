@@ -3,6 +3,16 @@
  * backward: which programs run on which tiles, and what their cycles are booked under, beside the
  * analytical model's for the same shapes. */
 #include "program_parts.h"
+#include "program_embedding.h"
+#include "program_grid.h"
+#include "program_loss.h"
+#include "program_norm.h"
+#include "program_product.h"
+#include "program_scores.h"
+#include "program_softmax.h"
+#include "program_state.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
 
 #include <wsc/check.h>
 
@@ -36,12 +46,16 @@ static void book(struct programs_model *k, enum programs_row_kind row, int64_t c
     k->cycles += cycles;
 }
 
+/* The analytical model's cycles for the call, beside those that book() counts; the two columns of
+ * the kernel table of a run. */
 static void expect(struct programs_model *k, enum programs_row_kind row, double form)
 {
     k->row[row].calls++;
     k->row[row].form += form;
 }
 
+/* Run a script and book its cycles. The first script whose vectors leave sets the cycle of the
+ * stage in which the first gradient word leaves. */
 static enum wsc_err run_script(struct programs_model *k, struct programs_script *s,
                                enum programs_row_kind row)
 {
@@ -53,6 +67,7 @@ static enum wsc_err run_script(struct programs_model *k, struct programs_script 
     return rc;
 }
 
+/* An empty script over all samples of the micro-batch. */
 static struct programs_script script(const struct programs_model *k,
                                      const struct programs_features *f)
 {
@@ -61,6 +76,7 @@ static struct programs_script script(const struct programs_model *k,
 
 /* ---- vectors of a stage ---------------------------------------------------------------------- */
 
+/* A vector of the stage on the host, NULL when the model has none. */
 static const float *vector_of(const struct programs_model *k, enum model_tensor_kind kind)
 {
     return k->offset[kind] < 0 ? NULL : k->weight[kind];
@@ -124,6 +140,7 @@ static enum wsc_err bias_gradients(struct programs_model *k, const enum model_te
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
+/* A norm of the residual stream; gain and bias lie in the first two vectors of the stage. */
 static struct programs_norm norm_of(const struct programs_model *k, const struct programs_tile *x,
                                     int stats)
 {
@@ -135,6 +152,7 @@ static struct programs_norm norm_of(const struct programs_model *k, const struct
                                   .eps = (float)k->model->norm_eps};
 }
 
+/* Gain and bias come in from the north edge before the norm's steps. */
 static void take_norm(const struct programs_model *k, struct programs_script *s,
                       struct programs_norm *n, enum model_tensor_kind gain)
 {
@@ -143,6 +161,7 @@ static void take_norm(const struct programs_model *k, struct programs_script *s,
     programs_vectors_in(s);
 }
 
+/* xn = norm of @p x; the statistics stay at @p stats for the gradient. */
 static enum wsc_err norm_forward(struct programs_model *k, enum model_tensor_kind gain,
                                  const struct programs_tile *x, int stats)
 {
@@ -154,6 +173,8 @@ static enum wsc_err norm_forward(struct programs_model *k, enum model_tensor_kin
     return run_script(k, &s, PROGRAMS_ROW_NORM);
 }
 
+/* xn = norm of @p x again, from kept statistics, for weight gradients: outputs of norms are not
+ * kept. */
 static enum wsc_err norm_again(struct programs_model *k, enum model_tensor_kind gain,
                                const struct programs_tile *x, int stats)
 {
@@ -165,6 +186,7 @@ static enum wsc_err norm_again(struct programs_model *k, enum model_tensor_kind 
     return run_script(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
+/* Gradients of gain and bias, leaf by leaf, from dxn and the normalised x. */
 static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
                                    const struct programs_norm *n)
 {
@@ -230,6 +252,8 @@ static enum wsc_err linear_back(struct programs_model *k, enum model_tensor_kind
     return product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
 }
 
+/* dW of each leaf in turn, to its place on the host. The operand that is sent along the rows is
+ * chosen by cycles_by_columns(), as in the analytical model. */
 static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
                                     const struct programs_tile *dy, const struct programs_tile *x)
 {
@@ -266,6 +290,7 @@ static struct programs_table table_of(const struct programs_model *k, int i,
                                    .n_samples = k->grid.n_samples};
 }
 
+/* The rows of the token table, then those of the position table are added. */
 static enum wsc_err embed(struct programs_model *k)
 {
     for (int i = 0; i < 2; i++) {
@@ -279,6 +304,7 @@ static enum wsc_err embed(struct programs_model *k)
     return WSC_OK;
 }
 
+/* Leaf by leaf and table by table, so that each leaf's gradient is a sum of its own. */
 static enum wsc_err embed_backward(struct programs_model *k)
 {
     for (int j = 0; j < 2 * k->n_leaves; j++) {
@@ -302,6 +328,7 @@ static enum wsc_err embed_backward(struct programs_model *k)
 static const enum model_tensor_kind qkv_weight[3] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
 static const enum model_tensor_kind qkv_bias[3] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
 
+/* Norm, one product with three outputs (the input streams once), biases. */
 static enum wsc_err qkv(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
@@ -318,6 +345,7 @@ static enum wsc_err qkv(struct programs_model *k)
     return WSC_OK;
 }
 
+/* The three input gradients are one product that sums over its inputs, so dxn is written once. */
 static enum wsc_err qkv_backward(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
@@ -335,6 +363,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
     return norm_backward(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1);
 }
 
+/* The attention of one sample: scores of the samples lie one after the other, gradients share
+ * scratch. */
 static struct programs_attention attention_of(struct programs_model *k, int sample)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
@@ -356,6 +386,7 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .scale = (float)(k->model->qk_scale / by_layer)};
 }
 
+/* Sample by sample, then the output projection, its bias and the residual into mid. */
 static enum wsc_err attend(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
@@ -370,6 +401,8 @@ static enum wsc_err attend(struct programs_model *k)
     return add_bias(k, MODEL_O_B, &layer->mid, programs_x(k, k->l));
 }
 
+/* dctx from the output projection first; probabilities were kept from the forward pass and are
+ * used up. */
 static enum wsc_err attend_backward(struct programs_model *k)
 {
     static const enum model_tensor_kind bias[1] = {MODEL_O_B};
@@ -398,6 +431,8 @@ static enum programs_nonlinearity nonlinearity_of(const struct model *m)
     return of[m->nonlinearity];
 }
 
+/* act = nonlinearity of the kept filter; the backward pass computes it again for the weight
+ * gradient. */
 static enum wsc_err activate(struct programs_model *k, enum programs_row_kind row)
 {
     struct programs_script s = script(k, &k->filter);
@@ -436,6 +471,8 @@ static enum wsc_err ffn1(struct programs_model *k)
     return add_bias(k, MODEL_FFN1_B, programs_x(k, k->l + 1), &layer->mid);
 }
 
+/* dact comes into dpre and is turned into the gradient of the filter in place, since the steps of
+ * a map read an element before they write it. */
 static enum wsc_err ffn1_backward(struct programs_model *k)
 {
     static const enum model_tensor_kind bias[1] = {MODEL_FFN1_B};
@@ -454,6 +491,7 @@ static enum wsc_err ffn1_backward(struct programs_model *k)
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
+/* A tied head uses the token table. */
 static enum model_tensor_kind head_weight(const struct programs_model *k)
 {
     return k->offset[MODEL_LM_HEAD_W] < 0 ? MODEL_WTE : MODEL_LM_HEAD_W;
@@ -483,6 +521,7 @@ static enum wsc_err copy_wanted(struct programs_model *k)
     return WSC_OK;
 }
 
+/* Norm, logits, loss; the tile of logits then holds exp(logit - maximum) for the gradient. */
 static enum wsc_err head(struct programs_model *k)
 {
     const struct programs_loss loss = loss_of(k);
@@ -505,6 +544,7 @@ static enum wsc_err clear_residual(struct programs_model *k)
     return run_script(k, &s, PROGRAMS_ROW_LOSS_BACKWARD);
 }
 
+/* The backward pass begins here, so the gradient of the residual stream is set to 0 first. */
 static enum wsc_err head_backward(struct programs_model *k)
 {
     static const enum model_tensor_kind bias[1] = {MODEL_LM_HEAD_B};
@@ -524,6 +564,7 @@ static enum wsc_err head_backward(struct programs_model *k)
     return norm_backward(k, MODEL_NORMF_W, x, k->stats_last);
 }
 
+/* The parts of a model, in one row each. */
 static const struct {
     enum wsc_err (*forward)(struct programs_model *k);
     enum wsc_err (*backward)(struct programs_model *k);

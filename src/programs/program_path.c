@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lays a tree (program_tree_shape.c) on a path of PEs, a row or a snake over the whole fabric:
  * routes, switches and queues of every colour, and what each PE then issues in a reduction. */
+#include "program_path.h"
+#include "program_job.h"
 #include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 #include <string.h>
 
@@ -60,6 +64,7 @@ static enum wsc_err route_colour(struct programs_job *j, const struct programs_p
     return out ? mesh_output_queue(j->m, rect_of(j, l->pe[i]), l->queue, colour) : WSC_OK;
 }
 
+/* Every position of the path with every colour of the tree. */
 static enum wsc_err lay(struct programs_job *j, const struct programs_path *l,
                         const struct programs_tree_shape *s)
 {
@@ -81,6 +86,7 @@ enum wsc_err programs_path_tree(struct programs_job *j, const struct programs_pa
     return rc;
 }
 
+/* PE (x, y) of the spread: along row 0, then down. */
 static enum wsc_err spread_at(struct programs_job *j, int colour, int x, int y)
 {
     struct mesh_route r = {.rx = y ? MESH_NORTH : MESH_WEST, .tx = MESH_RAMP};
@@ -128,6 +134,8 @@ enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node
     return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
 }
 
+/* Children that only add come first, vector after vector from the near end; the last one's words
+ * are added to the PE's own and sent on in one operation. */
 enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node *node, int address,
                                   int n)
 {

@@ -2,7 +2,11 @@
 /* Y = X W' with streamed weights, and scores Q K': scalars come down the columns, each one an AXPY
  * over the PE's tokens; the sums of an output (or a key) are added along the row and end at the
  * column that owns it. docs/MESH.md calls the pattern contract. */
+#include "program_product.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 #include <wsc/mem.h>
 
@@ -170,6 +174,9 @@ static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
+/* Weights in the order in which column @p x uses them: output by output, in an order that lets
+ * neighbouring outputs end on different columns, and within an output by the features of the
+ * column. */
 static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to)
 {
     const struct programs_product *p = c->product;
@@ -189,6 +196,7 @@ static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to
     }
 }
 
+/* One source a column with all its weights. */
 static enum wsc_err product_edges(struct contract *c)
 {
     const struct programs_product *p = c->product;
@@ -206,6 +214,7 @@ static enum wsc_err product_edges(struct contract *c)
     return WSC_OK;
 }
 
+/* Two, so that the sum of an output travels while the next one is accumulated. */
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
     for (int i = 0; i < 2; i++)
@@ -214,6 +223,7 @@ static enum wsc_err reserve_accumulators(struct contract *c)
     return WSC_OK;
 }
 
+/* Weights down the columns trigger AXPYs (on_scalar); sums go along the rows. */
 static enum wsc_err run_product(struct contract *c)
 {
     struct programs_grid *g = c->g;

@@ -2,7 +2,14 @@
 /* Reduce, all-reduce and broadcast: rows first, then the first column, on the tree that --algo
  * names or that costs least, or a ring. Beside the simulated cycles stand the formulas of HPDC'24
  * (Luczynski et al., arXiv 2404.15888) from program_tree.c. */
+#include "program_job.h"
+#include "program_ktree.h"
+#include "program_path.h"
+#include "program_tree.h"
+#include "program_tree_cost.h"
 #include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 #include <math.h>
 #include <string.h>

@@ -2,10 +2,13 @@
 /* Words that positions of a row give to all others in turns: switches collect the words of a group
  * at its first position, then the groups at position 0, which passes all on. program_weight_grad.c
  * sends its values so. */
+#include "program_ring.h"
+#include "program_chain.h"
 #include "program_grid.h"
-#include <wsc/cycles_ops.h>
+#include "program_resources.h"
 
 #include <wsc/check.h>
+#include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
 
 enum { GROUP = CYCLES_RING_GROUP, COMMANDS = GROUP - 1 };
@@ -38,6 +41,7 @@ static int words_of(const struct programs_ring *r, const struct programs_ring_bl
     return words;
 }
 
+/* A new block that begins at position @p first. */
 static struct programs_ring_block *append(struct programs_ring *r, int first)
 {
     struct programs_ring_block *b = &r->block[r->n_blocks++];
@@ -104,6 +108,8 @@ void programs_ring_fini(struct programs_ring *r)
 
 /* ---- routes ---------------------------------------------------------------------------------- */
 
+/* First the PE's own words; after a control wavelet those of the PEs further east, and back again.
+ */
 static const struct mesh_route own_then_behind = {
     .rx = MESH_RAMP,
     .tx = MESH_WEST,
@@ -115,6 +121,7 @@ static const struct mesh_route own_then_behind = {
 static const struct mesh_route to_ramp = {.rx = MESH_EAST, .tx = MESH_RAMP};
 static const struct mesh_route pass = {.rx = MESH_EAST, .tx = MESH_WEST};
 
+/* Inside a group: members send to the group's first position. */
 static enum wsc_err route_near(struct programs_grid *g, struct mesh_rect at, int p)
 {
     TRY(mesh_route(g->m, at, NEAR, p % GROUP ? &own_then_behind : &to_ramp));
@@ -122,6 +129,7 @@ static enum wsc_err route_near(struct programs_grid *g, struct mesh_rect at, int
                      : mesh_input_queue(g->m, at, PROGRAMS_IN_GATHER, NEAR);
 }
 
+/* Among groups: their first positions send to position 0, members let pass. */
 static enum wsc_err route_far(struct programs_grid *g, struct mesh_rect at, int p)
 {
     if (!p) {
@@ -133,6 +141,7 @@ static enum wsc_err route_far(struct programs_grid *g, struct mesh_rect at, int 
     return mesh_output_queue(g->m, at, PROGRAMS_OUT_SCALARS, FAR);
 }
 
+/* From position 0 to all positions, itself included. */
 static enum wsc_err route_all(struct programs_grid *g, struct mesh_rect at, int p, int n)
 {
     struct mesh_route r = {.rx = p ? MESH_WEST : MESH_RAMP, .tx = MESH_RAMP};
@@ -236,6 +245,8 @@ static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *is
     return WSC_OK;
 }
 
+/* Issue what the step asks of this PE; *@p issued: something is under way, whose end activates the
+ * task. */
 static enum wsc_err take_step(struct mesh_pe *pe, const struct turn *t, enum step step,
                               bool *issued)
 {
@@ -271,6 +282,7 @@ static bool uninvolved(const struct turn *t)
     return is_head(t) ? t->lo >= t->hi : t->p < t->lo || t->p >= t->hi;
 }
 
+/* What a position has to do with a block in a round. */
 static struct turn turn_of(const struct programs_ring_send *s, int p, int block, int round)
 {
     const struct programs_ring_block *b = &s->ring->block[block];
@@ -308,6 +320,7 @@ enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_s
     return WSC_OK;
 }
 
+/* The sending task is woken only if it waits for this round. */
 enum wsc_err programs_ring_passed(struct mesh_pe *pe)
 {
     struct programs_grid *g = programs_grid_of(pe);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attention scores, kept key by key on the columns of their head: which column owns a key, where
  * its row lies, and how rows of scores are sent along the head's columns. */
+#include "program_scores.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
 
 static int keys_per_column(const struct programs_grid *g, const struct programs_features *f)
 {
@@ -37,6 +40,7 @@ static void keys_to_send(const struct programs_grid *g, const struct programs_fe
     *end = position && *first + per < g->T ? *first + per : (int)g->T;
 }
 
+/* One row of scores: own ones from memory, those of other columns as position 0 receives them. */
 static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_rows *s, int position,
                              int key)
 {

@@ -2,7 +2,13 @@
 /* Softmax over the features of a tile, and over the keys of attention scores, as scripts of vector
  * operations; with the gradients. The attention of a sequence is put together here from scores,
  * probabilities and output. */
-#include "program_ops.h"
+#include "program_softmax.h"
+#include "program_attention_out.h"
+#include "program_grid.h"
+#include "program_product.h"
+#include "program_vector_ops.h"
+#include "program_weight_grad.h"
+
 #include <wsc/num_math.h>
 
 /* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
@@ -66,12 +72,15 @@ void programs_softmax_backward(struct programs_grid *g, struct programs_script *
 
 /* ---- over keys ------------------------------------------------------------------------------- */
 
+/* A script over the scores of one sample, by heads. */
 static struct programs_script score_script(const struct probabilities *p)
 {
     return (struct programs_script){
         .features = p->f, .heads = p->f, .first_sample = p->sample, .n_samples = 1};
 }
 
+/* Maximum, exponentials, sum, division over the keys of each query; sums run along the head's
+ * columns, which share the keys. */
 static enum wsc_err run_probabilities(struct programs_grid *g, const struct probabilities *p)
 {
     struct programs_script s = score_script(p);
@@ -97,6 +106,7 @@ static enum wsc_err run_probabilities(struct programs_grid *g, const struct prob
     return rc;
 }
 
+/* dS = scale P (dP - sum(P dP)), in place of dP. */
 static enum wsc_err run_probabilities_backward(struct programs_grid *g,
                                                const struct probabilities *p, int dscores)
 {

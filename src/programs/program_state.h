@@ -5,8 +5,13 @@
  *  along the canonical tree (<wsc/num.h>), so that values do not depend on who owns which leaf. */
 #ifndef WSC_PROGRAMS_STATE_H
 #define WSC_PROGRAMS_STATE_H
-#include "program_ops.h"
+#include "program_grid.h"
+
 #include <wsc/cycles_ops.h>
+#include <wsc/data.h>
+#include <wsc/hw.h>
+#include <wsc/model.h>
+#include <wsc/programs.h>
 
 /** What a model books its cycles under: name, pass. */
 #define PROGRAMS_ROW_MAP(XX)                                                                       \

@@ -2,7 +2,8 @@
 /* `wsc mesh survey`: collectives on rows and squares of growing size against the formulas of
  * HPDC'24, and the tree that is chosen against the best of the fixed ones; with the tolerance that
  * is stated for each formula and why some are only estimates. */
-#include "program_job.h"
+#include <wsc/err.h>
+#include <wsc/programs.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -70,6 +71,7 @@ struct survey {
     void *ctx;
 };
 
+/* A survey needs right sums as well as cycles: a wrong one ends it. */
 static enum wsc_err run(const struct collective *kernel, const struct programs_case *c,
                         struct programs_result *r)
 {
@@ -132,6 +134,8 @@ static int64_t least_cycles(const char *algo, int p, int64_t words)
     return !strcmp(algo, "tree") ? words * levels : words;
 }
 
+/* The chosen tree against the fastest of the fixed ones, each simulated; those that cannot be
+ * faster are passed over. */
 static enum wsc_err against_fixed(const struct survey *s, struct programs_case c)
 {
     static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};

@@ -2,7 +2,11 @@
 /* Trees of a reduction on a line of PEs: star, chain, binary tree, two phases, and those of the
  * dynamic program of HPDC'24 (Luczynski et al., arXiv 2404.15888), with its formulas.
  * program_tree_cost.c chooses among them by their schedule. */
+#include "program_tree.h"
+#include "program_tree_cost.h"
 #include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 #include <math.h>
 #include <string.h>
@@ -31,6 +35,8 @@ static int64_t at(const struct programme *e, int d, int r)
     return (int64_t)d * (e->p + 1) + r;
 }
 
+/* E*(r, d) = min over s of E*(s, d - 1) + E*(r - s, d) + r - s: the last s of r PEs send over r -
+ * s hops. */
 static void best_split(struct programme *e, int d, int r)
 {
     int32_t best = impossible;
@@ -49,6 +55,7 @@ static void programme_fini(struct programme *e)
     wsc_free(e->last);
 }
 
+/* Bound on the cycles of the tree of depth @p d: energy over the p - 1 links, distance, depth. */
 static double bound_at(const struct programme *e, int64_t words, int d)
 {
     int32_t energy = e->energy[at(e, d, e->p)];
@@ -85,6 +92,7 @@ static enum wsc_err programme_init(struct programme *e, int p)
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "the dynamic programme");
 }
 
+/* The tree of E*(r, d) on PEs first .. first + r - 1, root first, in pre-order. */
 static void build(const struct programme *e, int first, int r, int d, int *parent)
 {
     for (int s; r > 1; r -= s) {

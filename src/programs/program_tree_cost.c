@@ -2,7 +2,10 @@
 /* The schedule of a reduction on a tree, message by message, without running the fabric: the
  * choice of `--algo auto` and the reference where a formula adds up terms that overlap. The rules
  * are those of the fabric (docs/MESH.md). */
+#include "program_tree_cost.h"
 #include "program_tree_shape.h"
+
+#include <wsc/mem.h>
 
 /* A reduction message by message, in cycles counted as the fabric counts them: an element executed
  * in cycle t is in the router of its PE in t + 1 + ramp up, one hop later in the next one, and can

@@ -4,6 +4,8 @@
  * result on PEs. */
 #include "program_tree_shape.h"
 
+#include <wsc/mem.h>
+
 /* Colours of a tree.  A message takes a colour that nobody uses between sender and receiver while
  * there are any; then no router on its way has a switch.  Otherwise a PE's own use of a colour
  * comes first and its switch then turns to those that pass: a sender's after its last word, a

@@ -3,8 +3,36 @@
  *  takes. */
 #ifndef WSC_PROGRAMS_TREE_SHAPE_H
 #define WSC_PROGRAMS_TREE_SHAPE_H
-#include "program_job.h"
+#include <wsc/err.h>
+#include <wsc/mesh.h>
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Colours 0 .. 7 are for the trees of lines, each with the input queue of its number; then the
+ * others. */
+enum { PROGRAMS_LINE_COLOURS = 8, PROGRAMS_COLOUR_BCAST = 10 };
+struct programs_colours {
+    int first, n;
+};
+
+/* What a PE does for the tree of a line: it receives from its children in blocks, one colour each,
+ * from the near end; after its own words its switch turns, or a control wavelet follows. */
+struct programs_node {
+    int16_t count[PROGRAMS_LINE_COLOURS];
+    int8_t colour[PROGRAMS_LINE_COLOURS];
+    uint8_t n_blocks;
+    int8_t send; /* colour, -1: none */
+    bool turn, control;
+    uint32_t payload;
+};
+/* A reduction on a line of n PEs. */
+struct programs_load {
+    enum mesh_arch arch;
+    int n;
+    int64_t words;
+    struct programs_colours colours;
+};
 /* Children of position i from the far end: last[i], previous[last[i]] and so on. */
 struct programs_tree_shape {
     int n;
@@ -20,13 +48,4 @@ enum wsc_err programs_tree_shape_init(struct programs_tree_shape *s, int n,
                                       struct programs_colours colours, const int *parent);
 void programs_tree_shape_fini(struct programs_tree_shape *s);
 bool programs_node_receives(const struct programs_node *node, int colour);
-
-/* Cycles that the reduction takes on the tree: every message in its place, nothing added up that
- * overlaps. */
-enum wsc_err programs_tree_cycles(const struct programs_load *load, const int *parent,
-                                  int64_t *cycles);
-/* max(C, E/N + L) + (2 T_R + 1) D of HPDC'24: contention, energy, links, distance and depth of the
- * tree.  Control wavelets are not counted, as there. */
-enum wsc_err programs_tree_formula(const struct programs_load *load, const int *parent,
-                                   double *cycles);
 #endif

@@ -2,7 +2,11 @@
 /* Scripts: the same list of vector operations on every PE, one after the other, over tiles,
  * tokens, features or scores, with row sums, vectors through the edge and scalar code in between.
  * Norms, softmax, loss and biases are made of them. */
+#include "program_vector_ops.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_scores.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -18,6 +22,7 @@ struct extent {
     int row, key; /* scores: the row at hand */
 };
 
+/* Rows and columns of a step's shape on this PE; empty where the PE has no such elements. */
 static struct extent extent_of(const struct programs_grid *g, const struct programs_script *s,
                                const struct programs_step *step, const struct mesh_pe *pe)
 {
@@ -57,7 +62,9 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
     return e;
 }
 
-/* @p half: of an operation on 16-bit numbers. */
+/* A view as the descriptor of its elements on this PE: tiles have a pitch between features,
+ * vectors of tokens and features repeat along the other dimension (stride 0), which also sums
+ * results.  @p half: of an operation on 16-bit numbers. */
 static struct mesh_dsd operand(const struct programs_grid *g, const struct programs_script *s,
                                const struct programs_view *v, const struct extent *e, bool half)
 {
@@ -103,6 +110,7 @@ static enum mesh_code code_of(const struct programs_step *step)
     return MESH_FADDHS;
 }
 
+/* One vector operation of a step; a PE without elements passes it over. */
 static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
                           const struct programs_script *s, const struct programs_step *step)
 {
@@ -133,6 +141,7 @@ static int score_steps(const struct programs_script *s, int first)
     return n;
 }
 
+/* One step a task, steps on a row of scores together; each task activates the next. */
 static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -204,6 +213,7 @@ static bool line_of(const struct programs_grid *g, const struct programs_script 
     return !s->heads || x / *n < programs_n_head_lines(s->heads);
 }
 
+/* Sum along the line to its middle PE, which halves the way, then from there to both sides. */
 static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
@@ -237,6 +247,7 @@ void programs_row_sum(struct programs_script *s, enum mesh_code code, struct pro
     *append(s) = (struct programs_step){.call = row_sum, .code = code, .dst = tokens, .n = n};
 }
 
+/* From the middle of a line to both sides, on one colour. */
 static enum wsc_err route_spread(struct programs_grid *g, const struct programs_line *l)
 {
     const int root = l->n / 2;
@@ -256,6 +267,8 @@ static enum wsc_err route_spread(struct programs_grid *g, const struct programs_
     return WSC_OK;
 }
 
+/* Chains and spreads on all lines on which a script sums: whole rows, or the columns of each head.
+ */
 static enum wsc_err route_rows(struct programs_grid *g, const struct programs_script *s)
 {
     const int lines = s->heads ? programs_n_head_lines(s->heads) : 1;
@@ -271,6 +284,7 @@ static enum wsc_err route_rows(struct programs_grid *g, const struct programs_sc
 
 /* ---- through the edges ----------------------------------------------------------------------- */
 
+/* Receive the PE's features of each vector, in the order in which sources() sends them. */
 static enum wsc_err vectors_in(struct mesh_pe *pe, const struct programs_script *s,
                                const struct programs_step *step)
 {
@@ -289,6 +303,8 @@ void programs_vectors_in(struct programs_script *s)
     if (s->n_in) programs_call(s, vectors_in);
 }
 
+/* Sum each vector over the column on its way to the north edge: PEs of a column hold partial sums
+ * over their own tokens. */
 static enum wsc_err vectors_out(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -313,6 +329,7 @@ void programs_vectors_out(struct programs_script *s)
     programs_call(s, vectors_out);
 }
 
+/* Only column 0 sends; every PE of a row has the sums. */
 static enum wsc_err row_out(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
@@ -342,6 +359,7 @@ static int feature_at(const struct programs_features *f, int x, int i)
     return f->order[before + i];
 }
 
+/* Words of @p n vectors on column @p x. */
 static int64_t column_words(const struct programs_vector *v, int n, int x)
 {
     int64_t words = 0;
@@ -350,6 +368,8 @@ static int64_t column_words(const struct programs_vector *v, int n, int x)
     return words;
 }
 
+/* Wavelets of the vectors that come in, column by column, each vector in the order of its features
+ * on the column. */
 static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
 {
     int64_t n = 0;
@@ -384,6 +404,7 @@ static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script
     return WSC_OK;
 }
 
+/* The west edge takes the rows of tokens that programs_row_out() sends. */
 static enum wsc_err row_sinks(struct programs_grid *g, struct programs_script *s, uint32_t *words)
 {
     const struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_WEST};

@@ -2,7 +2,12 @@
 /* Sums over tokens: dW = dY' X, and the gradients of keys and values. One factor stays on its PE,
  * the other goes round the row (program_ring.c); results are built block by block and leave the
  * wafer down the column, or end at their row. docs/MESH.md calls the pattern outer. */
+#include "program_weight_grad.h"
+#include "program_chain.h"
 #include "program_grid.h"
+#include "program_resources.h"
+#include "program_ring.h"
+#include "program_scores.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -65,6 +70,8 @@ static int first_token(const struct outer *o, int y)
     return programs_tokens(o->g, y) * (o->w ? o->w->first_sample : o->k->sample);
 }
 
+/* Block @p i of PE (x, y): which values it has, and whether a step is one AXPY for each held
+ * feature or for each value; the longer vector runs. */
 static struct part part_of(const struct outer *o, int x, int y, int i)
 {
     const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
@@ -96,11 +103,14 @@ static struct mesh_dsd values_of(const struct outer *o, const struct part *p, in
     return own_scores(o, p, i, token);
 }
 
+/* Element @p i of a vector as the scalar of an AXPY. */
 static struct mesh_dsd element_of(const struct outer *o, struct mesh_dsd vector, int i)
 {
     return mesh_mem(vector.address + programs_bytes(o->half) * i * vector.stride[0], 1);
 }
 
+/* One AXPY of the outer product of token @p token: sum number @p at += vector x scalar. The first
+ * token writes, so sums need not be cleared. */
 static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct part *p, int i,
                          int token, int at)
 {
@@ -188,6 +198,8 @@ static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block
                                             .a = mesh_in(PROGRAMS_COLOUR_SCALARS, n)});
 }
 
+/* The values of the token at hand have come: ask for the next ones, so that they travel while
+ * these are used, and start the AXPYs. */
 static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -207,6 +219,8 @@ static enum wsc_err await(struct mesh_pe *pe, const struct outer *o, const struc
                                                              : PROGRAMS_TASK_MAIN);
 }
 
+/* The first values of the first block; a PE without any only takes part in the sums of its column.
+ */
 static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -233,6 +247,7 @@ static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const
     return await(pe, o, p);
 }
 
+/* A token's AXPYs, or after the last token the sums over the column, then the next block. */
 static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -249,6 +264,7 @@ static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
     return await(pe, o, &p);
 }
 
+/* Body of the sending task: the values of this PE, token by token. */
 static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -287,6 +303,8 @@ static enum wsc_err plan(struct outer *o, int positions, int64_t room)
     return WSC_OK;
 }
 
+/* Chains on the columns that hold features, toward the north edge for weights, both ways for keys.
+ */
 static enum wsc_err route_columns(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -311,6 +329,7 @@ static void outer_fini(struct outer *o)
 
 /* ---- weight gradients ------------------------------------------------------------------------ */
 
+/* One sink a column for the whole gradient, in the order of its blocks. */
 static enum wsc_err gradient_edges(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -345,6 +364,7 @@ static void store_block(const struct outer *o, const struct part *p, int before,
     }
 }
 
+/* Words of the edge to the host's matrix; every column must have sent all. */
 static void store_gradient(const struct outer *o)
 {
     const struct programs_features *f = o->held.f;
@@ -360,6 +380,7 @@ static void store_gradient(const struct outer *o)
     }
 }
 
+/* The program of a weight gradient: the ring of each row sends, columns sum, the edge takes. */
 static enum wsc_err run_gradient(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -405,6 +426,8 @@ static enum wsc_err count_keys(struct outer *o)
     return WSC_OK;
 }
 
+/* The program of key gradients: positions of a head's columns send their scores in turns; with one
+ * column to a head each PE has its scores itself. */
 static enum wsc_err run_keys(struct outer *o)
 {
     struct programs_grid *g = o->g;

@@ -5,12 +5,6 @@
 
 enum { HEIGHT = 620 };
 
-/* Speed against the published one: a time that is shorter is a speed that is higher. */
-static double speed(const struct validation_figure *ref, double figure)
-{
-    return ref->quantity == VALIDATION_TIME ? ref->value / figure : figure / ref->value;
-}
-
 static bool drawn(const struct validation_prediction *p)
 {
     return p->ref->value > 0 && p->predicted > 0 && p->ref->low > 0;
@@ -18,9 +12,10 @@ static bool drawn(const struct validation_prediction *p)
 
 static void add_point(struct out_text *t, const struct validation_prediction *p, int x)
 {
-    const double a = speed(p->ref, p->ref->low), b = speed(p->ref, p->ref->high);
-    out_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, speed(p->ref, p->predicted),
-                 speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
+    const double a = validation_speed(p->ref, p->ref->low),
+                 b = validation_speed(p->ref, p->ref->high);
+    out_text_add(t, "%d %.6g %.6g %.6g %.6g\n", x, validation_speed(p->ref, p->predicted),
+                 validation_speed(p->ref, p->neutral), a < b ? a : b, a < b ? b : a);
 }
 
 static void add_data(struct out_text *t, const struct validation_table *v,

@@ -62,6 +62,10 @@ static void comparison_head(const struct validation_table *v, struct cells *c)
 
 static void comparison_row(const struct validation_table *v, int i, struct cells *c)
 {
+    static const char *const within[] = {"NO", "yes", "-"};
+    static const char *const use[] = {[VALIDATION_KIND_CALIBRATION] = "fitted",
+                                      [VALIDATION_KIND_VALIDATION] = "predicted",
+                                      [VALIDATION_KIND_CONTEXT] = "context"};
     const struct validation_prediction *p = &v->row[i];
     const struct validation_figure *ref = p->ref;
     c->n = 0;
@@ -70,9 +74,9 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
     add(c, "%.4g", ref->value);
     add(c, "%.4g", p->predicted);
     add_percent(c, validation_speed_error(ref, p->predicted));
-    add(c, "%s", validation_prediction_holds(p) ? "yes" : "NO");
+    add(c, "%s", within[ref->kind == VALIDATION_KIND_CONTEXT ? 2 : validation_prediction_holds(p)]);
     add(c, "%s", ref->tolerance);
-    add(c, "%s", ref->kind == VALIDATION_KIND_CALIBRATION ? "fitted" : "predicted");
+    add(c, "%s", use[ref->kind]);
     add(c, "%.4g", p->neutral);
     add_percent(c, validation_speed_error(ref, p->neutral));
     for (int k = 0; k < v->n_calibrated; k++)
@@ -168,13 +172,24 @@ static WSC_CHECKED enum wsc_err end(struct sink *s)
     return rc;
 }
 
+/* Rows outside their tolerance come first, those that are not judged last. */
+enum { OUTSIDE, INSIDE, CONTEXT, N_RANKS };
+
+static int rank_of(const struct validation_prediction *p)
+{
+    if (p->ref->kind == VALIDATION_KIND_CONTEXT) return CONTEXT;
+    return validation_prediction_holds(p) ? INSIDE : OUTSIDE;
+}
+
 static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
                                                struct cells *c)
 {
     comparison_head(v, c);
     TRY(begin(s, "llrrrlrlrrrrr", c));
-    for (int i = 0; i < v->n_rows; i++) {
-        comparison_row(v, i, c);
+    for (int i = 0; i < N_RANKS * v->n_rows; i++) {
+        const int row = i % v->n_rows;
+        if (rank_of(&v->row[row]) != i / v->n_rows) continue;
+        comparison_row(v, row, c);
         put(s, c);
     }
     return end(s);
@@ -197,9 +212,9 @@ static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validat
 {
     context_head(c);
     TRY(begin(s, "lrl", c));
-    for (int i = 0; i < v->n_context; i++) {
-        if (v->context[i].kind != VALIDATION_KIND_CONTEXT) continue;
-        context_row(&v->context[i], c);
+    for (int i = 0; i < v->n_figures; i++) {
+        if (v->figure[i].kind != VALIDATION_KIND_CONTEXT) continue;
+        context_row(&v->figure[i], c);
         put(s, c);
     }
     return end(s);
@@ -218,6 +233,7 @@ static struct summary summarise(const struct validation_table *v)
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
         const int k = p->ref->kind == VALIDATION_KIND_CALIBRATION ? 0 : 1;
+        if (p->ref->kind == VALIDATION_KIND_CONTEXT) continue;
         const double error = fabs(validation_speed_error(p->ref, p->predicted));
         s.n[k]++;
         s.outside[k] += !validation_prediction_holds(p);
@@ -255,7 +271,7 @@ static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct c
     TRY(put_comparison(&s, v, c));
     (void)printf("\nWhat the predicted steps consist of, and their share of the peak\n");
     TRY(put_parts(&s, v, c));
-    (void)printf("\nNot compared\n");
+    (void)printf("\nNot judged\n");
     TRY(put_context(&s, v, c));
     add_summary(&words, v);
     enum wsc_err rc = out_text_check(&words);
@@ -345,8 +361,8 @@ static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct validati
 static void add_conditions(struct out_text *t, const struct validation_table *v)
 {
     out_text_add(t, "\n## Sources and conditions\n\n");
-    for (int i = 0; i < v->n_context; i++) {
-        const struct validation_figure *ref = &v->context[i];
+    for (int i = 0; i < v->n_figures; i++) {
+        const struct validation_figure *ref = &v->figure[i];
         out_text_add(t, "- `%s`: %s.", ref->id, ref->source);
         if (*ref->conditions) out_text_add(t, " %s.", ref->conditions);
         if (ref->kind != VALIDATION_KIND_CONTEXT)
@@ -369,7 +385,7 @@ static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct va
     out_text_add(t, "\n![predicted over published](validation.png)\n\n"
                     "## What the predicted steps consist of\n\n");
     TRY(put_parts(&s, v, c));
-    out_text_add(t, "\n## Not compared\n\n");
+    out_text_add(t, "\n## Not judged\n\n");
     TRY(put_context(&s, v, c));
     add_conditions(t, v);
     return out_text_check(t);

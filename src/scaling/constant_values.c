@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), tokens of a training; and
- * the expected loss of a training by a published scaling law. */
+ * the expected loss of a training by a published scaling law.  A range is cut evenly on a
+ * logarithmic scale, with its ends as they were written. */
 #include <wsc/scaling.h>
 
 #include <wsc/units.h>
@@ -9,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Longest number or path; values of a range that does not say how many. */
 enum { TEXT_BYTES = 128, DEFAULT_VALUES = 9 };
 
+/* The error for a --sweep that cannot be read, with examples. */
 static enum wsc_err wrong(const char *text, const char *why)
 {
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--sweep %s: %s", text, why),
@@ -24,6 +27,7 @@ static double three_digits(double value)
     return round(value / unit) * unit;
 }
 
+/* Append a value; one that rounding made equal to the last is dropped. */
 static enum wsc_err take(struct scaling_values *v, double value)
 {
     if (v->constant.whole) value = round(value);
@@ -32,6 +36,7 @@ static enum wsc_err take(struct scaling_values *v, double value)
     return WSC_OK;
 }
 
+/* A,B,C: the values as they are written, in that order. */
 static enum wsc_err take_list(struct scaling_values *v, const char *text, const char *list)
 {
     for (const char *p = list; *p;) {
@@ -91,6 +96,7 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
 
+/* Suffixes from long to short: "20xparams" ends with no other one. */
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param)
 {
     static const struct {
@@ -126,6 +132,8 @@ static double expected_loss(double flop)
     return pow(flop / scale, exponent) + irreducible;
 }
 
+/* The rate of a step holds for the whole training: warm-up, evaluation and checkpoints take no time
+ * here. */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
                                          double per_param)
 {

@@ -10,6 +10,7 @@ static int64_t share_of(const struct zoo_params *p)
     return (p->train_input.batch_size - 1) / p->runconfig.num_csx + 1;
 }
 
+/* Sizes that divide the share, within the bounds of the params. */
 static bool is_tried(const struct zoo_input *in, int64_t share, int64_t size)
 {
     const int64_t least = in->explore_min == CONF_NULL ? 1 : in->explore_min;
@@ -17,6 +18,7 @@ static bool is_tried(const struct zoo_input *in, int64_t share, int64_t size)
     return share % size == 0 && size >= least && size <= most;
 }
 
+/* One point for each size; one that does not fit the wafer is left out. */
 static enum wsc_err try_all(const struct scaling_model *model, const struct hw_machine *cluster,
                             struct scaling_row *row, int *n)
 {
@@ -35,6 +37,7 @@ static enum wsc_err try_all(const struct scaling_model *model, const struct hw_m
     return WSC_OK;
 }
 
+/* Sizes that will be tried: room for the rows. */
 static int count(const struct zoo_params *p)
 {
     const int64_t share = share_of(p);

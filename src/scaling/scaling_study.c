@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a curve depends on: mechanisms switched off, faults, one constant at many values, every
- * constant within its uncertainty. */
+ * constant within its uncertainty.  Each question is a list of variants of the machine, and each
+ * variant a whole sweep.  The band of a curve adds the deviations of single constants as squares,
+ * which holds for independent and small ones. */
 #include <wsc/scaling.h>
 
 #include <wsc/check.h>
@@ -21,6 +23,7 @@ void scaling_variants_free(struct scaling_variant **variants, int n)
     *variants = NULL;
 }
 
+/* The sweep on another machine. */
 static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
                                 struct scaling_variant *v)
 {
@@ -33,6 +36,7 @@ static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct 
 
 enum { N_EFFECTS = 5 };
 
+/* The switch of mechanism number i in a machine, and its name. */
 static bool *effect_of(struct hw_machine *c, int i, const char **name)
 {
     const struct {
@@ -164,6 +168,7 @@ struct base {
     double *tokens_per_s; /* owned */
 };
 
+/* The curve with one constant at @p value, relative to the base. */
 static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const struct base *base,
                            const struct hw_constant *c, double value, double **out)
 {
@@ -176,6 +181,8 @@ static enum wsc_err ratios(const struct scaling_sweep *sweep, int model, const s
     return WSC_OK;
 }
 
+/* Both ends of one constant's range.  The constant `jitter` is compared with the curve that has it,
+ * all others with the curve without, so that its sampling noise does not hide them. */
 static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
                                  const struct base base[2], const struct hw_source *source,
                                  struct scaling_sensitivity *s)
@@ -193,6 +200,7 @@ static enum wsc_err add_constant(const struct scaling_sweep *sweep, int model,
     return ratios(sweep, model, b, &c, source->high, &out->at_high);
 }
 
+/* Constants whose range is more than a point. */
 static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
                                   const struct base base[2], struct scaling_sensitivity *s)
 {
@@ -213,6 +221,7 @@ static double deviation(double ratio, bool above)
     return fmax(above ? ratio - 1 : 1 - ratio, 0);
 }
 
+/* Root of the sum of squares, to each side. */
 static void fill_band(struct scaling_sensitivity *s)
 {
     for (int i = 0; i < s->n_counts; i++) {
@@ -237,6 +246,7 @@ static double width(const struct scaling_constant *c, int last)
     return fmax(fabs(low - 1), fabs(high - 1));
 }
 
+/* Insertion sort by width, largest first; equals stay in the order of the table. */
 static void sort_constants(struct scaling_sensitivity *s)
 {
     for (int i = 1; i < s->n; i++) {
@@ -249,6 +259,7 @@ static void sort_constants(struct scaling_sensitivity *s)
     }
 }
 
+/* base[0] is the machine without jitter, base[1] the machine as it is, whose curve is reported. */
 static enum wsc_err fill(const struct scaling_sweep *sweep, int model, struct base base[2],
                          struct scaling_sensitivity *s)
 {

@@ -22,6 +22,7 @@ struct measured {
     struct memoryx_batch sum;
 };
 
+/* Hook of shard 0: steps after the warm-up are summed. */
 static enum wsc_err add_step(void *ctx, const struct memoryx_batch *batch)
 {
     struct measured *m = ctx;
@@ -47,9 +48,12 @@ static struct vtime_breakdown mean_parts(const struct measured *m)
     return (struct vtime_breakdown){mean[0], mean[1], mean[2], mean[3], mean[4]};
 }
 
+/* One row from the means of the measured steps. */
 static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                      const struct measured *m, struct scaling_row *row)
 {
+    /* Forward and backward take 2 and 4 FLOPs of a weight. */
+    const double done = pass->mode == STREAM_EVAL ? 1.0 / 3 : 1;
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
     const struct cluster_rates r =
@@ -61,10 +65,11 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
                                 .samples_per_s = r.samples_per_s,
                                 .step_time_ps = time_ps,
                                 .breakdown = mean_parts(m),
-                                .mfu = r.mfu,
+                                .mfu = r.mfu * done,
                                 .joules_per_token = r.joules_per_token,
-                                .flop_per_token = model_flop_per_token(c->model),
-                                .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model)};
+                                .flop_per_token = model_flop_per_token(c->model) * done,
+                                .flop_per_token_hoffmann =
+                                    model_flop_per_token_hoffmann(c->model) * done};
 }
 
 /* Jitter and lost packets differ from step to step. */
@@ -78,23 +83,25 @@ static bool varies_by_step(const struct hw_machine *c)
     return varies;
 }
 
+/* Build the cluster, run the steps of one pass, read the row. */
 static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
-                             const struct hw_machine *cluster, struct scaling_row *row)
+                             const struct hw_machine *cluster, enum stream_mode mode,
+                             struct scaling_row *row)
 {
     struct cluster *c = NULL;
     struct measured measured = {0};
     const struct memoryx_hooks hooks = {add_step, NULL, &measured};
     struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
-    struct stream_pass pass = {.mode = STREAM_TRAIN,
-                               .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};
+    struct stream_pass pass = {.mode = mode, .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};
+    const bool trains = mode == STREAM_TRAIN;
     const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(params)};
     struct cluster_change change;
     enum wsc_err rc;
     TRY_GOTO(cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
     TRY_GOTO(cluster_faults_plan(c, pass.n_steps, -1), cleanup);
     TRY_GOTO(cluster_faults_enter(c, 0, &change), cleanup);
-    TRY_GOTO(cluster_plan_batch(c, &params->train_input, true, &plan, &pass.batch), cleanup);
+    TRY_GOTO(cluster_plan_batch(c, &params->train_input, trains, &plan, &pass.batch), cleanup);
     TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
     fill_row(c, &pass, &measured, row);
     row->micro_batch = plan.micro_batch;
@@ -103,21 +110,35 @@ cleanup:
     return rc;
 }
 
-enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
-                           int64_t num_csx, int64_t global_batch, struct scaling_row *row)
+static enum wsc_err point(const struct scaling_model *model, const struct hw_machine *cluster,
+                          const int64_t size[2], enum stream_mode mode, struct scaling_row *row)
 {
     /* A shallow copy: only numbers differ, and the original owns the rest. */
     struct zoo_params params = *model->params;
     struct comm *comm = NULL;
-    params.runconfig.num_csx = num_csx;
-    params.train_input.batch_size = global_batch;
+    params.runconfig.num_csx = size[0];
+    params.train_input.batch_size = size[1];
     enum wsc_err rc = comm_create(&comm, false);
-    if (!rc) rc = simulate(comm, &params, cluster, row);
+    if (!rc) rc = simulate(comm, &params, cluster, mode, row);
     row->model = model->name;
     comm_destroy(&comm);
     return rc;
 }
 
+enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
+                           int64_t num_csx, int64_t global_batch, struct scaling_row *row)
+{
+    return point(model, cluster, (const int64_t[2]){num_csx, global_batch}, STREAM_TRAIN, row);
+}
+
+enum wsc_err scaling_evaluation(const struct scaling_model *model, const struct hw_machine *cluster,
+                                int64_t num_csx, int64_t global_batch, struct scaling_row *row)
+{
+    return point(model, cluster, (const int64_t[2]){num_csx, global_batch}, STREAM_EVAL, row);
+}
+
+/* Sequences of the global batch on n systems: constant in strong scaling, n times the batch per
+ * system in weak scaling. */
 static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params *p, int64_t n)
 {
     const int64_t per_csx =
@@ -126,6 +147,7 @@ static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params 
     return (per_csx > 0 ? per_csx : 1) * n;
 }
 
+/* Against the smallest count, which need not come first. */
 static void fill_speedup(struct scaling_row *row, int n)
 {
     const struct scaling_row *base = row;

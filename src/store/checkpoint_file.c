@@ -18,6 +18,7 @@
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+/* A file without HDF5 handle; NULL without memory. */
 static struct store_file *make(const char *path)
 {
     struct store_file *f = wsc_alloc(WSC_MEM_STORE, 1, sizeof *f);
@@ -31,6 +32,7 @@ static struct store_file *make(const char *path)
     return NULL;
 }
 
+/* Datasets first, then the file; a failure does not end it, so that nothing stays open. */
 static herr_t close_hdf5(struct store_file *f)
 {
     herr_t bad = 0;
@@ -44,6 +46,7 @@ static herr_t close_hdf5(struct store_file *f)
     return bad;
 }
 
+/* The memory alone; HDF5's handles are closed before. */
 static void release(struct store_file **file)
 {
     struct store_file *f = *file;
@@ -59,6 +62,7 @@ static void release(struct store_file **file)
     *file = NULL;
 }
 
+/* A file that was not committed is abandoned and removed by the first rank. */
 void store_close(struct store_file **file)
 {
     struct store_file *f = *file;
@@ -176,6 +180,7 @@ static enum wsc_err flush(struct store_file *f)
     return WSC_OK;
 }
 
+/* The mark is written only when everything before it is on disk. */
 static enum wsc_err write_mark(struct store_file *f)
 {
     TRY(flush(f));
@@ -183,6 +188,8 @@ static enum wsc_err write_mark(struct store_file *f)
     return flush(f); /* here a failure can still be handled, in closing it cannot */
 }
 
+/* Each part is agreed on by all ranks before the next, so that no rank waits in a collective call
+ * that another has left. */
 static enum wsc_err complete(struct store_file *f, struct total *total)
 {
     /* 256 bytes hold a sum's attribute. */
@@ -193,6 +200,7 @@ static enum wsc_err complete(struct store_file *f, struct total *total)
     return WSC_OK;
 }
 
+/* The last agreement is about the new name: all ranks return the same. */
 static enum wsc_err finish(struct store_file *f)
 {
     struct total *total = wsc_alloc(WSC_MEM_STORE, (size_t)f->n_entries, sizeof *total);
@@ -219,6 +227,7 @@ enum wsc_err store_commit(struct store_file **file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* A file without its mark, whoever wrote it. */
 static enum wsc_err incomplete(const struct store_file *f)
 {
     return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: is incomplete", f->path),
@@ -258,6 +267,8 @@ static enum wsc_err check_complete(const struct store_file *f)
     return H5Aexists(f->file, STORE_ATTR_MARK) > 0 ? WSC_OK : incomplete(f);
 }
 
+/* Another process looks at the file first (store_probe): a damaged one can end the program inside
+ * HDF5. */
 enum wsc_err store_open(struct store_file **out, const char *path)
 {
     struct store_file *f = make(path);
@@ -272,6 +283,7 @@ enum wsc_err store_open(struct store_file **out, const char *path)
     return rc;
 }
 
+/* Values against the sum that was written; files of others have none. */
 static enum wsc_err check_sum(struct store_file *f, struct store_entry *e)
 {
     int64_t expected = 0;
@@ -302,6 +314,7 @@ static enum wsc_err check_digest(const struct store_file *f)
         "attribute " STORE_ATTR_ALL);
 }
 
+/* Reads every value of the file once. */
 enum wsc_err store_check(const char *path)
 {
     struct store_file *f = NULL;

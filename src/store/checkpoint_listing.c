@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the visitors of HDF5's iterations need; an error inside one is kept in rc. */
 struct listing {
     struct store_file *f;
     double layout; /* 0: none is stated */
@@ -30,6 +31,8 @@ struct constant {
     int64_t shape[STORE_MAX_DIMS];
 };
 
+/* A constant takes no memory, but its size is what a reader asks for, so it is checked like any
+ * other. */
 static enum wsc_err add_constant(struct store_file *f, const char *key, const struct constant *c)
 {
     struct store_entry *e = NULL;
@@ -52,6 +55,7 @@ static enum wsc_err add_constant(struct store_file *f, const char *key, const st
 
 /* ---- up to version 0.4 ----------------------------------------------------------------------- */
 
+/* The attribute `shape`: at most STORE_MAX_DIMS whole numbers. */
 static enum wsc_err read_extents(hid_t dset, const char *path, const char *key, struct constant *c)
 {
     static const char name[] = "shape";
@@ -66,6 +70,7 @@ static enum wsc_err read_extents(hid_t dset, const char *path, const char *key, 
     return rc;
 }
 
+/* A constant of the older layout, from the attributes of its empty dataset. */
 static enum wsc_err add_filled(struct listing *l, const char *key, hid_t dset)
 {
     struct constant c = {0};
@@ -117,6 +122,7 @@ static void unquote(char *text)
 
 /* ---- datasets -------------------------------------------------------------------------------- */
 
+/* A dataset of the null space, which has no elements. */
 static bool is_empty(hid_t dset)
 {
     hid_t space = H5Dget_space(dset);
@@ -125,6 +131,7 @@ static bool is_empty(hid_t dset)
     return empty;
 }
 
+/* Opening inspects the dataset; its handle is closed again, since a file may have thousands. */
 static enum wsc_err add_full(struct listing *l, const char *key, const char *link, haddr_t address)
 {
     struct store_entry *e = NULL;
@@ -139,6 +146,7 @@ static enum wsc_err add_full(struct listing *l, const char *key, const char *lin
     return rc;
 }
 
+/* Integers or floats, of whatever width. */
 static bool holds_numbers(hid_t dset)
 {
     hid_t type = H5Dget_type(dset);
@@ -147,6 +155,7 @@ static bool holds_numbers(hid_t dset)
     return kind == H5T_INTEGER || kind == H5T_FLOAT;
 }
 
+/* A dataset at the root: values, a constant, or something that no model needs. */
 static enum wsc_err add_dataset(struct listing *l, hid_t dset, const char *key, const char *link,
                                 haddr_t address)
 {
@@ -222,6 +231,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* A number or truth value of a state dict. */
 static enum wsc_err add_scalar(struct listing *l, const char *key, const json_t *what)
 {
     const json_t *value = json_object_get(what, "scalar_value");
@@ -247,6 +257,7 @@ static enum wsc_err add_full_tensor(struct listing *l, const char *key, const js
     return add_constant(l->f, key, &c);
 }
 
+/* A second name of a tensor or constant, which keeps the link of the first. */
 static enum wsc_err add_alias(struct listing *l, const char *key, const json_t *what)
 {
     const char *name = text_of(what, "key");
@@ -278,6 +289,7 @@ static bool ends_with(const char *text, const char *end)
     return n > m && !strcmp(text + n - m, end);
 }
 
+/* The JSON text of an attribute describes the values of one key. */
 static enum wsc_err add_described(struct listing *l, const char *key, const char *attribute)
 {
     char *text = NULL;

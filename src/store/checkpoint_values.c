@@ -12,6 +12,7 @@
 /* Elements per transfer: MPI-IO counts bytes in an int, so 8 bytes each must stay below 2^31. */
 static const int64_t max_piece = (int64_t)1 << 25;
 
+/* A type on both sides: in memory, in the file, and by name. */
 struct type_row {
     hid_t memory, file;
     size_t size;
@@ -135,6 +136,7 @@ static void widen(char *at, const struct transfer *t, int64_t n)
     }
 }
 
+/* 16-bit values are read into the end of the buffer and widened in place. */
 static herr_t read_box(const struct transfer *t, hid_t mem, hid_t space, const struct box *b,
                        char *at)
 {
@@ -149,6 +151,7 @@ static herr_t read_box(const struct transfer *t, hid_t mem, hid_t space, const s
     return bad;
 }
 
+/* One transfer; HDF5's reason is raised before the handles are closed. */
 static enum wsc_err move_box(const struct transfer *t, const struct box *b, int64_t offset)
 {
     size_t at = (size_t)offset * t->size;
@@ -167,6 +170,7 @@ static enum wsc_err move_box(const struct transfer *t, const struct box *b, int6
     return rc;
 }
 
+/* A flat range as boxes, none larger than one transfer. */
 static enum wsc_err move_range(const struct transfer *t, int64_t first, int64_t n)
 {
     for (int64_t done = 0; done < n;) {
@@ -198,6 +202,7 @@ static bool is_zero(const void *data, size_t n_bytes)
     return !*x && !memcmp(x, x + 1, n_bytes - 1);
 }
 
+/* An element counts as written and enters the sum also where it stays a hole. */
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data)
 {
@@ -232,6 +237,7 @@ enum wsc_err store_entry_open(struct store_file *f, struct store_entry *e)
     return WSC_OK;
 }
 
+/* Elements of a constant. */
 static void fill(enum store_type type, double value, int64_t n, void *data)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -275,6 +281,8 @@ static enum wsc_err find_number(const struct store_file *f, const char *name,
                      (long long)e->info.n);
 }
 
+/* A constant is a double in a checkpoint: it must be an integer of 64 bits before it is converted.
+ */
 enum wsc_err store_read_i64(struct store_file *f, const char *name, int64_t lo, int64_t hi,
                             int64_t *value)
 {
@@ -332,6 +340,7 @@ enum wsc_err store_read_box(struct store_file *f, const char *name, const struct
     return move_box(&t, &b, 0);
 }
 
+/* Piece by piece in the stored width, so that memory does not grow with the dataset. */
 enum wsc_err store_entry_sum(struct store_file *f, struct store_entry *e, uint64_t *sum)
 {
     static const int64_t piece = (int64_t)1 << 18;
@@ -384,6 +393,8 @@ static int64_t fresh_from(const struct store_entry *e, haddr_t offset, haddr_t e
     return end > offset ? (int64_t)((end - offset + size - 1) / size) : 0;
 }
 
+/* Collective: every rank creates the same dataset, and space for it is reserved before values
+ * come. */
 static enum wsc_err define_entry(struct store_file *f, struct store_entry *e)
 {
     const haddr_t end = end_of_file(f);

@@ -20,6 +20,7 @@ static const size_t max_chunk_bytes = (size_t)256 << 20;
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Access for reading; -1 when HDF5 has no memory for it. */
 static hid_t reading_fapl(void)
 {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
@@ -31,6 +32,7 @@ static hid_t reading_fapl(void)
     return fapl;
 }
 
+/* HDF5's own error comes first; whether it is an HDF5 file at all decides the message. */
 enum wsc_err store_h5_open(hid_t *file, const char *path)
 {
     struct stat info;
@@ -52,6 +54,7 @@ enum wsc_err store_h5_open(hid_t *file, const char *path)
     return WSC_OK;
 }
 
+/* A soft or external link could lead to any file of this host, so only hard links are followed. */
 enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const char *name,
                               hid_t dapl)
 {
@@ -75,6 +78,7 @@ enum wsc_err store_h5_dataset(hid_t *dset, hid_t file, const char *path, const c
     return WSC_OK;
 }
 
+/* O_EXCL after unlink: a link that somebody puts there meanwhile is not followed. */
 enum wsc_err store_touch(const char *path)
 {
     if (unlink(path) && errno != ENOENT)
@@ -99,6 +103,7 @@ static enum wsc_err check_size_limit(const char *path, int64_t bytes)
                         "ulimit -f unlimited");
 }
 
+/* fallocate() keeps the size of the file; HDF5 sets that itself when it closes it. */
 enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known, int64_t extra)
 {
     hsize_t bytes = 0;
@@ -115,6 +120,8 @@ enum wsc_err store_h5_reserve(hid_t file, const char *path, int64_t known, int64
                      (long long)bytes + (long long)extra, strerror(why));
 }
 
+/* HDF5's descriptor is replaced by one of memory, so that what it still writes goes nowhere and
+ * succeeds. */
 void store_h5_abandon(hid_t file)
 {
     void *handle = NULL;
@@ -130,12 +137,14 @@ void store_h5_abandon(hid_t file)
 
 /* ---- what a dataset is ----------------------------------------------------------------------- */
 
+/* The dataset that is inspected, and where what is found out goes. */
 struct subject {
     const char *path, *name;
     hid_t dset;
     struct store_info *info;
 };
 
+/* Only numbers of the usual widths: HDF5 would convert any others on reading. */
 static enum wsc_err inspect_type(const struct subject *s)
 {
     hid_t type = H5Dget_type(s->dset);
@@ -177,6 +186,7 @@ static enum wsc_err inspect_bfloat16(const struct subject *s)
     return WSC_OK;
 }
 
+/* Extents must multiply to a number of bytes that fits 63 bits. */
 static enum wsc_err inspect_shape(const struct subject *s)
 {
     hsize_t dims[H5S_MAX_RANK];
@@ -201,6 +211,7 @@ static enum wsc_err inspect_shape(const struct subject *s)
     return WSC_OK;
 }
 
+/* Another filter would load a plugin of this host, or fail while values are read. */
 static enum wsc_err inspect_filters(const struct subject *s, hid_t plist)
 {
     int n = H5Pget_nfilters(plist);
@@ -254,6 +265,7 @@ static enum wsc_err inspect_chunks(const struct subject *s, hid_t plist)
     return WSC_OK;
 }
 
+/* A contiguous dataset must lie inside the file as a whole. */
 static enum wsc_err inspect_block(const struct subject *s)
 {
     struct stat file;
@@ -269,6 +281,7 @@ static enum wsc_err inspect_block(const struct subject *s)
     return WSC_OK;
 }
 
+/* Values must be in this file: external and virtual storage could name any other. */
 static enum wsc_err inspect_storage(const struct subject *s)
 {
     enum wsc_err rc;

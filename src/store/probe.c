@@ -51,6 +51,7 @@ bool store_probe_served(int argc, char **argv)
     return true;
 }
 
+/* Only the process that has started the prober waits for its end. */
 static void stop(void)
 {
     if (!prober.pid) return;
@@ -77,6 +78,7 @@ static int add_files(posix_spawn_file_actions_t *a, int socket)
     return why;
 }
 
+/* The prober takes signals as a new program does, whatever this one blocks. */
 static int set_signals(posix_spawnattr_t *attr)
 {
     sigset_t none, all;
@@ -88,6 +90,7 @@ static int set_signals(posix_spawnattr_t *attr)
     return why;
 }
 
+/* Returns 0 or an errno. */
 static int spawn(pid_t *pid, int socket)
 {
     char name[] = "wsc", command[] = STORE_PROBE_COMMAND;
@@ -115,6 +118,7 @@ static enum wsc_err not_looked_at(const char *path, int why)
         "HDF5 files are opened only after that; see the limits of ulimit -u and ulimit -n");
 }
 
+/* One prober for the process; a fork of its owner starts its own. */
 static enum wsc_err start(const char *path)
 {
     int ends[2];
@@ -193,6 +197,7 @@ static enum wsc_err probe(const char *path, int fd)
                         "use an older checkpoint, or make the dataset again");
 }
 
+/* O_NONBLOCK: opening a pipe would wait for its writer. */
 enum wsc_err store_probe(const char *path)
 {
     struct stat info;

@@ -11,6 +11,7 @@
 /* One sample is read whole: more than this is not a sequence any model can take. */
 static const int64_t max_T = (int64_t)1 << 26;
 
+/* An open file of samples with the two dataspaces of a read. */
 struct store_samples {
     char *path;
     hid_t file, dset, file_space, mem_space;
@@ -56,6 +57,8 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
     return WSC_OK;
 }
 
+/* The attribute is what the Model Zoo goes by; one that contradicts the data shows an incomplete
+ * file. */
 static enum wsc_err check_count(const struct store_samples *s)
 {
     int64_t n = 0;
@@ -176,6 +179,7 @@ static enum wsc_err read_selected(struct store_samples *s, int64_t i, void *out)
     return WSC_OK;
 }
 
+/* Tokens i T to (i + 1) T: the last one is the label of the one before. */
 static enum wsc_err read_corpus(struct store_samples *s, int64_t i, int32_t *out)
 {
     hsize_t first = (hsize_t)i * (hsize_t)s->T, count = (hsize_t)s->T + 1;

@@ -68,6 +68,7 @@ static enum wsc_err begin(struct store_samples_writer *w)
     return WSC_OK;
 }
 
+/* Room for one sample before and after compression; 4 bytes more for the checksum. */
 static enum wsc_err make_buffers(struct store_samples_writer *w)
 {
     w->deflate = libdeflate_alloc_compressor(GZIP_LEVEL);
@@ -116,6 +117,7 @@ static void shuffle(struct store_samples_writer *w, const int32_t *data)
     }
 }
 
+/* Values of 16 bits have no bit above them; negative ones have all. */
 static void check_narrow(const struct store_samples_writer *w, const int32_t *data)
 {
     uint32_t bits = 0;
@@ -192,6 +194,7 @@ static void release(struct store_samples_writer **writer)
     *writer = NULL;
 }
 
+/* Flushed and closed before the file gets its name. */
 static enum wsc_err finish(struct store_samples_writer *w)
 {
     WSC_CHECK(w->done == w->n, "%lld of %lld samples came", (long long)w->done, (long long)w->n);

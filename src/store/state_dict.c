@@ -66,6 +66,8 @@ struct described {
     json_t *tree, *spec;
 };
 
+/* PyTorch's description of a node: type of the container, its keys as JSON text, children; a leaf
+ * has no type. */
 static json_t *spec_of(const char *type, const json_t *context, json_t *children)
 {
     char *text = type ? json_dumps(context ? context : json_null(), JSON_ENCODE_ANY) : NULL;
@@ -77,6 +79,7 @@ static json_t *spec_of(const char *type, const json_t *context, json_t *children
 
 static struct described describe(json_t *node, const char *name);
 
+/* Places 0 .. n-1 in their order. */
 static struct described describe_list(json_t *node)
 {
     struct described d = {json_array(), NULL};
@@ -92,6 +95,7 @@ static struct described describe_list(json_t *node)
     return d;
 }
 
+/* Keys in the order in which they came; numbers below `state` stay numbers. */
 static struct described describe_dict(json_t *node, const char *name)
 {
     struct described d = {json_object(), NULL};
@@ -142,6 +146,7 @@ static const char *torch_type(const struct store_entry *e)
     return name[e->type];
 }
 
+/* What cstorch reads before it opens the dataset. */
 static json_t *tensor_metadata(const struct store_entry *e)
 {
     json_t *shape = json_array();
@@ -169,6 +174,7 @@ static enum wsc_err put_tensor(const struct store_file *f, const struct store_en
     return store_h5_put_text(e->dset, f->tmp, "dtypes", torch_type(e), true);
 }
 
+/* Takes @p value, which may be NULL after a failure. */
 static enum wsc_err put_json(const struct store_file *f, const char *name, json_t *value)
 {
     char *text = value ? json_dumps(value, 0) : NULL;
@@ -179,6 +185,7 @@ static enum wsc_err put_json(const struct store_file *f, const char *name, json_
     return rc;
 }
 
+/* An attribute `<key>.__metadata__` with the value's description, as if it were saved alone. */
 static enum wsc_err put_metadata(const struct store_file *f, const struct store_entry *e)
 {
     json_t *alone = json_object();
@@ -195,6 +202,7 @@ static enum wsc_err put_metadata(const struct store_file *f, const struct store_
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
+/* A part of ours, which cstorch does not know. */
 static bool is_own(const struct store_entry *e)
 {
     return !strncmp(e->name, own_level, sizeof own_level - 1);
@@ -224,6 +232,7 @@ enum wsc_err store_set_number(struct store_file *f, const char *key, enum store_
     return WSC_OK;
 }
 
+/* Keys that belong to a state dict, then attributes of tensors, then the tree of all keys. */
 static enum wsc_err put_all(struct store_file *f, json_t *tree)
 {
     TRY(store_h5_put_text(f->file, f->tmp, STORE_ATTR_CSTORCH, STORE_CSTORCH_RELEASE, false));

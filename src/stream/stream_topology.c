@@ -45,6 +45,7 @@ struct levels {
     int *memory; /* owned, of all of them */
 };
 
+/* The nodes of the machine by level, without those that are lost. */
 static enum wsc_err levels_create(struct levels *l, const struct stream_topology *machine,
                                   const bool *lost_node)
 {
@@ -135,6 +136,8 @@ static enum wsc_err share_levels(struct levels *l, const struct stream_topology 
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
+/* Wafers below each node, from the leaf switches up: children have higher numbers than their
+ * parent. */
 static void fill_spans(struct stream_topology *t)
 {
     for (int i = t->n_nodes - 1; i >= 0; i--) {
@@ -181,6 +184,7 @@ static enum wsc_err fill(struct stream_topology *t, const struct levels *l, cons
     return WSC_OK;
 }
 
+/* Also after an error levels.memory is the caller's to free. */
 static enum wsc_err form_levels(struct levels *l, const struct stream_topology *machine,
                                 const bool *lost_wafer, const bool *lost_node)
 {
@@ -283,6 +287,8 @@ static int64_t part_of_rate(int64_t rate, double slowness, int n, int of)
     return rate > 0 ? rate : 1;
 }
 
+/* Rate: that of the slower end by lost planes, then the link's own slowness, then its part of the
+ * parent's ports. */
 struct stream_link stream_link_below(const struct hw *hw, const struct stream_topology *t,
                                      int parent, int child)
 {

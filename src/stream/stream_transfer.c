@@ -72,6 +72,8 @@ enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct 
     return rc;
 }
 
+/* One reference of the payload for each child; a failed send stops there, and the caller's
+ * reference goes in any case. */
 enum wsc_err stream_send_weights(const struct stream_ports *ports, struct stream_msg *msg)
 {
     enum wsc_err rc = WSC_OK;
@@ -95,6 +97,7 @@ enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, 
     return WSC_OK;
 }
 
+/* A credit has the time of the latest child, since each child must have room. */
 enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime *time)
 {
@@ -165,6 +168,7 @@ enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct s
     return stream_send_up(ports, &msg);
 }
 
+/* The whole message to each parent: losses and times are not striped. */
 enum wsc_err stream_send_up(const struct stream_ports *ports, struct stream_msg *msg)
 {
     enum wsc_err rc = WSC_OK;

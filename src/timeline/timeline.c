@@ -16,7 +16,8 @@ enum { WARM_UP = 2 };
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-/* The part of a program's record that belongs to one step; borrowed. */
+/* The part of a program's record that belongs to one step; borrowed. Steps follow each other in a
+ * record, so a step is a slice of it. */
 static struct vtime_recorder part_of(const struct vtime_recorder *r, int64_t step)
 {
     struct vtime_recorder part = {
@@ -72,6 +73,8 @@ static void find_end(struct timeline *t)
                   "step %lld: a wafer ends after the step", (long long)t->step);
 }
 
+/* Steps before the first wanted one are added to the graph as well, because their events are
+ * causes of later ones; nothing else is kept of them. */
 static enum wsc_err add_step(struct timeline *t, const struct cluster_record *record,
                              const struct vtime_recorder *program)
 {
@@ -92,6 +95,7 @@ static enum wsc_err add_step(struct timeline *t, const struct cluster_record *re
     return timeline_profile_find(t, record, &program[role]);
 }
 
+/* Steps of a record in their order; the newest is the one that results are about. */
 enum wsc_err timeline_add(struct timeline *t, const struct cluster_record *record)
 {
     struct vtime_recorder *part;
@@ -114,6 +118,8 @@ enum wsc_err timeline_add(struct timeline *t, const struct cluster_record *recor
 
 /* ---- create and destroy ---------------------------------------------------------------------- */
 
+/* Two models of the same params: stages as they stream, and a stage for each part for the profile.
+ */
 static enum wsc_err make(struct timeline *t, const struct zoo_params *params,
                          const struct hw_machine *machine)
 {
@@ -152,6 +158,7 @@ void timeline_destroy(struct timeline **t)
 
 /* ---- a run of its own ------------------------------------------------------------------------ */
 
+/* One step with the recorder on, added to @p t. */
 static enum wsc_err add_recorded(struct timeline *t, struct cluster *c,
                                  const struct stream_pass *pass, const struct wafer_work *work)
 {
@@ -185,6 +192,7 @@ static enum wsc_err run_steps(struct timeline *t, struct cluster *c,
     return WSC_OK;
 }
 
+/* A cluster without values on this process: times do not need them. */
 enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *params,
                               const struct hw_machine *machine)
 {
@@ -214,6 +222,7 @@ int64_t timeline_n_events(const struct timeline *t)
     return t->graph.n - t->graph.first_new;
 }
 
+/* Steps with bars; 0 before the first. */
 int64_t timeline_n_shown(const struct timeline *t)
 {
     return t->graph.n && t->step >= t->want.first_step ? t->step + 1 - t->want.first_step : 0;
@@ -233,7 +242,8 @@ void timeline_transfer_name(const struct timeline *t, int32_t transfer, char *te
         (void)snprintf(text + used, (size_t)(size - used), ", micro-batch %d", transfer / n);
 }
 
-/* Segments from the end to the start; the caller reverses them. */
+/* Critical path from the end of the step to its start: from each event to the one that it waited
+ * for longest. Events at the time of their cause take no segment; the caller reverses the list. */
 static enum wsc_err walk_back(const struct timeline *t, struct timeline_segment **path, int *n)
 {
     const struct timeline_graph *g = &t->graph;

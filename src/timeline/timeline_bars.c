@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Is the role a shard, a node or a wafer? */
 static enum stream_kind kind_of(const struct timeline *t, int role)
 {
     int index;
@@ -82,6 +83,7 @@ struct timeline_bar_key {
     int class;
 };
 
+/* By transfer, class and role (class 3, nodes upwards, from the highest role), then as recorded. */
 static int by_plan(const void *a, const void *b)
 {
     const struct timeline_bar_key *x = a, *y = b;
@@ -93,6 +95,7 @@ static int by_plan(const void *a, const void *b)
     return (x->bar.order > y->bar.order) - (x->bar.order < y->bar.order);
 }
 
+/* Sort the bars from @p first on, those of one step. */
 static enum wsc_err sort_bars(struct timeline *t, int64_t first)
 {
     struct timeline_bar_key *key;
@@ -107,6 +110,7 @@ static enum wsc_err sort_bars(struct timeline *t, int64_t first)
     return WSC_OK;
 }
 
+/* Bars of the earlier steps stay as they are: a trace shows several steps. */
 enum wsc_err timeline_bars_add(struct timeline *t, const struct vtime_recorder *program,
                                int n_programs)
 {
@@ -123,7 +127,8 @@ enum wsc_err timeline_bars_add(struct timeline *t, const struct vtime_recorder *
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Between two shards there is no parent. */
+/* A message as load of one direction of a link; gradients go from child to parent. False for
+ * messages between two shards, where there is no parent. */
 static bool joint_of(const struct timeline *t, const struct vtime_bar *bar,
                      struct timeline_joint *out)
 {
@@ -157,6 +162,7 @@ static void add_load(struct timeline_link *to, const struct timeline_link *from)
     to->n_messages += from->n_messages;
 }
 
+/* One joint for each parent and child, in place; @return how many. */
 static int merge(struct timeline_joint *joint, int64_t n_messages)
 {
     int n = 0;
@@ -172,6 +178,7 @@ static int merge(struct timeline_joint *joint, int64_t n_messages)
     return n;
 }
 
+/* Loads of the newest step; those of the step before are forgotten. */
 enum wsc_err timeline_joints_find(struct timeline *t, const struct vtime_recorder *program,
                                   int n_programs)
 {
@@ -188,6 +195,7 @@ enum wsc_err timeline_joints_find(struct timeline *t, const struct vtime_recorde
     return WSC_OK;
 }
 
+/* Both directions of each joint with the names of the roles; the caller frees the array. */
 enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links, int *n)
 {
     TRY_NEW(*links, WSC_MEM_TIMELINE, 2 * t->n_joints + 1);

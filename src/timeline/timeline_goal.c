@@ -42,6 +42,7 @@ static const struct timeline_event *event_of(const struct timeline_goal_file *g,
     return &g->t->graph.event[i];
 }
 
+/* An edge between roles becomes a message, if its event is in the schedule. */
 static bool crosses(const struct timeline_goal_file *g, int64_t k)
 {
     const int32_t to = g->to[k];
@@ -84,6 +85,7 @@ static void add_up(int64_t *first, int n)
         first[r + 1] += first[r];
 }
 
+/* Counting sort of the needed events by role; by_role keeps their order. */
 static enum wsc_err sort_events(struct timeline_goal_file *g, int n_roles)
 {
     const struct timeline_graph *graph = &g->t->graph;
@@ -101,6 +103,7 @@ static enum wsc_err sort_events(struct timeline_goal_file *g, int n_roles)
     return WSC_OK;
 }
 
+/* The event of each edge, and the edges that leave each role, in the order of their numbers. */
 static enum wsc_err sort_edges(struct timeline_goal_file *g, int n_roles)
 {
     const struct timeline_graph *graph = &g->t->graph;
@@ -146,6 +149,8 @@ static int64_t collect(struct timeline_goal_file *g, int role)
     return n;
 }
 
+/* First fit: a calc takes the first cpu that is free at its start, so none waits for a cpu and
+ * times stay those of the record. */
 static enum wsc_err choose_cpus(struct timeline_goal_file *g, int role)
 {
     int64_t free_ps[MAX_CPUS];
@@ -190,6 +195,7 @@ static enum wsc_err write_roots(struct timeline_goal_file *g, int role)
     return WSC_OK;
 }
 
+/* The message of an edge from another rank, then the time that passes on it. */
 static void write_edge(struct timeline_goal_file *g, int64_t k)
 {
     const struct timeline_edge *e = &g->t->graph.edge[k];
@@ -203,6 +209,7 @@ static void write_edge(struct timeline_goal_file *g, int64_t k)
                   (long long)e->delay_ps, g->cpu[k], id, far ? 'r' : 'e', far ? id : from);
 }
 
+/* An event requires all its edges: their calcs, their messages, or the events themselves. */
 static void write_event(struct timeline_goal_file *g, int32_t event)
 {
     const struct timeline_graph *graph = &g->t->graph;
@@ -221,6 +228,7 @@ static void write_event(struct timeline_goal_file *g, int32_t event)
     }
 }
 
+/* A rank is a role: roots, events, then what it sends to others. */
 static enum wsc_err write_rank(struct timeline_goal_file *g, int role)
 {
     char name[48];
@@ -242,6 +250,7 @@ static enum wsc_err write_rank(struct timeline_goal_file *g, int role)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* Time 0 is the earliest event that is needed, which may lie before the step. */
 static void find_begin(struct timeline_goal_file *g)
 {
     g->begin_ps = g->t->start_ps;

@@ -26,6 +26,7 @@ struct timeline_origins {
     int64_t n, size;
 };
 
+/* By id; events before the record have id 0 and differ by role and time. */
 static int compare_keys(const struct timeline_origin *x, const struct timeline_origin *y)
 {
     if (x->id != y->id) return x->id < y->id ? -1 : 1;
@@ -55,18 +56,21 @@ static enum wsc_err add_origin(struct timeline_origins *o, struct timeline_origi
     return WSC_OK;
 }
 
+/* Is the event one of the step that is being added? */
 static bool is_new(const struct vtime_recorder *program, int n_programs, int64_t id)
 {
     return id && vtime_event_program(id) < n_programs &&
            vtime_event_number(id) >= program[vtime_event_program(id)].n_before;
 }
 
+/* The key of an event that an edge comes from; one without an id is of the program itself. */
 static struct timeline_origin origin_of(struct vtime from, int32_t program)
 {
     const int32_t whose = from.event ? vtime_event_program(from.event) : program;
     return (struct timeline_origin){from.event, from.ps, comm_role_of_program(whose), -1};
 }
 
+/* Events that the graph has kept, and those that edges of the new step come from. */
 static enum wsc_err collect_origins(const struct timeline_graph *g,
                                     const struct vtime_recorder *program, int n_programs,
                                     struct timeline_origins *o)
@@ -113,6 +117,7 @@ struct timeline_numbers {
     struct timeline_origins origins;
 };
 
+/* Number in the graph: new ones by program and position, others by bisection. */
 static int32_t number_of(const struct timeline_numbers *n, struct vtime from, int32_t program)
 {
     if (is_new(n->program, n->n_programs, from.event)) {
@@ -161,6 +166,8 @@ static enum wsc_err make_room(struct timeline_graph *g, struct timeline_numbers 
     return WSC_OK;
 }
 
+/* An event happens at the maximum over its edges of time plus delay; the first edge that reaches
+ * it is the cause, so ties are resolved by the order of the record. */
 static void add_event(struct timeline_graph *g, const struct timeline_numbers *n, int32_t program,
                       const struct vtime_event *event, const struct vtime_edge *in)
 {
@@ -182,6 +189,7 @@ static void add_event(struct timeline_graph *g, const struct timeline_numbers *n
     g->event[g->n++] = e;
 }
 
+/* Events of a program in their order, each with its edges one after the other. */
 static void add_program(struct timeline_graph *g, const struct timeline_numbers *n, int32_t p)
 {
     const struct vtime_recorder *r = &n->program[p];
@@ -193,6 +201,7 @@ static void add_program(struct timeline_graph *g, const struct timeline_numbers 
     }
 }
 
+/* Numbers first, then events: edges may come from programs that are added later. */
 static enum wsc_err add_all(struct timeline_graph *g, struct timeline_numbers *n)
 {
     int64_t n_events = 0, n_edges = 0;
@@ -249,6 +258,7 @@ static void mark(const struct timeline_graph *g, int64_t ps, int32_t *number)
     }
 }
 
+/* Renumber what stays; number[i] is the new number plus 1, 0 for what goes. */
 static void move(struct timeline_graph *g, int64_t ps, int32_t *number)
 {
     int32_t n = 0;
@@ -265,6 +275,7 @@ static void move(struct timeline_graph *g, int64_t ps, int32_t *number)
     g->n = n;
 }
 
+/* Edges go too: they are kept for the newest step alone. */
 enum wsc_err timeline_graph_cut(struct timeline_graph *g, int64_t ps)
 {
     int32_t *number;

@@ -77,7 +77,8 @@ static void add_visit(const struct timeline *t, const struct cluster_record *rec
     }
 }
 
-/* Each stage has one event that waits for its compute beside other things. */
+/* Each stage has one event that waits for its compute beside other things. Stages of the record
+ * come in the order of its bars, so both are walked together. */
 static void add_visits(const struct timeline *t, const struct cluster_record *record,
                        const struct vtime_recorder *wafer, struct timeline_times *times)
 {
@@ -106,6 +107,7 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* The Model Zoo's name of a part with the number of its layer and the pass. */
 static void name_module(const struct model_stage *stage, bool backward, char *text, size_t size)
 {
     const char *name = part_name[stage->part[0]], *star = strchr(name, '*');
@@ -117,6 +119,7 @@ static void name_module(const struct model_stage *stage, bool backward, char *te
         (void)snprintf(text, size, "%s.%s", name, pass);
 }
 
+/* Rows without time are left out. */
 static void add_row(struct timeline *t, const char *name, int64_t ps)
 {
     if (!ps) return;
@@ -125,6 +128,8 @@ static void add_row(struct timeline *t, const char *name, int64_t ps)
     row->ps = ps;
 }
 
+/* Modules, then what the wafer waited for, as the breakdown of the step has it: the rows add up to
+ * the step. */
 static void name_rows(struct timeline *t, const struct timeline_times *times)
 {
     const struct memoryx_batch *b = &t->batch;
@@ -171,6 +176,7 @@ static void without_layer(const char *name, char *text, size_t size)
                    number + strspn(number, "0123456789"));
 }
 
+/* Rows of equal modules become one, in place; @return how many are left. */
 static int merge_layers(struct timeline_module *row, int n)
 {
     int kept = 0;

@@ -21,6 +21,7 @@ struct timeline_trace_choice {
     int64_t left;   /* events that still fit */
 };
 
+/* The role above in the tree; -1 at the root. */
 static int parent_of(const struct timeline *t, int role)
 {
     for (int i = 0; i < t->n_joints; i++)
@@ -40,6 +41,7 @@ static void show(struct timeline_trace_choice *c, int role, bool anyway)
         c->shown[r] = true;
 }
 
+/* The slowest wafer first, then wafers and shards in their order as long as events are left. */
 static void choose(struct timeline_trace_choice *c)
 {
     const struct stream_topology *tree = c->t->machine;
@@ -54,6 +56,7 @@ static void choose(struct timeline_trace_choice *c)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
+/* What is drawn, to where, and how much still may be. */
 struct timeline_trace_file {
     const struct timeline *t;
     struct out_trace *out;
@@ -62,6 +65,7 @@ struct timeline_trace_file {
     int64_t n_arrows, left;
 };
 
+/* Roles of a kind are one group of rows. */
 static int group_of(const struct timeline *t, int role, int *index)
 {
     return (int)stream_kind_of_role(t->machine, role, index);
@@ -75,6 +79,7 @@ static int row_of(const struct timeline *t, const struct timeline_bar *s)
     return 2 * index + (s->kind == TIMELINE_UP || s->kind == TIMELINE_UPDATE);
 }
 
+/* Two rows for each role that is shown, down and up. */
 static void name_rows(const struct timeline_trace_file *d)
 {
     static const char *const group[] = {"MemoryX", "SwarmX", "wafers"};
@@ -125,6 +130,7 @@ static void draw_arrows(struct timeline_trace_file *d, int64_t i)
     if (s->kind == TIMELINE_UP) d->last[1][s->role] = i;
 }
 
+/* Bars in the order of the plan until the events are used up. */
 static void draw_bars(struct timeline_trace_file *d)
 {
     for (int64_t i = 0; i < d->t->n_bars && d->left > 0; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the rows of benchmarks/reference (one table of columns drives types, checks and messages)
- * and converts between published units and rates. */
+/* Reads the rows of benchmarks/reference (one table of columns drives types, checks and messages);
+ * quantities.c knows what the rows measure. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
@@ -12,23 +12,8 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-enum { MAX_UNITS = 4, N_QUANTITIES = VALIDATION_OTHER + 1, N_KINDS = VALIDATION_KIND_CONTEXT + 1 };
-
-static const struct quantity_row {
-    const char *name;
-    const char *unit[MAX_UNITS]; /* none: any */
-} quantities[N_QUANTITIES] = {[VALIDATION_TIME] = {"time", {"d", "h", "s", "ms"}},
-                              [VALIDATION_RATE] = {"rate", {"samples/s", "tokens/s"}},
-                              [VALIDATION_SPEEDUP] = {"speedup", {"1"}},
-                              [VALIDATION_EFFICIENCY] = {"efficiency", {"1"}},
-                              [VALIDATION_BOUNDARY] = {"boundary", {"s"}},
-                              [VALIDATION_OTHER] = {"other", {0}}};
+enum { N_KINDS = VALIDATION_KIND_CONTEXT + 1 };
 static const char *const kinds[N_KINDS] = {"calibration", "validation", "context"};
-
-const char *validation_quantity_name(enum validation_quantity quantity)
-{
-    return quantities[quantity].name;
-}
 
 const char *validation_kind_name(enum validation_kind kind)
 {
@@ -46,11 +31,16 @@ enum column {
     MODEL,
     NUM_CSX,
     GLOBAL_BATCH,
+    OTHER_BATCHES,
     MICRO_BATCH,
     MSL,
     CLUSTER,
     SET,
     KIND,
+    SITE,
+    FAMILY,
+    RELEASE,
+    DATE,
     TOLERANCE,
     REASON,
     CONDITIONS,
@@ -74,11 +64,16 @@ static const struct column_row {
     [MODEL] = {"model", TEXT, false, true, AT(model)},
     [NUM_CSX] = {"num_csx", COUNT, false, true, AT(num_csx)},
     [GLOBAL_BATCH] = {"global_batch", COUNT, false, true, AT(global_batch)},
+    [OTHER_BATCHES] = {"other_batches", SPECIAL, false, false, AT(other_batch)},
     [MICRO_BATCH] = {"micro_batch", SPECIAL, false, true, AT(micro_batch)},
     [MSL] = {"msl", COUNT, false, true, AT(msl)},
     [CLUSTER] = {"cluster", TEXT, true, true, AT(cluster)},
     [SET] = {"set", TEXT, false, false, AT(set)},
     [KIND] = {"kind", SPECIAL, true, true, AT(kind)},
+    [SITE] = {"site", TEXT, true, true, AT(site)},
+    [FAMILY] = {"family", TEXT, false, true, AT(family)},
+    [RELEASE] = {"release", TEXT, false, false, AT(release)},
+    [DATE] = {"date", TEXT, false, false, AT(date)},
     [TOLERANCE] = {"tolerance", TEXT, false, true, AT(tolerance)},
     [REASON] = {"reason", TEXT, true, true, AT(reason)},
     [CONDITIONS] = {"conditions", TEXT, false, false, AT(conditions)},
@@ -188,7 +183,7 @@ static WSC_CHECKED enum wsc_err take_name(const struct reader *r, enum column c,
 
 static const char *quantity_name(int i)
 {
-    return quantities[i].name;
+    return validation_quantity_name((enum validation_quantity)i);
 }
 
 static const char *kind_name(int i)
@@ -196,21 +191,50 @@ static const char *kind_name(int i)
     return kinds[i];
 }
 
+/* Batches separated by blanks. */
+static WSC_CHECKED enum wsc_err take_batches(const struct reader *r, struct validation_figure *row)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "%s", field_of(r, OTHER_BATCHES));
+    for (char *rest = text, *item = strsep(&rest, " "); item; item = strsep(&rest, " ")) {
+        int64_t *batch = &row->other_batch[row->n_other_batches];
+        if (!*item) continue;
+        const bool room = row->n_other_batches < VALIDATION_MAX_OTHER_BATCHES;
+        if (!room || wsc_units_int(item, batch) || *batch < 1)
+            return WSC_RAISE(
+                WSC_FORMAT,
+                "%s:%d:%d: %s: expected at most %d whole numbers above 0, got \"%.40s\"",
+                PLACE(r, OTHER_BATCHES), VALIDATION_MAX_OTHER_BATCHES, field_of(r, OTHER_BATCHES));
+        row->n_other_batches++;
+    }
+    return WSC_OK;
+}
+
+/* A number, auto (the planner's choice), or null (the whole share of a system), as params files
+ * write it. */
+static WSC_CHECKED enum wsc_err take_micro_batch(const struct reader *r,
+                                                 struct validation_figure *row)
+{
+    const char *text = field_of(r, MICRO_BATCH);
+    row->micro_batch = CONF_AUTO;
+    if (!*text || !strcmp(text, "auto")) return WSC_OK;
+    row->micro_batch = CONF_NULL;
+    return strcmp(text, "null") != 0 ? take_count(r, MICRO_BATCH, &row->micro_batch) : WSC_OK;
+}
+
 static WSC_CHECKED enum wsc_err take_special(const struct reader *r, enum column c,
                                              struct validation_figure *row)
 {
     int i = 0;
-    if (c == QUANTITY) {
-        TRY(take_name(r, c, quantity_name, N_QUANTITIES, &i));
-        row->quantity = (enum validation_quantity)i;
-    } else if (c == KIND) {
+    if (c == OTHER_BATCHES) return take_batches(r, row);
+    if (c == MICRO_BATCH) return take_micro_batch(r, row);
+    if (c == KIND) {
         TRY(take_name(r, c, kind_name, N_KINDS, &i));
         row->kind = (enum validation_kind)i;
-    } else if (!strcmp(field_of(r, c), "auto") || !*field_of(r, c)) {
-        row->micro_batch = CONF_AUTO;
-    } else {
-        TRY(take_count(r, c, &row->micro_batch));
+        return WSC_OK;
     }
+    TRY(take_name(r, c, quantity_name, VALIDATION_OTHER + 1, &i));
+    row->quantity = (enum validation_quantity)i;
     return WSC_OK;
 }
 
@@ -233,31 +257,38 @@ static WSC_CHECKED enum wsc_err take_field(const struct reader *r, enum column c
 
 /* ---- checks of a row ------------------------------------------------------------------------- */
 
+/* What the quantity of a row needs beside what every row does. */
+static bool quantity_needs(const struct validation_figure *row, int c)
+{
+    if (c == SAMPLES) return validation_quantity_needs(row->quantity, VALIDATION_NEEDS_SAMPLES);
+    return c == OTHER_BATCHES && validation_quantity_needs(row->quantity, VALIDATION_NEEDS_BATCHES);
+}
+
 static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
                                              const struct validation_figure *row)
 {
     const bool compared = row->kind != VALIDATION_KIND_CONTEXT;
     for (int c = 0; c < N_COLUMNS; c++) {
         bool needed = compared ? columns[c].needed_compare : columns[c].needed;
-        needed = needed || (c == SAMPLES && compared && row->quantity == VALIDATION_TIME);
+        needed = needed || (compared && quantity_needs(row, c));
         if (needed && !*field_of(r, (enum column)c))
             return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE(r, c));
     }
-    if (compared && row->quantity == VALIDATION_OTHER)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: other cannot be compared", PLACE(r, QUANTITY));
+    if (compared && !validation_quantity_predicted(row->quantity))
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s cannot be compared", PLACE(r, QUANTITY),
+                         validation_quantity_name(row->quantity));
     return WSC_OK;
 }
 
 static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
                                            const struct validation_figure *row)
 {
-    const struct quantity_row *q = &quantities[row->quantity];
-    for (int i = 0; i < MAX_UNITS && q->unit[i]; i++)
-        if (!strcmp(row->unit, q->unit[i])) return WSC_OK;
-    if (!q->unit[0]) return WSC_OK;
+    const char *such_as;
+    if (validation_unit_fits(row, &such_as)) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%s\" is no unit of %s",
-                                  PLACE(r, UNIT), row->unit, q->name),
-                        "such as %s", q->unit[0]);
+                                  PLACE(r, UNIT), row->unit,
+                                  validation_quantity_name(row->quantity)),
+                        "such as %s", such_as);
 }
 
 /* `10 %` around the value, or LOW..HIGH. */
@@ -343,54 +374,22 @@ enum wsc_err validation_figures_read(const char *path, struct validation_figure 
     return rc;
 }
 
-/* ---- figures and rates ----------------------------------------------------------------------- */
-
-/* Seconds of a unit of time. */
-static double seconds_of(const char *unit)
-{
-    static const struct {
-        const char *unit;
-        double s;
-    } times[] = {{"d", 86400}, {"h", 3600}, {"s", 1}, {"ms", 1e-3}};
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-        if (!strcmp(unit, times[i].unit)) return times[i].s;
-    return NAN;
-}
-
-/* What one sample counts in the unit of a rate. */
-static double figure_per_sample(const struct validation_figure *ref)
-{
-    return strcmp(ref->unit, "tokens/s") != 0 ? 1 : (double)ref->msl;
-}
-
-double validation_speed_error(const struct validation_figure *figure, double predicted)
-{
-    const bool bound = figure->quantity == VALIDATION_BOUNDARY;
-    if (bound || !(figure->value > 0)) return NAN;
-    const double ratio =
-        figure->quantity == VALIDATION_TIME ? figure->value / predicted : predicted / figure->value;
-    return ratio - 1;
-}
+/* ---- figures ----------------------------------------------------------------------------------
+ */
 
 bool validation_prediction_holds(const struct validation_prediction *p)
 {
-    return p->predicted >= p->ref->low && p->predicted <= p->ref->high;
+    const bool judged = p->ref->kind != VALIDATION_KIND_CONTEXT;
+    return !judged || (p->predicted >= p->ref->low && p->predicted <= p->ref->high);
 }
 
-double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s)
+bool validation_figure_complete(const struct validation_figure *f)
 {
-    if (ref->quantity == VALIDATION_TIME)
-        return ref->samples / samples_per_s / seconds_of(ref->unit);
-    return samples_per_s * figure_per_sample(ref);
-}
-
-/* Samples per second that were published; 0 when the row shows no rate. */
-static double rate_of(const struct validation_figure *ref)
-{
-    if (ref->kind == VALIDATION_KIND_CONTEXT || *ref->set) return 0;
-    if (ref->quantity == VALIDATION_TIME)
-        return ref->samples / (ref->value * seconds_of(ref->unit));
-    return ref->quantity == VALIDATION_RATE ? ref->value / figure_per_sample(ref) : 0;
+    const bool samples = validation_quantity_needs(f->quantity, VALIDATION_NEEDS_SAMPLES);
+    const bool batches = validation_quantity_needs(f->quantity, VALIDATION_NEEDS_BATCHES);
+    return validation_quantity_predicted(f->quantity) && *f->model && f->num_csx > 0 &&
+           f->global_batch > 0 && f->msl > 0 && (!samples || f->samples > 0) &&
+           (!batches || f->n_other_batches > 0);
 }
 
 enum wsc_err validation_points_of(const struct validation_figure *rows, int n_rows,
@@ -399,7 +398,8 @@ enum wsc_err validation_points_of(const struct validation_figure *rows, int n_ro
     *n = 0;
     TRY_NEW(*points, WSC_MEM_REPORT, n_rows + 1);
     for (int i = 0; i < n_rows; i++) {
-        const double rate = rate_of(&rows[i]);
+        const bool drawn = rows[i].kind != VALIDATION_KIND_CONTEXT && !*rows[i].set;
+        const double rate = drawn ? validation_rate_of_figure(&rows[i]) : 0;
         if (!(rate > 0)) continue;
         struct validation_point *p = &(*points)[(*n)++];
         *p = (struct validation_point){.num_csx = (double)rows[i].num_csx,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Predicts every published row that is to be compared: the figure, what it consists of, the figure
+/* Predicts every published row that says enough: the figure, what it consists of, the figure
  * with neutral constants, and its sensitivity to each calibrated constant. */
 #include "validation_impl.h"
 
@@ -127,15 +127,15 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
     *out = (struct validation_result){0};
     struct validation_table *v = &out->report;
     TRY(validation_cases_load(&out->cases, comparison,
-                              1U << VALIDATION_KIND_CALIBRATION |
-                                  1U << VALIDATION_KIND_VALIDATION));
+                              1U << VALIDATION_KIND_CALIBRATION | 1U << VALIDATION_KIND_VALIDATION |
+                                  1U << VALIDATION_KIND_CONTEXT));
     const int n = out->cases->n;
     struct validation_prediction *row;
     TRY_NEW(row, WSC_MEM_SCALING, n + 1);
     v->row = row;
     v->n_rows = n;
-    v->context = comparison->ref;
-    v->n_context = comparison->n_refs;
+    v->figure = comparison->ref;
+    v->n_figures = comparison->n_refs;
     find_calibrated(out->cases, v);
     for (int i = 0; i < n; i++) {
         const struct validation_case *item = &out->cases->item[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Loads the models and machines that published rows name, with their overrides, and predicts the
- * figure of one row on a machine. */
+/* Loads the models and machines that published rows name, with their overrides.  validate.c and
+ * calibrate.c predict them with quantities.c. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
@@ -108,7 +108,7 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
 {
     for (int i = 0; i < c->n_refs; i++) {
         struct validation_case *item = &cases->item[cases->n];
-        if (!(kinds & (1U << c->ref[i].kind))) continue;
+        if (!(kinds & (1U << c->ref[i].kind)) || !validation_figure_complete(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));
@@ -138,48 +138,4 @@ void validation_cases_free(struct validation_cases **cases)
     wsc_free(c->item);
     wsc_free(c);
     *cases = NULL;
-}
-
-/* ---- predictions ----------------------------------------------------------------------------- */
-
-/* Throughput of num_csx systems over that of one with the same batch per system. */
-static enum wsc_err predict_speedup(const struct validation_case *item,
-                                    const struct hw_machine *cluster,
-                                    const struct scaling_row *many, double *speedup)
-{
-    const struct scaling_model model = {item->ref->id, &item->params};
-    const int64_t per_system = item->ref->global_batch / item->ref->num_csx;
-    struct scaling_row one;
-    TRY(scaling_point(&model, cluster, 1, per_system > 0 ? per_system : 1, &one));
-    *speedup = many->tokens_per_s / one.tokens_per_s;
-    return WSC_OK;
-}
-
-enum wsc_err validation_predict(const struct validation_case *item,
-                                const struct hw_machine *cluster, double *value,
-                                struct scaling_row *row)
-{
-    const struct scaling_model model = {item->ref->id, &item->params};
-    const struct validation_figure *ref = item->ref;
-    struct scaling_row here;
-    if (!row) row = &here;
-    TRY(scaling_point(&model, cluster, ref->num_csx, ref->global_batch, row));
-    switch (ref->quantity) {
-    case VALIDATION_TIME:
-    case VALIDATION_RATE:
-        *value = validation_figure_of_rate(ref, row->samples_per_s);
-        break;
-    case VALIDATION_SPEEDUP:
-        return predict_speedup(item, cluster, row, value);
-    case VALIDATION_EFFICIENCY:
-        TRY(predict_speedup(item, cluster, row, value));
-        *value /= (double)ref->num_csx;
-        break;
-    case VALIDATION_BOUNDARY:
-        *value = (double)(row->breakdown.reduce_wait_ps + row->breakdown.boundary_ps) * 1e-12;
-        break;
-    case VALIDATION_OTHER:
-        return WSC_RAISE(WSC_CONFIG, "%s: a figure that cannot be predicted", ref->id);
-    }
-    return WSC_OK;
 }

@@ -37,6 +37,26 @@ enum wsc_err validation_cases_load(struct validation_cases **out,
                                    const struct validation_comparison *c,
                                    unsigned kinds) WSC_CHECKED;
 void validation_cases_free(struct validation_cases **cases);
+/** True when @p figure says all that a prediction needs; rows of kind context may not. */
+bool validation_figure_complete(const struct validation_figure *figure);
+
+/* ---- quantities ------------------------------------------------------------------------------ */
+
+enum { VALIDATION_MAX_UNITS = 4 };
+/** Which way a figure of a quantity goes when the machine is faster. */
+enum validation_fast {
+    VALIDATION_FAST_IS_LARGE,
+    VALIDATION_FAST_IS_SMALL,
+    VALIDATION_FAST_IS_NEITHER
+};
+/** Columns that a row needs because of its quantity. */
+enum validation_need { VALIDATION_NEEDS_SAMPLES = 1, VALIDATION_NEEDS_BATCHES = 2 };
+/** True when rows of @p quantity need the columns of @p need. */
+bool validation_quantity_needs(enum validation_quantity quantity, enum validation_need need);
+/** True when the emulator predicts figures of @p quantity. */
+bool validation_quantity_predicted(enum validation_quantity quantity);
+/** True when the figure's unit is one of its quantity; *@p such_as is one that is, or NULL. */
+bool validation_unit_fits(const struct validation_figure *figure, const char **such_as);
 /** What the case's figure is on @p cluster; @p row (may be NULL) is the step of num_csx systems. */
 enum wsc_err validation_predict(const struct validation_case *item,
                                 const struct hw_machine *cluster, double *value,
@@ -86,7 +106,6 @@ struct validation_fittable {
 /** The constants that may be fitted; *@p n is their number. */
 const struct validation_fittable *validation_fittables(int *n);
 
-/** The figure @p ref would show for a machine that trains @p samples_per_s (VALIDATION_TIME,
- *  VALIDATION_RATE), in its unit. */
-double validation_figure_of_rate(const struct validation_figure *ref, double samples_per_s);
+/** Samples per second of a training of @p ref; 0 when it shows no rate of a training. */
+double validation_rate_of_figure(const struct validation_figure *ref);
 #endif

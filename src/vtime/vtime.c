@@ -27,6 +27,8 @@ static void record_message(struct vtime_recorder *r, const struct vtime_link *li
     vtime_record_bar(r, &bar);
 }
 
+/* The equations stand at the declaration.  The message occupies the sending end from start to left;
+ * free is when its last byte has left. */
 void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
                      int64_t bytes)
 {
@@ -64,6 +66,7 @@ struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready)
     return (struct vtime){vtime_add_ps(ready.ps, link->latency_ps), ready.event};
 }
 
+/* The arrival as an event of the receiver: the latency after the event at which it left. */
 static struct vtime arrival_of(struct vtime_recorder *r, const struct vtime_link *link,
                                struct vtime sent)
 {

@@ -7,6 +7,7 @@
 #include <wsc/mem.h>
 #include <wsc/vtime.h>
 
+/* Items of an array when it first grows, beyond twice what it must hold. */
 enum { FIRST_SIZE = 1 << 8 };
 
 const char *vtime_part_name(enum vtime_part part)
@@ -47,7 +48,7 @@ void vtime_recorder_take(struct vtime_recorder *r, struct vtime_recorder *out)
     r->n_before = out->n_before + out->n_events;
 }
 
-/* Room for @p more items behind @p n; on failure the recorder stops. */
+/* Room for @p more items after @p n; on failure the recorder stops. */
 static bool make_room(struct vtime_recorder *r, void **items, int64_t n, int64_t more,
                       int64_t *size, size_t item_bytes)
 {
@@ -75,6 +76,8 @@ static struct vtime_edge *open_event(struct vtime_recorder *r, int n)
     return room ? r->edge + r->n_edges : NULL;
 }
 
+/* Complete the event whose n edges were filled in; returns the time at which it happens, with its
+ * id. */
 static struct vtime close_event(struct vtime_recorder *r, int n, int64_t ps)
 {
     r->event[r->n_events] =
@@ -83,6 +86,7 @@ static struct vtime close_event(struct vtime_recorder *r, int n, int64_t ps)
     return (struct vtime){ps, vtime_event_id(r->id, r->n_before + r->n_events++)};
 }
 
+/* An event with one edge and no delay would say nothing: the event before stands for it. */
 struct vtime vtime_record(struct vtime_recorder *r, const struct vtime_edge *in, int n)
 {
     if (n == 1 && !in->delay_ps) return in->from;

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../src/convert/convert_impl.h"
+#include "../../src/convert/hf_config.h"
+#include "../../src/convert/hf_families.h"
+#include "../../src/convert/hf_family.h"
+#include "../../src/convert/hf_key.h"
+#include "../../src/convert/hf_source.h"
+#include "../../src/convert/safetensors.h"
+#include "../../src/convert/safetensors_shards.h"
+#include "../../src/convert/tensor_map.h"
 #include "fuzz.h"
 
 #include <wsc/mem.h>

@@ -2,6 +2,7 @@
 #include "../../src/data/bpe.h"
 #include "../../src/data/document_feed.h"
 #include "../../src/data/make_state.h"
+#include "../../src/data/utf8.h"
 #include "fuzz.h"
 
 #include <wsc/hash.h>

@@ -1,7 +1,13 @@
 /** What the tests of convert share: folders in the test's own place, JSON, logits. */
 #ifndef HF_CASE_H
 #define HF_CASE_H
-#include "../../../src/convert/convert_impl.h"
+#include "../../../src/convert/hf_config.h"
+#include "../../../src/convert/hf_families.h"
+#include "../../../src/convert/safetensors_shards.h"
+#include "../../../src/convert/safetensors_writer.h"
+#include "../../../src/convert/tensor_map.h"
+
+#include <wsc/convert.h>
 
 #include <stdbool.h>
 

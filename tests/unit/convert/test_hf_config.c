@@ -2,7 +2,10 @@
 /* config.json to params: the files that the hubs of all families have (tests/data/hf_configs) are
  * taken, every key that makes another model is converted or refused by name, and every error names
  * the place in config.json. */
-#include "../../../src/convert/convert_impl.h"
+#include "../../../src/convert/hf_config.h"
+#include "../../../src/convert/hf_families.h"
+#include "../../../src/convert/hf_family.h"
+#include "../../../src/convert/hf_source.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>

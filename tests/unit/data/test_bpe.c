@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The BPE against tests/fixtures/make_bpe_fixture.py, which follows the definitions on lists of
  * strings and Python's patterns. */
-#include "../../../src/data/data_impl.h"
+#include "../../../src/data/tokenizer.h"
 #include "../../support/test.h"
 
 #include <wsc/data.h>
+#include <wsc/err.h>
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../../src/data/data_impl.h"
+#include "../../../src/data/permute.h"
 #include "../../support/test.h"
 #include "make_defaults.h"
 
+#include <wsc/conf.h>
 #include <wsc/data.h>
+#include <wsc/err.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
+#include <wsc/zoo.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../../src/data/data_impl.h"
+#include "../../../src/data/permute.h"
 #include "../../support/test.h"
 
+#include <wsc/conf.h>
 #include <wsc/data.h>
+#include <wsc/err.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
+#include <wsc/zoo.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -512,6 +512,30 @@ TEST(mesh_watch, trace_of_two_pes)
     mesh_watch_destroy(&w);
 }
 
+TEST(mesh_watch, traced_operations_have_the_colours_of_their_wavelets)
+{
+    struct mesh_watch *w = watch_new(false, &both, 1000);
+    int64_t cycles;
+    T_OK(message(w, false, &cycles));
+    json_t *json = trace_json(w), *event;
+    int out = 0, in = 0;
+    size_t i;
+    json_array_foreach(json_object_get(json, "traceEvents"), i, event)
+    {
+        const char *cat = json_string_value(json_object_get(event, "cat"));
+        const json_t *args = json_object_get(event, "args");
+        const json_t *to = json_object_get(args, "colour_out"),
+                     *from = json_object_get(args, "colour_in");
+        if (!cat || strcmp(cat, "operation") != 0) continue;
+        out += json_is_integer(to) && json_integer_value(to) == COLOUR;
+        in += json_is_integer(from) && json_integer_value(from) == COLOUR;
+    }
+    T_EQ(out, 1);
+    T_EQ(in, 1);
+    json_decref(json);
+    mesh_watch_destroy(&w);
+}
+
 TEST(mesh_watch, trace_of_all_kernels)
 {
     static const char *const kernel[] = {"allreduce", "gemm", "gemv", "transpose", "fmacs"};

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/programs/program_attention_out.h"
 #include "../../../src/programs/program_grid.h"
+#include "../../../src/programs/program_product.h"
+#include "../../../src/programs/program_scores.h"
+#include "../../../src/programs/program_weight_grad.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>

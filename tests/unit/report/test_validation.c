@@ -69,8 +69,8 @@ static struct validation_table make(struct validation_prediction row[2])
     row[1].predicted = 0.2;
     return (struct validation_table){.row = row,
                                      .n_rows = 2,
-                                     .context = ref,
-                                     .n_context = N_ROWS,
+                                     .figure = ref,
+                                     .n_figures = N_ROWS,
                                      .calibrated = {&latency},
                                      .n_calibrated = 1,
                                      .command = "wsc validate"};

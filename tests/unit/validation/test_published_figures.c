@@ -13,7 +13,7 @@
 
 #define HEAD                                                                                       \
     "id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,msl,cluster,set,kind,"  \
-    "tolerance,reason,conditions,source\n"
+    "tolerance,reason,conditions,source,other_batches,site,family,release,date\n"
 
 static void read_text(const char *text, struct validation_figure **rows, int *n)
 {
@@ -27,12 +27,13 @@ TEST(reference, rows_are_read_as_written)
 {
     struct validation_figure *r;
     int n;
-    read_text("# a comment\n" HEAD
-              "a,time,h,157,211043181,gpt,2,256,128,2048,cs2,x=1;y=2,calibration,10 %,why,"
-              "\"one, two\",src\n\n"
-              "b,speedup,1,15.3,,gpt,16,1472,auto,2048,cs3,,validation,14.5..15.8,why,,src\n"
-              "c,other,apples,3,,,,,,,cs2,,context,,why not,,src\n",
-              &r, &n);
+    read_text(
+        "# a comment\n" HEAD
+        "a,time,h,157,211043181,gpt,2,256,128,2048,cs2,x=1;y=2,calibration,10 %,why,"
+        "\"one, two\",src,,st,fa,,\n\n"
+        "b,speedup,1,15.3,,gpt,16,1472,auto,2048,cs3,,validation,14.5..15.8,why,,src,,st,fa,,\n"
+        "c,other,apples,3,,,,,,,cs2,,context,,why not,,src,,st,fa,,\n",
+        &r, &n);
     T_EQ(n, 3);
     T_STR(r[0].id, "a");
     T_EQ(r[0].quantity, VALIDATION_TIME);
@@ -57,32 +58,55 @@ TEST(reference, columns_come_in_any_order)
 {
     struct validation_figure *r;
     int n;
-    read_text("source,reason,id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,"
-              "msl,cluster,set,kind,tolerance,conditions\n"
-              "src,why,a,rate,tokens/s,2048,,gpt,1,4,auto,1024,cs2,,validation,5 %,\n",
-              &r, &n);
+    read_text(
+        "source,reason,id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,"
+        "msl,cluster,set,kind,tolerance,conditions,date,release,family,site,other_batches\n"
+        "src,why,a,rate,tokens/s,2048,,gpt,1,4,auto,1024,cs2,,validation,5 %,,2024,R2,fa,st,\n",
+        &r, &n);
     T_EQ(n, 1);
     T_STR(r[0].source, "src");
     T_NEAR(r[0].high, 2048 * 1.05, 1e-15);
     wsc_free(r);
 }
 
-/* 3600 samples: at 2 a second half an hour; tokens of sequences of 1024. */
-TEST(reference, figures_of_a_rate_by_hand)
+/* 3600 samples in half an hour are two a second, as are 2048 tokens of 1024 a sequence, and a step
+ * of eight in four seconds; an evaluation has no rate of a training. */
+TEST(reference, rates_of_figures_by_hand)
 {
     struct validation_figure *r;
     int n;
-    read_text(HEAD "h,time,h,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
-                   "s,time,s,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
-                   "ms,time,ms,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
-                   "d,time,d,1,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
-                   "r,rate,samples/s,1,,g,1,1,auto,1024,c,,validation,5 %,w,,s\n"
-                   "t,rate,tokens/s,1,,g,1,1,auto,1024,c,,validation,5 %,w,,s\n",
+    read_text(HEAD "h,time,h,0.5,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "s,time,s,1800,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "ms,time,ms,1.8e6,3600,g,1,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "d,time,d,0.25,43200,g,1,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "r,rate,samples/s,2,,g,1,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "t,rate,tokens/s,2048,,g,1,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "p,step_time,ms,4000,,g,1,8,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "e,eval_rate,samples/s,2,,g,1,8,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n",
               &r, &n);
-    static const double expect[] = {0.5, 1800, 1.8e6, 1800 / 86400.0, 2, 2048};
-    T_EQ(n, 6);
-    for (int i = 0; i < 6; i++)
-        T_NEAR(validation_figure_of_rate(&r[i], 2), expect[i], 1e-12);
+    T_EQ(n, 8);
+    for (int i = 0; i < 7; i++)
+        T_NEAR(validation_rate_of_figure(&r[i]), 2, 1e-12);
+    T_NEAR(validation_rate_of_figure(&r[7]), 0, 0);
+    wsc_free(r);
+}
+
+TEST(reference, lines_through_batches_say_which)
+{
+    struct validation_figure *r;
+    int n;
+    read_text(HEAD
+              "a,slope,ms/sequence,2,,g,1,64,null,8,c,,validation,5 %,w,,s,8 16,st,fa,R1,2024\n",
+              &r, &n);
+    T_EQ(n, 1);
+    T_EQ(r[0].n_other_batches, 2);
+    T_EQ(r[0].other_batch[0], 8);
+    T_EQ(r[0].other_batch[1], 16);
+    T_EQ(r[0].micro_batch, CONF_NULL);
+    T_STR(r[0].site, "st");
+    T_STR(r[0].family, "fa");
+    T_STR(r[0].release, "R1");
+    T_STR(r[0].date, "2024");
     wsc_free(r);
 }
 
@@ -93,12 +117,12 @@ TEST(reference, points_are_rates_of_compared_rows)
     struct validation_figure *r;
     struct validation_point *p;
     int n, n_points;
-    read_text(HEAD "a,time,s,10,100,g,1,1,auto,1024,c,,calibration,5 %,w,,s\n"
-                   "b,rate,samples/s,11,,g,1,2,auto,1024,c,,validation,5 %,w,,s\n"
-                   "c,rate,tokens/s,512,,g,2,1,auto,1024,c,,validation,5 %,w,,s\n"
-                   "d,rate,samples/s,9,,g,1,1,auto,1024,c,x=1,validation,5 %,w,,s\n"
-                   "e,rate,samples/s,9,,g,1,1,auto,1024,c,,context,,w,,s\n"
-                   "f,speedup,1,9,,g,16,1,auto,1024,c,,validation,5 %,w,,s\n",
+    read_text(HEAD "a,time,s,10,100,g,1,1,auto,1024,c,,calibration,5 %,w,,s,,st,fa,,\n"
+                   "b,rate,samples/s,11,,g,1,2,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "c,rate,tokens/s,512,,g,2,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "d,rate,samples/s,9,,g,1,1,auto,1024,c,x=1,validation,5 %,w,,s,,st,fa,,\n"
+                   "e,rate,samples/s,9,,g,1,1,auto,1024,c,,context,,w,,s,,st,fa,,\n"
+                   "f,speedup,1,9,,g,16,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n",
               &r, &n);
     T_OK(validation_points_of(r, n, &p, &n_points));
     T_EQ(n_points, 3);
@@ -115,36 +139,46 @@ TEST(reference, points_are_rates_of_compared_rows)
 
 TEST(reference, errors_name_file_line_column_and_field)
 {
-    static const char good[] = "a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n";
+    static const char good[] = "a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n";
     const struct {
         const char *row, *message;
     } cases[] = {
-        {"a,speed,1,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
-         "bad.csv:2:3: quantity: \"speed\" is not known; hint: one of time, rate, speedup"},
-        {"a,rate,miles,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+        {"a,speed,1,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:3: quantity: \"speed\" is not known; hint: one of time, rate, eval_rate, "
+         "step_time, slope"},
+        {"a,rate,miles,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:8: unit: \"miles\" is no unit of rate; hint: such as samples/s"},
-        {"a,rate,samples/s,x,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+        {"a,rate,samples/s,x,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:18: value: expected a number of at least 0, got \"x\""},
-        {"a,rate,samples/s,,,g,1,1,auto,8,c,,validation,5 %,w,,s\n",
+        {"a,rate,samples/s,,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:18: value: is empty"},
-        {"a,rate,samples/s,1,,g,0,1,auto,8,c,,validation,5 %,w,,s\n",
+        {"a,rate,samples/s,1,,g,0,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:23: num_csx: expected a whole number above 0, got \"0\""},
-        {"a,rate,samples/s,1,,g,1,1.5,auto,8,c,,validation,5 %,w,,s\n",
+        {"a,rate,samples/s,1,,g,1,1.5,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:25: global_batch: expected a whole number"},
-        {"a,rate,samples/s,1,,g,1,1,some,8,c,,validation,5 %,w,,s\n", "bad.csv:2:27: micro_batch"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,guess,5 %,w,,s\n",
+        {"a,rate,samples/s,1,,g,1,1,some,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:27: micro_batch"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,guess,5 %,w,,s,,st,fa,,\n",
          "kind: \"guess\" is not known; hint: one of calibration, validation, context"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,often,w,,s\n",
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,often,w,,s,,st,fa,,\n",
          "tolerance: \"often\" is no tolerance; hint: 10 % around the value, or 14.5..15.8"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,3..2,w,,s\n", "is no tolerance"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,0 %,w,,s\n", "is no tolerance"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,,,s\n", "reason: is empty"},
-        {"a,rate,samples/s,1,,,1,1,auto,8,c,,validation,5 %,w,,s\n", "model: is empty"},
-        {"a,time,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n", "samples: is empty"},
-        {"a,other,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s\n", "other cannot be compared"},
-        {"a,rate,samples/s,1\n", "bad.csv:2: 4 fields, the head line has 17"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,3..2,w,,s,,st,fa,,\n", "is no tolerance"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,0 %,w,,s,,st,fa,,\n", "is no tolerance"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,,,s,,st,fa,,\n", "reason: is empty"},
+        {"a,rate,samples/s,1,,,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n", "model: is empty"},
+        {"a,time,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n", "samples: is empty"},
+        {"a,other,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n", "other cannot be compared"},
+        {"a,slope,ms/sequence,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "other_batches: is empty"},
+        {"a,slope,ms/sequence,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,4 x,st,fa,,\n",
+         "other_batches: expected at most 4 whole numbers above 0, got \"4 x\""},
+        {"a,slope,ms/sequence,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,1 2 3 4 5,st,fa,,\n",
+         "other_batches: expected at most 4 whole numbers above 0"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,,fa,,\n", "site: is empty"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,,,\n", "family: is empty"},
+        {"a,rate,samples/s,1\n", "bad.csv:2: 4 fields, the head line has 22"},
         {"a_name_that_is_far_too_long_to_be_the_name_of_any_row,rate,samples/s,1,,g,1,1,auto,8,c,,"
-         "validation,5 %,w,,s\n",
+         "validation,5 %,w,,s,,st,fa,,\n",
          "id: longer than 47 bytes"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s", cases[i].row);
@@ -225,8 +259,37 @@ TEST(reference, shipped_rows_have_their_files)
         n_of[rows[i].kind]++;
         check_shipped(&rows[i]);
     }
-    T_EQ(n_of[VALIDATION_KIND_CALIBRATION], 10);
-    CU_ASSERT(n_of[VALIDATION_KIND_VALIDATION] >= 20 && n_of[VALIDATION_KIND_CONTEXT] >= 10);
+    T_EQ(n_of[VALIDATION_KIND_CALIBRATION], 7);
+    CU_ASSERT(n_of[VALIDATION_KIND_VALIDATION] >= 40 && n_of[VALIDATION_KIND_CONTEXT] >= 25);
+    wsc_free(rows);
+}
+
+/* The rules of docs/decisions/0021-rows.md, applied to a row that states its tolerance in percent:
+ * the widest that its columns allow. */
+static double widest(const struct validation_figure *row)
+{
+    const bool inferred = !strcmp(row->family, "flor") || !strncmp(row->release, "1.", 2);
+    if (row->quantity == VALIDATION_INTERCEPT) return 25;
+    if (row->quantity == VALIDATION_SPEEDUP) return inferred ? 10 : 5;
+    if (!strcmp(row->site, "usc")) return 10;
+    return inferred ? 25 : 20;
+}
+
+TEST(reference, tolerances_and_kinds_follow_the_rules)
+{
+    struct validation_figure *rows = NULL;
+    int n = 0;
+    read_shipped(&rows, &n);
+    for (int i = 0; i < n; i++) {
+        const struct validation_figure *row = &rows[i];
+        if (row->kind == VALIDATION_KIND_CONTEXT) continue;
+        if (strchr(row->tolerance, '%'))
+            CU_ASSERT(row->high <= row->value * (1 + widest(row) / 100 + 1e-12));
+        if (row->kind != VALIDATION_KIND_CALIBRATION) continue;
+        T_STR(row->site, "usc");
+        CU_ASSERT(!strcmp(row->model, "gpt3_256m") || !strcmp(row->model, "gpt3_13b") ||
+                  !strcmp(row->model, "bert_base"));
+    }
     wsc_free(rows);
 }
 

@@ -1,0 +1,41 @@
+/** The row of a family of models: names and layouts of tensors on both sides, keys of
+ *  config.json.  hf_families.c has the rows. */
+#ifndef WSC_CONVERT_HF_FAMILY_H
+#define WSC_CONVERT_HF_FAMILY_H
+#include "hf_key.h"
+
+#include <stdbool.h>
+
+/** How the lines of a Hugging Face tensor are those of one to three of ours.  A line is an output
+ *  feature: a row of a linear layer's weight, an element of its bias. */
+enum convert_layout {
+    CONVERT_SAME = 0,
+    CONVERT_TRANSPOSED = 1, /**< weights are (in, out): a line is a column (Conv1D of GPT-2) */
+    CONVERT_GROUPED = 2,    /**< query heads of a group, then its key and value head, group by
+                                 group; otherwise all queries, all keys, all values */
+    CONVERT_ROTARY = 4      /**< rotary halves there, rotary pairs here: queries and keys */
+};
+
+/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `@` an
+ *  expert, `*` both "weight" and "bias", `/` at the start leaves out the family's prefix. */
+struct convert_rule {
+    const char *hf;
+    const char *cs[3]; /**< without "model."; `#` is "transformer_decoder.layers.3." */
+    int layout;        /**< of enum convert_layout */
+};
+
+struct convert_family {
+    const char *name;         /**< what --model takes */
+    const char *model_type;   /**< of config.json */
+    const char *architecture; /**< class of the model with a head */
+    const char *prefix;       /**< of the tensors of the body; a folder may leave it out */
+    const char *blocks;       /**< "h", "layers" */
+    const struct convert_rule *rule;
+    int n_rules;
+    const struct convert_key *key;
+    int n_keys;
+    const char *const *ignored; /**< keys of config.json without influence, NULL at the end */
+    const char *select; /**< boolean key by which families of one model_type differ, or NULL */
+    bool selected;      /**< its value */
+};
+#endif

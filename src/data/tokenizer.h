@@ -1,0 +1,15 @@
+/** What a tokenizer is: its kind, its vocabulary and the identity of its files, for the description
+ *  of a dataset and for resuming its making. */
+#ifndef WSC_DATA_TOKENIZER_H
+#define WSC_DATA_TOKENIZER_H
+#include <wsc/data.h>
+
+#include <stdint.h>
+
+/** "byte" or "bpe". */
+const char *data_tokenizer_kind(const struct data_tokenizer *t);
+/** Largest id and 1. */
+int64_t data_tokenizer_vocab_size(const struct data_tokenizer *t);
+/** Changes with the files of the tokenizer. */
+uint64_t data_tokenizer_identity(const struct data_tokenizer *t);
+#endif

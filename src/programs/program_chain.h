@@ -1,0 +1,76 @@
+/** Patterns on lines of PEs: words from the edge, gathering, sums that pass from PE to PE, and keys
+ *  of attention along the columns. */
+#ifndef WSC_PROGRAMS_CHAIN_H
+#define WSC_PROGRAMS_CHAIN_H
+#include "program_grid.h"
+
+#include <wsc/err.h>
+#include <wsc/mesh.h>
+
+#include <stdbool.h>
+
+/** Neighbouring PEs: position p lies at (x, y) + p (dx, dy), to the east or to the south. */
+struct programs_line {
+    int x, y, dx, dy, n;
+};
+static inline struct programs_line programs_column(const struct programs_grid *g, int x)
+{
+    return (struct programs_line){x, 0, 0, 1, g->h};
+}
+static inline struct programs_line programs_row(int y, int x, int n)
+{
+    return (struct programs_line){x, y, 1, 0, n};
+}
+/** From the north edge down all columns to every PE. */
+enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int queue);
+/** Own words of each position in order, collected at position 0 on @p gather and from there to all
+ *  positions, itself included, on @p colour. */
+struct programs_gather {
+    int gather, colour;
+    int in_gather, in, out;
+};
+enum wsc_err programs_route_gather(struct programs_grid *g, const struct programs_line *l,
+                                   const struct programs_gather *c);
+/** After the own words of position @p position of @p n: the positions after it may pass. */
+enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
+                                  int n, int thread);
+/** Sending keys (rows of @p tile) of one sequence up and down the columns: token by token, all
+ *  features of the column. */
+enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample);
+/** Routes and task for it on the columns that hold features. */
+enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
+                                 mesh_task_fn send, mesh_task_fn on_scalar);
+/** Columns of head @p i on row @p y. */
+static inline struct programs_line programs_head_line(const struct programs_features *f, int i,
+                                                      int y)
+{
+    return programs_row(y, i * f->group_cols, f->group_cols);
+}
+static inline int programs_n_head_lines(const struct programs_features *f)
+{
+    return (f->n / f->head_dim + f->heads_per_pe - 1) / f->heads_per_pe;
+}
+
+/** Sums along a line: each PE receives, adds its own and sends on.  Four colours: @p colour and
+ *  the next toward the start by the parity of the sender's position, two more away from it. */
+struct programs_chain {
+    int colour;
+    int in_far, in_near, out_start, out_away;
+};
+extern const struct programs_chain programs_line_chain,
+    programs_edge_chain; /**< the second one toward the edge only */
+/** Routes in both directions, or with @p to_edge toward the start and off the fabric there. */
+enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs_line *l,
+                                  const struct programs_chain *c, bool to_edge);
+/** The part of the PE at @p position of @p n in adding @p mine up (@p code: MESH_FADDS or
+ *  MESH_FMAXS) to position @p root (-1: off the edge), which gets @p result. */
+struct programs_sum {
+    const struct programs_chain *chain;
+    enum mesh_code code;
+    int position, n, root, thread;
+    struct mesh_dsd mine, result; /**< of the same length, or mine a number */
+    struct mesh_dsd wide; /**< where sums form whose result is 16-bit; otherwise of no kind */
+    bool mine_half;       /**< mine is of 16-bit numbers */
+};
+enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
+#endif

@@ -1,0 +1,28 @@
+/** Tables of rows (embeddings): rows stream past the tokens, which take theirs; gradients of rows
+ *  leave summed over their tokens. */
+#ifndef WSC_PROGRAMS_EMBEDDING_H
+#define WSC_PROGRAMS_EMBEDDING_H
+#include "program_grid.h"
+
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** A table whose rows stream past; each token takes (or its gradient adds to) one. */
+struct programs_table {
+    struct programs_tile x;
+    int64_t rows;
+    const int32_t *row_of_token; /**< (samples, T) */
+    float scale;
+    bool add; /**< to x; otherwise x is written */
+    int first_sample, n_samples;
+    int64_t first_cycle; /**< result of programs_run_table_scatter: the first word leaves */
+};
+/** @p table: (rows, features) row-major. */
+enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct programs_table *t,
+                                       const float *table);
+/** Sums of @p x over the tokens of each row, to @p grad (rows, features). */
+enum wsc_err programs_run_table_scatter(struct programs_grid *g, struct programs_table *t,
+                                        float *grad);
+#endif

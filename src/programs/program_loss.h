@@ -1,0 +1,30 @@
+/** Cross entropy over the vocabulary of a tile of logits, and its gradient; program_parts.c runs it
+ *  for the head. */
+#ifndef WSC_PROGRAMS_LOSS_H
+#define WSC_PROGRAMS_LOSS_H
+#include "program_grid.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/** Cross entropy over the features of @p logits (the vocabulary), in program_loss.c. */
+struct programs_loss {
+    struct programs_tile logits;
+    int number;                   /**< address: minus the number of each feature, as floats */
+    int tokens;                   /**< address: PROGRAMS_LOSS_ROWS vectors of tokens */
+    const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step */
+    float scale;                  /**< of the logits */
+    const struct programs_tile *tmp;
+};
+enum { PROGRAMS_LOSS_ROWS = 5 };
+/** nats and the predicted feature of each token (samples, T); the tile becomes exp(logit - max). */
+struct programs_losses {
+    float *nats;
+    int32_t *best;
+};
+enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_loss *l,
+                               const struct programs_losses *out);
+/** The tile becomes d(nats)/d(logit before its scale). */
+enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct programs_loss *l);
+#endif

@@ -1,0 +1,51 @@
+/** Norms, nonlinearities and rotary positions as steps of a script: what is done to each token or
+ *  each element by itself. */
+#ifndef WSC_PROGRAMS_NORM_H
+#define WSC_PROGRAMS_NORM_H
+#include "program_grid.h"
+#include "program_vector_ops.h"
+
+#include <stdbool.h>
+
+/** A norm over the features of @p x.  Vectors lie on the PEs (addresses); stats holds the mean
+ *  and 1/sigma of each token, pitch words apart. */
+struct programs_norm {
+    struct programs_tile x;
+    int gain, bias;  /**< bias: -1 for none */
+    int stats, sums; /**< sums: two vectors of scratch */
+    float eps;
+    bool rms; /**< Zhang and Sennrich 2019: no mean */
+};
+/** Steps: statistics of x (Ba, Kiros, Hinton 2016, eq. 3 and 4), then out = gain xhat + bias.
+ *  @p tmp is a tile of scratch. */
+void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
+                           const struct programs_norm *n, const struct programs_tile *out,
+                           const struct programs_tile *tmp);
+/** Steps: out again from kept statistics. */
+void programs_norm_again(struct programs_grid *g, struct programs_script *s,
+                         const struct programs_norm *n, const struct programs_tile *out);
+/** Steps: @p dres += gradient of x from that of the output in @p dy, which is overwritten. */
+void programs_norm_backward(struct programs_grid *g, struct programs_script *s,
+                            const struct programs_norm *n, const struct programs_tile *dy,
+                            const struct programs_tile *dres, const struct programs_tile *tmp);
+/** Steps over the samples of the script: vectors @p dgain and @p dbias (-1 for none). */
+void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
+                             const struct programs_norm *n, const struct programs_tile *dy,
+                             const struct programs_tile *tmp, int dgain, int dbias);
+
+/** Elementwise: out = f(x), out = dy f'(x). */
+enum programs_nonlinearity { PROGRAMS_GELU, PROGRAMS_GELU_NEW, PROGRAMS_SILU, PROGRAMS_RELU };
+void programs_activate(struct programs_grid *g, struct programs_script *s,
+                       enum programs_nonlinearity f, const struct programs_tile *out,
+                       const struct programs_tile *x);
+void programs_activate_backward(struct programs_grid *g, struct programs_script *s,
+                                enum programs_nonlinearity f, const struct programs_tile *out,
+                                const struct programs_tile *x, const struct programs_tile *dy);
+/** Turn pairs of features (Su et al. 2021): slots 2 i and 2 i + 1 by the angle whose cosine and
+ *  sine lie in slot 2 i of the tables; @p back turns the other way, which is the gradient. */
+struct programs_rotary {
+    struct programs_tile x, cosine, sine, tmp;
+    bool back;
+};
+void programs_rotate(struct programs_script *s, const struct programs_rotary *r);
+#endif

@@ -1,0 +1,45 @@
+/** Local tasks, colours, queues and microthreads of the patterns: one numbering for all, so that
+ *  patterns that run in one program do not meet. */
+#ifndef WSC_PROGRAMS_RESOURCES_H
+#define WSC_PROGRAMS_RESOURCES_H
+
+/* Local tasks; WSE-3 has local ids from 8 on. */
+enum { PROGRAMS_TASK_MAIN = 8, PROGRAMS_TASK_NEXT, PROGRAMS_TASK_SEND, PROGRAMS_TASK_READY };
+/* Colours of the patterns; each program uses some of them. */
+enum {
+    PROGRAMS_COLOUR_SCALARS = 0,     /* down a column or along a row: what triggers AXPYs */
+    PROGRAMS_COLOUR_GATHER,          /* toward the start of a line */
+    PROGRAMS_COLOUR_VECTOR,          /* along a row: a vector per item */
+    PROGRAMS_COLOUR_COLLECT,         /* its gather */
+    PROGRAMS_COLOUR_SPREAD,          /* from the middle of a line to both sides */
+    PROGRAMS_COLOUR_CHAIN = 6,       /* four */
+    PROGRAMS_COLOUR_EDGE_CHAIN = 10, /* four */
+    PROGRAMS_COLOUR_WEST = 14
+};
+/* Input and output queues by use: the deep ones for what streams. */
+enum {
+    PROGRAMS_IN_SCALARS = 0,
+    PROGRAMS_IN_GATHER = 1,
+    PROGRAMS_IN_FAR = 2,
+    PROGRAMS_IN_NEAR = 3,
+    PROGRAMS_IN_VECTOR = 4,
+    PROGRAMS_IN_COLLECT = 5,
+    PROGRAMS_IN_SPREAD = 6,
+    PROGRAMS_IN_EDGE = 7
+};
+enum {
+    PROGRAMS_OUT_SCALARS = 0,
+    PROGRAMS_OUT_VECTOR = 1,
+    PROGRAMS_OUT_START = 2,
+    PROGRAMS_OUT_AWAY = 3,
+    PROGRAMS_OUT_SPREAD = 4,
+    PROGRAMS_OUT_EDGE = 5
+};
+/* Microthreads. */
+enum {
+    PROGRAMS_THREAD_SUM = 1,
+    PROGRAMS_THREAD_SEND,
+    PROGRAMS_THREAD_SEND_VECTOR,
+    PROGRAMS_THREAD_RECEIVE
+};
+#endif

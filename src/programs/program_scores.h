@@ -1,0 +1,49 @@
+/** Scores of one sequence, kept key by key on the columns of their head.  A head's columns share
+ *  the keys: position p owns those with numbers from p per on, in the order in which keys
+ *  stream. */
+#ifndef WSC_PROGRAMS_SCORES_H
+#define WSC_PROGRAMS_SCORES_H
+#include "program_chain.h"
+#include "program_grid.h"
+
+#include <wsc/err.h>
+#include <wsc/mesh.h>
+
+#include <stdint.h>
+
+/** Words of the scores on a PE. */
+int64_t programs_score_words(const struct programs_grid *g, const struct programs_features *f);
+/** Position that owns key number @p key, and the row of scores there (times heads_per_pe). */
+int programs_key_owner(const struct programs_grid *g, const struct programs_features *f, int key,
+                       int *row);
+/** Key number of row @p row at position @p position; at least T when there is none. */
+int programs_key_of(const struct programs_grid *g, const struct programs_features *f, int position,
+                    int row);
+/** Heads of which column @p x holds features. */
+static inline int programs_heads_on(const struct programs_features *f, int x)
+{
+    return f->group_cols > 1 ? f->count[x] > 0 : f->count[x] / f->head_dim;
+}
+/** Queries on row @p y that see key number @p key. */
+static inline int programs_queries(const struct programs_grid *g, int y, int key)
+{
+    return programs_tokens(g, y) - programs_first_query(g, y, g->key_token[key]);
+}
+/** Address of the first of them in row @p row of @p scores. */
+static inline int programs_score_at(const struct programs_grid *g, int scores, int row, int y,
+                                    int key)
+{
+    return scores + 4 * (row * g->tokens + programs_first_query(g, y, g->key_token[key]));
+}
+/** Sending scores along a head's columns: body of the task PROGRAMS_TASK_NEXT. */
+struct programs_score_rows {
+    const struct programs_features *f;
+    int scores; /**< address */
+    const struct programs_gather *gather;
+    bool half; /**< they are sent as 16-bit numbers */
+};
+enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s);
+/** Routes and task for it. */
+enum wsc_err programs_route_scores(struct programs_grid *g, const struct programs_score_rows *s,
+                                   mesh_task_fn send);
+#endif

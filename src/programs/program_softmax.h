@@ -1,0 +1,32 @@
+/** Softmax over the features of a tile as steps of a script, and causal attention of one sequence
+ *  with its gradient. */
+#ifndef WSC_PROGRAMS_SOFTMAX_H
+#define WSC_PROGRAMS_SOFTMAX_H
+#include "program_grid.h"
+#include "program_vector_ops.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/** exp(x - max), for maps. */
+float programs_exp_of_difference(float x, float max);
+/** Softmax over the features of a tile, in place; its gradient: dy becomes dx. */
+void programs_softmax(struct programs_grid *g, struct programs_script *s,
+                      const struct programs_tile *x, int tokens);
+void programs_softmax_backward(struct programs_grid *g, struct programs_script *s,
+                               const struct programs_tile *y, const struct programs_tile *dy,
+                               int tokens);
+/** Causal attention of one sequence and its gradient; tiles by heads.  @p scores keeps the
+ *  probabilities for the gradient. */
+struct programs_attention {
+    int sample, scores, dscores, tokens; /**< addresses; dscores for the gradient only */
+    struct programs_tile q, k, v, out;
+    struct programs_tile dout, dq, dk, dv;
+    int64_t room; /**< words of a PE for sums of the gradient */
+    float scale;
+};
+enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a);
+enum wsc_err programs_run_attention_backward(struct programs_grid *g,
+                                             const struct programs_attention *a);
+#endif

@@ -1,0 +1,122 @@
+/** Scripts: one list of steps (vector operations, row sums, words over the edges) that every PE
+ * runs from the first to the last. */
+#ifndef WSC_PROGRAMS_VECTOR_OPS_H
+#define WSC_PROGRAMS_VECTOR_OPS_H
+#include "program_grid.h"
+
+#include <wsc/err.h>
+#include <wsc/mesh.h>
+
+#include <stdint.h>
+
+enum programs_view_kind {
+    PROGRAMS_VIEW_NONE,
+    PROGRAMS_VIEW_TILE,   /**< features x tokens */
+    PROGRAMS_VIEW_TOKENS, /**< a value per token, the same for all features; as a result: summed */
+    PROGRAMS_VIEW_FEATURES, /**< a value per feature, the same for all tokens; as a result: summed
+                             */
+    PROGRAMS_VIEW_SCORES,   /**< SHAPE_SCORES: the row at hand */
+    PROGRAMS_VIEW_HEAD_TOKENS, /**< a value per head of the PE and token of the sequence */
+    PROGRAMS_VIEW_NUMBER
+};
+/** An operand as a step sees it. */
+struct programs_view {
+    enum programs_view_kind kind;
+    int address;
+    int row0, row_step; /**< tiles: slots row0 + i row_step; row_step 0 means 1 */
+    float number;
+    bool half; /**< TILE, TOKENS: 16-bit numbers; FEATURES are read as the result has them */
+};
+enum programs_shape {
+    PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
+    PROGRAMS_SHAPE_PAIRS,       /**< half of the slots */
+    PROGRAMS_SHAPE_TOKENS,      /**< one row of tokens */
+    PROGRAMS_SHAPE_FEATURES,    /**< one value per slot */
+    PROGRAMS_SHAPE_SCORES,      /**< each of the PE's rows of scores, from its first query on */
+    PROGRAMS_SHAPE_HEAD_TOKENS, /**< heads of the PE x tokens of the sequence */
+    PROGRAMS_SHAPE_WORDS        /**< as many words as the step says */
+};
+struct programs_script;
+struct programs_step {
+    enum programs_shape shape;
+    enum mesh_code code; /**< MESH_MAP with map */
+    struct programs_view dst, a, b;
+    mesh_map_fn map;
+    int map_cycles;
+    /** Instead of an operation: row sums, what crosses the edge, scalar code. */
+    enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
+                         const struct programs_step *step);
+    int n; /**< of call: vectors; SHAPE_WORDS: words */
+};
+/** One value per feature that comes from or goes to the host. */
+struct programs_vector {
+    const struct programs_features *f;
+    int address;
+    const float *in; /**< come as 16-bit numbers with @c half */
+    float *out;
+    bool half;
+};
+enum { PROGRAMS_MAX_STEPS = 40, PROGRAMS_MAX_VECTORS = 8 };
+struct programs_script {
+    const struct programs_features *features; /**< of tiles; may be NULL */
+    const struct programs_features *heads;    /**< row sums stay within a head's columns */
+    int first_sample, n_samples;              /**< tokens of TILE and TOKENS; SCORES: one sample */
+    int n_steps, n_in, n_out;
+    struct programs_step step[PROGRAMS_MAX_STEPS];
+    struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];
+    const void *data;         /**< borrowed, for calls */
+    int row_words;            /**< vectors of tokens that programs_row_out sends */
+    struct mesh_output *edge; /**< owned: of columns, then of rows */
+    struct mesh_wavelet *source;
+    uint32_t *words;
+};
+enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s);
+/** Word @p i of those (row_words x tokens) that left at the west edge of row @p y. */
+float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int y,
+                        int i);
+void programs_script_fini(struct programs_script *s);
+
+static inline struct programs_view programs_tile_view(const struct programs_tile *t)
+{
+    return (struct programs_view){
+        .kind = PROGRAMS_VIEW_TILE, .address = t->address, .half = t->half};
+}
+static inline struct programs_view programs_view(enum programs_view_kind kind, int address)
+{
+    return (struct programs_view){.kind = kind, .address = address};
+}
+static inline struct programs_view programs_number(float number)
+{
+    return (struct programs_view){.kind = PROGRAMS_VIEW_NUMBER, .number = number};
+}
+/* Appending steps; a script that is too long is an error of the program, checked. */
+void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
+                 struct programs_view dst, struct programs_view a, struct programs_view b);
+/** Values of tokens from here on in the format of tiles, in place; @return how they are seen. */
+struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
+                                     struct programs_view tokens);
+/** How they are seen after programs_narrow(). */
+static inline struct programs_view programs_narrowed(const struct programs_grid *g,
+                                                     struct programs_view tokens)
+{
+    tokens.half = g->half;
+    return tokens;
+}
+struct programs_map {
+    mesh_map_fn fn;
+    int cycles;
+};
+void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,
+                  struct programs_view dst, struct programs_view a, struct programs_view b);
+/** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, to all its PEs. */
+void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
+                      int n);
+/** The vectors of the script come in, go out. */
+void programs_vectors_in(struct programs_script *s);
+void programs_vectors_out(struct programs_script *s);
+/** @p n vectors of tokens leave at the west edge. */
+void programs_row_out(struct programs_script *s, struct programs_view tokens, int n);
+void programs_call(struct programs_script *s,
+                   enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
+                                        const struct programs_step *step));
+#endif

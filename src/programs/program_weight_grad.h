@@ -1,0 +1,33 @@
+/** The pattern `outer`: gradients of weights, summed over tokens, and gradients of keys and values,
+ *  summed over queries. */
+#ifndef WSC_PROGRAMS_WEIGHT_GRAD_H
+#define WSC_PROGRAMS_WEIGHT_GRAD_H
+#include "program_grid.h"
+
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
+struct programs_weight_gradient {
+    int first_sample, n_samples;
+    struct programs_tile dy, x;
+    bool by_columns; /**< X goes along the rows, and dW is built column by column */
+    int64_t room;    /**< words of a PE for sums and for what is on its way */
+    float *host;
+    int64_t ld;          /**< elements between rows of the host's matrix */
+    int64_t first_cycle; /**< result: the first word leaves */
+};
+enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
+                                          struct programs_weight_gradient *w);
+/** out (keys) = sum over queries of scores (key, query) rows (query), one sequence; scores of
+ *  queries before their key are 0. */
+struct programs_key_gradient {
+    int sample, scores;
+    struct programs_tile rows, out;
+    int64_t room;
+};
+enum wsc_err programs_run_key_gradient(struct programs_grid *g,
+                                       const struct programs_key_gradient *k);
+#endif
