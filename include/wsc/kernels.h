@@ -107,6 +107,7 @@ struct kernels_sizes {
 /** Numbers in turn from one random stream, so that a comparison depends on its seed and number
  *  alone. */
 struct kernels_sampler;
+struct kernels_strip;
 /** Shapes of a family of operations, for comparisons over sampled shapes that the formulas were not
  *  written for. */
 struct kernels_shapes {
@@ -131,13 +132,14 @@ struct kernels_row {
     const char *options; /**< that size it */
     /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
     const char *algo_options;
-    unsigned parts;      /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
-    double tolerance;    /**< of values, |difference| / (1 + |expected|) */
-    bool gradient;       /**< has a backward pass; a row without one is a gradient of its own */
+    unsigned parts;   /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
+    double tolerance; /**< of values, |difference| / (1 + |expected|) */
+    bool gradient;    /**< has a backward pass; a row without one is a gradient of its own */
     /** Numbers of inputs and result of a case; both passes. */
     struct kernels_sizes (*sizes)(const struct programs_case *c);
     /** Family of shapes that comparisons sample; NULL: not sampled. */
     const struct kernels_shapes *shapes;
+    const struct kernels_strip *strips; /**< cases at real size; NULL: none */
     programs_op_fn program; /**< on the mesh, forward and backward by the case */
     /** Cycles by the analytical model, forward or backward. */
     double (*cycles)(const struct cycles_layout *l, const struct programs_case *c);
@@ -207,6 +209,8 @@ struct kernels_wafer_pair {
     int w, h;              /**< PEs that were simulated */
     char shape[64];        /**< "B 1 T 372, 5120 x 5120", of the plan */
     const char *continued; /**< dimension in which cycles of two sizes were continued, or "" */
+    bool open;             /**< no error is claimed: weight gradients in blocks over many columns,
+                                where what the columns wait for in turns is not in the model */
     int64_t simulated;     /**< cycles of the runs */
     double cycles;         /**< of the shape: simulated, or continued from two sizes */
     double model;          /**< of the shape, by the analytical model */
@@ -215,6 +219,8 @@ struct kernels_wafer_pair {
 };
 /** How many there are. */
 int kernels_wafer_count(void);
+/** Operation of number @p i; NULL after the last one. */
+const char *kernels_wafer_kernel(int i);
 /** Simulate number @p i, 0 .. kernels_wafer_count() - 1, on PEs of @p hw's rates. */
 enum wsc_err kernels_wafer_pair(const struct hw *hw, int i,
                                 struct kernels_wafer_pair *pair) WSC_CHECKED;

@@ -4,6 +4,7 @@
 #include "cmd.h"
 #include "comparison.h"
 #include "mesh_pairs.h"
+#include "mesh_wafer.h"
 #include "process.h"
 #include "requests.h"
 
@@ -47,7 +48,7 @@ enum wsc_err app_run_validate(struct app_call *call)
     struct app_validate *o = call->request;
     struct validation_result v = {0};
     struct app_comparison *c;
-    if (o->mesh) return app_validate_mesh(o);
+    if (o->mesh) return o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
     TRY_NEW(c, WSC_MEM_APP, 1);
     enum wsc_err rc = compare(o, c, &v);
     validation_result_fini(&v);

@@ -246,6 +246,10 @@ const struct app_option app_options[] = {
     /* validate --mesh */
     {APP_ON_VALIDATE, "mesh", APP_FLAG, NULL, MESH_MODE, AT(validate, mesh),
      .help = "run kernels on emulated fabrics and compare their cycles with the analytical model"},
+    {APP_ON_VALIDATE, "wafer", APP_FLAG, NULL, MESH_MODE, AT(validate, wafer), .needs = "mesh",
+     .help = "operations of published models' plans on strips of the wafer instead"},
+    {APP_ON_VALIDATE, "csv", APP_FILE, "FILE", MESH_MODE, AT(validate, csv), .needs = "wafer",
+     .help = "the cases of --wafer as a table"},
     {APP_ON_VALIDATE, "pairs", APP_INT, "N", MESH_MODE, AT(validate, pairs), .min = 1,
      .max = 100000, .preset = "264", .needs = "mesh",
      .help = "number of kernels, shapes and grids"},

@@ -49,7 +49,8 @@ struct app_validate {
     struct app_config config;
     struct app_figures figures;
     const char *out;
-    bool mesh, json;
+    const char *csv; /**< of --wafer; NULL: none */
+    bool mesh, wafer, json;
     int64_t pairs, seed;
 };
 

@@ -3,6 +3,7 @@
  * tokens, heads, head_dim).  The host has both only inside the parts QKV and ATTN of a model. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
+#include "kernel_strips.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -83,6 +84,22 @@ static void attention_reference(const struct programs_case *c, const struct kern
     wsc_free(out);
 }
 
+static const struct kernels_strip rotary_strips[] = {
+    {.bf16 = KERNELS_IN(GPTJ) | KERNELS_IN(LLAMA), .fp32 = KERNELS_IN(GPTJ)},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip attention_strips[] = {
+    {.bf16 = KERNELS_DECODERS,
+     .fp32 = KERNELS_IN(256M) | KERNELS_IN(2P7B) | KERNELS_IN(13B),
+     .side = KERNELS_ONE_HEAD},
+    {.bf16 = KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(6P7B),
+     .fp32 = KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(20B),
+     .side = KERNELS_ONE_HEAD,
+     .backward = true},
+    {.bf16 = 0},
+};
+
 const struct kernels_row kernels_attention_rows[] = {
     {.name = "rotary",
      .summary = "turn adjacent pairs of features by position",
@@ -92,6 +109,7 @@ const struct kernels_row kernels_attention_rows[] = {
      .tolerance = KERNELS_TOLERANCE,
      .gradient = true,
      .sizes = rotary_sizes,
+     .strips = rotary_strips,
      .shapes = &kernels_head_shapes,
      .program = programs_rotate_heads,
      .cycles = rotary_cycles,
@@ -104,6 +122,7 @@ const struct kernels_row kernels_attention_rows[] = {
      .tolerance = KERNELS_TOLERANCE,
      .gradient = true,
      .sizes = attention_sizes,
+     .strips = attention_strips,
      .shapes = &kernels_head_shapes,
      .program = programs_attend,
      .cycles = attention_cycles,

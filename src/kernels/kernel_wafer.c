@@ -5,6 +5,8 @@
  * dimension in which cycles are affine, and continued to the plan's (docs/MESH.md, "At real size").
  * `wsc validate --mesh --wafer` prints the cases; docs/decisions/0024-wafer-strips.md has the
  * reasons. */
+#include "kernel_strips.h"
+
 #include <wsc/kernels.h>
 
 #include <wsc/check.h>
@@ -28,88 +30,53 @@ struct plan {
     struct lay bf16, fp32;
     bool rms;
 };
-static const struct plan plans[] = {
-    {"BERT base", 768, 3072, 12, 64, {3, 45}, {4, 33}, false},
-    {"BERT large", 1024, 4096, 16, 64, {2, 66}, {2, 66}, false},
-    {"GPT-3 256M", 1088, 4352, 17, 64, {4, 136}, {2, 136}, false},
-    {"GPT-3 590M", 1536, 6144, 12, 128, {3, 91}, {2, 91}, false},
-    {"GPT-3 1.3B", 2048, 8192, 16, 128, {2, 182}, {1, 182}, false},
-    {"GPT-3 2.7B", 2560, 10240, 32, 80, {2, 136}, {2, 68}, false},
-    {"GPT-3 6.7B", 4096, 16384, 32, 128, {2, 120}, {1, 128}, false},
-    {"GPT-J 6B", 4096, 16384, 16, 256, {2, 124}, {1, 124}, false},
-    {"Llama-2 7B", 4096, 11008, 32, 128, {1, 223}, {1, 112}, true},
-    {"GPT-3 13B", 5120, 20480, 40, 128, {1, 186}, {1, 97}, false},
-    {"GPT-3 20B", 6144, 24576, 64, 96, {1, 159}, {1, 81}, false},
+static const struct plan plans[KERNELS_N_PLANS] = {
+    [KERNELS_BERT_BASE] = {"BERT base", 768, 3072, 12, 64, {3, 45}, {4, 33}, false},
+    [KERNELS_BERT_LARGE] = {"BERT large", 1024, 4096, 16, 64, {2, 66}, {2, 66}, false},
+    [KERNELS_256M] = {"GPT-3 256M", 1088, 4352, 17, 64, {4, 136}, {2, 136}, false},
+    [KERNELS_590M] = {"GPT-3 590M", 1536, 6144, 12, 128, {3, 91}, {2, 91}, false},
+    [KERNELS_1P3B] = {"GPT-3 1.3B", 2048, 8192, 16, 128, {2, 182}, {1, 182}, false},
+    [KERNELS_2P7B] = {"GPT-3 2.7B", 2560, 10240, 32, 80, {2, 136}, {2, 68}, false},
+    [KERNELS_6P7B] = {"GPT-3 6.7B", 4096, 16384, 32, 128, {2, 120}, {1, 128}, false},
+    [KERNELS_GPTJ] = {"GPT-J 6B", 4096, 16384, 16, 256, {2, 124}, {1, 124}, false},
+    [KERNELS_LLAMA] = {"Llama-2 7B", 4096, 11008, 32, 128, {1, 223}, {1, 112}, true},
+    [KERNELS_13B] = {"GPT-3 13B", 5120, 20480, 40, 128, {1, 186}, {1, 97}, false},
+    [KERNELS_20B] = {"GPT-3 20B", 6144, 24576, 64, 96, {1, 159}, {1, 81}, false},
 };
-enum { BERT_BASE, BERT_LARGE, M256, M590, B1_3, B2_7, B6_7, GPTJ, LLAMA, B13, B20, ALL = 0x7FF };
-#define ONLY(i)  (1U << (i))
-#define DECODERS (ALL & ~(ONLY(BERT_BASE) | ONLY(BERT_LARGE)))
-
 /* ---- what is compared ------------------------------------------------------------------------ */
-
-/* The dimension that is continued: none, outputs of a product, tokens of a PE. */
-enum continued { WHOLE, OUTPUTS, TOKENS };
-
-/* An operation of plans. */
-struct operation {
-    const char *kernel;
-    unsigned bf16, fp32; /* sets of plans */
-    bool backward;
-    bool filter; /* the inner side has the features of the filter */
-    bool tall;   /* on full height instead of full width */
-    enum continued how;
-};
-enum { LARGE = ONLY(B13) | ONLY(B20) };
-static const struct operation operations[] = {
-    {"linear", ALL, ONLY(M256) | ONLY(B1_3) | ONLY(B6_7) | ONLY(B13), false, false, false, OUTPUTS},
-    {"linear", ONLY(BERT_BASE) | ONLY(M590) | ONLY(B2_7), ONLY(M256), false, true, false, OUTPUTS},
-    {"linear", ONLY(BERT_BASE) | ONLY(M590), ONLY(B20), false, false, true, OUTPUTS},
-    {"wgrad", ALL & ~(LARGE | ONLY(LLAMA)), ONLY(BERT_LARGE) | ONLY(M256) | ONLY(M590), false,
-     false, false, TOKENS},
-    {"wgrad", ONLY(BERT_BASE) | ONLY(M256), 0, false, true, false, TOKENS},
-    {"wgrad", ONLY(B2_7) | ONLY(B13), ONLY(B20), false, false, true, TOKENS},
-    {"attention", DECODERS, ONLY(M256) | ONLY(B2_7) | ONLY(B13), false, false, false, WHOLE},
-    {"attention", ONLY(M590) | ONLY(B2_7) | ONLY(B6_7), ONLY(M590) | ONLY(B2_7) | ONLY(B20), true,
-     false, false, WHOLE},
-    {"layernorm", ALL & ~ONLY(LLAMA), ONLY(M256), false, false, false, WHOLE},
-    {"layernorm", ONLY(BERT_BASE) | ONLY(B1_3) | ONLY(B20), ONLY(B13), true, false, false, WHOLE},
-    {"layernorm", ONLY(M590), 0, true, false, true, WHOLE},
-    {"rmsnorm", ONLY(LLAMA), ONLY(LLAMA), true, false, false, WHOLE},
-    {"gelu", ONLY(BERT_BASE) | ONLY(B13), ONLY(M590), true, false, false, WHOLE},
-    {"silu", ONLY(LLAMA), 0, true, false, false, WHOLE},
-    {"softmax", ONLY(B1_3), ONLY(B1_3), true, false, false, WHOLE},
-    {"rotary", ONLY(GPTJ) | ONLY(LLAMA), ONLY(GPTJ), false, false, false, WHOLE},
-    {"embedding", ONLY(M256) | ONLY(B6_7), ONLY(M590), false, false, false, WHOLE},
-    {"embedding", ONLY(B2_7), ONLY(M256), true, false, false, WHOLE},
-    {"embedding", ONLY(BERT_BASE), 0, false, false, true, WHOLE},
-    {"cross_entropy", ONLY(M256), ONLY(B2_7), false, false, false, WHOLE},
-};
-enum { N_OPERATIONS = sizeof operations / sizeof *operations };
 
 /* One operation of one plan in one format. */
 struct subject {
-    const struct operation *op;
+    const struct kernels_row *row;
+    const struct kernels_strip *strip;
     const struct plan *plan;
     struct lay lay;
     enum num_format format;
 };
 
+/* Plan number *@p i of a strip, or its number less those of the strip. */
+static bool plan_of(const struct kernels_strip *strip, int *i, struct subject *s)
+{
+    const unsigned set[2] = {strip->bf16, strip->fp32};
+    for (int at = 0; at < 2 * KERNELS_N_PLANS; at++) {
+        const int plan = at / 2, wide = at % 2;
+        if (!(set[wide] >> plan & 1) || (*i)--) continue;
+        s->strip = strip;
+        s->plan = &plans[plan];
+        s->lay = wide ? s->plan->fp32 : s->plan->bf16;
+        s->format = wide ? NUM_FP32 : NUM_BF16;
+        return true;
+    }
+    return false;
+}
+
 /* Subject number @p i; false after the last one. */
 static bool subject_of(int i, struct subject *s)
 {
-    for (int o = 0; o < N_OPERATIONS; o++) {
-        const unsigned set[2] = {operations[o].bf16, operations[o].fp32};
-        for (int at = 0; at < 2 * ALL; at++) {
-            const int plan = at / 2, wide = at % 2;
-            if (plan >= (int)(sizeof plans / sizeof *plans)) break;
-            if (!(set[wide] >> plan & 1) || i--) continue;
-            s->op = &operations[o];
-            s->plan = &plans[plan];
-            s->lay = wide ? s->plan->fp32 : s->plan->bf16;
-            s->format = wide ? NUM_FP32 : NUM_BF16;
-            return true;
-        }
-    }
+    for (int k = 0; (s->row = kernels_row_at(k)); k++)
+        for (const struct kernels_strip *strip = s->row->strips;
+             strip && (strip->bf16 || strip->fp32); strip++)
+            if (plan_of(strip, &i, s)) return true;
     return false;
 }
 
@@ -146,7 +113,7 @@ static int64_t room_of(const struct subject *s, const struct hw *hw)
 /* Attention keeps the scores of all its keys: as many rows and queries as leave room for them. */
 static void fit_scores(struct programs_case *c, int columns)
 {
-    enum { ROOM = 40 * 1024, SCORES = 4 };
+    enum { ROOM = 34 * 1024, SCORES = 4 };
     const int64_t bytes = c->format == NUM_FP32 ? 4 : 2,
                   slots = ceil_div((int)c->head_dim, columns);
     int64_t q = c->tokens / c->h;
@@ -170,45 +137,51 @@ static void shape_attention(struct programs_case *c, const struct subject *s)
     fit_scores(c, columns);
 }
 
+/* Features of the operation in the plan, on @p cols columns. */
+static int features_of(const struct subject *s, int cols)
+{
+    enum { SLICE = 8 }; /* of the vocabulary, features of a PE at a time */
+    if (s->strip->side == KERNELS_LOGITS) return SLICE * cols;
+    const int n = s->strip->side == KERNELS_FILTER ? s->plan->F : s->plan->C;
+    return s->strip->tall ? STRIP_COLS * ceil_div(n, cols) : n;
+}
+
 /* The case with the tokens of the plan. */
 static struct programs_case case_of(const struct subject *s, const struct hw *hw)
 {
-    enum { SLICE = 8, TABLE = 2048, SHORT_TABLE = 512 };
+    enum { TABLE = 2048, SHORT_TABLE = 512 };
     const struct plan *p = s->plan;
+    const bool tall = s->strip->tall, sums = s->strip->how == KERNELS_TOKENS;
     const int cols = WAFER_COLS / s->lay.lanes;
     struct programs_case c = {.hw = hw,
                               .format = s->format,
-                              .w = s->op->tall ? STRIP_COLS : cols,
-                              .h = s->op->tall ? WAFER_ROWS : STRIP_ROWS,
+                              .w = tall ? STRIP_COLS : cols,
+                              .h = tall   ? WAFER_ROWS
+                                   : sums ? 1
+                                          : STRIP_ROWS,
                               .samples = 1,
                               .heads = p->H,
                               .head_dim = p->d,
+                              .vocab = tall ? SHORT_TABLE : TABLE,
                               .threads = 1,
                               .seed = 1,
-                              .backward = s->op->backward};
-    const int inner = s->op->filter ? p->F : p->C;
+                              .backward = s->strip->backward};
     c.tokens = (int64_t)s->lay.tokens * c.h;
-    c.features = s->op->tall ? STRIP_COLS * ceil_div(inner, cols) : inner;
-    if (!strcmp(s->op->kernel, "gelu") || !strcmp(s->op->kernel, "silu")) c.features = p->F;
-    c.m = s->op->tall ? STRIP_COLS * ceil_div(p->C, cols) : p->C;
-    c.k = c.features;
-    c.vocab = s->op->tall ? SHORT_TABLE : TABLE;
-    if (!strcmp(s->op->kernel, "cross_entropy")) c.vocab = (int64_t)SLICE * cols;
-    if (!strcmp(s->op->kernel, "wgrad")) {
-        c.room = room_of(s, hw);
-        c.h = s->op->tall ? WAFER_ROWS : 1;
-    }
-    if (!strcmp(s->op->kernel, "attention")) shape_attention(&c, s);
+    c.features = c.k = features_of(s, cols);
+    c.m = tall ? STRIP_COLS * ceil_div(p->C, cols) : p->C;
+    if (s->strip->side == KERNELS_LOGITS) c.vocab = c.features;
+    if (s->strip->side == KERNELS_ONE_HEAD) shape_attention(&c, s);
+    if (sums) c.room = room_of(s, hw);
     return c;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Give the dimension that is continued @p size. */
-static void resize(struct programs_case *c, enum continued how, int64_t size)
+static void resize(struct programs_case *c, enum kernels_continued how, int64_t size)
 {
-    if (how == OUTPUTS) c->m = size;
-    if (how == TOKENS) c->tokens = size * c->h;
+    if (how == KERNELS_OUTPUTS) c->m = size;
+    if (how == KERNELS_TOKENS) c->tokens = size * c->h;
 }
 
 static double model_of(const struct kernels_row *row, const struct programs_case *c)
@@ -238,24 +211,25 @@ struct sizes {
 static struct sizes sizes_of(const struct subject *s, const struct programs_case *c)
 {
     const int64_t turn = c->w < c->m ? c->w : c->m; /* outputs that end at one column each */
-    if (s->op->how == TOKENS) return (struct sizes){2, 4, s->lay.tokens};
-    return s->op->tall ? (struct sizes){STRIP_COLS, INT64_C(3) * STRIP_COLS, c->m}
-                       : (struct sizes){8, 24, turn};
+    if (s->strip->how == KERNELS_TOKENS) return (struct sizes){2, 4, s->lay.tokens};
+    return s->strip->tall ? (struct sizes){STRIP_COLS, INT64_C(3) * STRIP_COLS, c->m}
+                          : (struct sizes){8, 24, turn};
 }
 
-static enum wsc_err run(const struct subject *s, const struct kernels_row *row,
-                        struct programs_case *c, struct kernels_wafer_pair *out)
+static enum wsc_err run(const struct subject *s, struct programs_case *c,
+                        struct kernels_wafer_pair *out)
 {
-    if (s->op->how == WHOLE) {
+    const struct kernels_row *row = s->row;
+    if (s->strip->how == KERNELS_WHOLE) {
         TRY(simulate(row, c, out, &out->cycles));
     } else {
         const struct sizes n = sizes_of(s, c);
         double a, b;
-        resize(c, s->op->how, n.a);
+        resize(c, s->strip->how, n.a);
         TRY(simulate(row, c, out, &a));
-        resize(c, s->op->how, n.b);
+        resize(c, s->strip->how, n.b);
         TRY(simulate(row, c, out, &b));
-        resize(c, s->op->how, n.whole);
+        resize(c, s->strip->how, n.whole);
         out->cycles = a + (b - a) * (double)(n.whole - n.a) / (double)(n.b - n.a);
     }
     out->model = model_of(row, c);
@@ -271,25 +245,30 @@ int kernels_wafer_count(void)
     return n;
 }
 
+const char *kernels_wafer_kernel(int i)
+{
+    struct subject s;
+    return subject_of(i, &s) ? s.row->name : NULL;
+}
+
 enum wsc_err kernels_wafer_pair(const struct hw *hw, int i, struct kernels_wafer_pair *out)
 {
     static const char *const continued[] = {
-        [WHOLE] = "", [OUTPUTS] = "outputs", [TOKENS] = "tokens"};
-    const struct kernels_row *row;
+        [KERNELS_WHOLE] = "", [KERNELS_OUTPUTS] = "outputs", [KERNELS_TOKENS] = "tokens"};
     struct subject s;
     WSC_CHECK(subject_of(i, &s), "wafer case %d of %d", i, kernels_wafer_count());
-    TRY(kernels_row_find(s.op->kernel, &row));
     struct programs_case c = case_of(&s, hw);
-    *out = (struct kernels_wafer_pair){.kernel = row->name,
-                                       .pass = s.op->backward ? "backward" : "forward",
+    *out = (struct kernels_wafer_pair){.kernel = s.row->name,
+                                       .pass = s.strip->backward ? "backward" : "forward",
                                        .plan = s.plan->name,
                                        .format = s.format,
                                        .lanes = s.lay.lanes,
                                        .w = c.w,
                                        .h = c.h,
-                                       .continued = continued[s.op->how],
-                                       .tolerance = kernels_row_tolerance(row, s.format)};
-    TRY(run(&s, row, &c, out));
-    row->shapes->describe(&c, out->shape, sizeof out->shape);
+                                       .continued = continued[s.strip->how],
+                                       .tolerance = kernels_row_tolerance(s.row, s.format)};
+    out->open = s.strip->how == KERNELS_TOKENS && !s.strip->tall;
+    TRY(run(&s, &c, out));
+    s.row->shapes->describe(&c, out->shape, sizeof out->shape);
     return WSC_OK;
 }

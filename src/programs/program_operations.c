@@ -45,7 +45,7 @@ static enum wsc_err tile_with(struct programs_trial *t, struct programs_tile *ti
     return programs_tile_in(&t->grid, tile, host);
 }
 
-/* The same in 32 bits whatever the format. */
+/* A tile of 32-bit numbers whatever the format, with the rows of @p host. */
 static enum wsc_err wide_tile_with(struct programs_trial *t, struct programs_tile *tile,
                                    const struct programs_features *f, const float *host)
 {
