@@ -240,11 +240,15 @@ def show(result):
 
 
 def measure(bench, names, results):
-    """Rounds of all cases in turn; every case has one, more as long as there is time."""
-    rounds, leaf_1 = {name: [] for name in names}, {}
+    """Rounds of all cases in turn, as long as there is time for one like the longest so far."""
+    rounds, leaf_1, longest = {name: [] for name in names}, {}, 0.0
     for k in range(bench.args.rounds):
         for name in names:
-            if k and (name not in leaf_1 or not bench.seconds_left()):
+            if k and name not in leaf_1:
+                continue
+            began = time.monotonic()
+            if bench.seconds_left() <= longest:
+                print(f"  round {k + 1}: {name}: skipped, no time left", flush=True)
                 continue
             try:
                 rounds[name].append(bench.round(CASES[name]))
@@ -255,6 +259,7 @@ def measure(bench, names, results):
                 results["cases"].append({"case": name, "error": str(failure)})
                 print(f"{name}: FAILED: {failure}", flush=True)
                 continue
+            longest = max(longest, time.monotonic() - began)
             rate = {who: rounds[name][-1][who]["tokens_per_s"] for who in ("wsc", "torch")}
             print(f"  round {k + 1}: {name:<19} {rate['wsc']:6.0f} tokens/s, "
                   f"PyTorch {rate['torch']:6.0f}", flush=True)

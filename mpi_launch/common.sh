@@ -191,6 +191,17 @@ forward() { # SIGNAL
     fi
 }
 
+# Ask the script PID for a checkpoint so many seconds before the end of a job of LIMIT seconds.
+stop_before_limit() { # PID LIMIT SECONDS
+    case $2 in '' | *[!0-9]*) return ;; esac
+    at=$(($(date +%s) + $2 - $3))
+    while [ "$(date +%s)" -lt "$at" ]; do
+        sleep 1
+        kill -0 "$1" 2>/dev/null || return
+    done
+    [ "$2" -le "$3" ] || kill -USR1 "$1"
+}
+
 # Run a command again, at most $1 times, while it dies; $status is that of the last time.
 run_with_restarts() { # TIMES COMMAND...
     times=$1

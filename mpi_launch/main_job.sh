@@ -127,7 +127,7 @@ sweep() {
 look() {
     head_line '13B: scaling-loss breakdown, sensitivity, step breakdown'
     "$wsc" scale --params configs/params/gpt3_13b.yaml --num_csx 1,4,16,64 --out "$out/look" \
-        --effects --sensitivity --tokens 20xparams --anatomy \
+        --effects --sensitivity --tokens 20xparams --breakdown \
         --trace "$out/look/chrome_trace.json" >"$out/look.txt" || die 'the closer look failed'
     cat "$out/look.txt"
     rm "$out/look.txt"

@@ -8,8 +8,9 @@
 #
 # As many ranks are started as the job has slots, at most one per role.  A run that dies is started
 # again, at most WSC_MAX_RESTARTS times (default 3), and resumes from its newest good checkpoint.
-# SIGTERM, which PBS sends at the time limit, makes the run write a checkpoint and end with status
-# 5; resubmitting resumes from there.
+# WSC_STOP_SECONDS (default 120) before the time limit the script asks the run for a checkpoint; it
+# ends with status 5, and resubmitting resumes from there.  At the limit itself and for qdel PBS
+# signals all processes at once, and mpirun ends the ranks before they have written one.
 #PBS -N wsc
 #PBS -l select=1:ncpus=17:mpiprocs=17
 #PBS -l walltime=04:00:00
@@ -20,13 +21,26 @@ home=${WSC_HOME:-${PBS_O_WORKDIR:?submit with qsub, or set WSC_HOME}}
 cd "$home" || exit 2
 . "$home/mpi_launch/common.sh"
 
+# The walltime of the job in seconds; nothing where PBS does not say.
+seconds_of_job() {
+    if [ -n "${PBS_WALLTIME:-}" ]; then
+        echo "$PBS_WALLTIME"
+    else
+        qstat -f "${PBS_JOBID:-}" 2>/dev/null | awk '$1 == "Resource_List.walltime" {
+            n = split($3, part, ":"); for (i = 1; i <= n; i++) s = 60 * s + part[i]; print s }'
+    fi
+}
+
 # shellcheck disable=SC2086 # split at blanks on purpose
 set -- ${WSC_ARGS:?set WSC_ARGS to the options of wsc run}
 program=$(find_wsc "$home") || exit 2
 roles=$(count_ranks "$program" "$@") || exit
 slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
+stop_before_limit $$ "$(seconds_of_job)" "${WSC_STOP_SECONDS:-120}" &
+timer=$!
 # shellcheck disable=SC2046 # a list of words
 run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet $(forwarded_variables) \
     --hostfile "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" --mca mpi_yield_when_idle 1 \
     "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
+kill -KILL "$timer" 2>/dev/null
 exit "$status"

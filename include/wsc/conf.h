@@ -29,6 +29,7 @@
 #ifndef WSC_CONF_H
 #define WSC_CONF_H
 #include <wsc/err.h>
+#include <wsc/text.h>
 #include <wsc/units.h>
 
 #include <limits.h>
@@ -70,7 +71,8 @@ enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC
  *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. The text is used as long
  *  as messages may name it: until the parse has ended. */
 struct conf_set {
-    const char *text; /**< "path=value"; borrowed */
+    const char *text;   /**< "path=value"; borrowed */
+    const char *option; /**< the option that gave it, "mode", for messages; NULL: --set */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -275,7 +277,7 @@ enum {
 #define CONF_CHOICES(...) ((const struct conf_choice[]){__VA_ARGS__, {NULL, 0}})
 
 struct conf_parse;
-struct conf_text;
+struct conf_layout;
 /** One row of a table: everything there is to know about a key. Designated initializers leave the
  *  rest 0: status CONF_USED, unit none, range from 0 to 0, which refuses all but 0, so every number
  *  has its range.  A new key is one row and one field, and appears in parsing, `--set`, dump and
@@ -313,7 +315,7 @@ struct conf_key {
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                  void *field);
     /** SPECIAL: write a blank and the value of @p field, as conf_key_write() does. */
-    void (*write)(struct conf_text *out, const void *field, int indent);
+    void (*write)(struct wsc_text *out, const void *field, const struct conf_layout *at);
     const char *form;    /**< SPECIAL: type in words, for docs/CONFIG.md */
     const char *refusal; /**< ONLY: why nothing else is taken, instead of the list of choices */
     const char *doc;     /**< meaning, for docs/CONFIG.md */
@@ -427,45 +429,38 @@ int conf_variant_read(const struct conf_parse *p, const struct conf_variants *va
 
 /* ---- text that is written -------------------------------------------------------------------- */
 
-/** A growing text.  Zero is the empty text; a failure to get memory is remembered and reported
- *  once, by conf_text_take(). Not to be copied while it holds memory. */
-struct conf_text {
-    char *text;          /**< owned; NULL after a failure */
-    size_t n, capacity;  /**< bytes without the NUL, and room */
-    bool failed;         /**< memory ran out: the text is lost */
-    const void *context; /**< what the `write` of a record's rows need beside the field */
+/** What a value that is written needs to know beside itself. */
+struct conf_layout {
+    /** Blanks before the lines of a list or a map of its own. */
+    int indent;
+    const void *context; /**< of a record: what the `write` of its rows need; borrowed */
 };
-/** Append a formatted text; nothing after a failure, which frees what was there. */
-void conf_text_add(struct conf_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Hand the text over to the caller in *@p out and make @p t empty; WSC_NOMEM after a failure. The
- *  text is released with wsc_free(); *@p out is untouched after a failure. */
-enum wsc_err conf_text_take(struct conf_text *t, char **out) WSC_CHECKED;
 /** Append @p s as a YAML string in double quotes; quotes, backslashes and control characters
  *  escaped, other bytes as they are (UTF-8). */
-void conf_text_string(struct conf_text *t, const char *s);
+void conf_text_string(struct wsc_text *t, const char *s);
 /** Append @p x, finite, with as few of 15 to 17 digits as read back to the same bits. */
-void conf_text_double(struct conf_text *t, double x);
+void conf_text_double(struct wsc_text *t, double x);
 
 /** Write a blank and the value of @p key at @p field as YAML; a list goes to lines of its own that
- *  are indented by @p indent blanks. The counterpart of conf_key_read(): what is written reads back
+ *  are indented as @p at says. The counterpart of conf_key_read(): what is written reads back
  *  to the same bits. */
-void conf_key_write(struct conf_text *out, const struct conf_key *key, const void *field,
-                    int indent);
+void conf_key_write(struct wsc_text *out, const struct conf_key *key, const void *field,
+                    const struct conf_layout *at);
 /** Write the keys of @p table with status CONF_USED as YAML that parses back to the same values. @p
  *  base is the struct that offsets refer to; @p keep (NULL: all) selects keys by path. Sections are
  *  opened as the paths change, so rows of a section stand together in the table. */
-void conf_table_write(struct conf_text *out, const struct conf_table *table, const void *base,
+void conf_table_write(struct wsc_text *out, const struct conf_table *table, const void *base,
                       bool (*keep)(const void *base, const char *path));
-/** Write a record of kind @p variant at @p base as a map on one line, `{kind: name, key: value}`.
- */
-void conf_record_write(struct conf_text *out, const struct conf_variants *variants, int variant,
-                       const void *base);
+/** Write a record of kind @p variant at @p base as a map on one line, `{kind: name, key: value}`;
+ *  @p context (may be NULL) is for the `write` of its rows. */
+void conf_record_write(struct wsc_text *out, const struct conf_variants *variants, int variant,
+                       const void *base, const void *context);
 /** Write @p table in Markdown, one line per key.  @p column is the title of an additional second
  *  column that @p cell fills, or NULL. */
-void conf_table_markdown(struct conf_text *out, const struct conf_table *table, const char *column,
-                         void (*cell)(struct conf_text *out, const char *path));
+void conf_table_markdown(struct wsc_text *out, const struct conf_table *table, const char *column,
+                         void (*cell)(struct wsc_text *out, const char *path));
 /** Write the kinds of a record in Markdown, one line per kind and key. */
-void conf_variants_markdown(struct conf_text *out, const struct conf_variants *variants);
+void conf_variants_markdown(struct wsc_text *out, const struct conf_variants *variants);
 /** @p status in words: "used", "accepted, without effect", ...; static. */
 const char *conf_status_text(enum conf_status status);
 

@@ -1,16 +1,22 @@
-/** Checkpoints of other programs: Hugging Face folders to `.mdl` files and back.  Layer 3.
+/** Checkpoints of other programs: Hugging Face folders to `.mdl` files and back.
  *
  *  A Hugging Face model is a folder with config.json and model.safetensors, or shards of it with
  *  model.safetensors.index.json.  Here a model is a checkpoint with the Model Zoo's tensor names
  *  and a params file.  One table per family (src/convert/hf_families.c) says which tensors and
- * which configuration keys belong together; the same table serves both directions, and a folder
- * that went through both has the same bytes in every tensor.
+ *  which configuration keys belong together; the same table serves both directions, and a folder
+ *  that went through both has the same bytes in every tensor.
  *
  *  Files of others are not trusted: every length, offset and shape is checked before memory is
  *  taken.  Values move in blocks, so memory does not grow with a tensor or a model.  What is
  *  written gets its final name when it is complete.  Not collective: one process.
- *  Start reading at struct convert_job.
- */
+ *
+ *      struct convert_job job = {.input = "gpt2", .out = "gpt2_cs", .dtype = CONVERT_OTHER};
+ *      struct convert_result done;
+ *      TRY(convert_from_hf(&job, &done));
+ *
+ *  Errors: WSC_FORMAT for the content of a file, with tensor or key and config.json:line:column;
+ *  WSC_IO; WSC_CONFIG for params; WSC_USAGE.  Start reading at struct convert_job; read next
+ *  docs/FAMILIES.md. */
 #ifndef WSC_CONVERT_H
 #define WSC_CONVERT_H
 #include <wsc/conf.h>
@@ -29,33 +35,39 @@ enum convert_dtype { CONVERT_F32, CONVERT_F16, CONVERT_BF16, CONVERT_OTHER };
 /** Called with how far it is, in bytes of the input's values. */
 typedef void (*convert_progress_fn)(void *ctx, int64_t done, int64_t total);
 
-/** Both directions.  Strings are borrowed. */
+/** A conversion in either direction.  Strings are borrowed; members of the other direction are not
+ *  read. */
 struct convert_job {
     const char *input;  /**< from Hugging Face: the folder; to it: the checkpoint */
     const char *params; /**< to Hugging Face: the params file */
     const char
         *family; /**< to Hugging Face: a name of src/convert/hf_families.c, such as "llama" */
     const struct conf_set *set; /**< overrides of the params */
+    /** Length of `set`. */
     int n_sets;
     const char *out;          /**< folder, made when it is not there */
     enum convert_dtype dtype; /**< to Hugging Face: of the tensors; CONVERT_OTHER: as they were */
-    int64_t shard_bytes;      /**< to Hugging Face: largest file */
+    /** To Hugging Face: bytes of the largest file, above 0. */
+    int64_t shard_bytes;
     bool lenient; /**< leave out what is missing on one side, with a warning, instead of failing */
     convert_progress_fn progress; /**< NULL: none */
     void *progress_ctx;
 };
 /** What a conversion did. */
 struct convert_result {
+    /** Name of the family; static. */
     const char *family;
-    int64_t n_tensors, n_params, n_files; /**< written */
+    /** Tensors, parameters and files that were written. */
+    int64_t n_tensors, n_params, n_files;
     int64_t n_left_out; /**< lenient: tensors of the input or the model without a counterpart */
     char checkpoint[4096], params[4096]; /**< written: "" = none */
 };
-/** Folder to `<out>/model.mdl` and `<out>/params.yaml`.  The family is that of config.json. */
+/** Convert a folder to `<out>/model.mdl` and `<out>/params.yaml`.  The family is that of
+ *  config.json. */
 enum wsc_err convert_from_hf(const struct convert_job *job,
                              struct convert_result *result) WSC_CHECKED;
-/** Checkpoint and params to `<out>/config.json` and `<out>/model.safetensors`, or shards and their
- *  index when the tensors exceed job->shard_bytes. */
+/** Convert a checkpoint and params to `<out>/config.json` and `<out>/model.safetensors`, or shards
+ *  and their index when the tensors exceed job->shard_bytes. */
 enum wsc_err convert_to_hf(const struct convert_job *job,
                            struct convert_result *result) WSC_CHECKED;
 #endif

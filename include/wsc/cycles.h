@@ -1,13 +1,18 @@
-/** Cycles: the analytical model of a wafer and the planner of its micro-batches.  Layer 3.
+/** Cycles: the analytical model of a wafer and the planner of its micro-batches.
  *
  *  Every number is a formula over the layout of features and tokens on the processing elements
  *  (PEs); docs/MODEL.md derives each one with the symbols used in the code.  No value is computed
- *  and no clock is read: results depend on machine, model and plan alone.  The mesh
- *  (<wsc/mesh.h>) counts the same operations wavelet by wavelet, and `wsc validate --mesh`
- *  compares the two.
+ *  and no clock is read: results depend on machine, model and plan alone, so they are equal on
+ *  every rank and host.  The mesh (<wsc/mesh.h>) counts the same operations wavelet by wavelet, and
+ *  `wsc validate --mesh` compares the two.
+ *
+ *      struct cycles_plan plan;
+ *      TRY(cycles_plan_wafer(&plan, hw, model, share, CONF_AUTO, true));
+ *      int64_t c = cycles_stage(hw, model, &plan, stage, false, plan.micro_batch);
+ *      int64_t ps = hw_cycles_to_ps(hw, c);
+ *
  *  Start reading at cycles_plan_wafer() and cycles_stage(); the operations one by one, for those
- *  who compare them with the mesh, are in <wsc/cycles_ops.h>.
- */
+ *  who compare them with the mesh, are in <wsc/cycles_ops.h>. */
 #ifndef WSC_CYCLES_H
 #define WSC_CYCLES_H
 #include <wsc/err.h>
@@ -29,12 +34,14 @@ enum cycles_keep {
     CYCLES_N_KEEPS
 };
 
-/** How a micro-batch lies on a wafer; filled by cycles_plan_wafer(). */
+/** How a micro-batch lies on a wafer; filled by cycles_plan_wafer(). One plan holds for all wafers
+ *  of a pass; bytes are those of the emulated wafer, not of the host. */
 struct cycles_plan {
     int lanes;           /**< batch replicas side by side, pe_cols / lanes columns each */
     int64_t micro_batch; /**< largest number of sequences of one micro-batch on a wafer */
     int64_t n_micro;     /**< micro-batches of a step; they differ by at most one sequence
                               unless the size was given by number */
+    /** What of a block stays in memory for the backward pass. */
     enum cycles_keep keep;
     bool recompute;                   /**< keep != CYCLES_KEEP_ALL */
     int64_t act_bytes_per_sequence;   /**< kept between forward and backward, all blocks */
@@ -48,16 +55,17 @@ struct cycles_plan {
 };
 
 /** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
- *  shortest step: compute overlapped with I/O, stage by stage.
- *  @p micro_batch is a number, CONF_AUTO (the largest whose working set fits, evened out) or
- *  CONF_NULL (the whole share).  What is kept lies in the SRAM or, where that is faster, on the
- *  activation servers.  Too large a number spills; one sequence whose working set does not fit is
- *  WSC_CAPACITY.  A share of 0 plans as 1. */
+ *  shortest step: compute overlapped with I/O, stage by stage.  @p micro_batch is a number,
+ *  CONF_AUTO (the largest whose working set fits, evened out) or CONF_NULL (the whole share).  What
+ *  is kept lies in the SRAM or, where that is faster, on the activation servers.  Too large a
+ *  number spills; one sequence whose working set does not fit is WSC_CAPACITY, with the memory that
+ *  it needs.  A share of 0 plans as 1.  @p training false: nothing is kept for a backward pass. */
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
                                bool training) WSC_CHECKED;
-/** Cycles of one stage for @p n_sequences sequences on a wafer; 0 sequences cost 0.  Pure and
- *  cheap (microseconds). */
+/** Cycles of one stage for @p n_sequences sequences on a wafer, recomputation included; 0 sequences
+ *  cost 0.  Pure and cheap (microseconds).  Without the stage latency, which is time and not
+ *  cycles. */
 int64_t cycles_stage(const struct hw *hw, const struct model *model, const struct cycles_plan *plan,
                      int stage, bool backward, int64_t n_sequences);
 /** What a step of generation does with each of its texts: @c n_new tokens after @c n_cached ones,
@@ -71,14 +79,18 @@ int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
                         const struct cycles_tokens *tokens, int64_t n_texts);
 /** Cycles from the start of a backward stage to its first finished gradient row; at most the
- *  stage's cycles. */
+ *  stage's cycles. Gradients may leave from then on, while the stage still runs. */
 int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
                               const struct cycles_plan *plan, int stage, int64_t n_sequences);
 /** Bytes that one stage moves to (forward) or from (backward) the activation servers, beside its
- *  weights or gradients.  The transfer is planned ahead, so it overlaps with the computation. */
+ *  weights or gradients; 0 when the plan spills nothing.  The transfer is planned ahead, so it
+ *  overlaps with the computation. */
 int64_t cycles_spill_bytes(const struct model *model, const struct cycles_plan *plan, int stage,
                            int64_t n_sequences);
-/** A stage's cycles by what they are spent on; the four add up to the stage. */
+/** A stage's cycles by what they are spent on; the four add up to the stage.  products: linear
+ *  layers and their gradients; attention: scores, softmax, values; elementwise: norms,
+ *  nonlinearities, residual, loss, embedding; recompute: any of them done again in the backward
+ *  pass. */
 struct cycles_breakdown {
     double products, attention, elementwise, recompute;
 };

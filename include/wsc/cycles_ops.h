@@ -1,25 +1,34 @@
-/** Cycles of single operations on a layout of features and tokens.  Layer 3.
+/** Cycles of single operations on a layout of features and tokens.
  *
  *  The analytical model (<wsc/cycles.h>) adds these up to parts and stages; the mesh programs
  *  (<wsc/programs.h>) put each one beside the simulated cycles of the same operation.
  *  docs/MODEL.md derives each formula; the symbols are the names used here.  Cycles are whole
- *  numbers held in doubles: exact below 2^53, and no absurd size can overflow them.
- *  Start reading at struct cycles_layout.
- */
+ *  numbers held in doubles: exact below 2^53, and no absurd size can overflow them.  Features "a
+ *  PE" are those of the PE that has most, since the slowest PE decides.
+ *
+ *      struct cycles_layout l;
+ *      cycles_layout_init(&l, hw, model, lanes, n_sequences);
+ *      struct cycles_side in = cycles_side_of(&l, model->C);
+ *      double c = cycles_product(&l, &in, (double)model->F);
+ *
+ *  All functions are pure.  Start reading at struct cycles_layout. */
 #ifndef WSC_CYCLES_OPS_H
 #define WSC_CYCLES_OPS_H
 #include <wsc/cycles.h>
 
-/** One side of a matrix on the columns of a lane. */
+/** One side of a matrix spread over the columns of a lane: k = ceil(n / cols). */
 struct cycles_side {
     double n; /**< features */
     double k; /**< of the PE that has most */
 };
 
-/** Where features and tokens of one micro-batch lie, and how fast one PE is. */
+/** Where features and tokens of one micro-batch lie, and how fast one PE is.  Filled by
+ *  cycles_layout_init(); counts are whole numbers in doubles. */
 struct cycles_layout {
+    /** Borrowed: kinds of norm, nonlinearity and attention are read from it. */
     const struct model *model;
     double cols, rows; /**< PEs of one lane; hidden features lie on x, tokens on y */
+    /** Replicas of the model side by side. */
     double lanes;
     double tokens; /**< of a sequence */
     double cached; /**< tokens of a sequence before those, whose keys and values are kept */
@@ -35,9 +44,12 @@ struct cycles_layout {
     double fast;     /**< additions and moves per cycle in the format of activations */
     double fast_mul; /**< products and maxima in it */
     double value;    /**< words of 32 bits of an activation */
+    /** Cycles: start of a multiply-add, of an addition, of a copy; from one operation of a loop to
+     *  the next; one exponential; one division. */
     double setup, setup_add, setup_copy, loop, exp, divide;
     double factor; /**< on the cycles of a stage */
     double relay;  /**< cycles of one PE in a chain of receive, add, send */
+    /** Cycles from router to router, and between router and PE. */
     double hop, ramp;
     /* Attention: the PEs of one head and the queries one PE holds. */
     double head_cols;    /**< columns over which a head's features spread */
@@ -64,14 +76,18 @@ enum { CYCLES_RING_GROUP = 9 };
 
 /** A matrix side of @p n features on the columns of a lane. */
 struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n);
-/** One copy operation on @p n elements in the format of activations. */
+/** Cycles of one copy operation on @p n elements in the format of activations. */
 double cycles_copy(const struct cycles_layout *l, double n);
-/** Vectors of @p words words a PE that come in from the north edge. */
+/** Cycles in which vectors of @p words words a PE come in from the north edge and reach the last
+ *  row. */
 double cycles_vectors_in(const struct cycles_layout *l, double words);
 
-/** Y = X W' with weights streamed in: @p in the side of X, @p n_out the features of Y. */
+/** Cycles of Y = X W' with weights streamed in: @p in the side of X, @p n_out the features of Y.
+ *  Each weight is broadcast down its column and triggers a multiply-add over the PE's tokens; the
+ *  sums of an output go along the row. */
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out);
-/** dW = dY' X over the tokens, which leaves at the edge. */
+/** Cycles of dW = dY' X, summed over the tokens, which leaves at the edge; @p in the side of X, @p
+ *  out that of Y. */
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                               const struct cycles_side *out);
 /** True when it is the input that goes along the row of a weight gradient, and dW is built column

@@ -1,10 +1,21 @@
-/** Data: which samples a step sees, and their tokens.  Layer 3.
+/** Data: which samples a step sees, and their tokens.
  *
- *  The order of samples is a function of (seed, epoch) alone: whoever asks for samples
- *  [first, first + n) of the stream gets the same ones, whatever the number of systems or ranks.
- *  Also makes datasets from text, with its tokenizers.
- *  Start reading at data_source_read().
- */
+ *  The order of samples is a function of (seed, epoch) alone: whoever asks for samples [first,
+ *  first + n) of the stream gets the same ones, whatever the number of systems or ranks.  So each
+ *  wafer reads its own share, nothing is distributed, and a restart needs no state but the number
+ *  of samples.  The second half of the header makes datasets from text, with its tokenizers (`wsc
+ *  data`).
+ *
+ *      TRY(data_source_open(&source, &params->train_input, T, vocab_size));
+ *      TRY(data_batch_create(&batch, n, T));
+ *      TRY(data_source_read(source, first, n, batch));
+ *      use(batch->input_ids, batch->labels, batch->mask);
+ *      data_batch_destroy(&batch);
+ *      data_source_close(&source);
+ *
+ *  Nothing here is collective.  Errors: WSC_IO and WSC_FORMAT name the file, with line and column
+ *  of texts; WSC_CONFIG names the key; WSC_USAGE is a request that makes no sense.  Start reading
+ *  at data_source_read(). */
 #ifndef WSC_DATA_H
 #define WSC_DATA_H
 #include <wsc/err.h>
@@ -16,6 +27,7 @@
 
 /** Tokens of consecutive samples of the stream, each (n, T) row-major, owned. */
 struct data_batch {
+    /** Samples that it holds, samples that it has room for, tokens of a sample. */
     int64_t n, n_max, T;
     int32_t *input_ids, *labels; /**< labels at places with mask 0 are 0 when out of range */
     int32_t *mask;               /**< loss mask, 0 or 1 */
@@ -23,12 +35,14 @@ struct data_batch {
      *  0 to T, and its position in its own text, 0 to T - 1. */
     int32_t *attention_span, *position_ids;
 };
-/** Room for @p n_max samples of @p T tokens; n is 0. */
+/** Make room for @p n_max samples of @p T tokens; n is 0.  The two arrays of variable-length
+ *  sequences are made by the first read that has them.  WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T) WSC_CHECKED;
-/** NULL allowed. */
+/** Release *@p batch and null it; NULL inside allowed. */
 void data_batch_destroy(struct data_batch **batch);
 
-/** The leaves (micro-shards of the global batch) that a wafer computes in one micro-batch. */
+/** The leaves (micro-shards of the global batch) that a wafer computes in one micro-batch. A
+ *  wafer's part of a micro-batch; leaf and micro-shard are one thing. */
 struct data_share {
     int64_t first_leaf, end_leaf; /**< global leaf indices; empty when equal */
     int64_t n_leaves;             /**< leaves of the whole global batch */
@@ -44,7 +58,7 @@ struct data_range {
 /** The samples of one input section: all *.h5 of its directories, sorted by path; of data_subset
  *  only the samples in its ranges.
  *
- *  A mixture is the Model Zoo's: an epoch takes so many samples of each data set as its share of
+ *  A mixture is the Model Zoo's: an epoch takes so many samples of each data set as its fraction of
  *  the weights says, and is so long that every sample of the sets above 5 % comes; a set that is
  *  shorter begins again.  Shuffled, all of them are permuted; otherwise each set's samples come in
  *  order, spread evenly over the epoch. */
@@ -65,23 +79,39 @@ int64_t data_source_n_samples(const struct data_source *source);
 enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,
                               struct data_batch *batch) WSC_CHECKED;
 
+/** Size and hash of a file of a source. */
+struct data_file_sum {
+    const char *path; /**< borrowed from the source */
+    int64_t size;     /**< bytes */
+    uint64_t hash;    /**< of all its bytes, or of blocks of 1 MiB spread evenly over it */
+    bool whole;       /**< all bytes are in the hash */
+};
+/** Sums of all files of @p source in its order, *@p n of them, by which copies on several hosts are
+ *  compared; owned by the caller.  At most @p most bytes are read, beside two blocks of 1 MiB of
+ *  each file: when the files have more, each has the even part of it. */
+enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
+                              struct data_file_sum **sums, int *n) WSC_CHECKED;
+
 /* ---- tokenizers ------------------------------------------------------------------------------ */
 
-/** Text to token ids and back: bytes, or a byte-level BPE as GPT-2 has it. */
+/** A tokenizer, text to token ids and back: bytes, or a byte-level BPE as GPT-2 has it.  Not to be
+ *  used by two threads at once: it remembers words. */
 struct data_tokenizer;
-/** @p kind is "byte" (256 ids) or "bpe", which needs the files vocab.json and merges.txt; they are
- *  NULL with "byte".  Errors name file, line and column. */
+/** Open a tokenizer: @p kind is "byte" (256 ids) or "bpe", which needs the files vocab.json and
+ *  merges.txt; they are NULL with "byte".  Errors name file, line and column; *@p out is NULL then.
+ */
 enum wsc_err data_tokenizer_open(struct data_tokenizer **out, const char *kind, const char *vocab,
                                  const char *merges) WSC_CHECKED;
-/** NULL allowed. */
+/** Release *@p tokenizer and null it; NULL inside allowed. */
 void data_tokenizer_close(struct data_tokenizer **tokenizer);
 /** Id of the token with exactly these bytes, or -1. */
 int32_t data_tokenizer_find(const struct data_tokenizer *t, const char *bytes, int64_t n);
 /** Bytes of a token, borrowed; NULL and *n = 0 for an id that is not used. */
 const unsigned char *data_tokenizer_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n);
-/** A piece of text; any bytes. */
+/** A piece of text; any bytes, borrowed. */
 struct data_text {
     const unsigned char *bytes;
+    /** Bytes of the piece. */
     int64_t n;
     bool end; /**< nothing follows: without it the last word may stay for the next call */
 };
@@ -111,9 +141,11 @@ struct data_make {
      *  not known are left out).  Text: a file is one document.  JSON Lines: the string @p key of
      *  each line.  CSV, TSV: the column @p key of each row. */
     const char *const *input;
+    /** Entries of `input`, at least 1. */
     int n_inputs;
     const char *format; /**< "text", "jsonl", "csv", "tsv"; NULL: by the ending, else text */
     const char *key;    /**< of the text in objects, its column in tables */
+    /** What to do with bytes that are not UTF-8. */
     enum data_errors errors;
     struct data_tokenizer *tokenizer; /**< borrowed */
     /** Put before and after each document that is not empty; DATA_NO_ID: none. */
@@ -125,7 +157,9 @@ struct data_make {
     double
         share[DATA_N_PARTS]; /**< of the samples, for val/ and test/; that of train is the rest */
     bool shuffle;            /**< permute the samples by `seed` before the parts are cut */
+    /** Seed of the permutation. */
     int64_t seed;
+    /** Samples of a file, at least 1; the last one of a part may have fewer. */
     int64_t samples_per_file;
     enum store_int type;      /**< of the ids in the files */
     int64_t checkpoint_bytes; /**< of text, between two states from which a killed run resumes */
@@ -143,8 +177,10 @@ enum wsc_err data_input_formats(const char *const *path, int n, const char *form
 /** Counts of a dataset that was made. */
 struct data_made {
     int64_t n_files, n_ignored; /**< inputs; files in folders that were left out */
+    /** Documents, and those without text. */
     int64_t n_documents, n_empty;
     int64_t n_bytes, n_tokens; /**< of text; with BOS and EOS */
+    /** Samples of each part. */
     int64_t n_samples[DATA_N_PARTS];
     int64_t vocab_size; /**< that a model needs */
     int64_t n_resumed;  /**< tokens that an earlier run had made */
@@ -152,27 +188,29 @@ struct data_made {
      * how frequent each token is. */
     double unigram_entropy_nats;
 };
-/** Dataset in the Model Zoo's HDF5 form.
+/** Make a dataset in the Model Zoo's HDF5 form.
  *
  *  Documents are tokenized one after the other into one sequence of N tokens, which is cut into
  *  ceil((N - 1) / T) samples of T + 1 that overlap by one: sample i has input [iT, iT + T), labels
  *  one further, mask 1.  Only the last may be padded.  With use_vsl a sample takes as many whole
  *  documents as fit, in their order; a document of n tokens is n - 1 inputs and the labels after
  *  them, and one of more than T is folded, T inputs at a time.  Shares are exact: round(share x
- * samples), at least one where the share is not 0; unless shuffled, parts are contiguous: train,
- * val, test.
+ *  samples), at least one where the share is not 0; unless shuffled, parts are contiguous: train,
+ *  val, test.
  *
- *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.
- *  A run that was killed resumes where it was when it is started again with the same request, and
- *  makes the same files byte for byte; a state of another request is dropped.
- *  Each of the folders appears complete or not at all; an existing one is replaced when it is
- *  empty or was made by this function, otherwise refused. */
+ *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.  A
+ *  run that was killed resumes where it was when it is started again with the same request, and
+ *  makes the same files byte for byte; a state of another request is dropped.  Each of the folders
+ *  appears complete or not at all; an existing one is replaced when it is empty or was made by this
+ *  function, otherwise refused (WSC_USAGE). */
 enum wsc_err data_make_dataset(const struct data_make *make, struct data_made *made) WSC_CHECKED;
 
 /** What `wsc data train-bpe` learns merges from. */
 struct data_train_bpe {
     const char *const *input; /**< as in struct data_make, like the four that follow */
+    /** Entries of `input`. */
     int n_inputs;
+    /** Format and key, as in struct data_make. */
     const char *format, *key;
     enum data_errors errors;
     const char *out_dir;   /**< gets vocab.json and merges.txt */
@@ -185,11 +223,13 @@ struct data_train_bpe {
 /** Counts of merges that were learnt. */
 struct data_trained {
     int64_t n_bytes, n_words; /**< of text; different words */
+    /** Merges, and ids of the vocabulary, which may be fewer than asked for when pairs run out. */
     int64_t n_merges, vocab_size;
 };
-/** Learn a byte-level BPE from text.  Text, size and frequency decide the result: the most frequent
- *  pair first, of equally frequent ones that of the smaller ids.  Words of more than 1024 bytes are
- *  passed over.  Memory grows with the number of different words. */
+/** Learn a byte-level BPE from text (Sennrich et al. 2016, algorithm 1).  Text, size and frequency
+ *  decide the result: the most frequent pair first, of equally frequent ones that of the smaller
+ *  ids.  Words of more than 1024 bytes are passed over.  Memory grows with the number of different
+ *  words. */
 enum wsc_err data_train_bpe(const struct data_train_bpe *request,
                             struct data_trained *trained) WSC_CHECKED;
 

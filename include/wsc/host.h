@@ -1,16 +1,26 @@
-/** Host: values of the transformer's operations, computed on the CPU.  Layer 4.
+/** Host: values of the transformer's operations, computed on the CPU.
  *
  *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the operands of
  *  products are rounded to it and summed in fp32; residual stream, norms, softmax, loss and weight
  *  gradients are fp32.
+ *
  *  The one invariant: values do not depend on how leaves (micro-shards of the global batch) are
  *  spread over wafers, ranks or threads.  Each leaf's gradient comes from products of the same
  *  shapes wherever it is computed, and leaf gradients are added along the canonical tree
  *  (<wsc/num.h>).
+ *
  *  A micro-batch is: host_begin(), host_forward() of every stage in order, host_losses(), in
  *  training host_backward() of every stage in reverse order.  The wafer calls it through
  *  <wsc/kernels.h>.
- */
+ *
+ *      host_begin(k, &share, batch);
+ *      for (int s = 0; s < model->n_stages; s++)
+ *          host_forward(k, s, weights[s]);
+ *      for (int s = model->n_stages - 1; s >= 0; s--)
+ *          host_backward(k, s, weights[s], grads[s]);
+ *
+ *  Work is spread over num_threads() threads inside; one caller at a time.  Arithmetic cannot fail:
+ *  wrong shapes and order are checks. */
 #ifndef WSC_HOST_H
 #define WSC_HOST_H
 #include <wsc/data.h>
@@ -20,11 +30,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Activations, scratch and results of one wafer. */
+/** Activations, scratch and results of one wafer; its fields are private to src/host. */
 struct host;
 
-/** Make room for micro-batches of at most @p max_samples samples; @p model is borrowed.  A share
- *  that is too large for the memory of this host is WSC_NOMEM.  *@p out is NULL after an error. */
+/** Make room for micro-batches of at most @p max_samples samples; @p model is borrowed for the life
+ *  of the struct.  A share that is too large for the memory of this host is WSC_NOMEM; *@p out is
+ *  NULL then.  @p training: activations of all layers are kept. */
 enum wsc_err host_create(struct host **out, const struct model *model, int64_t max_samples,
                          bool training) WSC_CHECKED;
 /** Free all of it and set the handle to NULL; NULL inside is allowed. */
@@ -44,7 +55,8 @@ enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
 /** Bytes of the keys and values of @p n_tokens of one text, in all layers, in the model's format.
  */
 int64_t host_cache_bytes(const struct model *model, int64_t n_tokens);
-/** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. */
+/** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. The vector has
+ *  its tensors in the order of the stage's views; it is not read after the call. */
 void host_forward(struct host *k, int stage, const void *weights);
 /** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems
  *  floats per node of num_nodes_of_range(first_leaf, end_leaf, n_leaves), contiguous: sums over
@@ -54,7 +66,8 @@ void host_backward(struct host *k, int stage, const void *weights, float *grads)
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling); 1 until it is called. */
 void host_scale_gradients(struct host *k, double scale);
-/** From the next micro-batch on sum the squares of each leaf's gradient too. */
+/** From the next micro-batch on sum the squares of each leaf's gradient too, for the gradient noise
+ *  scale.  WSC_NOMEM. */
 enum wsc_err host_measure_leaves(struct host *k) WSC_CHECKED;
 /** After the last backward stage: one sum of squares per leaf of the share, of the gradient that
  *  host_backward() adds up, over all parameters; the two parts of a tied tensor count as their
@@ -71,6 +84,7 @@ enum wsc_err host_want_logits(struct host *k, const int64_t *position_of_sample)
  *  stage; of a step of generation those of the sample's last position, or what was there when it
  *  had none.  Borrowed until the next begin. */
 const float *host_logits(const struct host *k, int64_t i);
-/** Bytes that activations of @p n_samples occupy on the host. */
+/** Bytes of host memory that activations of @p n_samples occupy, with those for the backward pass
+ *  when @p training. */
 int64_t host_act_bytes(const struct model *model, int64_t n_samples, bool training);
 #endif

@@ -42,6 +42,7 @@ enum hw_fault_kind {
     HW_FAULT_LOST_PLANES, /**< planes of all links of a SwarmX node */
     HW_FAULT_LOST_NODE,   /**< a SwarmX node is gone; the tree is rebuilt without it */
     HW_FAULT_LOST_SHARD,  /**< a MemoryX shard loses its memory */
+    HW_FAULT_SLOW_INPUT,  /**< the input workers of a system are slower */
     HW_N_FAULT_KINDS
 };
 /** Part of the machine that a fault hits.  The link of a wafer or SwarmX node is the one towards
@@ -85,6 +86,13 @@ const char *hw_place_name(enum hw_place place);
 enum hw_granularity {
     HW_STREAM_BLOCK, /**< a transformer block */
     HW_STREAM_MATRIX /**< one matrix of a block */
+};
+
+/** When a SwarmX node begins to send a message that comes in. */
+enum hw_forwarding {
+    HW_CUT_THROUGH,  /**< with its first byte */
+    HW_STORE_PACKET, /**< when the first packet is there */
+    HW_STORE_MESSAGE /**< when all of it is there */
 };
 
 /** The emulated machine: the values of a machine file in base units (ps, bytes, bytes/s, Hz, W).
@@ -145,6 +153,8 @@ struct hw_machine {
         /** Parallel networks that make up a link, 1 to 64; a lost one takes its part of the rate.
          */
         int64_t planes;
+        int64_t header_bytes; /**< of each packet, beside its payload of retransmit.packet_bytes */
+        enum hw_forwarding forwarding;
     } swarmx;
     /** The weight store: servers (shards) among which every tensor is striped. */
     struct hw_memoryx {
@@ -162,6 +172,7 @@ struct hw_machine {
         int64_t bytes_per_parameter;
         /** Power of one shard, with its share of the other servers, W. */
         int64_t shard_power_w;
+        double incast; /**< part of its rate at which a port receives from all planes at once */
     } memoryx;
     /** How weights stream.  The two chunk settings are of the host's transport and change no
      *  virtual time. */
@@ -174,19 +185,47 @@ struct hw_machine {
         int64_t chunks_in_flight; /**< host transport: pieces posted at once per message */
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
-    /** Input of samples, fetched one step ahead. */
+    double jitter_stage;  /**< from stage to stage of a step, independent of each other, relative */
+    double jitter_system; /**< from one system to another, the same in all steps, relative */
+    /** Input workers: processes on host nodes that make the samples of the systems. */
     struct hw_feed {
-        int64_t rate_bytes_per_s; /**< samples into one system */
-        /** Bytes of a sample for each token: token, label and mask. */
+        int64_t rate_bytes_per_s; /**< port of one worker node */
         int64_t bytes_per_token;
+        int64_t nodes;               /**< worker nodes of all systems; 0: one for each system */
+        int64_t workers;             /**< processes for each system, unless the params say */
+        int64_t workers_per_node;    /**< processes that a node runs at full rate; 0: any number */
+        int64_t worker_tokens_per_s; /**< one process; 0: no limit */
     } input;
+    /** Activation servers, which keep what does not fit the wafers. */
+    struct hw_activation {
+        int64_t rate_bytes_per_s;        /**< to and from all that one system has; 0: no limit */
+        int64_t server_rate_bytes_per_s; /**< to and from one; 0: no limit */
+        int64_t servers;                 /**< of a system; 0: as many as the rate of all needs */
+        int64_t nodes;                   /**< nodes for all systems; 0: one for each system */
+    } activation;
+    /** Coordination of several systems at the start of a step. */
+    struct hw_control {
+        int64_t latency_ps;    /**< a message between the coordinator and the host of a system */
+        int64_t per_system_ps; /**< work of the coordinator for each system */
+    } control;
+    struct hw_checkpoint {
+        int64_t rate_params_per_s; /**< of writing a checkpoint; 0: takes no time */
+    } checkpoint;
+    /** Failures that end the job, for the time of a whole training. */
+    struct hw_reliability {
+        double mtbf_hours;  /**< mean time between failures of one system; 0: none fails */
+        int64_t restart_ps; /**< from a failure to the first step of the job that goes on */
+    } reliability;
     /** Mechanisms that make many systems slower than one, each with a switch (`effects.*`); all
-     *  true is the machine.  The scaling-loss breakdown switches them off one at a time. */
+     *  true is the machine.  The scaling-loss breakdown switches those that act inside a step off
+     *  one at a time; hw_effect() lists them. */
     struct hw_effects {
         /** boundary: the optimizer takes time and waits for the norm; reduce: gradients take time
          *  to MemoryX; latency: links and nodes have latencies; jitter: compute time varies; input:
-         *  samples take time to come in. */
-        bool boundary, reduce, latency, jitter, input;
+         *  samples take time to come in; activation: servers limit what spills; network: headers,
+         *  stored packets, crowded ports; control: a coordinator lets a step begin. */
+        bool boundary, reduce, latency, jitter, input, activation, network, control;
+        bool checkpoint, restarts; /**< between steps: no part of a sweep of steps */
     } effects;
     /** Times of recovery from a fault; a step without a new fault needs none of them. */
     struct hw_recovery {
@@ -288,13 +327,19 @@ struct hw_faults;
 struct hw {
     const struct hw_machine *cluster; /**< constants */
     const struct hw_faults *faults;   /**< in the state of the present step; NULL: none */
+    int64_t n_csx;                    /**< systems that share its servers; 0: one */
 };
 
-/** Copy @p cluster to @p out without the mechanisms that its `effects` switch off: latencies and
- *  jitter become 0.  The copy is shallow: @p cluster owns what it points to.  The switches of the
- *  boundary, the reduction and the input act where these are computed. @p out must not outlive @p
- *  cluster, and hw_machine_fini() is not for it. */
+/** Copy @p cluster to @p out as the roles see it: rates of links are those of the payload of their
+ *  packets, and what belongs to a mechanism that `effects` switches off is neutral (latencies and
+ *  jitter 0, no limit of a server).  The copy is shallow: @p cluster owns what it points to.  The
+ *  switches of the boundary and the reduction act where these are computed.  @p out must not
+ * outlive
+ *  @p cluster, and hw_machine_fini() is not for it. */
 void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster);
+/** The switch of mechanism number @p i, from 0, in @p cluster, and the mechanism's name in tables
+ *  (static); NULL past the last one.  Those that act inside a step, each a key `effects.*`. */
+bool *hw_effect(struct hw_machine *cluster, int i, const char **name);
 /** Duration of @p cycles wafer cycles, ps: ceil(cycles * 1e12 / clock), exact in integers.
  *  @p cycles >= 0, clock at most 1 THz.  INT64_MAX when the duration exceeds 106 days. */
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
@@ -309,6 +354,19 @@ int64_t hw_activation_bytes(const struct hw *hw);
 /** Wafer cycles (a real number) in which @p bytes cross the wafer's edge in one direction. A lower
  *  bound: no latency, no protocol. */
 double hw_io_cycles(const struct hw *hw, double bytes);
+/** Bytes/s at which spilled activations of one system move to or from its servers: the least of the
+ * wafer's I/O, the servers of the system and its part of nodes that systems share. */
+int64_t hw_spill_rate(const struct hw *hw);
+/** Wafer cycles (a real number) in which @p bytes of spilled activations move. */
+double hw_spill_cycles(const struct hw *hw, double bytes);
+/** Time in which the input workers of @p wafer supply samples of @p n_tokens tokens, ps: by their
+ *  processes, or by the port of their node, whichever takes longer. */
+int64_t hw_input_ps(const struct hw *hw, int wafer, int64_t n_tokens);
+/** Time in which the coordinator lets all systems begin a step, ps; 0 for one system. */
+int64_t hw_control_ps(const struct hw *hw);
+/** Time that a node of the tree waits for what it forwards first, ps: a packet on one plane of
+ *  @p rate_bytes_per_s, where nodes store packets. */
+int64_t hw_packet_ps(const struct hw *hw, int64_t rate_bytes_per_s);
 /** Rate of a link that has @p rate_bytes_per_s on all planes when @p lost of them are gone,
  * bytes/s, at least 1.  0 <= @p lost < planes. */
 int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost);
@@ -365,7 +423,8 @@ int64_t hw_faults_next(const struct hw_faults *faults);
  *  one wafer multiply. */
 double hw_straggler(const struct hw *hw, int wafer);
 /** Relative standard deviation of the compute time of @p wafer in the present step: the jitter of
- * the machine and of its faults, which are independent, so that their squares add up. */
+ * the machine and of its faults, which are independent, so that their squares add up.  Jitter from
+ * stage to stage and from system to system is apart, in struct hw_machine. */
 double hw_jitter(const struct hw *hw, int wafer);
 /** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1. Several
  *  multiply. */

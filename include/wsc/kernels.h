@@ -121,14 +121,14 @@ struct kernels_shapes {
  *  the tests and the benchmarks of the mesh walk the rows; nothing else lists operations.  A
  *  collective has @c collective alone and checks itself; it is no part of a model.
  *
- *      {.name = "silu", .summary = "elementwise", .algos = "", .options = "--features --pass",
+ *      {.name = "silu", .summary = "elementwise", .options = "--features --pass",
  *       .parts = 1 << MODEL_PART_FFN1, .tolerance = 1e-4, .gradient = true, .sizes = row_sizes,
  *       .shapes = &kernels_feature_shapes, .program = programs_silu,
  *       .cycles = activation_cycles, .reference = silu_reference, .host = silu_host}, */
 struct kernels_row {
     /** Name for `wsc mesh NAME`, unique; one line for `wsc mesh list`. */
     const char *name, *summary;
-    const char *algos;   /**< words for --algo, the default first; "" for none */
+    const char *algos;   /**< words for --algo, the default first; NULL for none */
     const char *options; /**< that size it */
     /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
     const char *algo_options;

@@ -1,10 +1,23 @@
-/** MemoryX: one shard of the weight store.  Layer 5.
+/** MemoryX: one shard of the weight store.
  *
  *  Holds its part of the fp32 master weights and of the optimizer state, streams weights down,
- *  takes summed gradients up, updates.  Two sequential programs share the shard: one sends, one
- *  receives and updates; the second reports to the first when a step's weights are ready.
- *  Nothing it computes depends on the number of shards.
- */
+ *  takes summed gradients up, updates.  Two sequential programs share the shard
+ *  (docs/decisions/0001): one sends, one receives and updates; the second reports to the first when
+ *  a step's weights are ready.  Nothing it computes depends on the number of shards: tensors are
+ *  cut in whole blocks, and sums over them go along the canonical tree.  The step as one page is
+ *  src/memoryx/memoryx_step.c.
+ *
+ *  Life: memoryx_create() and memoryx_init_weights() or memoryx_load() for each local shard;
+ *  memoryx_spawn() before each pass; between passes memoryx_define() and memoryx_save() write a
+ *  checkpoint:
+ *
+ *      TRY(store_create(&file, path, &group));
+ *      TRY(memoryx_define(shard, file));
+ *      TRY(store_describe(file));
+ *      TRY(memoryx_save(shard, file));
+ *      TRY(store_commit(&file));
+ *
+ *  Read next: docs/TRAINING.md (update rules), <wsc/stream.h>, <wsc/store.h>. */
 #ifndef WSC_MEMORYX_H
 #define WSC_MEMORYX_H
 #include <wsc/err.h>
@@ -15,10 +28,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/** One shard of this rank; its fields are private to src/memoryx. */
 struct memoryx;
 
 /** Gradient noise scale (McCandlish et al. 2018, appendix A.1), from the gradients of the
- *  micro-shards of a batch and from their mean. */
+ *  micro-shards of a batch and from their mean. All in units of the loss's gradient squared, summed
+ *  over all parameters. */
 struct memoryx_noise {
     bool known; /**< more than one micro-shard, and the step was not skipped */
     /** Mean over micro-shards of |gradient of the micro-shard's share of the loss|^2. */
@@ -29,9 +44,11 @@ struct memoryx_noise {
     /** B_simple = variance / gradient, samples; NAN while the second is not positive. */
     double scale;
 };
-/** Results of a batch; shard 0 hands them to memoryx_hooks.on_batch. */
+/** Results of a batch; shard 0 hands them to memoryx_hooks.on_batch. Equal to the bit for any
+ *  number of systems, shards and ranks; times too, without values as with them. */
 struct memoryx_batch {
     int64_t step; /**< finished steps, this one included; or the batch's index */
+    /** False: loss, norms and hash are not set. */
     bool has_values;
     double loss;             /**< mean over masked tokens, or by the loss_scaling rule */
     struct stream_loss sums; /**< over the batch */
@@ -40,18 +57,22 @@ struct memoryx_batch {
      *  hook returns. */
     const double *layer_grad_norm;
     double params_norm; /**< of all weights that the batch was computed with; see layer_grad_norm */
+    /** Value of the schedule at this step, before groups of tensors scale it. */
     double learning_rate;
     double loss_scale; /**< of this step; 1 without loss scaling */
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
     struct memoryx_noise noise;
+    /** weights_hash is set: trace_hash of the params. */
     bool has_hash;
     uint64_t weights_hash;            /**< of all parameters, after the update */
     struct vtime end;                 /**< of the batch on the slowest wafer */
     int64_t time_ps;                  /**< since the batch before */
     struct vtime_breakdown breakdown; /**< where the time went; adds up to time_ps */
 };
-/** Who hears of results, on the rank of shard 0. */
+/** Who is called with results, on the rank of shard 0, from its fiber; an error ends the pass.
+ *  Each may be NULL. */
 struct memoryx_hooks {
+    /** After each batch of a training or evaluation, in order. */
     enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch);
     /** Texts of all prompts: each its length, then its tokens; after a pass of mode GENERATE. */
     enum wsc_err (*on_texts)(void *ctx, const int32_t *words, int64_t n_words);
@@ -65,17 +86,20 @@ struct memoryx_config {
     uint64_t seed;                   /**< of the initial weights */
     struct memoryx_hooks hooks;
 };
-/** Shard @p shard of @p net, which is borrowed; NULL in *@p out after an error. */
+/** Make shard @p shard of @p net, which is borrowed; weights are zero.  Memory with values: weight,
+ *  gradient and optimizer state of its part.  WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,
                             const struct memoryx_config *config) WSC_CHECKED;
 /** Release *@p memoryx and null it; NULL allowed. */
 void memoryx_destroy(struct memoryx **memoryx);
-/** Initial weights by the rules of the tensor table: element i of tensor k is a function of
- *  (seed, k, i). */
+/** Set the initial weights by the rules of the tensor table: element i of tensor k is a function of
+ *  (seed, k, i), so it is the same on any number of shards. */
 void memoryx_init_weights(struct memoryx *memoryx);
-/** Make the shard's programs for @p pass (borrowed until comm_run returns) ready to run. */
+/** Make the shard's two programs for @p pass (borrowed until comm_run() returns) ready to run.
+ *  WSC_NOMEM.  A loss or norm that is not finite ends the pass with WSC_NUMERIC where
+ *  runconfig.check_loss_values asks for it. */
 enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass) WSC_CHECKED;
-/** Time at which the newest batch ended. */
+/** Time at which the newest batch ended on the slowest wafer; 0 before the first one. */
 struct vtime memoryx_now(const struct memoryx *memoryx);
 /** Between passes: the next batch begins at @p until.  What is on its way arrives when it does;
  *  @p restored: nothing is, as the state comes from a checkpoint. */
@@ -83,17 +107,19 @@ void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** Define all datasets of a checkpoint; every rank that holds shards calls it once.
- *  Tensors under their names; `optimizer.state.<i>.<name>` with PyTorch's names; counters; times.
- */
+/** Define all datasets of a checkpoint; every rank that holds shards calls it once, with any one of
+ *  its shards.  Tensors under their names; `optimizer.state.<i>.<name>` with PyTorch's names;
+ *  counters; times. */
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
-/** Write this shard's parts. */
+/** Write this shard's parts of what memoryx_define() defined; for each local shard, in any order.
+ *  WSC_IO. */
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Set the time at which the newest batch ended back to @p end: an evaluation that did not come to
  *  its end never was, and is done again by the run that resumes here. */
 void memoryx_rewind(struct memoryx *memoryx, struct vtime end);
 /** What to take from a checkpoint. */
 struct memoryx_load {
+    /** Model tensors. */
     bool weights;
     bool optimizer; /**< its state, and virtual time */
     bool schedule;  /**< where the schedules of learning rate and weight decay are */

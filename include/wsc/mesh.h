@@ -1,15 +1,26 @@
 /** The dataflow mesh inside a wafer, cycle by cycle: routers, colours, processing elements.
- * Layer 2.
  *
  *  It moves every wavelet over every link and runs every vector operation of every processing
  *  element (PE), with values.  It is not a model: no cycle comes from a formula.  It does not
- *  decode instructions: a task is a C function that issues vector operations, and what scalar
- *  code costs it states by mesh_wait().
+ *  decode instructions: a task is a C function that issues vector operations, and what scalar code
+ *  costs it states by mesh_wait().  It knows no kernel; those are <wsc/programs.h>.
+ *
  *  The one invariant: what happens in a cycle depends on the state at its start alone, so neither
- *  the order in which routers and PEs are visited nor the host has any influence.
- *  Start reading at mesh_create(), mesh_route() and mesh_issue(); docs/MESH.md states the rules
- *  of the machine with their sources and works through an example.
- */
+ *  the order in which routers and PEs are visited nor the number of host threads has any influence.
+ *
+ *  A program in five steps: create, route, bind queues and tasks, run, copy out.
+ *
+ *      TRY(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 1, .user = ctx}));
+ *      TRY(mesh_route(m, (struct mesh_rect){0, 0, 1, 1}, 0,
+ *                     &(struct mesh_route){.rx = MESH_RAMP, .tx = MESH_EAST}));
+ *      TRY(mesh_task(m, (struct mesh_rect){0, 0, 1, 1}, 8, send_words, MESH_LOW));
+ *      TRY(mesh_start(m, (struct mesh_rect){0, 0, 1, 1}, 8));
+ *      TRY(mesh_run(m, &stats));
+ *
+ *  Errors: WSC_USAGE for a program that the machine would not take, with PE, colour or operation;
+ *  WSC_CAPACITY for memory, filters or tasks beyond a PE; WSC_DEADLOCK with the wait-for graph;
+ *  WSC_NOMEM.  Start reading at mesh_create(), mesh_route() and mesh_issue(); docs/MESH.md states
+ *  the rules of the machine with their sources and works through an example. */
 #ifndef WSC_MESH_H
 #define WSC_MESH_H
 #include <wsc/err.h>
@@ -38,13 +49,18 @@ enum mesh_half { MESH_FP16, MESH_BF16 };
 /** Directions of a router, for sets; x grows to the east, y to the south. */
 enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH = 16 };
 
+/** A fabric with its program and memories; not shared between host threads, it starts its own.  The
+ *  life of a program on it: routes and filters, queues, tasks, mesh_start(), mesh_run();
+ *  mesh_clear() makes room for the next one on the same memory. */
 struct mesh;
 /** One PE, as its tasks see it. */
 struct mesh_pe;
 /** A fabric before it is made: size, generation and 16-bit format, for mesh_create(). */
 struct mesh_config {
     int w, h; /**< PEs; at most 2048 each */
+    /** Generation: latencies, rates, ids of tasks. */
     enum mesh_arch arch;
+    /** Meaning of 16-bit elements. */
     enum mesh_half half;
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
     void *user;         /**< for tasks: mesh_user() */
@@ -54,9 +70,11 @@ struct mesh_config {
 struct mesh_rect {
     int x, y, w, h;
 };
-/** A fabric without routes, programs and memory. */
+/** Make a fabric without routes, programs and memory; @p config is copied.  WSC_USAGE for sizes or
+ *  threads out of range, WSC_NOMEM; *@p out is NULL then.  Host memory is taken as memories of PEs
+ *  are touched. */
 enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config) WSC_CHECKED;
-/** NULL inside allowed. */
+/** Release the fabric and null the pointer; NULL inside allowed.  A watch stays its owner's. */
 void mesh_destroy(struct mesh **m);
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -68,8 +86,9 @@ struct mesh_position {
 };
 /** When a router removes the first command of a passing control wavelet. */
 enum mesh_pop { MESH_NO_POP, MESH_ALWAYS_POP, MESH_POP_ON_ADVANCE };
-/** Where a colour comes from and goes to at one router: one direction in @c rx, any set in @c tx
- *  (a wavelet is copied to all of them in the same cycle).  A switch has further positions. */
+/** Where a colour comes from and goes to at one router: one direction in @c rx, any set in @c tx (a
+ *  wavelet is copied to all of them in the same cycle, and waits until all have room).  A switch
+ *  has further positions. */
 struct mesh_route {
     uint8_t rx, tx;
     int n_more; /**< 0 .. 3 further positions */
@@ -94,15 +113,16 @@ struct mesh_filter {
     uint32_t limit1, limit2;        /**< ... and returns to 0 after limit1 (inclusive) */
     uint16_t min_index, max_index;  /**< range: data whose upper half lies here */
 };
-/** At most four filters a PE; the colour must have a route there. */
+/** Give the routers of @p rect a filter for @p colour; at most four filters a PE, and the colour
+ *  must have a route there.  A filter withholds wavelets from the PE alone. */
 enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
                          const struct mesh_filter *filter) WSC_CHECKED;
 
 /** A command of a control wavelet. */
 enum mesh_command { MESH_NOP, MESH_ADVANCE, MESH_RESET };
-/** Payload of a control wavelet: eight commands of three bits (the first one is executed by each
- *  router it reaches, after it passed); @p entry is the control task it starts at a PE, or -1 when
- *  no PE shall see it. */
+/** Payload of a control wavelet: @p n <= 8 commands of three bits (the first one is executed by
+ *  each router it reaches, after it passed); @p entry is the control task it starts at a PE, or -1
+ *  when no PE shall see it. */
 uint32_t mesh_control(const enum mesh_command *command, int n, int entry);
 
 /** A wavelet as the host writes and reads it. */
@@ -110,8 +130,9 @@ struct mesh_wavelet {
     uint32_t data;
     bool control;
 };
-/** Feed @p n wavelets (borrowed) over the link that enters the fabric at PE (x, y) from @p side,
- *  one a cycle, as fast as they are taken. */
+/** Feed @p n wavelets (borrowed until the run has ended) over the link that enters the fabric at PE
+ *  (x, y) from @p side, one a cycle, as fast as they are taken.  WSC_USAGE when that side is not at
+ *  the edge. */
 enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour,
                               const struct mesh_wavelet *wavelet, int64_t n) WSC_CHECKED;
 /** Where data words that leave the fabric go: owned by the host, filled during the run. */
@@ -126,8 +147,9 @@ enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/** Reserve @p bytes at one address on every PE of @p rect, 8-byte aligned plus @p skew bytes; @p
- * what is named when they do not fit. */
+/** Reserve @p bytes at one address, *@p address, on every PE of @p rect, 8-byte aligned plus @p
+ *  skew bytes (to place operands in different banks); @p what is named by WSC_CAPACITY when they do
+ *  not fit. */
 enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
                           const char *what, int *address) WSC_CHECKED;
 /** Give back what was reserved on @p rect at @p address and above. */
@@ -169,8 +191,9 @@ struct mesh_stats {
     int64_t wavelet_hops; /**< over links between routers and over edges */
     int64_t elements;     /**< of vector operations */
 };
-/** Run until nothing can move any more.  @return WSC_OK when every PE has ended its tasks and no
- *  wavelet is left, otherwise an error that names PEs and colours. */
+/** Run until nothing can move any more.  WSC_OK when every PE has ended its tasks and no wavelet is
+ *  left; WSC_DEADLOCK names PEs and colours, with one cycle of the wait-for graph; the limit of
+ *  cycles is an error too.  @p stats is filled when the run ends by itself, also in a deadlock. */
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
 
 /** Make room for the next program: routes, filters, queues, tasks and edges are forgotten, memory
@@ -186,23 +209,27 @@ int mesh_y(const struct mesh_pe *pe);
 void *mesh_user(const struct mesh_pe *pe);
 /** The current cycle. */
 int64_t mesh_now(const struct mesh_pe *pe);
-/** A number in the PE's memory, as it is when the task starts. */
+/** Read the 32-bit number at @p address of the PE's memory, as it is when the task starts. */
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value) WSC_CHECKED;
-/** Write a number to the PE's memory at once, before what the task issues. */
+/** Write a 32-bit number to @p address of the PE's memory at once, before what the task issues. */
 enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value) WSC_CHECKED;
 
 /* ---- vector operations ----------------------------------------------------------------------- */
 
 /** Where the elements of an operand are. */
 enum mesh_dsd_kind { MESH_DSD_NONE, MESH_DSD_MEMORY, MESH_DSD_IN, MESH_DSD_OUT, MESH_DSD_SCALAR };
-/** A data structure descriptor: an array of one to four dimensions in memory (strides in
- *  elements, the last dimension runs fastest), a number of wavelets, or one number. */
+/** A data structure descriptor (DSD): an array of one to four dimensions in memory (strides in
+ *  elements, the last dimension runs fastest), a number of wavelets, or one number.  Made by
+ *  mesh_mem() and its siblings. */
 struct mesh_dsd {
     uint8_t kind, n_dims, colour;
     bool control; /**< send control wavelets */
+    /** Elements in each dimension, and elements from one to the next. */
     uint16_t len[4];
     int16_t stride[4];
+    /** Byte address of the first element (memory). */
     int32_t address;
+    /** Bits of the number (scalar). */
     uint32_t scalar;
 };
 /** @p n consecutive elements from @p address on. */
@@ -264,18 +291,20 @@ struct mesh_op {
     mesh_map_fn map;     /**< MESH_MAP, MESH_MAPH */
     uint16_t map_cycles; /**< of a map: of one element, 1 .. MESH_MAX_MAP_CYCLES */
 };
-/** Append to what the running task does.  All are checked here: types, lengths, memory, colours.
- */
+/** Append an operation to what the running task does.  Types, lengths, memory and colours are
+ *  checked here; cycles pass after the task has returned.  WSC_USAGE, WSC_CAPACITY (too many
+ *  operations in a task). */
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op) WSC_CHECKED;
 /** True for the operations that call a function for each element: scalar code. */
 static inline bool mesh_is_map(int code)
 {
     return code == MESH_MAP || code == MESH_MAPH;
 }
-/** Short forms of mesh_issue for operations that the task waits for. */
+/** Issue an operation that the task waits for: dst = a op b; a zero struct stands for an operand
+ *  that the operation does not have. */
 enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
                      struct mesh_dsd a, struct mesh_dsd b) WSC_CHECKED;
-/** dst = a + b c. */
+/** Issue a multiply-add that the task waits for: dst = a + b c, c a number; rounded once. */
 enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
                       struct mesh_dsd a, struct mesh_dsd b, struct mesh_dsd c) WSC_CHECKED;
 /** CSL's `@map`: dst = fn(a, b) by scalar code that takes @p cycles an element; memory only. */
@@ -290,7 +319,7 @@ enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
 enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
-/** Scalar code that takes @p cycles. */
+/** Let @p cycles cycles of scalar code pass, in order with the operations; at least 0. */
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles) WSC_CHECKED;
 /** Activate a local task of this PE, in order with the operations. */
 enum wsc_err mesh_activate(struct mesh_pe *pe, int id) WSC_CHECKED;
@@ -356,10 +385,11 @@ struct mesh_critical {
     bool complete; /**< the legs begin at cycle 0 */
 };
 
-/** What a watch keeps. */
+/** What a watch keeps; zero: counts of PEs and routers alone. */
 struct mesh_watch_config {
     bool causes;                   /**< keep what the critical path needs */
     const struct mesh_rect *trace; /**< PEs whose events are kept; copied */
+    /** Rectangles in `trace`. */
     int n_trace;
     int64_t max_events; /**< of all traced PEs together */
 };
@@ -368,7 +398,8 @@ struct mesh_watch_config {
  *  bytes a route, 0.6 KB a PE that does something and 0.8 KB a queue that is used; the wavelets
  *  that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are given up. */
 struct mesh_watch;
-/** A watch for mesh_watch_attach(). */
+/** Make a watch for mesh_watch_attach(); one watch serves many runs and holds the newest.
+ *  WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err mesh_watch_create(struct mesh_watch **out,
                                const struct mesh_watch_config *config) WSC_CHECKED;
 /** NULL inside allowed. */
@@ -381,7 +412,7 @@ int64_t mesh_watch_cycles(const struct mesh_watch *w);
 /** Counts of PE and router (x, y). */
 void mesh_watch_counts(const struct mesh_watch *w, int x, int y, struct mesh_pe_counts *pe,
                        struct mesh_router_counts *router);
-/** Cycles of all PEs by state. */
+/** Cycles of all PEs by state; the sum is PEs times mesh_watch_cycles(). */
 void mesh_watch_sum(const struct mesh_watch *w, int64_t cycles[static MESH_PE_STATES]);
 /** The critical path (of a watch with causes).  *@p leg (owned by the caller, wsc_free) are its
  *  last @p max_legs legs or as many as were kept, in the order of time. */
@@ -402,7 +433,7 @@ enum mesh_view {
 };
 /** Name of a picture, for titles. */
 const char *mesh_view_name(enum mesh_view view);
-/** @p percent (h, w). */
+/** Fill @p percent (h, w), row-major, with 0 to 100 for each PE. */
 void mesh_watch_view(const struct mesh_watch *w, enum mesh_view view, float *percent);
 
 /** The traced events in Chrome's trace event format, 1 cycle as 1 us; @p title names the run.

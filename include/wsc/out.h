@@ -8,16 +8,17 @@
  *  Writers have the same life: a struct that starts all zero, calls that append and remember a
  *  failure, one check or write at the end.  Memory is counted under the tag "report".
  *
- *      struct out_text t = {0};
- *      out_text_add(&t, "num_csx,tokens_per_s\n");
- *      out_text_add(&t, "%d,%.9g\n", n, rate);
+ *      struct wsc_text t = {0};
+ *      wsc_text_add(&t, "num_csx,tokens_per_s\n");
+ *      wsc_text_add(&t, "%d,%.9g\n", n, rate);
  *      TRY(out_text_write(&t, dir, "rates.csv"));
  *
- *  Read next: struct out_text, struct out_json, out_table_new(); src/report for reports made with
+ *  Read next: struct wsc_text, struct out_json, out_table_new(); src/report for reports made with
  *  them. */
 #ifndef WSC_OUT_H
 #define WSC_OUT_H
 #include <wsc/err.h>
+#include <wsc/text.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,45 +29,25 @@
 enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
-/** Text that grows; starts all zero.  After a lack of memory it stays as it is and says so in @p
- *  failed (the error is raised), so that callers check once, at the end. */
-struct out_text {
-    char *bytes; /**< NUL-terminated once something was added; owned */
-    /** Bytes of text without the NUL, and bytes allocated. */
-    size_t n, size;
-    /** An append met a lack of memory; what was added before is still there. */
-    bool failed;
-};
-/** Append as printf() does; nothing after a failure. */
-void out_text_add(struct out_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Append @p n bytes as they are, NULs among them allowed; nothing after a failure. */
-void out_text_bytes(struct out_text *t, const char *bytes, size_t n);
 /** Append @p s escaped for HTML, text or attribute: & < > and both quotes become entities; what is
  *  not UTF-8, and control characters but tab and newline, become U+FFFD. */
-void out_text_html(struct out_text *t, const char *s);
+void out_text_html(struct wsc_text *t, const char *s);
 /** Append @p s as a JSON string with its quotes (RFC 8259); what is not UTF-8 becomes U+FFFD,
  *  control characters \uXXXX. */
-void out_text_json(struct out_text *t, const char *s);
+void out_text_json(struct wsc_text *t, const char *s);
 /** Append @p s as a CSV field (RFC 4180): quoted when it has a comma, quote, newline or `#`, which
  *  out_csv_next() would take for a comment. */
-void out_text_csv(struct out_text *t, const char *s);
+void out_text_csv(struct wsc_text *t, const char *s);
 /** Append @p s as a string of gnuplot in single quotes, on one line: quotes doubled, control
  *  characters become blanks. */
-void out_text_gnuplot(struct out_text *t, const char *s);
-/** Append the file @p path, at most @p limit bytes.  WSC_IO when it cannot be read, WSC_FORMAT when
- *  it is larger, WSC_NOMEM; part of it may have been appended then. */
-enum wsc_err out_text_file(struct out_text *t, const char *path, size_t limit) WSC_CHECKED;
-/** WSC_NOMEM when something could not be appended, otherwise WSC_OK. */
-enum wsc_err out_text_check(const struct out_text *t) WSC_CHECKED;
+void out_text_gnuplot(struct wsc_text *t, const char *s);
 /** Make the file `<dir>/<name>` of the text, whole or not at all, and free the text either way.
  *  The folder exists.  WSC_NOMEM of an earlier append, WSC_IO. */
-enum wsc_err out_text_write(struct out_text *t, const char *dir, const char *name) WSC_CHECKED;
-/** Release the text and start again from nothing; an empty one is allowed. */
-void out_text_free(struct out_text *t);
+enum wsc_err out_text_write(struct wsc_text *t, const char *dir, const char *name) WSC_CHECKED;
 /** Append all of @p t to the file open at @p fd (O_APPEND) or, when the disk fills up in the
  *  middle, nothing: what was written is cut off again.  One write() for a text, so readers of a
  *  growing file see whole lines.  @p path is for the message of WSC_IO. */
-enum wsc_err out_append(int fd, const char *path, const struct out_text *t) WSC_CHECKED;
+enum wsc_err out_append(int fd, const char *path, const struct wsc_text *t) WSC_CHECKED;
 /** Bytes of the UTF-8 character at @p s (1 to 4), 0 when there is none: at the end, and for
  *  sequences that Unicode 15, table 3-7, does not allow. */
 int out_utf8_length(const char *s);
@@ -91,7 +72,7 @@ void out_duration(char *text, size_t size, double seconds);
 
 /* ---- JSON out -------------------------------------------------------------------------------- */
 /** A JSON text being written; starts all zero (set @c pretty for one member a line), its text is
- *  released with out_text_free().  Opening and closing calls must match; keys are the caller's
+ *  released with wsc_text_free().  Opening and closing calls must match; keys are the caller's
  *  duty, each once.
  *
  *      struct out_json j = {.pretty = true};
@@ -100,7 +81,7 @@ void out_duration(char *text, size_t size, double seconds);
  *      out_json_close(&j);
  *      TRY(out_json_check(&j, "performance.json")); */
 struct out_json {
-    struct out_text text;
+    struct wsc_text text;
     /** Objects and lists that are open. */
     int depth;
     /** pretty: indented by four blanks; comma: the next member needs a comma before it. */
@@ -268,12 +249,15 @@ const char *out_version(void);
 /* ---- pictures -------------------------------------------------------------------------------- */
 /** Append to a script the lines that draw @p commands (with a `plot` line) as NAME.svg and
  *  NAME.png, 1000 x @p height points; the PNG has twice as many pixels. */
-void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height);
+void out_gnuplot_output(struct wsc_text *t, const char *name, const char *commands, int height);
 /** Run gnuplot on the script @p script (a file name) in the folder @p dir and wait for it.  WSC_IO:
  *  it cannot be started, or it failed; what it printed goes into the error. */
 enum wsc_err out_gnuplot_run(const char *dir, char *script) WSC_CHECKED;
 /** Write `<dir>/NAME.gp` (@p script is freed) and let gnuplot make NAME.svg and NAME.png of it.
  *  After an error (WSC_IO: no gnuplot, no room) neither picture is there, nor one of an earlier
  *  call: a picture counts only when its file ends as its format does. */
-enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script) WSC_CHECKED;
+enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *script) WSC_CHECKED;
+/** Write `<dir>/NAME.gp` and let gnuplot make NAME.pdf of it; errors as of out_gnuplot(). */
+enum wsc_err out_gnuplot_pdf(const char *dir, const char *name,
+                             struct wsc_text *script) WSC_CHECKED;
 #endif

@@ -1,13 +1,21 @@
 /** Programs that run on the emulated mesh (<wsc/mesh.h>): collectives, products, the transformer's
- *  operations, and a whole model on the mesh of one wafer.  Layer 4.
+ *  operations, and a whole model on the mesh of one wafer.
  *
  *  A program lays routes and tasks on a fabric, feeds it, runs it and compares the results with a
  *  reference on the host.  Its cycles are simulated, wavelet by wavelet; beside them stands what
- * the analytical model (<wsc/cycles_ops.h>) or a published formula says for the same operation. The
- * one invariant: what is computed for a sequence does not depend on which others lie on the wafer,
- * nor on the number of host threads. Start reading at struct programs_case and at
- * programs_model_create(); docs/MESH.md describes the programs.
- */
+ *  the analytical model (<wsc/cycles_ops.h>) or a published formula says for the same operation.
+ *  The one invariant: what is computed for a sequence does not depend on which others lie on the
+ *  wafer, nor on the number of host threads.
+ *
+ *      struct programs_case c = {.algo = "tree", .w = 16, .h = 1, .words = 256};
+ *      struct programs_result r;
+ *      TRY(programs_run_reduce(&c, &r));
+ *      printf("%lld cycles, formula %.0f\n", (long long)r.stats.cycles, r.form);
+ *
+ *  Operations of a transformer are called through the table of <wsc/kernels.h>, which samples
+ *  operands and compares.  Errors are those of the mesh, and WSC_USAGE for sizes that a program
+ *  does not take.  Start reading at struct programs_case and at programs_model_create();
+ *  docs/MESH.md describes the programs. */
 #ifndef WSC_PROGRAMS_H
 #define WSC_PROGRAMS_H
 #include <wsc/cycles_ops.h>
@@ -22,13 +30,19 @@
 
 /* ---- single programs ------------------------------------------------------------------------- */
 
-/** What a program runs on; 0 and NULL take the program's defaults. */
+/** What a program runs on; 0 and NULL take the program's defaults.  Members that a program does not
+ *  use are not read. */
 struct programs_case {
+    /** Algorithm, a word of the row's `algos`; NULL: the default, or the best by its formula. */
     const char *algo;
+    /** PEs of the fabric, 1 to 2048 each. */
     int w, h;
+    /** Generation and 16-bit format, as in struct mesh_config. */
     enum mesh_arch arch;
     enum mesh_half half;    /**< of a gemm by stream */
     enum num_format format; /**< of the tiles of a transformer's operation: fp32, fp16, bf16 */
+    /** Collectives: 32-bit words of a vector or block; gemv, gemm, linear, wgrad: m, n, k; fmacs:
+     *  length and number of calls. */
     int64_t words, m, n, k, length, calls;
     int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's operations */
     bool backward;                                             /**< the gradient instead */
@@ -38,11 +52,13 @@ struct programs_case {
     double zeros;        /**< fraction of zero weights, 0 .. 1 */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
+    /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
 };
 /** What a run of a program gave. */
 struct programs_result {
+    /** Simulated cycles, wavelets, hops, elements. */
     struct mesh_stats stats;
     const char *algo;    /**< as chosen */
     int64_t words;       /**< of the main vector, block or call */
@@ -54,23 +70,26 @@ struct programs_result {
 };
 /* Collectives and products on blocks of words, which make their own operands and compare with exact
  * sums. */
-/** PE (0, 0) to all. */
+/** Send a vector of PE (0, 0) to all PEs. */
 enum wsc_err programs_run_broadcast(const struct programs_case *c, struct programs_result *r);
-/** Sum at PE (0, 0), rows first, then a column. */
+/** Add a vector of every PE at PE (0, 0), rows first, then a column, by algo star, chain, tree,
+ *  two-phase or auto (Luczynski et al., HPDC'24). */
 enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r);
-/** Sum at all PEs: reduce and broadcast, a ring, or a tree from the middle of a row. */
+/** Add a vector of every PE and give the sum to all: reduce and broadcast, a ring, or a tree from
+ *  the middle of a row (ktree). */
 enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r);
-/** A block of PE (0, 0) to each PE. */
+/** Send a block of PE (0, 0) to each PE. */
 enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs_result *r);
-/** A block of each PE to PE (0, 0). */
+/** Send a block of each PE to PE (0, 0). */
 enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_result *r);
-/** Blocks of a square fabric over its diagonal. */
+/** Exchange blocks of a square fabric over its diagonal. */
 enum wsc_err programs_run_transpose(const struct programs_case *c, struct programs_result *r);
-/** y (m) = A (m, n) x (n). */
+/** Compute y (m) = A (m, n) x (n), A spread in blocks over the fabric. */
 enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_result *r);
-/** C (m, n) = A (m, k) B (k, n), by SUMMA or with weights from the edge. */
+/** Compute C (m, n) = A (m, k) B (k, n), by SUMMA or with weights A from the edge, of which
+ *  c->zeros are left out. */
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
-/** Calls of fp32 fmacs on one PE. */
+/** Run calls of fp32 fmacs on one PE, for the rate and the set-up of an operation. */
 enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
 
 /* ---- operations of a transformer ------------------------------------------------------------- */
@@ -83,7 +102,7 @@ struct programs_operands {
     const int32_t *ids;                  /**< rows of a table, or labels: one per token */
     float *out;                          /**< result */
 };
-/** A fabric with the layout of one operation on it. */
+/** A fabric with the layout of one operation on it, as its program sees it. */
 struct programs_trial;
 /** An operation on the fabric of a trial; the case's @c backward asks for the gradient. */
 typedef enum wsc_err (*programs_op_fn)(struct programs_trial *t, const struct programs_operands *o);
@@ -137,6 +156,7 @@ enum wsc_err programs_cross_entropy(struct programs_trial *t, const struct progr
 struct programs_point {
     char what[64], algo[16];
     int p, h; /**< PEs of a row, rows */
+    /** Words of the message, and simulated cycles. */
     int64_t words, cycles;
     double form;            /**< reference, cycles */
     double built, schedule; /**< as in struct programs_result; negative: none */
@@ -164,7 +184,8 @@ bool programs_point_scheduled(const struct programs_point *point);
 /* ---- a model on the mesh --------------------------------------------------------------------- */
 
 /** A model on the mesh of one wafer: activations and partial sums lie in the memories of the PEs,
- *  weights enter and gradients leave through the edge, cycles are simulated.  32-bit floats. */
+ *  weights enter and gradients leave through the edge, cycles are simulated.  32-bit floats.
+ *  Called like struct host, through <wsc/kernels.h>. */
 struct programs_model;
 /** WSC_CONFIG, naming the key, when @p model has features beyond GPT-2's, or is trained with
  *  dropout: the programs of the mesh have neither. */
@@ -203,8 +224,11 @@ const float *programs_model_logits(const struct programs_model *k, int64_t i);
 /** Cycles of one kind of operation so far: simulated, and by the analytical model for the same
  *  shapes. */
 struct programs_row {
+    /** Name of the kind, and "forward" or "backward"; static. */
     const char *kernel, *pass;
+    /** Runs of it so far, and their simulated cycles. */
     int64_t calls, cycles;
+    /** Cycles of the same shapes by the analytical model. */
     double form;
 };
 enum { PROGRAMS_ROWS = 15 }; /**< kinds of operations that a model books */

@@ -1,10 +1,18 @@
-/** Reports: tables, CSV and HTML files, pictures of what other modules computed.  Layer 11.
+/** Reports: tables, CSV and HTML files, pictures of what other modules computed.
  *
  *  Only renders: result types are declared where results are computed (<wsc/scaling.h>,
  *  <wsc/timeline.h>, <wsc/validation.h>, <wsc/job.h>), and files are written with <wsc/out.h>.  A
  *  number that is not finite is an error (WSC_NUMERIC), never text.  Not collective: rank 0
- * reports. Start reading at struct report_scaling.
- */
+ *  reports.  Every function has two forms where that makes sense: `_print` to stdout for people,
+ *  `_write` files for programs; docs/FILES.md names the columns.
+ *
+ *      struct report_scaling s = {.row = rows, .n_rows = n, .scaling = "weak",
+ *                                 .cluster = machine, .cluster_text = text, .command = command};
+ *      TRY(report_scaling_write(dir, &s));
+ *      TRY(report_scaling_print(&s));
+ *
+ *  Errors: WSC_IO (also when gnuplot is missing: tables are written before pictures), WSC_NUMERIC,
+ *  WSC_NOMEM.  Start reading at struct report_scaling. */
 #ifndef WSC_REPORT_H
 #define WSC_REPORT_H
 #include <wsc/err.h>
@@ -14,6 +22,7 @@
 #include <wsc/scaling.h>
 #include <wsc/timeline.h>
 #include <wsc/validation.h>
+#include <wsc/validation_exhibits.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -23,11 +32,14 @@
 /* ---- wsc scale ------------------------------------------------------------------------------- */
 /** What `wsc scale` reports; what is absent is NULL with a count of 0.  Borrowed. */
 struct report_scaling {
+    /** The sweep: n_rows rows, in any order. */
     const struct scaling_row *row;
     int n_rows;
+    /** Published points beside the curves, n_points. */
     const struct validation_point *point;
     int n_points;
     const char *scaling; /**< weak or strong */
+    /** The machine of the sweep. */
     const struct hw_machine *cluster;
     const char *cluster_text; /**< the cluster file as read */
     const char *command;      /**< the command line, for provenance */
@@ -36,19 +48,22 @@ struct report_scaling {
     int n_effects;
     const struct scaling_variant *fault; /**< the sweep itself, then without each fault */
     int n_faults;
+    /** The sweep at each value of one constant, and its key. */
     const struct scaling_variant *varied;
     int n_varied;
     const char *varied_key;
     const struct scaling_sensitivity *sensitivity; /**< of some of the models */
     int n_sensitivities;
+    /** Whole trainings at each node count. */
     const struct scaling_training *training;
     int n_trainings;
-    const struct timeline_step *anatomy;
-    int n_anatomies;
+    const struct timeline_step *breakdown; /**< of one step each; files are of the first */
+    int n_breakdowns;
 };
-/** scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and of what
- *  is there: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv with tornado.svg
- * and .png, training.csv. */
+/** Write scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and
+ *  of what is there: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv with
+ *  tornado.svg and .png, training.csv.  Each file appears whole; tables come before pictures, so
+ *  that they are there when gnuplot is not. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** The table on stdout: one block per model, a row per node count, human units, and below it where
  *  the loss at the largest count comes from. */
@@ -57,6 +72,7 @@ enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
 /* ---- heat maps ------------------------------------------------------------------------------- */
 /** One of several pictures of the same grid. */
 struct report_panel {
+    /** Line above the panel. */
     const char *title;
     const float *value; /**< (h, w), 0 .. 100 %; borrowed */
     bool peak; /**< a dot of several cells shows the greatest, not the mean; scale to 100 % */
@@ -65,32 +81,45 @@ struct report_panel {
 struct report_heatmap {
     const char *title, *note; /**< two lines over all */
     int w, h;                 /**< 1 .. 2048 */
+    /** Panels from left to right. */
     const struct report_panel *panel;
     int n_panels;
 };
 /** Cells along the side of a dot of the picture: 1 unless the grid is larger than 1024. */
 int report_heatmap_fold(int w, int h);
-/** The PNG @p path, replaced at once.  The scale of each panel ends at 1, 2 or 5 times a power of
- *  ten that holds its values. */
+/** Write the PNG @p path, replaced at once.  The scale of each panel ends at 1, 2 or 5 times a
+ *  power of ten that holds its values. */
 enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap *map) WSC_CHECKED;
 
 /* ---- predictions and fits ----------------------------------------------------------------------
  */
-/** The tables on stdout: predictions, what each consists of, what was not compared. */
+/** Print the tables of a validation: predictions with their speed error (predicted / published - 1
+ *  in speed, positive: too fast), what each consists of, what was not compared. */
 enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECKED;
-/** validation.csv, validation.md, validation.svg, validation.png under @p dir (made when missing).
- */
+/** Write validation.csv, validation.md, validation.svg, validation.png under @p dir (made when
+ *  missing). */
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v) WSC_CHECKED;
-/** The fitted constants with their errors and the fitted rows, on stdout. */
+/** Print the tables of `wsc calibrate --leave_one_out`: fitted rows when they and when their
+ *  families are left out, and errors against the number of free constants. */
+enum wsc_err report_protocol_print(const struct validation_protocol *p) WSC_CHECKED;
+/** Print the fitted constants with their errors and correlations, and the fitted rows. */
 enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKED;
-/** A cluster file @p path that is based on @p base (as it is to be written) and holds the fitted
- *  constants with kind calibrated. */
+/** Write a cluster file @p path that is based on @p base (as it is to be written) and holds the
+ *  fitted constants with kind calibrated, standard errors and the fitted rows as their source. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c) WSC_CHECKED;
 
+/* ---- exhibits -------------------------------------------------------------------------------- */
+/** The rows and the points of the curves of each exhibit as tables on stdout. */
+enum wsc_err report_reproduction_print(const struct validation_reproduction *r) WSC_CHECKED;
+/** Under @p dir (made when missing): for each exhibit `<id>.csv`, `<id>_curves.csv`, `<id>.svg` and
+ *  `<id>.png`; reproduction.html and reproduction.pdf of all.  A picture that cannot be drawn keeps
+ *  no other file away and is the error at the end (WSC_IO). */
+enum wsc_err report_reproduction_write(const char *dir,
+                                       const struct validation_reproduction *r) WSC_CHECKED;
+
 /* ---- machines -------------------------------------------------------------------------------- */
-/** Every constant of @p cluster with value, kind and source on stdout, as a table or as JSON; low
- *  and high of JSON are its uncertainty in base units. */
+/** Print every constant of @p cluster with value, kind and source, as a table. */
 enum wsc_err report_constants_print(const struct hw_machine *cluster) WSC_CHECKED;
 /** The constants of report_constants_print() as JSON, with `low` and `high` in base units. */
 enum wsc_err report_constants_print_json(const struct hw_machine *cluster) WSC_CHECKED;
@@ -109,12 +138,13 @@ enum wsc_err report_explored_print(const struct scaling_row *row, int n, int bes
 enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, int best) WSC_CHECKED;
 /* ---- one step, taken apart ------------------------------------------------------------------- */
 
-/** On stdout: the ten longest modules in the manner of the Model Zoo's profiler, the critical path
- *  by part and its longest stretches, the load of the links by kind. */
+/** Print a step taken apart: the ten longest modules in the manner of the Model Zoo's profiler, the
+ *  critical path by part and its longest segments, the load of the links by kind. */
 enum wsc_err report_step_print(const struct timeline_step *a) WSC_CHECKED;
-/** `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
+/** Write `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
 enum wsc_err report_step_write(const char *dir, const struct timeline_step *a) WSC_CHECKED;
 
-/** docs/CONFIG.md: every key of both tables with type, unit, default and meaning; owned. */
+/** Write docs/CONFIG.md into *@p text, owned by the caller: every key of all tables with type,
+ *  unit, default and meaning. */
 enum wsc_err report_config_reference(char **text) WSC_CHECKED;
 #endif

@@ -86,6 +86,15 @@ struct scaling_training {
      *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
      *  per parameter). */
     double loss;
+    double checkpoint_s; /**< of the seconds, writing checkpoints */
+    double restart_s;    /**< of the seconds, restarts after failures and what is done again */
+};
+/** What interrupts a training. */
+struct scaling_breaks {
+    double checkpoint_s;   /**< to write a checkpoint */
+    double interval_s;     /**< of steps between two checkpoints; 0: none is written */
+    double failures_per_s; /**< of all systems together */
+    double restart_s;      /**< from a failure to the first step after it */
 };
 
 /** A model of a sweep. */
@@ -113,6 +122,19 @@ struct scaling_sweep {
      */
     struct comm *comm;
 };
+/** Independent computations whose results have a fixed size. */
+struct scaling_items {
+    void *item;    /**< n of them; borrowed */
+    int64_t bytes; /**< of each */
+    int n;
+    /** Computes item @p i into @p item; errors must depend on @p i alone. */
+    enum wsc_err (*compute)(void *ctx, int i, void *item);
+    void *ctx;
+};
+/** Compute all items, each on one rank of @p comm (NULL: all here); afterwards every rank has all
+ *  of them.  Collective.  Pointers inside items are those of the rank that computed them. */
+enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items) WSC_CHECKED;
+
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,
  *  owned by the caller; NULL after an error.  speedup and efficiency are against the smallest count
  *  of the model.  The first point with an error decides, on every rank: WSC_CAPACITY, WSC_CONFIG,
@@ -182,9 +204,14 @@ void scaling_sensitivity_free(struct scaling_sensitivity *s);
 /** Read `300B`, `2e9`, `1.5T` (tokens, into *@p tokens) or `20xparams` (tokens per parameter, into
  *  *@p per_param); the other one is 0.  WSC_USAGE with how to write it. */
 enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_param) WSC_CHECKED;
-/** What training on @p tokens takes at the rate of @p row; @p per_param above 0 counts tokens per
- *  parameter instead. */
+/** What interrupts a training with @p params at the step time of @p row, by the constants
+ * `checkpoint.*` and `reliability.*` of @p cluster and their switches. */
+struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
+                                        const struct zoo_params *params,
+                                        const struct scaling_row *row);
+/** What training on @p tokens, or @p per_param tokens for each parameter where that is not 0, takes
+ *  at the rate of @p row: expected time, as failures come at random (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
-                                         double per_param);
+                                         double per_param, const struct scaling_breaks *breaks);
 
 #endif

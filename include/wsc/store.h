@@ -1,12 +1,23 @@
-/** Files in HDF5: datasets and checkpoints.  Layer 2.  Owns HDF5.
+/** Files in HDF5: datasets and checkpoints.  Owns HDF5.
  *
- *  HDF5's own printer is silenced; its innermost reason becomes part of our one-line error.
- *  Files of others are not trusted: links, external storage, filters, types and sizes are checked
- *  before a byte is read.  Whatever is written goes to `<path>.tmp` and is synced and renamed, so
- *  a crash never costs an older file and a file under its final name is complete.
- *  HDF5 is not thread-safe: one thread at a time.
- *  Start reading at struct store_group.
- */
+ *  HDF5's own printer is silenced; its innermost reason becomes part of our one-line error.  Files
+ *  of others are not trusted: links, external storage, filters, types and sizes are checked before
+ *  a byte is read, and another process looks at a file first.  Whatever is written goes to
+ *  `<path>.tmp` and is synced and renamed, so a crash never costs an older file and a file under
+ *  its final name is complete.  HDF5 is not thread-safe: one thread at a time.
+ *
+ *  Errors: WSC_IO for the operating system, with HDF5's reason; WSC_FORMAT for the content of a
+ *  file, with file and dataset; WSC_USAGE for names that cannot be; WSC_MPI; WSC_NOMEM.  Collective
+ *  functions are called by every rank of the file's group in the same order, and all succeed or all
+ *  fail.
+ *
+ *      TRY(store_create(&f, "model.mdl", NULL));
+ *      TRY(store_define(f, "model.w", STORE_F32, 2, (int64_t[]){4, 8}));
+ *      TRY(store_describe(f));
+ *      TRY(store_write(f, "model.w", 0, 32, values));
+ *      TRY(store_commit(&f));
+ *
+ *  Start reading at struct store_group for checkpoints, store_samples_open() for datasets. */
 #ifndef WSC_STORE_H
 #define WSC_STORE_H
 #include <wsc/err.h>
@@ -18,7 +29,8 @@
 #define STORE_PROBE_COMMAND "probe-hdf5"
 /** First call in the main() of every program that opens HDF5 files.  When this process was started
  *  by store_probe() it looks at files until its parent ends, then the result is true: return from
- *  main().  Otherwise it notes that this program's own file can be started so. */
+ *  main().  Otherwise it notes that this program's own file can be started so, and the result is
+ *  false. */
 bool store_probe_served(int argc, char **argv);
 /** Start @p program (borrowed) from now on instead of this program's own file. */
 void store_probe_with(const char *program);
@@ -30,23 +42,25 @@ enum wsc_err store_probe(const char *path) WSC_CHECKED;
 
 /* ---- sample files (Model Zoo GPT HDF5) ------------------------------------------------------- */
 
-/** A file open for reading: dataset `data` (n, 3, T), or (n, 5, T) for variable-length sequences
- *  packed together, or a *corpus*: rank-1 `data`, where sample i is input tokens [iT, iT + T) with
- *  the labels one further and mask 1.  Any integer type. */
+/** A sample file open for reading: dataset `data` (n, 3, T), or (n, 5, T) for variable-length
+ *  sequences packed together, or a *corpus*: rank-1 `data`, where sample i is input tokens [iT, iT
+ *  + T) with the labels one further and mask 1.  Any integer type. */
 struct store_samples;
-/** Open and check.  @p corpus_T is the sequence length of a corpus file (<= 0: unknown, such files
- *  are refused); other files carry their own.  A missing attribute n_examples is accepted. */
+/** Open and check a sample file.  @p corpus_T is the sequence length of a corpus file (<= 0:
+ *  unknown, such files are refused); other files carry their own.  A missing attribute n_examples
+ *  is accepted.  WSC_IO, WSC_FORMAT; *@p out is NULL then.  Not collective. */
 enum wsc_err store_samples_open(struct store_samples **out, const char *path,
                                 int64_t corpus_T) WSC_CHECKED;
-/** NULL allowed. */
+/** Close and release; NULL inside allowed. */
 void store_samples_close(struct store_samples **samples);
-/** Number of samples. */
+/** Number of samples of the file. */
 int64_t store_samples_n(const struct store_samples *s);
-/** Tokens of a sample. */
+/** Tokens of a sample of the file. */
 int64_t store_samples_T(const struct store_samples *s);
 /** Rows of a sample: 3 (input_ids, attention_mask, labels), or 5 for packed sequences. */
 int store_samples_rows(const struct store_samples *s);
-/** Sample @p i as int32 (rows, T); values beyond int32 come out as its largest or smallest. */
+/** Read sample @p i, 0 <= i < n, as int32 (rows, T); values beyond int32 come out as its largest or
+ *  smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
 
 /** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
@@ -56,14 +70,16 @@ struct store_samples_writer;
 enum store_int { STORE_INT32, STORE_UINT16 };
 /** What a sample file being written will hold: n samples of T tokens. */
 struct store_samples_shape {
+    /** Samples, and tokens of each, at least 1. */
     int64_t n, T;
+    /** Type in the file. */
     enum store_int type;
     bool vsl; /**< 5 rows instead of 3: also attention_span, position_ids */
 };
-/** Begin `<path>.tmp`. */
+/** Begin `<path>.tmp`; *@p out is NULL after an error.  Not collective. */
 enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path,
                                   const struct store_samples_shape *shape) WSC_CHECKED;
-/** The next @p k samples, (k, rows, T); values that fit the type. */
+/** Write the next @p k samples, (k, rows, T) row-major; values that fit the type. */
 enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data,
                                   int64_t k) WSC_CHECKED;
 /** Sync and rename to the final name; fails unless n samples came.  The file is closed, and on
@@ -71,7 +87,7 @@ enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t 
 enum wsc_err store_samples_finish(struct store_samples_writer **w) WSC_CHECKED;
 /** Close and remove; NULL allowed. */
 void store_samples_discard(struct store_samples_writer **w);
-/** The three calls in one, for @p n samples (n, 3, T) in memory, as STORE_INT32. */
+/** Create, append and finish in one call, for @p n samples (n, 3, T) in memory, as STORE_INT32. */
 enum wsc_err store_samples_write(const char *path, const int32_t *data, int64_t n,
                                  int64_t T) WSC_CHECKED;
 
@@ -95,11 +111,12 @@ struct store_group {
     int rank, size; /**< of this process, of the group */
 };
 
-/** A checkpoint: datasets at the root named by the dotted key, contiguous, little-endian; root
- *  attributes `__version__` (0.5, the layout of cstorch 2.4 to 2.10), `__wsc_version__` (ours),
- *  `__digest__` and, last, `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its
- *  elements, which does not depend on who wrote which part; the digest covers all names, shapes
- *  and sums.
+/** A checkpoint open for writing or reading.
+ *
+ *  Layout: datasets at the root named by the dotted key, contiguous, little-endian; root attributes
+ *  `__version__` (0.5, the layout of cstorch 2.4 to 2.10), `__wsc_version__` (ours), `__digest__`
+ *  and, last, `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its elements, which
+ *  does not depend on who wrote which part; the digest covers all names, shapes and sums.
  *
  *  Files of cstorch 1.7 to 2.10 are read: chunks compressed with LZ4, bfloat16 in 16-bit integers,
  *  quoted names, numbers, second names and tensors of one value that have no dataset of their own.
@@ -124,35 +141,38 @@ void store_close(struct store_file **file);
  *  trusted.  Not collective. */
 enum wsc_err store_check(const char *path) WSC_CHECKED;
 
-/** Types of a dataset in memory; the file has them little-endian. */
+/** Types of a dataset in memory (float, double, int64_t); the file has them little-endian. */
 enum store_type { STORE_F32, STORE_F64, STORE_I64 };
-/** Add a dataset of rank 0 to 2.  Collective: every rank of the group defines the same datasets in
- *  the same order. */
+/** Add a dataset of rank 0 to 2, row-major; @p shape has @p n_dims extents.  Collective: every rank
+ *  of the group defines the same datasets in the same order.  Room on the disk is reserved at once,
+ *  so a full disk shows here. */
 enum wsc_err store_define(struct store_file *f, const char *name, enum store_type type, int n_dims,
                           const int64_t *shape) WSC_CHECKED;
 /** Write elements [first, first + n) of the flattened dataset, in its type.  Independent: the
  *  ranks' parts together cover each element once. */
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data) WSC_CHECKED;
-/** Read elements [first, first + n) as @p type: any float type comes as F32 or F64, any integer
- *  type as I64.  Not collective. */
+/** Read elements [first, first + n) of the flattened dataset as @p type: any float type comes as
+ *  F32 or F64, any integer type as I64.  WSC_FORMAT when the dataset is missing or of another kind.
+ *  Not collective. */
 enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
                         int64_t n, void *data) WSC_CHECKED;
 /** Read dataset @p name, which must hold one whole number in [@p lo, @p hi]; @p value stays as it
  * was otherwise.  Not collective. */
 enum wsc_err store_read_i64(struct store_file *f, const char *name, int64_t lo, int64_t hi,
                             int64_t *value) WSC_CHECKED;
-/** A part of a dataset of rank 2; of rank 1: of its only column. */
+/** A part of a dataset of rank 2: rows [row, row + rows) and columns [column, column + columns); of
+ *  rank 1: of its only column. */
 struct store_box {
     int64_t row, rows, column, columns;
 };
 /** Read a box of dataset @p name as STORE_F32 into @p out (rows, columns).  Not collective. */
 enum wsc_err store_read_box(struct store_file *f, const char *name, const struct store_box *box,
                             float *out) WSC_CHECKED;
-/** A second name @p alias for the dataset @p name (tied tensors).  Collective. */
+/** Add a second name @p alias for the dataset @p name (tied tensors).  Collective. */
 enum wsc_err store_link(struct store_file *f, const char *name, const char *alias) WSC_CHECKED;
-/** What cstorch shall read as the number @p key, with a dataset of that name or without; known to
- *  all ranks.  Every rank of the group calls it. */
+/** Set what cstorch shall read as the number @p key, with a dataset of that name or without; known
+ *  to all ranks.  Every rank of the group calls it. */
 enum wsc_err store_set_number(struct store_file *f, const char *key, enum store_type type,
                               double value) WSC_CHECKED;
 /** A number of a checkpoint and where this process keeps it: exactly one of the pointers, both
@@ -194,6 +214,7 @@ enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_di
 struct store_item {
     const char *name;
     const char *type; /**< the stored one, e.g. "float32" */
+    /** Rank, and extents (n_dims). */
     int n_dims;
     const int64_t *shape;
     const char *same_as; /**< the name of which this one is another; NULL */
@@ -208,6 +229,7 @@ enum wsc_err store_visit(struct store_file *f, store_visit_fn visit, void *ctx) 
 /** A tensor that a checkpoint should hold; borrowed. */
 struct store_tensor {
     const char *name, *alias; /**< Model Zoo names; the second "" when there is none */
+    /** Rank, 1 or 2, and extents. */
     int n_dims;
     const int64_t *shape;
 };
@@ -218,8 +240,8 @@ enum { STORE_NAME_BYTES = 192, STORE_STEP_DIGITS = 18 };
 /** Add the tensor as STORE_F32 under both names, and under both below the "model." level that a
  *  state dict adds.  Collective. */
 enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
-/** Under which name the file holds it: the first, the second, that of release 2.0, or one of them
- *  below the "model." level that a flattened state dict adds; false when under none. */
+/** Find under which name the file holds a tensor: the first, the second, that of release 2.0, or
+ *  one of them below the "model." level that a flattened state dict adds; false when under none. */
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES]);
 /** Fails unless dataset @p name has the tensor's shape; the error has both. */
@@ -246,6 +268,6 @@ enum wsc_err store_prune(const char *dir, int64_t newest, int64_t keep) WSC_CHEC
 /** Claim the folder @p dir for this process until store_release() or its end, however it ends;
  *  fails when another process has it.  *@p claim is -1 on file systems without locks. */
 enum wsc_err store_claim(const char *dir, int *claim) WSC_CHECKED;
-/** -1 allowed. */
+/** Give the claim of store_claim() back; -1 allowed. */
 void store_release(int claim);
 #endif

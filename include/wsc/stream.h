@@ -1,17 +1,29 @@
-/** Streaming: the tree, the walk over a batch, messages, weights down, sums up.  Layer 5.
+/** Streaming: the tree, the walk over a batch, messages, weights down, sums up.
  *
  *  Which roles are connected, in which order they exchange what, how far a sender may run ahead,
- * and how stage vectors are cut over MemoryX shards.  The three roles meet here and nowhere else.
+ *  and how stage vectors are cut over MemoryX shards.  The three roles meet here and nowhere else.
  *  Upwards an edge carries in each micro-batch, in this order: for each transfer a credit (on a
  *  link of its own); after the last forward stage the losses; after each backward stage its
  *  gradients; and at the end of the batch the times.
  *
  *  Canonical order: the micro-shards of the global batch are numbered 0 .. n-1.  Micro-batch j
- * takes a contiguous range of them, and inside it wafer w a contiguous range.  A list of sums
- * always belongs to the maximal reduction subtrees of such a range (struct num_nodes of
- * <wsc/num.h>), so both ends of a link know its length. Start reading at struct stream_topology,
- * then struct stream_walk and STREAM_MSG_MAP.
- */
+ *  takes a contiguous range of them, and inside it wafer w a contiguous range.  A list of sums
+ *  always belongs to the maximal reduction subtrees of such a range (struct num_nodes of
+ *  <wsc/num.h>), so both ends of a link know its length, and a total has the same bits for any
+ *  number of wafers, nodes and shards.
+ *
+ *  What a role does in a step is a loop over the walk:
+ *
+ *      struct stream_walk walk = stream_walk_of_step(model, pass, step);
+ *      while (stream_walk_next(&walk)) {
+ *          TRY(stream_recv_weights(ports, &walk.at, &msg));
+ *          TRY(stream_send_weights(ports, &msg));
+ *      }
+ *
+ *  Functions that receive block the fiber of the role; those that send may block it, see
+ *  comm_send().  They are called by the role itself, on its rank.  Start reading at struct
+ *  stream_topology, then struct stream_walk and STREAM_MSG_MAP.  Read next:
+ *  src/memoryx/memoryx_step.c, src/swarmx/swarmx_step.c, src/wafer/wafer_step.c. */
 #ifndef WSC_STREAM_H
 #define WSC_STREAM_H
 #include <wsc/comm.h>
@@ -28,7 +40,7 @@
 /** The kinds of roles. */
 enum stream_kind { STREAM_MEMORYX, STREAM_SWARMX, STREAM_WAFER };
 
-/** One SwarmX node. */
+/** One SwarmX node of a tree that is in use. */
 struct stream_node {
     int position;                /**< in the machine; index and position differ after losses */
     int parent;                  /**< SwarmX node, or -1: the root, whose parents are the shards */
@@ -37,16 +49,18 @@ struct stream_node {
     int first_wafer, end_wafer;  /**< all wafers below */
 };
 /** The tree of a machine.  Roles are numbered: shards 0 .. M-1, then SwarmX nodes (root first),
- * then wafers; all those that the machine has, lost or not.  Nodes and wafers here are those that
- * are left, in their order. */
+ *  then wafers; all those that the machine has, lost or not.  Nodes and wafers here are those that
+ *  are left, in their order. Equal on every rank; made by stream_topology_create() and never
+ *  changed. */
 struct stream_topology {
     int n_shards, n_nodes, n_wafers, n_roles, fanout;
     int n_machine_nodes, n_machine_wafers; /**< lost ones too */
     struct stream_node *node;              /**< owned, n_nodes, level by level from the root */
     int *wafer_position;                   /**< owned, n_wafers: in the machine */
 };
-/** The tree of @p n_wafers: ceil(log_fanout N) levels, ceil(children / fanout) nodes in each,
- *  children spread evenly; no node for one wafer. */
+/** Make the tree of @p n_wafers wafers: ceil(log_fanout N) levels, ceil(children / fanout) nodes in
+ *  each, children spread evenly; no node for one wafer.  *@p out is owned by the caller.
+ *  WSC_NOMEM; then it is NULL. */
 enum wsc_err stream_topology_create(struct stream_topology **out, int n_shards, int n_wafers,
                                     int fanout) WSC_CHECKED;
 /** The tree of @p machine without the wafers and nodes for which @p lost_wafer (n_wafers) and
@@ -77,26 +91,28 @@ static inline int stream_role_of_wafer(const struct stream_topology *t, int w)
 {
     return t->n_shards + t->n_machine_nodes + t->wafer_position[w];
 }
-/** Kind of role @p role; *@p index is its position in the machine. */
+/** Kind of role @p role, 0 .. n_roles-1; *@p index is its position in the machine. */
 enum stream_kind stream_kind_of_role(const struct stream_topology *t, int role, int *index);
-/** "wafer 3", "SwarmX node 0", "MemoryX shard 11". */
+/** Write "wafer 3", "SwarmX node 0" or "MemoryX shard 11" into @p text, cut to @p size. */
 void stream_role_name(const struct stream_topology *t, int role, char *text, int size);
 /** Rate at which node @p node adds, bytes/s. */
 int64_t stream_rate_of_node(const struct hw *hw, const struct stream_topology *t, int node);
 /** Choose a rank for each role: one role per rank when there are enough, otherwise wafers in
  *  contiguous blocks.  Ranks are filled host by host: a SwarmX node shares the host of its first
- *  wafer, as far as that has ranks for it, and each host has shards.  Shard 0 is on rank 0.
+ *  wafer, as far as that has ranks for it, and each host has shards.  Shard 0 is on rank 0.  A
+ *  function of its arguments, so all ranks get the same; values and virtual time do not depend on
+ *  it.
  *
- *  @param host_of_rank  (n_ranks), hosts numbered by their first rank; NULL: all on one
- *  @param[out] rank_of_role  (t->n_roles)
- */
+ *  @p host_of_rank (n_ranks) has hosts numbered by their first rank, NULL: all on one; @p
+ *  rank_of_role has t->n_roles entries.  WSC_CONFIG, WSC_NOMEM. */
 enum wsc_err stream_place(const struct stream_topology *t, int n_ranks, const int *host_of_rank,
                           int *rank_of_role) WSC_CHECKED;
 
 /* ---- the batch over wafers ------------------------------------------------------------------- */
 
 /** How a global batch is cut: into micro-shards, whose gradients are computed alone, and these into
- *  micro-batches over wafers. */
+ *  micro-batches over wafers. cluster_plan_batch() fills it; the division depends on batch, wafers
+ *  and micro-batches alone. */
 struct stream_batch {
     int64_t batch_size;          /**< samples */
     int64_t micro_shard_samples; /**< the last micro-shard may have fewer */
@@ -104,15 +120,18 @@ struct stream_batch {
     int64_t n_micro;             /**< micro-batches */
     int n_wafers;                /**< those that are left */
 };
-/** Range [*first, *end) of micro-shards of wafers [w_first, w_end) in micro-batch @p micro. */
+/** Compute the range [*@p first, *@p end) of micro-shards of wafers [@p w_first, @p w_end) in
+ *  micro-batch @p micro.  Shares of wafers differ by at most one micro-shard; wafers with the
+ *  larger share come first. */
 void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                          int64_t *first, int64_t *end);
-/** The maximal reduction subtrees inside that range: one sum for each goes up. */
+/** The maximal reduction subtrees inside the range of stream_micro_shards(): one sum for each goes
+ *  up. */
 void stream_subtrees(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                      struct num_nodes *out);
 /** Samples of the micro-shards [first, end). */
 int64_t stream_samples(const struct stream_batch *b, int64_t first, int64_t end);
-/** Most samples that one wafer gets in one micro-batch. */
+/** Most samples that one wafer gets in one micro-batch: the size of its buffers. */
 int64_t stream_max_samples(const struct stream_batch *b);
 
 /* ---- tensors over shards --------------------------------------------------------------------- */
@@ -120,8 +139,9 @@ int64_t stream_max_samples(const struct stream_batch *b);
 /** Tensors are cut in whole blocks of this many elements, so that sums and hashes over blocks do
  *  not depend on the number of shards. */
 enum { STREAM_BLOCK_ELEMS = 1024 };
-/** Elements [*first, *first + *n) of a tensor of @p n_elems are the part of shard @p m of
- *  @p n_shards. */
+/** Compute which elements [*@p first, *@p first + *@p n) of a tensor of @p n_elems are the part of
+ *  shard @p m of @p n_shards: whole blocks of STREAM_BLOCK_ELEMS, as even as they go; it may be
+ *  empty. */
 void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *n);
 /** Elements of @p stage that shard @p m streams: its parts of the stage's tensors, in view order.
  */
@@ -139,11 +159,13 @@ int64_t stream_per_shard(int64_t amount, int n_shards);
 
 /** What a pass does with each batch: train on it, evaluate it, or generate the next tokens. */
 enum stream_mode { STREAM_TRAIN, STREAM_EVAL, STREAM_GENERATE };
-/** A sequence of batches that all roles work through; the same on every rank. */
+/** A sequence of batches that all roles work through; equal on every rank, and borrowed until the
+ *  pass has ended. */
 struct stream_pass {
     enum stream_mode mode;
-    int64_t first_step;   /**< TRAIN: finished steps before; EVAL: first batch; names messages */
-    int64_t n_steps;      /**< batches, or generated tokens */
+    int64_t first_step; /**< TRAIN: finished steps before; EVAL: first batch; names messages */
+    /** Batches, or generated tokens, at least 1. */
+    int64_t n_steps;
     int64_t first_sample; /**< of the sample stream, where first_step begins */
     struct stream_batch batch;
     bool values;  /**< payloads travel; false: sizes only */
@@ -165,13 +187,15 @@ struct stream_at {
     int64_t step;
     int64_t micro; /**< micro-batch */
     int index;     /**< of the transfer in the batch, over all micro-batches; names messages */
+    /** Index in model->stage. */
     int stage;
     bool backward;                 /**< the stage runs backward, and its gradients go up */
     bool losses_after;             /**< loss sums of the micro-batch go up after the stage */
     bool starts_micro, ends_micro; /**< first and last transfer of its micro-batch */
 };
 /** Iterator over the transfers of one batch: micro-batch by micro-batch, stages forward, then in
- *  training backward.  Usage: `while (stream_walk_next(&walk)) use(&walk.at);` */
+ *  training backward.  Usage: `while (stream_walk_next(&walk)) use(&walk.at);` It costs nothing but
+ *  counters, so every role has its own. */
 struct stream_walk {
     struct stream_at at;       /**< valid after stream_walk_next() returned true */
     const struct model *model; /**< borrowed */
@@ -212,13 +236,15 @@ struct stream_weights {
 };
 /** Fields of STREAM_MSG_TIMES: a step as the slowest wafer saw it. */
 struct stream_times {
+    /** When the step ended on that wafer. */
     struct vtime end;
     int64_t wafer;                /**< position in the machine; of equals the lowest index */
     struct vtime_breakdown spent; /**< adds up to end - step_start */
 };
 /** Every kind of message: name, number, bytes of its fields, text for errors.  A new kind is a row
  *  here, a struct above when it has fields, and a member of the union below.  Numbers take part in
- *  which packets a lossy link loses: they never change. */
+ *  which packets a lossy link loses: they never change. Fields travel in the eight words of struct
+ *  comm_msg, so a struct has at most 64 bytes. */
 #define STREAM_MSG_MAP(XX)                                                                         \
     XX(WEIGHTS, 1, sizeof(struct stream_weights), "weights")                                       \
     XX(CREDIT, 2, 0, "a credit")                                                                   \
@@ -237,7 +263,8 @@ enum stream_msg_kind {
 #undef XX
 };
 /** A message as roles see it.  Kind, step and index name it: the receiver says which it expects,
- *  and any other is a bug that ends the job. */
+ *  and any other is a bug that ends the job. Building one: set kind, step, index, span, bytes, the
+ *  kind's fields and the payload; zero elsewhere. */
 struct stream_msg {
     union {
         struct {
@@ -259,9 +286,11 @@ struct stream_msg {
 /** Loss sums of one subtree of the canonical reduction, as they travel. */
 struct stream_loss {
     double loss_sum; /**< nats over masked tokens */
+    /** Masked tokens; of them those whose most likely token is the label. */
     int64_t n_tokens, n_correct;
 };
-/** Sizes of small messages on the emulated link. */
+/** Bytes of loss sums, and of a signal, on the emulated link, whatever the payload of the host has.
+ */
 enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 
 /* ---- the net --------------------------------------------------------------------------------- */
@@ -269,7 +298,8 @@ enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 /** Most children of a SwarmX node, and most shards. */
 enum { STREAM_MAX_FANOUT = 64 };
 /** The links of one role towards one side; arrays are parallel.  Where two roles are joined there
- *  are three links: weights down, credits up, data up. */
+ *  are three links: weights down, credits up, data up. NULL where the other end's rank is not this
+ *  one and neither is the role. */
 struct stream_side {
     int n;
     struct comm_link *weights[STREAM_MAX_FANOUT];
@@ -279,6 +309,7 @@ struct stream_side {
 /** The links of one role, and who it is. */
 struct stream_ports {
     struct stream_net *net; /**< borrowed */
+    /** Number of the role. */
     int role;
     struct stream_side up;   /**< towards MemoryX: parents */
     struct stream_side down; /**< towards the wafers: children */
@@ -287,7 +318,8 @@ struct stream_ports {
     struct comm_link *peer_out[STREAM_MAX_FANOUT], *peer_in[STREAM_MAX_FANOUT];
     int n_peers;
 };
-/** Everything that is fixed for a job: machine, model, tree, links of the local roles. */
+/** Everything that is fixed for a job: machine, model, tree, links of the local roles. One per rank
+ *  and job; cluster owns it. */
 struct stream_net {
     struct comm *comm;                /**< borrowed */
     const struct hw *hw;              /**< borrowed */
@@ -298,17 +330,19 @@ struct stream_net {
 };
 /** Place the roles on the ranks of @p comm and open the links; @p seed is that of the packets which
  *  lossy links lose.  @p take_topology belongs to the net, after an error too; *@p out is then
- *  NULL.  Collective. */
+ *  NULL.  Collective in the sense of comm_link_open(): every rank calls it with equal arguments; it
+ *  does not block.  WSC_NOMEM, WSC_MPI. */
 enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const struct hw *hw,
                                const struct model *model, struct stream_topology *take_topology,
                                uint64_t seed) WSC_CHECKED;
 /** Release *@p net and null it; NULL allowed.  The links stay with comm. */
 void stream_net_destroy(struct stream_net **net);
-/** Between passes: connect the roles again, along @p take_topology of the same machine; links
- *  between shards stay.  Collective. */
+/** Between passes: connect the roles again, along @p take_topology (owned by the net from then on)
+ *  of the same machine; links between shards stay.  Every rank calls it. */
 enum wsc_err stream_net_form(struct stream_net *net,
                              struct stream_topology *take_topology) WSC_CHECKED;
-/** Between passes: give the links the rates and losses of the faults of the present step. */
+/** Between passes: give the links the rates and losses of the faults of the present step.  Local;
+ *  the tree stays. */
 void stream_net_tune(struct stream_net *net);
 /** Bytes that all links of the local roles have carried, by direction, as counted by the sending
  *  ends. */
@@ -316,14 +350,16 @@ void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up);
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-/** How far a sender may run ahead: transfer q of a batch may start when the receivers have begun
- *  to consume transfer need[q] of the same batch; -1 needs nothing.  All transfers
- *  after that one up to q fit the window; the next one always may. */
+/** How far a sender may run ahead: transfer q of a batch may start when the receivers have begun to
+ *  consume transfer need[q] of the same batch; -1 needs nothing.  All transfers after that one up
+ *  to q fit the window; the next one always may. Credits bound bytes, not transfers, since stages
+ *  differ in size. */
 struct stream_window {
     int64_t n_transfers; /**< of one batch, all micro-batches */
     int64_t *need;       /**< owned */
 };
-/** The window of every batch of @p pass when @p window_bytes of weights may be ahead. */
+/** Compute the window of every batch of @p pass when @p window_bytes of weights may be ahead; 0
+ *  allows one transfer at a time.  Owned by the caller.  WSC_NOMEM. */
 enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
                                   const struct stream_pass *pass, int64_t window_bytes) WSC_CHECKED;
 /** Release *@p w and null it; NULL allowed. */
@@ -337,17 +373,19 @@ struct stream_sums {
     float *vector[NUM_MAX_NODES];        /**< one for each, inside a buffer */
     struct comm_buf *buf[NUM_MAX_NODES]; /**< owned reference that keeps it alive */
 };
-/** Append vectors of @p n_elems of the subtrees @p nodes, in @p take_buf (its reference is taken;
- *  the vectors may be changed), of a reduction over @p n_items, and add siblings. */
+/** Append vectors of @p n_elems floats of the subtrees @p nodes, in @p take_buf (its reference is
+ *  taken; the vectors may be changed), of a reduction over @p n_items, and add siblings, left +=
+ *  right.  The range of @p nodes begins where the list ends. */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf);
-/** One buffer with all vectors in order; the list is empty afterwards. */
+/** Put all vectors in order into one buffer, *@p out, whose reference is the caller's; a single
+ *  vector travels without a copy.  The list is empty afterwards.  WSC_NOMEM. */
 enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
                               struct comm_buf **out) WSC_CHECKED;
 /** Release all vectors; the list is empty afterwards. */
 void stream_sums_clear(struct stream_sums *s);
 
-/** A list of loss sums that grows to the right. */
+/** A list of loss sums that grows to the right; starts all zero. */
 struct stream_losses {
     struct num_nodes nodes; /**< the subtrees */
     struct stream_loss sum[NUM_MAX_NODES];
@@ -355,7 +393,7 @@ struct stream_losses {
 /** Append @p sums of the subtrees @p nodes of a reduction over @p n_items, and add siblings. */
 void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_items,
                           const struct stream_loss *sums);
-/** A list of numbers that grows to the right: sums of squares. */
+/** A list of numbers (sums of squares) that grows to the right; starts all zero. */
 struct stream_scalars {
     struct num_nodes nodes; /**< the subtrees */
     double sum[NUM_MAX_NODES];
@@ -371,7 +409,8 @@ void stream_scalars_join(const struct stream_batch *b, int n, const int *first_w
                          const double *const *part, double *out);
 /** Numbers of such a list for wafers [w_first, w_end). */
 int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_end);
-/** The sum over all micro-shards of the batch, of the list of all wafers. */
+/** The sum over all micro-shards of the batch, of the list of all wafers, along the canonical tree.
+ */
 double stream_scalars_total(const struct stream_batch *b, const double *list);
 
 /* ---- sending and receiving ------------------------------------------------------------------- */
@@ -405,7 +444,8 @@ enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct 
 /** Send weights to every child, which share the payload; takes its reference. */
 enum wsc_err stream_send_weights(const struct stream_ports *ports,
                                  struct stream_msg *msg) WSC_CHECKED;
-/** Tell every parent that the transfer @p index of step @p step is being consumed from @p time. */
+/** Grant every parent the transfer @p index of step @p step, which is being consumed from @p time
+ *  on; a signal, which never blocks. */
 enum wsc_err stream_send_credit(const struct stream_ports *ports, int64_t step, int index,
                                 struct vtime time) WSC_CHECKED;
 /** Wait for the credit of transfer @p index from every child; *@p time is the latest. */

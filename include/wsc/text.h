@@ -28,8 +28,12 @@ struct wsc_text {
 void wsc_text_add(struct wsc_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /** Append @p n bytes, NULs among them allowed; nothing after a failure. */
 void wsc_text_bytes(struct wsc_text *t, const char *bytes, size_t n);
+/** WSC_NOMEM when something could not be appended, otherwise WSC_OK. */
+enum wsc_err wsc_text_check(const struct wsc_text *t) WSC_CHECKED;
+/** Release the text and start again from nothing; an empty one is allowed. */
+void wsc_text_free(struct wsc_text *t);
 /** Hand the text over as *@p out, NUL-terminated, for wsc_free(); "" when nothing was added.  @p t
  *  is empty after it, and after a failure (WSC_NOMEM of any earlier append), when *@p out is NULL.
- *  A text that is not taken is released with wsc_free() of its bytes. */
+ *  A text that is not taken is released with wsc_text_free(). */
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out) WSC_CHECKED;
 #endif

@@ -1,12 +1,22 @@
-/** Timeline: recorded steps of the emulated cluster taken apart.  Layer 9.
+/** Timeline: recorded steps of the emulated cluster taken apart.
  *
  *  The cluster's virtual time is a graph: every event happens when the last of the events that it
  *  waits for has happened, plus the time that passes after it.  The roles record that graph while
  *  they run, see <wsc/vtime.h>; this module reads the record: the critical path, the load of the
  *  links, the profile of the slowest wafer, a trace for a viewer and a schedule for another
  *  simulator.  It works for every kind of pass, with faults and losses, folded or distributed, and
- *  gives the same files whoever ran which role.  Start reading at timeline_add.
- */
+ *  gives the same files whoever ran which role.
+ *
+ *      struct timeline_want want = {.first_step = 2, .n_steps = 1, .trace = true};
+ *      TRY(timeline_create(&t, params, machine, &want));
+ *      TRY(timeline_measure(t, params, machine));
+ *      TRY(timeline_path(t, &path, &n));
+ *      TRY(timeline_trace(t, "chrome_trace.json", 1000000));
+ *      wsc_free(path);
+ *      timeline_destroy(&t);
+ *
+ *  Instead of timeline_measure() a run hands its records to timeline_add().  Not collective: rank 0
+ *  has the records.  Start reading at timeline_add(). */
 #ifndef WSC_TIMELINE_H
 #define WSC_TIMELINE_H
 #include <wsc/cluster.h>
@@ -22,25 +32,29 @@
 
 /* ---- one step, taken apart ------------------------------------------------------------------- */
 
-/** A segment of the critical path. */
+/** A segment of the critical path; the next one begins where it ends. */
 struct timeline_segment {
     const char *part; /**< what takes the time; static */
     char who[48];     /**< whose event: "wafer 3" */
     char what[64];    /**< about what: "layers.3 backward" */
+    /** Virtual time, ps, from the start of the run. */
     int64_t begin_ps, end_ps;
 };
-/** One direction of a link in a step. */
+/** One direction of a link in a step, with the names of its ends. */
 struct timeline_link {
     char from[48], to[48];
     int64_t rate_bytes_per_s; /**< 0: no limit */
+    /** Bytes that it carried, time in which a message occupied its sending end, and messages. */
     int64_t bytes, busy_ps, n_messages;
 };
-/** Time of a module of the model in a step. */
+/** Time of a module of the model on the slowest wafer in a step. */
 struct timeline_module {
+    /** Name as the Model Zoo's profiler has it, or what was waited for. */
     char name[96];
     int64_t ps;
 };
-/** Critical path, links and modules of one step of @p num_csx systems. */
+/** Critical path, links and modules of one step of @c num_csx systems, for reports; all borrowed.
+ */
 struct timeline_step {
     const char *model;
     int64_t num_csx, step_time_ps, n_events;
@@ -54,7 +68,8 @@ struct timeline_step {
     int n_layers;
 };
 
-/** Steps of a recorded run; on rank 0. */
+/** Steps of a recorded run; on rank 0.  Memory is bounded: of earlier steps only what the next one
+ *  can reach is kept. */
 struct timeline;
 
 /** What is wanted of the steps that are added. */
@@ -66,8 +81,9 @@ struct timeline_want {
     bool trace;         /**< keep the bars for timeline_trace() */
     bool schedule;      /**< keep what timeline_goal() writes */
 };
-/** An empty timeline of @p machine with a model of @p params, whose runconfig.num_csx systems it
- *  has; both are only read during the call. */
+/** Make an empty timeline of @p machine with a model of @p params, whose runconfig.num_csx systems
+ *  it has; both are only read during the call.  Errors as those of model_create(); *@p out is NULL
+ *  then. */
 enum wsc_err timeline_create(struct timeline **out, const struct zoo_params *params,
                              const struct hw_machine *machine,
                              const struct timeline_want *want) WSC_CHECKED;
@@ -82,10 +98,10 @@ enum wsc_err timeline_add(struct timeline *t, const struct cluster_record *recor
  *  timeline_create(). */
 enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *params,
                               const struct hw_machine *machine) WSC_CHECKED;
-/** Number of steps that were added and are shown. */
+/** Number of steps that were added and are shown, not counting those before first_step. */
 int64_t timeline_n_shown(const struct timeline *t);
 
-/** Time of the newest step and its parts, as the roles reported them. */
+/** Time of the newest step, ps, and its parts, as the roles reported them. */
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
                    struct vtime_breakdown *breakdown);
 /** Number of recorded events of the newest step. */
@@ -97,7 +113,8 @@ int64_t timeline_n_events(const struct timeline *t);
  *  has it as a segment "before the record".  *@p path is owned by the caller. */
 enum wsc_err timeline_path(const struct timeline *t, struct timeline_segment **path,
                            int *n) WSC_CHECKED;
-/** Bytes and busy time of every link in the step, parents first; owned by the caller. */
+/** Bytes and busy time of every link in the step, parents first; *@p links is owned by the caller.
+ */
 enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links,
                             int *n) WSC_CHECKED;
 /** Time of the slowest wafer by module of the model, with rows for what it waited for; adds up to
@@ -106,8 +123,9 @@ enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **lin
  *                   module of all layers, "...layers.*.self_attn.fwd" */
 enum wsc_err timeline_profile(const struct timeline *t, bool by_layer,
                               struct timeline_module **rows, int *n) WSC_CHECKED;
-/** Write chrome_trace.json of the steps: all roles when they have at most @p max_events events,
- *  else the slowest wafer with its way to the root, and as many others as there is room for. */
+/** Write chrome_trace.json of the steps to @p path, for chrome://tracing and Perfetto: all roles
+ *  when they have at most @p max_events events, else the slowest wafer with its way to the root,
+ *  and as many others as there is room for.  Needs want.trace. */
 enum wsc_err timeline_trace(const struct timeline *t, const char *path,
                             int64_t max_events) WSC_CHECKED;
 /** Write the step as a GOAL schedule (Hoefler, Siebert, Lumsdaine 2009; text form of LogGOPSim):

@@ -1,10 +1,21 @@
 /** Validation: published figures, what the emulator predicts for them, and the fit of constants.
- *  Layer 10.
  *
  *  A row of benchmarks/reference is a struct validation_figure; validation_run() predicts each row
  *  that is to be compared by simulating a step, validation_calibrate() fits at most
- *  VALIDATION_MAX_CALIBRATED constants to the rows of kind calibration.
- */
+ *  VALIDATION_MAX_CALIBRATED constants to the rows of kind calibration.  Rows of kind validation
+ *  are never fitted, those of kind context never compared, with the reason.  Speed error is
+ *  predicted / published - 1 in speed, positive: too fast, in every table.
+ *
+ *      TRY(validation_figures_read("benchmarks/reference/scaling.csv", &rows, &n));
+ *      struct validation_comparison c = {.ref = rows, .n_refs = n,
+ *                                        .params_dir = "configs/params",
+ *                                        .cluster_dir = "configs/cluster"};
+ *      enum wsc_err rc = validation_run(&c, &result);
+ *      if (!rc) rc = report_validation_print(&result.report);
+ *      validation_result_fini(&result);
+ *
+ *  Not collective.  Read next: docs/VALIDATION.md; <wsc/scaling.h>, which simulates;
+ *  <wsc/report.h>, which prints. */
 #ifndef WSC_VALIDATION_H
 #define WSC_VALIDATION_H
 #include <wsc/err.h>
@@ -21,8 +32,11 @@
 /** A published rate to draw beside a curve, with the conditions of its measurement as far as they
  *  are known. */
 struct validation_point {
+    /** Name of the model, as in a sweep. */
     char model[64];
+    /** Systems, and the published rate, tokens/s. */
     double num_csx, tokens_per_s;
+    /** Publication, for the legend. */
     char source[128];
     char id[48];          /**< of the row of benchmarks/reference; "": a point of the user's own */
     char cluster[32];     /**< name of a machine file; "": unknown, as the next three when 0 */
@@ -61,10 +75,13 @@ enum validation_kind {
 };
 /** A published figure with its conditions: a row of benchmarks/reference. */
 struct validation_figure {
+    /** Unique name of the row. */
     char id[48];
     enum validation_quantity quantity;
+    /** Unit of value, low and high, one that its quantity has. */
     char unit[16];
     double value; /**< as published, in unit */
+    /** VALIDATION_TIME: samples that took so long; 0 otherwise. */
     double samples;
     char model[48];                                    /**< name of a params file */
     int64_t num_csx;                                   /**< 0: not stated */
@@ -75,6 +92,7 @@ struct validation_figure {
     int64_t msl;         /**< tokens of a sequence */
     char cluster[32];    /**< name of a cluster file */
     char set[128];       /**< overrides `path=value`, separated by `;` */
+    /** What the row is used for. */
     enum validation_kind kind;
     char site[24];      /**< whose systems they were, e.g. usc, alcf, cerebras */
     char family[24];    /**< rows that one cause would move together, e.g. usc_gpt */
@@ -82,6 +100,7 @@ struct validation_figure {
     char date[16];      /**< of the run or the publication: 2024, 2024-03, 2024-03-14 */
     double low, high;   /**< what a prediction must lie in, in unit */
     char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
+    /** Why a row is not compared; the conditions of the measurement in words; the publication. */
     char reason[192], conditions[256], source[160];
 };
 /** Read the rows of a CSV with the columns id, quantity, unit, value, samples, model, num_csx,
@@ -97,6 +116,9 @@ double validation_speed_error(const struct validation_figure *figure, double pre
 /** @p value over the published figure, in speed: of times and steps the inverse ratio; NaN of a
  *  bound. */
 double validation_speed(const struct validation_figure *figure, double value);
+/** True when @p figure is a measurement of its own: not derived from other rows, as slopes and
+ *  intercepts are, and no bound or claim, as boundaries and efficiencies are. */
+bool validation_figure_measured(const struct validation_figure *figure);
 /** Name of a quantity in the files, e.g. "rate". */
 const char *validation_quantity_name(enum validation_quantity quantity);
 /** Name of a kind in the files, e.g. "context". */
@@ -118,17 +140,25 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       validation_skipped_fn skipped) WSC_CHECKED;
 
 /** Most constants that are fitted together. */
-enum { VALIDATION_MAX_CALIBRATED = 3 };
+enum { VALIDATION_MAX_CALIBRATED = 4 };
 /** A published figure and what the emulator makes of it. */
 struct validation_prediction {
     const struct validation_figure *ref; /**< borrowed */
     double predicted;                    /**< in the unit of ref */
+    /** Standard deviation of ln(predicted) when all uncertain constants of the machine move inside
+     *  their ranges. */
+    double spread;
+    /** Where 90 of 100 published figures should lie: `spread`, the deviation of the fitted rows
+     * and, for rows of other sites, that between sites together. */
+    double band_low, band_high;
     double neutral; /**< predicted with the calibrated constants at their neutral values */
     /** Change of the prediction, relative, when a calibrated constant grows by a tenth. */
     double sensitivity[VALIDATION_MAX_CALIBRATED];
     /** The predicted step (of num_csx systems): time, where it went, fraction of the peak. */
     int64_t step_time_ps;
+    /** Fraction of the peak of all systems, and that with neutral constants. */
     double mfu, mfu_neutral;
+    /** Sequences of a micro-batch and replicas on a wafer that the planner chose. */
     int64_t micro_batch;
     int lanes;
     struct vtime_breakdown breakdown;
@@ -140,13 +170,17 @@ struct validation_prediction {
 bool validation_prediction_holds(const struct validation_prediction *p);
 /** The predictions of all rows, and which constants of the machine were fitted. */
 struct validation_table {
+    /** One for each compared row, n_rows. */
     const struct validation_prediction *row;
     int n_rows;
     const struct validation_figure *figure; /**< all rows; those of kind context are listed */
     int n_figures;
     const struct hw_source *calibrated[VALIDATION_MAX_CALIBRATED]; /**< borrowed */
     int n_calibrated;
-    const char *command; /**< for provenance */
+    double fitted_deviation; /**< of ln(predicted / published) of the fitted rows */
+    double site_deviation;   /**< of ln(rate) between sites, from published figures alone */
+    int n_banded, n_inside;  /**< measured rows of kind validation, and those inside their band */
+    const char *command;     /**< for provenance */
 };
 /** One constant of a fit. */
 struct validation_fitted {
@@ -158,13 +192,41 @@ struct validation_fitted {
 /** The result of a fit. */
 struct validation_fit {
     struct validation_fitted constant[VALIDATION_MAX_CALIBRATED];
+    /** Correlations of the constants' errors, 1 on the diagonal. */
     double correlation[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
     int n_constants;
     const struct validation_figure *const *point; /**< borrowed; what was fitted */
     const double *residual;                       /**< ln(predicted / published), parallel */
     int n_points;
+    /** Standard deviation of the residuals; threshold of Huber's function; value of the objective
+     *  at the fit and before it. */
     double sigma, threshold, objective, objective_before;
+    /** Simulations of all rows that the fit took. */
     int n_evaluations;
+};
+/** What a fitted row is worth when it was not looked at. */
+struct validation_left_out {
+    const struct validation_figure *ref; /**< borrowed */
+    double fitted;                       /**< ln(predicted / published) with all rows fitted */
+    double without_row;                  /**< of the fit without this row */
+    double without_family; /**< of the fit without its family; NaN when no other row is left */
+};
+/** Errors against the number of free constants. */
+struct validation_freedom {
+    int n_free;                                /**< the first ones of the table of constants */
+    char value[VALIDATION_MAX_CALIBRATED][48]; /**< of each, with unit */
+    double fitted, never_fitted;               /**< mean absolute speed error of measured rows */
+    double worst_never_fitted;                 /**< and the largest */
+};
+/** How far a fit may be trusted: the rows of kind calibration left out one by one and by family,
+ * and the same rows fitted with 0, 1, 2, ... free constants, those that are not free at their
+ * neutral values. */
+struct validation_protocol {
+    struct validation_left_out *left_out; /**< owned, n_left_out */
+    int n_left_out;
+    double rms_fitted, rms_without_row, rms_without_family; /**< of ln(predicted / published) */
+    struct validation_freedom freedom[VALIDATION_MAX_CALIBRATED + 1];
+    int n_freedoms;
 };
 
 /* ---- predictions and fits ---------------------------------------------------------------------
@@ -179,6 +241,7 @@ struct validation_comparison {
     const struct hw_machine *cluster;
     const struct conf_set *sets; /**< of all models and machines */
     int n_sets;
+    struct comm *comm; /**< shares the rows over its ranks, all of which call; NULL: all here */
     void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
     void *progress_ctx;
 };
@@ -187,7 +250,7 @@ struct validation_result {
     struct validation_table report; /**< its rows are owned */
     struct validation_cases *cases; /**< owned; what the rows were computed from */
 };
-/** Predict the rows of @p comparison, of kind context those that are complete.
+/** Predict the rows of @p comparison, of kind context those that are complete.  Collective.
  *  validation_result_fini() @p out also after an error. */
 enum wsc_err validation_run(const struct validation_comparison *comparison,
                             struct validation_result *out) WSC_CHECKED;
@@ -207,6 +270,16 @@ struct validation_calibration {
 enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
                                   const char *const *path, int n_paths,
                                   struct validation_calibration *out) WSC_CHECKED;
+/** Names of the constants that may be fitted, without `cluster.`, in the order in which they become
+ *  free; *@p n is their number, at most VALIDATION_MAX_CALIBRATED. */
+const char *const *validation_fittable_paths(int *n);
+/** Leave rows and families out of the fit of @p path, and fit with every number of free constants.
+ *  Collective.  validation_protocol_fini() @p out also after an error. */
+enum wsc_err validation_leave_one_out(const struct validation_comparison *comparison,
+                                      const char *const *path, int n_paths,
+                                      struct validation_protocol *out) WSC_CHECKED;
+/** Release what validation_leave_one_out() allocated. */
+void validation_protocol_fini(struct validation_protocol *p);
 /** Release what validation_calibrate() allocated. */
 void validation_calibration_fini(struct validation_calibration *c);
 #endif

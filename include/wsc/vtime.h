@@ -72,19 +72,21 @@ int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
 /** What takes the time between an event and one that waits for it. */
 enum vtime_part {
-    VTIME_WAIT,      /**< nothing: it only waits */
-    VTIME_COMPUTE,   /**< kernels */
-    VTIME_STAGE,     /**< start of a stage */
-    VTIME_DRAIN,     /**< from the edge of the wafer inwards */
-    VTIME_SPILL,     /**< activations to and from their servers */
-    VTIME_INPUT,     /**< samples */
-    VTIME_WEIGHTS,   /**< bytes on a link, downwards */
-    VTIME_GRADIENTS, /**< bytes on a link, upwards */
-    VTIME_ADD,       /**< addition in a SwarmX node */
-    VTIME_LATENCY,   /**< links and nodes */
-    VTIME_UPDATE,    /**< the optimizer */
-    VTIME_RESEND,    /**< packets that were lost and are sent again */
-    VTIME_BEFORE,    /**< what happened before the record begins */
+    VTIME_WAIT,       /**< nothing: it only waits */
+    VTIME_COMPUTE,    /**< kernels */
+    VTIME_STAGE,      /**< start of a stage */
+    VTIME_DRAIN,      /**< from the edge of the wafer inwards */
+    VTIME_SPILL,      /**< activations to and from their servers */
+    VTIME_INPUT,      /**< samples */
+    VTIME_WEIGHTS,    /**< bytes on a link, downwards */
+    VTIME_GRADIENTS,  /**< bytes on a link, upwards */
+    VTIME_ADD,        /**< addition in a SwarmX node */
+    VTIME_LATENCY,    /**< links and nodes */
+    VTIME_UPDATE,     /**< the optimizer */
+    VTIME_CONTROL,    /**< coordination of the systems at the start of a step */
+    VTIME_CHECKPOINT, /**< a checkpoint is written */
+    VTIME_RESEND,     /**< packets that were lost and are sent again */
+    VTIME_BEFORE,     /**< what happened before the record begins */
     VTIME_N_PARTS
 };
 /** Name of a part for tables, e.g. "weights on a link"; static. */
@@ -331,8 +333,9 @@ struct vtime_breakdown {
     int64_t compute_ps;      /**< stages ran */
     int64_t weights_wait_ps; /**< weights were still streaming */
     int64_t reduce_wait_ps;  /**< gradients could not leave faster, or were not yet in MemoryX */
-    int64_t boundary_ps;     /**< MemoryX was updating */
-    int64_t input_wait_ps;   /**< samples had not come in */
+    int64_t boundary_ps;     /**< MemoryX was updating or writing a checkpoint, or systems were
+                                  being coordinated */
+    int64_t input_wait_ps;   /**< samples of the next step had not come in */
 };
 /** The sum of the five parts. */
 static inline int64_t vtime_breakdown_sum(const struct vtime_breakdown *b)

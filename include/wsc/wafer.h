@@ -1,9 +1,21 @@
-/** Wafer: one emulated CS-2.  Layer 5.
+/** Wafer: one emulated CS-2.
  *
  *  Receives the weights of one stage at a time, computes, sends gradients; keeps activations and
- *  nothing else.  Its clock advances by what the stage costs on the processing elements and by
- *  what it waits for; every picosecond is booked under one name.
- */
+ *  nothing else.  Its clock advances by what the stage costs on the processing elements and by what
+ *  it waits for; every picosecond is booked under one name of struct vtime_breakdown.  Values come
+ *  from <wsc/kernels.h>, cycles from <wsc/cycles.h> or the mesh; the step as one page is
+ *  src/wafer/wafer_step.c.
+ *
+ *  Life: wafer_create() once for each local wafer, wafer_spawn() before each pass, comm_run(),
+ *  wafer_destroy(); cluster_run_pass() does all of it:
+ *
+ *      struct wafer_work work = {.plan = &plan, .numerics = KERNELS_HOST, .source = source,
+ *                                .seed = cluster_seed(params)};
+ *      TRY(wafer_spawn(wafer, index, &pass, &work));
+ *      TRY(comm_run(comm));
+ *
+ *  Values are bit-identical for any number of wafers, since each micro-shard is computed alone;
+ *  virtual time is the same with and without values. */
 #ifndef WSC_WAFER_H
 #define WSC_WAFER_H
 #include <wsc/cycles.h>
@@ -14,36 +26,45 @@
 
 #include <stdint.h>
 
+/** One wafer of this rank; its fields are private to src/wafer. */
 struct wafer;
 
-/** What a wafer generates: continuations of its share of the prompts. */
+/** What a wafer generates: continuations of its share of the prompts.  Tokens are sampled from
+ *  (seed, prompt, position), so a text does not depend on the others or on the number of wafers. */
 struct wafer_prompts {
+    /** Prompts of all wafers. */
     int n;
     const int32_t *const *tokens; /**< borrowed; prompt i has n_tokens[i] >= 1 */
+    /** Lengths, (n), each at least 1; borrowed. */
     const int64_t *n_tokens;
     double temperature; /**< 0 = the most likely token */
     int64_t top_k;      /**< sample among the k most likely; 0 = all */
     double top_p;       /**< sample among the most likely that have this much probability
                              together (Holtzman et al. 2020); 1 = all */
     int64_t eos_id;     /**< a text ends after this token; -1 = none */
+    /** Seed of the sampling. */
     uint64_t seed;
 };
 
-/** @param position  which wafer of the machine; net is borrowed */
+/** Make the wafer at @p position, 0 .. n_machine_wafers-1, of the machine; @p net is borrowed for
+ *  its life.  Memory for activations is taken by the first pass with values.  WSC_NOMEM; *@p out is
+ *  NULL then. */
 enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int position) WSC_CHECKED;
 /** Release *@p wafer and null it; NULL allowed. */
 void wafer_destroy(struct wafer **wafer);
 
 /** What a pass needs beyond its shape; all borrowed until comm_run returns. */
 struct wafer_work {
+    /** Plan of the pass, from cluster_plan_batch(). */
     const struct cycles_plan *plan;
+    /** Where values are computed; not read in a pass without values. */
     enum kernels_numerics numerics;
     struct data_source *source;          /**< NULL without values and for GENERATE */
     const struct wafer_prompts *prompts; /**< GENERATE only */
     uint64_t seed;                       /**< of the jitter */
 };
 /** Make the wafer's program for @p pass ready to run; @p index: its number among those of
- *  net->topology. */
+ *  net->topology, which differs from its position after losses.  WSC_NOMEM. */
 enum wsc_err wafer_spawn(struct wafer *wafer, int index, const struct stream_pass *pass,
                          const struct wafer_work *work) WSC_CHECKED;
 /** Cycles by kernel (PROGRAMS_ROWS rows) since values were last set up; NULL unless the values

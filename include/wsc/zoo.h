@@ -1,14 +1,26 @@
-/** Params files: Model Zoo configurations to plain structs.  Layer 3.
+/** Params files: Model Zoo configurations to plain structs.
  *
  *  What the Model Zoo accepts is accepted, in both of its styles (runconfig and trainer): aliases,
- *  old key names, numbers such as `1e-05`, duplicate keys of which the last counts.  The key table
- *  src/zoo/params_keys.c defines all keys; docs/CONFIG.md is generated from it.  Members of the
- *  structs have the names of their keys, whose meaning is in that table; a comment here says what
- *  the name does not: units, special values, families of optimizers and schedulers.
+ *  old key names, numbers such as `1e-05`, duplicate keys of which the last counts.  What is
+ *  accepted without effect, or taken otherwise than there, is a warning; what is not supported is
+ *  an error with the list of what is.  The key table src/zoo/params_keys.c defines all keys;
+ *  docs/CONFIG.md is generated from it.  Members of the structs have the names of their keys, whose
+ *  meaning is in that table; a comment here says what the name does not: units, special values,
+ *  families of optimizers and schedulers.
  *
  *  The structs follow the sections of a file, inputs first; struct zoo_params at the end of them
  *  contains all.  Nothing here communicates: every rank parses the same bytes.
- */
+ *
+ *      struct zoo_params params;
+ *      enum wsc_err rc = conf_read_file(path, &bytes, &n);
+ *      if (!rc) rc = zoo_params_parse(&params, path, bytes, n, sets, n_sets);
+ *      for (int i = 0; i < params.n_warnings; i++)
+ *          WSC_WARNING("%s", params.warning[i].text);
+ *      zoo_params_fini(&params);
+ *
+ *  Life of a parse: YAML (<wsc/conf.h>), trainer style to runconfig style, old names, --set, keys,
+ *  family, defaults, checks (src/zoo/zoo_params.c).  Read next: <wsc/model.h>, which makes a model
+ *  of struct zoo_model; <wsc/data.h> for the inputs; docs/TRAINING.md. */
 #ifndef WSC_ZOO_H
 #define WSC_ZOO_H
 #include <wsc/conf.h>
@@ -28,16 +40,19 @@ enum {
 
 /* ---- data ----------------------------------------------------------------------------------- */
 
-/** The ranges of a data set that are used, in order and without overlap. */
+/** The ranges of a data set that are used, `data_subset: 0.0-0.5,0.8-1.0`, in rising order and
+ *  without overlap. */
 struct zoo_subset {
     int n;                                           /**< ranges; 0: all of the data set */
     double from[ZOO_MAX_RANGES], to[ZOO_MAX_RANGES]; /**< fractions from 0 to 1 */
 };
-/** The sections train_input and eval_input: data sets and batches. */
+/** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
+ *  mixture is given. */
 struct zoo_input {
     bool present;                 /**< the section is in the file */
     char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
     char *data_dir[ZOO_MAX_DIRS]; /**< directories with *.h5; owned */
+    /** Directories in `data_dir`, of all data sets. */
     int n_data_dirs;
     /** Data sets of `mixture`, each with a weight and its directories; 0: without mixture all
      *  directories are one data set, number 0. */
@@ -45,17 +60,23 @@ struct zoo_input {
     int data_set[ZOO_MAX_DIRS];                  /**< of each directory */
     double weight[ZOO_MAX_DIRS];                 /**< of each data set, not normalised */
     struct zoo_subset data_subset[ZOO_MAX_DIRS]; /**< of each data set */
-    int64_t num_samples;                         /**< of an epoch; CONF_NULL or 0: all once */
-    bool use_vsl;                                /**< files with attention_span and position_ids */
-    int64_t batch_size;                          /**< global, sequences */
+    /** Samples of an epoch; CONF_NULL or 0: each once; more than there are: with copies. */
+    int64_t num_samples;
+    bool use_vsl; /**< files with attention_span and position_ids */
+    /** Sequences of the global batch, at least 1; what does not divide among the systems warns. */
+    int64_t batch_size;
     int64_t micro_batch_size;         /**< sequences per system, CONF_AUTO, CONF_NULL (no split) or
                                            CONF_EXPLORE: try every size and stop */
     int64_t explore_min, explore_max; /**< of the sizes to try; CONF_NULL: no bound */
     int64_t sink_tokens;              /**< put before every sample (data_transforms); 0: none */
+    /** Which token that is. */
     int64_t sink_token_id;
     bool micro_batch_given; /**< the file says it; the default otherwise */
+    /** Permute the samples in every epoch. */
     bool shuffle;
+    /** Seed of the permutation; the order is a function of it and the epoch. */
     int64_t shuffle_seed;
+    /** repeat: start again after the last sample; drop_last: leave out a last incomplete batch. */
     bool repeat, drop_last;
     int64_t max_sequence_length; /**< for corpus files; CONF_NULL when absent */
 };
@@ -76,16 +97,21 @@ enum zoo_init_kind {
 };
 /** Divisor of variance scaling: inputs of a matrix (out, in), outputs, or the mean of both. */
 enum zoo_fan { ZOO_FAN_IN, ZOO_FAN_OUT, ZOO_FAN_AVG };
-/** An initializer of weights; src/model/init.c samples from it.  a and b are absolute bounds. */
+/** An initializer of weights; src/model/init.c samples from it.  a and b are absolute bounds.
+ *  Members that a kind does not use are 0 or their defaults. */
 struct zoo_init {
     enum zoo_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
+    /** NORMAL and TRUNCATED_NORMAL: mean and std; UNIFORM and TRUNCATED_NORMAL: bounds a < b;
+     *  CONSTANT: value; VARIANCE_SCALING: value is the scale. */
     double mean, std, a, b, value;
-    /** VARIANCE_SCALING: the variance is value / fan. */
+    /** VARIANCE_SCALING: the variance is value / fan, by inputs, outputs or their mean. */
     enum zoo_fan fan;
     enum zoo_init_kind distribution; /**< VARIANCE_SCALING: NORMAL, TRUNCATED_NORMAL or UNIFORM */
 };
 
-/** Families of the Model Zoo by name; what a name implies is a row of src/zoo/zoo_families.c. */
+/** Families of the Model Zoo by name; what a name implies is a row of src/zoo/zoo_families.c. The
+ *  name decides defaults (parallel blocks, positions, biases) and nothing else: sizes and features
+ *  are keys of the file. */
 enum zoo_family {
     ZOO_FAMILY_NONE, /**< no name in the file */
     ZOO_GPT2,
@@ -106,7 +132,8 @@ enum zoo_family {
     ZOO_BERT
 };
 /** Position embeddings.  FIXED: a table of sines (Vaswani et al. 2017); ROTARY: q and k are rotated
- * (Su et al. 2021); ALIBI: a bias that falls with the distance (Press et al. 2022). */
+ *  (Su et al. 2021); ALIBI: a bias that falls with the distance (Press et al. 2022). The learned
+ *  ones are a table of weights with one row per position. */
 enum zoo_position {
     ZOO_POSITION_LEARNED,
     ZOO_POSITION_NONE,
@@ -114,7 +141,8 @@ enum zoo_position {
     ZOO_POSITION_ROTARY,
     ZOO_POSITION_ALIBI
 };
-/** Scaling of rotary frequencies for sequences longer than those of the training. */
+/** Scaling of rotary frequencies for sequences longer than those of the training: positions divided
+ *  by a factor; the rule of Llama 3; YaRN (Peng et al. 2023). */
 enum zoo_rope_scaling { ZOO_ROPE_LINEAR, ZOO_ROPE_LLAMA3, ZOO_ROPE_YARN };
 /** Normalisation: LayerNorm (Ba et al. 2016) with or without bias, or RMSNorm (Zhang and Sennrich
  * 2019).
@@ -162,18 +190,23 @@ enum zoo_attention_type { ZOO_SCALED_DOT_PRODUCT, ZOO_DOT_PRODUCT };
 /** Heads of keys and values: one for each head of queries, or num_kv_groups shared ones. */
 enum zoo_attention_module { ZOO_MULTIHEAD, ZOO_MULTIQUERY };
 
-/** The section model. */
+/** The section model.  Sizes are at least 1; flags are those of the keys. */
 struct zoo_model {
+    /** Sizes: vocabulary, width, blocks, heads, inner width of the feed-forward network. */
     int64_t vocab_size, hidden_size, num_hidden_layers, num_heads, filter_size;
+    /** Sequence length in tokens, and rows of the learned position table. */
     int64_t max_position_embeddings;
     enum zoo_objective objective;
-    int64_t max_predictions_per_seq; /**< ZOO_MASKED_LM */
-    enum zoo_family name;            /**< after the checks never ZOO_FAMILY_NONE */
-    bool parallel_block; /**< by the family: attention and feed-forward read the same input */
+    /** ZOO_MASKED_LM: positions of a sequence that the head computes. */
+    int64_t max_predictions_per_seq;
+    enum zoo_family name; /**< after the checks never ZOO_FAMILY_NONE */
+    bool parallel_block;  /**< by the family: attention and feed-forward read the same input */
     bool use_untied_layer_norm; /**< of a parallel block: the feed-forward has its own norm */
     bool norm_first_sandwich;   /**< norms also after attention and feed-forward */
     enum zoo_position position_embedding_type;
-    int64_t rotary_dim; /**< rotated dimensions of a head; CONF_NULL: see <wsc/model.h> */
+    /** Rotated dimensions of a head, an even number; after the checks never CONF_NULL with rotary
+     *  positions: a quarter of the head by default. */
+    int64_t rotary_dim;
     double rope_theta, pos_scaling_factor;
     enum zoo_rope_scaling pos_scaling_type;
     struct zoo_rope_args {
@@ -185,13 +218,18 @@ struct zoo_model {
     enum zoo_norm norm_type;
     bool embedding_layer_norm;
     enum zoo_attention_module attention_module;
-    int64_t num_kv_groups;                   /**< heads of k and v; CONF_NULL: by the module */
+    /** Heads of k and v, a divisor of num_heads; set by the checks from attention_module when the
+     *  file has none. */
+    int64_t num_kv_groups;
     int64_t attention_inner_dim;             /**< heads x head width; CONF_NULL: hidden_size */
     int64_t attention_sliding_window_length; /**< CONF_NULL: all earlier tokens */
     bool sliding_window_every_other_decoder_layer;
     int64_t attention_sink_tokens; /**< first tokens that every token sees */
     double attention_logit_softcapping, final_logit_softcapping; /**< 0 = off */
+    /** Mixture of experts; num_experts 0: none.  One expert in all is a dense model. */
     struct zoo_moe {
+        /** Experts that tokens choose from, further ones that take every token, and experts of a
+         *  token (1 to num_experts). */
         int64_t num_experts, num_shared_experts, top_k;
         double load_balancing_loss_coef, null_expert_bias;
         enum zoo_routing routing_algorithm;
@@ -201,6 +239,7 @@ struct zoo_model {
     double layer_norm_epsilon;
     bool share_embedding_weights, use_bias_in_output;
     bool use_ffn_bias, use_ffn_bias_in_attention, use_projection_bias_in_attention;
+    /** Probabilities, 0 to 1, in training alone. */
     double dropout_rate, attention_dropout_rate, embedding_dropout_rate, residual_dropout_rate;
     bool mixed_precision;
     enum zoo_fp16_type fp16_type;
@@ -208,6 +247,7 @@ struct zoo_model {
     double initializer_range;
     struct zoo_init initializer, embedding_initializer, output_layer_initializer;
     enum zoo_loss_scaling loss_scaling;
+    /** Factor of the loss with ZOO_LOSS_BATCH_SIZE; 1 otherwise. */
     double loss_weight;
     struct zoo_init ffn_initializer, ffn_output_layer_initializer;
     double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
@@ -221,7 +261,8 @@ struct zoo_model {
 /* ---- schedules and optimizer ----------------------------------------------------------------- */
 
 /** Rules for a value that changes from step to step: the Model Zoo's families `...LR` and `...WD`,
- * without the suffix.  docs/TRAINING.md has the formulas. */
+ *  without the suffix.  docs/TRAINING.md has the formulas; model_schedule_value() evaluates them.
+ */
 enum zoo_scheduler {
     ZOO_SCHEDULE_CONSTANT,
     ZOO_SCHEDULE_POLYNOMIAL,
@@ -245,13 +286,18 @@ enum zoo_scheduler {
 /** Amplitude of the cyclic schedule: constant, halved each cycle, or times gamma each step. */
 enum zoo_cyclic_mode { ZOO_CYCLIC_TRIANGULAR, ZOO_CYCLIC_TRIANGULAR2, ZOO_CYCLIC_EXP_RANGE };
 
-/** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps. */
+/** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps, from
+ *  0 where its part of a sequence begins. */
 struct zoo_schedule_node {
     enum zoo_scheduler scheduler;
     double initial, end, max; /**< end also eta_min, max also that of CYCLIC and ONE_CYCLE */
     int64_t total_iters;      /**< also total_steps, T_max, T_0; CONF_NULL = for ever */
+    /** Arguments of the key of that name; see src/zoo/zoo_schedules.c for the scheduler and range
+     *  of each. */
     double power, decay_rate, step_exponent, scale, gamma, coefficient, pct_start;
+    /** ONE_CYCLE: initial value over the last one. */
     double final_div_factor;
+    /** Steps, each at least 1; t_mult is a factor. */
     int64_t warmup_steps, step_size, t_mult, step_size_up, step_size_down;
     bool staircase, three_phase;
     int anneal_linear;           /**< ONE_CYCLE: 0 follows a cosine, 1 a straight line */
@@ -261,15 +307,17 @@ struct zoo_schedule_node {
      *  of MULTI_STEP and PIECEWISE_CONSTANT), and the values of PIECEWISE_CONSTANT. */
     int first_milestone, n_milestones, first_value, n_values;
 };
-/** A tree of schedulers; node 0 is its root. */
+/** A tree of schedulers; node 0 is its root.  A number in a file is one CONSTANT node, a list is a
+ *  SEQUENTIAL. */
 struct zoo_schedule {
     int n;      /**< nodes */
     int n_used; /**< numbers in `value` */
     struct zoo_schedule_node node[ZOO_MAX_SCHEDULES];
+    /** Numbers of all lists of the schedule, by the ranges that its nodes name. */
     double value[ZOO_MAX_SCHEDULE_VALUES];
 };
 
-/** Optimizers: update rules; docs/TRAINING.md has the formulas. */
+/** Optimizers: update rules; docs/TRAINING.md has the formulas, src/memoryx the code. */
 enum zoo_optimizer_type {
     ZOO_ADAMW,
     ZOO_ADAM,
@@ -296,11 +344,14 @@ struct zoo_lr_scale {
 
 /** Value of zoo_optimizer.loss_scaling_factor for dynamic loss scaling. */
 #define ZOO_LOSS_SCALE_DYNAMIC (-1.0)
-/** The section optimizer.  Members that an optimizer does not take keep their defaults. */
+/** The section optimizer.  Members that an optimizer does not take keep their defaults; a key that
+ *  it does not take warns. */
 struct zoo_optimizer {
     char *optimizer_type; /**< as written; owned */
     enum zoo_optimizer_type type;
+    /** Schedules of the rate and of the weight decay, which spares biases and norms. */
     struct zoo_schedule learning_rate, weight_decay;
+    /** Decay rates of the moments, 0 to below 1; what is added to the root of the second one. */
     double beta1, beta2, eps;
     double eps_rms; /**< Adafactor: least root mean square of a tensor */
     bool correct_bias, amsgrad, maximize, nesterov;
@@ -324,6 +375,7 @@ struct zoo_optimizer {
     double initial_loss_scale, min_loss_scale, max_loss_scale; /**< dynamic scaling; 0 = the
                                        rule of fp16_type */
     int64_t steps_per_increase; /**< dynamic scaling: good steps before the scale doubles */
+    /** Norms and the loss scale to TensorBoard; the gradient noise scale too. */
     bool log_summaries, gradient_noise_scale;
     struct zoo_lr_scale adjust_learning_rate;
 };
@@ -337,6 +389,7 @@ enum zoo_mode { ZOO_TRAIN, ZOO_EVAL, ZOO_TRAIN_AND_EVAL, ZOO_GENERATE };
 struct zoo_runconfig {
     enum zoo_mode mode;
     char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
+    /** Systems, 1 to 4096. */
     int64_t num_csx;
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
                                        this run, max_steps is the absolute last step */
@@ -345,20 +398,33 @@ struct zoo_runconfig {
     int64_t checkpoint_steps;            /**< 0 = never */
     int64_t max_checkpoints;             /**< keep the newest N; CONF_NULL = all */
     int64_t skip_samples;                /**< of the stream, before the first step of the run */
+    /** Write a checkpoint of step 0; resume from the newest one in model_dir; stop at a loss or
+     *  norm that is not finite. */
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
+    /** Accept missing and additional tensors in the checkpoint that is loaded. */
     bool disable_strict_checkpoint_loading;
     char *load_checkpoint_states; /**< comma list or NULL = all; owned */
+    /** Steps between log lines, at least 1. */
     int64_t log_steps;
+    /** Seed of initial weights, dropout, jitter and faults. */
     int64_t seed;
+    /** 0: most precise, 2: fastest; decides the format of the softmax. */
     int64_t precision_opt_level;
-    int64_t num_wgt_servers; /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
+    int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster
+                                      file's */
+    int64_t num_act_servers;     /**< activation servers of a system; CONF_NULL or 0 = cluster
+                                      file's */
+    /** Stop after the checks, or after the plan. */
     bool validate_only, compile_only;
     /** runconfig.op_profiler_config: first and last step, from 1, of chrome_trace.json; CONF_NULL
      *  when absent. */
     int64_t profile_start_step, profile_end_step;
 };
 
-/** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. */
+/** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. Equal on every
+ *  rank, and constant once parsed; copies that differ in numbers may be shallow (the original owns
+ *  texts). */
 struct zoo_params {
     struct zoo_input train_input, eval_input;
     struct zoo_model model;
@@ -376,14 +442,16 @@ struct zoo_params {
 /* ---- reading and writing --------------------------------------------------------------------- */
 
 /** Parse a params file of either style from memory; @p file is the name for messages.  @p out gets
- * all values, defaults included.  @p sets below `cluster.` are only checked to name a key.
- * WSC_CONFIG with all errors of the file, or WSC_NOMEM; zoo_params_fini() @p out also then. */
+ *  all values, defaults included, and the warnings.  @p sets (`--set`, the last of a path counts;
+ *  `phase=N` chooses one of a list of trainers) below `cluster.` are only checked to name a key.
+ *  WSC_CONFIG with all errors of the file, or WSC_NOMEM; zoo_params_fini() @p out also then. */
 enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 /** Free what @p params owns and set it to zero. */
 void zoo_params_fini(struct zoo_params *params);
 /** Write the effective params as YAML of the runconfig style that parses back to the same struct;
- *  *@p text is owned by the caller.  WSC_NOMEM. */
+ *  *@p text is owned by the caller.  WSC_NOMEM. Keys that nothing depends on, and sections that the
+ *  file did not have, are left out. */
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
 /** Write the value of key @p path, which must exist, as the dump has it after the colon; *@p text
  * is owned by the caller.  WSC_NOMEM. */
@@ -413,5 +481,5 @@ const struct conf_variants *zoo_initializers(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
 /** Append the old key names and what they became as a table in Markdown. */
-void zoo_renames_write(struct conf_text *out);
+void zoo_renames_write(struct wsc_text *out);
 #endif

@@ -11,6 +11,7 @@ enum wsc_err app_run_job(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_scale(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_validate(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_calibrate(struct app_call *call) WSC_CHECKED;
+enum wsc_err app_run_reproduce(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_mesh(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_data(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_train_bpe(struct app_call *call) WSC_CHECKED;

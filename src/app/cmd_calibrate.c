@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc calibrate`: has `scaling` fit constants to the published figures of kind calibration and
- * writes them into a cluster file that names the fitted machine as its base. */
+ * writes them into a cluster file that names the fitted machine as its base.  Under mpirun
+ * the ranks share the rows of each evaluation; rank 0 prints and writes. */
 #include "cmd.h"
 #include "comparison.h"
+#include "process.h"
 #include "requests.h"
 
 #include <wsc/file.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <limits.h>
@@ -54,27 +57,50 @@ static enum wsc_err name_base(const struct app_calibrate *o, const struct app_co
     return WSC_OK;
 }
 
-static enum wsc_err calibrate(struct app_calibrate *o, struct app_comparison *c,
-                              struct validation_calibration *fit)
+/* What each rank does before the fit. */
+static enum wsc_err prepare(const struct app_calibrate *o, struct app_comparison *c)
 {
-    char base[2 * PATH_MAX];
     if (!o->overwrite && !access(o->out, F_OK))
         return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: exists already", o->out), "--overwrite");
-    TRY(app_comparison_open(c, &o->config, &o->figures));
+    return app_comparison_open(c, &o->config, &o->figures);
+}
+
+/* What rank 0 does after it. */
+static enum wsc_err finish(const struct app_calibrate *o, const struct app_comparison *c,
+                           const struct validation_calibration *fit,
+                           const struct validation_protocol *protocol)
+{
+    char base[2 * PATH_MAX];
     TRY(name_base(o, c, base, sizeof base));
-    TRY(validation_calibrate(&c->comparison, o->path, o->n_paths, fit));
     TRY(report_calibration_print(&fit->report));
+    if (o->leave_one_out) TRY(report_protocol_print(protocol));
     TRY(report_calibration_write(o->out, base, &fit->report));
     (void)printf("\nWrote %s, based on %s\n", o->out, base);
     return WSC_OK;
 }
 
+static enum wsc_err calibrate(const struct app_call *call, struct app_comparison *c,
+                              struct validation_calibration *fit,
+                              struct validation_protocol *protocol)
+{
+    struct app_calibrate *o = call->request;
+    TRY(app_agree(call->comm, prepare(o, c)));
+    c->comparison.comm = call->comm;
+    TRY(validation_calibrate(&c->comparison, o->path, o->n_paths, fit));
+    if (o->leave_one_out)
+        TRY(validation_leave_one_out(&c->comparison, o->path, o->n_paths, protocol));
+    return app_agree(call->comm, app_leads(call->comm) ? finish(o, c, fit, protocol) : WSC_OK);
+}
+
 enum wsc_err app_run_calibrate(struct app_call *call)
 {
     struct validation_calibration fit = {.point = NULL};
+    struct validation_protocol protocol = {.n_left_out = 0};
     struct app_comparison *c;
+    wsc_log_quiet(!app_leads(call->comm));
     TRY_NEW(c, WSC_MEM_APP, 1);
-    enum wsc_err rc = calibrate(call->request, c, &fit);
+    enum wsc_err rc = app_reported_once(call->comm, calibrate(call, c, &fit, &protocol));
+    validation_protocol_fini(&protocol);
     validation_calibration_fini(&fit);
     app_comparison_fini(c);
     wsc_free(c);

@@ -15,6 +15,7 @@ struct display {
     bool started;
 };
 
+/* Progress in bytes of the input's values. */
 static void show_progress(void *ctx, int64_t done, int64_t total)
 {
     struct display *d = ctx;
@@ -23,6 +24,7 @@ static void show_progress(void *ctx, int64_t done, int64_t total)
     out_progress(done, "values");
 }
 
+/* Convert a Hugging Face folder and print what was made. */
 static enum wsc_err from_hf(const struct convert_job *job)
 {
     struct convert_result r;
@@ -34,6 +36,7 @@ static enum wsc_err from_hf(const struct convert_job *job)
     return WSC_OK;
 }
 
+/* Convert a checkpoint and print what was made. */
 static enum wsc_err to_hf(const struct convert_job *job)
 {
     struct convert_result r;

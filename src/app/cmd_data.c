@@ -31,6 +31,7 @@ static void fill_in(const struct app_call *call, struct app_data *o, bool bpe)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
+/* Counts of the dataset, by part. */
 static void print_made(const struct data_make *m, const struct data_made *made)
 {
     const int64_t n_held = made->n_samples[DATA_VAL] + made->n_samples[DATA_TEST];

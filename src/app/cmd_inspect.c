@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* By the first bytes of the file, its signature. */
 static enum wsc_err is_hdf5(const char *path, bool *yes)
 {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
@@ -28,6 +29,7 @@ static enum wsc_err is_hdf5(const char *path, bool *yes)
 
 /* ---- HDF5 ------------------------------------------------------------------------------------ */
 
+/* Sums over the datasets of a file, for its last line. */
 struct totals {
     struct out_table *table;
     int64_t n_datasets, n_elems;
@@ -41,6 +43,7 @@ static bool is_repeated(const struct store_item *item)
            strncmp(item->same_as, level, sizeof level - 1) != 0;
 }
 
+/* One dataset of store_visit(): a line, and its part of the sums. */
 static enum wsc_err add_dataset(void *ctx, const struct store_item *item)
 {
     struct totals *t = ctx;
@@ -62,6 +65,7 @@ static enum wsc_err add_dataset(void *ctx, const struct store_item *item)
     return WSC_OK;
 }
 
+/* A dataset: shape and kind of its samples. */
 static enum wsc_err inspect_samples(const char *path, struct store_samples *s)
 {
     (void)printf("%s: dataset, %lld samples of %lld tokens, %d rows each\n", path,
@@ -71,6 +75,7 @@ static enum wsc_err inspect_samples(const char *path, struct store_samples *s)
     return WSC_OK;
 }
 
+/* A checkpoint: names, shapes, types, the number of parameters. */
 static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
 {
     struct totals t = {0};
@@ -90,6 +95,7 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
     return rc;
 }
 
+/* A file that opens as samples is a dataset, any other is tried as a checkpoint. */
 static enum wsc_err inspect_hdf5(const char *path)
 {
     struct store_file *file = NULL;
@@ -104,6 +110,7 @@ static enum wsc_err inspect_hdf5(const char *path)
 
 /* ---- YAML ------------------------------------------------------------------------------------ */
 
+/* Constants of a machine file with their sources. */
 static enum wsc_err inspect_cluster(const char *path, bool json)
 {
     const struct app_config config = {.cluster_path = path};
@@ -114,6 +121,7 @@ static enum wsc_err inspect_cluster(const char *path, bool json)
     return rc;
 }
 
+/* What a params file comes to. */
 static enum wsc_err inspect_params(const char *path, bool json)
 {
     const struct app_config config = {.params_path = path};
@@ -131,6 +139,7 @@ static enum wsc_err inspect_params(const char *path, bool json)
     return rc;
 }
 
+/* Machine files are recognised by their keys; all else is a params file. */
 static enum wsc_err inspect_yaml(const char *path, bool json)
 {
     char *bytes = NULL;

@@ -21,17 +21,19 @@ struct points {
     int n_points, n_outside;
 };
 
+/* Every row of the table of kernels, with its options and algorithms. */
 static void print_list(void)
 {
     const struct kernels_row *k;
     for (int i = 0; (k = kernels_row_at(i)); i++) {
         (void)printf("%-14s%s\n              options: --fabric --arch %s\n", k->name, k->summary,
                      k->options);
-        if (*k->algos) (void)printf("              --algo: %s\n", k->algos);
+        if (k->algos) (void)printf("              --algo: %s\n", k->algos);
         if (k->algo_options) (void)printf("              --algo %s\n", k->algo_options);
     }
 }
 
+/* The result as one object; the fields are in docs/FILES.md. */
 static void print_json(const char *name, const struct programs_case *c,
                        const struct programs_result *r)
 {
@@ -50,6 +52,7 @@ static void print_json(const char *name, const struct programs_case *c,
     if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
 }
 
+/* The result as a table of two columns. */
 static void print_text(const char *title, const struct programs_case *c,
                        const struct programs_result *r)
 {
@@ -131,12 +134,13 @@ static enum wsc_err check_kernel(const struct app_call *call, const struct kerne
         (void)snprintf(name, sizeof name, "--%s", row->name);
         TRY(check_option(k, o->c.algo ? o->c.algo : k->algos, name));
     }
-    if (!o->c.algo || has_word(k->algos, o->c.algo)) return WSC_OK;
-    if (!*k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);
+    if (!o->c.algo || (k->algos && has_word(k->algos, o->c.algo))) return WSC_OK;
+    if (!k->algos) return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has no choice", k->name);
     return WSC_RAISE(WSC_USAGE, "--algo: kernel %s has %s, got \"%s\"", k->name, k->algos,
                      o->c.algo);
 }
 
+/* Print the result in the form that was asked for, then what the watch kept. */
 static enum wsc_err show_result(const struct app_mesh *o, const char *name,
                                 const struct programs_result *r)
 {
@@ -153,6 +157,7 @@ static enum wsc_err show_result(const struct app_mesh *o, const char *name,
     return app_show_files(&o->show, o->c.w, o->c.h, title);
 }
 
+/* Run the kernel on its fabric, watched when something is to be shown. */
 static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
                            const struct hw *machine)
 {
@@ -169,6 +174,7 @@ static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
 }
 
+/* Complete the case, check its options, run it. */
 static enum wsc_err run_kernel(struct app_call *call)
 {
     struct app_mesh *o = call->request;
@@ -184,6 +190,7 @@ static enum wsc_err run_kernel(struct app_call *call)
     return rc;
 }
 
+/* A point of the survey as one line. */
 static void point_text(const struct points *o, const struct programs_point *p, double error)
 {
     const bool scheduled = programs_point_scheduled(p);
@@ -199,6 +206,7 @@ static void point_text(const struct points *o, const struct programs_point *p, d
     (void)printf("\n");
 }
 
+/* A point of the survey as one object a line. */
 static void point_json(const struct points *o, const struct programs_point *p, double error)
 {
     (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
@@ -223,6 +231,7 @@ static void show_progress(const struct points *o, const struct programs_point *p
                   p->p);
 }
 
+/* Called for each point; those that do not hold are counted. */
 static enum wsc_err print_point(void *ctx, const struct programs_point *p)
 {
     struct points *o = ctx;
@@ -235,6 +244,7 @@ static enum wsc_err print_point(void *ctx, const struct programs_point *p)
     return WSC_OK;
 }
 
+/* The survey or the calibration; fails when a point does not hold. */
 static enum wsc_err run_points(const struct app_mesh *o, bool survey)
 {
     struct points all = {.json = o->json, .first = true};

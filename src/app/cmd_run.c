@@ -25,6 +25,7 @@ static void take_prompts(struct app_run *o)
     o->job.n_prompts = given->n;
 }
 
+/* Fill in what follows from several options. */
 static void complete(struct app_run *o)
 {
     take_prompts(o);
@@ -43,6 +44,7 @@ struct run_profile {
     struct timeline *timeline; /* owned; NULL until a step was recorded */
 };
 
+/* True when the params ask for a profile. */
 static bool is_configured(const struct app_run *o)
 {
     return o->job.params->runconfig.profile_start_step != CONF_NULL;
@@ -119,11 +121,13 @@ static enum wsc_err run(struct comm *comm, struct app_run *o)
 
 /* ---- what runs ------------------------------------------------------------------------------- */
 
+/* True when the mode has training steps. */
 static bool trains(const struct zoo_params *p)
 {
     return p->runconfig.mode == ZOO_TRAIN || p->runconfig.mode == ZOO_TRAIN_AND_EVAL;
 }
 
+/* True when micro-batches are to be tried. */
 static bool explores(const struct zoo_params *p)
 {
     return trains(p) && p->train_input.present && p->train_input.micro_batch_size == CONF_EXPLORE;
@@ -136,6 +140,7 @@ static bool describes(const struct app_run *o, const struct zoo_params *p)
            p->runconfig.compile_only || explores(p);
 }
 
+/* Print the effective params as YAML. */
 static enum wsc_err dump_params(const struct zoo_params *p)
 {
     char *yaml = NULL;
@@ -177,6 +182,7 @@ static enum wsc_err explore(struct app_run *o)
     return rc;
 }
 
+/* One phase: describe it, dump it, explore it, or run it. */
 static enum wsc_err execute(struct comm *comm, struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
@@ -189,6 +195,7 @@ static enum wsc_err execute(struct comm *comm, struct app_run *o)
     return run(comm, o);
 }
 
+/* More ranks than roles would leave ranks without work: an error that says how many there are. */
 static enum wsc_err check_ranks(struct comm *comm, const struct job *job)
 {
     int64_t n_roles;
@@ -228,6 +235,7 @@ struct modes {
     char text[256];
 };
 
+/* Append the mode of a phase unless the list has it. */
 static void add_mode(struct modes *modes, const struct zoo_params *p)
 {
     static const char *const name[] = {[ZOO_TRAIN] = "train",
@@ -239,6 +247,7 @@ static void add_mode(struct modes *modes, const struct zoo_params *p)
                    name[p->runconfig.mode]);
 }
 
+/* A chosen phase must be one of the file's. */
 static enum wsc_err check_phase_option(const struct app_run *o, const struct zoo_params *p)
 {
     if (!o->phase || p->n_phases > 1) return WSC_OK;
@@ -293,6 +302,7 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     return rc;
 }
 
+/* Load the files, parse all phases, run them one after the other. */
 static enum wsc_err load_and_run(struct app_call *call, struct app_run *o)
 {
     struct comm *comm = call->comm;

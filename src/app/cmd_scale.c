@@ -69,6 +69,7 @@ static bool stands_before(const char *list, const char *item, size_t n)
     return false;
 }
 
+/* Load every params file of --params, each once. */
 static enum wsc_err load_models(struct scale *s)
 {
     char path[PATH_MAX];
@@ -101,6 +102,7 @@ static enum wsc_err read_points(const struct scale *c, struct validation_point *
     return rc;
 }
 
+/* A published point that the sweep is not compared with, and why. */
 static void warn_of_skipped(const struct validation_point *point, const char *why)
 {
     WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
@@ -119,22 +121,11 @@ static enum wsc_err select_points(const struct scale *c, const struct scaling_ro
     return validation_points_select(point, n, &c->sweep, row, dir, warn_of_skipped);
 }
 
+/* The point that is being simulated. */
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
     out_progress(done, what);
-}
-
-static bool leads(const struct scale *c)
-{
-    return !c->comm || comm_rank(c->comm) == 0;
-}
-
-/* The result of a step that rank 0 takes alone, on every rank. */
-static enum wsc_err agree(const struct scale *c, enum wsc_err rc)
-{
-    bool mine;
-    return c->comm ? comm_agree(c->comm, rc, &mine) : rc;
 }
 
 /* A trace and a schedule are of the step that is taken apart. */
@@ -152,10 +143,11 @@ struct study {
     struct scaling_variant *effect, *fault, *varied;
     struct scaling_sensitivity *sensitivity;
     struct scaling_training *training;
-    struct app_breakdown anatomy;
+    struct app_breakdown breakdown;
     struct report_scaling report;
 };
 
+/* Release what the studies allocated; members that were not made are NULL. */
 static void study_fini(struct study *s)
 {
     struct report_scaling *r = &s->report;
@@ -168,9 +160,10 @@ static void study_fini(struct study *s)
     wsc_free(s->training);
     wsc_free(s->row);
     wsc_free(s->point);
-    app_breakdown_fini(&s->anatomy);
+    app_breakdown_fini(&s->breakdown);
 }
 
+/* Sensitivity of the models that were asked for. */
 static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
 {
     TRY_NEW(s->sensitivity, WSC_MEM_APP, c->n_models);
@@ -182,12 +175,17 @@ static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* A whole training for each row of the sweep. */
 static enum wsc_err find_trainings(const struct scale *c, struct study *s)
 {
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
-    for (int i = 0; i < r->n_rows; i++)
-        s->training[i] = scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param);
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct scaling_breaks breaks =
+            scaling_breaks_of(c->sweep.cluster, &c->params[i / c->sweep.n_counts], &s->row[i]);
+        s->training[i] =
+            scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param, &breaks);
+    }
     r->training = s->training;
     r->n_trainings = r->n_rows;
     return WSC_OK;
@@ -204,23 +202,25 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     struct zoo_params params = c->params[0];
     params.runconfig.num_csx = s->row[most].num_csx;
     params.train_input.batch_size = s->row[most].global_batch;
+    params.runconfig.checkpoint_steps = 0; /* no part of a steady-state step */
     const struct timeline_want want = {.first_step = STEADY,
                                        .n_steps = 1,
                                        .trace = c->o->trace != NULL,
                                        .schedule = c->o->goal != NULL};
     struct timeline *t = NULL;
     TRY(timeline_create(&t, &params, c->sweep.cluster, &want));
-    s->anatomy = (struct app_breakdown){
+    s->breakdown = (struct app_breakdown){
         .report = {.model = c->name[0], .num_csx = params.runconfig.num_csx}};
     enum wsc_err rc = timeline_measure(t, &params, c->sweep.cluster);
-    if (!rc) rc = app_breakdown_make(&s->anatomy, t, c->o->trace, c->o->goal);
+    if (!rc) rc = app_breakdown_make(&s->breakdown, t, c->o->trace, c->o->goal);
     timeline_destroy(&t);
     TRY(rc);
-    s->report.anatomy = &s->anatomy.report;
-    s->report.n_anatomies = 1;
+    s->report.breakdown = &s->breakdown.report;
+    s->report.n_breakdowns = 1;
     return WSC_OK;
 }
 
+/* Sweeps by mechanism, by fault, by the values of a constant. */
 static enum wsc_err find_variants(struct scale *c, struct study *s)
 {
     struct report_scaling *r = &s->report;
@@ -245,11 +245,14 @@ static enum wsc_err run_study(struct scale *c, struct study *s)
     TRY(scaling_run(&c->sweep, &s->row));
     s->report.row = s->row;
     s->report.n_rows = c->n_models * c->sweep.n_counts;
-    TRY(agree(c, leads(c) ? select_points(c, s->row, s->point, &s->report.n_points) : WSC_OK));
+    TRY(app_agree(c->comm, app_leads(c->comm)
+                               ? select_points(c, s->row, s->point, &s->report.n_points)
+                               : WSC_OK));
     TRY(find_variants(c, s));
     return c->o->sensitivity ? find_sensitivities(c, s) : WSC_OK;
 }
 
+/* Names of the files that were written. */
 static void print_files(const struct scale *c)
 {
     (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", c->o->out);
@@ -297,6 +300,7 @@ static enum wsc_err finish(const struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* Prepare on rank 0, sweep on all ranks, write on rank 0; errors are agreed on in between. */
 static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
 {
     struct study s = {.report = {.scaling = c->sweep.strong ? "strong" : "weak",
@@ -304,14 +308,15 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
                                  .cluster_text = cluster_text,
                                  .command = app_command_line(),
                                  .n_rows = c->n_models * c->sweep.n_counts}};
-    enum wsc_err rc = agree(c, leads(c) ? prepare(c, &s) : WSC_OK);
+    enum wsc_err rc = app_agree(c->comm, app_leads(c->comm) ? prepare(c, &s) : WSC_OK);
     if (!rc) rc = run_study(c, &s);
-    if (!rc) rc = agree(c, leads(c) ? finish(c, &s) : WSC_OK);
+    if (!rc) rc = app_agree(c->comm, app_leads(c->comm) ? finish(c, &s) : WSC_OK);
     out_progress_end();
     study_fini(&s);
     return rc;
 }
 
+/* Load models and machine, then sweep. */
 static enum wsc_err scale(struct app_call *call, struct scale *c)
 {
     struct hw_machine cluster;
@@ -327,7 +332,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
                                       .strong = c->o->strong,
                                       .batch_per_csx = c->o->batch_per_csx,
                                       .cluster = &cluster,
-                                      .progress = leads(c) ? show_progress : NULL,
+                                      .progress = app_leads(c->comm) ? show_progress : NULL,
                                       .comm = c->comm};
     if (!rc) rc = sweep_and_write(c, text);
     hw_machine_fini(&cluster);
@@ -341,7 +346,7 @@ enum wsc_err app_run_scale(struct app_call *call)
     TRY_NEW(c, WSC_MEM_APP, 1);
     c->o = call->request;
     c->comm = call->comm;
-    wsc_log_quiet(!leads(c));
+    wsc_log_quiet(!app_leads(c->comm));
     enum wsc_err rc = app_reported_once(c->comm, scale(call, c));
     for (int i = 0; i < c->n_models; i++)
         zoo_params_fini(&c->params[i]);

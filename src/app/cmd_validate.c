@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc validate`: predicts the published figures of a folder, prints and writes the comparison, and
- * fails when a prediction leaves the tolerance stated for it.  With --mesh: mesh_pairs.c. */
+ * fails when a prediction leaves the tolerance stated for it.  With --mesh: mesh_pairs.c.  Under
+ * mpirun the ranks share the rows; rank 0 prints and writes. */
 #include "cmd.h"
 #include "comparison.h"
 #include "mesh_pairs.h"
@@ -8,6 +9,7 @@
 #include "process.h"
 #include "requests.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -27,14 +29,8 @@ static enum wsc_err check_tolerances(const struct validation_table *v)
                      outside, judged, first);
 }
 
-static enum wsc_err compare(struct app_validate *o, struct app_comparison *c,
-                            struct validation_result *v)
+static enum wsc_err report(const struct app_validate *o, struct validation_result *v)
 {
-    TRY(app_comparison_open(c, &o->config, &o->figures));
-    out_progress_start("validate", c->comparison.n_refs);
-    enum wsc_err rc = validation_run(&c->comparison, v);
-    out_progress_end();
-    if (rc) return rc;
     v->report.command = app_command_line();
     TRY(report_validation_print(&v->report));
     TRY(report_validation_write(o->out, &v->report));
@@ -43,16 +39,40 @@ static enum wsc_err compare(struct app_validate *o, struct app_comparison *c,
     return check_tolerances(&v->report);
 }
 
-enum wsc_err app_run_validate(struct app_call *call)
+static enum wsc_err compare(const struct app_call *call, struct app_comparison *c,
+                            struct validation_result *v)
+{
+    struct app_validate *o = call->request;
+    TRY(app_agree(call->comm, app_comparison_open(c, &o->config, &o->figures)));
+    c->comparison.comm = call->comm;
+    if (!app_leads(call->comm)) c->comparison.progress = NULL;
+    if (app_leads(call->comm)) out_progress_start("validate", c->comparison.n_refs);
+    enum wsc_err rc = validation_run(&c->comparison, v);
+    out_progress_end();
+    TRY(rc);
+    return app_agree(call->comm, app_leads(call->comm) ? report(o, v) : WSC_OK);
+}
+
+static enum wsc_err validate(const struct app_call *call)
 {
     struct app_validate *o = call->request;
     struct validation_result v = {0};
     struct app_comparison *c;
-    if (o->mesh) return o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
+    if (o->mesh) {
+        enum wsc_err rc = WSC_OK;
+        if (app_leads(call->comm)) rc = o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
+        return app_agree(call->comm, rc);
+    }
     TRY_NEW(c, WSC_MEM_APP, 1);
-    enum wsc_err rc = compare(o, c, &v);
+    enum wsc_err rc = compare(call, c, &v);
     validation_result_fini(&v);
     app_comparison_fini(c);
     wsc_free(c);
     return rc;
+}
+
+enum wsc_err app_run_validate(struct app_call *call)
+{
+    wsc_log_quiet(!app_leads(call->comm));
+    return app_reported_once(call->comm, validate(call));
 }

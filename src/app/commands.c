@@ -36,7 +36,7 @@ const struct app_command app_commands[] = {
          "  wsc scale --params configs/params/gpt3_13b.yaml --out out/uncertainty --effects \\\n"
          "            --sensitivity --tokens 20xparams\n"
          "  wsc scale --params configs/params/gpt3_111m.yaml --num_csx 4 --out out/step \\\n"
-         "            --anatomy --trace out/step/chrome_trace.json --goal out/step/step.goal\n",
+         "            --breakdown --trace out/step/chrome_trace.json --goal out/step/step.goal\n",
      .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_scale),
      .run = app_run_scale},
@@ -53,7 +53,7 @@ const struct app_command app_commands[] = {
      .examples = "  wsc validate --out out/validation\n"
                  "  wsc validate --mesh\n"
                  "  wsc validate --out out/slow_start --set cluster.wafer.stage_latency=2ms\n",
-     .ranks = APP_RANKS_FIRST,
+     .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_validate),
      .run = app_run_validate},
     {.name = "calibrate",
@@ -65,10 +65,23 @@ const struct app_command app_commands[] = {
               "cluster file based on the machine.",
      .examples = "  wsc calibrate --out out/fitted.yaml\n"
                  "  wsc calibrate --out out/three.yaml \\\n"
-                 "      --fit wafer.stage_latency,memoryx.update_rate,wafer.kernel_factor\n",
-     .ranks = APP_RANKS_FIRST,
+                 "      --fit wafer.stage_latency,memoryx.update_rate,wafer.kernel_factor\n"
+                 "  wsc calibrate --out out/fitted.yaml --leave_one_out\n",
+     .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_calibrate),
      .run = app_run_calibrate},
+    {.name = "reproduce",
+     .bit = APP_ON_REPRODUCE,
+     .summary = "draw published tables and figures again from predictions",
+     .usage = "reproduce --out DIR [--only EXHIBIT,...] [options]",
+     .about = "Predicts every published figure and simulates every curve of the exhibits in "
+              "benchmarks/reference/exhibits.yaml, and writes a table and a picture of each, one "
+              "page (reproduction.html) and one PDF with all of them.",
+     .examples = "  wsc reproduce --out out/reproduction\n"
+                 "  wsc reproduce --out out/bert --only bert_batches\n",
+     .ranks = APP_RANKS_SHARE,
+     .request_bytes = sizeof(struct app_reproduce),
+     .run = app_run_reproduce},
     {.name = "mesh",
      .bit = APP_ON_MESH,
      .summary = "run a kernel on the emulated dataflow mesh, cycle by cycle",

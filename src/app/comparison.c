@@ -41,6 +41,7 @@ bool app_find_folder(enum app_shipped folder, char *path, size_t size)
 
 /* ---- published figures ----------------------------------------------------------------------- */
 
+/* Filter of scandir(): reference files end in .csv. */
 static int is_csv(const struct dirent *e)
 {
     const size_t n = strlen(e->d_name);
@@ -73,6 +74,7 @@ enum wsc_err app_read_references(const char *dir, struct validation_figure **row
 
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
+/* The folder of an option, or the one that comes with the program. */
 static enum wsc_err need_folder(const char *given, enum app_shipped folder, const char *option,
                                 char path[PATH_MAX])
 {
@@ -85,6 +87,7 @@ static enum wsc_err need_folder(const char *given, enum app_shipped folder, cons
                         "--%s DIR", option);
 }
 
+/* The published row that is being predicted. */
 static void show_progress(void *ctx, int done, int total, const char *what)
 {
     (void)ctx, (void)total;
@@ -94,17 +97,16 @@ static void show_progress(void *ctx, int done, int total, const char *what)
 enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_config *config,
                                  const struct app_figures *figures)
 {
-    char reference[PATH_MAX];
     struct validation_figure *rows;
     int n;
-    TRY(need_folder(figures->reference, APP_REFERENCE, "reference", reference));
+    TRY(need_folder(figures->reference, APP_REFERENCE, "reference", c->reference_dir));
     TRY(need_folder(figures->params, APP_PARAMS, "params", c->params_dir));
     TRY(need_folder(figures->machines, APP_CLUSTER, "machines", c->cluster_dir));
     if (config->cluster_path) {
         TRY(app_load_cluster(NULL, config, &c->cluster, NULL));
         c->has_cluster = true;
     }
-    TRY(app_read_references(reference, &rows, &n));
+    TRY(app_read_references(c->reference_dir, &rows, &n));
     c->rows = rows;
     c->comparison = (struct validation_comparison){.ref = rows,
                                                    .n_refs = n,

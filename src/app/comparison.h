@@ -19,9 +19,9 @@ bool app_find_folder(enum app_shipped folder, char *path, size_t size);
 enum wsc_err app_read_references(const char *dir, struct validation_figure **rows,
                                  int *n) WSC_CHECKED;
 
-/** What `wsc validate` and `wsc calibrate` compare. */
+/** What `wsc validate`, `wsc calibrate` and `wsc reproduce` compare. */
 struct app_comparison {
-    char params_dir[PATH_MAX], cluster_dir[PATH_MAX];
+    char params_dir[PATH_MAX], cluster_dir[PATH_MAX], reference_dir[PATH_MAX];
     struct hw_machine cluster; /**< of config.cluster_path */
     bool has_cluster;
     struct validation_figure *rows; /**< owned */

@@ -29,6 +29,7 @@
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
+/* `wsc --help`: the commands with their summaries. */
 static void print_overview(FILE *out)
 {
     (void)fputs("wsc: an emulator of a wafer-scale cluster: CS-2 wafers, the MemoryX weight store\n"
@@ -66,6 +67,7 @@ static void fill_standard_streams(void)
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDONLY) < 0) _exit(1);
 }
 
+/* Print a text that was made, and release it. */
 static enum wsc_err print_text(enum wsc_err rc, char *text)
 {
     if (!rc) (void)fputs(text, stdout);
@@ -81,6 +83,7 @@ static enum wsc_err print_keys(void)
     return print_text(rc, text);
 }
 
+/* `wsc COMMAND --help`. */
 static enum wsc_err print_help(const struct app_call *call)
 {
     char *text = NULL;
@@ -114,6 +117,7 @@ static enum wsc_err run_on_first(struct app_call *call, struct comm *comm)
     return all;
 }
 
+/* The command on all ranks, when it uses them; otherwise on rank 0 alone. */
 static enum wsc_err run_on_ranks(struct app_call *call, struct comm *comm)
 {
     switch (call->command->ranks) {
@@ -159,6 +163,7 @@ static enum wsc_err start(struct app_call *call, struct comm **comm, enum wsc_er
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
+/* Parse the options, start the ranks, run, end MPI. */
 static enum wsc_err run_command(const struct app_command *command, int argc, char **argv)
 {
     struct app_call call = {.command = command, .table = app_options};
@@ -194,6 +199,7 @@ static const struct app_command *find_command(int argc, char **argv, int *n_word
     return found;
 }
 
+/* The error for a command that is not in the table, with the nearest one. */
 static enum wsc_err unknown_command(const char *name)
 {
     const char *near = NULL;
@@ -222,6 +228,7 @@ static enum wsc_err check_stack(void)
                         "ulimit -s 8192");
 }
 
+/* Options of the program itself, then commands. */
 static enum wsc_err dispatch(int argc, char **argv)
 {
     TRY(check_stack());

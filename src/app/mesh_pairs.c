@@ -16,6 +16,7 @@
 /* What is claimed of the analytical model. */
 static const double median_claimed = 0.03, worst_claimed = 0.10;
 
+/* The comparisons so far. */
 struct pairs {
     struct out_table *table;   /* owned */
     struct kernels_pair *pair; /* owned */
@@ -24,11 +25,13 @@ struct pairs {
     bool json;
 };
 
+/* Relative error of the analytical model against simulated cycles. */
 static double error_of(const struct kernels_pair *p)
 {
     return p->form / (double)p->cycles - 1;
 }
 
+/* A pair as one object a line. */
 static void print_json(const struct pairs *all, const struct kernels_pair *p)
 {
     (void)printf(
@@ -38,6 +41,7 @@ static void print_json(const struct pairs *all, const struct kernels_pair *p)
         p->form, 100 * error_of(p), p->max_error);
 }
 
+/* Called for each pair: print it, keep its error. */
 static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
 {
     struct pairs *all = ctx;
@@ -59,6 +63,7 @@ static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
     return WSC_OK;
 }
 
+/* Ascending order for qsort(). */
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -71,6 +76,7 @@ double app_median(double *x, int n)
     return (x[n / 2] + x[(n - 1) / 2]) / 2;
 }
 
+/* The pair with the largest error. */
 static const struct kernels_pair *worst_of(const struct pairs *all)
 {
     double largest = all->error[0];
@@ -83,6 +89,7 @@ static const struct kernels_pair *worst_of(const struct pairs *all)
     return &all->pair[worst];
 }
 
+/* Median and worst error against what is claimed: WSC_TOLERANCE when one is exceeded. */
 static enum wsc_err conclude(struct pairs *all)
 {
     const struct kernels_pair *worst = worst_of(all);
@@ -105,6 +112,7 @@ static enum wsc_err conclude(struct pairs *all)
         100 * worst_claimed);
 }
 
+/* Simulate all pairs, then conclude. */
 static enum wsc_err run(const struct app_validate *what, const struct hw *hw, struct pairs *all)
 {
     static const char *const head[] = {"kernel",  "pass", "PEs",  "shape",

@@ -15,6 +15,7 @@ enum { MAX_RECTS = 256, MAX_LEGS = 1000, TEXT_LEGS = 12 };
 
 /* ---- which PEs ------------------------------------------------------------------------------- */
 
+/* The error for a list of PEs that cannot be read. */
 static enum wsc_err bad_pes(const char *text)
 {
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--trace_pe: expected PEs, got \"%s\"", text),
@@ -38,6 +39,7 @@ static bool parse_range(const char *text, const char *end, int *first, int *n)
     return true;
 }
 
+/* "X,Y" with ranges, inside the fabric. */
 static enum wsc_err parse_rect(const char *text, size_t n, const int fabric[2], struct mesh_rect *r)
 {
     const char *comma = memchr(text, ',', n);
@@ -51,6 +53,7 @@ static enum wsc_err parse_rect(const char *text, size_t n, const int fabric[2], 
                      fabric[1]);
 }
 
+/* Rectangles separated by blanks, at most as many as a trace takes. */
 static enum wsc_err parse_pes(const char *text, const int fabric[2], struct mesh_rect *rect, int *n)
 {
     *n = 1;
@@ -67,12 +70,14 @@ static enum wsc_err parse_pes(const char *text, const int fabric[2], struct mesh
 
 /* ---- before the run -------------------------------------------------------------------------- */
 
+/* gnuplot writes PNG; any other ending would mislead. */
 static bool ends_in_png(const char *path)
 {
     size_t n = strlen(path);
     return n > 4 && !strcmp(path + n - 4, ".png");
 }
 
+/* What can be refused before the kernel runs. */
 static enum wsc_err check(const struct app_show *s)
 {
     if (s->heatmap && !ends_in_png(s->heatmap))
@@ -111,6 +116,7 @@ void app_show_fini(struct app_show *s)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* A panel for each view of the watch. */
 static enum wsc_err write_heatmap(const struct app_show *s, int w, int h, const char *title)
 {
     struct report_panel panel[MESH_VIEWS];
@@ -136,6 +142,7 @@ static enum wsc_err write_heatmap(const struct app_show *s, int w, int h, const 
     return rc;
 }
 
+/* The trace as a text in memory, so that the file appears whole. */
 static enum wsc_err trace_text(const struct app_show *s, const char *title, char **text)
 {
     size_t size = 0;
@@ -173,6 +180,7 @@ enum wsc_err app_show_files(const struct app_show *s, int w, int h, const char *
 
 /* ---- where the cycles went ------------------------------------------------------------------- */
 
+/* What the watch of a run says about its cycles. */
 struct explained {
     int64_t state[MESH_PE_STATES], pe_cycles;
     struct mesh_critical critical;
@@ -180,6 +188,7 @@ struct explained {
     int n_legs;
 };
 
+/* Cycles of PEs by state. */
 static void state_json(const struct explained *e)
 {
     (void)printf(", \"explain\": {\"pe_cycles\": {");
@@ -192,12 +201,14 @@ static void state_json(const struct explained *e)
                      (double)e->state[i] / (double)e->pe_cycles);
 }
 
+/* Cycles of the critical path by part. */
 static void parts_json(const int64_t part[MESH_PARTS])
 {
     for (int i = 0; i < MESH_PARTS; i++)
         (void)printf(", \"%s\": %lld", mesh_part_name((enum mesh_part)i), (long long)part[i]);
 }
 
+/* States, parts and the last legs of the path as one object. */
 static void explain_json(const struct explained *e)
 {
     state_json(e);
@@ -214,6 +225,7 @@ static void explain_json(const struct explained *e)
     (void)printf("]}}");
 }
 
+/* A table of names with cycles and percentages. */
 static enum wsc_err print_shares(const char *const *name, const int64_t *value, int n, int64_t all)
 {
     struct out_table *t;
@@ -228,6 +240,7 @@ static enum wsc_err print_shares(const char *const *name, const int64_t *value, 
     return rc;
 }
 
+/* The last legs of the critical path. */
 static enum wsc_err print_legs(const struct explained *e)
 {
     static const char *const head[] = {"cycles", "PE",   "compute", "set-up", "scalar",
@@ -252,6 +265,7 @@ static enum wsc_err print_legs(const struct explained *e)
     return rc;
 }
 
+/* States, parts and legs as tables. */
 static enum wsc_err explain_text(const struct explained *e)
 {
     static const char *const state[MESH_PE_STATES] = {

@@ -100,25 +100,26 @@ static enum wsc_err print_json(const struct cases *all, const struct summary *s)
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, "the comparison");
     if (!rc) (void)printf("%s\n", j.text.bytes);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }
 
 static enum wsc_err write_csv(const struct cases *all, const char *path)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "model,format,lanes,kernel,pass,columns,rows,shape,continued,claimed,"
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "model,format,lanes,kernel,pass,columns,rows,shape,continued,claimed,"
                      "simulated_cycles,mesh_cycles,analytical_cycles,error_percent,max_error\n");
     for (int i = 0; i < all->n; i++) {
         const struct kernels_wafer_pair *p = &all->pair[i];
-        out_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, format_of(p), p->lanes, p->kernel,
+        wsc_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, format_of(p), p->lanes, p->kernel,
                      p->pass, p->w, p->h);
         out_text_csv(&t, p->shape);
-        out_text_add(&t, ",%s,%d,%lld,%.1f,%.1f,%.4f,%.3g\n", p->continued, !p->open,
+        wsc_text_add(&t, ",%s,%d,%lld,%.1f,%.1f,%.4f,%.3g\n", p->continued, !p->open,
                      (long long)p->simulated, p->cycles, p->model, 100 * error_of(p), p->max_error);
     }
-    enum wsc_err rc = t.failed ? WSC_NOMEM : out_write_text(path, t.bytes);
-    out_text_free(&t);
+    enum wsc_err rc = wsc_text_check(&t);
+    if (!rc) rc = out_write_text(path, t.bytes);
+    wsc_text_free(&t);
     return rc;
 }
 

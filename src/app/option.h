@@ -37,7 +37,7 @@ struct app_texts {
     int n;
 };
 
-/** Type of a value; the C type of its destination stands behind it. */
+/** Type of a value; the C type of its destination stands after it. */
 enum app_type {
     APP_FLAG,   /**< bool: no value */
     APP_TEXT,   /**< const char * */
@@ -102,7 +102,8 @@ enum {
     APP_ON_TRAIN_BPE = 1 << 6,
     APP_ON_CONVERT = 1 << 7,
     APP_ON_INSPECT = 1 << 8,
-    APP_ON_RANKS = 1 << 9
+    APP_ON_RANKS = 1 << 9,
+    APP_ON_REPRODUCE = 1 << 10
 };
 
 struct app_call;

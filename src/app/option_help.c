@@ -54,7 +54,7 @@ static void wrap(FILE *f, const char *text, int column)
     }
 }
 
-/* Where the help texts begin: behind the longest name that is not too long. */
+/* Where the help texts begin: after the longest name that is not too long. */
 static int find_column(const struct app_option *table, const struct app_command *command)
 {
     int widest = 0;
@@ -68,6 +68,7 @@ static int find_column(const struct app_option *table, const struct app_command 
     return widest + 2;
 }
 
+/* The options of a command by group, in the order of the table. */
 static void write_rows(FILE *f, const struct app_command *command, const struct app_option *table)
 {
     const int column = find_column(table, command);

@@ -34,12 +34,14 @@ static const char *label(const struct app_option *o, char text[64])
     return text;
 }
 
+/* True when the row has this name. */
 static bool is_named(const struct app_option *o, const char *name, size_t n)
 {
     const char *own = o->name ? o->name : o->arg;
     return strlen(own) == n && !strncmp(own, name, n);
 }
 
+/* The command's row of a name, or NULL. */
 static const struct app_option *find(const struct app_call *call, const char *name, size_t n)
 {
     const struct app_option *o = NULL;
@@ -48,6 +50,7 @@ static const struct app_option *find(const struct app_call *call, const char *na
     return NULL;
 }
 
+/* Where the request keeps that an option was given. */
 static const char **given_of(const struct app_call *call, const struct app_option *o)
 {
     return (const char **)&call->given[o - call->table];
@@ -70,14 +73,18 @@ enum wsc_err app_add_set(struct app_config *c, const char *text)
     return WSC_OK;
 }
 
-static enum wsc_err add_override(struct app_config *c, const char *path, const char *value)
+static enum wsc_err add_override(struct app_config *c, const struct app_option *o,
+                                 const char *value)
 {
     if (c->n_owned == APP_MAX_SETS)
-        return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", path, APP_MAX_SETS);
-    char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", path, value);
+        return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", o->name,
+                         APP_MAX_SETS);
+    char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", o->key, value);
     if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "override");
     c->owned[c->n_owned++] = text;
-    return app_add_set(c, text);
+    TRY(app_add_set(c, text));
+    c->set[c->n_sets - 1].option = o->name;
+    return WSC_OK;
 }
 
 enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
@@ -98,6 +105,7 @@ enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int6
                      (long long)min, (long long)max, text);
 }
 
+/* A number within the row's range. */
 static enum wsc_err take_real(const struct app_option *o, const char *text, double *out)
 {
     double value = 0;
@@ -109,6 +117,7 @@ static enum wsc_err take_real(const struct app_option *o, const char *text, doub
     return WSC_OK;
 }
 
+/* A size with its unit, within the row's range. */
 static enum wsc_err take_bytes(const struct app_option *o, const char *text, int64_t *out)
 {
     int64_t value = 0;
@@ -160,6 +169,7 @@ static void list_words(const char *words, char *text, size_t size)
     }
 }
 
+/* One of the row's words, as its index. */
 static enum wsc_err take_choice(const struct app_option *o, const char *text, int *out)
 {
     char name[64], near[64], all[512];
@@ -179,6 +189,7 @@ static enum wsc_err take_choice(const struct app_option *o, const char *text, in
     return *near ? wsc_err_hint(rc, "did you mean %s?", near) : rc;
 }
 
+/* Whole numbers separated by commas. */
 static enum wsc_err take_ints(const struct app_option *o, const char *text, struct app_ints *out)
 {
     char name[64];
@@ -204,6 +215,7 @@ static enum wsc_err take_ints(const struct app_option *o, const char *text, stru
                         name);
 }
 
+/* One more text of an option that may be repeated. */
 static enum wsc_err take_text(const struct app_option *o, const char *text, struct app_texts *out)
 {
     char name[64];
@@ -216,6 +228,7 @@ static enum wsc_err take_text(const struct app_option *o, const char *text, stru
     return WSC_OK;
 }
 
+/* Read a text by the type of the row into the request. */
 static enum wsc_err store(void *to, const struct app_option *o, const char *text)
 {
     char name[64];
@@ -255,13 +268,15 @@ static enum wsc_err store(void *to, const struct app_option *o, const char *text
     return WSC_OK;
 }
 
+/* Through the row's own reader, when it has one. */
 static enum wsc_err take_value(void *request, const struct app_option *o, const char *text)
 {
     if (o->take) return o->take(request, o, text);
     if (!o->key) return store((char *)request + o->at, o, text);
-    return *o->key ? add_override(request, o->key, text) : app_add_set(request, text);
+    return *o->key ? add_override(request, o, text) : app_add_set(request, text);
 }
 
+/* Options that collect values. */
 static bool may_repeat(const struct app_option *o)
 {
     return o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS || o->type == APP_FLAG;
@@ -281,6 +296,7 @@ static enum wsc_err take_given(struct app_call *call, const struct app_option *o
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
+/* The error of getopt_long(): unknown, without its value, or ambiguous. */
 static enum wsc_err bad_option(const struct app_call *call, const char *word, bool no_value)
 {
     char best[64] = "", wanted[64];
@@ -318,6 +334,7 @@ static enum wsc_err take_bare(struct app_call *call, const char *word)
                         call->command->name);
 }
 
+/* Walk the arguments through getopt_long() with a list made of the rows. */
 static enum wsc_err walk(struct app_call *call, int argc, char **argv)
 {
     struct option list[APP_MAX_ROWS + 2] = {0};
@@ -331,7 +348,7 @@ static enum wsc_err walk(struct app_call *call, int argc, char **argv)
     }
     list[n] = (struct option){"help", no_argument, NULL, 'h'};
     opterr = 0;
-    optind = 0; /* start anew, also in a process that has parsed before */
+    optind = 0; /* start again, also in a process that has parsed before */
     while ((code = getopt_long(argc, argv, ":h", list, &index)) != -1) {
         if (code == '?' || code == ':')
             return bad_option(call, argv[optind - 1] ? argv[optind - 1] : "", code == ':');
@@ -354,7 +371,7 @@ struct condition {
     char value[64]; /* "" when it asks whether the option was given */
 };
 
-/* The condition at *@p at; false at the end.  *@p at moves behind it. */
+/* The condition at *@p at; false at the end.  *@p at moves to the next one. */
 static bool next_condition(const struct app_call *call, const char **at, struct condition *c)
 {
     const char *text = *at + strspn(*at, " ");
@@ -370,6 +387,7 @@ static bool next_condition(const struct app_call *call, const char **at, struct 
     return true;
 }
 
+/* True when an option has this value, by the words of its choices. */
 static bool has_value(const struct app_option *o, const char *text, const char *value)
 {
     double a, b;
@@ -378,6 +396,7 @@ static bool has_value(const struct app_option *o, const char *text, const char *
            !(a > b);
 }
 
+/* True when the condition is met. */
 static bool holds(const struct app_call *call, const struct condition *c)
 {
     const char *given = *given_of(call, c->row);
@@ -394,6 +413,7 @@ static void write_condition(const struct condition *c, char text[160])
     (void)snprintf(text, 160, "%s%s%s", option, c->value[0] && *option ? " " : "", c->value);
 }
 
+/* Conditions of a row that was given. */
 static enum wsc_err check_needs(const struct app_call *call, const struct app_option *o)
 {
     const char *at = o->needs;
@@ -465,6 +485,7 @@ enum wsc_err app_check_mode(const struct app_call *call, const char *modes)
 
 /* ---- whole ----------------------------------------------------------------------------------- */
 
+/* Defaults of all rows, through the reader of user values. */
 static enum wsc_err take_presets(struct app_call *call)
 {
     const struct app_option *o = NULL;

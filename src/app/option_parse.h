@@ -16,7 +16,7 @@ bool app_given(const struct app_call *call, const char *name);
 /** Refuse options of `wsc run` that have no effect in any of @p modes: words of `--mode`, separated
  *  by spaces. */
 enum wsc_err app_check_mode(const struct app_call *call, const char *modes) WSC_CHECKED;
-/** The next row of @p command in @p table behind @p row, NULL @p row: the first; NULL at the end.
+/** The next row of @p command in @p table after @p row, NULL @p row: the first; NULL at the end.
  */
 const struct app_option *app_next_option(const struct app_option *table,
                                          const struct app_command *command,

@@ -32,12 +32,14 @@ static enum wsc_err take_fabric(void *request, const struct app_option *o, const
     return WSC_OK;
 }
 
+/* cluster.KEY=VALUES. */
 static enum wsc_err take_sweep(void *request, const struct app_option *o, const char *text)
 {
     (void)o;
     return scaling_values_parse(&((struct app_scale *)request)->values, text);
 }
 
+/* A number of tokens, or of tokens per parameter. */
 static enum wsc_err take_tokens(void *request, const struct app_option *o, const char *text)
 {
     struct app_scale *r = request;
@@ -106,10 +108,18 @@ const struct app_option app_options[] = {
     {APP_ON_VALIDATE, "out", APP_FOLDER, "DIR", AT(validate, out),
      .help = "folder for validation.csv, validation.md, validation.svg, validation.png",
      .required = "!mesh", .needs = "!mesh"},
+    {APP_ON_REPRODUCE, "out", APP_FOLDER, "DIR", AT(reproduce, out),
+     .help = "folder for reproduction.html, reproduction.pdf and the files of each exhibit",
+     .required = ""},
+    {APP_ON_REPRODUCE, "only", APP_TEXT, "EXHIBIT,...", AT(reproduce, only),
+     .help = "these exhibits alone", .preset_why = "all of exhibits.yaml"},
     {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
      .help = "the cluster file to write; it must not exist yet", .required = ""},
     {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
      .help = "the cluster file may exist: replace it"},
+    {APP_ON_CALIBRATE, "leave_one_out", APP_FLAG, AT(calibrate, leave_one_out),
+     .help = "predict each fitted row without it and without its family, and fit with 0 to 4 "
+             "constants"},
     {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
      .help = "constants to fit, of wafer.stage_latency, memoryx.update_rate, wafer.kernel_factor"},
     {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
@@ -131,7 +141,7 @@ const struct app_option app_options[] = {
      .preset_why = "batch_size / num_csx of the file"},
     {APP_ON_RUN | APP_ON_SCALE | APP_ON_RANKS, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
      .help = "the emulated machine", .preset_why = "built-in CS-2"},
-    {APP_ON_VALIDATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
+    {APP_ON_VALIDATE | APP_ON_REPRODUCE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
      .help = "replaces the rows' machines that have the same grid of PEs"},
     {APP_ON_CALIBRATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
      .help = "the machine to fit", .preset_why = "configs/cluster/cs2.yaml"},
@@ -150,11 +160,18 @@ const struct app_option app_options[] = {
      .help = "models of the rows", .preset_why = "configs/params"},
     {APP_ON_CALIBRATE, "machines", APP_FOLDER, "DIR", AT(calibrate, figures.machines),
      .help = "machines of the rows", .preset_why = "configs/cluster"},
+    {APP_ON_REPRODUCE, "reference", APP_FOLDER, "DIR", AT(reproduce, figures.reference),
+     .help = "published figures, *.csv, and exhibits.yaml", .preset_why = "benchmarks/reference"},
+    {APP_ON_REPRODUCE, "params", APP_FOLDER, "DIR", AT(reproduce, figures.params),
+     .help = "models of rows and curves", .preset_why = "configs/params"},
+    {APP_ON_REPRODUCE, "machines", APP_FOLDER, "DIR", AT(reproduce, figures.machines),
+     .help = "machines of rows and curves", .preset_why = "configs/cluster"},
     {APP_ON_RUN | APP_ON_SCALE | APP_ON_RANKS, "set", APP_TEXT, "PATH=VALUE", .key = "",
      .repeats = true,
      .help = "override any key of the params, e.g. model.num_hidden_layers=2, or of the cluster, "
              "e.g. cluster.swarmx.link_latency=5us"},
-    {APP_ON_VALIDATE | APP_ON_CALIBRATE, "set", APP_TEXT, "PATH=VALUE", .key = "", .repeats = true,
+    {APP_ON_VALIDATE | APP_ON_CALIBRATE | APP_ON_REPRODUCE, "set", APP_TEXT, "PATH=VALUE",
+     .key = "", .repeats = true,
      .help = "override any key of all models or, cluster.KEY, of all machines"},
     {APP_ON_RUN | APP_ON_SCALE, "fault", APP_TEXT, "KIND:KEY=VALUE,...", .key = "cluster.faults+",
      .repeats = true,
@@ -235,13 +252,13 @@ const struct app_option app_options[] = {
              "have units"},
     {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
      .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
-    {APP_ON_SCALE, "anatomy", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
+    {APP_ON_SCALE, "breakdown", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
      .help = "step breakdown: op profile, critical path, load of the links"},
     {APP_ON_SCALE, "trace", APP_FILE, "FILE", SCALE_STEP, AT(scale, trace),
      .help = "Chrome trace of the virtual timeline (chrome://tracing, Perfetto); includes "
-             "--anatomy"},
+             "--breakdown"},
     {APP_ON_SCALE, "goal", APP_FILE, "FILE", SCALE_STEP, AT(scale, goal),
-     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --anatomy"},
+     .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --breakdown"},
 
     /* validate --mesh */
     {APP_ON_VALIDATE, "mesh", APP_FLAG, NULL, MESH_MODE, AT(validate, mesh),

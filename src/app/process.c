@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The command line as one text, for provenance. */
 static char command_line[4096];
 static bool reported;
 
@@ -18,6 +19,17 @@ const char *app_command_line(void)
 void app_set_reported(void)
 {
     reported = true;
+}
+
+bool app_leads(const struct comm *comm)
+{
+    return !comm || comm_rank(comm) == 0;
+}
+
+enum wsc_err app_agree(struct comm *comm, enum wsc_err rc)
+{
+    bool mine;
+    return comm ? comm_agree(comm, rc, &mine) : rc;
 }
 
 enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc)

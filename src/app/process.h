@@ -7,6 +7,8 @@
 #include <wsc/comm.h>
 #include <wsc/err.h>
 
+#include <stdbool.h>
+
 /** Remember the command line of main(). */
 void app_set_command_line(int argc, char **argv);
 /** The command line as one string, for provenance. */
@@ -15,6 +17,10 @@ const char *app_command_line(void);
 void app_set_reported(void);
 /** Print the error that was raised last to stderr, unless it is marked as printed. */
 void app_report_error(void);
+/** True on the rank that prints and writes, and in a process of its own (@p comm is NULL). */
+bool app_leads(const struct comm *comm);
+/** The result of a step that one rank takes alone, on every rank.  Collective. */
+enum wsc_err app_agree(struct comm *comm, enum wsc_err rc) WSC_CHECKED;
 /** Pass on an error that every rank of @p comm (or NULL) finds alike: rank 0 prints it. */
 enum wsc_err app_reported_once(struct comm *comm, enum wsc_err rc) WSC_CHECKED;
 #endif

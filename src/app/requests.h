@@ -59,10 +59,17 @@ struct app_calibrate {
     struct app_config config;
     struct app_figures figures;
     const char *out;
-    bool overwrite;
+    bool overwrite, leave_one_out;
     char fit[256];                               /**< list of constants, cut at its commas */
     const char *path[VALIDATION_MAX_CALIBRATED]; /**< into fit */
     int n_paths;
+};
+
+/** `wsc reproduce`. */
+struct app_reproduce {
+    struct app_config config;
+    struct app_figures figures;
+    const char *out, *only; /**< only NULL: all exhibits */
 };
 
 /** What `wsc mesh KERNEL` shows besides the cycles; all zero: nothing. */

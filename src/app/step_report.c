@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Step breakdown for `wsc scale --anatomy` and `wsc run --trace`: op profile, critical path and
+/* Step breakdown for `wsc scale --breakdown` and `wsc run --trace`: op profile, critical path and
  * load of links of the newest step of a timeline, collected for the reports, and the files of its
  * trace and schedule. */
 #include "step_report.h"
@@ -15,6 +15,7 @@ void app_breakdown_fini(struct app_breakdown *b)
     *b = (struct app_breakdown){0};
 }
 
+/* Path, links and profile of the newest step; the arrays are the report's. */
 static enum wsc_err collect(struct app_breakdown *b, const struct timeline *t)
 {
     struct vtime_breakdown parts;

@@ -1,6 +1,6 @@
 /** Step breakdown: one step of the virtual timeline, taken apart for the reports.
  *
- *  `wsc run --trace` and `wsc scale --anatomy` print and write it.
+ *  `wsc run --trace` and `wsc scale --breakdown` print and write it.
  */
 #ifndef WSC_APP_STEP_REPORT_H
 #define WSC_APP_STEP_REPORT_H

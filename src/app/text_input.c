@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Seconds between two progress lines when stderr is no terminal. */
 static const double print_every_s = 30;
 
 const char *app_text_key(const struct app_text_input *t)

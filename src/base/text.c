@@ -47,16 +47,24 @@ void wsc_text_bytes(struct wsc_text *t, const char *bytes, size_t n)
     t->bytes[t->n] = '\0';
 }
 
+enum wsc_err wsc_text_check(const struct wsc_text *t)
+{
+    if (t->failed) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a growing text");
+    return WSC_OK;
+}
+
+void wsc_text_free(struct wsc_text *t)
+{
+    wsc_free(t->bytes);
+    *t = (struct wsc_text){0};
+}
+
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out)
 {
     wsc_text_bytes(t, "", 0);
-    *out = NULL;
-    enum wsc_err rc =
-        t->failed ? wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a growing text") : WSC_OK;
-    if (rc)
-        wsc_free(t->bytes);
-    else
-        *out = t->bytes;
+    const enum wsc_err rc = wsc_text_check(t);
+    *out = rc ? NULL : t->bytes;
+    if (rc) wsc_free(t->bytes);
     *t = (struct wsc_text){0};
     return rc;
 }

@@ -340,6 +340,7 @@ void wsc_units_format(enum wsc_unit unit, int64_t value, char *text, size_t size
     (void)snprintf(text, size, "%lld%s%s", shown, best ? " " : "", best ? best->name : "");
 }
 
+/* The least of three. */
 static int smallest(int a, int b, int c)
 {
     int m = a < b ? a : b;

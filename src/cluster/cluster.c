@@ -160,6 +160,13 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     return create_roles(c, &config);
 }
 
+/* Servers of a system that the params ask for. */
+static void apply_servers(struct hw_machine *out, const struct zoo_runconfig *rc)
+{
+    if (rc->num_workers_per_csx > 0) out->input.workers = rc->num_workers_per_csx;
+    if (rc->num_act_servers > 0) out->activation.servers = rc->num_act_servers;
+}
+
 enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,
                             bool values, const struct memoryx_hooks *hooks)
@@ -169,7 +176,9 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     TRY_NEW(c, WSC_MEM_RUN, 1);
     c->comm = comm;
     hw_apply_effects(&c->effective, cluster);
+    apply_servers(&c->effective, &params->runconfig);
     c->hw.cluster = &c->effective;
+    c->hw.n_csx = params->runconfig.num_csx;
     c->params = params;
     c->values = values;
     const enum wsc_err rc = build(c, cluster, hooks);

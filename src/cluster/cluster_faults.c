@@ -114,6 +114,7 @@ enum wsc_err cluster_faults_enter(struct cluster *c, int64_t step, struct cluste
     hw_faults_move(c->faults, step);
     TRY(tree_of_step(c, &t));
     WSC_CHECK(t, "no tree");
+    c->hw.n_csx = t->n_wafers;
     change->replan = t->n_wafers != c->net->topology->n_wafers;
     if (same_tree(t, c->net->topology)) {
         stream_topology_destroy(&t);

@@ -54,7 +54,8 @@ const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[
     return out;
 }
 
-/* "file:line:col: key: ", or "--set path: " and the key only where it is not the path. */
+/* "file:line:col: key: ", or "--set path: ", or "--option: ", and the key only where it is
+ * not the path. */
 static int place(const struct conf_diag *d, struct conf_pos pos, const char *key, char *out,
                  size_t size)
 {
@@ -78,8 +79,10 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
         return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
                         dot ? dot + 1 : "", dot ? ": " : "");
     }
+    const char *option = d->sets[-pos.line - 1].option;
     const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
     if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
+    if (option) return snprintf(out, size, "--%s: %s%s", option, name, colon);
     return snprintf(out, size, "--set %s: %s%s", path, name, colon);
 }
 
@@ -126,14 +129,14 @@ void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, c
 /* One error with a line for each problem; past CONF_MAX_ERRORS a last line has the number left. */
 static enum wsc_err raise_all(const struct conf_diag *d)
 {
-    struct conf_text all = {0};
+    struct wsc_text all = {0};
     int shown = d->n_errors < CONF_MAX_ERRORS ? d->n_errors : CONF_MAX_ERRORS;
     for (int i = 0; i < shown; i++)
-        conf_text_add(&all, "%s%s", i ? "\n" : "", d->error[i] ? d->error[i] : "");
-    if (d->n_errors > shown) conf_text_add(&all, "\n%s: %d more", d->file, d->n_errors - shown);
-    if (all.failed) return WSC_NOMEM;
-    enum wsc_err rc = WSC_RAISE(WSC_CONFIG, "%s", all.text);
-    wsc_free(all.text);
+        wsc_text_add(&all, "%s%s", i ? "\n" : "", d->error[i] ? d->error[i] : "");
+    if (d->n_errors > shown) wsc_text_add(&all, "\n%s: %d more", d->file, d->n_errors - shown);
+    enum wsc_err rc = wsc_text_check(&all);
+    if (!rc) rc = WSC_RAISE(WSC_CONFIG, "%s", all.bytes);
+    wsc_text_free(&all);
     return rc;
 }
 

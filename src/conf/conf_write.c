@@ -18,45 +18,45 @@ static const char *choice_name(const struct conf_choice *choices, int value)
 }
 
 /* A text in quotes, or null. */
-static void write_text(struct conf_text *out, const char *text)
+static void write_text(struct wsc_text *out, const char *text)
 {
     if (text)
         conf_text_string(out, text);
     else
-        conf_text_add(out, "null");
+        wsc_text_add(out, "null");
 }
 
-void conf_key_write(struct conf_text *out, const struct conf_key *key, const void *field,
-                    int indent)
+void conf_key_write(struct wsc_text *out, const struct conf_key *key, const void *field,
+                    const struct conf_layout *at)
 {
     char quantity[48];
     if (key->type == CONF_T_SPECIAL) {
-        key->write(out, field, indent);
+        key->write(out, field, at);
         return;
     }
-    conf_text_add(out, " ");
+    wsc_text_add(out, " ");
     switch (key->type) {
     case CONF_T_INT:
         if (*(const int64_t *)field == CONF_NULL)
-            conf_text_add(out, "null");
+            wsc_text_add(out, "null");
         else
-            conf_text_add(out, "%lld", (long long)*(const int64_t *)field);
+            wsc_text_add(out, "%lld", (long long)*(const int64_t *)field);
         break;
     case CONF_T_DOUBLE:
         conf_text_double(out, *(const double *)field);
         break;
     case CONF_T_BOOL:
-        conf_text_add(out, "%s", *(const bool *)field ? "true" : "false");
+        wsc_text_add(out, "%s", *(const bool *)field ? "true" : "false");
         break;
     case CONF_T_CHOICE:
-        conf_text_add(out, "%s", choice_name(key->choices, *(const int *)field));
+        wsc_text_add(out, "%s", choice_name(key->choices, *(const int *)field));
         break;
     case CONF_T_STRING:
         write_text(out, *(char *const *)field);
         break;
     case CONF_T_QUANTITY:
         wsc_units_format(key->unit, *(const int64_t *)field, quantity, sizeof quantity);
-        conf_text_add(out, "%s", quantity);
+        wsc_text_add(out, "%s", quantity);
         break;
     case CONF_T_SPECIAL:
     case CONF_T_ANY:
@@ -65,14 +65,14 @@ void conf_key_write(struct conf_text *out, const struct conf_key *key, const voi
 }
 
 /* Open the sections of @p path that the last path was not in; returns the indentation. */
-static int open_sections(struct conf_text *out, const char *path, char last[CONF_MAX_PATH])
+static int open_sections(struct wsc_text *out, const char *path, char last[CONF_MAX_PATH])
 {
     int indent = 0;
     size_t start = 0;
     bool same = true;
     for (size_t n = strcspn(path, "."); path[n]; n = start + strcspn(path + start, ".")) {
         same = same && !strncmp(path, last, n + 1);
-        if (!same) conf_text_add(out, "%*s%.*s:\n", indent, "", (int)(n - start), path + start);
+        if (!same) wsc_text_add(out, "%*s%.*s:\n", indent, "", (int)(n - start), path + start);
         indent += 4;
         start = n + 1;
     }
@@ -80,7 +80,7 @@ static int open_sections(struct conf_text *out, const char *path, char last[CONF
     return indent;
 }
 
-void conf_table_write(struct conf_text *out, const struct conf_table *table, const void *base,
+void conf_table_write(struct wsc_text *out, const struct conf_table *table, const void *base,
                       bool (*keep)(const void *base, const char *path))
 {
     char last[CONF_MAX_PATH] = "";
@@ -89,9 +89,10 @@ void conf_table_write(struct conf_text *out, const struct conf_table *table, con
         if (key->status != CONF_USED || (keep && !keep(base, key->path))) continue;
         int indent = open_sections(out, key->path, last);
         const char *dot = strrchr(key->path, '.');
-        conf_text_add(out, "%*s%s:", indent, "", dot ? dot + 1 : key->path);
-        conf_key_write(out, key, (const char *)base + key->offset, indent + 4);
-        conf_text_add(out, "\n");
+        wsc_text_add(out, "%*s%s:", indent, "", dot ? dot + 1 : key->path);
+        const struct conf_layout at = {.indent = indent + 4};
+        conf_key_write(out, key, (const char *)base + key->offset, &at);
+        wsc_text_add(out, "\n");
     }
 }
 
@@ -104,17 +105,18 @@ static bool is_written(const struct conf_key *key, const void *base)
     return key->type != CONF_T_INT || *(const int64_t *)field != CONF_NULL;
 }
 
-void conf_record_write(struct conf_text *out, const struct conf_variants *variants, int variant,
-                       const void *base)
+void conf_record_write(struct wsc_text *out, const struct conf_variants *variants, int variant,
+                       const void *base, const void *context)
 {
+    const struct conf_layout at = {.context = context};
     const struct conf_variant *v = &variants->variant[variant];
-    conf_text_add(out, "{%s: %s", variants->selector, v->name);
+    wsc_text_add(out, "{%s: %s", variants->selector, v->name);
     for (int i = 0; i < v->n; i++) {
         if (!is_written(&v->key[i], base)) continue;
-        conf_text_add(out, ", %s:", v->key[i].path);
-        conf_key_write(out, &v->key[i], (const char *)base + v->key[i].offset, 0);
+        wsc_text_add(out, ", %s:", v->key[i].path);
+        conf_key_write(out, &v->key[i], (const char *)base + v->key[i].offset, &at);
     }
-    conf_text_add(out, "}");
+    wsc_text_add(out, "}");
 }
 
 /* ---- keys as Markdown ------------------------------------------------------------------------ */
@@ -131,107 +133,128 @@ const char *conf_status_text(enum conf_status status)
 }
 
 /* The type in words, or the list of choices. */
-static void write_form(struct conf_text *out, const struct conf_key *key)
+static void write_form(struct wsc_text *out, const struct conf_key *key)
 {
     static const char *const names[] = {
         [CONF_T_INT] = "whole number", [CONF_T_DOUBLE] = "number", [CONF_T_QUANTITY] = "quantity",
         [CONF_T_BOOL] = "boolean",     [CONF_T_STRING] = "text",   [CONF_T_CHOICE] = "",
         [CONF_T_SPECIAL] = "",         [CONF_T_ANY] = "any"};
-    conf_text_add(out, "%s", key->form ? key->form : names[key->type]);
+    wsc_text_add(out, "%s", key->form ? key->form : names[key->type]);
     for (int i = 0; key->choices && key->choices[i].name; i++)
-        conf_text_add(out, "%s`%s`", i ? ", " : "", key->choices[i].name);
+        wsc_text_add(out, "%s`%s`", i ? ", " : "", key->choices[i].name);
 }
 
 /* One end of a range, with its unit. */
-static void write_bound(struct conf_text *out, const struct conf_key *key, double bound)
+static void write_bound(struct wsc_text *out, const struct conf_key *key, double bound)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "%.10g", bound);
     if (key->unit != WSC_UNIT_NONE) wsc_units_format(key->unit, (int64_t)bound, text, sizeof text);
-    conf_text_add(out, "%s", text);
+    wsc_text_add(out, "%s", text);
 }
 
-/* The range as in "1 to 64", "> 0, at most 1"; nothing where the row has none. */
-static void write_range(struct conf_text *out, const struct conf_key *key)
+/* The range as in "1 to 64", ">= 0", "> 0, at most 1"; nothing where the row has none. */
+static void write_range(struct wsc_text *out, const struct conf_key *key)
 {
     const double unbounded = 1e100;
     const bool high = key->max < unbounded && key->min < key->max;
     if (key->positive) {
-        conf_text_add(out, "> 0");
-        if (high) conf_text_add(out, "%s", key->below_max ? ", < " : ", at most ");
+        wsc_text_add(out, "> 0");
+        if (high) wsc_text_add(out, "%s", key->below_max ? ", < " : ", at most ");
         if (high) write_bound(out, key, key->max);
         return;
     }
     if (!(key->min < key->max)) return;
     const bool low = key->min > -unbounded;
+    if (low != high) wsc_text_add(out, low ? ">= " : "<= ");
     if (low) write_bound(out, key, key->min);
-    if (low || high) conf_text_add(out, " to ");
+    if (low && high) wsc_text_add(out, " to ");
     if (high) write_bound(out, key, key->max);
 }
 
 /* "required", "as OTHER.KEY", or the default as written. */
-static void write_default(struct conf_text *out, const struct conf_key *key)
+static void write_default(struct wsc_text *out, const struct conf_key *key)
 {
     if (key->required)
-        conf_text_add(out, "required");
+        wsc_text_add(out, "required");
     else if (key->fallback && key->fallback[0] == '=')
-        conf_text_add(out, "as %s", key->fallback + 1);
+        wsc_text_add(out, "as %s", key->fallback + 1);
     else if (key->fallback)
-        conf_text_add(out, "%s", key->fallback);
+        wsc_text_add(out, "%s", key->fallback);
 }
 
 /* From the value's form to the meaning. */
-static void write_key(struct conf_text *out, const struct conf_key *key)
+static void write_key(struct wsc_text *out, const struct conf_key *key)
 {
     write_form(out, key);
-    conf_text_add(out, " | %s | ", wsc_units_base(key->unit));
+    wsc_text_add(out, " | %s | ", wsc_units_base(key->unit));
     write_default(out, key);
-    conf_text_add(out, " | ");
+    wsc_text_add(out, " | ");
     write_range(out, key);
-    conf_text_add(out, " | %s | %s |\n", conf_status_text(key->status), key->doc ? key->doc : "");
+    wsc_text_add(out, " | %s | %s |\n", conf_status_text(key->status), key->doc ? key->doc : "");
 }
 
-void conf_table_markdown(struct conf_text *out, const struct conf_table *table, const char *column,
-                         void (*cell)(struct conf_text *out, const char *path))
+void conf_table_markdown(struct wsc_text *out, const struct conf_table *table, const char *column,
+                         void (*cell)(struct wsc_text *out, const char *path))
 {
-    conf_text_add(out,
-                  "| key | %s%svalue | unit | default | range | status | meaning |\n"
-                  "|---|---|---|---|---|---|---|%s\n",
-                  column ? column : "", column ? " | " : "", column ? "---|" : "");
+    wsc_text_add(out,
+                 "| key | %s%svalue | unit | default | range | status | meaning |\n"
+                 "|---|---|---|---|---|---|---|%s\n",
+                 column ? column : "", column ? " | " : "", column ? "---|" : "");
     for (int i = 0; i < table->n; i++) {
-        conf_text_add(out, "| `%s` | ", table->key[i].path);
+        wsc_text_add(out, "| `%s` | ", table->key[i].path);
         if (column) cell(out, table->key[i].path);
-        if (column) conf_text_add(out, " | ");
+        if (column) wsc_text_add(out, " | ");
         write_key(out, &table->key[i]);
     }
 }
 
 /* ` (`also`, `old`)` after a key. */
-static void write_spellings(struct conf_text *out, const char *names)
+static void write_spellings(struct wsc_text *out, const char *names)
 {
     for (const char *at = names; at && *at; at += strspn(at, " ")) {
         const size_t n = strcspn(at, " ");
-        conf_text_add(out, ", `%.*s`", (int)n, at);
+        wsc_text_add(out, ", `%.*s`", (int)n, at);
         at += n;
     }
 }
 
-void conf_variants_markdown(struct conf_text *out, const struct conf_variants *variants)
+static bool same_text(const char *a, const char *b)
 {
-    conf_text_add(out,
-                  "| `%s` | key | value | unit | default | range | status | meaning |\n"
-                  "|---|---|---|---|---|---|---|---|\n",
-                  variants->selector);
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Do both variants list the same keys? */
+static bool same_keys(const struct conf_variant *a, const struct conf_variant *b)
+{
+    bool same = a->n == b->n;
+    for (int k = 0; k < a->n && same; k++)
+        same = same_text(a->key[k].path, b->key[k].path) && same_text(a->key[k].doc, b->key[k].doc);
+    return same;
+}
+
+static void write_variant_keys(struct wsc_text *out, const struct conf_variant *v)
+{
+    for (int k = 0; k < v->n; k++) {
+        if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
+        wsc_text_add(out, "| | `%s`", v->key[k].path);
+        write_spellings(out, v->key[k].also);
+        write_spellings(out, v->key[k].old);
+        wsc_text_add(out, " | ");
+        write_key(out, &v->key[k]);
+    }
+}
+
+/* Variants that follow each other with the same keys list them once, after the last. */
+void conf_variants_markdown(struct wsc_text *out, const struct conf_variants *variants)
+{
+    wsc_text_add(out,
+                 "| `%s` | key | value | unit | default | range | status | meaning |\n"
+                 "|---|---|---|---|---|---|---|---|\n",
+                 variants->selector);
     for (int i = 0; i < variants->n; i++) {
         const struct conf_variant *v = &variants->variant[i];
-        conf_text_add(out, "| **`%s`** | | | | | | | %s |\n", v->name, v->doc);
-        for (int k = 0; k < v->n; k++) {
-            if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
-            conf_text_add(out, "| | `%s`", v->key[k].path);
-            write_spellings(out, v->key[k].also);
-            write_spellings(out, v->key[k].old);
-            conf_text_add(out, " | ");
-            write_key(out, &v->key[k]);
-        }
+        wsc_text_add(out, "| **`%s`** | | | | | | | %s |\n", v->name, v->doc);
+        if (i + 1 == variants->n || !same_keys(v, v + 1)) write_variant_keys(out, v);
     }
 }

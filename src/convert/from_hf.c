@@ -134,6 +134,7 @@ static enum wsc_err missing(struct import *im, const struct convert_pair *p)
     return WSC_OK;
 }
 
+/* The folder's tensor of a pair, checked; NULL in `from` when it is left out. */
 static enum wsc_err match_pair(struct import *im, int i)
 {
     const struct convert_pair *p = &im->map.pair[i];
@@ -204,6 +205,7 @@ static enum wsc_err define_parts(struct import *im, const struct convert_pair *p
     return WSC_OK;
 }
 
+/* Pairs that are left out have no tensors in the checkpoint. */
 static enum wsc_err define(struct import *im, struct store_file *store)
 {
     for (int i = 0; i < im->map.n_pairs; i++)
@@ -262,6 +264,7 @@ static enum wsc_err write_checkpoint(struct import *im)
     return rc;
 }
 
+/* The params come last: they name the checkpoint, which is complete then. */
 static enum wsc_err write_all(struct import *im)
 {
     TRY(wsc_file_mkdir(im->job->out));

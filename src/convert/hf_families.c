@@ -39,20 +39,43 @@ static const struct convert_word gated_activation[] = {
     {BOTH("n_layer", "num_hidden_layers", INT)},                                                   \
     {BOTH("n_head", "num_heads", INT)},                                                            \
     {BOTH("n_positions", "max_position_embeddings", INT)},                                         \
-    {SPECIAL(inner, "filter_size", "n_inner")},                                                                              \
+    {SPECIAL(inner, "filter_size", "n_inner")},                                                    \
     {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},                    \
     {BOTH("embd_pdrop", "embedding_dropout_rate", REAL), MISSING("0.1")},                          \
     {BOTH("attn_pdrop", "attention_dropout_rate", REAL), MISSING("0.1")},                          \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")}
-#define EIGHT_KV_HEADS                                                                             \
-    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("8")}
-#define LLAMA_KEYS(eps, theta)                                                                          \
+#define BIASES(attention, output, ffn, head)                                                       \
+    {CS_IS("use_projection_bias_in_attention", attention)},                                        \
+    {CS_IS("use_ffn_bias_in_attention", output)},                                                  \
+    {CS_IS("use_ffn_bias", ffn)},                                                                  \
+    {CS_IS("use_bias_in_output", head)}
+#define POSITIONS(kind)                                                                            \
+    {CS_IS("position_embedding_type", kind)}
+#define TIED(missing_value)                                                                        \
+    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING(missing_value)}
+#define GPT2_MODEL_KEYS(family, function, ...)                                                     \
+    {CS_SETS("name", family)},                                                                     \
+    GPT2_KEYS,                                                                                     \
+    NO_WINDOW,                                                                                     \
+    {BOTH("activation_function", "nonlinearity", TEXT), MISSING(function), .word = activation},    \
+    {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},                                   \
+    TIED("true"),                                                                                  \
+    __VA_ARGS__,                                                                                   \
+    {HF_IS("scale_attn_weights", BOOL, "true")},                                                   \
+    {HF_IS("add_cross_attention", BOOL, "false")},                                                 \
+    POSITIONS("learned"),                                                                          \
+    BIASES("true", "true", "true", "false")
+#define HIDDEN_KEYS                                                                                \
     {BOTH("vocab_size", "vocab_size", INT)},                                                       \
     {BOTH("hidden_size", "hidden_size", INT)},                                                     \
     {BOTH("num_hidden_layers", "num_hidden_layers", INT)},                                         \
     {BOTH("num_attention_heads", "num_heads", INT)},                                               \
     {BOTH("intermediate_size", "filter_size", INT)},                                               \
-    {BOTH("max_position_embeddings", "max_position_embeddings", INT)},                             \
+    {BOTH("max_position_embeddings", "max_position_embeddings", INT)}
+#define EIGHT_KV_HEADS                                                                             \
+    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("8")}
+#define LLAMA_KEYS(eps, theta)                                                                     \
+    HIDDEN_KEYS,                                                                                   \
     {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("silu"), .word = gated_activation},         \
     {BOTH("rms_norm_eps", "layer_norm_epsilon", REAL), MISSING(eps)},                              \
     {THETA, MISSING(theta)},                                                                       \
@@ -61,46 +84,33 @@ static const struct convert_word gated_activation[] = {
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
     {HF_IS("attention_bias", BOOL, "false")},                                                      \
     {HF_IS("mlp_bias", BOOL, "false")},                                                            \
-    HEAD_DIM,                                                                           \
-    {CS_IS("position_embedding_type", "rotary")},                                                  \
+    HEAD_DIM,                                                                                      \
+    POSITIONS("rotary"),                                                                           \
     {CS_IS("norm_type", "rmsnorm")},                                                               \
-    {CS_IS("use_projection_bias_in_attention", "false")},                                          \
-    {CS_IS("use_ffn_bias_in_attention", "false")},                                                 \
-    {CS_IS("use_ffn_bias", "false")},                                                              \
-    {CS_IS("use_bias_in_output", "false")},                                                        \
+    BIASES("false", "false", "false", "false"),                                                    \
     {CS_SETS("dropout_rate", "0.0")},                                                              \
     {CS_SETS("embedding_dropout_rate", "0.0")}
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-static const struct convert_rule gpt2_rules[] = {
-    {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
-    {"wpe.weight", {"embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},
-    {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},
-    {"#attn.c_attn.*",
-     {"#self_attn.proj_q_dense_layer.*", "#self_attn.proj_k_dense_layer.*",
-      "#self_attn.proj_v_dense_layer.*"}, CONVERT_TRANSPOSED},
-    {"#attn.c_proj.*", {"#self_attn.proj_output_dense_layer.*"}, CONVERT_TRANSPOSED},
-    {"#ln_2.*", {"#norm3.*"}, CONVERT_SAME},
-    {"#mlp.c_fc.*", {"#ffn.ffn.0.linear_layer.*"}, CONVERT_TRANSPOSED},
-    {"#mlp.c_proj.*", {"#ffn.ffn.1.linear_layer.*"}, CONVERT_TRANSPOSED},
-    {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
-    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
-};
-static const struct convert_rule bigcode_rules[] = {
-    {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
-    {"wpe.weight", {"embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},
-    {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},
-    {"#attn.c_attn.*",
-     {"#self_attn.proj_q_dense_layer.*", "#self_attn.proj_k_dense_layer.*",
-      "#self_attn.proj_v_dense_layer.*"}, CONVERT_GROUPED},
-    {"#attn.c_proj.*", {"#self_attn.proj_output_dense_layer.*"}, CONVERT_SAME},
-    {"#ln_2.*", {"#norm3.*"}, CONVERT_SAME},
-    {"#mlp.c_fc.*", {"#ffn.ffn.0.linear_layer.*"}, CONVERT_SAME},
-    {"#mlp.c_proj.*", {"#ffn.ffn.1.linear_layer.*"}, CONVERT_SAME},
-    {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
-    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
-};
+#define GPT2_RULES(attention, products)                                                            \
+    {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},                      \
+    {"wpe.weight", {"embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},            \
+    {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},                                                       \
+    {"#attn.c_attn.*",                                                                             \
+     {"#self_attn.proj_q_dense_layer.*", "#self_attn.proj_k_dense_layer.*",                        \
+      "#self_attn.proj_v_dense_layer.*"}, attention},                                              \
+    {"#attn.c_proj.*", {"#self_attn.proj_output_dense_layer.*"}, products},                        \
+    {"#ln_2.*", {"#norm3.*"}, CONVERT_SAME},                                                       \
+    {"#mlp.c_fc.*", {"#ffn.ffn.0.linear_layer.*"}, products},                                      \
+    {"#mlp.c_proj.*", {"#ffn.ffn.1.linear_layer.*"}, products},                                    \
+    {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},                                      \
+    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME}
+/* Conv1D stores weights as (in, out), so linear layers are transposed. */
+static const struct convert_rule gpt2_rules[] = {GPT2_RULES(CONVERT_TRANSPOSED, CONVERT_TRANSPOSED)};
+/* Linear layers are (out, in) here; one group of queries, key and value. */
+static const struct convert_rule bigcode_rules[] = {GPT2_RULES(CONVERT_GROUPED, CONVERT_SAME)};
+/* Rotary pairs are neighbours on both sides, so queries and keys need no permutation. */
 static const struct convert_rule gptj_rules[] = {
     {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},
@@ -113,6 +123,7 @@ static const struct convert_rule gptj_rules[] = {
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
     {"/lm_head.*", {"lm_head.*"}, CONVERT_SAME},
 };
+/* Queries, keys and values are joined head by head; rotary halves there are pairs here. */
 static const struct convert_rule neox_rules[] = {
     {"embed_in.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
     {"#input_layernorm.*", {"#norm1.*"}, CONVERT_SAME},
@@ -187,37 +198,12 @@ static const struct convert_rule falcon_40b_rules[] = {
 /* ---- configuration keys ---------------------------------------------------------------------- */
 
 static const struct convert_key gpt2_keys[] = {
-    {CS_SETS("name", "gpt2")},
-    GPT2_KEYS,
-    NO_WINDOW,
-    {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_new"), .word = activation},
-    {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("true")},
-    {BOTH("scale_attn_by_inverse_layer_idx", "scale_qk_dot_by_layer_idx", BOOL), MISSING("false")},
-    {HF_IS("scale_attn_weights", BOOL, "true")},
-    {HF_IS("add_cross_attention", BOOL, "false")},
-    {CS_IS("position_embedding_type", "learned")},
-    {CS_IS("use_projection_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias", "true")},
-    {CS_IS("use_bias_in_output", "false")},
+    GPT2_MODEL_KEYS("gpt2", "gelu_new", {BOTH("scale_attn_by_inverse_layer_idx", "scale_qk_dot_by_layer_idx", BOOL),
+                                         MISSING("false")}),
 };
 static const struct convert_key bigcode_keys[] = {
-    {CS_SETS("name", "starcoder")},
-    GPT2_KEYS,
-    NO_WINDOW,
-    {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_pytorch_tanh"),
-     .word = activation},
-    {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("true")},
-    {SPECIAL(multi_query, "extra_attention_params", "multi_query", "num_kv_heads")},
-    {HF_IS("scale_attn_weights", BOOL, "true")},
-    {HF_IS("add_cross_attention", BOOL, "false")},
-    {CS_IS("position_embedding_type", "learned")},
-    {CS_IS("use_projection_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias", "true")},
-    {CS_IS("use_bias_in_output", "false")},
+    GPT2_MODEL_KEYS("starcoder", "gelu_pytorch_tanh",
+                    {SPECIAL(multi_query, "extra_attention_params", "multi_query", "num_kv_heads")}),
 };
 static const struct convert_key gptj_keys[] = {
     NO_SCALING,
@@ -226,27 +212,19 @@ static const struct convert_key gptj_keys[] = {
     GPT2_KEYS,
     {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_new"), .word = activation},
     {BOTH("resid_pdrop", "residual_dropout_rate", REAL), MISSING("0.0")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
+    TIED("false"),
     {BOTH("rotary_dim", "rotary_dim", INT), MISSING("64")},
     {HF_IS("rotary", BOOL, "true")},
     {HF_IS("scale_attn_weights", BOOL, "true")},
-    {CS_IS("position_embedding_type", "rotary")},
+    POSITIONS("rotary"),
     {CS_IS("use_untied_layer_norm", "false")},
-    {CS_IS("use_projection_bias_in_attention", "false")},
-    {CS_IS("use_ffn_bias_in_attention", "false")},
-    {CS_IS("use_ffn_bias", "true")},
-    {CS_IS("use_bias_in_output", "true")},
+    BIASES("false", "false", "true", "true"),
 };
 static const struct convert_key neox_keys[] = {
     SCALING,
     NO_WINDOW,
     {CS_SETS("name", "gpt-neox")},
-    {BOTH("vocab_size", "vocab_size", INT)},
-    {BOTH("hidden_size", "hidden_size", INT)},
-    {BOTH("num_hidden_layers", "num_hidden_layers", INT)},
-    {BOTH("num_attention_heads", "num_heads", INT)},
-    {BOTH("intermediate_size", "filter_size", INT)},
-    {BOTH("max_position_embeddings", "max_position_embeddings", INT)},
+    HIDDEN_KEYS,
     {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},
     {BOTH("layer_norm_eps", "layer_norm_epsilon", REAL), MISSING("1e-05")},
     {SPECIAL(rotary_pct, "rotary_dim", "rotary_pct", "partial_rotary_factor")},
@@ -257,30 +235,27 @@ static const struct convert_key neox_keys[] = {
     {BOTH("attention_dropout", "attention_dropout_rate", REAL),
      OLD("attention_probs_dropout_prob"), MISSING("0.0")},
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
+    TIED("false"),
     {HF_IS("use_parallel_residual", BOOL, "true")},
     {HF_IS("attention_bias", BOOL, "true")},
     {CS_SETS("embedding_dropout_rate", "0.0")},
-    {CS_IS("position_embedding_type", "rotary")},
+    POSITIONS("rotary"),
     {CS_IS("use_untied_layer_norm", "true")},
-    {CS_IS("use_projection_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias", "true")},
-    {CS_IS("use_bias_in_output", "false")},
+    BIASES("true", "true", "true", "false"),
 };
 static const struct convert_key llama_keys[] = {
     {CS_SETS("name", "llama")},
     NO_WINDOW,
     LLAMA_KEYS("1e-06", "10000.0"),
     {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
+    TIED("false"),
     {HF_IS("rope_interleaved", BOOL, "false")},
 };
 static const struct convert_key mistral_keys[] = {
     {CS_SETS("name", "mistral")},
     LLAMA_KEYS("1e-06", "10000.0"),
     EIGHT_KV_HEADS,
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
+    TIED("false"),
     {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("4096")},
 };
 static const struct convert_key mixtral_keys[] = {
@@ -288,7 +263,7 @@ static const struct convert_key mixtral_keys[] = {
     LLAMA_KEYS("1e-05", "1e6"),
     EIGHT_KV_HEADS,
     {HF_IS("router_jitter_noise", REAL, "0.0")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("false")},
+    TIED("false"),
     {BOTH("sliding_window", "attention_sliding_window_length", INT), MISSING("null")},
     {SPECIAL(experts, "moe", "num_local_experts", "num_experts_per_tok", "router_aux_loss_coef")},
 };
@@ -306,26 +281,23 @@ static const struct convert_key bloom_keys[] = {
     {BOTH("hidden_dropout", "dropout_rate", REAL), MISSING("0.0")},
     {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("true")},
+    TIED("true"),
     {HF_IS("apply_residual_connection_post_layernorm", BOOL, "false")},
     {CS_SETS("embedding_dropout_rate", "0.0")},
     {CS_IS("nonlinearity", "gelu_new")},
-    {CS_IS("position_embedding_type", "alibi")},
+    POSITIONS("alibi"),
     {CS_IS("embedding_layer_norm", "true")},
-    {CS_IS("use_projection_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias_in_attention", "true")},
-    {CS_IS("use_ffn_bias", "true")},
-    {CS_IS("use_bias_in_output", "false")},
+    BIASES("true", "true", "true", "false"),
 };
 #define FALCON_KEYS                                                                                \
-    {CS_SETS("name", "falcon")},                                                             \
+    {CS_SETS("name", "falcon")},                                                                   \
     {BOTH("vocab_size", "vocab_size", INT)},                                                       \
     {BOTH("hidden_size", "hidden_size", INT)},                                                     \
     {BOTH("num_hidden_layers", "num_hidden_layers", INT), OLD("n_layer")},                         \
     {BOTH("num_attention_heads", "num_heads", INT), OLD("n_head")},                                \
     {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("2048")},            \
-    {SPECIAL(ffn_hidden, "filter_size", "ffn_hidden_size")},                                                                         \
-    HEAD_DIM,                                                                           \
+    {SPECIAL(ffn_hidden, "filter_size", "ffn_hidden_size")},                                       \
+    HEAD_DIM,                                                                                      \
     {BOTH("activation", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},               \
     {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},                    \
     {THETA, MISSING("10000.0")},                                                                   \
@@ -334,16 +306,13 @@ static const struct convert_key bloom_keys[] = {
     {BOTH("hidden_dropout", "residual_dropout_rate", REAL), MISSING("0.0")},                       \
     {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},                   \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING("true")},               \
+    TIED("true"),                                                                                  \
     {HF_IS("alibi", BOOL, "false")},                                                               \
     {HF_IS("bias", BOOL, "false")},                                                                \
     {HF_IS("parallel_attn", BOOL, "true")},                                                        \
     {CS_SETS("embedding_dropout_rate", "0.0")},                                                    \
-    {CS_IS("position_embedding_type", "rotary")},                                                  \
-    {CS_IS("use_projection_bias_in_attention", "false")},                                          \
-    {CS_IS("use_ffn_bias_in_attention", "false")},                                                 \
-    {CS_IS("use_ffn_bias", "false")},                                                              \
-    {CS_IS("use_bias_in_output", "false")}
+    POSITIONS("rotary"),                                                                           \
+    BIASES("false", "false", "false", "false")
 static const struct convert_key falcon_7b_keys[] = {
     {HF_IS("num_ln_in_parallel_attn", INT, "1")},
     NO_WINDOW,

@@ -38,6 +38,7 @@ enum wsc_err convert_source_read(struct convert_source *s, const char *path)
     return rc;
 }
 
+/* NULL members are allowed, as after a failed read. */
 void convert_source_fini(struct convert_source *s)
 {
     wsc_free(s->text);

@@ -128,6 +128,7 @@ static const char *const rope_key[] = {"rope_theta",
                                        "partial_rotary_factor"};
 enum { N_ROPE_KEYS = sizeof rope_key / sizeof *rope_key };
 
+/* Is the setting one of rope_key? */
 static bool is_rope_key(const char *name)
 {
     for (int i = 0; i < N_ROPE_KEYS; i++)

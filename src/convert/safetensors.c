@@ -63,6 +63,7 @@ struct entry {
     struct convert_tensor *t;
 };
 
+/* An error at one tensor of the header. */
 static enum wsc_err bad_entry(const struct entry *e, const char *what)
 {
     return WSC_RAISE(WSC_FORMAT, "%s: header: tensor %s: %s", e->path, e->name, what);
@@ -87,6 +88,7 @@ static enum wsc_err read_shape(const struct entry *e, const json_t *shape)
     return WSC_OK;
 }
 
+/* Two whole numbers in order; check_places() compares them with the file. */
 static enum wsc_err read_offsets(const struct entry *e, const json_t *offsets)
 {
     const json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
@@ -118,6 +120,7 @@ static enum wsc_err read_entry(const struct entry *e)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
+/* A tensor that is not added leaves no name behind. */
 static enum wsc_err add_tensor(struct convert_files *files, const char *path, const char *name,
                                const json_t *json)
 {
@@ -129,6 +132,7 @@ static enum wsc_err add_tensor(struct convert_files *files, const char *path, co
     return WSC_OK;
 }
 
+/* By the first byte; empty tensors come before others at the same place. */
 static int by_place(const void *a, const void *b)
 {
     const struct convert_tensor *x = a, *y = b;
@@ -236,6 +240,7 @@ enum wsc_err convert_file_add(struct convert_files *files, const char *path)
     return read_header(files);
 }
 
+/* Tensors own their names alone. */
 void convert_files_close(struct convert_files **files)
 {
     struct convert_files *s = *files;

@@ -16,6 +16,7 @@
 
 enum { MAX_SHARDS = 4096 };
 
+/* Byte order, for sorting and searching. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct convert_tensor *)a)->name,
@@ -115,6 +116,7 @@ static enum wsc_err open_shards(struct convert_files *files, const char *dir, co
     return rc;
 }
 
+/* A model in a single file needs no index. */
 static enum wsc_err open_one(struct convert_files *files, const char *path)
 {
     TRY(convert_file_add(files, path));

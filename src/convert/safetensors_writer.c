@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The file with the place in it: tensor `now`, of which `done` values are written. */
 struct convert_writer {
     char *path, *tmp; /* owned */
     int fd;
@@ -74,6 +75,7 @@ static enum wsc_err write_header(struct convert_writer *w)
     return rc;
 }
 
+/* The temporary file and its header. */
 static enum wsc_err begin(struct convert_writer *w)
 {
     w->fd = open(w->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -185,6 +187,7 @@ enum wsc_err convert_writer_finish(struct convert_writer **writer)
     return rc;
 }
 
+/* Also for a writer that was only half made. */
 void convert_writer_discard(struct convert_writer **writer)
 {
     struct convert_writer *w = *writer;

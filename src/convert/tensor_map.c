@@ -61,6 +61,7 @@ struct named {
     int tensor;
     bool used;
 };
+/* Tensors of the model by name. */
 struct finder {
     struct named *named; /* owned, sorted by name */
     int n;
@@ -208,6 +209,7 @@ static enum wsc_err check_all_used(const struct builder *b)
     return WSC_OK;
 }
 
+/* Rules in their order, each at all its places; that is the order of the pairs. */
 static enum wsc_err build(struct builder *b, bool bare)
 {
     const struct convert_family *family = b->cs->family;

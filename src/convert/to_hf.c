@@ -19,6 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
+/* State of one conversion; convert_to_hf() frees it at its end, whatever happened. */
 struct export
 {
     const struct convert_job *job;
@@ -132,6 +133,7 @@ static enum wsc_err check_tensors(const struct export *ex, struct store_tensor *
     return WSC_OK;
 }
 
+/* Before anything is written: a checkpoint that does not fit leaves no file. */
 static enum wsc_err match(const struct export *ex)
 {
     struct store_tensor *all;

@@ -172,37 +172,35 @@ static struct cycles_breakdown whole(struct cycles_breakdown c)
                                      ceil(c.recompute)};
 }
 
-struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part)
+static void embed_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    const struct model *m = l->model;
-    struct cycles_breakdown c = {0};
-    switch (part) {
-    case MODEL_PART_EMBED:
-        c.elementwise = embedding(l);
-        break;
-    case MODEL_PART_QKV:
-        c.products = cycles_product(l, &l->hidden, l->heads.n * l->qkv);
-        c.elementwise = cycles_norm(l) + after_qkv(l);
-        break;
-    case MODEL_PART_ATTN:
-        c.products = cycles_product(l, &l->heads, l->hidden.n);
-        c.attention = l->cached > 0 ? cycles_cached_attention(l) : cycles_attention(l);
-        c.elementwise = after_half(l, m->o_bias);
-        break;
-    case MODEL_PART_FFN0:
-        c.products = all_networks(l, ffn0_product) + routing(l);
-        c.elementwise = (m->norm3 ? cycles_norm(l) : 0) + all_networks(l, activation) +
-                        (m->ffn_bias ? cycles_bias(l, l->filter.k) : 0);
-        break;
-    case MODEL_PART_FFN1:
-        c.products = all_networks(l, ffn1_product);
-        c.elementwise = after_half(l, m->ffn_bias);
-        break;
-    case MODEL_PART_HEAD:
-        head_forward(l, &c);
-        break;
-    }
-    return whole(c);
+    c->elementwise = embedding(l);
+}
+
+static void qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = cycles_product(l, &l->hidden, l->heads.n * l->qkv);
+    c->elementwise = cycles_norm(l) + after_qkv(l);
+}
+
+static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = cycles_product(l, &l->heads, l->hidden.n);
+    c->attention = l->cached > 0 ? cycles_cached_attention(l) : cycles_attention(l);
+    c->elementwise = after_half(l, l->model->o_bias);
+}
+
+static void ffn0_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = all_networks(l, ffn0_product) + routing(l);
+    c->elementwise = (l->model->norm3 ? cycles_norm(l) : 0) + all_networks(l, activation) +
+                     (l->model->ffn_bias ? cycles_bias(l, l->filter.k) : 0);
+}
+
+static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = all_networks(l, ffn1_product);
+    c->elementwise = after_half(l, l->model->ffn_bias);
 }
 
 /** Logits whose gradients a PE holds before they are used: as many as there is room for. */
@@ -233,6 +231,127 @@ static void head_backward(const struct cycles_layout *l, struct cycles_breakdown
     c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
 }
 
+/** Gradients of what after_half() and after_qkv() add. */
+static double half_gradient(const struct cycles_layout *l, bool bias)
+{
+    return (bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
+           (l->model->sandwich ? cycles_norm_gradient(l) : 0);
+}
+
+static double qkv_gradient(const struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
+    return (m->qkv_bias ? cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3) : 0) +
+           (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0);
+}
+
+/** q, k and v together. */
+static struct cycles_side qkv_side(const struct cycles_layout *l)
+{
+    return (struct cycles_side){l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
+}
+
+static void embed_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct model *m = l->model;
+    c->elementwise =
+        cycles_scatter(l, table_rows(m)) + (m->embed_norm ? cycles_norm_gradient(l) : 0);
+}
+
+static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct cycles_side qkv = qkv_side(l);
+    c->products =
+        cycles_product(l, &qkv, l->hidden.n) + cycles_weight_gradient(l, &l->hidden, &qkv);
+    c->elementwise = cycles_norm_gradient(l) + qkv_gradient(l);
+}
+
+static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = cycles_product(l, &l->hidden, l->heads.n) +
+                  cycles_weight_gradient(l, &l->heads, &l->hidden);
+    c->attention = cycles_attention_gradient(l, true);
+    c->elementwise = half_gradient(l, l->model->o_bias);
+}
+
+static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = all_networks(l, ffn0_gradients) + routing_gradient(l);
+    c->elementwise = (l->model->norm3 ? cycles_norm_gradient(l) : 0) +
+                     all_networks(l, activation_gradient) +
+                     (l->model->ffn_bias ? cycles_bias_gradient(l, l->filter.k, 1) : 0);
+}
+
+static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    c->products = all_networks(l, ffn1_gradients);
+    c->elementwise = all_networks(l, activation) + half_gradient(l, l->model->ffn_bias);
+}
+
+/* ---- cycles until the first row of a part's gradient leaves ---------------------------------- */
+
+static double embed_first(const struct cycles_layout *l)
+{
+    return cycles_op(l->setup, l->hidden.k, l->mac);
+}
+
+static double qkv_first(const struct cycles_layout *l)
+{
+    const struct cycles_side qkv = qkv_side(l);
+    return cycles_norm(l) + cycles_first_rows(l, &l->hidden, &qkv);
+}
+
+static double attn_first(const struct cycles_layout *l)
+{
+    return cycles_first_rows(l, &l->heads, &l->hidden);
+}
+
+static double ffn0_first(const struct cycles_layout *l)
+{
+    return activation_gradient(l) + cycles_norm(l) + cycles_first_rows(l, &l->hidden, &l->filter);
+}
+
+static double ffn1_first(const struct cycles_layout *l)
+{
+    return activation(l) + cycles_first_rows(l, &l->filter, &l->hidden);
+}
+
+/* The first logits, their exponentials. */
+static double head_first(const struct cycles_layout *l)
+{
+    const struct cycles_layout h = head_layout(l);
+    const struct cycles_side out = cycles_side_of(l, l->model->head_outputs);
+    return head_move(l) + (l->model->head_norm ? cycles_norm(&h) : 0) +
+           cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols) +
+           cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
+           cycles_first_rows(&h, &h.hidden, &out);
+}
+
+/* ---- the parts ------------------------------------------------------------------------------- */
+
+/* One row for each part of a model; a new part is one more row, as in host.c and program_parts.c.
+ * What is computed again is added by the callers. */
+static const struct {
+    void (*forward)(const struct cycles_layout *l, struct cycles_breakdown *c);
+    void (*backward)(const struct cycles_layout *l, struct cycles_breakdown *c);
+    double (*first)(const struct cycles_layout *l);
+} part_rows[] = {
+    [MODEL_PART_EMBED] = {embed_forward, embed_backward, embed_first},
+    [MODEL_PART_QKV] = {qkv_forward, qkv_backward, qkv_first},
+    [MODEL_PART_ATTN] = {attn_forward, attn_backward, attn_first},
+    [MODEL_PART_FFN0] = {ffn0_forward, ffn0_backward, ffn0_first},
+    [MODEL_PART_FFN1] = {ffn1_forward, ffn1_backward, ffn1_first},
+    [MODEL_PART_HEAD] = {head_forward, head_backward, head_first},
+};
+
+struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part)
+{
+    struct cycles_breakdown c = {0};
+    part_rows[part].forward(l, &c);
+    return whole(c);
+}
+
 double cycles_part_again(const struct cycles_layout *l, enum model_part part, enum cycles_keep keep)
 {
     const struct cycles_keep_row *row = &cycles_keep_rows[keep];
@@ -250,91 +369,18 @@ double cycles_part_again(const struct cycles_layout *l, enum model_part part, en
     return cycles_total(&c) - saved;
 }
 
-/** Gradients of what after_half() and after_qkv() add. */
-static double half_gradient(const struct cycles_layout *l, bool bias)
-{
-    return (bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
-           (l->model->sandwich ? cycles_norm_gradient(l) : 0);
-}
-
-static double qkv_gradient(const struct cycles_layout *l)
-{
-    const struct model *m = l->model;
-    const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
-    return (m->qkv_bias ? cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3) : 0) +
-           (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0);
-}
-
 struct cycles_breakdown cycles_part_backward(const struct cycles_layout *l, enum model_part part,
                                              enum cycles_keep keep)
 {
-    const struct model *m = l->model;
-    const struct cycles_side qkv = {l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
     struct cycles_breakdown c = {.recompute = cycles_part_again(l, part, keep)};
-    switch (part) {
-    case MODEL_PART_EMBED:
-        c.elementwise =
-            cycles_scatter(l, table_rows(m)) + (m->embed_norm ? cycles_norm_gradient(l) : 0);
-        break;
-    case MODEL_PART_QKV:
-        c.products =
-            cycles_product(l, &qkv, l->hidden.n) + cycles_weight_gradient(l, &l->hidden, &qkv);
-        c.elementwise = cycles_norm_gradient(l) + qkv_gradient(l);
-        break;
-    case MODEL_PART_ATTN:
-        c.products = cycles_product(l, &l->hidden, l->heads.n) +
-                     cycles_weight_gradient(l, &l->heads, &l->hidden);
-        c.attention = cycles_attention_gradient(l, true);
-        c.elementwise = half_gradient(l, m->o_bias);
-        break;
-    case MODEL_PART_FFN0:
-        c.products = all_networks(l, ffn0_gradients) + routing_gradient(l);
-        c.elementwise = (m->norm3 ? cycles_norm_gradient(l) : 0) +
-                        all_networks(l, activation_gradient) +
-                        (m->ffn_bias ? cycles_bias_gradient(l, l->filter.k, 1) : 0);
-        break;
-    case MODEL_PART_FFN1:
-        c.products = all_networks(l, ffn1_gradients);
-        c.elementwise = all_networks(l, activation) + half_gradient(l, m->ffn_bias);
-        break;
-    case MODEL_PART_HEAD:
-        head_backward(l, &c);
-        break;
-    }
+    part_rows[part].backward(l, &c);
     return whole(c);
 }
 
 double cycles_part_first_gradient(const struct cycles_layout *l, enum model_part part,
                                   enum cycles_keep keep)
 {
-    const struct cycles_layout h = head_layout(l);
-    const struct cycles_side qkv = {l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
-    const struct cycles_side out = cycles_side_of(l, l->model->head_outputs);
-    double redo = cycles_part_again(l, part, keep), latency = cycles_gradient_latency(l);
-    switch (part) {
-    case MODEL_PART_EMBED:
-        return cycles_op(l->setup, l->hidden.k, l->mac) + latency;
-    case MODEL_PART_QKV:
-        redo += cycles_norm(l) + cycles_first_rows(l, &l->hidden, &qkv);
-        break;
-    case MODEL_PART_ATTN:
-        redo += cycles_first_rows(l, &l->heads, &l->hidden);
-        break;
-    case MODEL_PART_FFN0:
-        redo +=
-            activation_gradient(l) + cycles_norm(l) + cycles_first_rows(l, &l->hidden, &l->filter);
-        break;
-    case MODEL_PART_FFN1:
-        redo += activation(l) + cycles_first_rows(l, &l->filter, &l->hidden);
-        break;
-    case MODEL_PART_HEAD: /* the first logits, their exponentials */
-        redo += head_move(l) + (l->model->head_norm ? cycles_norm(&h) : 0) +
-                cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols) +
-                cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
-                cycles_first_rows(&h, &h.hidden, &out);
-        break;
-    }
-    return redo + latency;
+    return cycles_part_again(l, part, keep) + part_rows[part].first(l) + cycles_gradient_latency(l);
 }
 
 struct cycles_breakdown cycles_layout_stage(const struct cycles_layout *l,

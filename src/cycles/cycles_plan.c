@@ -152,11 +152,12 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
         double times = s->layer < 0 ? 1 : (double)model->L, n = (double)s->n_elems;
         double spill = (double)cycles_spill_bytes(model, plan, stage, n_sequences);
         struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
-        double io = hw_io_cycles(hw, fmax(n * weight, spill));
+        double io = fmax(hw_io_cycles(hw, n * weight), hw_spill_cycles(hw, spill));
         sum += times * (latency + fmax(cycles_total(&f), io));
         if (!training) continue;
         struct cycles_breakdown b = cycles_layout_stage(&l, s, plan->keep, true);
         io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
+        io = fmax(io, hw_spill_cycles(hw, spill));
         sum += times * (latency + fmax(cycles_total(&b), io));
     }
     return sum;

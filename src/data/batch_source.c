@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include "file_sum.h"
 #include "permute.h"
 
 #include <wsc/check.h>
@@ -15,6 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MAX_OPEN = 16 };
 __extension__ typedef __int128 wide; /* products of two numbers of samples */
@@ -389,6 +391,35 @@ void data_source_close(struct data_source **source)
 int64_t data_source_n_samples(const struct data_source *source)
 {
     return source->n_epoch;
+}
+
+/* Bytes of all files; INT64_MAX when one cannot be looked at, which its sum then says. */
+static int64_t bytes_of(const struct data_source *s)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < s->n_files; i++) {
+        struct stat st;
+        if (stat(s->file[i].path, &st)) return INT64_MAX;
+        sum += (int64_t)st.st_size;
+    }
+    return sum;
+}
+
+enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
+                              struct data_file_sum **sums, int *n)
+{
+    const struct data_source *s = source;
+    const int64_t part = bytes_of(s) <= most ? most : most / (s->n_files ? s->n_files : 1);
+    *n = 0;
+    TRY_NEW(*sums, WSC_MEM_DATA, s->n_files);
+    enum wsc_err rc = WSC_OK;
+    for (; *n < s->n_files && !rc; (*n)++)
+        rc = data_sum_file(s->file[*n].path, part, &(*sums)[*n]);
+    if (rc) {
+        wsc_free(*sums);
+        *sums = NULL;
+    }
+    return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -41,6 +41,7 @@ struct census {
     char other[256]; /* one of them, for the message */
 };
 
+/* Count what is in a folder; one that does not exist is no error. */
 static enum wsc_err take_census(const char *dir, struct census *c)
 {
     *c = (struct census){0};
@@ -113,6 +114,7 @@ static bool is_finished(const char *name)
     return n > 3 && !strcmp(name + n - 3, ".h5");
 }
 
+/* Files with our names alone; folders and others stay. */
 static void remove_files(const char *dir, bool keep)
 {
     DIR *d = opendir(dir);
@@ -156,6 +158,7 @@ static enum wsc_err cannot_write(const char *path)
     return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
+/* Errors may come as late as the close, so each step is checked. */
 static enum wsc_err write_new(const char *path, void (*put)(FILE *f, const void *what),
                               const void *what)
 {

@@ -113,6 +113,7 @@ struct subject {
     const struct data_part *part;
 };
 
+/* The file in the order of the Model Zoo's. */
 static void put_params(FILE *f, const void *what)
 {
     const struct subject *s = what;

@@ -21,6 +21,7 @@ struct request {
     const struct data_format *format; /* NULL: by ending */
 };
 
+/* Does the path end so, in any case, with something before the ending? */
 static bool ends_with(const char *path, size_t length, const char *ending)
 {
     size_t n = strlen(ending);
@@ -51,6 +52,7 @@ static enum wsc_err add(struct data_inputs *in, const struct data_input *file)
     return WSC_OK;
 }
 
+/* Size and time of change are part of the identity of a dataset (make_state.c). */
 static enum wsc_err add_file(struct request *r, const char *path, const struct stat *info,
                              const struct data_format *format)
 {
@@ -74,6 +76,7 @@ static int visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
+/* The order of names must not depend on the locale of the host. */
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -119,6 +122,7 @@ static enum wsc_err add_folder(struct request *r, const char *path, int depth)
     return rc;
 }
 
+/* A file that was named is read whatever its ending; those of a folder only by theirs. */
 static enum wsc_err add_path(struct request *r, const char *path)
 {
     struct stat info;
@@ -138,6 +142,7 @@ static enum wsc_err add_path(struct request *r, const char *path)
     return add_file(r, path, &info, format ? format : &data_format_text);
 }
 
+/* The format of --format, or NULL to go by endings. */
 static enum wsc_err find_format(const char *name, const struct data_format **format)
 {
     *format = NULL;

@@ -44,12 +44,14 @@ struct job {
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
+/* A special id is any that a table of 2^22 tokens could have; BOS and EOS may be missing. */
 static enum wsc_err check_id(const char *name, int64_t id, bool may_miss)
 {
     if ((may_miss && id == DATA_NO_ID) || (id >= 0 && id < 1 << 22)) return WSC_OK;
     return WSC_RAISE(WSC_USAGE, "%s is %lld, expected 0 to %d", name, (long long)id, (1 << 22) - 1);
 }
 
+/* Fractions of val and test; train has what is left, and must have some. */
 static enum wsc_err check_shares(const struct data_make *make)
 {
     double sum = 0;
@@ -63,6 +65,7 @@ static enum wsc_err check_shares(const struct data_make *make)
     return WSC_RAISE(WSC_USAGE, "the shares of val and test are %g together, nothing is left", sum);
 }
 
+/* Rows of positions and spans have the type of the ids. */
 static enum wsc_err check_spans(const struct data_make *make)
 {
     if (!make->use_vsl) return WSC_OK;
@@ -74,6 +77,7 @@ static enum wsc_err check_spans(const struct data_make *make)
                         "--dtype int32");
 }
 
+/* The request before anything is read or made. */
 static enum wsc_err check_make(const struct data_make *make)
 {
     if (make->n_inputs < 1) return WSC_RAISE(WSC_USAGE, "no input: give at least one text file");
@@ -99,6 +103,8 @@ static enum wsc_err check_make(const struct data_make *make)
 
 /* ---- how many samples go where --------------------------------------------------------------- */
 
+/* Samples of the parts by their fractions: test at the end of the order, val before it, train the
+ * rest; a part that was asked for gets one sample at least. */
 static enum wsc_err count_samples(struct job *j)
 {
     const struct data_make *m = j->make;
@@ -131,6 +137,7 @@ static enum wsc_err count_samples(struct job *j)
     return WSC_OK;
 }
 
+/* Bytes and characters of each token, for the counts of text; BOS and EOS are none. */
 static void measure_tokens(struct job *j)
 {
     for (int64_t id = 0; id < data_tokenizer_vocab_size(j->make->tokenizer); id++) {
@@ -145,6 +152,7 @@ static void measure_tokens(struct job *j)
         if (mark[i] != DATA_NO_ID) j->token[mark[i]] = (struct token){0, 0};
 }
 
+/* Rows of a few samples, about BATCH_BYTES. */
 static enum wsc_err make_buffers(struct job *j)
 {
     int64_t T = j->make->T, V = j->made->vocab_size;
@@ -180,6 +188,7 @@ static void count_places(struct job *j, struct data_part *part, const int32_t *r
     part->n_masked += j->make->T - n;
 }
 
+/* A token of plain samples is a label once, so the text follows from the counts of labels. */
 static void count_labels(const struct job *j, struct data_part *part)
 {
     for (int64_t id = 0; !j->make->use_vsl && id < j->made->vocab_size; id++)
@@ -263,6 +272,7 @@ static enum wsc_err put_in_place(struct job *j)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
+/* Folders of the parts and of the corpus; one that is not ours stops the run here. */
 static enum wsc_err name_folders(struct job *j)
 {
     const char *out = j->make->out_dir;
@@ -278,6 +288,7 @@ static enum wsc_err name_folders(struct job *j)
     return wsc_file_mkdir_above(j->work);
 }
 
+/* The first half: tokens of all documents, resumed where a state allows it. */
 static enum wsc_err make_corpus(struct job *j)
 {
     TRY(data_corpus_open(&j->corpus, j->work, j->make, &j->inputs));
@@ -295,6 +306,7 @@ static enum wsc_err make_corpus(struct job *j)
     return WSC_OK;
 }
 
+/* The parts get their names at the end, together, when all are complete. */
 static enum wsc_err run(struct job *j)
 {
     const struct data_make *m = j->make;

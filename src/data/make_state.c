@@ -43,6 +43,7 @@ uint64_t data_state_chain(uint64_t chain, const unsigned char *block, int64_t n)
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
+/* With its NUL, so that two texts do not run into one another; NULL is no text. */
 static void add_text(uint64_t *hash, const char *text)
 {
     *hash = wsc_hash64(text ? text : "", text ? strlen(text) + 1 : 0, *hash);

@@ -18,6 +18,7 @@
 
 #include <stddef.h>
 
+/* Not zeroed: each buffer is written before it is read. */
 static enum wsc_err allocate(void **out, int64_t bytes)
 {
     if (bytes == 0) return WSC_OK;
@@ -175,6 +176,8 @@ static void check_tokens(const struct host *k)
     }
 }
 
+/* Leaves, blocks, canonical nodes and the step's seed of dropout; what the micro-batch before kept
+ * is void. */
 void host_begin(struct host *k, const struct data_share *share, const struct data_batch *batch)
 {
     WSC_CHECK(num_threads() <= k->n_threads, "%d threads, created for %d", num_threads(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attention of a block of queries at a time, head by head: scores, softmax and output without ever
  * holding a whole matrix of scores, and backward with the scores computed again (Dao et al. 2022).
- * Causal or not, windows, grouped keys, ALiBi, soft caps, cached keys. */
+ * Causal, with windows, grouped keys, ALiBi, soft caps and cached keys. */
 #include "host_attention.h"
 #include "host_branch.h"
 #include "host_buffers.h"

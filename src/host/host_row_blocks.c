@@ -80,6 +80,7 @@ void host_norm_row_backward(const struct host *k, enum model_tensor_kind weight,
     host_row_norm_gradient(&norm, x, stats, dy, dx);
 }
 
+/* @p first: the rows of @p dx are written, otherwise added to. */
 void host_norm_backward(const struct host *k, const struct host_span *b,
                         enum model_tensor_kind weight, const float *x, const float *stats,
                         float *dx, bool first)

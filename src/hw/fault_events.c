@@ -6,7 +6,7 @@
  * is a row of the table `effect`: how several at one place combine, and the recovery time; its name
  * and keys are the row of the same kind in fault_keys.c.  The cluster module moves from step to
  * step. */
-#include <wsc/hw.h>
+#include "fault_events.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -74,7 +74,8 @@ static const struct effect {
                               [HW_FAULT_LOSSY_LINK] = {0, add_losses, false, false, NULL},
                               [HW_FAULT_LOST_PLANES] = {0, add, false, false, NULL},
                               [HW_FAULT_LOST_NODE] = {0, count, true, false, recover_node},
-                              [HW_FAULT_LOST_SHARD] = {0, count, false, true, recover_shard}};
+                              [HW_FAULT_LOST_SHARD] = {0, count, false, true, recover_shard},
+                              [HW_FAULT_SLOW_INPUT] = {1, multiply, false, false, NULL}};
 
 /* Places by enum hw_place, in the words of messages. */
 static const char *const place_title[HW_N_PLACES] = {"wafer", "SwarmX node", "MemoryX shard"};
@@ -330,6 +331,11 @@ double hw_jitter(const struct hw *hw, int wafer)
     if (!hw->cluster->effects.jitter) return 0;
     const double more = combined(hw, HW_FAULT_JITTER, HW_PLACE_WAFER, wafer);
     return more > 0 ? add_squares(hw->cluster->jitter, more) : hw->cluster->jitter;
+}
+
+double hw_input_slowness(const struct hw *hw, int wafer)
+{
+    return combined(hw, HW_FAULT_SLOW_INPUT, HW_PLACE_WAFER, wafer);
 }
 
 double hw_link_slowness(const struct hw *hw, enum hw_place place, int which)

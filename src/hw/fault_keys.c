@@ -60,6 +60,10 @@ static const struct conf_variant kinds[HW_N_FAULT_KINDS] = {
     [HW_FAULT_LOST_SHARD] = {"lost_shard",
         .doc = "a MemoryX shard loses its memory: the newest checkpoint is restored and the steps "
                "since then are done again", CONF_KEYS(SHARD, WHEN)},
+    [HW_FAULT_SLOW_INPUT] = {"slow_input",
+        .doc = "the input workers of a system are slower", CONF_KEYS(
+        WAFER, {AMOUNT("factor"), .min = 1, .max = 1e6, DOC("4 is a quarter of the rate")},
+        STEPS, WHEN)},
 };
 /* clang-format on */
 

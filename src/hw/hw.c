@@ -85,15 +85,65 @@ double hw_cluster_power_w(const struct hw *hw, int64_t n_csx)
            (double)c->memoryx.shards * (double)c->memoryx.shard_power_w;
 }
 
+/* ---- mechanisms ------------------------------------------------------------------------------ */
+
+__extension__ typedef __int128 wide;
+
+/* What is left of a rate for the payload of packets. */
+static int64_t payload_rate(const struct hw_machine *c, int64_t rate)
+{
+    const int64_t payload = c->retransmit.packet_bytes, header = c->swarmx.header_bytes;
+    if (!header || !payload || !rate) return rate;
+    const int64_t left = (int64_t)((wide)rate * payload / (payload + header));
+    return left > 0 ? left : 1;
+}
+
+static void apply_network(struct hw_machine *out)
+{
+    if (!out->effects.network) {
+        out->swarmx.header_bytes = 0;
+        out->swarmx.forwarding = HW_CUT_THROUGH;
+        out->memoryx.incast = 1;
+        return;
+    }
+    int64_t *const rate[] = {
+        &out->wafer.io_rate_bytes_per_s,     &out->swarmx.link_rate_bytes_per_s,
+        &out->memoryx.link_rate_bytes_per_s, &out->input.rate_bytes_per_s,
+        &out->activation.rate_bytes_per_s,   &out->activation.server_rate_bytes_per_s};
+    for (size_t i = 0; i < sizeof rate / sizeof *rate; i++)
+        *rate[i] = payload_rate(out, *rate[i]);
+}
+
 /* Effects that are not constants (boundary, reduce, input) act where they are computed. */
 void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster)
 {
+    const struct hw_effects *e = &cluster->effects;
     *out = *cluster;
-    if (!cluster->effects.latency) {
+    if (!e->latency) {
         out->swarmx.link_latency_ps = out->swarmx.latency_ps = out->swarmx.add_latency_ps = 0;
         out->memoryx.link_latency_ps = 0;
     }
-    if (!cluster->effects.jitter) out->jitter = 0;
+    if (!e->jitter) out->jitter = out->jitter_stage = out->jitter_system = 0;
+    if (!e->activation) out->activation = (struct hw_activation){0};
+    if (!e->control) out->control = (struct hw_control){0};
+    if (!e->checkpoint) out->checkpoint.rate_params_per_s = 0;
+    if (!e->restarts) out->reliability.mtbf_hours = 0;
+    apply_network(out);
+}
+
+bool *hw_effect(struct hw_machine *cluster, int i, const char **name)
+{
+    struct hw_effects *e = &cluster->effects;
+    const struct {
+        const char *name;
+        bool *on;
+    } row[] = {{"boundary", &e->boundary}, {"reduction", &e->reduce},
+               {"latency", &e->latency},   {"jitter", &e->jitter},
+               {"input", &e->input},       {"activation servers", &e->activation},
+               {"network", &e->network},   {"control", &e->control}};
+    if (i < 0 || i >= (int)(sizeof row / sizeof *row)) return NULL;
+    *name = row[i].name;
+    return row[i].on;
 }
 
 int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost)
@@ -102,7 +152,6 @@ int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, in
     if (!lost) return rate_bytes_per_s;
     WSC_CHECK(lost > 0 && lost < planes, "%lld of %lld planes lost", (long long)lost,
               (long long)planes);
-    __extension__ typedef __int128 wide;
     const int64_t rate = (int64_t)((wide)rate_bytes_per_s * (planes - lost) / planes);
     return rate > 0 ? rate : 1;
 }

@@ -171,28 +171,28 @@ static void check(struct conf_parse *p, const struct hw_machine *c)
 static void hash_values(struct hw_machine *c, struct conf_diag *d)
 {
     const struct conf_table *table = hw_machine_table();
-    struct conf_text text = {0};
+    struct wsc_text text = {0};
     for (int i = 0; i < table->n; i++) {
         const struct conf_key *key = &table->key[i];
         const void *field = (const char *)c + key->offset;
         if (!is_constant(key)) continue;
-        conf_text_add(&text, "%s=", key->path);
+        wsc_text_add(&text, "%s=", key->path);
         if (key->type == CONF_T_DOUBLE)
-            conf_text_add(&text, "%.17g\n", *(const double *)field);
+            wsc_text_add(&text, "%.17g\n", *(const double *)field);
         else if (key->type == CONF_T_CHOICE)
-            conf_text_add(&text, "%d\n", *(const int *)field);
+            wsc_text_add(&text, "%d\n", *(const int *)field);
         else if (key->type == CONF_T_BOOL)
-            conf_text_add(&text, "%d\n", *(const bool *)field);
+            wsc_text_add(&text, "%d\n", *(const bool *)field);
         else
-            conf_text_add(&text, "%lld\n", (long long)*(const int64_t *)field);
+            wsc_text_add(&text, "%lld\n", (long long)*(const int64_t *)field);
     }
     for (int i = 0; i < c->faults.n; i++)
-        conf_text_add(&text, "fault=%s\n", c->faults.item[i].text);
+        wsc_text_add(&text, "fault=%s\n", c->faults.item[i].text);
     if (text.failed)
         d->no_memory = true;
     else
-        c->hash = wsc_hash64(text.text, text.n, 0);
-    wsc_free(text.text);
+        c->hash = wsc_hash64(text.bytes, text.n, 0);
+    wsc_text_free(&text);
 }
 
 /* Settings, keys, defaults, sources, checks, hash: each step needs those before it. */

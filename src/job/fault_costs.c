@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What each fault cost: the run once more without it, and without values, as these do not change
- * virtual time.  (With --numerics mesh the run itself counted cycles; here the closed forms do.) */
+/* What each fault cost: the run again without it, and without values, as these do not change
+ * virtual time.  (With --numerics mesh the run itself simulated cycles; here the analytical model
+ * gives them.) */
 #include "fault_costs.h"
 
 #include <wsc/mem.h>
@@ -36,7 +37,7 @@ static int64_t count_events(const struct job_state *s, const struct hw_fault *fa
     return count;
 }
 
-/* Costs of single faults do not add up: two can hide behind each other, or meet in one step.  So
+/* Costs of single faults do not add up: one can hide another, or meet in one step.  So
  * the machine without any is walked too. */
 static enum wsc_err find_sum(const struct job_state *s, const struct cluster_dry_run *with,
                              struct job_fault_cost *all)

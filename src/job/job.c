@@ -131,7 +131,7 @@ static enum wsc_err set_up_local(struct job_state *s)
     return open_data(s);
 }
 
-/* The last step of this run: that of the run which it goes on with, or num_steps from here, but
+/* The last step of this run: that of the run which it continues, or num_steps from here, but
  * never past max_steps. */
 static void choose_last_step(struct job_state *s)
 {
@@ -165,11 +165,15 @@ static enum wsc_err check_counts(const struct job_state *s)
                         "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
-/* After the checkpoint is known: metrics are cut back to its step. */
+/* After the checkpoint is known: metrics are cut back to its step.  An evaluation that is repeated
+ * may have its line already: from a run that was killed before the next checkpoint. */
 static enum wsc_err open_metrics(struct job_state *s)
 {
     if (comm_rank(s->comm)) return WSC_OK;
-    TRY(job_metrics_open(&s->metrics, s->job->params->runconfig.model_dir, s->step ? s->step : -1));
+    const bool again = s->eval_due && trains(s) && evaluates(s);
+    const int64_t last = s->step ? s->step : -1;
+    const struct job_kept kept = {last, again ? last - 1 : last};
+    TRY(job_metrics_open(&s->metrics, s->job->params->runconfig.model_dir, kept));
     return job_events_open(s, trains(s), evaluates(s));
 }
 
@@ -305,7 +309,7 @@ static struct vtime time_of_shard(const struct job_state *s, int m)
     return s->cluster->memoryx[m] ? memoryx_now(s->cluster->memoryx[m]) : (struct vtime){0};
 }
 
-/* An evaluation that was stopped takes no time: the run that goes on from here repeats it. */
+/* An evaluation that was stopped takes no time: the run that resumes here repeats it. */
 static enum wsc_err stop_evaluation(struct job_state *s, const struct vtime *began)
 {
     for (int m = 0; m < s->cluster->machine->n_shards; m++)
@@ -409,7 +413,7 @@ static enum wsc_err after_training(struct job_state *s)
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (s->job->dump_gradients && s->job->values && s->step == s->first_step + 1)
         TRY(job_dump_gradients(s));
-    /* First the evaluation: a run that goes on from the checkpoint does not repeat it. */
+    /* First the evaluation: a run that resumes from the checkpoint does not repeat it. */
     if (evaluates(s) && is_due(s, rc->eval_frequency)) TRY(evaluate(s));
     if (s->job->values && rc->checkpoint_steps > 0 && is_due(s, rc->checkpoint_steps))
         TRY(job_save(s));
@@ -448,7 +452,7 @@ static void collect_kernels(struct job_state *s)
     }
 }
 
-/* A training loop goes on to the next evaluation. */
+/* A training loop continues to the next evaluation. */
 static void begin_loop(struct job_state *s)
 {
     const int64_t every = s->job->params->runconfig.eval_frequency;
@@ -465,7 +469,7 @@ static void tell_faults(const struct job_state *s)
     for (int i = 0; (event = hw_faults_new(s->cluster->faults, i)); i++) {
         const struct hw_fault *f = event->fault;
         const bool everywhere = f->where == CONF_NULL && !(f->rate > 0);
-        if (everywhere && event->place) continue; /* told once */
+        if (everywhere && event->place) continue; /* reported once */
         WSC_WARNING("step %lld: fault %s at %s %d%s", (long long)event->first_step + 1, f->text,
                     hw_place_name(f->place), event->place, everywhere ? " and all others" : "");
     }

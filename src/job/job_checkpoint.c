@@ -227,7 +227,7 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
 }
 
 /* The newest checkpoint that can be trusted.  One that fails its own checks is passed over with a
- * warning; when all fail the run ends, as starting anew would hide that steps were lost. */
+ * warning; when all fail the run ends, as starting again would hide that steps were lost. */
 static enum wsc_err newest_good(const char *dir, char **path)
 {
     enum wsc_err rc = WSC_OK;
@@ -249,7 +249,7 @@ static enum wsc_err newest_good(const char *dir, char **path)
         "warnings say why; move them away to start anew");
 }
 
-/* Was the checkpoint written by the run that this one goes on with? */
+/* Was the checkpoint written by the run that this one continues? */
 static enum wsc_err is_of_this_run(const struct job_state *s, const char *path, bool *same)
 {
     struct store_file *file = NULL;

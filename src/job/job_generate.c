@@ -70,10 +70,10 @@ static enum wsc_err tokenize(const struct job_state *s, int i, struct prompts *p
 
 /* ---- tokens to texts ------------------------------------------------------------------------- */
 
-static void write_ids(struct out_text *out, const int32_t *ids, int64_t n)
+static void write_ids(struct wsc_text *out, const int32_t *ids, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        out_text_add(out, "%s%d", i ? "," : "", ids[i]);
+        wsc_text_add(out, "%s%d", i ? "," : "", ids[i]);
 }
 
 /* The bytes of @p ids, one each; counted alone when @p bytes is NULL. */
@@ -93,7 +93,7 @@ static int64_t gather_bytes(const struct data_tokenizer *t, const int32_t *ids, 
 
 /* Through bytes: a character can be cut between two tokens, and data_decode_bytes() looks at all of
  * them together. */
-static enum wsc_err write_text(const struct data_tokenizer *t, struct out_text *out,
+static enum wsc_err write_text(const struct data_tokenizer *t, struct wsc_text *out,
                                const int32_t *ids, int64_t n)
 {
     const int64_t n_bytes = gather_bytes(t, ids, n, NULL);
@@ -104,7 +104,7 @@ static enum wsc_err write_text(const struct data_tokenizer *t, struct out_text *
     if (bytes) {
         (void)gather_bytes(t, ids, n, bytes);
         data_decode_bytes(bytes, n_bytes, text);
-        out_text_bytes(out, text, strlen(text));
+        wsc_text_bytes(out, text, strlen(text));
     }
     wsc_free(text);
     wsc_free(bytes);
@@ -115,7 +115,7 @@ static enum wsc_err write_text(const struct data_tokenizer *t, struct out_text *
 enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 {
     struct job_state *s = ctx;
-    struct out_text *out = &s->generated.texts;
+    struct wsc_text *out = &s->generated.texts;
     s->generated.new_tokens = -s->generated.prompt_tokens;
     for (int64_t at = 0; at < n_words;) {
         const int64_t n = words[at++];
@@ -124,14 +124,14 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
             write_ids(out, words + at, n);
         else
             TRY(write_text(s->tokenizer, out, words + at, n));
-        out_text_bytes(out, s->job->json ? "" : "\n", 1);
+        wsc_text_bytes(out, s->job->json ? "" : "\n", 1);
         at += n;
     }
-    TRY(out_text_check(out));
+    TRY(wsc_text_check(out));
     if (s->job->json) return WSC_OK;
     (void)fwrite(out->bytes, 1, out->n, stdout);
     (void)fflush(stdout);
-    out_text_free(out);
+    wsc_text_free(out);
     return WSC_OK;
 }
 
@@ -223,7 +223,7 @@ enum wsc_err job_generate(struct job_state *s)
         wsc_free(p.tokens[i]);
     wsc_free(p.tokens);
     wsc_free(p.n_tokens);
-    out_text_free(&s->generated.texts);
+    wsc_text_free(&s->generated.texts);
     data_tokenizer_close(&s->tokenizer);
     return rc;
 }

@@ -2,10 +2,10 @@
 /* Which training a checkpoint belongs to.
  *
  * A checkpoint holds those params of its run that decide what its weights mean and which samples
- * came before (text attribute wsc.params, a line "key: value" each).  A run that goes on from it
+ * came before (text attribute wsc.params, a line "key: value" each).  A run that resumes from it
  * compares them with its own: weights of one model in another of the same shapes, e.g. with another
  * number of heads, would be garbage without an error.
- * A training that does not go on from the newest checkpoint of model_dir would leave two trainings
+ * A training that does not resume from the newest checkpoint of model_dir would leave two trainings
  * there, and the next start would take the checkpoint with the largest step, whoever wrote it: what
  * is not of its past is moved away before it begins.  Called by job.c and job_checkpoint.c. */
 #include "job_history.h"
@@ -24,7 +24,7 @@
 
 /* ---- the params of a checkpoint -------------------------------------------------------------- */
 
-/* What another value of a key means for a run that goes on. */
+/* What another value of a key means for a run that resumes. */
 enum meaning { MEANS_NOTHING, MEANS_OTHER_TRAINING, MEANS_OTHER_MODEL };
 
 /* The first row whose text the key begins with. */
@@ -270,7 +270,7 @@ enum wsc_err job_set_aside(const struct job_state *s)
     enum wsc_err err = move_later(rc->model_dir, goes_on ? s->step : -1, &folder, &n);
     if (!err && n) err = keep_metrics(rc->model_dir, folder);
     if (!err && n)
-        WSC_WARNING("%d checkpoint(s) in %s that this training does not go on from were moved to "
+        WSC_WARNING("%d checkpoint(s) in %s that this training does not resume from were moved to "
                     "%s, metrics.jsonl was copied there",
                     n, rc->model_dir, folder);
     wsc_free(folder);

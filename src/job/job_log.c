@@ -305,7 +305,7 @@ enum wsc_err job_write_generated(struct job_state *s)
         p.joules_per_token = hw_cluster_power_w(&c->hw, p.num_csx) / p.tokens_per_s;
     }
     if (p.host_seconds > 0) p.host_tokens_per_s = (double)g->new_tokens / p.host_seconds;
-    WSC_INFO("Generated %lld token(s) behind %lld prompt(s) at %.1f tokens/sec: the first after "
+    WSC_INFO("Generated %lld token(s) after %lld prompt(s) at %.1f tokens/sec: the first after "
              "%.6g ms, then one every %.6g ms.",
              (long long)g->new_tokens, (long long)g->n_prompts, p.tokens_per_s,
              (double)g->first_ps * 1e-9, (double)generation.token_ps * 1e-9);

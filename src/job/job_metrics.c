@@ -2,8 +2,8 @@
 /* metrics.jsonl: one JSON object on one line for each logged step and each evaluation.
  *
  * A line is written by one write() or not at all.  A run that resumes keeps the lines up to the
- * step of its checkpoint and drops the rest, and a last line that a crash tore.  The file is
- * documented in docs/FILES.md. */
+ * step of its checkpoint, without that of an evaluation which it repeats, and drops the rest, and a
+ * last line that a crash tore.  The file is documented in docs/FILES.md. */
 #include "job_metrics.h"
 #include "json_breakdown.h"
 
@@ -28,27 +28,28 @@ struct job_metrics {
     int fd;
 };
 
-/* The step of one line without its newline; false when the line is not one of ours. */
-static bool step_of(const char *line, size_t n, int64_t *step)
+/* Is the line, without its newline, kept?  *@p ours is false when it is not one of ours. */
+static bool is_kept(const char *line, size_t n, const struct job_kept *kept, bool *ours)
 {
     json_t *object = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
     json_t *value = json_object_get(object, "step");
-    bool good = json_is_integer(value);
-    if (good) *step = json_integer_value(value);
+    const int64_t last = json_object_get(object, "eval_loss") ? kept->evaluations : kept->steps;
+    const bool keep = json_integer_value(value) <= last;
+    *ours = json_is_integer(value);
     json_decref(object);
-    return good;
+    return *ours && keep;
 }
 
 /* Copy the lines to keep; a crash can only have torn the last one. */
-static WSC_CHECKED enum wsc_err keep_lines(struct out_text *kept, FILE *file, const char *path,
-                                           char *line, int64_t keep_to)
+static WSC_CHECKED enum wsc_err keep_lines(struct wsc_text *text, FILE *file, const char *path,
+                                           char *line, const struct job_kept *kept)
 {
     for (int number = 1; fgets(line, LINE_SIZE, file); number++) {
         size_t n = strlen(line);
-        int64_t step = 0;
-        bool whole = n && line[n - 1] == '\n' && step_of(line, n - 1, &step);
-        if (whole && step <= keep_to) out_text_bytes(kept, line, n);
-        if (whole) continue;
+        bool ours = false;
+        if (n && line[n - 1] == '\n' && is_kept(line, n - 1, kept, &ours))
+            wsc_text_bytes(text, line, n);
+        if (ours) continue;
         int next = fgetc(file);
         if (next != EOF) {
             return wsc_err_hint(
@@ -58,27 +59,27 @@ static WSC_CHECKED enum wsc_err keep_lines(struct out_text *kept, FILE *file, co
         WSC_WARNING("%s:%d: the last line is torn and is dropped", path, number);
     }
     if (ferror(file)) return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
-    return out_text_check(kept);
+    return wsc_text_check(text);
 }
 
 /* Through a new file and a rename: a crash while the file is cut back costs no line. */
-static WSC_CHECKED enum wsc_err cut_back(const char *path, int64_t keep_to)
+static WSC_CHECKED enum wsc_err cut_back(const char *path, const struct job_kept *kept)
 {
     FILE *file = fopen(path, "r");
     if (!file && errno == ENOENT) return WSC_OK;
     if (!file) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    struct out_text kept = {0};
+    struct wsc_text text = {0};
     enum wsc_err rc = WSC_NOMEM;
     char *line = wsc_alloc_raw(WSC_MEM_REPORT, LINE_SIZE, 1);
-    if (line) rc = keep_lines(&kept, file, path, line, keep_to);
+    if (line) rc = keep_lines(&text, file, path, line, kept);
     (void)fclose(file);
-    if (!rc) rc = out_write_text(path, kept.bytes ? kept.bytes : "");
+    if (!rc) rc = out_write_text(path, text.bytes ? text.bytes : "");
     wsc_free(line);
-    out_text_free(&kept);
+    wsc_text_free(&text);
     return rc;
 }
 
-enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, int64_t keep_to)
+enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, struct job_kept kept)
 {
     enum wsc_err rc;
     struct job_metrics *m;
@@ -88,7 +89,7 @@ enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir, int64_t
     m->fd = -1;
     m->path = out_file_path(dir, "metrics.jsonl");
     TRY_GOTO(m->path ? WSC_OK : WSC_NOMEM, failed);
-    TRY_GOTO(cut_back(m->path, keep_to), failed);
+    TRY_GOTO(cut_back(m->path, &kept), failed);
     m->fd = open(m->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (m->fd < 0) {
         rc = WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", m->path, strerror(errno));
@@ -107,7 +108,7 @@ static WSC_CHECKED enum wsc_err finish_line(struct job_metrics *m, struct out_js
 {
     enum wsc_err rc = out_json_check(j, m->path);
     if (!rc) rc = out_append(m->fd, m->path, &j->text);
-    out_text_free(&j->text);
+    wsc_text_free(&j->text);
     return rc;
 }
 

@@ -29,12 +29,15 @@ struct job_logged_step {
 
 /** An open metrics.jsonl. */
 struct job_metrics;
-/** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping only whole lines with
- *  step <= @p keep_to: -1 starts afresh, a resume passes the step of its checkpoint.  A last line
- *  that a crash tore is dropped; any other line that is not ours is an error (WSC_FORMAT) and the
- *  file is left as it was. */
+/** The last steps whose lines a resumed run keeps; -1: none. */
+struct job_kept {
+    int64_t steps, evaluations;
+};
+/** Open `<dir>/metrics.jsonl` (@p dir is made when missing), keeping whole lines of steps and of
+ *  evaluations up to those of @p kept.  A last line that a crash tore is dropped; any other line
+ *  that is not ours is an error (WSC_FORMAT) and the file is left as it was. */
 enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir,
-                              int64_t keep_to) WSC_CHECKED;
+                              struct job_kept kept) WSC_CHECKED;
 /** One object on one line, written whole or not at all; `breakdown` holds ps. */
 enum wsc_err job_metrics_step(struct job_metrics *m,
                               const struct job_logged_step *step) WSC_CHECKED;

@@ -148,7 +148,7 @@ enum wsc_err job_performance_write(const char *dir, const struct job_performance
     TRY_GOTO(out_json_check(&j, path), cleanup);
     TRY_GOTO(out_write_text(path, j.text.bytes), cleanup);
 cleanup:
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     wsc_free(path);
     return rc;
 }
@@ -159,7 +159,7 @@ static WSC_CHECKED enum wsc_err print_object(struct out_json *j, const char *wha
     enum wsc_err rc = out_json_check(j, what);
     if (!rc && (fputs(j->text.bytes, stdout) < 0 || fflush(stdout)))
         rc = WSC_RAISE(WSC_IO, "standard output cannot be written: %s", strerror(errno));
-    out_text_free(&j->text);
+    wsc_text_free(&j->text);
     return rc;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Are all ranks at the same job?  Params and cluster files are read by rank 0 alone and shared, so
  * that the effective values on all ranks follow from three things that each rank has for itself:
- * the program, its command line, and the samples that it reads.  They are compared with those of
- * one rank before the first pass.  Samples are compared by a hash of their number and of a few of
- * them, spread over an epoch: a copy made of another text or with another seed is found, one that
- * differs in a single sample need not be. */
+ * the program, its command line, and the sample files.  They are compared with those of one rank
+ * before the first pass.  Sample files are compared by number, sizes and a hash: of all their bytes
+ * up to MOST_BYTES together, beyond it of blocks that are spread evenly over each file
+ * (src/data/file_sum.c), so that the start takes a bounded time. */
 #include "job_same.h"
 
 #include <wsc/data.h>
-#include <wsc/hash.h>
 #include <wsc/mem.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- program and command line ---------------------------------------------------------------- */
@@ -91,53 +91,86 @@ enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv, bool
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
-static uint64_t hash_batch(const struct data_batch *b, uint64_t hash)
+/* Read at the start by each rank that reads samples: a few seconds from a local disk. */
+static const int64_t MOST_BYTES = (int64_t)2 << 30;
+
+struct sums {
+    struct data_file_sum *of; /* owned; NULL: this rank reads no samples */
+    int n;
+    int first; /* the first rank that reads samples */
+};
+
+/* What is compared of a file, positive: comm_max() then finds that of the one rank which has it. */
+static int64_t size_of(const struct data_file_sum *sum)
 {
-    const int32_t *const row[] = {b->input_ids, b->labels, b->mask, b->attention_span,
-                                  b->position_ids};
-    for (int r = 0; r < (int)(sizeof row / sizeof *row); r++)
-        if (row[r]) hash = wsc_hash64(row[r], (size_t)(b->n * b->T) * sizeof *row[r], hash);
-    return hash;
+    return sum->size + 1;
+}
+static int64_t hash_of(const struct data_file_sum *sum)
+{
+    return (int64_t)(sum->hash >> 2) + 1;
 }
 
-/* Hash the number of samples and at most N_LOOKS of them, evenly spread over the first epoch.
- * *@p hash is positive, so that 0 stands for a rank without data and comm_max() finds a hash. */
-static enum wsc_err hash_samples(struct data_source *source, int64_t T, int64_t *hash)
+static enum wsc_err raise_files(const struct job_state *s, const char *section,
+                                const struct sums *sums, const char *what)
 {
-    enum { N_LOOKS = 32 };
-    const int64_t n = data_source_n_samples(source), looks = n < N_LOOKS ? n : N_LOOKS;
-    struct data_batch *batch = NULL;
-    uint64_t h = wsc_hash64(&n, sizeof n, 0);
-    TRY(data_batch_create(&batch, 1, T));
-    enum wsc_err rc = WSC_OK;
-    for (int64_t i = 0; i < looks && !rc; i++) {
-        rc = data_source_read(source, n / looks * i, 1, batch);
-        if (!rc) h = hash_batch(batch, h);
+    const int rank = comm_rank(s->comm);
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: rank %d on %s does not have the sample files of rank %d on "
+                                  "%s: %s",
+                                  section, rank, comm_host_name(s->comm, rank), sums->first,
+                                  comm_host_name(s->comm, sums->first), what),
+                        "copy the data_dir of one host to all, or put it on a file system that "
+                        "they share");
+}
+
+/* One property of all files; every rank with samples has the same number of them. */
+static enum wsc_err compare_files(const struct job_state *s, const char *section,
+                                  const struct sums *sums, const char *what,
+                                  int64_t (*of)(const struct data_file_sum *sum))
+{
+    const int n = (int)comm_max(s->comm, sums->n);
+    char text[512] = "";
+    for (int i = 0; i < n; i++) {
+        const int64_t here = sums->of ? of(&sums->of[i]) : 0;
+        const int64_t there = comm_max(s->comm, comm_rank(s->comm) == sums->first ? here : 0);
+        if (sums->of && here != there && !*text)
+            (void)snprintf(text, sizeof text, "%s of %s", what, sums->of[i].path);
     }
-    data_batch_destroy(&batch);
-    *hash = (int64_t)(h >> 2) + 1;
-    return rc;
+    return *text ? raise_files(s, section, sums, text) : WSC_OK;
+}
+
+static enum wsc_err compare_sums(const struct job_state *s, const char *section,
+                                 const struct sums *sums, bool *report)
+{
+    const bool is_first = comm_rank(s->comm) == sums->first;
+    const int64_t n = comm_max(s->comm, is_first ? sums->n : 0);
+    enum wsc_err rc = WSC_OK;
+    if (sums->of && sums->n != n) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "%d files, not %lld", sums->n, (long long)n);
+        rc = raise_files(s, section, sums, text);
+    }
+    TRY(comm_agree(s->comm, rc, report));
+    rc = compare_files(s, section, sums, "the size", size_of);
+    TRY(comm_agree(s->comm, rc, report));
+    rc = compare_files(s, section, sums, "the content", hash_of);
+    return comm_agree(s->comm, rc, report);
 }
 
 /* Every rank that reads samples against the first one that does. */
 static enum wsc_err compare_samples(const struct job_state *s, const char *section,
-                                    struct data_source *source, bool *report)
+                                    const struct data_source *source, bool *report)
 {
     const int rank = comm_rank(s->comm), size = comm_size(s->comm);
-    int64_t hash = 0;
-    enum wsc_err rc = source ? hash_samples(source, s->cluster->model->T, &hash) : WSC_OK;
-    TRY(comm_agree(s->comm, rc, report));
-    const int first = size - (int)comm_max(s->comm, source ? size - rank : 0);
-    const int64_t expected = comm_max(s->comm, rank == first ? hash : 0);
-    if (source && hash != expected)
-        rc = wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                    "%s: the samples of rank %d on %s are not those of rank %d on "
-                                    "%s",
-                                    section, rank, comm_host_name(s->comm, rank), first,
-                                    comm_host_name(s->comm, first)),
-                          "copy the data_dir of one host to all, or put it on a file system that "
-                          "they share");
-    return comm_agree(s->comm, rc, report);
+    struct sums sums = {0};
+    enum wsc_err rc = source ? data_source_sums(source, MOST_BYTES, &sums.of, &sums.n) : WSC_OK;
+    rc = comm_agree(s->comm, rc, report);
+    if (!rc) {
+        sums.first = size - (int)comm_max(s->comm, source ? size - rank : 0);
+        rc = compare_sums(s, section, &sums, report);
+    }
+    wsc_free(sums.of);
+    return rc;
 }
 
 enum wsc_err job_compare_data(const struct job_state *s, bool *report)

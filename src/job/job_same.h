@@ -6,7 +6,7 @@
 #define WSC_JOB_SAME_H
 #include "job_state.h"
 
-/** Compare the samples that ranks with wafers read; WSC_CONFIG names the first rank that reads
- *  others.  Collective; *@p report as of comm_agree(). */
+/** Compare the sample files of the ranks with wafers; WSC_CONFIG names the first rank that has
+ *  others, and a file that differs.  Collective; *@p report as of comm_agree(). */
 enum wsc_err job_compare_data(const struct job_state *s, bool *report);
 #endif

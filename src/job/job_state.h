@@ -25,7 +25,7 @@ struct job_generated {
     int64_t first_ps, total_ps; /* until the first new tokens, and until the last */
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
     struct vtime_breakdown breakdown;
-    struct out_text
+    struct wsc_text
         texts; /* owned; with --json: prompts and what follows them, each with its NUL */
 };
 
@@ -44,7 +44,7 @@ struct job_state {
     struct data_tokenizer *tokenizer; /* owned; while it generates */
 
     int64_t step, last_step;           /* finished, and where to stop */
-    int64_t planned_last_step;         /* of the run that a restart goes on with, or -1 */
+    int64_t planned_last_step;         /* of the run that a restart continues, or -1 */
     int64_t samples;                   /* of the stream, so far */
     int64_t first_step, first_samples; /* at the start of this run */
     int64_t saved_step;                /* of the newest checkpoint; -1 none */
@@ -54,9 +54,9 @@ struct job_state {
     int64_t repeated_steps;            /* done again after memory was lost */
     int64_t steps_per_look;            /* between looks at what signals ask for */
     double looked_s;                   /* the last look, host clock */
-    int stop_signal;                   /* that asked to stop; 0: go on */
+    int stop_signal;                   /* that asked to stop; 0: none */
     int claim;                         /* of model_dir, rank 0 only */
-    bool all_failed, speaks;           /* every rank knows of the failure, and this one tells it */
+    bool all_failed, speaks; /* every rank knows of the failure, and this one reports it */
 
     /* rank 0 only: what on_batch keeps */
     struct job_metrics *metrics;                   /* owned */

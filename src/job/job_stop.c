@@ -58,6 +58,6 @@ enum wsc_err job_stop_here(struct job_state *s)
         WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
                   strsignal(s->stop_signal), (long long)s->step, (long long)s->last_step);
     if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
-    return wsc_err_hint(rc, "started again, it goes on from %s/checkpoint_%lld.mdl",
+    return wsc_err_hint(rc, "started again, it resumes from %s/checkpoint_%lld.mdl",
                         params->model_dir, (long long)s->step);
 }

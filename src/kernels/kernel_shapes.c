@@ -50,10 +50,15 @@ static void sample_features(struct kernels_sampler *s, struct programs_case *c)
     c->features = features(s, c);
 }
 
-static void describe_features(const struct programs_case *c, char *text, size_t size)
+static void describe_rows(const struct programs_case *c, int64_t width, char *text, size_t size)
 {
     (void)snprintf(text, size, "B %lld T %lld, %lld features", (long long)c->samples,
-                   (long long)c->tokens, (long long)c->features);
+                   (long long)c->tokens, (long long)width);
+}
+
+static void describe_features(const struct programs_case *c, char *text, size_t size)
+{
+    describe_rows(c, c->features, text, size);
 }
 
 /* Heads of 4 to 32 features, at most 16 features on a PE, so that memory suffices. */
@@ -95,8 +100,7 @@ static void sample_logits(struct kernels_sampler *s, struct programs_case *c)
 
 static void describe_logits(const struct programs_case *c, char *text, size_t size)
 {
-    (void)snprintf(text, size, "B %lld T %lld, %lld features", (long long)c->samples,
-                   (long long)c->tokens, (long long)c->vocab);
+    describe_rows(c, c->vocab, text, size);
 }
 
 const struct kernels_shapes kernels_matrix_shapes = {sample_matrix, describe_matrix},

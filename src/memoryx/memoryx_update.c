@@ -74,6 +74,23 @@ static void keep_time(struct memoryx *mx, bool waits, struct vtime known)
     }
 }
 
+/* A checkpoint holds the weights back until it is written, values or not.  The one at the end of a
+ * run holds nothing back. */
+static void pause_for_checkpoint(struct memoryx *mx, int64_t step)
+{
+    const int64_t every = mx->config.params->runconfig.checkpoint_steps;
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
+    if (every <= 0 || (step + 1) % every) return;
+    const int64_t ps = vtime_duration_ps(mx->net->model->n_params,
+                                         mx->net->hw->cluster->checkpoint.rate_params_per_s);
+    if (!ps) return;
+    const int n = mx->net->model->n_stages;
+    const struct vtime updated = vtime_latest_of(r, mx->times.ready, n);
+    mx->times.updating = vtime_after(r, updated, ps, VTIME_CHECKPOINT);
+    for (int s = 0; s < n; s++)
+        mx->times.ready[s] = mx->times.updating;
+}
+
 /* ---- values ---------------------------------------------------------------------------------- */
 
 struct update_job {
@@ -154,6 +171,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         keep_time(mx, update_waits(mx->config.params, mx->net->model), known);
     else
         update_at_once(mx);
+    pause_for_checkpoint(mx, step);
     const struct vtime_bar bar = {
         .kind = VTIME_BAR_UPDATE, .begin = mx->times.reduced, .end = mx->times.updating};
     vtime_record_bar(r, &bar);

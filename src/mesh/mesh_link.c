@@ -47,6 +47,7 @@ static enum wsc_err check_position(const struct mesh *m, struct mesh_rect at,
     return WSC_OK;
 }
 
+/* What a route must have on this generation, before any cell is changed. */
 static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int colour,
                                 const struct mesh_route *r)
 {
@@ -90,6 +91,7 @@ static enum wsc_err new_extra(struct mesh *m, struct mesh_cell *cell)
     return WSC_OK;
 }
 
+/* Positions after the first change what they name and keep the rest of the first. */
 static void fill_switch(struct mesh_switch *s, const struct mesh_route *r)
 {
     s->n = (uint8_t)(r->n_more + 1);
@@ -162,6 +164,7 @@ static enum wsc_err filter_at(struct mesh *m, int x, int y, int colour,
     return WSC_OK;
 }
 
+/* The route must be there already; its counter begins at filter->init. */
 enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
                          const struct mesh_filter *filter)
 {

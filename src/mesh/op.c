@@ -278,6 +278,8 @@ static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t
     return WSC_OK;
 }
 
+/* Checked and compiled at once, with memory as it is now; it begins when the requests before it
+ * have begun. */
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
     int64_t n = 0;
@@ -374,6 +376,7 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
     return about_task(pe, MESH_TODO_UNBLOCK, id);
 }
 
+/* Data tasks are blocked by the input queue of their colour. */
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
     TRY(mesh_check_colour(place(pe), colour));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Factors on the learning rate by groups of tensors: adjust_learning_rate of the Model Zoo, whose
  * groups are patterns over the tensors' names. */
-#include "model_tensors.h"
+#include "model_lr_scale.h"
 
 #include <fnmatch.h>
 #include <stddef.h>

@@ -6,6 +6,7 @@
 #include "model_tensors.h"
 
 #include "model_init.h"
+#include "model_lr_scale.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

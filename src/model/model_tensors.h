@@ -6,7 +6,4 @@
 
 /* Fill model->tensor, n_tensors and n_params from sizes already set in @p model. */
 enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params) WSC_CHECKED;
-/* Factor on the learning rate of the tensor called @p name: the product over the groups of
- * adjust_learning_rate whose pattern it matches. */
-double model_lr_scale(const struct zoo_lr_scale *scale, const char *name);
 #endif

@@ -44,12 +44,12 @@ enum wsc_err out_trace_open(struct out_trace **out, const char *path)
 /* `{` and what all events have; the caller ends the object. */
 static void open_event(struct out_trace *t, char phase, int group, int row, const char *name)
 {
-    struct out_text quoted = {0};
+    struct wsc_text quoted = {0};
     out_text_json(&quoted, name);
     if (quoted.failed) t->rc = WSC_NOMEM;
     (void)fprintf(t->file, "%s\n{\"ph\": \"%c\", \"pid\": %d, \"tid\": %d, \"name\": %s",
                   t->any ? "," : "", phase, group, row, quoted.bytes ? quoted.bytes : "\"\"");
-    out_text_free(&quoted);
+    wsc_text_free(&quoted);
     t->any = true;
 }
 
@@ -64,10 +64,10 @@ static void add_time(struct out_trace *t, const char *key, int64_t ps)
 /* The arguments of a naming event, and its end. */
 static void add_name(struct out_trace *t, const char *name)
 {
-    struct out_text quoted = {0};
+    struct wsc_text quoted = {0};
     out_text_json(&quoted, name);
     (void)fprintf(t->file, ", \"args\": {\"name\": %s}}", quoted.bytes ? quoted.bytes : "\"\"");
-    out_text_free(&quoted);
+    wsc_text_free(&quoted);
 }
 
 void out_trace_row(struct out_trace *t, int group, const char *group_name, int row,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Pictures: gnuplot is started with posix_spawn in the folder of its script, and what it prints
- * goes into the error.  A picture counts only when its file ends as an SVG or a PNG does: gnuplot
- * ends with status 0 on a full disk. */
+ * goes into the error.  A picture counts only when its file ends as an SVG, a PNG or a PDF
+ * does: gnuplot ends with status 0 on a full disk. */
 #include <wsc/out.h>
 
 #include <wsc/mem.h>
@@ -91,13 +91,25 @@ static bool is_whole(const char *path, const char *end, size_t n_end)
     return good;
 }
 
-/* An SVG ends with its closing tag, a PNG with the chunk IEND. */
+/* What the file of a picture ends with, by its name: the closing tag of an SVG, the chunk IEND of a
+ * PNG, the mark of a PDF. */
+static const char *end_of(const char *name)
+{
+    static const struct {
+        const char *ending, *tail;
+    } forms[] = {{".svg", "</svg>"}, {".png", "IEND"}, {".pdf", "%%EOF"}};
+    size_t i = 0;
+    while (!strstr(name, forms[i].ending))
+        i++;
+    return forms[i].tail;
+}
+
 static WSC_CHECKED enum wsc_err check_picture(const char *dir, const char *name)
 {
-    const bool svg = strstr(name, ".svg");
+    const char *end = end_of(name);
     char *path = out_file_path(dir, name);
     if (!path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a picture");
-    const bool good = is_whole(path, svg ? "</svg>" : "IEND", svg ? 6 : 4);
+    const bool good = is_whole(path, end, strlen(end));
     wsc_free(path);
     if (good) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_IO, "%s/%s: gnuplot has not written all of it", dir, name),
@@ -112,35 +124,48 @@ static void remove_picture(const char *dir, const char *name)
     wsc_free(path);
 }
 
-void out_gnuplot_output(struct out_text *t, const char *name, const char *commands, int height)
+void out_gnuplot_output(struct wsc_text *t, const char *name, const char *commands, int height)
 {
-    out_text_add(t,
+    wsc_text_add(t,
                  "set terminal svg size 1000,%d dynamic noenhanced font "
                  "'DejaVu Sans,Helvetica,sans-serif,14' background '#ffffff' "
                  "name '%s'\nset output '%s.svg'\n%s",
                  height, name, name, commands);
-    out_text_add(t,
+    wsc_text_add(t,
                  "set terminal pngcairo size 2000,%d noenhanced font 'DejaVu Sans,13' "
                  "fontscale 1.8 linewidth 2 pointscale 1.9 background '#ffffff'\n"
-                 "set output '%s.png'\nreplot\nunset output\n",
-                 2 * height, name);
+                 "set output '%s.png'\n%sunset output\n",
+                 2 * height, name, commands);
 }
 
-enum wsc_err out_gnuplot(const char *dir, const char *name, struct out_text *script)
+/* Run the script and check the @p n pictures; none is left after an error. */
+static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct wsc_text *script,
+                                     const char *const *endings, int n)
 {
-    char file[3][NAME_SIZE];
-    (void)snprintf(file[0], NAME_SIZE, "%s.gp", name);
-    (void)snprintf(file[1], NAME_SIZE, "%s.svg", name);
-    (void)snprintf(file[2], NAME_SIZE, "%s.png", name);
-    enum wsc_err rc = out_text_write(script, dir, file[0]);
-    remove_picture(dir, file[1]);
-    remove_picture(dir, file[2]);
-    if (!rc) rc = out_gnuplot_run(dir, file[0]);
-    if (!rc) rc = check_picture(dir, file[1]);
-    if (!rc) rc = check_picture(dir, file[2]);
-    if (rc) {
-        remove_picture(dir, file[1]);
-        remove_picture(dir, file[2]);
+    enum { MOST = 2 };
+    char gp[NAME_SIZE], file[MOST][NAME_SIZE];
+    (void)snprintf(gp, NAME_SIZE, "%s.gp", name);
+    enum wsc_err rc = out_text_write(script, dir, gp);
+    for (int i = 0; i < n; i++) {
+        (void)snprintf(file[i], NAME_SIZE, "%s%s", name, endings[i]);
+        remove_picture(dir, file[i]);
     }
+    if (!rc) rc = out_gnuplot_run(dir, gp);
+    for (int i = 0; i < n && !rc; i++)
+        rc = check_picture(dir, file[i]);
+    for (int i = 0; i < n && rc; i++)
+        remove_picture(dir, file[i]);
     return rc;
+}
+
+enum wsc_err out_gnuplot(const char *dir, const char *name, struct wsc_text *script)
+{
+    static const char *const endings[] = {".svg", ".png"};
+    return draw(dir, name, script, endings, 2);
+}
+
+enum wsc_err out_gnuplot_pdf(const char *dir, const char *name, struct wsc_text *script)
+{
+    static const char *const endings[] = {".pdf"};
+    return draw(dir, name, script, endings, 1);
 }

@@ -35,24 +35,24 @@ void out_real(char text[static OUT_REAL_SIZE], double value)
 /* In a pretty text: a new line, indented by the depth. */
 static void new_line(struct out_json *j)
 {
-    if (j->pretty) out_text_add(&j->text, "\n%*s", 4 * j->depth, "");
+    if (j->pretty) wsc_text_add(&j->text, "\n%*s", 4 * j->depth, "");
 }
 
 /* What comes before every member: comma, line break, and inside an object its key. */
 static void add_key(struct out_json *j, const char *key)
 {
-    if (j->comma) out_text_add(&j->text, j->pretty ? "," : ", ");
+    if (j->comma) wsc_text_add(&j->text, j->pretty ? "," : ", ");
     if (j->depth) new_line(j);
     j->comma = true;
     if (!key) return;
     out_text_json(&j->text, key);
-    out_text_add(&j->text, ": ");
+    wsc_text_add(&j->text, ": ");
 }
 
 void out_json_open(struct out_json *j, const char *key)
 {
     add_key(j, key);
-    out_text_add(&j->text, "{");
+    wsc_text_add(&j->text, "{");
     j->comma = false;
     j->depth++;
 }
@@ -61,14 +61,14 @@ void out_json_close(struct out_json *j)
 {
     j->depth--;
     new_line(j);
-    out_text_add(&j->text, j->depth ? "}" : "}\n");
+    wsc_text_add(&j->text, j->depth ? "}" : "}\n");
     j->comma = true;
 }
 
 void out_json_open_list(struct out_json *j, const char *key)
 {
     add_key(j, key);
-    out_text_add(&j->text, "[");
+    wsc_text_add(&j->text, "[");
     j->comma = false;
     j->depth++;
 }
@@ -77,26 +77,26 @@ void out_json_close_list(struct out_json *j)
 {
     j->depth--;
     new_line(j);
-    out_text_add(&j->text, "]");
+    wsc_text_add(&j->text, "]");
     j->comma = true;
 }
 
 void out_json_int(struct out_json *j, const char *key, int64_t value)
 {
     add_key(j, key);
-    out_text_add(&j->text, "%lld", (long long)value);
+    wsc_text_add(&j->text, "%lld", (long long)value);
 }
 
 void out_json_null(struct out_json *j, const char *key)
 {
     add_key(j, key);
-    out_text_add(&j->text, "null");
+    wsc_text_add(&j->text, "null");
 }
 
 void out_json_bool(struct out_json *j, const char *key, bool value)
 {
     add_key(j, key);
-    out_text_add(&j->text, value ? "true" : "false");
+    wsc_text_add(&j->text, value ? "true" : "false");
 }
 
 void out_json_real(struct out_json *j, const char *key, double value)
@@ -108,7 +108,7 @@ void out_json_real(struct out_json *j, const char *key, double value)
     }
     add_key(j, key);
     out_real(text, value);
-    out_text_add(&j->text, "%s", text);
+    wsc_text_add(&j->text, "%s", text);
 }
 
 void out_json_str(struct out_json *j, const char *key, const char *value)
@@ -121,7 +121,7 @@ void out_json_str(struct out_json *j, const char *key, const char *value)
 void out_json_hash(struct out_json *j, const char *key, uint64_t value)
 {
     add_key(j, key);
-    out_text_add(&j->text, "\"%016llx\"", (unsigned long long)value);
+    wsc_text_add(&j->text, "\"%016llx\"", (unsigned long long)value);
 }
 
 enum wsc_err out_json_check(const struct out_json *j, const char *what)
@@ -130,5 +130,5 @@ enum wsc_err out_json_check(const struct out_json *j, const char *what)
         return WSC_RAISE(WSC_NUMERIC, "%s: %s is %g, expected a finite number", what, j->bad_key,
                          j->bad);
     }
-    return out_text_check(&j->text);
+    return wsc_text_check(&j->text);
 }

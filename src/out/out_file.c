@@ -46,7 +46,7 @@ char *out_file_path(const char *dir, const char *name)
 /* One write() call, since readers follow metrics.jsonl while it grows.  When only a part was
  * written the file is cut back to its size before: no torn line stays, unless the cut fails too,
  * which the message says. */
-enum wsc_err out_append(int fd, const char *path, const struct out_text *t)
+enum wsc_err out_append(int fd, const char *path, const struct wsc_text *t)
 {
     struct stat before;
     if (fstat(fd, &before))

@@ -18,7 +18,7 @@ struct out_table {
     int n_columns, n_cells;
     bool has_head;
     int width[MAX_COLUMNS];
-    struct out_text cells; /* each ends with a NUL */
+    struct wsc_text cells; /* each ends with a NUL */
 };
 
 /* Characters, not bytes: a continuation byte takes no column. */
@@ -34,7 +34,7 @@ static void add_cell(struct out_table *t, const char *text)
 {
     int column = t->n_cells++ % t->n_columns, width = width_of(text);
     if (width > t->width[column]) t->width[column] = width;
-    out_text_bytes(&t->cells, text, strlen(text) + 1);
+    wsc_text_bytes(&t->cells, text, strlen(text) + 1);
 }
 
 enum wsc_err out_table_new(struct out_table **out, const char *align, const char *const *head)
@@ -84,7 +84,7 @@ static void print_rule(FILE *out, const struct out_table *t, int indent)
 
 enum wsc_err out_table_print(const struct out_table *t, FILE *out, int indent)
 {
-    TRY(out_text_check(&t->cells));
+    TRY(wsc_text_check(&t->cells));
     WSC_CHECK(t->n_cells % t->n_columns == 0, "%d cells in rows of %d", t->n_cells, t->n_columns);
     const char *cell = t->cells.bytes;
     for (int i = 0; i < t->n_cells; i++) {
@@ -102,7 +102,7 @@ enum wsc_err out_table_print(const struct out_table *t, FILE *out, int indent)
 void out_table_free(struct out_table **t)
 {
     if (!*t) return;
-    out_text_free(&(*t)->cells);
+    wsc_text_free(&(*t)->cells);
     wsc_free(*t);
     *t = NULL;
 }

@@ -49,62 +49,62 @@ static uint32_t masked_crc(const void *data, size_t n)
 enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 /* Seven bits a byte, the lowest first, the upper bit set on all but the last. */
-static void add_varint(struct out_text *t, uint64_t x)
+static void add_varint(struct wsc_text *t, uint64_t x)
 {
     for (; x >= 0x80; x >>= 7)
-        out_text_bytes(t, &(char){(char)(x | 0x80)}, 1);
-    out_text_bytes(t, &(char){(char)x}, 1);
+        wsc_text_bytes(t, &(char){(char)(x | 0x80)}, 1);
+    wsc_text_bytes(t, &(char){(char)x}, 1);
 }
 
 /* A field's number and wire type. */
-static void add_key(struct out_text *t, int field, enum wire wire)
+static void add_key(struct wsc_text *t, int field, enum wire wire)
 {
     add_varint(t, (uint64_t)field << 3 | wire);
 }
 
 /* A field of bytes: strings and nested messages. */
-static void add_bytes(struct out_text *t, int field, const char *bytes, size_t n)
+static void add_bytes(struct wsc_text *t, int field, const char *bytes, size_t n)
 {
     add_key(t, field, BYTES);
     add_varint(t, n);
-    out_text_bytes(t, bytes, n);
+    wsc_text_bytes(t, bytes, n);
 }
 
-static void add_double(struct out_text *t, int field, double x)
+static void add_double(struct wsc_text *t, int field, double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     bits = htole64(bits);
     add_key(t, field, FIXED64);
-    out_text_bytes(t, (const char *)&bits, sizeof bits);
+    wsc_text_bytes(t, (const char *)&bits, sizeof bits);
 }
 
-static void add_float(struct out_text *t, int field, float x)
+static void add_float(struct wsc_text *t, int field, float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
     bits = htole32(bits);
     add_key(t, field, FIXED32);
-    out_text_bytes(t, (const char *)&bits, sizeof bits);
+    wsc_text_bytes(t, (const char *)&bits, sizeof bits);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Length, its checksum, the event, its checksum, in one write: a reader that follows the file sees
  * whole records. */
-static enum wsc_err write_record(struct out_events *e, const struct out_text *event)
+static enum wsc_err write_record(struct out_events *e, const struct wsc_text *event)
 {
-    struct out_text record = {0};
+    struct wsc_text record = {0};
     const uint64_t length = htole64(event->n);
     const uint32_t of_length = masked_crc(&length, sizeof length);
     const uint32_t of_event = masked_crc(event->bytes, event->n);
-    out_text_bytes(&record, (const char *)&length, sizeof length);
-    out_text_bytes(&record, (const char *)&of_length, sizeof of_length);
-    out_text_bytes(&record, event->bytes, event->n);
-    out_text_bytes(&record, (const char *)&of_event, sizeof of_event);
-    enum wsc_err rc = out_text_check(&record);
+    wsc_text_bytes(&record, (const char *)&length, sizeof length);
+    wsc_text_bytes(&record, (const char *)&of_length, sizeof of_length);
+    wsc_text_bytes(&record, event->bytes, event->n);
+    wsc_text_bytes(&record, (const char *)&of_event, sizeof of_event);
+    enum wsc_err rc = wsc_text_check(&record);
     if (!rc) rc = out_append(e->fd, e->path, &record);
-    out_text_free(&record);
+    wsc_text_free(&record);
     return rc;
 }
 
@@ -112,12 +112,12 @@ static enum wsc_err write_record(struct out_events *e, const struct out_text *ev
 static enum wsc_err write_version(struct out_events *e)
 {
     static const char version[] = "brain.Event:2";
-    struct out_text event = {0};
+    struct wsc_text event = {0};
     add_double(&event, 1, wsc_clock_epoch_s());
     add_bytes(&event, 3, version, sizeof version - 1);
-    enum wsc_err rc = out_text_check(&event);
+    enum wsc_err rc = wsc_text_check(&event);
     if (!rc) rc = write_record(e, &event);
-    out_text_free(&event);
+    wsc_text_free(&event);
     return rc;
 }
 
@@ -125,26 +125,26 @@ static enum wsc_err write_version(struct out_events *e)
 enum wsc_err out_events_scalars(struct out_events *e, int64_t step, const struct out_scalar *scalar,
                                 int n)
 {
-    struct out_text event = {0}, summary = {0};
+    struct wsc_text event = {0}, summary = {0};
     for (int i = 0; i < n; i++) {
-        struct out_text value = {0};
+        struct wsc_text value = {0};
         if (!isnan(scalar[i].value)) {
             add_bytes(&value, 1, scalar[i].tag, strlen(scalar[i].tag));
             add_float(&value, 2, (float)scalar[i].value);
             add_bytes(&summary, 1, value.bytes, value.n);
         }
         summary.failed |= value.failed;
-        out_text_free(&value);
+        wsc_text_free(&value);
     }
     add_double(&event, 1, wsc_clock_epoch_s());
     add_key(&event, 2, VARINT);
     add_varint(&event, (uint64_t)step);
     add_bytes(&event, 5, summary.bytes ? summary.bytes : "", summary.n);
     event.failed |= summary.failed;
-    enum wsc_err rc = out_text_check(&event);
+    enum wsc_err rc = wsc_text_check(&event);
     if (!rc && summary.n) rc = write_record(e, &event);
-    out_text_free(&summary);
-    out_text_free(&event);
+    wsc_text_free(&summary);
+    wsc_text_free(&event);
     return rc;
 }
 

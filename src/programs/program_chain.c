@@ -107,6 +107,8 @@ struct gather_send {
     enum mesh_code move;
 };
 
+/* After its own words position 0 relays those of all others, and any other position lets them
+ * pass. */
 static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
 {
     const struct programs_gather *c = s->gather;
@@ -215,11 +217,14 @@ static enum wsc_err route_receive(struct programs_grid *g, struct mesh_rect pe, 
     return mesh_input_queue(g->m, pe, queue, colour);
 }
 
+/* Colour of a sender toward the start: neighbours use different ones, so that no router has a
+ * switch. */
 static int to_start(const struct programs_chain *c, int sender)
 {
     return c->colour + (sender & 1);
 }
 
+/* Colour of a sender away from the start, the third and fourth of the chain. */
 static int to_end(const struct programs_chain *c, int sender)
 {
     return c->colour + 2 + (sender & 1);

@@ -19,6 +19,7 @@ enum { COLOUR_WEIGHTS = 8, QUEUE_WEIGHTS = 0, QUEUE_ROW = 2, THREAD_ROW = 1 };
 enum { KF, T };
 enum { X_PART, SUMS };
 
+/* The job with what comes in and goes out over the edges; all owned. */
 struct stream {
     struct programs_job job;
     struct mesh_wavelet *wavelet;
@@ -26,11 +27,14 @@ struct stream {
     struct mesh_output *output; /* of each row */
 };
 
+/* Address of accumulator @p which modulo 2. */
 static int sums_at(const struct programs_job *j, int which)
 {
     return j->address[SUMS] + 4 * (int)j->shape[T] * (which & 1);
 }
 
+/* Task of a weight: index of the feature in the upper half, value in the lower; multiply-add over
+ * the PE's tokens. */
 static enum wsc_err on_weight(struct mesh_pe *pe, uint32_t wavelet)
 {
     const struct stream *s = mesh_user(pe);
@@ -42,6 +46,8 @@ static enum wsc_err on_weight(struct mesh_pe *pe, uint32_t wavelet)
                     mesh_bits(wavelet & 0xFFFF));
 }
 
+/* Task of the control wavelet after an output: clear the next accumulator, add this one to what
+ * comes from the east, send it west. */
 static enum wsc_err on_output_end(struct mesh_pe *pe, uint32_t wavelet)
 {
     struct stream *s = mesh_user(pe);
@@ -60,6 +66,8 @@ static enum wsc_err on_output_end(struct mesh_pe *pe, uint32_t wavelet)
     return mesh_issue(pe, &add);
 }
 
+/* Weights down all columns; sums westward on two colours in turn, one for even and one for odd
+ * columns. */
 static enum wsc_err stream_routes(struct programs_job *j)
 {
     const struct mesh_route down = {.rx = MESH_NORTH, .tx = MESH_RAMP | MESH_SOUTH};
@@ -102,6 +110,7 @@ static int64_t fill_column(const struct stream *s, int x, struct mesh_wavelet *w
     return n;
 }
 
+/* Room for the case that no weight is zero; fill_column() says how many there are. */
 static enum wsc_err stream_edges(struct stream *s)
 {
     struct programs_job *j = &s->job;
@@ -146,6 +155,7 @@ static enum wsc_err stream_data(struct programs_job *j)
     return rc;
 }
 
+/* Sums at the west edge of row y: output by output, the row's tokens. */
 static void stream_check(struct stream *s)
 {
     struct programs_job *j = &s->job;

@@ -14,6 +14,7 @@ enum { CALL_CYCLES = 2 + 4 };
 
 /* ---- fmacs: calls of one length on a single PE ----------------------------------------------- */
 
+/* One call a task, as a loop of the compiler's would issue them. */
 static enum wsc_err fmacs_next(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -63,6 +64,7 @@ enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_r
 
 enum { COLOUR_IN = 8, ROW_COLOURS = 4, MB = 0, NB = 1, A = 0, X = 1 };
 
+/* Column k of the block times element k of x; after the last column the reduction along the row. */
 static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -76,6 +78,7 @@ static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
+/* x comes down the columns before the calls begin. */
 static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -89,6 +92,7 @@ static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
+/* One tree for all rows, since they are alike. */
 static enum wsc_err gemv_routes(struct programs_job *j, const char *algo)
 {
     const struct programs_load load = {j->c->arch, j->w, j->shape[MB], {0, ROW_COLOURS}};

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+/* A failed init leaves what programs_job_fini() frees; no PE has a part in any tree yet (send -1).
+ */
 enum wsc_err programs_job_init(struct programs_job *j, const struct programs_case *c,
                                struct programs_result *r)
 {
@@ -81,6 +83,8 @@ enum wsc_err programs_job_vector(struct programs_job *j)
     return mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], j->words * 4);
 }
 
+/* Sums in double precision are exact for these operands, so any difference is an error of the
+ * program. */
 enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at)
 {
     int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;

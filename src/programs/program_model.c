@@ -16,6 +16,7 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Features of the residual stream, the heads, the filter and the vocabulary on the columns. */
 static enum wsc_err make_features(struct programs_model *k)
 {
     const struct model *m = k->model;
@@ -114,6 +115,7 @@ static enum wsc_err write_numbers(struct programs_model *k)
     return rc;
 }
 
+/* Elements of the longest stage: gradients of a leaf have room for any. */
 static int64_t longest_stage(const struct model *m)
 {
     int64_t n = 0;
@@ -204,6 +206,8 @@ static int mesh_threads(const struct hw_wafer *w)
     return most < num_threads() ? (int)(most > 1 ? most : 1) : num_threads();
 }
 
+/* The fabric has the wafer's size and generation from the machine file; without room on a PE the
+ * error says what would help. */
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
                                    const struct model *model, int64_t max_samples, bool training)
 {

@@ -72,6 +72,7 @@ static enum wsc_err scatter_at(struct programs_job *j, struct mesh_rect at, bool
     return keep_part(j, at.x, at.y, colour, (int64_t[3]){(i - 1) * block, block, (n - 1) * block});
 }
 
+/* Column 0 and all rows; lines of one PE have no routes. */
 static enum wsc_err scatter_routes(struct programs_job *j)
 {
     for (int i = 0; i < j->w * j->h; i++) {
@@ -82,6 +83,8 @@ static enum wsc_err scatter_routes(struct programs_job *j)
     return WSC_OK;
 }
 
+/* Memory by what a PE passes on: all blocks at the root, those of a row in column 0, one
+ * elsewhere. */
 static enum wsc_err scatter(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1}, column = {0, 0, 1, j->h};
@@ -170,6 +173,7 @@ static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
     return rc;
 }
 
+/* The blocks of all PEs end in the order of the PEs at (0, 0). */
 static enum wsc_err gather(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1}, column = {0, 0, 1, j->h};
@@ -251,6 +255,7 @@ static enum wsc_err transpose_column(struct programs_job *j, int x)
     return WSC_OK;
 }
 
+/* Two stars to each diagonal PE, from the west and from the east, on colours of their own. */
 static enum wsc_err transpose_routes(struct programs_job *j)
 {
     for (int y = 0; y < j->h; y++) {

@@ -412,6 +412,7 @@ static enum wsc_err write_numbers(struct programs_trial *t, const struct program
     return WSC_OK;
 }
 
+/* Every token counts here; the gradient needs what the loss leaves on the PEs, so both run. */
 static enum wsc_err entropy(struct programs_trial *t, struct rows *r, int32_t *mask, int32_t *best,
                             const struct programs_operands *o)
 {
@@ -452,6 +453,8 @@ enum wsc_err programs_cross_entropy(struct programs_trial *t, const struct progr
 
 /* ---- running one ----------------------------------------------------------------------------- */
 
+/* The layout of the analytical model for the case: its fabric as the wafer, a model of its sizes.
+ */
 void programs_layout_init(struct programs_layout *l, const struct programs_case *c)
 {
     struct hw_machine cluster = *c->hw->cluster;

@@ -38,11 +38,15 @@ struct item {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+/* Scalars of an output that come down column @p x: one for each input feature that the column
+ * holds. */
 static int product_scalars(const struct programs_product *p, int x)
 {
     return p->in[0].f->count[x] * (p->sums ? p->n_parts : 1);
 }
 
+/* Output feature number @p i of all outputs, in the order by_turns; its sums end at the PE that
+ * holds the feature. */
 static struct item product_item(const struct contract *c, int x, int y, int i)
 {
     const struct programs_product *p = c->product;
@@ -57,6 +61,8 @@ static struct item product_item(const struct contract *c, int x, int y, int i)
                          .narrow = out->half};
 }
 
+/* Key @p i / heads of the sequence: scores of the PE's queries from that key on, which end at the
+ * column that owns the key. */
 static struct item score_item(const struct contract *c, int x, int y, int i)
 {
     const struct programs_scores *s = c->scores;
@@ -79,6 +85,7 @@ static struct item item_of(const struct contract *c, int x, int y, int i)
     return c->product ? product_item(c, x, y, i) : score_item(c, x, y, i);
 }
 
+/* Items of column @p x, after which its PEs are done. */
 static int items_of(const struct contract *c, int x)
 {
     if (c->product) return c->n_items;
@@ -98,6 +105,8 @@ static int vector_at(const struct contract *c, int x, int i, const struct item *
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
+/* Items take the two accumulators in turn; scores of a head on one column are added up in their
+ * place. */
 static int accumulator(const struct contract *c, const struct item *it, int i)
 {
     if (it->line == 1 && c->scores) return it->result;
@@ -138,6 +147,8 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
     return narrow(pe, c, i);
 }
 
+/* Task of a scalar: the AXPY with its vector of tokens; after the last scalar of an item its sums
+ * go. */
 static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
 {
     struct programs_grid *g = programs_grid_of(pe);

@@ -18,7 +18,7 @@ struct programs_product {
 };
 enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p);
 /** Scores of one sequence: for each key the products with the PE's queries at or after it.  A
- *  head's columns share the keys; see pe_key_owner. */
+ *  head's columns share the keys; see programs_key_owner(). */
 struct programs_scores {
     int sample;
     struct programs_tile queries, keys;

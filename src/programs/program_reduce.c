@@ -18,6 +18,7 @@ enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
 
 /* ---- reduce, all-reduce, broadcast ----------------------------------------------------------- */
 
+/* Rows first, then column 0; with all-reduce PE (0, 0) then sends the sums to everybody. */
 static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -62,6 +63,7 @@ static enum wsc_err lay_line(struct programs_job *j, struct programs_path *l,
     return rc;
 }
 
+/* The first column on the upper half of the colours. */
 static enum wsc_err lay_column(struct programs_job *j, const struct programs_load *load,
                                const int *parent)
 {
@@ -96,6 +98,7 @@ tree_on(struct programs_job *j, const char *algo, const struct programs_load *lo
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "a tree") : WSC_OK;
 }
 
+/* Rows have the lower colours, the column the others; a snake is one line over the whole fabric. */
 static enum wsc_err trees(struct programs_job *j, const char *algo)
 {
     struct programs_load load = {j->c->arch, j->w, j->words, row_colours(j)};
@@ -110,6 +113,7 @@ static enum wsc_err trees(struct programs_job *j, const char *algo)
     return tree_on(j, algo, &load, lay_column);
 }
 
+/* T(w) + T(h) of HPDC'24; the snake is a chain of w h PEs. */
 static double reduce_form(const struct programs_job *j, const char *algo)
 {
     if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, j->w * j->h, j->words);
@@ -117,6 +121,7 @@ static double reduce_form(const struct programs_job *j, const char *algo)
            programs_formula_reduce(algo, j->h, j->words);
 }
 
+/* An all-reduce is a reduction and a broadcast of the result, one after the other. */
 static void add_broadcast(struct programs_job *j)
 {
     double cycles = j->w * j->h > 1 ? programs_formula_broadcast(j->w, j->h, j->words) : 0;
@@ -161,6 +166,7 @@ static enum wsc_err broadcast_main(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), mine, none);
 }
 
+/* The words of PE (0, 0) on every PE, compared one by one. */
 static enum wsc_err broadcast(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1};
@@ -202,6 +208,7 @@ static int chunk(const struct programs_job *j, int k, int *first)
     return (int)(j->words * (k + 1) / p) - *first;
 }
 
+/* Even and odd senders have different colours, and the way back from the last PE its own. */
 static int ring_colour(const struct programs_job *j, int from)
 {
     return from == j->w - 1 ? COLOUR_BACK : from % 2;
@@ -250,6 +257,7 @@ static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_MAIN);
 }
 
+/* Neighbours to the east, and from the last PE over all others back to the first. */
 static enum wsc_err ring_routes(struct programs_job *j)
 {
     const int p = j->w;

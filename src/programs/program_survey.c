@@ -29,6 +29,8 @@ static const struct collective {
 } broadcast = {"broadcast", programs_run_broadcast}, reduce = {"reduce", programs_run_reduce},
   allreduce = {"allreduce", programs_run_allreduce};
 
+/* A collective with the tolerance of its formula: relative, or `slack` cycles where that is more,
+ * and the reason when the formula is only an estimate. */
 struct row {
     const struct collective *kernel;
     const char *algo;
@@ -64,6 +66,7 @@ enum {
     N_SQUARES = sizeof in_a_square / sizeof *in_a_square
 };
 
+/* Largest line and vector, and who takes the points. */
 struct survey {
     int max_p;
     int64_t max_words;
@@ -82,6 +85,8 @@ static enum wsc_err run(const struct collective *kernel, const struct programs_c
     return WSC_OK;
 }
 
+/* One point: simulated cycles beside the formula, the formula on the tree that was built, and the
+ * schedule. */
 static enum wsc_err count(const struct survey *s, const struct row *row, struct programs_case c)
 {
     struct programs_result r = {0};
@@ -103,6 +108,7 @@ static enum wsc_err count(const struct survey *s, const struct row *row, struct 
     return s->point(s->ctx, &out);
 }
 
+/* Lines of 4, 8, ... PEs with 1, 4, 16, ... words. */
 static enum wsc_err rows(const struct survey *s)
 {
     for (int i = 0; i < N_ROWS; i++)
@@ -113,6 +119,7 @@ static enum wsc_err rows(const struct survey *s)
     return WSC_OK;
 }
 
+/* Squares grow with the square of their side in cost, so they end at 64. */
 static enum wsc_err squares(const struct survey *s)
 {
     enum { LARGEST = 64 };
@@ -158,6 +165,7 @@ static enum wsc_err against_fixed(const struct survey *s, struct programs_case c
     return s->point(s->ctx, &out);
 }
 
+/* Lines of any length, also between powers of two, where fixed trees are uneven. */
 static enum wsc_err chosen(const struct survey *s)
 {
     static const int size[] = {3, 4, 5, 6, 7, 8, 12, 16, 32, 50, 64, 100, 128, 256, 512};

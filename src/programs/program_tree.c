@@ -128,6 +128,7 @@ static enum wsc_err choose(const struct programme *e, const struct programs_load
     return WSC_OK;
 }
 
+/* The tree with the shortest schedule for this load; a single PE has none to choose. */
 static enum wsc_err auto_tree(const struct programs_load *load, int *parent)
 {
     struct programme e = {0};
@@ -142,6 +143,7 @@ static enum wsc_err auto_tree(const struct programs_load *load, int *parent)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the best tree") : WSC_OK;
 }
 
+/* The bound of HPDC'24 for the best tree; -1 when the line is too long for the program. */
 static double auto_bound(int p, int64_t words)
 {
     struct programme e = {0};
@@ -151,6 +153,8 @@ static double auto_bound(int p, int64_t words)
     return bound;
 }
 
+/* Parents of the fixed trees; two-phase has groups of @p s, chains inside and one among their
+ * heads. */
 static int parent_of(const char *algo, int i, int s)
 {
     if (!strcmp(algo, "star")) return 0;

@@ -25,6 +25,7 @@ struct arrival {
     int64_t first, last, control;
 };
 
+/* The cycle in which the switch of position @p i turns on a colour. */
 static int64_t *turns(const struct cost *c, int i, int colour)
 {
     return &c->open[(int64_t)i * PROGRAMS_LINE_COLOURS + colour];
@@ -105,6 +106,7 @@ static void position(struct cost *c, int i, int *order)
         }
 }
 
+/* From the far end to the root, since a position needs the times of its children. */
 static enum wsc_err positions(struct cost *c, int64_t *cycles)
 {
     int *order;

@@ -24,6 +24,7 @@ void programs_tree_shape_fini(struct programs_tree_shape *s)
     wsc_free(s->node);
 }
 
+/* Arrays of all positions, zeroed; all freed on failure. */
 static enum wsc_err allocate(struct programs_tree_shape *s, int n)
 {
     s->children = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->children);

@@ -16,7 +16,7 @@
 
 /* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
  * along its row.  Results are built a block at a time, as many as there is room for.  For each
- * token the values of the block come along the row (programs_ring.c), the next while these are
+ * token the values of the block come along the row (program_ring.c), the next while these are
  * used: each feature that the PE holds is a scalar for an AXPY over them, or each of them one for
  * an AXPY over the features, whichever vector is longer.  The sums of a block then travel along the
  * column, to the edge (weight gradients) or to the row that owns the key.  Where a head is a single

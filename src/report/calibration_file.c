@@ -11,6 +11,7 @@
 
 /* ---- stdout ---------------------------------------------------------------------------------- */
 
+/* Fitted rows: published against predicted, as residuals of the logarithm. */
 static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
 {
     struct out_table *table;
@@ -29,6 +30,7 @@ static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
     return rc;
 }
 
+/* Fitted constants with standard errors. */
 static WSC_CHECKED enum wsc_err print_constants(const struct validation_fit *c)
 {
     struct out_table *table;
@@ -61,36 +63,120 @@ enum wsc_err report_calibration_print(const struct validation_fit *c)
     return WSC_OK;
 }
 
+/* ---- the protocol ---------------------------------------------------------------------------- */
+
+static void add_error(struct out_table *table, const struct validation_figure *ref, double residual)
+{
+    if (isfinite(residual))
+        out_table_cell(table, "%+.1f %%",
+                       100 * validation_speed_error(ref, ref->value * exp(residual)));
+    else
+        out_table_cell(table, "-");
+}
+
+/* Times as large as the fitted error, in the logarithm. */
+static void add_ratio(struct out_table *table, double residual, double fitted)
+{
+    if (isfinite(residual) && fitted != 0)
+        out_table_cell(table, "%.2f", fabs(residual / fitted));
+    else
+        out_table_cell(table, "-");
+}
+
+static WSC_CHECKED enum wsc_err print_left_out(const struct validation_protocol *p)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "llrrrrr",
+                      (const char *const[]){"left out", "family", "fitted", "row out", "ratio",
+                                            "family out", "ratio"}));
+    for (int i = 0; i < p->n_left_out; i++) {
+        const struct validation_left_out *row = &p->left_out[i];
+        out_table_cell(table, "%s", row->ref->id);
+        out_table_cell(table, "%s", row->ref->family);
+        add_error(table, row->ref, row->fitted);
+        add_error(table, row->ref, row->without_row);
+        add_ratio(table, row->without_row, row->fitted);
+        add_error(table, row->ref, row->without_family);
+        add_ratio(table, row->without_family, row->fitted);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err print_freedom(const struct validation_protocol *p)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, "rrrrl",
+                      (const char *const[]){"free", "mean error fitted", "never fitted",
+                                            "worst never fitted", "constants"}));
+    int n;
+    const char *const *name = validation_fittable_paths(&n);
+    for (int i = 0; i < p->n_freedoms; i++) {
+        const struct validation_freedom *f = &p->freedom[i];
+        struct wsc_text list = {0};
+        for (int k = 0; k < f->n_free; k++)
+            wsc_text_add(&list, "%s%s = %s", k ? ", " : "", name[k], f->value[k]);
+        out_table_cell(table, "%d", f->n_free);
+        out_table_cell(table, "%.1f %%", 100 * f->fitted);
+        out_table_cell(table, "%.1f %%", 100 * f->never_fitted);
+        out_table_cell(table, "%.1f %%", 100 * f->worst_never_fitted);
+        out_table_cell(table, "%s", list.bytes ? list.bytes : "all neutral");
+        wsc_text_free(&list);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+enum wsc_err report_protocol_print(const struct validation_protocol *p)
+{
+    (void)printf(
+        "\nSpeed errors of fitted rows when they, and when their families, are not fitted; "
+        "ratios to the fitted error\n");
+    TRY(print_left_out(p));
+    (void)printf(
+        "\n  root mean square %.1f %% fitted, %.1f %% without the row (%.2f times), %.1f %% "
+        "without its family (%.2f times)\n",
+        100 * p->rms_fitted, 100 * p->rms_without_row, p->rms_without_row / p->rms_fitted,
+        100 * p->rms_without_family, p->rms_without_family / p->rms_fitted);
+    (void)printf("\nErrors of measured rows against the number of free constants; the others are "
+                 "neutral\n");
+    return print_freedom(p);
+}
+
 /* ---- the cluster file ------------------------------------------------------------------------ */
 
 /* "wsc calibrate on 10 published points (usc_256m_b128, ...): standard error 50 us, ..." */
-static void add_source(struct out_text *t, const struct validation_fit *c, int i)
+static void add_source(struct wsc_text *t, const struct validation_fit *c, int i)
 {
-    out_text_add(t,
+    wsc_text_add(t,
                  "wsc calibrate, least squares of ln(predicted / published) with Huber's "
                  "function at %.0f %%, on %d published points (",
                  100 * c->threshold, c->n_points);
     for (int k = 0; k < c->n_points; k++)
-        out_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
-    out_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
-                 *c->constant[i].error ? c->constant[i].error : "not told by the points",
+        wsc_text_add(t, "%s%s", k ? ", " : "", c->point[k]->id);
+    wsc_text_add(t, "): standard error %s, deviation of the residuals %.1f %%",
+                 *c->constant[i].error ? c->constant[i].error : "not determined by the points",
                  100 * c->sigma);
 }
 
-static void add_constant(struct out_text *t, const struct validation_fit *c, int i)
+/* One constant as {value, kind, source, uncertainty}. */
+static void add_constant(struct wsc_text *t, const struct validation_fit *c, int i)
 {
     const struct validation_fitted *f = &c->constant[i];
-    struct out_text source = {0};
+    struct wsc_text source = {0};
     add_source(&source, c, i);
-    out_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
+    wsc_text_add(t, "    %s:\n        value: %s\n        kind: calibrated\n        source: ",
                  strchr(f->path, '.') + 1, f->value);
     out_text_json(t, source.bytes ? source.bytes : "");
-    out_text_add(t, "\n");
-    if (*f->error) out_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
+    wsc_text_add(t, "\n");
+    if (*f->error) wsc_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
     t->failed = t->failed || source.failed;
-    out_text_free(&source);
+    wsc_text_free(&source);
 }
 
+/* Length of the section of a path, up to its dot. */
 static int section_length(const char *path)
 {
     return (int)(strchr(path, '.') - path);
@@ -105,13 +191,14 @@ static bool opens_section(const struct validation_fit *c, int i)
     return true;
 }
 
-static void add_sections(struct out_text *t, const struct validation_fit *c)
+/* Constants below their sections, each section opened once. */
+static void add_sections(struct wsc_text *t, const struct validation_fit *c)
 {
     for (int i = 0; i < c->n_constants; i++) {
         const char *path = c->constant[i].path;
         const int n = section_length(path);
         if (!opens_section(c, i)) continue;
-        out_text_add(t, "\n%.*s:\n", n, path);
+        wsc_text_add(t, "\n%.*s:\n", n, path);
         for (int k = i; k < c->n_constants; k++)
             if (!strncmp(c->constant[k].path, path, (size_t)n + 1)) add_constant(t, c, k);
     }
@@ -120,13 +207,13 @@ static void add_sections(struct out_text *t, const struct validation_fit *c)
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
     out_text_json(&t, base);
-    out_text_add(&t, "\n");
+    wsc_text_add(&t, "\n");
     add_sections(&t, c);
-    enum wsc_err rc = out_text_check(&t);
+    enum wsc_err rc = wsc_text_check(&t);
     if (!rc) rc = out_write_text(path, t.bytes);
-    out_text_free(&t);
+    wsc_text_free(&t);
     return rc;
 }

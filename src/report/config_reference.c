@@ -14,8 +14,7 @@
 #define INITIALIZERS                                                                               \
     "\n### Initializers\n\n"                                                                       \
     "Values of the `model` keys that end in `initializer`: a name, or a map with a `name` and "    \
-    "its "                                                                                         \
-    "keys.\n\n"
+    "its keys. Names in successive rows have the keys below the last of them.\n\n"
 #define TRANSFORMS                                                                                 \
     "\n### Transforms of samples\n\n"                                                              \
     "The entry of `data_transforms`: a map with a `name`.\n\n"
@@ -30,7 +29,7 @@ static bool covers(const char *to, const char *path)
 }
 
 /* Where @p path stands in the trainer style: the rows that reach closest to it. */
-static void write_trainer_path(struct conf_text *out, const char *path)
+static void write_trainer_path(struct wsc_text *out, const char *path)
 {
     const struct conf_table *table = zoo_trainer_table();
     size_t longest = 0;
@@ -44,26 +43,26 @@ static void write_trainer_path(struct conf_text *out, const char *path)
         if (!key->to || strlen(key->to) != longest || !covers(key->to, path)) continue;
         const char *below = path + longest;
         const bool named = *below && zoo_trainer_is_named(key);
-        conf_text_add(out, "%s`%s%s%s`", comma, key->path + sizeof "trainer." - 1,
-                      named ? ".TYPE" : "", below);
+        wsc_text_add(out, "%s`%s%s%s`", comma, key->path + sizeof "trainer." - 1,
+                     named ? ".TYPE" : "", below);
         comma = ", ";
     }
 }
 
 /* Keys of the trainer style that the other style does not have. */
-static void write_trainer_table(struct conf_text *out)
+static void write_trainer_table(struct wsc_text *out)
 {
     const struct conf_table *table = zoo_trainer_table();
-    conf_text_add(out, "| key under `trainer` | status | meaning |\n|---|---|---|\n");
+    wsc_text_add(out, "| key under `trainer` | status | meaning |\n|---|---|---|\n");
     for (int i = 0; i < table->n; i++) {
         const struct conf_key *key = &table->key[i];
         if (!key->doc) continue;
-        conf_text_add(out, "| `%s` | ", key->path + sizeof "trainer." - 1);
+        wsc_text_add(out, "| `%s` | ", key->path + sizeof "trainer." - 1);
         if (key->to)
-            conf_text_add(out, "as `%s`", key->to);
+            wsc_text_add(out, "as `%s`", key->to);
         else
-            conf_text_add(out, "%s", conf_status_text(key->status));
-        conf_text_add(out, " | %s |\n", key->doc);
+            wsc_text_add(out, "%s", conf_status_text(key->status));
+        wsc_text_add(out, " | %s |\n", key->doc);
     }
 }
 
@@ -71,47 +70,47 @@ static void write_trainer_table(struct conf_text *out)
 
 enum wsc_err report_config_reference(char **text)
 {
-    struct conf_text out = {0};
-    conf_text_add(&out, "# Configuration keys\n\n"
-                        "Generated from the key tables; do not edit.\n\n"
-                        "## Params files\n\n"
-                        "Model Zoo files of both styles: runconfig (releases up to 2.2) and "
-                        "trainer (from 2.3). `--set path=value` takes the paths of both in a "
-                        "file of the trainer style, those of the first column everywhere. "
-                        "A key that is not in these tables is an error, with the nearest known "
-                        "one.\n\n");
+    struct wsc_text out = {0};
+    wsc_text_add(&out, "# Configuration keys\n\n"
+                       "Generated from the key tables; do not edit.\n\n"
+                       "## Params files\n\n"
+                       "Model Zoo files of both styles: runconfig (releases up to 2.2) and "
+                       "trainer (from 2.3). `--set path=value` takes the paths of both in a "
+                       "file of the trainer style, those of the first column everywhere. "
+                       "A key that is not in these tables is an error, with the nearest known "
+                       "one.\n\n");
     conf_table_markdown(&out, zoo_params_table(), "trainer style, under `trainer`",
                         write_trainer_path);
-    conf_text_add(&out, SCHEDULES);
+    wsc_text_add(&out, SCHEDULES);
     conf_variants_markdown(&out, zoo_schedulers());
-    conf_text_add(&out, INITIALIZERS);
+    wsc_text_add(&out, INITIALIZERS);
     conf_variants_markdown(&out, zoo_initializers());
-    conf_text_add(&out, TRANSFORMS);
+    wsc_text_add(&out, TRANSFORMS);
     conf_variants_markdown(&out, zoo_transforms());
-    conf_text_add(&out, "\n### Keys of the trainer style alone\n\n"
-                        "Optimizer, schedulers, callbacks and loggers are maps with one key, "
-                        "their name, in any case. A callback that is null removes what it would "
-                        "do by default. `trainer` may be a list: its phases run one after "
-                        "another, `--phase N` takes one.\n\n");
+    wsc_text_add(&out, "\n### Keys of the trainer style alone\n\n"
+                       "Optimizer, schedulers, callbacks and loggers are maps with one key, "
+                       "their name, in any case. A callback that is null removes what it would "
+                       "do by default. `trainer` may be a list: its phases run one after "
+                       "another, `--phase N` takes one.\n\n");
     write_trainer_table(&out);
-    conf_text_add(&out, "\n### Spellings of older releases\n\n"
-                        "Taken with a warning. Beside them, a phase of `optimizer.learning_rate` "
-                        "may say `steps` or `decay_steps` for `total_iters`.\n\n");
+    wsc_text_add(&out, "\n### Spellings of older releases\n\n"
+                       "Taken with a warning. Beside them, a phase of `optimizer.learning_rate` "
+                       "may say `steps` or `decay_steps` for `total_iters`.\n\n");
     zoo_renames_write(&out);
-    conf_text_add(&out, "\n## Cluster files\n\n"
-                        "Every constant is `{value: ..., kind: documented | derived | assumed | "
-                        "calibrated, source: ..., uncertainty: 10 %% | LOW..HIGH}`; without "
-                        "`uncertainty` a documented value is taken as it is, a derived one may "
-                        "be 5 %% off, a calibrated one 10 %%, an assumed one half or double. "
-                        "Quantities carry their unit: `150 GB/s`. "
-                        "`--set cluster.path=value` changes one.\n\n");
+    wsc_text_add(&out, "\n## Cluster files\n\n"
+                       "Every constant is `{value: ..., kind: documented | derived | assumed | "
+                       "calibrated, source: ..., uncertainty: 10 %% | LOW..HIGH}`; without "
+                       "`uncertainty` a documented value is taken as it is, a derived one may "
+                       "be 5 %% off, a calibrated one 10 %%, an assumed one half or double. "
+                       "Quantities carry their unit: `150 GB/s`. "
+                       "`--set cluster.path=value` changes one.\n\n");
     conf_table_markdown(&out, hw_machine_table(), NULL, NULL);
-    conf_text_add(&out, "\n### Faults\n\n"
-                        "Entries of `faults`, maps with a `kind`; `--fault "
-                        "kind:key=value,...` of `wsc run` and `wsc scale` adds one. "
-                        "`from` is the first step that it touches, counted from 1, `steps` how "
-                        "many (0: to the end), `rate` the probability that it begins in a step, "
-                        "in each place ([FAULTS.md](FAULTS.md)).\n\n");
+    wsc_text_add(&out, "\n### Faults\n\n"
+                       "Entries of `faults`, maps with a `kind`; `--fault "
+                       "kind:key=value,...` of `wsc run` and `wsc scale` adds one. "
+                       "`from` is the first step that it touches, counted from 1, `steps` how "
+                       "many (0: to the end), `rate` the probability that it begins in a step, "
+                       "in each place ([FAULTS.md](FAULTS.md)).\n\n");
     conf_variants_markdown(&out, hw_fault_kinds());
-    return conf_text_take(&out, text);
+    return wsc_text_take(&out, text);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+/* Key, value, range, kind and source of every constant. */
 static enum wsc_err print_table(const struct hw_machine *c)
 {
     struct out_table *table;
@@ -21,6 +22,7 @@ static enum wsc_err print_table(const struct hw_machine *c)
     return rc;
 }
 
+/* How many constants there are of each kind. */
 static void print_counts(const struct hw_machine *c)
 {
     static const char *const kind[] = {"documented", "derived", "assumed", "calibrated"};
@@ -65,6 +67,6 @@ enum wsc_err report_constants_print_json(const struct hw_machine *c)
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, c->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }

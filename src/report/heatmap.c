@@ -18,7 +18,7 @@ enum {
     USUAL_SIDE = 480, /* of a panel that is drawn large */
     MOST_SIDE = 1024, /* of a panel, as long as a PE is not smaller than a dot */
     MOST_CELL = 160,  /* of a PE */
-    LEAST_SIDE = 48,  /* thinner panels are stretched */
+    LEAST_SIDE = 48,  /* thinner panels are widened */
     LEAST_SLOT = 330, /* width in which a panel's title fits */
     LEFT = 86,
     RIGHT = 112,
@@ -30,6 +30,7 @@ enum {
     LABEL_H = 20
 };
 
+/* Pixels of a picture and of its panels. */
 struct layout {
     int fold;             /* PEs along the side of a dot */
     int w, h;             /* dots */
@@ -39,16 +40,19 @@ struct layout {
     int width, height;
 };
 
+/* Larger of the two. */
 static int at_least(int value, int least)
 {
     return value < least ? least : value;
 }
 
+/* Smaller of the two. */
 static int at_most(int value, int most)
 {
     return value > most ? most : value;
 }
 
+/* Sizes from the grid: dots are squares of whole pixels, so that cells stay distinguishable. */
 static struct layout lay_out(const struct report_heatmap *map)
 {
     struct layout l = {.fold = 1};
@@ -102,12 +106,13 @@ static double scale_end(double most)
     return fmin(10 * power, 100);
 }
 
-static WSC_CHECKED enum wsc_err add_data(struct out_text *t, const struct report_heatmap *map,
+/* The values of a panel as a gnuplot data block, row by row from the north. */
+static WSC_CHECKED enum wsc_err add_data(struct wsc_text *t, const struct report_heatmap *map,
                                          const struct layout *l, int panel, double *most)
 {
     const struct report_panel *p = &map->panel[panel];
     *most = 0;
-    out_text_add(t, "$p%d << EOD\n", panel);
+    wsc_text_add(t, "$p%d << EOD\n", panel);
     for (int j = 0; j < l->h * l->twice_h; j++) {
         for (int i = 0; i < l->w * l->twice_w; i++) {
             const int x = i / l->twice_w, y = j / l->twice_h;
@@ -116,11 +121,11 @@ static WSC_CHECKED enum wsc_err add_data(struct out_text *t, const struct report
                 return WSC_RAISE(WSC_NUMERIC, "%s: PE (%d, %d) is %g, expected a finite number",
                                  p->title, x * l->fold, y * l->fold, v);
             if (v > *most) *most = v;
-            out_text_add(t, "%s%.4g", i ? " " : "", v);
+            wsc_text_add(t, "%s%.4g", i ? " " : "", v);
         }
-        out_text_add(t, "\n");
+        wsc_text_add(t, "\n");
     }
-    out_text_add(t, "EOD\n");
+    wsc_text_add(t, "EOD\n");
     return WSC_OK;
 }
 
@@ -137,72 +142,75 @@ static int tick_step(int n, int room, int label)
 }
 
 /* Colours: viridis of van der Walt and Smith (2015), ten steps of equal perceived distance, dark to
- * bright, told apart by every kind of colour vision. */
-static void add_frame(struct out_text *t, const struct report_heatmap *map, const struct layout *l,
+ * bright, distinguishable with every kind of colour vision. */
+static void add_frame(struct wsc_text *t, const struct report_heatmap *map, const struct layout *l,
                       const char *picture)
 {
     static const char *const viridis[] = {"440154", "482878", "3e4a89", "31688e", "26828e",
                                           "1f9e89", "35b779", "6dcd59", "b4de2c", "fde725"};
     enum { N_COLOURS = sizeof viridis / sizeof *viridis };
-    out_text_add(t,
+    wsc_text_add(t,
                  "set encoding utf8\nset terminal pngcairo size %d,%d noenhanced font "
                  "'DejaVu Sans,10' background '#ffffff'\nset output ",
                  l->width, l->height);
     out_text_gnuplot(t, picture);
-    out_text_add(t, "\nset palette defined (");
+    wsc_text_add(t, "\nset palette defined (");
     for (int i = 0; i < N_COLOURS; i++)
-        out_text_add(t, "%s%d '#%s'", i ? ", " : "", i, viridis[i]);
-    out_text_add(t,
+        wsc_text_add(t, "%s%d '#%s'", i ? ", " : "", i, viridis[i]);
+    wsc_text_add(t,
                  ")\nunset key\nset tics out nomirror\nset border 15 lw 0.6 lc rgb '#444444'\n"
                  "set label 1 at screen 0.5, screen %.6f center front font ',13' ",
                  1 - 26.0 / l->height);
     out_text_gnuplot(t, map->title);
-    out_text_add(t, "\nset label 2 at screen 0.5, screen %.6f center front tc rgb '#555555' ",
+    wsc_text_add(t, "\nset label 2 at screen 0.5, screen %.6f center front tc rgb '#555555' ",
                  1 - 50.0 / l->height);
     out_text_gnuplot(t, map->note);
-    out_text_add(t, "\nset multiplot\n");
+    wsc_text_add(t, "\nset multiplot\n");
 }
 
-static void add_place(struct out_text *t, const struct layout *l, int panel)
+/* Position and size of a panel within the picture. */
+static void add_place(struct wsc_text *t, const struct layout *l, int panel)
 {
     int left = panel % l->columns * l->slot_w + LEFT + (l->slot_w - l->panel_w - LEFT - RIGHT) / 2;
     int bottom = (l->rows - 1 - panel / l->columns) * l->slot_h + BOTTOM;
     double width = l->width, height = l->height;
-    out_text_add(t,
+    wsc_text_add(t,
                  "set lmargin at screen %.9f\nset rmargin at screen %.9f\n"
                  "set bmargin at screen %.9f\nset tmargin at screen %.9f\n",
                  left / width, (left + l->panel_w) / width, bottom / height,
                  (bottom + l->panel_h) / height);
-    out_text_add(t,
+    wsc_text_add(t,
                  "set colorbox user origin screen %.9f, screen %.9f size screen %.9f, "
                  "screen %.9f\n",
                  (left + l->panel_w + 14) / width, bottom / height, 16 / width,
                  l->panel_h / height);
 }
 
-static void add_panel(struct out_text *t, const struct report_heatmap *map, const struct layout *l,
+/* One panel: title, colour scale, image. */
+static void add_panel(struct wsc_text *t, const struct report_heatmap *map, const struct layout *l,
                       int panel, double most)
 {
     const struct report_panel *p = &map->panel[panel];
     const double step_x = (double)l->fold / l->twice_w, step_y = (double)l->fold / l->twice_h;
     const double end = p->peak ? 100 : scale_end(most);
-    out_text_add(t, "set title ");
+    wsc_text_add(t, "set title ");
     out_text_gnuplot(t, p->title);
-    out_text_add(t,
+    wsc_text_add(t,
                  " offset 0,-0.4\nset xlabel 'x' offset 0,0.5\nset ylabel 'y' offset 1.2,0 "
                  "norotate\nset xtics 0,%d,%d\nset ytics 0,%d,%d\nset xrange [-0.5:%.1f]\n"
                  "set yrange [%.1f:-0.5]\n",
                  tick_step(map->w, l->panel_w, LABEL_W), map->w - 1,
                  tick_step(map->h, l->panel_h, LABEL_H), map->h - 1, map->w - 0.5, map->h - 0.5);
-    out_text_add(t, "set cbrange [0:%.9g]\nset cbtics %.9g\nset format cb '%%g %%%%'\n", end,
+    wsc_text_add(t, "set cbrange [0:%.9g]\nset cbtics %.9g\nset format cb '%%g %%%%'\n", end,
                  l->panel_h < 100 ? end : end / 5);
-    out_text_add(t,
+    wsc_text_add(t,
                  "plot $p%d using (($1+0.5)*%g-0.5):(($2+0.5)*%g-0.5):3 matrix with image\n"
                  "unset label 1\nunset label 2\n",
                  panel, step_x, step_y);
 }
 
-static WSC_CHECKED enum wsc_err make_script(struct out_text *t, const struct report_heatmap *map,
+/* The whole gnuplot script of a map. */
+static WSC_CHECKED enum wsc_err make_script(struct wsc_text *t, const struct report_heatmap *map,
                                             const char *picture)
 {
     struct layout l = lay_out(map);
@@ -213,8 +221,8 @@ static WSC_CHECKED enum wsc_err make_script(struct out_text *t, const struct rep
         add_place(t, &l, i);
         add_panel(t, map, &l, i, most);
     }
-    out_text_add(t, "unset multiplot\nunset output\n");
-    return out_text_check(t);
+    wsc_text_add(t, "unset multiplot\nunset output\n");
+    return wsc_text_check(t);
 }
 
 int report_heatmap_fold(int w, int h)
@@ -225,7 +233,7 @@ int report_heatmap_fold(int w, int h)
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* Script and picture are made beside @p path and the picture takes its name at the end. */
-static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct out_text *t,
+static WSC_CHECKED enum wsc_err draw(const char *dir, const char *name, struct wsc_text *t,
                                      const struct report_heatmap *map)
 {
     enum wsc_err rc = WSC_NOMEM;
@@ -252,14 +260,14 @@ cleanup:
 
 enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap *map)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char *dir = slash ? wsc_strdup(WSC_MEM_REPORT, path) : wsc_strdup(WSC_MEM_REPORT, ".");
     if (!dir) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name a folder");
     if (slash) dir[slash == path ? 1 : slash - path] = '\0';
     enum wsc_err rc = out_can_write(path);
     if (!rc) rc = draw(dir, name, &t, map);
-    out_text_free(&t);
+    wsc_text_free(&t);
     wsc_free(dir);
     return rc;
 }

@@ -4,6 +4,7 @@
  * report_html.c and study_html.c (a sweep) and exhibit_page.c (published tables and figures). */
 #include "html_page.h"
 
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -12,6 +13,7 @@
 
 enum { MAX_PICTURE_BYTES = 16 << 20 };
 
+/* Style sheet of all pages, inline: a page is one file. */
 static const char style[] =
     "body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;color:#1a1a1a;background:#fff;"
     "max-width:76rem;margin:2rem auto;padding:0 1rem}\n"
@@ -40,83 +42,84 @@ static const char style[] =
     "tr,figure{break-inside:avoid}h2,h3{break-after:avoid}th,td{padding:.15rem .35rem}"
     ".bar{width:7rem}thead{display:table-header-group}}\n";
 
-void report_page_begin(struct out_text *t, const char *title)
+void report_page_begin(struct wsc_text *t, const char *title)
 {
-    out_text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    wsc_text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                     "<title>");
     out_text_html(t, title);
-    out_text_add(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>", style);
+    wsc_text_add(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>", style);
     out_text_html(t, title);
-    out_text_add(t, "</h1>\n");
+    wsc_text_add(t, "</h1>\n");
 }
 
-void report_page_end(struct out_text *t)
+void report_page_end(struct wsc_text *t)
 {
-    out_text_add(t, "</body>\n</html>\n");
+    wsc_text_add(t, "</body>\n</html>\n");
 }
 
 /* ---- pictures, tables ------------------------------------------------------------------------ */
 
-enum wsc_err report_page_picture(struct out_text *t, const char *dir, const char *name,
+enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char *name,
                                  const char *caption)
 {
     enum wsc_err rc;
-    struct out_text svg = {0};
+    char *svg = NULL;
+    size_t n = 0;
     struct stat info;
     char *path = out_file_path(dir, name);
     TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
     if (stat(path, &info) || !S_ISREG(info.st_mode)) {
-        out_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
+        wsc_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
         goto cleanup;
     }
-    TRY_GOTO(out_text_file(&svg, path, MAX_PICTURE_BYTES), cleanup);
-    const char *start = svg.bytes ? strstr(svg.bytes, "<svg") : NULL;
+    TRY_GOTO(wsc_file_read(WSC_MEM_REPORT, path, MAX_PICTURE_BYTES, &svg, &n), cleanup);
+    const char *start = strstr(svg, "<svg");
     if (!start) {
         rc = WSC_RAISE(WSC_FORMAT, "%s: no <svg> in it", path);
         goto cleanup;
     }
-    out_text_add(t, "<figure>\n");
-    out_text_bytes(t, start, svg.n - (size_t)(start - svg.bytes));
-    out_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
+    wsc_text_add(t, "<figure>\n");
+    wsc_text_bytes(t, start, n - (size_t)(start - svg));
+    wsc_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
 cleanup:
-    out_text_free(&svg);
+    wsc_free(svg);
     wsc_free(path);
     return rc;
 }
 
-void report_page_table(struct out_text *t, const char *heads)
+void report_page_table(struct wsc_text *t, const char *heads)
 {
-    out_text_add(t, "<div class=\"wide\"><table>\n<thead><tr>");
+    wsc_text_add(t, "<div class=\"wide\"><table>\n<thead><tr>");
     while (*heads) {
         const size_t n = strcspn(heads, "|");
         const bool right = n && heads[n - 1] == '>';
-        out_text_add(t, "<th%s>%.*s</th>", right ? " class=\"n\"" : "", (int)(n - right), heads);
+        wsc_text_add(t, "<th%s>%.*s</th>", right ? " class=\"n\"" : "", (int)(n - right), heads);
         heads += n + (heads[n] == '|');
     }
-    out_text_add(t, "</tr></thead>\n<tbody>\n");
+    wsc_text_add(t, "</tr></thead>\n<tbody>\n");
 }
 
-void report_page_table_end(struct out_text *t)
+void report_page_table_end(struct wsc_text *t)
 {
-    out_text_add(t, "</tbody>\n</table></div>\n");
+    wsc_text_add(t, "</tbody>\n</table></div>\n");
 }
 
-void report_page_cell(struct out_text *t, const char *text, bool right)
+void report_page_cell(struct wsc_text *t, const char *text, bool right)
 {
-    out_text_add(t, right ? "<td class=\"n\">" : "<td>");
+    wsc_text_add(t, right ? "<td class=\"n\">" : "<td>");
     out_text_html(t, text ? text : "");
-    out_text_add(t, "</td>");
+    wsc_text_add(t, "</td>");
 }
 
-void report_page_number(struct out_text *t, int digits, double value, const char *unit)
+void report_page_number(struct wsc_text *t, int digits, double value, const char *unit)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "%.*f%s", digits, value, unit);
     report_page_cell(t, text, true);
 }
 
-void report_page_change(struct out_text *t, double ratio)
+void report_page_change(struct wsc_text *t, double ratio)
 {
     char text[48];
     if (isnan(ratio))
@@ -128,42 +131,42 @@ void report_page_change(struct out_text *t, double ratio)
 
 /* ---- machines, provenance -------------------------------------------------------------------- */
 
-void report_page_constants(struct out_text *t, const struct hw_machine *c)
+void report_page_constants(struct wsc_text *t, const struct hw_machine *c)
 {
-    out_text_add(t, "<h2>Constants of the machine</h2>\n<div class=\"wide\"><table>\n<thead>"
+    wsc_text_add(t, "<h2>Constants of the machine</h2>\n<div class=\"wide\"><table>\n<thead>"
                     "<tr><th>key</th><th class=\"n\">value</th><th>kind</th><th>source</th>"
                     "</tr></thead>\n<tbody>\n");
     for (int i = 0; i < c->n_sources; i++) {
         const struct hw_source *s = &c->source[i];
-        out_text_add(t, "<tr><td><code>");
+        wsc_text_add(t, "<tr><td><code>");
         out_text_html(t, s->key);
-        out_text_add(t, "</code></td><td class=\"n\">");
+        wsc_text_add(t, "</code></td><td class=\"n\">");
         out_text_html(t, s->value ? s->value : "");
-        out_text_add(t, "</td><td><span class=\"kind ");
+        wsc_text_add(t, "</td><td><span class=\"kind ");
         out_text_html(t, s->kind);
-        out_text_add(t, "\">");
+        wsc_text_add(t, "\">");
         out_text_html(t, s->kind);
-        out_text_add(t, "</span></td>");
+        wsc_text_add(t, "</span></td>");
         report_page_cell(t, s->source, false);
-        out_text_add(t, "</tr>\n");
+        wsc_text_add(t, "</tr>\n");
     }
-    out_text_add(t, "</tbody>\n</table></div>\n");
+    wsc_text_add(t, "</tbody>\n</table></div>\n");
 }
 
-void report_page_fact(struct out_text *t, const char *name, const char *value)
+void report_page_fact(struct wsc_text *t, const char *name, const char *value)
 {
     if (!value) return;
-    out_text_add(t, "<tr><th scope=\"row\">%s</th><td><code>", name);
+    wsc_text_add(t, "<tr><th scope=\"row\">%s</th><td><code>", name);
     out_text_html(t, value);
-    out_text_add(t, "</code></td></tr>\n");
+    wsc_text_add(t, "</code></td></tr>\n");
 }
 
-void report_page_provenance(struct out_text *t, const char *command)
+void report_page_provenance(struct wsc_text *t, const char *command)
 {
     char date[OUT_DATE_SIZE], host[256];
     out_date(date);
     out_host(host, sizeof host);
-    out_text_add(t, "<h2>Provenance</h2>\n<table>\n<tbody>\n");
+    wsc_text_add(t, "<h2>Provenance</h2>\n<table>\n<tbody>\n");
     report_page_fact(t, "program", out_version());
     report_page_fact(t, "command", command);
     report_page_fact(t, "date", date);

@@ -6,29 +6,29 @@
 #include <wsc/out.h>
 
 /** The head with the style sheet, and @p title as heading. */
-void report_page_begin(struct out_text *t, const char *title);
+void report_page_begin(struct wsc_text *t, const char *title);
 /** The end of a page. */
-void report_page_end(struct out_text *t);
+void report_page_end(struct wsc_text *t);
 /** Begin a table whose head is @p heads, as in "model|systems>", where > sets a column to the
  *  right. */
-void report_page_table(struct out_text *t, const char *heads);
+void report_page_table(struct wsc_text *t, const char *heads);
 /** End a table. */
-void report_page_table_end(struct out_text *t);
+void report_page_table_end(struct wsc_text *t);
 /** A cell with @p text; NULL: an empty one. */
-void report_page_cell(struct out_text *t, const char *text, bool right);
+void report_page_cell(struct wsc_text *t, const char *text, bool right);
 /** A cell with @p value to @p digits decimals and @p unit after it. */
-void report_page_number(struct out_text *t, int digits, double value, const char *unit);
+void report_page_number(struct wsc_text *t, int digits, double value, const char *unit);
 /** A cell with a ratio as change in percent; NaN: what was compared does not fit the machine. */
-void report_page_change(struct out_text *t, double ratio);
+void report_page_change(struct wsc_text *t, double ratio);
 /** The picture `<dir>/<name>` inside the page, without the XML head that HTML does not want; a
  *  sentence where there is none. */
-enum wsc_err report_page_picture(struct out_text *t, const char *dir, const char *name,
+enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char *name,
                                  const char *caption) WSC_CHECKED;
 /** A section with every constant of @p cluster: value, kind, source. */
-void report_page_constants(struct out_text *t, const struct hw_machine *cluster);
+void report_page_constants(struct wsc_text *t, const struct hw_machine *cluster);
 /** Begin the section on provenance, a table of facts, with program, @p command, date and host;
  *  more facts may follow, then `</tbody></table>`. */
-void report_page_provenance(struct out_text *t, const char *command);
+void report_page_provenance(struct wsc_text *t, const char *command);
 /** A row of that table; nothing when @p value is NULL. */
-void report_page_fact(struct out_text *t, const char *name, const char *value);
+void report_page_fact(struct wsc_text *t, const char *name, const char *value);
 #endif

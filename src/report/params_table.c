@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* True when a setting of muP differs from a model without it. */
 static bool has_mup(const struct zoo_model *m)
 {
     return m->mup_base_hidden_size > 0 || m->scale_qk_dot_by_d || m->output_logits_scale != 1;
 }
 
+/* Name of the format of products. */
 static const char *precision_of(const struct zoo_model *m)
 {
     return m->mixed_precision ? zoo_params_choice("model.fp16_type", (int)m->fp16_type) : "float32";
@@ -28,6 +30,7 @@ static const char *position_of(const struct zoo_model *m)
                                    (int)m->position_embedding_type);
 }
 
+/* Names as the params file spells them. */
 static const char *norm_of(const struct zoo_model *m)
 {
     return zoo_params_choice("model.norm_type", (int)m->norm_type);
@@ -38,11 +41,13 @@ static const char *nonlinearity_of(const struct zoo_model *m)
     return zoo_params_choice("model.nonlinearity", (int)m->nonlinearity);
 }
 
+/* The input whose batch is described: training, else evaluation. */
 static const struct zoo_input *main_input(const struct zoo_params *p)
 {
     return p->train_input.present ? &p->train_input : &p->eval_input;
 }
 
+/* Last step or number of steps, CONF_NULL when neither is given. */
 static int64_t steps_of(const struct zoo_runconfig *r)
 {
     return r->max_steps != CONF_NULL ? r->max_steps : r->num_steps;
@@ -50,11 +55,13 @@ static int64_t steps_of(const struct zoo_runconfig *r)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
+/* A name of the left column. */
 static void line(const char *name)
 {
     (void)printf("  %-14s", name);
 }
 
+/* Heads, positions and windows on one line. */
 static void print_attention(const struct job_description *r)
 {
     const struct zoo_model *m = &r->params->model;
@@ -71,6 +78,7 @@ static void print_attention(const struct job_description *r)
     (void)printf("\n");
 }
 
+/* Width, nonlinearity and experts on one line. */
 static void print_feed_forward(const struct zoo_model *m)
 {
     line("feed-forward");
@@ -98,6 +106,7 @@ static void print_model(const struct job_description *r)
                  (long long)m->max_position_embeddings);
 }
 
+/* Global batch and micro-batch of an input. */
 static void print_batch(const char *name, const struct zoo_input *in)
 {
     if (!in->present) return;
@@ -124,6 +133,7 @@ static enum wsc_err print_value(const char *name, const struct zoo_params *p, co
     return WSC_OK;
 }
 
+/* Batches, steps, precision, optimizer and schedule. */
 static enum wsc_err print_training(const struct zoo_params *p)
 {
     const int64_t steps = steps_of(&p->runconfig);
@@ -145,6 +155,7 @@ static enum wsc_err print_training(const struct zoo_params *p)
     return WSC_OK;
 }
 
+/* Parameters by module, with their total. */
 static enum wsc_err print_parts(const struct job_description *r)
 {
     struct out_table *table;
@@ -161,6 +172,7 @@ static enum wsc_err print_parts(const struct job_description *r)
     return rc;
 }
 
+/* The effective params as YAML, then what they come to, then the notes of the parse. */
 static enum wsc_err print_params(const struct job_description *r)
 {
     const struct zoo_params *p = r->params;
@@ -177,6 +189,7 @@ static enum wsc_err print_params(const struct job_description *r)
     return WSC_OK;
 }
 
+/* A row for each stage; one block stands for all. */
 static enum wsc_err print_stages(const struct cluster *c, const struct cycles_plan *plan)
 {
     struct out_table *table;
@@ -201,6 +214,7 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
     return rc;
 }
 
+/* The plan of a wafer, then its stages. */
 static enum wsc_err print_plan(const struct job_description *d)
 {
     const struct cluster *c = d->cluster;
@@ -221,6 +235,7 @@ static enum wsc_err print_plan(const struct job_description *d)
     return print_stages(c, plan);
 }
 
+/* The steady-state step of the described job. */
 static enum wsc_err print_speed(const struct scaling_row *row)
 {
     struct out_table *table;
@@ -262,6 +277,7 @@ enum wsc_err report_explored_print(const struct scaling_row *row, int n, int bes
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+/* A number, or null where the params have none. */
 static void json_optional(struct out_json *j, const char *key, int64_t value)
 {
     if (value == CONF_NULL)
@@ -270,6 +286,7 @@ static void json_optional(struct out_json *j, const char *key, int64_t value)
         out_json_int(j, key, value);
 }
 
+/* A text, or null. */
 static void json_text(struct out_json *j, const char *key, const char *value)
 {
     if (value)
@@ -278,6 +295,7 @@ static void json_text(struct out_json *j, const char *key, const char *value)
         out_json_null(j, key);
 }
 
+/* Fields of the model, docs/FILES.md. */
 static void json_model(struct out_json *j, const struct job_description *r)
 {
     const struct zoo_model *m = &r->params->model;
@@ -305,8 +323,8 @@ static void json_model(struct out_json *j, const struct job_description *r)
     out_json_int(j, "top_k", m->moe.num_experts ? m->moe.top_k : 0);
 }
 
-/* The micro-batch as the file states it: null also where it says nothing, "tiling" tells the two
- * apart. */
+/* The micro-batch as the file states it: null also where it says nothing; "tiling" distinguishes
+ * the two. */
 static void json_batch(struct out_json *j, const struct zoo_params *p)
 {
     const struct zoo_input *in = main_input(p);
@@ -342,6 +360,7 @@ static void json_lines(struct out_json *j, const char *key, char *text)
     out_json_close_list(j);
 }
 
+/* Fields of batch, steps, precision and optimizer. */
 static enum wsc_err json_training(struct out_json *j, const struct zoo_params *p)
 {
     const struct zoo_runconfig *run = &p->runconfig;
@@ -360,6 +379,7 @@ static enum wsc_err json_training(struct out_json *j, const struct zoo_params *p
     return WSC_OK;
 }
 
+/* An object with the speed; nothing without one. */
 static void json_speed(struct out_json *j, const char *key, const struct scaling_row *row)
 {
     if (!row) return;
@@ -374,6 +394,7 @@ static void json_speed(struct out_json *j, const char *key, const struct scaling
     out_json_close(j);
 }
 
+/* Parameters by module, and warnings. */
 static void json_rest(struct out_json *j, const struct job_description *r)
 {
     out_json_open(j, "modules");
@@ -398,7 +419,7 @@ enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, in
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, "explore");
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }
 
@@ -413,7 +434,7 @@ static enum wsc_err print_json(const struct job_description *r, const struct sca
     out_json_close(&j);
     if (!rc) rc = out_json_check(&j, r->params->file);
     if (!rc) (void)fputs(j.text.bytes, stdout);
-    out_text_free(&j.text);
+    wsc_text_free(&j.text);
     return rc;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A row whose numbers can be drawn on logarithmic axes. */
 static WSC_CHECKED enum wsc_err check_row(const struct scaling_row *r)
 {
     const struct {
@@ -34,6 +35,7 @@ static WSC_CHECKED enum wsc_err check_row(const struct scaling_row *r)
     return WSC_OK;
 }
 
+/* Refuse what cannot be drawn before any file is written. */
 static WSC_CHECKED enum wsc_err check_input(const struct report_scaling *s)
 {
     if (s->n_rows < 1) return WSC_RAISE(WSC_USAGE, "no node count was swept, nothing to report");
@@ -67,6 +69,7 @@ static bool opens_model(const struct report_scaling *s, int i)
     return true;
 }
 
+/* Copy the rows model by model, in the order in which models first appear. */
 static void group_rows(struct report_view *v)
 {
     const struct report_scaling *s = v->in;
@@ -82,12 +85,14 @@ static void group_rows(struct report_view *v)
     }
 }
 
+/* Ascending order for qsort(). */
 static int by_value(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
+/* Node counts of the sweep, each once. */
 static void collect_ticks(struct report_view *v)
 {
     for (int i = 0; i < v->in->n_rows; i++)
@@ -177,6 +182,7 @@ struct loss {
     double total, part[REPORT_N_PARTS];
 };
 
+/* Loss of a row against the base, in total and by part. */
 static struct loss loss_between(const struct scaling_row *base, const struct scaling_row *row)
 {
     struct loss loss = {0};
@@ -193,40 +199,40 @@ static struct loss loss_between(const struct scaling_row *base, const struct sca
 }
 
 /* Every part that changed, largest first. */
-static void add_causes(struct out_text *t, const struct loss *loss)
+static void add_causes(struct wsc_text *t, const struct loss *loss)
 {
     const double least_ps = 0.5;
-    bool told[REPORT_N_PARTS] = {false};
+    bool named[REPORT_N_PARTS] = {false};
     for (int n = 0; n < REPORT_N_PARTS; n++) {
         char time[32];
         int most = -1;
         for (int i = 0; i < REPORT_N_PARTS; i++)
-            if (!told[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
-        told[most] = true;
+            if (!named[i] && (most < 0 || fabs(loss->part[i]) > fabs(loss->part[most]))) most = i;
+        named[most] = true;
         if (fabs(loss->part[most]) < least_ps) {
-            if (n) out_text_add(t, ".");
+            if (n) wsc_text_add(t, ".");
             return;
         }
         out_si_unit(time, sizeof time, fabs(loss->part[most]) * 1e-12, "s");
-        out_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
+        wsc_text_add(t, "%s%s %c%s", n ? ", " : " By cause: ", report_part_name[most],
                      loss->part[most] < 0 ? '-' : '+', time);
     }
-    out_text_add(t, ".");
+    wsc_text_add(t, ".");
 }
 
-void report_loss_words(struct out_text *t, const struct report_view *v, int m)
+void report_loss_words(struct wsc_text *t, const struct report_view *v, int m)
 {
     const struct scaling_row *base = &v->row[v->model[m].first];
     const struct scaling_row *last = &v->row[v->model[m].end - 1];
     if (base->num_csx == last->num_csx) {
-        out_text_add(t, "Only one node count was swept: there is nothing to compare with.");
+        wsc_text_add(t, "Only one node count was swept: there is nothing to compare with.");
         return;
     }
     struct loss loss = loss_between(base, last);
     char step[32], lost[32];
     out_step_time(step, sizeof step, last->step_time_ps);
     out_si_unit(lost, sizeof lost, fabs(loss.total) * 1e-12, "s");
-    out_text_add(t,
+    wsc_text_add(t,
                  "From %lld to %lld systems throughput grows %.2f times. A step takes %s, %s "
                  "(%.3g %%) %s than with linear scaling.",
                  (long long)base->num_csx, (long long)last->num_csx,

@@ -29,5 +29,5 @@ int report_ticks_choose(int64_t *tick, int n, int most);
 void report_parts(const struct vtime_breakdown *b, double part[static REPORT_N_PARTS]);
 extern const char *const report_part_name[REPORT_N_PARTS];
 /** Where the loss from the first to the last row of model @p m comes from, in words. */
-void report_loss_words(struct out_text *t, const struct report_view *v, int m);
+void report_loss_words(struct wsc_text *t, const struct report_view *v, int m);
 #endif

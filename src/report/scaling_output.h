@@ -22,6 +22,6 @@ enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s) 
 /** Print what report_study_write() writes as tables on stdout. */
 enum wsc_err report_study_print(const struct report_scaling *s) WSC_CHECKED;
 /** Sections of report.html, with the pictures of @p dir inside. */
-enum wsc_err report_study_html(struct out_text *t, const char *dir,
+enum wsc_err report_study_html(struct wsc_text *t, const char *dir,
                                const struct report_scaling *s) WSC_CHECKED;
 #endif

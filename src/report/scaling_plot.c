@@ -10,8 +10,8 @@
 
 enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, HEIGHT = 560 };
 
-/* Okabe and Ito 2008, "Color Universal Design": told apart by every kind of colour vision.  The
- * yellow of the set is left out, it is too pale on white. */
+/* Okabe and Ito 2008, "Color Universal Design": distinguishable with every kind of colour vision.
+ * The yellow of the set is left out, it is too pale on white. */
 static const unsigned palette[] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
                                    0xE69F00, 0x56B4E9, 0x000000};
 enum { N_COLOURS = sizeof palette / sizeof *palette };
@@ -41,7 +41,7 @@ static bool opens_source(const struct report_scaling *s, int i)
 }
 
 /* A legend entry, cut so that it leaves room for the plot. */
-static void add_title(struct out_text *t, const char *s)
+static void add_title(struct wsc_text *t, const char *s)
 {
     char cut[4 * LEGEND_CHARS + 4];
     size_t n = 0;
@@ -55,35 +55,37 @@ static void add_title(struct out_text *t, const char *s)
 }
 
 /* $m<k>: a model's curve; $i<k>: its ideal line from the first point. */
-static void add_model_data(struct out_text *t, const struct report_view *v, int m)
+static void add_model_data(struct wsc_text *t, const struct report_view *v, int m)
 {
     const struct scaling_row *first = &v->row[v->model[m].first];
     const struct scaling_row *last = &v->row[v->model[m].end - 1];
-    out_text_add(t, "$m%d << EOD\n", m);
+    wsc_text_add(t, "$m%d << EOD\n", m);
     for (const struct scaling_row *r = first; r <= last; r++)
-        out_text_add(t, "%lld %.17g\n", (long long)r->num_csx, r->tokens_per_s);
-    out_text_add(t, "EOD\n$i%d << EOD\n%lld %.17g\n%lld %.17g\nEOD\n", m, (long long)first->num_csx,
+        wsc_text_add(t, "%lld %.17g\n", (long long)r->num_csx, r->tokens_per_s);
+    wsc_text_add(t, "EOD\n$i%d << EOD\n%lld %.17g\n%lld %.17g\nEOD\n", m, (long long)first->num_csx,
                  first->tokens_per_s, (long long)last->num_csx,
                  first->tokens_per_s * (double)last->num_csx / (double)first->num_csx);
 }
 
 /* $p<k>: the points that share the source of point k. */
-static void add_source_data(struct out_text *t, const struct report_view *v, int k)
+static void add_source_data(struct wsc_text *t, const struct report_view *v, int k)
 {
     const struct report_scaling *s = v->in;
-    out_text_add(t, "$p%d << EOD\n", k);
+    wsc_text_add(t, "$p%d << EOD\n", k);
     for (int i = k; i < s->n_points; i++) {
         const struct validation_point *p = &s->point[i];
         if (strcmp(p->source, s->point[k].source) != 0) continue;
-        out_text_add(t, "%.17g %.17g %u\n", p->num_csx, p->tokens_per_s, colour_of_point(v, p));
+        wsc_text_add(t, "%.17g %.17g %u\n", p->num_csx, p->tokens_per_s, colour_of_point(v, p));
     }
-    out_text_add(t, "EOD\n");
+    wsc_text_add(t, "EOD\n");
 }
 
+/* Ends of an axis so far. */
 struct range {
     double lo, hi;
 };
 
+/* Take x into the range. */
 static void widen(struct range *r, double x)
 {
     if (x < r->lo) r->lo = x;
@@ -91,26 +93,26 @@ static void widen(struct range *r, double x)
 }
 
 /* gnuplot labels decades, too few for a range of one or two: then 1, 2, 5 or every digit. */
-static void add_y_ticks(struct out_text *t, const struct range *y)
+static void add_y_ticks(struct wsc_text *t, const struct range *y)
 {
     const double few = 10, some = 200;
     if (y->hi / y->lo > some) return;
     bool all = y->hi / y->lo < few, first = true;
-    out_text_add(t, "set ytics (");
+    wsc_text_add(t, "set ytics (");
     for (int power = (int)floor(log10(y->lo)); power <= (int)log10(y->hi); power++) {
         for (int digit = 1; digit <= 9; digit++) {
             double value = digit * pow(10, power);
             bool wanted = all || digit == 1 || digit == 2 || digit == 5;
             if (!wanted || value < y->lo || value > y->hi) continue;
-            out_text_add(t, "%s%.17g", first ? "" : ", ", value);
+            wsc_text_add(t, "%s%.17g", first ? "" : ", ", value);
             first = false;
         }
     }
-    out_text_add(t, ")\n");
+    wsc_text_add(t, ")\n");
 }
 
 /* Everything that is drawn, with some air around it. */
-static void add_ranges(struct out_text *t, const struct report_view *v)
+static void add_ranges(struct wsc_text *t, const struct report_view *v)
 {
     struct range x = {(double)v->tick[0], (double)v->tick[v->n_ticks - 1]};
     struct range y = {v->row[0].tokens_per_s, v->row[0].tokens_per_s};
@@ -126,41 +128,43 @@ static void add_ranges(struct out_text *t, const struct report_view *v)
         widen(&y, v->in->point[i].tokens_per_s);
     }
     y = (struct range){y.lo / 1.6, y.hi * 1.6};
-    out_text_add(t, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.lo / 1.25,
+    wsc_text_add(t, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.lo / 1.25,
                  x.hi * 1.25, y.lo, y.hi);
     add_y_ticks(t, &y);
 }
 
-static WSC_CHECKED enum wsc_err add_ticks(struct out_text *t, const struct report_view *v)
+/* Node counts as ticks, thinned so that labels do not touch. */
+static WSC_CHECKED enum wsc_err add_ticks(struct wsc_text *t, const struct report_view *v)
 {
     int64_t *tick = wsc_alloc(WSC_MEM_REPORT, (size_t)v->n_ticks, sizeof *tick);
     if (!tick) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "copy the node counts");
     memcpy(tick, v->tick, (size_t)v->n_ticks * sizeof *tick);
     int n = report_ticks_choose(tick, v->n_ticks, MAX_TICKS);
-    out_text_add(t, "set xtics (");
+    wsc_text_add(t, "set xtics (");
     for (int i = 0; i < n; i++)
-        out_text_add(t, "%s'%lld' %lld", i ? ", " : "", (long long)tick[i], (long long)tick[i]);
-    out_text_add(t, ")\n");
+        wsc_text_add(t, "%s'%lld' %lld", i ? ", " : "", (long long)tick[i], (long long)tick[i]);
+    wsc_text_add(t, ")\n");
     wsc_free(tick);
     return WSC_OK;
 }
 
-static void add_frame(struct out_text *t, const struct report_view *v)
+/* Titles, axes and grid. */
+static void add_frame(struct wsc_text *t, const struct report_view *v)
 {
     const char *machine = v->in->cluster->name;
-    struct out_text label = {0};
-    out_text_add(t, "# %s; run `gnuplot scaling.gp` here to draw it again\n", out_version());
-    out_text_add(t, "set encoding utf8\nset termoption noenhanced\n");
-    out_text_add(&label, "Training throughput, %s scaling on emulated %s systems", v->in->scaling,
+    struct wsc_text label = {0};
+    wsc_text_add(t, "# %s; run `gnuplot scaling.gp` here to draw it again\n", out_version());
+    wsc_text_add(t, "set encoding utf8\nset termoption noenhanced\n");
+    wsc_text_add(&label, "Training throughput, %s scaling on emulated %s systems", v->in->scaling,
                  machine);
-    out_text_add(t, "set title ");
+    wsc_text_add(t, "set title ");
     out_text_gnuplot(t, label.bytes ? label.bytes : "");
-    out_text_free(&label);
-    out_text_add(&label, "number of %s systems", machine);
-    out_text_add(t, "\nset xlabel ");
+    wsc_text_free(&label);
+    wsc_text_add(&label, "number of %s systems", machine);
+    wsc_text_add(t, "\nset xlabel ");
     out_text_gnuplot(t, label.bytes ? label.bytes : "");
-    out_text_free(&label);
-    out_text_add(
+    wsc_text_free(&label);
+    wsc_text_add(
         t, "\nset ylabel 'tokens per second'\n"
            "set logscale xy\nset format y '%%.0s %%c'\n"
            "set grid xtics ytics mytics lt 1 lw 0.6 lc rgb '#cccccc', "
@@ -170,14 +174,14 @@ static void add_frame(struct out_text *t, const struct report_view *v)
 }
 
 /* One legend entry and shape per source, as far as there are shapes. */
-static void add_published(struct out_text *t, const struct report_scaling *s)
+static void add_published(struct wsc_text *t, const struct report_scaling *s)
 {
     int shape = 0;
     if (s->n_points)
-        out_text_add(t, ", \\\n  keyentry with dots lc rgb '#ffffff' title 'published:'");
+        wsc_text_add(t, ", \\\n  keyentry with dots lc rgb '#ffffff' title 'published:'");
     for (int k = 0; k < s->n_points; k++) {
         if (!opens_source(s, k)) continue;
-        out_text_add(t,
+        wsc_text_add(t,
                      ", \\\n  $p%d using 1:2:3 with points pt %d ps 1.8 lw 2 "
                      "lc rgb variable %s",
                      k, hollow[shape % N_SHAPES], shape < N_SHAPES ? "title " : "notitle");
@@ -194,50 +198,53 @@ static int model_of(const struct report_view *v, const char *name)
 }
 
 /* $b<k>: the band of a model. */
-static void add_band_data(struct out_text *t, const struct scaling_sensitivity *s, int k)
+static void add_band_data(struct wsc_text *t, const struct scaling_sensitivity *s, int k)
 {
-    out_text_add(t, "$b%d << EOD\n", k);
+    wsc_text_add(t, "$b%d << EOD\n", k);
     for (int i = 0; i < s->n_counts; i++)
-        out_text_add(t, "%lld %.17g %.17g\n", (long long)s->num_csx[i],
+        wsc_text_add(t, "%lld %.17g %.17g\n", (long long)s->num_csx[i],
                      s->tokens_per_s[i] * s->below[i], s->tokens_per_s[i] * s->above[i]);
-    out_text_add(t, "EOD\n");
+    wsc_text_add(t, "EOD\n");
 }
 
-static void add_bands(struct out_text *t, const struct report_view *v)
+/* Uncertainty bands of the models that have one. */
+static void add_bands(struct wsc_text *t, const struct report_view *v)
 {
     for (int k = 0; k < v->in->n_sensitivities; k++) {
         const int m = model_of(v, v->in->sensitivity[k].model);
         if (m < 0) continue;
-        out_text_add(t,
+        wsc_text_add(t,
                      "  $b%d using 1:2:3 with filledcurves fc rgb '#%06x' fs transparent solid "
                      "0.18 noborder notitle, \\\n",
                      k, colour_of(m));
     }
 }
 
-static void add_curves(struct out_text *t, const struct report_view *v)
+/* Curve and ideal line of each model. */
+static void add_curves(struct wsc_text *t, const struct report_view *v)
 {
-    out_text_add(t, "plot \\\n");
+    wsc_text_add(t, "plot \\\n");
     add_bands(t, v);
     for (int m = 0; m < v->n_models; m++)
-        out_text_add(t, "  $i%d with lines dt (8,6) lw 1 lc rgb '#%06x' notitle, \\\n", m,
+        wsc_text_add(t, "  $i%d with lines dt (8,6) lw 1 lc rgb '#%06x' notitle, \\\n", m,
                      colour_of(m));
     for (int m = 0; m < v->n_models; m++) {
-        out_text_add(t, "  $m%d with linespoints pt %d ps 0.9 lw 2.4 lc rgb '#%06x' title ", m,
+        wsc_text_add(t, "  $m%d with linespoints pt %d ps 0.9 lw 2.4 lc rgb '#%06x' title ", m,
                      filled[(size_t)m % (sizeof filled / sizeof *filled)], colour_of(m));
         add_title(t, v->row[v->model[m].first].model);
-        out_text_add(t, ", \\\n");
+        wsc_text_add(t, ", \\\n");
     }
-    out_text_add(t, "  keyentry with lines dt (8,6) lw 1 lc rgb '#666666' title "
+    wsc_text_add(t, "  keyentry with lines dt (8,6) lw 1 lc rgb '#666666' title "
                     "'linear from first point'");
     if (v->in->n_sensitivities)
-        out_text_add(t, ", \\\n  keyentry with filledcurves fc rgb '#666666' fs transparent "
+        wsc_text_add(t, ", \\\n  keyentry with filledcurves fc rgb '#666666' fs transparent "
                         "solid 0.18 noborder title 'uncertainty of constants'");
     add_published(t, v->in);
-    out_text_add(t, "\n");
+    wsc_text_add(t, "\n");
 }
 
-static WSC_CHECKED enum wsc_err make_script(struct out_text *t, const struct report_view *v)
+/* Data blocks first, then the plot line that names them. */
+static WSC_CHECKED enum wsc_err make_script(struct wsc_text *t, const struct report_view *v)
 {
     add_frame(t, v);
     for (int m = 0; m < v->n_models; m++)
@@ -248,19 +255,19 @@ static WSC_CHECKED enum wsc_err make_script(struct out_text *t, const struct rep
         add_band_data(t, &v->in->sensitivity[k], k);
     add_ranges(t, v);
     TRY(add_ticks(t, v));
-    struct out_text curves = {0};
+    struct wsc_text curves = {0};
     add_curves(&curves, v);
     out_gnuplot_output(t, "scaling", curves.bytes ? curves.bytes : "", HEIGHT);
     t->failed = t->failed || curves.failed;
-    out_text_free(&curves);
-    return out_text_check(t);
+    wsc_text_free(&curves);
+    return wsc_text_check(t);
 }
 
 enum wsc_err report_plot_write(const char *dir, const struct report_view *v)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     enum wsc_err rc = make_script(&t, v);
     if (!rc) rc = out_gnuplot(dir, "scaling", &t);
-    out_text_free(&t);
+    wsc_text_free(&t);
     return rc;
 }

@@ -12,19 +12,22 @@ enum { WRAP = 96 };
 /* ---- scaling.csv ------------------------------------------------------------------------------
  */
 
-static void add_real(struct out_text *t, double value)
+/* A real number that parses back, with its comma. */
+static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
     out_real(text, value);
-    out_text_add(t, ",%s", text);
+    wsc_text_add(t, ",%s", text);
 }
 
-static void add_int(struct out_text *t, int64_t value)
+/* A whole number with its comma. */
+static void add_int(struct wsc_text *t, int64_t value)
 {
-    out_text_add(t, ",%lld", (long long)value);
+    wsc_text_add(t, ",%lld", (long long)value);
 }
 
-static void add_row(struct out_text *t, const struct scaling_row *r)
+/* One line of scaling.csv, columns as docs/FILES.md has them. */
+static void add_row(struct wsc_text *t, const struct scaling_row *r)
 {
     out_text_csv(t, r->model);
     add_int(t, r->params);
@@ -43,13 +46,13 @@ static void add_row(struct out_text *t, const struct scaling_row *r)
     add_real(t, r->mfu);
     add_real(t, r->joules_per_token);
     add_int(t, r->breakdown.input_wait_ps);
-    out_text_add(t, "\n");
+    wsc_text_add(t, "\n");
 }
 
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
                      "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
                      "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
     for (int i = 0; i < v->in->n_rows; i++)
@@ -60,6 +63,7 @@ enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 /* ---- the table on stdout ----------------------------------------------------------------------
  */
 
+/* Cells of one row of the table, in human units. */
 static void add_cells(struct out_table *t, const struct scaling_row *r)
 {
     char step[32], rate[32];
@@ -92,6 +96,7 @@ static void print_wrapped(const char *words)
     (void)printf("\n");
 }
 
+/* Table of one model, then the words about its loss. */
 static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
 {
     static const char *const head[] = {"systems", "batch",  "step time", "tokens/s",
@@ -99,7 +104,7 @@ static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
                                        "reduce",  "bound.", "input",     "MFU"};
     const struct scaling_row *first = &v->row[v->model[m].first];
     struct out_table *table = NULL;
-    struct out_text words = {0};
+    struct wsc_text words = {0};
     char params[32];
     out_params(params, sizeof params, first->params);
     enum wsc_err rc;
@@ -107,14 +112,14 @@ static WSC_CHECKED enum wsc_err print_model(const struct report_view *v, int m)
     for (int i = v->model[m].first; i < v->model[m].end; i++)
         add_cells(table, &v->row[i]);
     report_loss_words(&words, v, m);
-    TRY_GOTO(out_text_check(&words), cleanup);
+    TRY_GOTO(wsc_text_check(&words), cleanup);
     (void)printf("%s%s (%s parameters), %s scaling on %s\n", m ? "\n" : "", first->model, params,
                  v->in->scaling, v->in->cluster->name);
     TRY_GOTO(out_table_print(table, stdout, 2), cleanup);
     print_wrapped(words.bytes);
 cleanup:
     out_table_free(&table);
-    out_text_free(&words);
+    wsc_text_free(&words);
     return rc;
 }
 

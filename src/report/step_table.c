@@ -11,6 +11,7 @@
 
 enum { MOST_MODULES = 10, MOST_GROUPS = 16, MOST_PARTS = 16, MOST_KINDS = 16 };
 
+/* A time as a percentage of the step. */
 static double percent(const struct timeline_step *a, int64_t ps)
 {
     return a->step_time_ps ? 100.0 * (double)ps / (double)a->step_time_ps : 0;
@@ -62,6 +63,7 @@ int report_path_parts(const struct timeline_step *a, struct timeline_module *par
     return n;
 }
 
+/* The critical path by part, longest first. */
 static enum wsc_err print_parts(const struct timeline_step *a)
 {
     static const char *const head[] = {"critical path", "time", "fraction"};
@@ -101,6 +103,7 @@ static void without_numbers(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
+/* Part and kind of a segment, without the numbers of wafer, layer and micro-batch. */
 static void group_name(const struct timeline_segment *s, char *name, size_t size)
 {
     char who[48], what[64];
@@ -109,6 +112,7 @@ static void group_name(const struct timeline_segment *s, char *name, size_t size
     (void)snprintf(name, size, "%s, %s, %s", s->part, who, what);
 }
 
+/* Longest first, for qsort(). */
 static int by_time(const void *a, const void *b)
 {
     const struct report_group *x = a, *y = b;
@@ -137,6 +141,7 @@ enum wsc_err report_path_groups(const struct timeline_step *a, struct report_gro
     return WSC_OK;
 }
 
+/* The critical path by kind of segment. */
 static enum wsc_err print_groups(const struct timeline_step *a)
 {
     static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
@@ -192,6 +197,7 @@ int report_link_kinds(const struct timeline_step *a, struct report_link_kind *ki
     return n;
 }
 
+/* Load of the links by kind: the busiest stands for its kind. */
 static enum wsc_err print_links(const struct timeline_step *a)
 {
     static const char *const head[] = {"links", "number", "bytes each", "busy, least",
@@ -232,39 +238,42 @@ enum wsc_err report_step_print(const struct timeline_step *a)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
+/* critical_path.csv: a line for each segment. */
 static enum wsc_err write_path(const char *dir, const struct timeline_step *a)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "begin_ps,end_ps,part,who,what\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "begin_ps,end_ps,part,who,what\n");
     for (int i = 0; i < a->n_path; i++) {
         const struct timeline_segment *s = &a->path[i];
-        out_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps, s->part,
+        wsc_text_add(&t, "%lld,%lld,%s,%s,", (long long)s->begin_ps, (long long)s->end_ps, s->part,
                      s->who);
         out_text_csv(&t, s->what);
-        out_text_add(&t, "\n");
+        wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "critical_path.csv");
 }
 
+/* links.csv: a line for each link and direction. */
 static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "from,to,rate_bytes_per_s,messages,bytes,busy_ps,busy_fraction\n");
     for (int i = 0; i < a->n_links; i++) {
         const struct timeline_link *l = &a->link[i];
-        out_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
+        wsc_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
                      (long long)l->rate_bytes_per_s, (long long)l->n_messages, (long long)l->bytes,
                      (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
     }
     return out_text_write(&t, dir, "links.csv");
 }
 
+/* op_profile.csv: a line for each module. */
 static enum wsc_err write_modules(const char *dir, const struct timeline_step *a)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "module,time_ps,fraction\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "module,time_ps,fraction\n");
     for (int i = 0; i < a->n_layers; i++)
-        out_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
+        wsc_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
                      percent(a, a->layer[i].ps) / 100);
     return out_text_write(&t, dir, "op_profile.csv");
 }

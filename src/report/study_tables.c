@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+/* Most constants of a table and bars of a picture; heights of pictures; most node counts of a
+ * table. */
 enum { MOST_BARS = 16, TORNADO_HEIGHT = 560, SWEEP_HEIGHT = 480, MOST_COLUMNS = 16 };
 
 /* Rows of one variant are models times counts, as those of the sweep itself. */
@@ -16,34 +18,37 @@ static double rate_of(const struct scaling_variant *v, int i)
     return v->row[i].tokens_per_s;
 }
 
-static void add_real(struct out_text *t, double value)
+/* A real number that parses back after a comma; an empty field for NaN, which means that the model
+ * does not fit. */
+static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
     if (isnan(value)) {
-        out_text_add(t, ",");
+        wsc_text_add(t, ",");
         return;
     }
     out_real(text, value);
-    out_text_add(t, ",%s", text);
+    wsc_text_add(t, ",%s", text);
 }
 
 /* ---- mechanisms and one constant ------------------------------------------------------------- */
 
+/* A CSV with a line for each variant and row; against_first is the ratio to the first variant. */
 static enum wsc_err write_variants(const char *dir, const char *name, const char *first,
                                    const struct scaling_variant *v, int n, int n_rows)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "%s,model,num_csx,tokens_per_s,step_time_ps,against_first\n", first);
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "%s,model,num_csx,tokens_per_s,step_time_ps,against_first\n", first);
     for (int k = 0; k < n; k++)
         for (int i = 0; i < n_rows; i++) {
             out_text_csv(&t, v[k].name);
-            out_text_add(&t, ",");
+            wsc_text_add(&t, ",");
             out_text_csv(&t, v[k].row[i].model);
-            out_text_add(&t, ",%lld", (long long)v[k].row[i].num_csx);
+            wsc_text_add(&t, ",%lld", (long long)v[k].row[i].num_csx);
             add_real(&t, rate_of(&v[k], i));
-            out_text_add(&t, ",%lld", (long long)v[k].row[i].step_time_ps);
+            wsc_text_add(&t, ",%lld", (long long)v[k].row[i].step_time_ps);
             add_real(&t, rate_of(&v[k], i) / rate_of(&v[0], i));
-            out_text_add(&t, "\n");
+            wsc_text_add(&t, "\n");
         }
     return out_text_write(&t, dir, name);
 }
@@ -96,6 +101,7 @@ static enum wsc_err print_model(const struct report_scaling *s, const struct sca
     return rc;
 }
 
+/* A table for each model. */
 static enum wsc_err print_variants(const struct report_scaling *s, const struct scaling_variant *v,
                                    int n, const char *what)
 {
@@ -105,7 +111,7 @@ static enum wsc_err print_variants(const struct report_scaling *s, const struct 
 }
 
 /* From zero when something happens, close up when hardly anything does. */
-static void add_sweep_range(struct out_text *t, const struct report_scaling *s)
+static void add_sweep_range(struct wsc_text *t, const struct report_scaling *s)
 {
     const double little = 0.05, air = 0.02;
     double least = 1, most = 1;
@@ -116,88 +122,90 @@ static void add_sweep_range(struct out_text *t, const struct report_scaling *s)
             most = fmax(most, ratio);
         }
     if (most - least < little)
-        out_text_add(t, "set yrange [%.9g:%.9g]\n", least - air, most + air);
+        wsc_text_add(t, "set yrange [%.9g:%.9g]\n", least - air, most + air);
     else
-        out_text_add(t, "set yrange [0:%.9g]\n", most * (1 + air));
+        wsc_text_add(t, "set yrange [0:%.9g]\n", most * (1 + air));
 }
 
 /* tokens/s against the constant, a curve per model at its last node count. */
 static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
 {
-    struct out_text t = {0}, plot = {0};
+    struct wsc_text t = {0}, plot = {0};
     const struct scaling_variant *v = s->varied;
     bool log = true;
     for (int k = 0; k < s->n_varied; k++)
         log = log && v[k].value > 0;
-    out_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid\nset key outside "
+    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid\nset key outside "
                      "right center\nset title 'tokens per second against ");
-    out_text_add(&t, "%s'\nset xlabel '%s'\nset ylabel 'relative to the first value'\n%s",
+    wsc_text_add(&t, "%s'\nset xlabel '%s'\nset ylabel 'relative to the first value'\n%s",
                  s->varied_key, s->varied_key, log ? "set logscale x\n" : "");
-    out_text_add(&t, "set xtics rotate by -30 (");
+    wsc_text_add(&t, "set xtics rotate by -30 (");
     const int every = (s->n_varied + 8) / 9;
     for (int k = 0; k < s->n_varied; k += every)
-        out_text_add(&t, "%s'%s' %.17g", k ? ", " : "", v[k].name, v[k].value);
-    out_text_add(&t, ")\nset xrange [%.17g:%.17g]\n", v[0].value, v[s->n_varied - 1].value);
+        wsc_text_add(&t, "%s'%s' %.17g", k ? ", " : "", v[k].name, v[k].value);
+    wsc_text_add(&t, ")\nset xrange [%.17g:%.17g]\n", v[0].value, v[s->n_varied - 1].value);
     add_sweep_range(&t, s);
-    out_text_add(&plot, "plot ");
+    wsc_text_add(&plot, "plot ");
     for (int first = 0, m = 0; first < s->n_rows; first = end_of_model(s, first), m++) {
         const int last = end_of_model(s, first) - 1;
-        out_text_add(&t, "$s%d << EOD\n", m);
+        wsc_text_add(&t, "$s%d << EOD\n", m);
         for (int k = 0; k < s->n_varied; k++)
-            out_text_add(&t, "%.17g %.17g\n", v[k].value,
+            wsc_text_add(&t, "%.17g %.17g\n", v[k].value,
                          rate_of(&v[k], last) / rate_of(&v[0], last));
-        out_text_add(&t, "EOD\n");
-        out_text_add(&plot, "%s$s%d using 1:2 with linespoints pt 7 lw 2 lc %d title ",
+        wsc_text_add(&t, "EOD\n");
+        wsc_text_add(&plot, "%s$s%d using 1:2 with linespoints pt 7 lw 2 lc %d title ",
                      m ? ", " : "", m, m + 1);
         char title[128];
         (void)snprintf(title, sizeof title, "%.60s, %lld systems", s->row[first].model,
                        (long long)s->row[last].num_csx);
         out_text_gnuplot(&plot, title);
     }
-    out_text_add(&plot, "\n");
+    wsc_text_add(&plot, "\n");
     out_gnuplot_output(&t, "sweep", plot.bytes ? plot.bytes : "", SWEEP_HEIGHT);
     t.failed = t.failed || plot.failed;
     enum wsc_err rc = out_gnuplot(dir, "sweep", &t);
-    out_text_free(&plot);
-    out_text_free(&t);
+    wsc_text_free(&plot);
+    wsc_text_free(&t);
     return rc;
 }
 
 /* ---- sensitivity ----------------------------------------------------------------------------- */
 
+/* sensitivity.csv has each constant at both ends of its range, band.csv the band of the curve. */
 static enum wsc_err write_sensitivity(const char *dir, const struct report_scaling *s)
 {
-    struct out_text t = {0};
-    out_text_add(&t, "model,num_csx,constant,kind,value,low,high,at_low,at_high\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "model,num_csx,constant,kind,value,low,high,at_low,at_high\n");
     for (int m = 0; m < s->n_sensitivities; m++) {
         const struct scaling_sensitivity *one = &s->sensitivity[m];
         for (int i = 0; i < one->n_counts; i++)
             for (int k = 0; k < one->n; k++) {
                 const struct scaling_constant *c = &one->constant[k];
                 out_text_csv(&t, one->model);
-                out_text_add(&t, ",%lld,%s,%s,%s,%s,%s", (long long)one->num_csx[i], c->key,
+                wsc_text_add(&t, ",%lld,%s,%s,%s,%s,%s", (long long)one->num_csx[i], c->key,
                              c->kind, c->value, c->low, c->high);
                 add_real(&t, c->at_low[i]);
                 add_real(&t, c->at_high[i]);
-                out_text_add(&t, "\n");
+                wsc_text_add(&t, "\n");
             }
     }
     TRY(out_text_write(&t, dir, "sensitivity.csv"));
-    out_text_add(&t, "model,num_csx,tokens_per_s,low,high\n");
+    wsc_text_add(&t, "model,num_csx,tokens_per_s,low,high\n");
     for (int m = 0; m < s->n_sensitivities; m++) {
         const struct scaling_sensitivity *one = &s->sensitivity[m];
         for (int i = 0; i < one->n_counts; i++) {
             out_text_csv(&t, one->model);
-            out_text_add(&t, ",%lld", (long long)one->num_csx[i]);
+            wsc_text_add(&t, ",%lld", (long long)one->num_csx[i]);
             add_real(&t, one->tokens_per_s[i]);
             add_real(&t, one->tokens_per_s[i] * one->below[i]);
             add_real(&t, one->tokens_per_s[i] * one->above[i]);
-            out_text_add(&t, "\n");
+            wsc_text_add(&t, "\n");
         }
     }
     return out_text_write(&t, dir, "band.csv");
 }
 
+/* A ratio as a change in percent. */
 static void add_ratio(struct out_table *table, double ratio)
 {
     if (isnan(ratio))
@@ -206,6 +214,7 @@ static void add_ratio(struct out_table *table, double ratio)
         out_table_cell(table, "%+.3f %%", 100 * (ratio - 1));
 }
 
+/* Constants by their effect at the largest node count, and the band. */
 static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
 {
     static const char *const head[] = {"constant", "kind",   "value",  "low",
@@ -250,16 +259,16 @@ static int visible_bars(const struct scaling_sensitivity *s)
 /* Bars of the first model, longest on top: from the ratio at one end to that at the other. */
 static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivity *s)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     const int last = s->n_counts - 1, n = visible_bars(s);
     char title[160];
-    out_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
+    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset grid xtics\n"
                      "set style fill solid 0.85 noborder\nset boxwidth 0.7\nset title ");
     (void)snprintf(title, sizeof title,
                    "%.40s on %lld systems: each constant at the ends of its range", s->model,
                    (long long)s->num_csx[last]);
     out_text_gnuplot(&t, title);
-    out_text_add(
+    wsc_text_add(
         &t,
         " offset character -14,0\nset xlabel 'change of tokens per second, %%'\nset yrange "
         "[-0.6:%d.6]\n"
@@ -267,15 +276,15 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
         "nohead lw 1 lc rgb '#444444' front\nset ytics scale 0 (",
         n - 1, n - 1);
     for (int k = 0; k < n; k++)
-        out_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
+        wsc_text_add(&t, "%s'%s  %s .. %s' %d", k ? ", " : "", s->constant[k].key,
                      s->constant[k].low, s->constant[k].high, n - 1 - k);
-    out_text_add(&t, ")\n$t << EOD\n");
+    wsc_text_add(&t, ")\n$t << EOD\n");
     for (int k = 0; k < n; k++) {
         const double low = s->constant[k].at_low[last], high = s->constant[k].at_high[last];
-        out_text_add(&t, "%d %.9g %.9g\n", n - 1 - k, isnan(low) ? -100 : 100 * (low - 1),
+        wsc_text_add(&t, "%d %.9g %.9g\n", n - 1 - k, isnan(low) ? -100 : 100 * (low - 1),
                      isnan(high) ? -100 : 100 * (high - 1));
     }
-    out_text_add(&t, "EOD\n");
+    wsc_text_add(&t, "EOD\n");
     out_gnuplot_output(
         &t, "tornado",
         "plot $t using (0):1:(0):2:($1-0.35):($1+0.35) with boxxyerror lc rgb '#0072b2' title 'at "
@@ -283,38 +292,43 @@ static enum wsc_err draw_tornado(const char *dir, const struct scaling_sensitivi
         "title 'at its high end'\n",
         TORNADO_HEIGHT);
     enum wsc_err rc = out_gnuplot(dir, "tornado", &t);
-    out_text_free(&t);
+    wsc_text_free(&t);
     return rc;
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
 
+/* training.csv: a line for each model and node count. */
 static enum wsc_err write_training(const char *dir, const struct report_scaling *s)
 {
-    struct out_text t = {0};
-    out_text_add(&t,
-                 "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann\n");
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann,"
+                     "checkpoint_s,restart_s\n");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
-        out_text_add(&t, ",%lld,%lld", (long long)r->params, (long long)r->num_csx);
+        wsc_text_add(&t, ",%lld,%lld", (long long)r->params, (long long)r->num_csx);
         add_real(&t, r->tokens);
         add_real(&t, r->seconds);
         add_real(&t, r->joules);
         add_real(&t, r->flop);
         add_real(&t, r->loss);
         add_real(&t, r->flop_hoffmann);
-        out_text_add(&t, "\n");
+        add_real(&t, r->checkpoint_s);
+        add_real(&t, r->restart_s);
+        wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");
 }
 
+/* Whole trainings in human units. */
 static enum wsc_err print_training(const struct report_scaling *s)
 {
-    static const char *const head[] = {"model",  "systems", "tokens",          "time",
-                                       "energy", "FLOP",    "FLOP (Hoffmann)", "expected loss"};
+    static const char *const head[] = {"model",           "systems",      "tokens", "time",
+                                       "checkpoints",     "failures",     "energy", "FLOP",
+                                       "FLOP (Hoffmann)", "expected loss"};
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
@@ -325,6 +339,8 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%lld", (long long)r->num_csx);
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%s", time);
+        out_table_cell(table, "%.2f %%", 100 * r->checkpoint_s / r->seconds);
+        out_table_cell(table, "%.2f %%", 100 * r->restart_s / r->seconds);
         out_table_cell(table, "%s", energy);
         out_table_cell(table, "%.3g", r->flop);
         out_table_cell(table, "%.3g", r->flop_hoffmann);
@@ -350,8 +366,8 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
     if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
     if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
-    for (int i = 0; i < s->n_anatomies && !i; i++)
-        TRY(report_step_write(dir, &s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns && !i; i++)
+        TRY(report_step_write(dir, &s->breakdown[i]));
     return s->n_trainings ? write_training(dir, s) : WSC_OK;
 }
 
@@ -371,7 +387,7 @@ enum wsc_err report_study_print(const struct report_scaling *s)
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));
-    for (int i = 0; i < s->n_anatomies; i++)
-        TRY(report_step_print(&s->anatomy[i]));
+    for (int i = 0; i < s->n_breakdowns; i++)
+        TRY(report_step_print(&s->breakdown[i]));
     return WSC_OK;
 }

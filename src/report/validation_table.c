@@ -28,6 +28,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct cells *c, const cha
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
+/* A ratio as signed percent, a dash when there is none. */
 static void add_percent(struct cells *c, double share)
 {
     if (isfinite(share))
@@ -36,6 +37,7 @@ static void add_percent(struct cells *c, double share)
         add(c, "-");
 }
 
+/* A part of the step in percent. */
 static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
 {
     add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
@@ -48,11 +50,12 @@ static const char *short_name(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* Columns of the first table; one more for each calibrated constant. */
 static void comparison_head(const struct validation_table *v, struct cells *c)
 {
-    static const char *const name[] = {"id",          "unit",       "published", "predicted",
-                                       "speed error", "within",     "accepted",  "kind",
-                                       "neutral",     "speed error"};
+    static const char *const name[] = {"id",          "unit",    "published",  "predicted",
+                                       "speed error", "within",  "accepted",   "90 % band",
+                                       "kind",        "neutral", "speed error"};
     c->n = 0;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         add(c, "%s", name[i]);
@@ -60,6 +63,8 @@ static void comparison_head(const struct validation_table *v, struct cells *c)
         add(c, "%s +10 %%", short_name(v->calibrated[i]->key));
 }
 
+/* One row of the first table: published, predicted, speed error, neutral prediction, sensitivities.
+ */
 static void comparison_row(const struct validation_table *v, int i, struct cells *c)
 {
     static const char *const within[] = {"NO", "yes", "-"};
@@ -76,6 +81,7 @@ static void comparison_row(const struct validation_table *v, int i, struct cells
     add_percent(c, validation_speed_error(ref, p->predicted));
     add(c, "%s", within[ref->kind == VALIDATION_KIND_CONTEXT ? 2 : validation_prediction_holds(p)]);
     add(c, "%s", ref->tolerance);
+    add(c, "%.4g..%.4g", p->band_low, p->band_high);
     add(c, "%s", use[ref->kind]);
     add(c, "%.4g", p->neutral);
     add_percent(c, validation_speed_error(ref, p->neutral));
@@ -93,6 +99,7 @@ static void parts_head(struct cells *c)
         add(c, "%s", name[i]);
 }
 
+/* One row of the second table: the plan, and the step by parts, which add up to it. */
 static void parts_row(const struct validation_prediction *p, struct cells *c)
 {
     char step[32];
@@ -120,6 +127,7 @@ static void context_head(struct cells *c)
     add(c, "why not");
 }
 
+/* One row of the third table: the figure, and why it is not compared. */
 static void context_row(const struct validation_figure *ref, struct cells *c)
 {
     c->n = 0;
@@ -134,9 +142,10 @@ static void context_row(const struct validation_figure *ref, struct cells *c)
 /* Stdout through a table, or Markdown. */
 struct sink {
     struct out_table *table;
-    struct out_text *markdown;
+    struct wsc_text *markdown;
 };
 
+/* Start a table with these columns. */
 static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const struct cells *head)
 {
     const char *name[MAX_CELLS] = {0};
@@ -146,24 +155,26 @@ static WSC_CHECKED enum wsc_err begin(struct sink *s, const char *align, const s
         name[i] = head->text[i];
     if (!s->markdown) return out_table_new(&s->table, columns, name);
     for (int i = 0; i < head->n; i++)
-        out_text_add(s->markdown, "| %s ", name[i]);
-    out_text_add(s->markdown, "|\n");
+        wsc_text_add(s->markdown, "| %s ", name[i]);
+    wsc_text_add(s->markdown, "|\n");
     for (int i = 0; i < head->n; i++)
-        out_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
-    out_text_add(s->markdown, "|\n");
+        wsc_text_add(s->markdown, "|%s", align[i] == 'r' ? "---:" : "---");
+    wsc_text_add(s->markdown, "|\n");
     return WSC_OK;
 }
 
+/* Add one line to wherever the table goes. */
 static void put(struct sink *s, const struct cells *c)
 {
     for (int i = 0; i < c->n && s->table; i++)
         out_table_cell(s->table, "%s", c->text[i]);
     if (!s->markdown) return;
     for (int i = 0; i < c->n; i++)
-        out_text_add(s->markdown, "| %s ", c->text[i]);
-    out_text_add(s->markdown, "|\n");
+        wsc_text_add(s->markdown, "| %s ", c->text[i]);
+    wsc_text_add(s->markdown, "|\n");
 }
 
+/* Print the table; Markdown is written by its owner. */
 static WSC_CHECKED enum wsc_err end(struct sink *s)
 {
     if (!s->table) return WSC_OK;
@@ -181,11 +192,12 @@ static int rank_of(const struct validation_prediction *p)
     return validation_prediction_holds(p) ? INSIDE : OUTSIDE;
 }
 
+/* The first table, in the order of ranks, within a rank as the rows come. */
 static WSC_CHECKED enum wsc_err put_comparison(struct sink *s, const struct validation_table *v,
                                                struct cells *c)
 {
     comparison_head(v, c);
-    TRY(begin(s, "llrrrlrlrrrrr", c));
+    TRY(begin(s, "llrrrlrrlrrrrrr", c));
     for (int i = 0; i < N_RANKS * v->n_rows; i++) {
         const int row = i % v->n_rows;
         if (rank_of(&v->row[row]) != i / v->n_rows) continue;
@@ -222,41 +234,82 @@ static WSC_CHECKED enum wsc_err put_context(struct sink *s, const struct validat
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
+/* Counts over the judged rows of one kind: how many there are and lie outside, and the errors of
+ * those that are measurements of their own. */
 struct summary {
-    int n[2], outside[2];
-    double worst[2], sum[2];
+    int n, outside, n_measured;
+    double worst, sum, median;
 };
 
-static struct summary summarise(const struct validation_table *v)
+static double error_of(const struct validation_prediction *p, enum validation_kind kind)
 {
-    struct summary s = {.n = {0}};
+    if (p->ref->kind != kind || !validation_figure_measured(p->ref)) return NAN;
+    return fabs(validation_speed_error(p->ref, p->predicted));
+}
+
+/* The lower of the two in the middle. */
+static double median_of(const struct validation_table *v, enum validation_kind kind, int n)
+{
+    for (int i = 0; i < v->n_rows; i++) {
+        const double e = error_of(&v->row[i], kind);
+        int less = 0, equal = 0;
+        for (int k = 0; k < v->n_rows; k++) {
+            less += error_of(&v->row[k], kind) < e;
+            equal += error_of(&v->row[k], kind) == e;
+        }
+        if (less <= (n - 1) / 2 && less + equal > (n - 1) / 2) return e;
+    }
+    return NAN;
+}
+
+static struct summary summarise(const struct validation_table *v, enum validation_kind kind)
+{
+    struct summary s = {.n = 0};
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
-        const int k = p->ref->kind == VALIDATION_KIND_CALIBRATION ? 0 : 1;
-        if (p->ref->kind == VALIDATION_KIND_CONTEXT) continue;
-        const double error = fabs(validation_speed_error(p->ref, p->predicted));
-        s.n[k]++;
-        s.outside[k] += !validation_prediction_holds(p);
+        const double error = error_of(p, kind);
+        s.n += p->ref->kind == kind;
+        s.outside += p->ref->kind == kind && !validation_prediction_holds(p);
         if (!isfinite(error)) continue;
-        s.worst[k] = fmax(s.worst[k], error);
-        s.sum[k] += error;
+        s.n_measured++;
+        s.worst = fmax(s.worst, error);
+        s.sum += error;
     }
+    s.median = median_of(v, kind, s.n_measured);
     return s;
 }
 
-static void add_summary(struct out_text *t, const struct validation_table *v)
+static void add_kind(struct wsc_text *t, const struct validation_table *v,
+                     enum validation_kind kind, const char *what)
 {
-    static const char *const what[] = {"fitted", "predicted"};
-    const struct summary s = summarise(v);
-    for (int k = 0; k < 2; k++)
-        out_text_add(
-            t, "%d %s, %d outside the tolerance; mean speed error %.1f %%, worst %.1f %%.\n",
-            s.n[k], what[k], s.outside[k], s.n[k] ? 100 * s.sum[k] / s.n[k] : 0, 100 * s.worst[k]);
+    const struct summary s = summarise(v, kind);
+    wsc_text_add(t, "%d rows %s, %d of them outside their tolerance", s.n, what, s.outside);
+    if (s.n_measured)
+        wsc_text_add(
+            t,
+            "; speed error of the %d measurements among them: median %.1f %%, mean %.1f %%, "
+            "worst %.1f %%",
+            s.n_measured, 100 * s.median, 100 * s.sum / s.n_measured, 100 * s.worst);
+    wsc_text_add(t, ".\n");
+}
+
+static void add_summary(struct wsc_text *t, const struct validation_table *v)
+{
+    add_kind(t, v, VALIDATION_KIND_VALIDATION, "never fitted");
+    add_kind(t, v, VALIDATION_KIND_CALIBRATION, "fitted");
+    if (v->n_banded)
+        wsc_text_add(
+            t,
+            "%d of %d measurements that were never fitted (%.0f %%) lie inside the 90 %% band "
+            "of their prediction: spread by the uncertain constants, %.1f %% of the fitted "
+            "rows, %.1f %% between sites.\n",
+            v->n_inside, v->n_banded, 100.0 * v->n_inside / v->n_banded, 100 * v->fitted_deviation,
+            100 * v->site_deviation);
     for (int i = 0; i < v->n_calibrated; i++)
-        out_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
+        wsc_text_add(t, "%s = %s: %s.\n", v->calibrated[i]->key, v->calibrated[i]->value,
                      v->calibrated[i]->source);
-    if (!v->n_calibrated) out_text_add(t, "No constant of these machines is calibrated.\n");
-    out_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
+    if (!v->n_calibrated) wsc_text_add(t, "No constant of these machines is calibrated.\n");
+    wsc_text_add(t, "Neutral: no stage latency, an infinite update rate, kernels as the formulas "
                     "say.\n");
 }
 
@@ -265,7 +318,7 @@ static void add_summary(struct out_text *t, const struct validation_table *v)
 static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct cells *c)
 {
     struct sink s = {0};
-    struct out_text words = {0};
+    struct wsc_text words = {0};
     (void)printf("Published figures and predictions; speed error = predicted / published - 1 in "
                  "speed, positive: too fast\n");
     TRY(put_comparison(&s, v, c));
@@ -274,9 +327,9 @@ static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct c
     (void)printf("\nNot judged\n");
     TRY(put_context(&s, v, c));
     add_summary(&words, v);
-    enum wsc_err rc = out_text_check(&words);
+    enum wsc_err rc = wsc_text_check(&words);
     if (!rc) (void)printf("\n%s", words.bytes);
-    out_text_free(&words);
+    wsc_text_free(&words);
     return rc;
 }
 
@@ -291,29 +344,33 @@ enum wsc_err report_validation_print(const struct validation_table *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void add_real(struct out_text *t, double value)
+/* A number that parses back after a comma; an empty field when there is none. */
+static void add_real(struct wsc_text *t, double value)
 {
     char text[OUT_REAL_SIZE];
-    out_text_add(t, ",");
+    wsc_text_add(t, ",");
     if (!isfinite(value)) return;
     out_real(text, value);
-    out_text_add(t, "%s", text);
+    wsc_text_add(t, "%s", text);
 }
 
-static void csv_head(struct out_text *t, const struct validation_table *v)
+/* Columns of validation.csv, docs/FILES.md. */
+static void csv_head(struct wsc_text *t, const struct validation_table *v)
 {
-    out_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
-                    "kind,source,holds,neutral,neutral_speed_error_percent,mfu,mfu_neutral,num_csx,"
+    wsc_text_add(t, "id,quantity,unit,published,predicted,speed_error_percent,accepted_low,"
+                    "accepted_high,band_low,band_high,kind,site,family,source,holds,neutral,"
+                    "neutral_speed_error_percent,mfu,mfu_neutral,num_csx,"
                     "global_batch,"
                     "micro_batch,lanes,step_time_ps,products_ps,attention_ps,elementwise_ps,"
                     "recompute_ps,latency_ps,jitter_ps,weights_wait_ps,reduce_wait_ps,"
                     "boundary_ps,input_wait_ps");
     for (int i = 0; i < v->n_calibrated; i++)
-        out_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
-    out_text_add(t, "\n");
+        wsc_text_add(t, ",plus_10_percent_%s", v->calibrated[i]->key);
+    wsc_text_add(t, "\n");
 }
 
-static void csv_times(struct out_text *t, const struct validation_prediction *p)
+/* Plan and times of a prediction. */
+static void csv_times(struct wsc_text *t, const struct validation_prediction *p)
 {
     const struct vtime_breakdown *b = &p->breakdown;
     const int64_t value[] = {p->ref->num_csx,   p->ref->global_batch, p->micro_batch,
@@ -322,23 +379,25 @@ static void csv_times(struct out_text *t, const struct validation_prediction *p)
                              p->latency_ps,     p->jitter_ps,         b->weights_wait_ps,
                              b->reduce_wait_ps, b->boundary_ps,       b->input_wait_ps};
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
-        out_text_add(t, ",%lld", (long long)value[i]);
+        wsc_text_add(t, ",%lld", (long long)value[i]);
 }
 
-static void csv_row(struct out_text *t, const struct validation_table *v, int i)
+static void csv_row(struct wsc_text *t, const struct validation_table *v, int i)
 {
     const struct validation_prediction *p = &v->row[i];
     const struct validation_figure *ref = p->ref;
     out_text_csv(t, ref->id);
-    out_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
+    wsc_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
     add_real(t, ref->value);
     add_real(t, p->predicted);
     add_real(t, 100 * validation_speed_error(ref, p->predicted));
-    add_real(t, ref->low);
-    add_real(t, ref->high);
-    out_text_add(t, ",%s,", validation_kind_name(ref->kind));
+    add_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->low : NAN);
+    add_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->high : NAN);
+    add_real(t, p->band_low);
+    add_real(t, p->band_high);
+    wsc_text_add(t, ",%s,%s,%s,", validation_kind_name(ref->kind), ref->site, ref->family);
     out_text_csv(t, ref->source);
-    out_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
+    wsc_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
     add_real(t, p->neutral);
     add_real(t, 100 * validation_speed_error(ref, p->neutral));
     add_real(t, p->mfu);
@@ -346,59 +405,59 @@ static void csv_row(struct out_text *t, const struct validation_table *v, int i)
     csv_times(t, p);
     for (int k = 0; k < v->n_calibrated; k++)
         add_real(t, p->sensitivity[k]);
-    out_text_add(t, "\n");
+    wsc_text_add(t, "\n");
 }
 
 static WSC_CHECKED enum wsc_err write_csv(const char *dir, const struct validation_table *v)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     csv_head(&t, v);
     for (int i = 0; i < v->n_rows; i++)
         csv_row(&t, v, i);
     return out_text_write(&t, dir, "validation.csv");
 }
 
-static void add_conditions(struct out_text *t, const struct validation_table *v)
+static void add_conditions(struct wsc_text *t, const struct validation_table *v)
 {
-    out_text_add(t, "\n## Sources and conditions\n\n");
+    wsc_text_add(t, "\n## Sources and conditions\n\n");
     for (int i = 0; i < v->n_figures; i++) {
         const struct validation_figure *ref = &v->figure[i];
-        out_text_add(t, "- `%s`: %s.", ref->id, ref->source);
-        if (*ref->conditions) out_text_add(t, " %s.", ref->conditions);
+        wsc_text_add(t, "- `%s`: %s.", ref->id, ref->source);
+        if (*ref->conditions) wsc_text_add(t, " %s.", ref->conditions);
         if (ref->kind != VALIDATION_KIND_CONTEXT)
-            out_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
-        out_text_add(t, "\n");
+            wsc_text_add(t, " Accepted %s: %s.", ref->tolerance, ref->reason);
+        wsc_text_add(t, "\n");
     }
 }
 
-static WSC_CHECKED enum wsc_err add_markdown(struct out_text *t, const struct validation_table *v,
+static WSC_CHECKED enum wsc_err add_markdown(struct wsc_text *t, const struct validation_table *v,
                                              struct cells *c)
 {
     char date[OUT_DATE_SIZE];
     struct sink s = {.markdown = t};
     out_date(date);
-    out_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
+    wsc_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
                  date, v->command ? v->command : "");
     TRY(put_comparison(&s, v, c));
-    out_text_add(t, "\n");
+    wsc_text_add(t, "\n");
     add_summary(t, v);
-    out_text_add(t, "\n![predicted over published](validation.png)\n\n"
+    wsc_text_add(t, "\n![predicted over published](validation.png)\n\n"
                     "## What the predicted steps consist of\n\n");
     TRY(put_parts(&s, v, c));
-    out_text_add(t, "\n## Not judged\n\n");
+    wsc_text_add(t, "\n## Not judged\n\n");
     TRY(put_context(&s, v, c));
     add_conditions(t, v);
-    return out_text_check(t);
+    return wsc_text_check(t);
 }
 
 static WSC_CHECKED enum wsc_err write_markdown(const char *dir, const struct validation_table *v)
 {
-    struct out_text t = {0};
+    struct wsc_text t = {0};
     struct cells *c;
     TRY_NEW(c, WSC_MEM_REPORT, 1);
     enum wsc_err rc = add_markdown(&t, v, c);
     if (!rc) rc = out_text_write(&t, dir, "validation.md");
-    out_text_free(&t);
+    wsc_text_free(&t);
     wsc_free(c);
     return rc;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), tokens of a training; and
- * the expected loss of a training by a published scaling law.  A range is cut evenly on a
- * logarithmic scale, with its ends as they were written. */
+/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), and how many tokens a
+ * training has, absolute or for each parameter.  A range is cut evenly on a logarithmic scale, with
+ * its ends as they were written. */
 #include <wsc/scaling.h>
 
 #include <wsc/units.h>
@@ -119,33 +119,4 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
     return wsc_err_hint(
         WSC_RAISE(WSC_USAGE, "--tokens: expected a number of tokens, got \"%s\"", text),
         "--tokens 300B, --tokens 2.6T, or --tokens 20xparams");
-}
-
-/* Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
- *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter:
- *  (flop / 5.984e22)^-0.0737 + 0.5066.
- *  Source: Dey et al. 2023, "Cerebras-GPT", arXiv 2304.03208, section 3.1: a fit to 111M .. 6.7B,
- *  documented, said to be within 0.5 % at 13B. */
-static double expected_loss(double flop)
-{
-    const double scale = 5.984e22, exponent = -0.0737, irreducible = 0.5066;
-    return pow(flop / scale, exponent) + irreducible;
-}
-
-/* The rate of a step holds for the whole training: warm-up, evaluation and checkpoints take no time
- * here. */
-struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
-                                         double per_param)
-{
-    struct scaling_training t = {.model = row->model,
-                                 .params = row->params,
-                                 .num_csx = row->num_csx,
-                                 .tokens =
-                                     per_param > 0 ? per_param * (double)row->params : tokens};
-    t.seconds = t.tokens / row->tokens_per_s;
-    t.joules = t.tokens * row->joules_per_token;
-    t.flop = row->flop_per_token * t.tokens;
-    t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
-    t.loss = expected_loss(t.flop_hoffmann);
-    return t;
 }

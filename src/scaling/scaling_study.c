@@ -34,33 +34,27 @@ static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct 
 
 /* ---- mechanisms ------------------------------------------------------------------------------ */
 
-enum { N_EFFECTS = 5 };
-
-/* The switch of mechanism number i in a machine, and its name. */
-static bool *effect_of(struct hw_machine *c, int i, const char **name)
+static int count_effects(const struct hw_machine *cluster)
 {
-    const struct {
-        const char *name;
-        bool *on;
-    } effect[N_EFFECTS] = {{"boundary", &c->effects.boundary},
-                           {"reduction", &c->effects.reduce},
-                           {"latency", &c->effects.latency},
-                           {"jitter", &c->effects.jitter},
-                           {"input", &c->effects.input}};
-    *name = effect[i].name;
-    return effect[i].on;
+    struct hw_machine c = *cluster; /* a shallow copy, for its switches */
+    const char *name;
+    int n = 0;
+    while (hw_effect(&c, n, &name))
+        n++;
+    return n;
 }
 
-/* Variant 0 is the machine itself, the last one has none of the mechanisms. */
-static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct scaling_variant *v)
+/* Variant 0 is the machine itself, the last one, number @p last, has none of the mechanisms. */
+static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, int last,
+                               struct scaling_variant *v)
 {
     struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
     const char *name;
+    bool *on;
     (void)snprintf(v->name, sizeof v->name, "%s", i ? "none of them" : "all");
-    for (int k = 0; k < N_EFFECTS; k++) {
-        bool *on = effect_of(&cluster, k, &name);
+    for (int k = 0; (on = hw_effect(&cluster, k, &name)); k++) {
         if (i == k + 1) (void)snprintf(v->name, sizeof v->name, "without %s", name);
-        if (i == k + 1 || i > N_EFFECTS) *on = false;
+        if (i == k + 1 || i == last) *on = false;
     }
     return run_variant(sweep, &cluster, v);
 }
@@ -68,11 +62,11 @@ static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, struct 
 enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_variant **variants,
                              int *n)
 {
-    *n = N_EFFECTS + 2;
+    *n = count_effects(sweep->cluster) + 2;
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < *n && !rc; i++)
-        rc = run_effect(sweep, i, &(*variants)[i]);
+        rc = run_effect(sweep, i, *n - 1, &(*variants)[i]);
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }

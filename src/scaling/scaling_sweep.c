@@ -75,7 +75,7 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
 /* Jitter and lost packets differ from step to step. */
 static bool varies_by_step(const struct hw_machine *c)
 {
-    bool varies = c->effects.jitter && c->jitter > 0;
+    bool varies = c->effects.jitter && (c->jitter > 0 || c->jitter_stage > 0);
     for (int i = 0; i < c->faults.n && !varies; i++) {
         const enum hw_fault_kind kind = c->faults.item[i].kind;
         varies = kind == HW_FAULT_JITTER || kind == HW_FAULT_LOSSY_LINK;
@@ -118,6 +118,7 @@ static enum wsc_err point(const struct scaling_model *model, const struct hw_mac
     struct comm *comm = NULL;
     params.runconfig.num_csx = size[0];
     params.train_input.batch_size = size[1];
+    params.runconfig.checkpoint_steps = 0; /* a pause between steps; scaling_training() adds it */
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = simulate(comm, &params, cluster, mode, row);
     row->model = model->name;
@@ -166,8 +167,9 @@ static int n_points(const struct scaling_sweep *s)
 }
 
 /* Point @p i of the sweep, models first. */
-static enum wsc_err run_point(const struct scaling_sweep *s, int i, struct scaling_row *row)
+static enum wsc_err run_point(void *ctx, int i, void *row)
 {
+    const struct scaling_sweep *s = ctx;
     const struct scaling_model *model = &s->model[i / s->n_counts];
     const int64_t n = s->num_csx[i % s->n_counts];
     if (s->progress) s->progress(s->progress_ctx, i, n_points(s), model->name);
@@ -175,47 +177,18 @@ static enum wsc_err run_point(const struct scaling_sweep *s, int i, struct scali
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, model->name) : WSC_OK;
 }
 
-/* The points of this rank: every n-th of n ranks.  *@p failed: the first one with an error, or
- * n_points(). */
-static enum wsc_err run_own(const struct scaling_sweep *s, struct scaling_row *row, int *failed)
-{
-    const int n_ranks = s->comm ? comm_size(s->comm) : 1;
-    *failed = n_points(s);
-    for (int i = s->comm ? comm_rank(s->comm) : 0; i < n_points(s); i += n_ranks) {
-        enum wsc_err rc = run_point(s, i, &row[i]);
-        if (!rc) continue;
-        *failed = i;
-        return rc;
-    }
-    return WSC_OK;
-}
-
-/* The rows of all ranks on every rank.  An error depends on the point alone, so that each rank
- * raises that of the first point that has one; @p rc and @p failed are those of run_own(). */
-static enum wsc_err collect(const struct scaling_sweep *s, struct scaling_row *row, enum wsc_err rc,
-                            int failed)
-{
-    const int n = n_points(s), first = n - (int)comm_max(s->comm, n - failed);
-    if (first == n) return comm_collect(s->comm, row, sizeof *row, n);
-    if (first != failed) rc = run_point(s, first, &row[first]);
-    return rc ? rc
-              : WSC_RAISE(WSC_NOMEM, "another rank could not simulate %s on %lld systems",
-                          s->model[first / s->n_counts].name,
-                          (long long)s->num_csx[first % s->n_counts]);
-}
-
 static enum wsc_err run_points(const struct scaling_sweep *s, struct scaling_row *row)
 {
-    int failed;
-    enum wsc_err rc = run_own(s, row, &failed);
-    if (s->comm) rc = collect(s, row, rc, failed);
-    for (int m = 0; m < s->n_models && !rc; m++) {
+    struct scaling_sweep sweep = *s;
+    const struct scaling_items items = {row, sizeof *row, n_points(s), run_point, &sweep};
+    TRY(scaling_share(s->comm, &items));
+    for (int m = 0; m < s->n_models; m++) {
         struct scaling_row *of_model = row + (ptrdiff_t)m * s->n_counts;
         for (int i = 0; i < s->n_counts; i++)
             of_model[i].model = s->model[m].name; /* an address of this process */
         fill_speedup(of_model, s->n_counts);
     }
-    return rc;
+    return WSC_OK;
 }
 
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows)

@@ -5,7 +5,7 @@
  * a number of the state dict, which cstorch reads without looking at datasets.  Whoever has
  * counters lists them in a table of struct store_counter: job_checkpoint.c those of the run,
  * memoryx_checkpoint.c those of the optimizer. */
-#include "store_impl.h"
+#include "checkpoint_entries.h"
 
 enum wsc_err store_define_counters(struct store_file *f, const struct store_counter *c, int n)
 {

@@ -3,7 +3,8 @@
  * value that has none.  Opening fills it from the file (checkpoint_listing.c), defining adds to it
  * (checkpoint_values.c, checkpoint_tensors.c).  A name stands at the root of the file, so it has no
  * slash, which HDF5 would take for a group. */
-#include "store_impl.h"
+#include "checkpoint_entries.h"
+#include "h5.h"
 
 #include <wsc/mem.h>
 

@@ -5,7 +5,14 @@
  * file gets its final name.  A crash at any point leaves the older file of that name, or a `.tmp`.
  * The table of entries is in checkpoint_entries.c, values are moved in checkpoint_values.c, what a
  * file holds is listed in checkpoint_listing.c. */
-#include "store_impl.h"
+#include "checkpoint_entries.h"
+#include "checkpoint_layout.h"
+#include "checkpoint_listing.h"
+#include "checkpoint_values.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_number.h"
+#include "writer_group.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>

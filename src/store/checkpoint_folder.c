@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A folder of checkpoints: names by step and stamp, the newest, removing old ones when a newer one
  * can be read back, and the lock that allows one writer. */
-#include "store_impl.h"
+#include "h5.h"
 
 #include <wsc/mem.h>
+#include <wsc/store.h>
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,15 @@
  * 0.4 of its layout the latter are datasets without elements whose attributes say what they stand
  * for; since 0.5 they are JSON texts among the root's attributes.  Python objects are passed over:
  * they are never read. */
-#include "store_impl.h"
+#include "checkpoint_listing.h"
+#include "checkpoint_entries.h"
+#include "checkpoint_layout.h"
+#include "checkpoint_values.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_info.h"
+#include "h5_number.h"
+#include "h5_text.h"
 
 #include <wsc/mem.h>
 

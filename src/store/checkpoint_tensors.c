@@ -2,7 +2,8 @@
 /* Tensors of a model in a checkpoint: two names each, and the levels that trainers add.  A state
  * dict of a trainer has its model below "model.", a plain one at the root; tied tensors stand under
  * either of their names.  So a tensor is looked for under each of them, and written under all. */
-#include "store_impl.h"
+#include "checkpoint_entries.h"
+#include "h5_info.h"
 
 #include <wsc/mem.h>
 

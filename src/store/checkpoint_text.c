@@ -2,7 +2,10 @@
 /* Text attributes at the root of a checkpoint: what goes with its tensors, such as the params of
  * the run.  All ranks write the same text into the same file, which is what HDF5 wants of
  * attributes; one that has no room for it must not leave the others waiting. */
-#include "store_impl.h"
+#include "checkpoint_entries.h"
+#include "h5_number.h"
+#include "h5_text.h"
+#include "writer_group.h"
 
 #include <wsc/check.h>
 

@@ -2,7 +2,13 @@
 /* Values of a checkpoint: datasets are defined, and flat ranges or boxes written and read in pieces
  * below the 2^31 bytes that MPI-IO counts.  Each element enters a sum that does not depend on who
  * wrote which part. */
-#include "store_impl.h"
+#include "checkpoint_values.h"
+#include "checkpoint_entries.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_info.h"
+#include "h5_lz4.h"
+#include "writer_group.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>

@@ -2,7 +2,12 @@
 /* HDF5 files and datasets handled with care: links, types, filters, storage and sizes of a dataset
  * are checked before a byte is read; disk space is reserved, since HDF5 1.10 does not survive a
  * full disk.  Its errors are raised in h5_error.c. */
-#include "store_impl.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_info.h"
+#include "h5_lz4.h"
+#include "h5_number.h"
+#include "h5_text.h"
 
 #include <wsc/mem.h>
 

@@ -3,7 +3,7 @@
  * one that was called, and prints it unless it is silenced; the record of the innermost one says
  * why, in the words of the operating system when it has them.  Every file of `store` that calls
  * HDF5 raises its failures here. */
-#include "store_impl.h"
+#include "h5_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

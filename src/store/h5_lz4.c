@@ -2,7 +2,8 @@
 /* HDF5 filter 32004, LZ4, for reading.  A chunk is 8 bytes of its size, 4 bytes of the size of a
  * block, both big-endian, then for each block 4 bytes of its stored size and its data; a block that
  * did not get smaller is stored as it was. */
-#include "store_impl.h"
+#include "h5_lz4.h"
+#include "h5_info.h"
 
 #include <lz4.h>
 #include <string.h>

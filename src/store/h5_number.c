@@ -2,7 +2,8 @@
 /* Attributes that are numbers or arrays of them.  h5py stores a bool as an enumeration of 8 bits
  * with the members FALSE and TRUE, and reads only that back as one; cstorch uses all three kinds.
  * Texts are in h5_text.c. */
-#include "store_impl.h"
+#include "h5_number.h"
+#include "h5_error.h"
 
 /* Reads the one element, of type @p type, of an attribute. */
 typedef herr_t read_fn(hid_t attr, hid_t type, void *value);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Text attributes of fixed length, as h5py writes them; those of variable length are read by
  * h5_variable_text.c. */
-#include "store_impl.h"
+#include "h5_text.h"
+#include "h5_error.h"
+#include "h5_number.h"
+#include "h5_variable_text.h"
 
 #include <wsc/mem.h>
 

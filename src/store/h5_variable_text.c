@@ -5,7 +5,8 @@
  * it (HDF5 File Format Specification 3.0, III.E "Global Heap").  HDF5 1.10 takes room for the
  * length and then copies the whole object, however long that is: a file whose two lengths differ
  * writes over the memory after the block. */
-#include "store_impl.h"
+#include "h5_variable_text.h"
+#include "h5_error.h"
 
 #include <wsc/mem.h>
 

@@ -7,9 +7,10 @@
  * the open descriptor of each file over a socket; prober.c is its side. A file that could not be
  * looked at is not opened. */
 #include "prober.h"
-#include "store_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/err.h>
+#include <wsc/store.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,8 +8,11 @@
  * The serving process ends when the socket does, that is with the program that started it.
  * The side that asks is in probe.c. */
 #include "prober.h"
-
-#include "store_impl.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_info.h"
+#include "h5_number.h"
+#include "h5_text.h"
 
 #include <wsc/mem.h>
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads sample files of the Model Zoo: `data` of shape (n, 3, T), (n, 5, T) or a corpus of rank 1.
  * What the file says of itself is checked first; sample_writer.c writes such files. */
-#include "store_impl.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_info.h"
+#include "h5_lz4.h"
+#include "h5_number.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/store.h>
 
 #include <stdio.h>
 

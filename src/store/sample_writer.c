@@ -2,11 +2,14 @@
 /* Writes sample files: one chunk for each sample, shuffled and compressed by libdeflate with the
  * checksum that HDF5 expects, and handed to HDF5 as raw chunks: the same samples give the same
  * bytes. */
-#include "store_impl.h"
+#include "h5.h"
+#include "h5_error.h"
+#include "h5_number.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
+#include <wsc/store.h>
 
 #include <libdeflate.h>
 #include <unistd.h>

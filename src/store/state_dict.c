@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What makes a file a state dict for cstorch, version 0.5 of its layout: the tree of keys as
  * PyTorch writes down a tree of containers, and for every key what its value is. */
-#include "store_impl.h"
+#include "checkpoint_entries.h"
+#include "checkpoint_layout.h"
+#include "h5_number.h"
+#include "h5_text.h"
+#include "writer_group.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -9,6 +13,7 @@
 #include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Parts of a file that are no part of a state dict. */

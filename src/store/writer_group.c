@@ -2,7 +2,8 @@
 /* The processes that write one checkpoint: agreeing on success, adding up sums, and handing their
  * communicator to HDF5.  The reductions are the caller's, who owns MPI; checkpoint_file.c calls
  * these at every step in which one process can fail and the others must not continue. */
-#include "store_impl.h"
+#include "writer_group.h"
+#include "h5_error.h"
 
 enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err mine)
 {

@@ -23,6 +23,18 @@ struct edge {
 };
 enum link_of_edge { WEIGHTS, CREDIT, DATA, N_LINKS };
 
+/* Gradients come to a port of MemoryX from all planes at once, which may crowd it. */
+static int64_t rate_of(const struct stream_net *net, const struct edge *j, enum link_of_edge link)
+{
+    const double incast = net->hw->cluster->memoryx.incast;
+    const bool crowded = link == DATA && j->parent < net->topology->n_shards &&
+                         net->hw->cluster->swarmx.planes > 1 && incast > 0 && incast < 1;
+    const int64_t rate = j->link.rate_bytes_per_s;
+    const int64_t left = (int64_t)((double)rate * incast);
+    if (!crowded) return rate;
+    return left > 0 ? left : 1;
+}
+
 /* The rate and latency of the edge; upwards only where the reduction takes time. */
 static struct comm_link_spec spec_of(const struct stream_net *net, const struct edge *j,
                                      enum link_of_edge link)
@@ -34,7 +46,7 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
         return (struct comm_link_spec){
             .part = VTIME_GRADIENTS, .max_waiting = GRADS_WAITING, .name = name[link]};
     return (struct comm_link_spec){.part = link == DATA ? VTIME_GRADIENTS : VTIME_WEIGHTS,
-                                   .rate_bytes_per_s = j->link.rate_bytes_per_s,
+                                   .rate_bytes_per_s = rate_of(net, j, link),
                                    .latency_ps = j->latency_ps,
                                    .max_waiting = link == DATA ? GRADS_WAITING : 0,
                                    .name = name[link],

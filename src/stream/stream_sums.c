@@ -32,6 +32,8 @@ static void add(float *y, const float *x, int64_t n)
     num_parallel((n + ADD_BLOCK - 1) / ADD_BLOCK, add_block, &job);
 }
 
+/* The list and @p take_buf (nodes->n vectors, one after the other) become one list. Vectors are
+ * added in place and stay in the buffers that they came in, each of which holds a reference. */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf)
 {
@@ -69,6 +71,8 @@ static bool is_packed(const struct stream_sums *s, int64_t n_elems)
            comm_buf_bytes(s->buf[0]) == n_elems * (int64_t)sizeof(float);
 }
 
+/* The vectors of the list as one buffer that can be sent; a vector alone in its buffer is not
+ * copied. */
 enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
                               struct comm_buf **out)
 {
@@ -92,6 +96,7 @@ void stream_sums_clear(struct stream_sums *s)
     s->nodes.n = 0;
 }
 
+/* Losses follow the plan of the gradients' vectors, so a loss has one order of summation too. */
 void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_items,
                           const struct stream_loss *sums)
 {
@@ -137,6 +142,8 @@ int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_en
     return n;
 }
 
+/* Lists of n ranges of wafers that follow each other, micro-batch by micro-batch, as one list of
+ * the whole range. */
 void stream_scalars_join(const struct stream_batch *b, int n, const int *first_wafer,
                          const double *const *part, double *out)
 {
@@ -154,6 +161,7 @@ void stream_scalars_join(const struct stream_batch *b, int n, const int *first_w
     }
 }
 
+/* The root of the tree over all micro-shards of the batch: one number, whatever the wafers were. */
 double stream_scalars_total(const struct stream_batch *b, const double *list)
 {
     struct stream_scalars all = {0};

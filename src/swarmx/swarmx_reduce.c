@@ -26,14 +26,26 @@ static void child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct
     stream_subtrees(&sx->pass->batch, micro, first, end, out);
 }
 
+struct vtime_span swarmx_stored(const struct swarmx *sx, struct vtime_span in)
+{
+    const struct hw *hw = sx->net->hw;
+    struct vtime_recorder *r = comm_recorder(sx->net->comm);
+    if (hw->cluster->swarmx.forwarding == HW_STORE_MESSAGE) return vtime_at(in.last);
+    const int64_t ps = hw_packet_ps(hw, stream_rate_of_node(hw, sx->net->topology, sx->index));
+    if (!ps) return in;
+    const struct vtime first = vtime_after(r, in.first, ps, VTIME_LATENCY);
+    return (struct vtime_span){first, vtime_join(r, in.last, first)};
+}
+
 /* When the sum may leave: after the slowest child, at line rate. */
 static struct vtime_span reduce_span(const struct swarmx *sx, const struct vtime_span *child,
                                      int64_t bytes)
 {
     struct vtime_recorder *r = comm_recorder(sx->net->comm);
-    const struct vtime_span children = vtime_span_latest(r, child, sx->ports->down.n);
+    struct vtime_span children = vtime_span_latest(r, child, sx->ports->down.n);
     const struct hw_swarmx *c = &sx->net->hw->cluster->swarmx;
     if (!sx->net->hw->cluster->effects.reduce) return children;
+    children = swarmx_stored(sx, children);
     const int64_t line_ps =
         vtime_duration_ps(bytes, stream_rate_of_node(sx->net->hw, sx->net->topology, sx->index));
     const struct vtime first = vtime_after(r, children.first, c->add_latency_ps, VTIME_ADD);

@@ -5,6 +5,8 @@
 #define WSC_SWARMX_REDUCE_H
 #include "swarmx_state.h"
 
+/* When the node has of a message that comes in as @p in what it needs to begin to forward it. */
+struct vtime_span swarmx_stored(const struct swarmx *sx, struct vtime_span in);
 /* Add the children's gradients of the stage at @p at and send the sums up. */
 enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at);
 /* Add the children's losses of the micro-batch at @p at and send the sums up. */

@@ -11,11 +11,12 @@
 
 /* ---- weights down ---------------------------------------------------------------------------- */
 
-/* Cut-through: the first byte leaves a node's latency after it came. */
+/* The first byte leaves a node's latency after what is forwarded first has come. */
 static enum wsc_err broadcast(struct swarmx *sx, const struct stream_at *at)
 {
     struct stream_msg weights;
     TRY(stream_recv_weights(sx->ports, at, &weights));
+    weights.span = swarmx_stored(sx, weights.span);
     weights.span = vtime_span_after(comm_recorder(sx->net->comm), weights.span,
                                     sx->net->hw->cluster->swarmx.latency_ps, VTIME_LATENCY);
     return stream_send_weights(sx->ports, &weights);

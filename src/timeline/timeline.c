@@ -209,6 +209,7 @@ enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *param
 
 /* ---- results --------------------------------------------------------------------------------- */
 
+/* Time and breakdown as the roles reported them; find_end() has compared them with the record. */
 void timeline_step(const struct timeline *t, int64_t *step_time_ps,
                    struct vtime_breakdown *breakdown)
 {
@@ -217,6 +218,7 @@ void timeline_step(const struct timeline *t, int64_t *step_time_ps,
     *breakdown = b->breakdown;
 }
 
+/* Events of the newest step. */
 int64_t timeline_n_events(const struct timeline *t)
 {
     return t->graph.n - t->graph.first_new;
@@ -228,6 +230,7 @@ int64_t timeline_n_shown(const struct timeline *t)
     return t->graph.n && t->step >= t->want.first_step ? t->step + 1 - t->want.first_step : 0;
 }
 
+/* Transfers are numbered through the micro-batches of a step. */
 void timeline_transfer_name(const struct timeline *t, int32_t transfer, char *text, int size)
 {
     const int n = timeline_n_transfers(t);

@@ -154,6 +154,7 @@ static int by_child(const void *a, const void *b)
     return (x->parent > y->parent) - (x->parent < y->parent);
 }
 
+/* The rate is that of the last message; a link keeps it during a step. */
 static void add_load(struct timeline_link *to, const struct timeline_link *from)
 {
     if (from->n_messages) to->rate_bytes_per_s = from->rate_bytes_per_s;

@@ -37,6 +37,7 @@ struct timeline_goal_file {
     bool *needed; /* owned: events without which some wafer's step does not end */
 };
 
+/* Event number @p i of the graph. */
 static const struct timeline_event *event_of(const struct timeline_goal_file *g, int32_t i)
 {
     return &g->t->graph.event[i];
@@ -275,6 +276,7 @@ static void write_head(const struct timeline_goal_file *g)
                   (long long)(end - start), tree->n_roles);
 }
 
+/* Freed by timeline_goal() whatever happens. */
 static enum wsc_err allocate(struct timeline_goal_file *g, int n_roles)
 {
     const struct timeline_graph *graph = &g->t->graph;

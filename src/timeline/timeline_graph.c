@@ -42,6 +42,7 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->number < y->number) - (x->number > y->number);
 }
 
+/* Room doubles, so that a step of many events is no quadratic work. */
 static enum wsc_err add_origin(struct timeline_origins *o, struct timeline_origin item)
 {
     if (o->n == o->size) {

@@ -99,6 +99,7 @@ static void name_rows(const struct timeline_trace_file *d)
     }
 }
 
+/* An arrow from the beginning of one bar to that of the other. */
 static void draw_arrow(struct timeline_trace_file *d, const struct timeline_bar *from,
                        const struct timeline_bar *to)
 {

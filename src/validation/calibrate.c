@@ -14,14 +14,6 @@
  * its own estimates. */
 static const double THRESHOLD = 0.1;
 
-/* One fit: constants in the coordinates of the search. */
-struct calibration {
-    const struct validation_cases *cases;
-    const struct validation_fittable *fittable[VALIDATION_MAX_CALIBRATED];
-    struct hw_constant constant[VALIDATION_MAX_CALIBRATED];
-    int n;
-};
-
 static double to_x(const struct validation_fittable *f, double value)
 {
     return f->inverse ? 1 / value : value;
@@ -32,24 +24,59 @@ static double to_value(const struct validation_fittable *f, double x)
     return fmin(fmax(f->inverse ? 1 / x : x, f->low), f->high);
 }
 
-static enum wsc_err residuals(void *ctx, const double *x, double *residual)
+/* ---- residuals ------------------------------------------------------------------------------- */
+
+/* A job at a place of the search. */
+struct place {
+    const struct validation_job *job;
+    const double *x;
+};
+
+static enum wsc_err one_residual(void *ctx, int i, void *residual)
 {
-    const struct calibration *job = ctx;
-    for (int i = 0; i < job->cases->n; i++) {
-        const struct validation_case *item = &job->cases->item[i];
-        struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
-        double predicted;
-        for (int k = 0; k < job->n; k++)
-            TRY(hw_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], x[k])));
-        TRY(validation_predict(item, &cluster, &predicted, NULL));
-        residual[i] = log(predicted / item->ref->value);
+    const struct place *at = ctx;
+    const struct validation_job *job = at->job;
+    const struct validation_case *item = &job->cases->item[i];
+    struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
+    double predicted;
+    if (job->others_neutral) TRY(validation_set_neutral(&cluster));
+    for (int k = 0; k < job->n; k++)
+        TRY(hw_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], at->x[k])));
+    TRY(validation_predict(item, &cluster, &predicted, NULL));
+    const double r = log(predicted / item->ref->value);
+    memcpy(residual, &r, sizeof r);
+    return WSC_OK;
+}
+
+static const struct validation_seen *find_seen(const struct validation_job *job, const double *x)
+{
+    for (int i = 0; i < job->n_seen; i++)
+        if (!memcmp(job->seen[i].x, x, (size_t)job->n * sizeof *x)) return &job->seen[i];
+    return NULL;
+}
+
+enum wsc_err validation_job_residuals(void *ctx, const double *x, double *residual)
+{
+    struct validation_job *job = ctx;
+    const int n = job->cases->n;
+    const struct validation_seen *seen = find_seen(job, x);
+    if (!seen) {
+        struct place at = {job, x};
+        TRY_GROW(job->seen, WSC_MEM_SCALING, job->room, job->n_seen + 1);
+        struct validation_seen *made = &job->seen[job->n_seen];
+        const struct scaling_items items = {made->residual, sizeof(double), n, one_residual, &at};
+        memcpy(made->x, x, (size_t)job->n * sizeof *x);
+        TRY(scaling_share(job->comm, &items));
+        job->n_seen++;
+        seen = made;
     }
+    memcpy(residual, seen->residual, (size_t)n * sizeof *residual);
     return WSC_OK;
 }
 
 /* ---- set up ---------------------------------------------------------------------------------- */
 
-static enum wsc_err add_constant(struct calibration *job, const char *path)
+static enum wsc_err add_constant(struct validation_job *job, const char *path)
 {
     char list[160] = "";
     size_t used = 0;
@@ -65,13 +92,29 @@ static enum wsc_err add_constant(struct calibration *job, const char *path)
                         "one of %s", list);
 }
 
-static enum wsc_err set_problem(struct calibration *job, struct validation_problem *p)
+enum wsc_err validation_job_name(struct validation_job *job, const char *const *path, int n_paths)
+{
+    if (n_paths < 1 || n_paths > VALIDATION_MAX_CALIBRATED)
+        return WSC_RAISE(WSC_USAGE, "%d constants to fit, 1 to %d are possible", n_paths,
+                         VALIDATION_MAX_CALIBRATED);
+    for (int i = 0; i < n_paths; i++)
+        TRY(add_constant(job, path[i]));
+    return WSC_OK;
+}
+
+void validation_job_fini(struct validation_job *job)
+{
+    wsc_free(job->seen);
+    *job = (struct validation_job){0};
+}
+
+static enum wsc_err set_problem(struct validation_job *job, struct validation_problem *p)
 {
     const struct validation_cases *cases = job->cases;
     *p = (struct validation_problem){.n_parameters = job->n,
                                      .n_points = cases->n,
                                      .threshold = THRESHOLD,
-                                     .residuals = residuals,
+                                     .residuals = validation_job_residuals,
                                      .ctx = job};
     if (!cases->n) return WSC_RAISE(WSC_CONFIG, "no published figure of kind calibration");
     if (cases->n > VALIDATION_MAX_POINTS)
@@ -85,6 +128,15 @@ static enum wsc_err set_problem(struct calibration *job, struct validation_probl
         p->step[k] = f->step;
     }
     return WSC_OK;
+}
+
+enum wsc_err validation_job_fit(struct validation_job *job, const bool *left_out,
+                                struct validation_solution *result)
+{
+    struct validation_problem problem;
+    TRY(set_problem(job, &problem));
+    problem.left_out = left_out;
+    return validation_least_squares(&problem, result);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -105,8 +157,14 @@ static double value_error(const struct validation_fittable *f, double x, double 
     return f->inverse ? error / (x * x) : error;
 }
 
-static void fill_constant(const struct calibration *job, int k, const struct validation_solution *r,
-                          struct validation_fitted *out)
+void validation_job_write(const struct validation_job *job, int k, double x, char *text,
+                          size_t size)
+{
+    write_constant(&job->constant[k], to_value(job->fittable[k], x), text, size);
+}
+
+static void fill_constant(const struct validation_job *job, int k,
+                          const struct validation_solution *r, struct validation_fitted *out)
 {
     const struct validation_fittable *f = job->fittable[k];
     const double error = value_error(f, r->x[k], r->standard_error[k]);
@@ -123,8 +181,9 @@ static void fill_constant(const struct calibration *job, int k, const struct val
     write_constant(c, fmin(value + 2 * error, f->high), out->high, sizeof out->high);
 }
 
-static enum wsc_err fill_report(const struct calibration *job, const struct validation_solution *r,
-                                double objective_before, struct validation_calibration *out)
+static enum wsc_err fill_report(const struct validation_job *job,
+                                const struct validation_solution *r, double objective_before,
+                                struct validation_calibration *out)
 {
     struct validation_fit *c = &out->report;
     const int n = job->cases->n;
@@ -151,13 +210,13 @@ static enum wsc_err fill_report(const struct calibration *job, const struct vali
     return WSC_OK;
 }
 
-static enum wsc_err fit(struct calibration *job, struct validation_calibration *out)
+static enum wsc_err fit(struct validation_job *job, struct validation_calibration *out)
 {
     struct validation_problem problem;
     struct validation_solution result;
     double at_start[VALIDATION_MAX_POINTS] = {0}, before = 0;
     TRY(set_problem(job, &problem));
-    TRY(residuals(job, problem.start, at_start));
+    TRY(validation_job_residuals(job, problem.start, at_start));
     for (int i = 0; i < problem.n_points; i++)
         before += validation_huber(at_start[i], THRESHOLD);
     TRY(validation_least_squares(&problem, &result));
@@ -169,16 +228,13 @@ enum wsc_err validation_calibrate(const struct validation_comparison *comparison
                                   struct validation_calibration *out)
 {
     struct validation_cases *cases = NULL;
-    struct calibration job = {.n = 0};
+    struct validation_job job = {.comm = comparison->comm};
     *out = (struct validation_calibration){.point = NULL};
-    if (n_paths < 1 || n_paths > VALIDATION_MAX_CALIBRATED)
-        return WSC_RAISE(WSC_USAGE, "%d constants to fit, 1 to %d are possible", n_paths,
-                         VALIDATION_MAX_CALIBRATED);
-    for (int i = 0; i < n_paths; i++)
-        TRY(add_constant(&job, path[i]));
+    TRY(validation_job_name(&job, path, n_paths));
     enum wsc_err rc = validation_cases_load(&cases, comparison, 1U << VALIDATION_KIND_CALIBRATION);
     job.cases = cases;
     if (!rc) rc = fit(&job, out);
+    validation_job_fini(&job);
     validation_cases_free(&cases);
     return rc;
 }

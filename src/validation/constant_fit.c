@@ -25,6 +25,11 @@ struct search {
     struct validation_solution *best;
 };
 
+static bool counts(const struct validation_problem *p, int i)
+{
+    return !p->left_out || !p->left_out[i];
+}
+
 static double clamp(double x, double low, double high)
 {
     return fmin(fmax(x, low), high);
@@ -38,7 +43,7 @@ static WSC_CHECKED enum wsc_err try_point(struct search *s, const double *x, boo
     TRY(p->residuals(p->ctx, x, residual));
     s->best->n_evaluations++;
     for (int i = 0; i < p->n_points; i++)
-        sum += validation_huber(residual[i], p->threshold);
+        sum += counts(p, i) ? validation_huber(residual[i], p->threshold) : 0;
     *better = sum < s->best->objective;
     if (!*better) return WSC_OK;
     s->best->objective = sum;
@@ -131,7 +136,8 @@ static void normal_matrix(const struct validation_problem *p,
         for (int j = 0; j < p->n_parameters; j++) {
             a[i][j] = 0;
             for (int k = 0; k < p->n_points; k++)
-                a[i][j] += jacobian[i][k] * p->step[i] * jacobian[j][k] * p->step[j];
+                if (counts(p, k))
+                    a[i][j] += jacobian[i][k] * p->step[i] * jacobian[j][k] * p->step[j];
         }
 }
 
@@ -144,9 +150,11 @@ static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
 {
     double jacobian[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_POINTS] = {{0}};
     double a[VALIDATION_MAX_PARAMETERS][VALIDATION_MAX_PARAMETERS] = {{0}}, squares = 0;
-    const int free = p->n_points - p->n_parameters;
-    for (int i = 0; i < p->n_points; i++)
-        squares += r->residual[i] * r->residual[i];
+    int free = -p->n_parameters;
+    for (int i = 0; i < p->n_points; i++) {
+        squares += counts(p, i) ? r->residual[i] * r->residual[i] : 0;
+        free += counts(p, i);
+    }
     r->sigma = sqrt(squares / (free > 0 ? free : 1));
     for (int k = 0; k < p->n_parameters; k++)
         TRY(slope(p, r, k, jacobian[k]));

@@ -162,6 +162,7 @@ static const struct quantity {
     const char *name;
     const char *unit[VALIDATION_MAX_UNITS]; /* none: any */
     enum validation_fast fast;
+    bool derived;   /* from other published figures: no measurement of its own */
     unsigned needs; /* a bit for each enum validation_need */
     enum wsc_err (*predict)(const struct validation_case *item, const struct hw_machine *cluster,
                             const struct scaling_row *row, double *value);
@@ -191,11 +192,13 @@ static const struct quantity {
                           .unit = {"ms/sequence"},
                           .fast = VALIDATION_FAST_IS_SMALL,
                           .needs = VALIDATION_NEEDS_BATCHES,
+                          .derived = true,
                           .predict = predict_slope},
     [VALIDATION_INTERCEPT] = {.name = "intercept",
                               .unit = {"s", "ms"},
                               .fast = VALIDATION_FAST_IS_SMALL,
                               .needs = VALIDATION_NEEDS_BATCHES,
+                              .derived = true,
                               .predict = predict_intercept},
     [VALIDATION_SPEEDUP] = {.name = "speedup",
                             .unit = {"1"},
@@ -204,10 +207,12 @@ static const struct quantity {
     [VALIDATION_EFFICIENCY] = {.name = "efficiency",
                                .unit = {"1"},
                                .fast = VALIDATION_FAST_IS_LARGE,
+                               .derived = true, /* "within 9 % of linear" is a claim */
                                .predict = predict_efficiency},
     [VALIDATION_BOUNDARY] = {.name = "boundary",
                              .unit = {"s"},
                              .fast = VALIDATION_FAST_IS_NEITHER,
+                             .derived = true,
                              .predict = predict_boundary},
     [VALIDATION_OTHER] = {.name = "other", .fast = VALIDATION_FAST_IS_NEITHER}};
 
@@ -233,6 +238,11 @@ bool validation_quantity_needs(enum validation_quantity quantity, enum validatio
 bool validation_quantity_predicted(enum validation_quantity quantity)
 {
     return table[quantity].predict != NULL;
+}
+
+bool validation_figure_measured(const struct validation_figure *figure)
+{
+    return !table[figure->quantity].derived && figure->value > 0;
 }
 
 double validation_rate_of_figure(const struct validation_figure *ref)

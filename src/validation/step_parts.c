@@ -14,9 +14,9 @@ static void add(struct cycles_breakdown *sum, const struct cycles_breakdown *c)
 }
 
 static void add_micro_batch(const struct cluster *c, const struct cycles_plan *plan,
-                            int64_t n_samples, struct validation_parts *out)
+                            int64_t n_samples, bool trains, struct validation_parts *out)
 {
-    const int n = model_n_transfers(c->model, true);
+    const int n = model_n_transfers(c->model, trains);
     for (int k = 0; k < n; k++) {
         const struct model_transfer t = model_transfer_at(c->model, k);
         const struct cycles_breakdown cycles =
@@ -26,29 +26,29 @@ static void add_micro_batch(const struct cluster *c, const struct cycles_plan *p
     out->latency_ps += n * c->hw.cluster->wafer.stage_latency_ps;
 }
 
-static enum wsc_err add_parts(const struct cluster *c, struct validation_parts *out)
+static enum wsc_err add_parts(const struct cluster *c, bool trains, struct validation_parts *out)
 {
     struct cycles_plan plan;
     struct stream_batch batch;
-    TRY(cluster_plan_batch(c, &c->params->train_input, true, &plan, &batch));
+    TRY(cluster_plan_batch(c, &c->params->train_input, trains, &plan, &batch));
     *out = (struct validation_parts){.lanes = plan.lanes, .micro_batch = plan.micro_batch};
     for (int64_t micro = 0; micro < batch.n_micro; micro++) {
         int64_t first, end;
         stream_micro_shards(&batch, micro, 0, 1, &first, &end);
-        add_micro_batch(c, &plan, stream_samples(&batch, first, end), out);
+        add_micro_batch(c, &plan, stream_samples(&batch, first, end), trains, out);
     }
     return WSC_OK;
 }
 
 enum wsc_err validation_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
-                                 struct validation_parts *out)
+                                 bool trains, struct validation_parts *out)
 {
     struct comm *comm = NULL;
     struct cluster *c = NULL;
     const struct memoryx_hooks hooks = {0};
     enum wsc_err rc = comm_create(&comm, false);
     if (!rc) rc = cluster_create(&c, comm, params, cluster, false, &hooks);
-    if (!rc) rc = add_parts(c, out);
+    if (!rc) rc = add_parts(c, trains, out);
     cluster_destroy(&c);
     comm_destroy(&comm);
     return rc;

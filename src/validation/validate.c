@@ -13,7 +13,7 @@
 
 const struct validation_fittable *validation_fittables(int *n)
 {
-    static const struct validation_fittable table[VALIDATION_MAX_CALIBRATED] = {
+    static const struct validation_fittable table[] = {
         {.path = "wafer.stage_latency", .neutral = 0, .low = 0, .high = 1e11, .step = 5e8},
         {.path = "memoryx.update_rate",
          .neutral = 1e18,
@@ -22,18 +22,27 @@ const struct validation_fittable *validation_fittables(int *n)
          .step = 1e-10, /* 1e-7 .. 1e-18 s a parameter */
          .inverse = true},
         {.path = "wafer.kernel_factor", .neutral = 1, .low = 0.5, .high = 2, .step = 0.1}};
-    *n = VALIDATION_MAX_CALIBRATED;
+    *n = (int)(sizeof table / sizeof *table);
     return table;
 }
 
-static enum wsc_err set_neutral(struct hw_machine *cluster)
+const char *const *validation_fittable_paths(int *n)
+{
+    static const char *path[VALIDATION_MAX_CALIBRATED];
+    const struct validation_fittable *f = validation_fittables(n);
+    for (int i = 0; i < *n; i++)
+        path[i] = f[i].path;
+    return path;
+}
+
+enum wsc_err validation_set_neutral(struct hw_machine *machine)
 {
     int n;
     const struct validation_fittable *f = validation_fittables(&n);
     for (int i = 0; i < n; i++) {
         struct hw_constant constant;
         TRY(hw_constant_find(f[i].path, &constant));
-        TRY(hw_constant_set(&constant, cluster, f[i].neutral));
+        TRY(hw_constant_set(&constant, machine, f[i].neutral));
     }
     return WSC_OK;
 }
@@ -49,7 +58,8 @@ static enum wsc_err fill_parts(const struct validation_case *item, const struct 
                                struct validation_prediction *p)
 {
     struct validation_parts parts;
-    TRY(validation_parts_of(&item->params, cluster, &parts));
+    const bool trains = item->ref->quantity != VALIDATION_EVAL_RATE;
+    TRY(validation_parts_of(&item->params, cluster, trains, &parts));
     p->lanes = parts.lanes;
     p->micro_batch = parts.micro_batch;
     p->products_ps = picoseconds(cluster, parts.cycles.products);
@@ -67,7 +77,7 @@ static enum wsc_err fill_neutral(const struct validation_case *item,
 {
     struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
     struct scaling_row row;
-    TRY(set_neutral(&cluster));
+    TRY(validation_set_neutral(&cluster));
     TRY(validation_predict(item, &cluster, &p->neutral, &row));
     p->mfu_neutral = row.mfu;
     return WSC_OK;
@@ -103,6 +113,7 @@ static enum wsc_err predict_row(const struct validation_case *item,
     p->breakdown = row.breakdown;
     TRY(fill_parts(item, item->cluster, p));
     TRY(fill_neutral(item, p));
+    TRY(validation_spread(item, p->predicted, &p->spread));
     return fill_sensitivity(item, v, p);
 }
 
@@ -121,6 +132,23 @@ static void find_calibrated(const struct validation_cases *cases, struct validat
     }
 }
 
+/* What the rows are computed from. */
+struct rows {
+    const struct validation_comparison *comparison;
+    const struct validation_cases *cases;
+    const struct validation_table *table;
+};
+
+static enum wsc_err compute_row(void *ctx, int i, void *row)
+{
+    const struct rows *r = ctx;
+    const struct validation_case *item = &r->cases->item[i];
+    const struct validation_comparison *c = r->comparison;
+    if (c->progress) c->progress(c->progress_ctx, i, r->cases->n, item->ref->id);
+    enum wsc_err rc = predict_row(item, r->table, row);
+    return rc ? wsc_err_frame(rc, __FILE__, __LINE__, item->ref->id) : WSC_OK;
+}
+
 enum wsc_err validation_run(const struct validation_comparison *comparison,
                             struct validation_result *out)
 {
@@ -137,13 +165,12 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
     v->figure = comparison->ref;
     v->n_figures = comparison->n_refs;
     find_calibrated(out->cases, v);
-    for (int i = 0; i < n; i++) {
-        const struct validation_case *item = &out->cases->item[i];
-        if (comparison->progress)
-            comparison->progress(comparison->progress_ctx, i, n, item->ref->id);
-        enum wsc_err rc = predict_row(item, v, &row[i]);
-        if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, item->ref->id);
-    }
+    struct rows rows = {comparison, out->cases, v};
+    const struct scaling_items items = {row, sizeof *row, n, compute_row, &rows};
+    TRY(scaling_share(comparison->comm, &items));
+    for (int i = 0; i < n; i++)
+        row[i].ref = out->cases->item[i].ref; /* an address of this process */
+    validation_set_bands(v, row);
     return WSC_OK;
 }
 

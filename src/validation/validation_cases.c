@@ -96,10 +96,10 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
     TRY(conf_read_file(path, &bytes, &n));
     enum wsc_err rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
-    item->params.model.max_position_embeddings = ref->msl;
     item->params.train_input.micro_batch_size = ref->micro_batch;
-    item->params.train_input.batch_size = ref->global_batch;
-    item->params.runconfig.num_csx = ref->num_csx;
+    if (ref->msl) item->params.model.max_position_embeddings = ref->msl;
+    if (ref->global_batch) item->params.train_input.batch_size = ref->global_batch;
+    if (ref->num_csx) item->params.runconfig.num_csx = ref->num_csx;
     return rc;
 }
 
@@ -108,7 +108,9 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
 {
     for (int i = 0; i < c->n_refs; i++) {
         struct validation_case *item = &cases->item[cases->n];
-        if (!(kinds & (1U << c->ref[i].kind)) || !validation_figure_complete(&c->ref[i])) continue;
+        const bool context = c->ref[i].kind == VALIDATION_KIND_CONTEXT;
+        if (!(kinds & (1U << c->ref[i].kind))) continue;
+        if (context && !validation_figure_complete(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));

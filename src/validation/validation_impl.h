@@ -6,7 +6,7 @@
 #include <wsc/validation.h>
 
 /** What the wafers of a step compute, by kind, from the analytical model: of wafer 0, all
- * micro-batches, without waiting and jitter. */
+ * micro-batches, without waiting and jitter; of an evaluation (not @c trains) the forward alone. */
 struct validation_parts {
     struct cycles_breakdown cycles;
     int64_t latency_ps; /**< starts of stages */
@@ -14,7 +14,7 @@ struct validation_parts {
     int64_t micro_batch;
 };
 enum wsc_err validation_parts_of(const struct zoo_params *params, const struct hw_machine *cluster,
-                                 struct validation_parts *out) WSC_CHECKED;
+                                 bool trains, struct validation_parts *out) WSC_CHECKED;
 
 /* ---- cases ----------------------------------------------------------------------------------- */
 
@@ -62,9 +62,18 @@ enum wsc_err validation_predict(const struct validation_case *item,
                                 const struct hw_machine *cluster, double *value,
                                 struct scaling_row *row) WSC_CHECKED;
 
+/* ---- bands ----------------------------------------------------------------------------------- */
+
+/** Root mean square of ln(sample / @p predicted) over machines whose uncertain constants lie in
+ *  their ranges (Latin hypercube); NaN when no sample fits. */
+enum wsc_err validation_spread(const struct validation_case *item, double predicted,
+                               double *deviation) WSC_CHECKED;
+/** Fill the bands of @p row, the rows of @p v, from their spread, and what @p v says of them. */
+void validation_set_bands(struct validation_table *v, struct validation_prediction *row);
+
 /* ---- fit ------------------------------------------------------------------------------------- */
 
-enum { VALIDATION_MAX_PARAMETERS = 3, VALIDATION_MAX_POINTS = 64 };
+enum { VALIDATION_MAX_PARAMETERS = VALIDATION_MAX_CALIBRATED, VALIDATION_MAX_POINTS = 64 };
 /** Find x in its bounds so that the residuals become small. */
 struct validation_problem {
     int n_parameters, n_points;
@@ -72,6 +81,7 @@ struct validation_problem {
         start[VALIDATION_MAX_PARAMETERS];
     double step[VALIDATION_MAX_PARAMETERS]; /**< first step of the search */
     double threshold;                       /**< residuals beyond count linearly (Huber) */
+    const bool *left_out;                   /**< n_points: points that do not count; NULL: all do */
     /** residual[n_points] at x. */
     enum wsc_err (*residuals)(void *ctx, const double *x, double *residual);
     void *ctx;
@@ -108,4 +118,37 @@ const struct validation_fittable *validation_fittables(int *n);
 
 /** Samples per second of a training of @p ref; 0 when it shows no rate of a training. */
 double validation_rate_of_figure(const struct validation_figure *ref);
+
+/* ---- fits of constants ----------------------------------------------------------------------- */
+
+/** A fit of constants to cases, with the residuals that were computed already. */
+struct validation_job {
+    const struct validation_cases *cases; /**< borrowed */
+    struct comm *comm;                    /**< shares the cases over its ranks; NULL: none */
+    const struct validation_fittable *fittable[VALIDATION_MAX_CALIBRATED];
+    struct hw_constant constant[VALIDATION_MAX_CALIBRATED];
+    int n;
+    bool others_neutral; /**< constants that may be fitted and are not are neutral, not as filed */
+    struct validation_seen {
+        double x[VALIDATION_MAX_CALIBRATED];
+        double residual[VALIDATION_MAX_POINTS];
+    } * seen; /**< owned, n_seen */
+    int n_seen, room;
+};
+/** Name the constants of @p job. */
+enum wsc_err validation_job_name(struct validation_job *job, const char *const *path,
+                                 int n_paths) WSC_CHECKED;
+/** ln(predicted / published) of all cases at @p x, of n constants in the coordinates of the search;
+ *  a ctx of struct validation_problem.  Collective. */
+enum wsc_err validation_job_residuals(void *job, const double *x, double *residual) WSC_CHECKED;
+/** Fit without the cases that @p left_out (NULL: none) marks.  Collective. */
+enum wsc_err validation_job_fit(struct validation_job *job, const bool *left_out,
+                                struct validation_solution *result) WSC_CHECKED;
+/** Write constant @p k at @p x with its unit, to three digits. */
+void validation_job_write(const struct validation_job *job, int k, double x, char *text,
+                          size_t size);
+void validation_job_fini(struct validation_job *job);
+/** Set all constants that may be fitted to their neutral values on @p machine. */
+enum wsc_err validation_set_neutral(struct hw_machine *machine) WSC_CHECKED;
+
 #endif

@@ -24,6 +24,8 @@ const char *vtime_part_name(enum vtime_part part)
                                                     [VTIME_LATENCY] = "latency of links and nodes",
                                                     [VTIME_UPDATE] = "optimizer",
                                                     [VTIME_RESEND] = "lost packets",
+                                                    [VTIME_CONTROL] = "coordination",
+                                                    [VTIME_CHECKPOINT] = "checkpoint",
                                                     [VTIME_BEFORE] = "before the record"};
     return name[part];
 }

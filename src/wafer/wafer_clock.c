@@ -45,16 +45,6 @@ static void wait_for_weights(struct wafer_clock *c, const struct stream_msg *wei
     spend(c, &c->spent.weights_wait_ps, first_ps);
 }
 
-/* Time from the start of a step until @p n_samples of it have come in, ps; 0 when the input is
- * switched off.  Samples of a micro-batch come while those before compute. */
-static int64_t input_ps(const struct hw *hw, const struct model *model, int64_t n_samples)
-{
-    const struct hw_machine *c = hw->cluster;
-    if (!c->effects.input) return 0;
-    return vtime_duration_ps(n_samples * model->T * c->input.bytes_per_token,
-                             c->input.rate_bytes_per_s);
-}
-
 struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
                                const struct stream_msg *weights)
 {
@@ -69,10 +59,10 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
     in[n++] = (struct vtime_edge){c->now, 0, VTIME_WAIT};
     in[n++] = (struct vtime_edge){weights->span.first, 0, VTIME_WAIT};
     wait_for_weights(c, weights);
-    if (at->starts_micro && w->micro.n_fed) {
-        const int64_t fed_ps = input_ps(w->net->hw, w->net->model, w->micro.n_fed);
-        in[n] = (struct vtime_edge){c->step_start, fed_ps, VTIME_INPUT};
-        spend_edge(c, &c->spent.input_wait_ps, &in[n++]);
+    const int64_t control_ps = at->index == 0 ? hw_control_ps(w->net->hw) : 0;
+    if (control_ps) {
+        in[n] = (struct vtime_edge){c->step_start, control_ps, VTIME_CONTROL};
+        spend_edge(c, &c->spent.boundary_ps, &in[n++]);
     }
     arrive_at(w, in, n);
     return c->now;
@@ -86,10 +76,12 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                     .step = at->step,
                                     .seed = w->work.seed,
                                     .stage = at->stage,
+                                    .transfer = at->index,
                                     .backward = at->backward,
                                     .n_samples = w->micro.n_samples,
                                     .tokens = w->micro.tokens,
                                     .price = &w->price[2 * at->stage + at->backward],
+                                    .deviates = &w->deviates,
                                     .counted = counted->known ? counted : NULL};
     const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);
     struct wafer_clock *c = &w->clock;
@@ -119,6 +111,18 @@ void wafer_clock_leave(struct wafer *w)
         spend(c, &c->spent.reduce_wait_ps, left[i].ps);
     }
     c->now = vtime_latest_of(w->recorder, left, n + 1);
+}
+
+void wafer_clock_feed(struct wafer *w)
+{
+    struct wafer_clock *c = &w->clock;
+    const int64_t n_tokens = w->micro.n_fed * w->net->model->T;
+    const struct vtime_edge in[] = {
+        {c->now, 0, VTIME_WAIT},
+        {c->step_start, hw_input_ps(w->net->hw, w->position, n_tokens), VTIME_INPUT}};
+    if (vtime_add_ps(in[1].from.ps, in[1].delay_ps) <= c->now.ps) return;
+    spend_edge(c, &c->spent.input_wait_ps, &in[1]);
+    arrive_at(w, in, 2);
 }
 
 void wafer_clock_record(struct wafer *w, struct vtime begin)

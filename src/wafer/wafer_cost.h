@@ -14,16 +14,25 @@ struct wafer_price {
     enum cycles_keep keep;
     int64_t cycles, first_gradient;
 };
+/* Normal deviates that hold for all stages of a pair of steps, computed before, and for what. */
+struct wafer_deviates {
+    bool known;
+    uint64_t seed;
+    int64_t pair; /* step / 2 */
+    double step, system;
+};
 /* One stage of one micro-batch on one wafer. */
 struct wafer_task {
     int wafer; /* position in the machine */
     int64_t step;
     uint64_t seed; /* of the jitter */
     int stage;
+    int transfer; /* of the step: names the deviate of jitter_stage */
     bool backward;
     int64_t n_samples;
     struct cycles_tokens tokens; /* of each sample, in generation */
     struct wafer_price *price;   /* of this stage and direction, kept up to date; NULL: no memory */
+    struct wafer_deviates *deviates;         /* of this wafer, kept up to date; NULL: no memory */
     const struct kernels_simulated *counted; /* simulated cycles of the mesh, which keeps all
                                                 activations; NULL: the analytical model holds */
 };
@@ -35,10 +44,11 @@ struct wafer_cost {
     int64_t drain_ps;   /* from the edge of the wafer to its farthest PE */
     int64_t spill_ps;   /* of what moves to or from the activation servers */
 };
-/* What @p task costs.  The jitter of a step: compute takes (1 + jitter z) of its cycles, where z
- * is a normal deviate truncated at four, sampled from (seed, wafer, step / 2), and its opposite in
- * the other step of the pair.  So the mean of one system over an even number of steps is that of
- * its cycles, and what many systems lose is the wait for the slowest. */
+/* What @p task costs.  Compute takes (1 + jitter z + jitter_stage y + jitter_system x) of its
+ * cycles, with normal deviates truncated at four: z from (seed, wafer, step / 2), y from (seed,
+ * wafer, step / 2, transfer), both with the opposite sign in the other step of the pair; x from
+ * (seed, wafer), and 0 for system 0.  So the mean of one system over an even number of steps is
+ * that of its cycles, and what many systems lose is the wait for the slowest. */
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct cycles_plan *plan, const struct wafer_task *task);
 #endif

@@ -5,6 +5,8 @@
  * maximal subtree of the wafer's micro-shards.  Called by wafer_step.c. */
 #include "wafer_report.h"
 
+#include "wafer_clock.h"
+
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -74,7 +76,8 @@ static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 enum wsc_err wafer_send_times(struct wafer *w, int64_t step)
 {
     const struct wafer_clock *c = &w->clock;
-    (void)comm_record_at(w->net->comm, step, VTIME_NO_TRANSFER);
+    w->recorder = comm_record_at(w->net->comm, step, VTIME_NO_TRANSFER);
+    wafer_clock_feed(w);
     struct stream_msg msg = {
         .kind = STREAM_MSG_TIMES,
         .step = step,

@@ -16,7 +16,7 @@ struct wafer_micro {
     struct data_share share;
     int64_t n_samples;
     struct cycles_tokens tokens; /* of each of them, in generation */
-    int64_t n_fed; /* samples of the step that must have come in, those of this micro-batch too */
+    int64_t n_fed;               /* samples of the step so far, those of this micro-batch too */
 };
 
 struct wafer {
@@ -29,10 +29,11 @@ struct wafer {
     const struct stream_pass *pass;  /* borrowed, of the run in progress */
     struct wafer_work work;
     struct wafer_micro micro;
-    struct wafer_price *price; /* owned, of each stage forward and backward */
-    struct kernels *values;    /* owned; NULL without values */
-    struct data_batch *batch;  /* owned; NULL without values */
-    int64_t capacity_samples;  /* of values and batch */
+    struct wafer_price *price;      /* owned, of each stage forward and backward */
+    struct wafer_deviates deviates; /* of the jitter of the pair of steps in progress */
+    struct kernels *values;         /* owned; NULL without values */
+    struct data_batch *batch;       /* owned; NULL without values */
+    int64_t capacity_samples;       /* of values and batch */
     bool capacity_training;
     double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join */
     int64_t n_squares; /* so far */

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+/* Conditions of the table below: each is true when the keys of its rows have no effect. */
 static bool not_rotary(const struct zoo_params *p)
 {
     return p->model.position_embedding_type != ZOO_POSITION_ROTARY;
@@ -90,6 +91,10 @@ static bool eval_in_order(const struct zoo_params *p)
     return !p->eval_input.shuffle;
 }
 
+/* A value of `off` below: files keep the key beside its switch, so that it warns from --set alone.
+ */
+static const char in_a_file[] = "any value in a file";
+
 /* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump
  * leaves them out. */
 static const struct condition {
@@ -135,8 +140,8 @@ static const struct condition {
     {"model.use_untied_layer_norm", not_parallel, "the family has no parallel blocks", NULL},
     {"model.residual_dropout_rate", not_parallel,
      "the family has no parallel blocks; hint: write dropout_rate", NULL},
-    {"train_input.shuffle_seed", train_in_order, "shuffle is off", NULL},
-    {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", NULL},
+    {"train_input.shuffle_seed", train_in_order, "shuffle is off", in_a_file},
+    {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},
 };
 
 /* The row of @p path, NULL when it acts whatever the others are. */
@@ -157,9 +162,11 @@ bool zoo_key_acts(const struct zoo_params *params, const char *path)
     return !c || !c->idle(params);
 }
 
+/* True when the file's value is the one that asks for nothing. */
 static bool is_off(const struct condition *c, const struct conf_node *node)
 {
     double value, off;
+    if (c->off == in_a_file) return node->pos.line >= 0;
     return c->off && node->kind == CONF_NODE_SCALAR && !wsc_units_double(node->text, &value) &&
            !wsc_units_double(c->off, &off) && value == off;
 }
@@ -178,25 +185,25 @@ void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 /* ---- keys without effect in any case ----------------------------------------------------------
  */
 
-static void warn_list(const struct conf_parse *p, struct conf_text *list)
+/* One warning with the names collected so far; the list is empty afterwards. */
+static void warn_list(const struct conf_parse *p, struct wsc_text *list)
 {
     if (list->n)
-        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->text);
-    wsc_free(list->text);
-    *list = (struct conf_text){0};
+        conf_diag_warn(p->diag, (struct conf_pos){0}, NULL, "without effect here: %s", list->bytes);
+    wsc_text_free(list);
 }
 
 /* The keys that nothing depends on, in one warning or as many as their names need. */
 void zoo_params_warn_no_effect(const struct conf_parse *p)
 {
     enum { LONGEST = 600 };
-    struct conf_text list = {0};
+    struct wsc_text list = {0};
     for (int i = 0; i < p->table->n; i++) {
         const struct conf_key *key = &p->table->key[i];
         char user[CONF_MAX_PATH];
         if (key->status != CONF_NO_EFFECT || conf_node_is_null(p->given[i])) continue;
         if (list.n > LONGEST) warn_list(p, &list);
-        conf_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
+        wsc_text_add(&list, "%s%s", list.n ? ", " : "", conf_diag_name(p->diag, key->path, user));
     }
     warn_list(p, &list);
 }

@@ -39,6 +39,8 @@ struct init_map {
     {KEY("gain", gain), REAL, .status = CONF_ALSO, .doc = "its square is a factor of the scale"})
 /* clang-format on */
 
+/* Rows of the table of names.  Those from VARIANCE_SCALING on are one kind with different scale,
+ * fan and distribution. */
 enum {
     CONSTANT,
     ZEROS,
@@ -144,6 +146,7 @@ static void read_map(struct conf_parse *p, const struct conf_key *key, const str
     *out = m.init;
 }
 
+/* A name alone, or a map with a name and numbers; null keeps the default. */
 void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field)
 {
@@ -158,17 +161,19 @@ void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
     if (i >= 0) read_map(p, key, node, i, field);
 }
 
-void zoo_write_initializer(struct conf_text *out, const void *field, int indent)
+/* Writes the first name of its kind, so special cases of variance scaling come out as
+ * `variance_scaling` with their numbers. */
+void zoo_write_initializer(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_init *init = field;
     int name = 0;
-    (void)indent;
+    (void)at;
     if (init->kind == ZOO_INIT_DEFAULT) {
-        conf_text_add(out, " null");
+        wsc_text_add(out, " null");
         return;
     }
     while (start[name].kind != init->kind)
         name++;
-    conf_text_add(out, " ");
-    conf_record_write(out, &variants, name, init);
+    wsc_text_add(out, " ");
+    conf_record_write(out, &variants, name, init, NULL);
 }

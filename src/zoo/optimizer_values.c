@@ -6,6 +6,7 @@
 
 /* ---- lists of two ---------------------------------------------------------------------------- */
 
+/* Read `[a, b]`; false after an error. */
 static bool read_two(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      double *first, double *second)
 {
@@ -18,15 +19,16 @@ static bool read_two(struct conf_parse *p, const struct conf_key *key, const str
     return false;
 }
 
-static void write_two(struct conf_text *out, double first, double second)
+static void write_two(struct wsc_text *out, double first, double second)
 {
-    conf_text_add(out, " [");
+    wsc_text_add(out, " [");
     conf_text_double(out, first);
-    conf_text_add(out, ", ");
+    wsc_text_add(out, ", ");
     conf_text_double(out, second);
-    conf_text_add(out, "]");
+    wsc_text_add(out, "]");
 }
 
+/* The two older keys beta1 and beta2 then need no default. */
 void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                     void *optimizer)
 {
@@ -36,10 +38,10 @@ void zoo_read_betas(struct conf_parse *p, const struct conf_key *key, const stru
     p->seen[conf_keys_find(p->table, "optimizer.beta2")] = true;
 }
 
-void zoo_write_betas(struct conf_text *out, const void *optimizer, int indent)
+void zoo_write_betas(struct wsc_text *out, const void *optimizer, const struct conf_layout *at)
 {
     const struct zoo_optimizer *o = optimizer;
-    (void)indent;
+    (void)at;
     write_two(out, o->beta1, o->beta2);
 }
 
@@ -50,10 +52,10 @@ void zoo_read_etas(struct conf_parse *p, const struct conf_key *key, const struc
     (void)read_two(p, key, node, &o->eta_minus, &o->eta_plus);
 }
 
-void zoo_write_etas(struct conf_text *out, const void *optimizer, int indent)
+void zoo_write_etas(struct wsc_text *out, const void *optimizer, const struct conf_layout *at)
 {
     const struct zoo_optimizer *o = optimizer;
-    (void)indent;
+    (void)at;
     write_two(out, o->eta_minus, o->eta_plus);
 }
 
@@ -64,10 +66,10 @@ void zoo_read_step_sizes(struct conf_parse *p, const struct conf_key *key,
     (void)read_two(p, key, node, &o->step_min, &o->step_max);
 }
 
-void zoo_write_step_sizes(struct conf_text *out, const void *optimizer, int indent)
+void zoo_write_step_sizes(struct wsc_text *out, const void *optimizer, const struct conf_layout *at)
 {
     const struct zoo_optimizer *o = optimizer;
-    (void)indent;
+    (void)at;
     write_two(out, o->step_min, o->step_max);
 }
 
@@ -86,15 +88,15 @@ void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct
                         o->eps_rms);
 }
 
-void zoo_write_eps(struct conf_text *out, const void *optimizer, int indent)
+void zoo_write_eps(struct wsc_text *out, const void *optimizer, const struct conf_layout *at)
 {
     const struct zoo_optimizer *o = optimizer;
-    (void)indent;
+    (void)at;
     if (o->type == ZOO_ADAFACTOR) {
         write_two(out, o->eps, o->eps_rms);
         return;
     }
-    conf_text_add(out, " ");
+    wsc_text_add(out, " ");
     conf_text_double(out, o->eps);
 }
 
@@ -120,13 +122,13 @@ void zoo_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
     }
 }
 
-void zoo_write_loss_scale(struct conf_text *out, const void *field, int indent)
+void zoo_write_loss_scale(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     double value = *(const double *)field;
-    (void)indent;
-    conf_text_add(out, " ");
+    (void)at;
+    wsc_text_add(out, " ");
     if (value == ZOO_LOSS_SCALE_DYNAMIC)
-        conf_text_add(out, "dynamic");
+        wsc_text_add(out, "dynamic");
     else
         conf_text_double(out, value);
 }

@@ -21,6 +21,7 @@ static struct conf_pos where(const struct conf_parse *p, const char *path, const
     return (struct conf_pos){0};
 }
 
+/* Sections that the mode needs: training wants train_input and optimizer, evaluation eval_input. */
 static void check_sections(struct conf_parse *p, const struct conf_node *root, enum zoo_mode mode)
 {
     bool trains = mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
@@ -125,6 +126,7 @@ static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
                    (long long)eval->sink_tokens, (long long)train->sink_tokens);
 }
 
+/* True when the file has the key with a value other than null. */
 static bool was_given(const struct conf_parse *p, const char *path)
 {
     return !conf_node_is_null(p->given[conf_keys_find(p->table, path)]);
@@ -239,6 +241,7 @@ static void check_mup(struct conf_parse *p, struct zoo_model *m)
     if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;
 }
 
+/* Checks within `model`; each sets the defaults that depend on other keys. */
 static void check_model(struct conf_parse *p, struct zoo_model *m)
 {
     check_heads(p, m);
@@ -276,6 +279,7 @@ static void check_clipping(struct conf_parse *p, const struct zoo_optimizer *o)
                     "or max_gradient_norm");
 }
 
+/* Steps of the operator profiler: both or none, in order. */
 static void check_profile(struct conf_parse *p, const struct zoo_runconfig *r)
 {
     const char *first = "runconfig.op_profiler_config.start_step",
@@ -306,6 +310,8 @@ static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
     r->num_epochs = r->steps_per_epoch = CONF_NULL;
 }
 
+/* The order matters: sections first, so that later checks may assume theirs; warnings about idle
+ * keys last, and only for a file without errors. */
 void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct zoo_params *params)
 {
     check_sections(p, root, params->runconfig.mode);

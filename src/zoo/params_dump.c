@@ -35,21 +35,23 @@ static bool is_present(const void *base, const char *path)
 
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text)
 {
-    struct conf_text out = {0};
+    struct wsc_text out = {0};
     conf_table_write(&out, zoo_params_table(), params, is_present);
-    return conf_text_take(&out, text);
+    return wsc_text_take(&out, text);
 }
 
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path, char **text)
 {
     const struct conf_table *table = zoo_params_table();
     const int row = conf_keys_find(table, path);
-    struct conf_text out = {0};
+    struct wsc_text out = {0};
     WSC_CHECK(row >= 0, "no key %s", path);
-    conf_key_write(&out, &table->key[row], (const char *)params + table->key[row].offset, 4);
-    return conf_text_take(&out, text);
+    conf_key_write(&out, &table->key[row], (const char *)params + table->key[row].offset,
+                   &(struct conf_layout){.indent = 4});
+    return wsc_text_take(&out, text);
 }
 
+/* Through the same writer as the dump, so that a value has one spelling. */
 bool zoo_params_value(const struct zoo_params *params, const char *path, char *text, size_t size)
 {
     const struct conf_table *table = zoo_params_table();

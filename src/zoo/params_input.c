@@ -11,6 +11,7 @@
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
+/* Append a directory to the data set being read, the newest one. */
 static void add_dir(struct conf_parse *p, const char *path, const struct conf_node *node,
                     struct zoo_input *in)
 {
@@ -33,6 +34,7 @@ static void add_dir(struct conf_parse *p, const char *path, const struct conf_no
     in->data_dir[in->n_data_dirs++] = copy;
 }
 
+/* A directory or a list of them. */
 static void add_dirs(struct conf_parse *p, const char *path, const struct conf_node *node,
                      struct zoo_input *in)
 {
@@ -63,22 +65,23 @@ void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
     if (is_first(p, key, node, input)) add_dirs(p, key->path, node, input);
 }
 
-static void write_dirs(struct conf_text *out, const struct zoo_input *in, int set, int indent)
+/* Directories of one data set, a line each. */
+static void write_dirs(struct wsc_text *out, const struct zoo_input *in, int set, int indent)
 {
     for (int i = 0; i < in->n_data_dirs; i++) {
         if (in->data_set[i] != set) continue;
-        conf_text_add(out, "\n%*s- ", indent, "");
+        wsc_text_add(out, "\n%*s- ", indent, "");
         conf_text_string(out, in->data_dir[i]);
     }
 }
 
-void zoo_write_data_dir(struct conf_text *out, const void *input, int indent)
+void zoo_write_data_dir(struct wsc_text *out, const void *input, const struct conf_layout *at)
 {
     const struct zoo_input *in = input;
     if (in->n_sets)
-        conf_text_add(out, " null");
+        wsc_text_add(out, " null");
     else
-        write_dirs(out, in, 0, indent);
+        write_dirs(out, in, 0, at->indent);
 }
 
 /* ---- parts of a data set --------------------------------------------------------------------- */
@@ -109,6 +112,7 @@ static bool read_range(const char **text, struct zoo_subset *s)
     return *end != ',' || **text;
 }
 
+/* `from-to,from-to`: fractions that rise and do not overlap. */
 static void read_subset(struct conf_parse *p, const char *path, const struct conf_node *node,
                         struct zoo_subset *s)
 {
@@ -143,28 +147,30 @@ void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
         read_subset(p, key->path, node, &in->data_subset[0]);
 }
 
-static void write_subset(struct conf_text *out, const struct zoo_subset *s)
+/* The ranges as they would be written, or null. */
+static void write_subset(struct wsc_text *out, const struct zoo_subset *s)
 {
-    conf_text_add(out, s->n ? " \"" : " null");
+    wsc_text_add(out, s->n ? " \"" : " null");
     for (int i = 0; i < s->n; i++) {
-        conf_text_add(out, i ? "," : "");
+        wsc_text_add(out, i ? "," : "");
         conf_text_double(out, s->from[i]);
-        conf_text_add(out, "-");
+        wsc_text_add(out, "-");
         conf_text_double(out, s->to[i]);
     }
-    if (s->n) conf_text_add(out, "\"");
+    if (s->n) wsc_text_add(out, "\"");
 }
 
-void zoo_write_data_subset(struct conf_text *out, const void *input, int indent)
+void zoo_write_data_subset(struct wsc_text *out, const void *input, const struct conf_layout *at)
 {
     static const struct zoo_subset all = {0};
     const struct zoo_input *in = input;
-    (void)indent;
+    (void)at;
     write_subset(out, in->n_sets ? &all : &in->data_subset[0]);
 }
 
 /* ---- mixtures -------------------------------------------------------------------------------- */
 
+/* A weight of a mixture: any number from 0. */
 static void read_weight(struct conf_parse *p, const char *path, const struct conf_node *node,
                         double *weight)
 {
@@ -172,6 +178,7 @@ static void read_weight(struct conf_parse *p, const char *path, const struct con
     if (*weight < 0) conf_diag_error(p->diag, node->pos, path, "must not be negative");
 }
 
+/* One key of an entry of `mixture`. */
 static void read_set_key(struct conf_parse *p, const char *path, const struct conf_entry *e,
                          struct zoo_input *in)
 {
@@ -189,6 +196,7 @@ static void read_set_key(struct conf_parse *p, const char *path, const struct co
         read_subset(p, full, e->value, &in->data_subset[set]);
 }
 
+/* One entry of `mixture`: a data set with its directories, weight and subset. */
 static void read_set(struct conf_parse *p, const char *path, const struct conf_node *node,
                      struct zoo_input *in)
 {
@@ -228,16 +236,16 @@ void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
         conf_diag_error(p->diag, node->pos, key->path, "no weight is above 0");
 }
 
-void zoo_write_mixture(struct conf_text *out, const void *input, int indent)
+void zoo_write_mixture(struct wsc_text *out, const void *input, const struct conf_layout *at)
 {
     const struct zoo_input *in = input;
-    if (!in->n_sets) conf_text_add(out, " null");
+    if (!in->n_sets) wsc_text_add(out, " null");
     for (int i = 0; i < in->n_sets; i++) {
-        conf_text_add(out, "\n%*s- weight: ", indent, "");
+        wsc_text_add(out, "\n%*s- weight: ", at->indent, "");
         conf_text_double(out, in->weight[i]);
-        conf_text_add(out, "\n%*s  data_subset:", indent, "");
+        wsc_text_add(out, "\n%*s  data_subset:", at->indent, "");
         write_subset(out, &in->data_subset[i]);
-        conf_text_add(out, "\n%*s  data_dir:", indent, "");
-        write_dirs(out, in, i, indent + 4);
+        wsc_text_add(out, "\n%*s  data_dir:", at->indent, "");
+        write_dirs(out, in, i, at->indent + 4);
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
- * style, release 2.2) with their defaults, and two keys of our own at the top.  Where a row has a
- * field, the path is its name in struct zoo_params. */
+ * style, release 2.2) with their defaults, and two keys of our own at the top (trace_hash,
+ * reduction_leaf).  Where a row has a field, the path is its name in struct zoo_params.  The macros
+ * below are abbreviations of the members of struct conf_key; both inputs share one list of rows
+ * (INPUT).  Adding a key: one row here and one member there. */
 #include "params_values.h"
 
 #include <wsc/hw.h>
@@ -443,6 +445,10 @@ static const struct conf_key keys[] = {
      DOC("0: most precise, 2: fastest")},
     {FIELD(runconfig.num_wgt_servers), INT, NULLABLE, DEFAULT("null"), RANGE(1, HW_MAX_SHARDS),
      DOC("upper bound of MemoryX shards; null: as in the cluster file")},
+    {FIELD(runconfig.num_workers_per_csx), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
+     DOC("input worker processes of a system; null, 0: as in the cluster file")},
+    {FIELD(runconfig.num_act_servers), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
+     DOC("activation servers of a system; null, 0: as in the cluster file")},
     {FIELD(runconfig.validate_only), BOOL, DEFAULT("false"), DOC("check, do not run")},
     {FIELD(runconfig.compile_only), BOOL, DEFAULT("false"), DOC("plan, do not run")},
     {AT("runconfig.op_profiler_config.start_step", runconfig.profile_start_step), INT, NULLABLE,
@@ -470,8 +476,6 @@ static const struct conf_key keys[] = {
 #undef XX
 #define XX(name, text) {KEY("runconfig." #name), NO_EFFECT, DOC(text)},
     XX(target_device, "given on the command line")
-    XX(num_workers_per_csx, "host processes of the real cluster")
-    XX(num_act_servers, "host processes of the real cluster")
     XX(transfer_processes, "host processes of the real cluster")
     XX(execute_crd_memory_gi, "memory of a host process")
     XX(compile_crd_memory_gi, "memory of a host process")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Params keys whose values have a form of their own: micro_batch_size, data_transforms,
- * load_checkpoint_states.  Each has a reader and a writer that the rows of params_keys.c name. */
+/* Params keys whose values have a form of their own: micro_batch_size (a number, auto, null,
+ * explore with bounds), data_transforms (a list of maps by name), load_checkpoint_states (names
+ * with commas, or a list).  Each has a reader and a writer that the rows of params_keys.c name. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -35,6 +36,7 @@ static void read_bounds(struct conf_parse *p, const struct conf_key *key,
         conf_diag_error(p->diag, node->pos, key->path, "must have 1 <= min <= max");
 }
 
+/* Words, a map {explore: {min, max}}, or a number from 1. */
 void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input)
 {
@@ -63,32 +65,32 @@ void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
     }
 }
 
-static void write_bound(struct conf_text *out, const char *name, int64_t value)
+static void write_bound(struct wsc_text *out, const char *name, int64_t value)
 {
     if (value == CONF_NULL)
-        conf_text_add(out, "%s: null", name);
+        wsc_text_add(out, "%s: null", name);
     else
-        conf_text_add(out, "%s: %lld", name, (long long)value);
+        wsc_text_add(out, "%s: %lld", name, (long long)value);
 }
 
-void zoo_write_micro_batch(struct conf_text *out, const void *input, int indent)
+void zoo_write_micro_batch(struct wsc_text *out, const void *input, const struct conf_layout *at)
 {
     const struct zoo_input *in = input;
     const int64_t value = in->micro_batch_size;
     const bool bounded = in->explore_min != CONF_NULL || in->explore_max != CONF_NULL;
-    (void)indent;
+    (void)at;
     if (value == CONF_EXPLORE && bounded) {
-        conf_text_add(out, " {explore: {");
+        wsc_text_add(out, " {explore: {");
         write_bound(out, "min", in->explore_min);
         write_bound(out, ", max", in->explore_max);
-        conf_text_add(out, "}}");
+        wsc_text_add(out, "}}");
     } else if (value == CONF_NULL || value == CONF_AUTO || value == CONF_EXPLORE) {
-        conf_text_add(out, " %s",
-                      value == CONF_NULL   ? "null"
-                      : value == CONF_AUTO ? "auto"
-                                           : "explore");
+        wsc_text_add(out, " %s",
+                     value == CONF_NULL   ? "null"
+                     : value == CONF_AUTO ? "auto"
+                                          : "explore");
     } else {
-        conf_text_add(out, " %lld", (long long)value);
+        wsc_text_add(out, " %lld", (long long)value);
     }
 }
 
@@ -112,6 +114,7 @@ const struct conf_variants *zoo_transforms(void)
     return &transform_names;
 }
 
+/* One transform: its name decides the keys. */
 static void read_transform(struct conf_parse *p, const char *path, const struct conf_node *node,
                            struct zoo_input *in)
 {
@@ -145,15 +148,15 @@ void zoo_read_transforms(struct conf_parse *p, const struct conf_key *key,
     if (node->n) read_transform(p, path, node->entry[0].value, input);
 }
 
-void zoo_write_transforms(struct conf_text *out, const void *input, int indent)
+void zoo_write_transforms(struct wsc_text *out, const void *input, const struct conf_layout *at)
 {
     const struct zoo_input *in = input;
     if (!in->sink_tokens) {
-        conf_text_add(out, " null");
+        wsc_text_add(out, " null");
         return;
     }
-    conf_text_add(out, "\n%*s- ", indent, "");
-    conf_record_write(out, &transform_names, 0, in);
+    wsc_text_add(out, "\n%*s- ", at->indent, "");
+    conf_record_write(out, &transform_names, 0, in, NULL);
 }
 
 /* ---- load_checkpoint_states ---- */
@@ -161,20 +164,20 @@ void zoo_write_transforms(struct conf_text *out, const void *input, int indent)
 /* The names of a list, with commas between; NULL after an error. */
 static char *join_names(struct conf_parse *p, const char *path, const struct conf_node *list)
 {
-    struct conf_text all = {0};
+    struct wsc_text all = {0};
     char shown[CONF_QUOTE_BYTES], *joined = NULL;
     for (int i = 0; i < list->n; i++) {
         const struct conf_node *one = list->entry[i].value;
         if (one->kind == CONF_NODE_SCALAR && *one->text && !conf_node_is_null(one)) {
-            conf_text_add(&all, "%s%s", i ? "," : "", one->text);
+            wsc_text_add(&all, "%s%s", i ? "," : "", one->text);
             continue;
         }
         conf_diag_error(p->diag, one->pos, path, "expected a name, got %s",
                         conf_node_describe(one, shown));
-        wsc_free(all.text);
+        wsc_text_free(&all);
         return NULL;
     }
-    if (conf_text_take(&all, &joined)) p->diag->no_memory = true;
+    if (wsc_text_take(&all, &joined)) p->diag->no_memory = true;
     return joined;
 }
 
@@ -220,13 +223,13 @@ void zoo_read_states(struct conf_parse *p, const struct conf_key *key, const str
         p->diag->no_memory = true;
 }
 
-void zoo_write_states(struct conf_text *out, const void *field, int indent)
+void zoo_write_states(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const char *text = *(char *const *)field;
-    (void)indent;
-    conf_text_add(out, " ");
+    (void)at;
+    wsc_text_add(out, " ");
     if (text)
         conf_text_string(out, text);
     else
-        conf_text_add(out, "null");
+        wsc_text_add(out, "null");
 }

@@ -31,24 +31,25 @@ void zoo_read_eps(struct conf_parse *p, const struct conf_key *key, const struct
                   void *optimizer);
 void zoo_read_states(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *field);
-void zoo_write_states(struct conf_text *out, const void *field, int indent);
+void zoo_write_states(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_read_loss_scale(struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node, void *field);
 void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *field);
-void zoo_write_family(struct conf_text *out, const void *field, int indent);
+void zoo_write_family(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_read_transforms(struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node, void *input);
-void zoo_write_transforms(struct conf_text *out, const void *input, int indent);
-void zoo_write_mixture(struct conf_text *out, const void *input, int indent);
-void zoo_write_data_subset(struct conf_text *out, const void *input, int indent);
-void zoo_write_data_dir(struct conf_text *out, const void *input, int indent);
-void zoo_write_micro_batch(struct conf_text *out, const void *field, int indent);
-void zoo_write_initializer(struct conf_text *out, const void *field, int indent);
-void zoo_write_schedule(struct conf_text *out, const void *field, int indent);
-void zoo_write_betas(struct conf_text *out, const void *optimizer, int indent);
-void zoo_write_etas(struct conf_text *out, const void *optimizer, int indent);
-void zoo_write_step_sizes(struct conf_text *out, const void *optimizer, int indent);
-void zoo_write_eps(struct conf_text *out, const void *optimizer, int indent);
-void zoo_write_loss_scale(struct conf_text *out, const void *field, int indent);
+void zoo_write_transforms(struct wsc_text *out, const void *input, const struct conf_layout *at);
+void zoo_write_mixture(struct wsc_text *out, const void *input, const struct conf_layout *at);
+void zoo_write_data_subset(struct wsc_text *out, const void *input, const struct conf_layout *at);
+void zoo_write_data_dir(struct wsc_text *out, const void *input, const struct conf_layout *at);
+void zoo_write_micro_batch(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_write_initializer(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_write_schedule(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_write_betas(struct wsc_text *out, const void *optimizer, const struct conf_layout *at);
+void zoo_write_etas(struct wsc_text *out, const void *optimizer, const struct conf_layout *at);
+void zoo_write_step_sizes(struct wsc_text *out, const void *optimizer,
+                          const struct conf_layout *at);
+void zoo_write_eps(struct wsc_text *out, const void *optimizer, const struct conf_layout *at);
+void zoo_write_loss_scale(struct wsc_text *out, const void *field, const struct conf_layout *at);
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* What the file turns out to be; `kinds` has its message and hint. */
 enum kind { BERT, T5, FC_MNIST, CLASSIFIER, DPO };
 
 static const struct {
@@ -46,6 +47,7 @@ static const struct {
              {"model.num_classes", NULL, CLASSIFIER},
              {"model.num_labels", NULL, CLASSIFIER}};
 
+/* True when the value begins with @p value, whatever its case: versions add endings. */
 static bool begins(const struct conf_node *node, const char *value)
 {
     return node->kind == CONF_NODE_SCALAR && !strncasecmp(node->text, value, strlen(value));

@@ -38,6 +38,8 @@ static const struct rename renames[] = {
 };
 enum { N_RENAMES = sizeof renames / sizeof *renames };
 
+/* For --set with an old name; booleans that became values are renamed in the tree, where their
+ * value is known. */
 const char *zoo_renames_path(const char *path)
 {
     for (int i = 0; i < N_RENAMES; i++)
@@ -45,6 +47,7 @@ const char *zoo_renames_path(const char *path)
     return path;
 }
 
+/* Name of a key without its section. */
 static const char *last_part(const char *path)
 {
     return strchr(path, '.') + 1;
@@ -91,6 +94,7 @@ static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename 
     if (!target || !entry.value || !conf_doc_put(doc, target, &entry)) d->no_memory = true;
 }
 
+/* Rename one key if the tree has it; a row for booleans acts for its own value alone. */
 static void apply(struct conf_doc *doc, struct conf_diag *d, const struct rename *r)
 {
     bool truth = false;
@@ -114,16 +118,16 @@ void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d)
         apply(doc, d, &renames[i]);
 }
 
-void zoo_renames_write(struct conf_text *out)
+void zoo_renames_write(struct wsc_text *out)
 {
-    conf_text_add(out, "| old | now |\n|---|---|\n");
+    wsc_text_add(out, "| old | now |\n|---|---|\n");
     for (int i = 0; i < N_RENAMES; i++) {
         const struct rename *r = &renames[i];
-        conf_text_add(out, "| `%s%s` | ", r->from, !r->value ? "" : r->when ? ": true" : ": false");
+        wsc_text_add(out, "| `%s%s` | ", r->from, !r->value ? "" : r->when ? ": true" : ": false");
         if (r->to)
-            conf_text_add(out, "`%s%s%s` |\n", r->to, r->value ? ": " : "",
-                          r->value ? r->value : "");
+            wsc_text_add(out, "`%s%s%s` |\n", r->to, r->value ? ": " : "",
+                         r->value ? r->value : "");
         else
-            conf_text_add(out, "nothing: it is the default |\n");
+            wsc_text_add(out, "nothing: it is the default |\n");
     }
 }

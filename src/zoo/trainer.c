@@ -55,7 +55,8 @@ static void finish_optimizer(struct zoo_trainer *t)
     zoo_trainer_put_absent(t, "optimizer.learning_rate", rate);
 }
 
-/* Flags alone make no data; without training data only an evaluation can be meant. */
+/* Which inputs the converted file has: flags such as micro_batch_size alone make none; without
+ * training data only an evaluation can be meant. */
 static void finish_data(struct zoo_trainer *t)
 {
     if (t->eval)
@@ -82,6 +83,8 @@ static void keep_others(struct zoo_trainer *t, const struct conf_node *root)
     }
 }
 
+/* Walk the keys into a new tree, then settle what several keys decide together.  Origins of all
+ * rows are registered, so that a message about a default names the user's key too. */
 void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
 {
     const struct conf_node *root = doc->root;
@@ -112,6 +115,7 @@ void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
 
 /* ---- before: lists --------------------------------------------------------------------------- */
 
+/* A list of trainers is a list of phases of one training; --set phase=N chooses. */
 void zoo_trainer_choose(struct conf_doc *doc, struct conf_diag *d, int64_t phase, int *n_phases)
 {
     struct conf_node *list = conf_node_find(doc->root, "trainer");
@@ -203,6 +207,7 @@ static void normalise(struct conf_doc *doc, struct conf_diag *d, struct conf_nod
     if (!map || !conf_doc_put(doc, init, &entry)) d->no_memory = true;
 }
 
+/* Called twice: a --set may bring a list again. */
 void zoo_trainer_normalise(struct conf_doc *doc, struct conf_diag *d)
 {
     struct conf_node *trainer = conf_doc_own(doc, doc->root, "trainer");

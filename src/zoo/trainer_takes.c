@@ -11,6 +11,7 @@
 
 /* ---- model, optimizer, data ------------------------------------------------------------------ */
 
+/* True for a map; other values but null are errors about @p path. */
 static bool is_map(struct conf_diag *d, const struct conf_node *node, const char *path)
 {
     if (node->kind == CONF_NODE_MAP) return true;
@@ -116,6 +117,7 @@ ZOO_TRAINER_TAKE(switch)
 
 /* ---- schedulers ------------------------------------------------------------------------------ */
 
+/* True when @p text ends with @p tail, whatever its case. */
 static bool ends(const char *text, const char *tail)
 {
     const size_t n = strlen(text), m = strlen(tail);

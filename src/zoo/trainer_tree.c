@@ -29,6 +29,7 @@ void zoo_trainer_wrong_form(struct conf_diag *d, const struct conf_node *node, c
                     conf_node_describe(node, shown));
 }
 
+/* A copy of the node alone, so that the tree under construction never writes into the file's. */
 void zoo_trainer_put(struct zoo_trainer *t, const char *to, const struct conf_node *node)
 {
     struct conf_node *same = conf_doc_share(t->doc, node);
@@ -63,6 +64,7 @@ static struct conf_node *section_of(struct zoo_trainer *t, const char *section, 
     return map;
 }
 
+/* Each key gets its origin, so that messages name `trainer.init.model.x` and not `model.x`. */
 void zoo_trainer_merge(struct zoo_trainer *t, const char *section, const struct conf_node *map,
                        const char *path)
 {

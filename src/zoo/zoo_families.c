@@ -12,8 +12,10 @@
 #include <string.h>
 #include <strings.h>
 
+/* Most defaults that a family changes. */
 enum { MAX_DEFAULTS = 3 };
 
+/* What a name implies: parallel blocks, and defaults of keys. */
 struct family {
     const char *name;
     enum zoo_family family;
@@ -53,6 +55,7 @@ static const struct family families[] = {
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
+/* The row with the written spelling of a family. */
 static const struct family *row_of(enum zoo_family family)
 {
     for (int i = 0; i < N_FAMILIES; i++)
@@ -75,11 +78,11 @@ void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const str
         *(enum zoo_family *)field = families[i].family;
 }
 
-void zoo_write_family(struct conf_text *out, const void *field, int indent)
+void zoo_write_family(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct family *row = row_of(*(const enum zoo_family *)field);
-    (void)indent;
-    conf_text_add(out, " %s", row ? row->name : "null");
+    (void)at;
+    wsc_text_add(out, " %s", row ? row->name : "null");
 }
 
 /* Files of the runconfig style have no name: the folder of the Model Zoo that they lie in is
@@ -111,6 +114,8 @@ static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                     encoder ? "masked_lm, classification" : "causal_lm");
 }
 
+/* Defaults go through the reader of their key, as if they stood in the file, but for keys that the
+ * file has. */
 void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model)
 {
     if (model->name == ZOO_FAMILY_NONE) {

@@ -37,6 +37,7 @@ static const struct row {
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
+/* The node of a key of `optimizer`; NULL when the file has none or null. */
 static const struct conf_node *given(const struct conf_parse *p, const char *key)
 {
     char path[CONF_MAX_PATH];
@@ -53,6 +54,7 @@ static struct conf_pos where(const struct conf_parse *p, const char *key, const 
     return node ? node->pos : (struct conf_pos){0};
 }
 
+/* Type by name, whatever the case; -1. */
 static int find(const char *name)
 {
     for (int i = 0; i < ZOO_N_OPTIMIZERS; i++)
@@ -60,6 +62,7 @@ static int find(const char *name)
     return -1;
 }
 
+/* A key without a set of types is of all. */
 static bool takes(const struct conf_key *key, int type)
 {
     return !key->kinds || (key->kinds >> type & 1);
@@ -76,6 +79,7 @@ static void warn_unused(struct conf_parse *p, int type)
     }
 }
 
+/* Defaults of this optimizer where the file has no value. */
 static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo_optimizer *o)
 {
     const bool has_beta2 = given(p, "betas") || given(p, "beta2");

@@ -77,6 +77,7 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
     return true;
 }
 
+/* True when the file has the key. */
 static bool was_given(const struct conf_parse *p, const char *path)
 {
     return p->given[conf_keys_find(p->table, path)] != NULL;
@@ -127,6 +128,7 @@ enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const ch
     return conf_diag_finish(&d);
 }
 
+/* Free the texts of an input. */
 static void input_fini(struct zoo_input *in)
 {
     wsc_free(in->data_processor);

@@ -18,9 +18,9 @@ static void read_milestones(struct conf_parse *p, const struct conf_key *key,
                             const struct conf_node *list, void *node);
 static void read_later(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *list, void *node);
-static void write_rates(struct conf_text *out, const void *node, int indent);
-static void write_milestones(struct conf_text *out, const void *node, int indent);
-static void write_children(struct conf_text *out, const void *node, int indent);
+static void write_rates(struct wsc_text *out, const void *node, const struct conf_layout *at);
+static void write_milestones(struct wsc_text *out, const void *node, const struct conf_layout *at);
+static void write_children(struct wsc_text *out, const void *node, const struct conf_layout *at);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -240,11 +240,13 @@ struct reading {
     struct zoo_schedule *schedule;
 };
 
+/* An error about the map at hand. */
 static void wrong(const struct reading *r, const struct conf_node *node, const char *what)
 {
     conf_diag_error(r->p->diag, node->pos, r->path, "%s", what);
 }
 
+/* One value more than milestones. */
 static void check_piecewise(const struct reading *r, const struct conf_node *map,
                             const struct zoo_schedule_node *node)
 {
@@ -278,6 +280,7 @@ static double initial_of(const struct zoo_schedule *s, int at)
     return s->node[at].initial;
 }
 
+/* Members of a chain but the first must not begin with 0: the chain divides by it. */
 static void check_chain(const struct reading *r, const struct conf_node *list,
                         const struct zoo_schedule_node *node)
 {
@@ -378,6 +381,7 @@ static void read_children(const struct reading *r, const struct conf_node *list,
         set_milestones(r, list, at);
 }
 
+/* A Sequential or Chained: its children, then its milestones. */
 static void read_group(const struct reading *r, const struct conf_node *map, int at)
 {
     const struct conf_node *list = conf_node_find(map, "schedulers"),
@@ -414,6 +418,7 @@ static void read_named(const struct reading *r, const struct conf_node *name,
     check_one_cycle(r, map, node);
 }
 
+/* The wrapper of the Model Zoo whose factors are keys of the optimizer here. */
 static bool is_scale_per_param(const char *text)
 {
     return !strcasecmp(text, "ScalePerParamLR") || !strcasecmp(text, "ScalePerParam");
@@ -432,6 +437,7 @@ static void read_single(const struct reading *r, const struct conf_entry *entry,
         read_named(r, &name, entry->value, at);
 }
 
+/* A map with `scheduler: Name`, or with the name as its one key. */
 static void read_map(const struct reading *r, const struct conf_node *map, int at)
 {
     char shown[CONF_QUOTE_BYTES];
@@ -474,6 +480,7 @@ static void read_node(const struct reading *r, const struct conf_node *node, int
     }
 }
 
+/* Clear the schedule, then read the tree into it from node 0. */
 void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *field)
 {
@@ -493,58 +500,56 @@ void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void write_list(struct conf_text *out, const double *value, int n)
+/* Numbers as they read back. */
+static void write_list(struct wsc_text *out, const double *value, int n)
 {
-    conf_text_add(out, " [");
+    wsc_text_add(out, " [");
     for (int i = 0; i < n; i++) {
-        conf_text_add(out, "%s", i ? ", " : "");
+        wsc_text_add(out, "%s", i ? ", " : "");
         conf_text_double(out, value[i]);
     }
-    conf_text_add(out, "]");
+    wsc_text_add(out, "]");
 }
 
-static void write_rates(struct conf_text *out, const void *node, int indent)
+static void write_rates(struct wsc_text *out, const void *node, const struct conf_layout *at)
 {
     const struct zoo_schedule_node *n = node;
-    const struct zoo_schedule *s = out->context;
-    (void)indent;
+    const struct zoo_schedule *s = at->context;
     write_list(out, s->value + n->first_value, n->n_values);
 }
 
-static void write_milestones(struct conf_text *out, const void *node, int indent)
+static void write_milestones(struct wsc_text *out, const void *node, const struct conf_layout *at)
 {
     const struct zoo_schedule_node *n = node;
-    const struct zoo_schedule *s = out->context;
-    (void)indent;
+    const struct zoo_schedule *s = at->context;
     if (n->n_milestones)
         write_list(out, s->value + n->first_milestone, n->n_milestones);
     else
-        conf_text_add(out, " null");
+        wsc_text_add(out, " null");
 }
 
-static void write_children(struct conf_text *out, const void *node, int indent)
+static void write_children(struct wsc_text *out, const void *node, const struct conf_layout *at)
 {
     const struct zoo_schedule_node *n = node;
-    const struct zoo_schedule *s = out->context;
-    (void)indent;
+    const struct zoo_schedule *s = at->context;
     for (int i = 0; i < n->n_children; i++) {
         const struct zoo_schedule_node *child = &s->node[n->first_child + i];
-        conf_text_add(out, i ? ", " : " [");
-        conf_record_write(out, &variants, (int)child->scheduler, child);
+        wsc_text_add(out, i ? ", " : " [");
+        conf_record_write(out, &variants, (int)child->scheduler, child, s);
     }
-    conf_text_add(out, "]");
+    wsc_text_add(out, "]");
 }
 
-void zoo_write_schedule(struct conf_text *out, const void *field, int indent)
+/* A constant without an end is a number; all else is a map on one line. */
+void zoo_write_schedule(struct wsc_text *out, const void *field, const struct conf_layout *at)
 {
     const struct zoo_schedule *s = field;
     const struct zoo_schedule_node *root = &s->node[0];
-    (void)indent;
-    conf_text_add(out, " ");
+    (void)at;
+    wsc_text_add(out, " ");
     if (s->n == 1 && root->scheduler == ZOO_SCHEDULE_CONSTANT && root->total_iters == CONF_NULL) {
         conf_text_double(out, root->initial);
         return;
     }
-    out->context = s;
-    conf_record_write(out, &variants, (int)root->scheduler, root);
+    conf_record_write(out, &variants, (int)root->scheduler, root, s);
 }

@@ -50,7 +50,7 @@ bool fuzz_set(const uint8_t *bytes, size_t n)
     struct zoo_params p;
     struct hw_machine c;
     char *text = fuzz_as_text(bytes, n);
-    const struct conf_set set = {text};
+    const struct conf_set set = {.text = text};
     bool taken = fuzz_taken(zoo_params_parse(&p, "params.yaml", least, sizeof least - 1, &set, 1));
     taken |= fuzz_taken(hw_machine_parse(&c, NULL, NULL, 0, &set, 1));
     zoo_params_fini(&p);

@@ -53,7 +53,8 @@ static bool same_batch(const struct memoryx_batch *a, const struct memoryx_batch
                  a->breakdown.compute_ps == b->breakdown.compute_ps &&
                  a->breakdown.weights_wait_ps == b->breakdown.weights_wait_ps &&
                  a->breakdown.reduce_wait_ps == b->breakdown.reduce_wait_ps &&
-                 a->breakdown.boundary_ps == b->breakdown.boundary_ps;
+                 a->breakdown.boundary_ps == b->breakdown.boundary_ps &&
+                 a->breakdown.input_wait_ps == b->breakdown.input_wait_ps;
     return a->step == b->step && values && times;
 }
 
@@ -131,6 +132,28 @@ TEST(run_mpi, values_are_those_of_one_process)
         const struct shape s = {counts[i / 2], shards[i & 1], fanouts[(i / 2 + i) & 1],
                                 grains[i / 4 & 1]};
         CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, dir)));
+    }
+}
+
+/* What systems share, with values and without: input workers on too few nodes, a coordinator,
+ * checkpoints, nodes that store, crowded ports, all kinds of jitter. */
+TEST(run_mpi, servers_keep_the_times_of_one_process)
+{
+    static const struct shape shape[] = {
+        {5, "cluster.input.worker_rate=3000", "cluster.input.nodes=2",
+         "cluster.input.workers_per_node=2"},
+        {3, "runconfig.num_workers_per_csx=2", "cluster.input.worker_rate=2000",
+         "cluster.faults+=slow_input:wafer=1,factor=3"},
+        {8, "cluster.control.latency=1ms", "cluster.control.per_system=50us",
+         "cluster.swarmx.forwarding=packet"},
+        {5, "runconfig.checkpoint_steps=2", "cluster.checkpoint.rate=1e6 params/s",
+         "cluster.memoryx.incast=0.4"},
+        {7, "cluster.jitter_stage=0.03", "cluster.jitter_system=0.02",
+         "cluster.swarmx.forwarding=message"}};
+    const char *dir = data_dir();
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], NULL)));
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], dir)));
     }
 }
 

@@ -266,7 +266,16 @@ TEST(docs, the_reader_finds_what_it_should)
     T_STR(words, " run --set 'a|b' ");
 }
 
-/* docs/CONFIG.md is made from the key tables; `make docs` writes it again. */
+/* Files and headings that the documents name, the glossary's and the first day's among them. */
+TEST(docs, what_the_documents_name_exists)
+{
+    struct spawn_result r;
+    spawn_run(&r, "sh tests/lint/check.sh docs 2>&1");
+    T_EQ(r.status, 0);
+    T_STR(r.out, "");
+    spawn_free(&r);
+}
+
 TEST(docs, config_page_is_current)
 {
     CU_ASSERT(spawn_ok("\"$WSC\" --help-config | diff - docs/CONFIG.md"));

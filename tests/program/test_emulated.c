@@ -17,7 +17,15 @@
     "--fault lost_shard:shard=2,from=16 --fault slow_link:node=1,factor=4,from=3,steps=10 "        \
     "--fault lossy_link:wafer=2,loss=0.01 --fault lossy_link:node=0,loss=0.001,from=5,steps=9 "    \
     "--fault lost_planes:rate=0.1,planes=3,steps=2 --fault lost_node:node=2,from=13 "              \
-    "--fault jitter:deviation=0.02,from=12,steps=5 "
+    "--fault jitter:deviation=0.02,from=12,steps=5 "                                               \
+    "--fault slow_input:wafer=5,factor=400,from=4,steps=4 "
+/* Every mechanism of several systems at work. */
+#define SERVERS                                                                                    \
+    "--set cluster.input.worker_rate=100000 --set cluster.input.nodes=3 "                          \
+    "--set runconfig.num_workers_per_csx=2 --set runconfig.num_act_servers=1 "                     \
+    "--set cluster.control.latency=2ms --set cluster.checkpoint.rate=1e6params/s "                 \
+    "--set cluster.swarmx.forwarding=packet --set cluster.memoryx.incast=0.7 "                     \
+    "--set cluster.jitter_stage=0.02 --set cluster.jitter_system=0.01 "
 
 static bool run_in(const char *dir, int n_ranks, const char *options)
 {
@@ -90,6 +98,25 @@ TEST(emulated_faults, time_does_not_depend_on_values)
     CU_ASSERT(job_same_times(&host, &none));
 }
 
+/* Mechanisms of several systems keep time alike on any ranks, with values and without, and across a
+ * restart. */
+TEST(emulated_faults, servers_keep_the_same_time_everywhere)
+{
+    struct job_metrics host = {0}, none = {0}, alone = {0}, plain = {0};
+    char dir[160];
+    CU_ASSERT_FATAL(emulate(THIRTY SERVERS, 1, &host));
+    CU_ASSERT_FATAL(emulate(THIRTY SERVERS "--numerics none", 3, &none));
+    CU_ASSERT_FATAL(emulate(THIRTY SERVERS, 23, &alone)); /* a rank for each role */
+    CU_ASSERT(job_same_times(&host, &none) && job_same_times(&host, &alone));
+    CU_ASSERT_FATAL(emulate(THIRTY, 1, &plain));
+    CU_ASSERT(job_same_values(&host, &plain));
+    CU_ASSERT(host.step[29].virtual_time_ps > plain.step[29].virtual_time_ps);
+    (void)snprintf(dir, sizeof dir, "%s", job_path("restarted"));
+    CU_ASSERT_FATAL(run_in(dir, 1, THIRTY SERVERS "--num_steps 10"));
+    CU_ASSERT_FATAL(run_in(dir, 2, THIRTY SERVERS) && job_read(dir, &plain));
+    T_EQ(plain.step[plain.n - 1].virtual_time_ps, host.step[29].virtual_time_ps);
+}
+
 /* From the checkpoint that the loss of a shard goes back to, and from one after it. */
 TEST(emulated_faults, a_resumed_run_is_a_straight_one)
 {
@@ -117,7 +144,8 @@ TEST(emulated_faults, a_lost_wafer_costs_time)
 #define LARGER                                                                                     \
     THIRTY "--numerics none --set train_input.batch_size=840 --set model.hidden_size=1024 "        \
            "--set model.num_heads=16 --set model.filter_size=4096 "                                \
-           "--set model.max_position_embeddings=1024 --set cluster.jitter=0 "
+           "--set model.max_position_embeddings=1024 --set cluster.jitter=0 "                      \
+           "--set cluster.effects.checkpoint=off "
     struct job_metrics eight = {0}, lost = {0}, folded = {0};
     CU_ASSERT_FATAL(emulate(LARGER, 1, &eight));
     CU_ASSERT_FATAL(emulate(LARGER LOST, 1, &lost) && emulate(LARGER LOST, 5, &folded));

@@ -6,6 +6,8 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <wsc/clock.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +117,31 @@ TEST(launch, pbs_starts_a_rank_per_slot_and_no_more_than_roles)
         CU_ASSERT(was_called_with("mpirun.words", words));
         (void)snprintf(words, sizeof words, " run --run_id pbs-77 %s ", job[i].args);
         CU_ASSERT(was_called_with("mpirun.words", words));
+    }
+}
+
+/* PBS signals all processes of a job at once, mpirun too: the script asks before the limit. */
+TEST(launch, pbs_asks_for_a_checkpoint_before_the_time_limit)
+{
+    static const char *const limit[] = {"PBS_WALLTIME=5", "WSC_UNUSED=1"};
+    CU_ASSERT_FATAL(
+        spawn_ok("d=%s/limit && mkdir $d && "
+                 "printf '#!/bin/sh\\necho \"    Resource_List.walltime = 00:00:05\"\\n'"
+                 " >$d/qstat && "
+                 "printf '#!/bin/sh\\ntrap \"exit 5\" USR1\\nsleep 60 &\\nwait\\n'"
+                 " >$d/mpirun && chmod +x $d/*",
+                 stand_ins()));
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        const double began = wsc_clock_s();
+        spawn_run(&r,
+                  "d=%s; export PBS_O_WORKDIR=$PWD PBS_JOBID=77 PBS_NODEFILE=$d/limit/nodes "
+                  "WSC_STOP_SECONDS=3 WSC_ARGS='" TINY "' %s; yes n | head -n 3 >$d/limit/nodes; "
+                  "PATH=$d/limit:$PATH exec sh mpi_launch/pbs.sh",
+                  stand_ins(), limit[i]);
+        T_EQ(r.status, 5);
+        CU_ASSERT(wsc_clock_s() - began < 40);
+        spawn_free(&r);
     }
 }
 
@@ -263,4 +290,27 @@ TEST(launch, commands_of_the_documentation_start_a_run)
                  "eval \"$line\" </dev/null 2>said && grep -qx -e --params %s/mpirun.words || "
                  "{ echo \"$line\"; cat said; exit 1; }; done <lines",
                  stand_ins(), tree, stand_ins(), stand_ins()));
+}
+
+/* ---- benchmarks ------------------------------------------------------------------------------ */
+
+/* One part that would take a minute is ended, the others are not begun, and all of it is said. */
+TEST(launch, benchmarks_end_when_their_time_is_over)
+{
+    struct spawn_result r;
+    const double began = wsc_clock_s();
+    spawn_run(
+        &r,
+        "d=%s/bench; mkdir -p $d/bin $d/benchmarks && ln -s \"$(realpath $WSC)\" $d/bin/wsc && "
+        "for p in sgemm_peak simulate mesh_speed; do printf '#!/bin/sh\\nexec sleep 60\\n' "
+        ">$d/benchmarks/$p; done; chmod +x $d/benchmarks/*; "
+        "sed 's/ \\* 60))$/ * 2))/' benchmarks/run.sh >$d/run.sh; "
+        "BENCH_MINUTES=1 sh $d/run.sh $d",
+        stand_ins());
+    CU_ASSERT(wsc_clock_s() - began < 30);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "products: skipped what does not fit BENCH_MINUTES=1"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "simulation: skipped what does not fit"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "mesh: skipped what does not fit"));
+    T_EQ(r.status, 0);
+    spawn_free(&r);
 }

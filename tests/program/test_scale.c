@@ -46,7 +46,7 @@ static const char *swept(void)
     if (dir[0]) return dir;
     (void)snprintf(dir, sizeof dir, "%s", job_path("swept"));
     CU_ASSERT_FATAL(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2,5 "
-                             "--out %s --effects --sensitivity --tokens 20xparams --anatomy "
+                             "--out %s --effects --sensitivity --tokens 20xparams --breakdown "
                              "--sweep cluster.swarmx.latency=1us,1ms --trace %s/trace.json "
                              "--goal %s/step.goal",
                              dir, dir, dir));
@@ -63,7 +63,7 @@ TEST(scale, every_table_has_its_rows)
     wsc_free(text);
     T_EQ(lines_in(dir, "sensitivity.csv"), 1 + 3 * n_constants);
     T_EQ(lines_in(dir, "band.csv"), 1 + 3);
-    T_EQ(lines_in(dir, "effects.csv"), 1 + 7 * 3);
+    T_EQ(lines_in(dir, "effects.csv"), 1 + 10 * 3);
     T_EQ(lines_in(dir, "sweep.csv"), 1 + 2 * 3);
     T_EQ(lines_in(dir, "training.csv"), 1 + 3);
     /* 12 shards and 5 wafers below a root with 2 leaves: 12 + 2 + 5 joints, both directions. */
@@ -102,7 +102,7 @@ TEST(scale, the_report_is_self_contained)
 {
     static const char *const part[] = {"What bends the curve",
                                        "Sweep of <code>swarmx.latency</code>",
-                                       "How sure: sensitivity to the constants",
+                                       "Sensitivity to the constants",
                                        "A whole training",
                                        "Critical path",
                                        "Constants of the machine",

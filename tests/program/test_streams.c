@@ -146,8 +146,34 @@ TEST(streams, ranks_write_what_one_process_writes)
     check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --sensitivity --tokens 1B "
                 "--sweep cluster.swarmx.latency=1us..1ms:3 --out",
                 out, "sensitivity.csv");
-    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --anatomy --out", out,
+    check_ranks("scale --params configs/params/tiny.yaml --num_csx 1,2 --breakdown --out", out,
                 "op_profile.csv");
+}
+
+/* Published rows shared over ranks: three of a paper, so that a family can be left out. */
+TEST(streams, ranks_validate_and_calibrate_as_one_process_does)
+{
+    char command[400];
+    const char *dir = job_path("rows"), *out = job_path("ranks_rows");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && { head -n 1 benchmarks/reference/single_system.csv; "
+                             "grep -E '^usc_(256m_b128|bert_base_b1024|bert_base_b512),' "
+                             "benchmarks/reference/single_system.csv; } >%s/few.csv",
+                             dir, dir));
+    (void)snprintf(command, sizeof command, "validate --reference %s --out", dir);
+    check_ranks(command, out, "validation.csv");
+    struct spawn_result one, three;
+    spawn_run(&one, "\"$WSC\" calibrate --leave_one_out --reference %s --out %s/a.yaml", dir, out);
+    spawn_run(&three,
+              "mpirun --quiet -n 3 \"$WSC\" calibrate --leave_one_out --reference %s --out "
+              "%s/a.yaml --overwrite",
+              dir, out);
+    T_EQ(one.status, 0);
+    T_EQ(three.status, 0);
+    T_STR(three.out, one.out);
+    CU_ASSERT_PTR_NOT_NULL(strstr(one.out, "without its family ("));
+    CU_ASSERT_PTR_NOT_NULL(strstr(one.out, "all neutral"));
+    spawn_free(&one);
+    spawn_free(&three);
 }
 
 /* The point that does not fit is of one rank; each raises its error, one reports it. */

@@ -66,6 +66,10 @@ static void draw_cluster(struct random_case *c, uint64_t i)
     random_case_add(c, "cluster.memoryx.update_rate=%lld params/s",
                     scale_between(i, 27, 1e7, 1e11));
     random_case_add(c, "cluster.input.rate=%lld B/s", scale_between(i, 28, 1e6, 1e11));
+    random_case_add(c, "cluster.input.worker_rate=%lld", scale_between(i, 29, 1e5, 1e9));
+    random_case_add(c, "cluster.input.nodes=%lld", (long long)random_case_int(i, 30, 0, 5));
+    random_case_add(c, "cluster.swarmx.header=%lld B", (long long)random_case_int(i, 31, 0, 200));
+    random_case_add(c, "cluster.control.latency=%lld ps", scale_between(i, 32, 1e3, 1e10));
     for (uint64_t k = 0; k < sizeof latency / sizeof *latency; k++)
         random_case_add(c, "cluster.%s=%lld ps", latency[k],
                         random_case_int(i, 40 + k, 0, 3) ? scale_between(i, 50 + k, 1e3, 1e9)
@@ -74,8 +78,11 @@ static void draw_cluster(struct random_case *c, uint64_t i)
 
 static void draw_faults(struct random_case *c, uint64_t i)
 {
-    static const char *const effect[] = {"boundary", "reduce", "latency", "jitter", "input"};
+    static const char *const effect[] = {"boundary", "reduce",  "latency", "jitter",
+                                         "input",    "network", "control"};
     random_case_add(c, "cluster.jitter=0.0%lld", (long long)random_case_int(i, 60, 0, 5));
+    random_case_add(c, "cluster.jitter_stage=0.0%lld", (long long)random_case_int(i, 61, 0, 5));
+    random_case_add(c, "cluster.jitter_system=0.0%lld", (long long)random_case_int(i, 62, 0, 5));
     for (uint64_t k = 0; k < sizeof effect / sizeof *effect; k++)
         if (!random_case_int(i, 70 + k, 0, 4))
             random_case_add(c, "cluster.effects.%s=off", effect[k]);

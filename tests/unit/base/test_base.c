@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The bottom layer: errors, memory, growing arrays and texts, files, hashes, random numbers. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/err.h>
@@ -233,4 +234,16 @@ TEST(log, a_file_that_cannot_be_written_is_told_once)
     CU_ASSERT_PTR_NOT_NULL_FATAL(first);
     CU_ASSERT_PTR_NULL(strstr(first + 1, "the log file"));
     CU_ASSERT_PTR_NOT_NULL(strstr(said, "line 2"));
+}
+
+TEST(file, mkdir_makes_parents_and_accepts_what_is_there)
+{
+    struct stat info;
+    T_OK(wsc_file_mkdir(case_path("a/b//c/")));
+    T_OK(wsc_file_mkdir(case_path("a/b/c")));
+    CU_ASSERT(!stat(case_path("a/b/c"), &info) && S_ISDIR(info.st_mode));
+    case_write(case_path("a/file"), "x");
+    CU_ASSERT_EQUAL(wsc_file_mkdir(case_path("a/file")), WSC_IO);
+    CU_ASSERT_EQUAL(wsc_file_mkdir("/proc/none/x"), WSC_IO);
+    CU_ASSERT_EQUAL(wsc_file_mkdir(""), WSC_IO);
 }

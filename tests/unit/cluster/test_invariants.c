@@ -43,6 +43,9 @@ static const struct {
               {"swarmx.link_rate", "B/s", 1e8, 1e14},
               {"memoryx.update_rate", "params/s", 1e6, 1e12},
               {"input.rate", "B/s", 1e5, 1e12},
+              {"input.worker_rate", "", 1e3, 1e9},
+              {"control.latency", "ps", 1e9, 1},
+              {"control.per_system", "ps", 1e9, 1},
               {"memoryx.link_latency", "ps", 1e9, 1},
               {"memoryx.update_latency", "ps", 1e9, 1},
               {"swarmx.link_latency", "ps", 1e9, 1},
@@ -77,12 +80,13 @@ TEST(run_invariants, a_better_network_is_never_slower)
 /* Everything that can be switched off costs time or nothing. */
 TEST(run_invariants, a_mechanism_switched_off_is_never_slower)
 {
-    static const char *const effect[] = {"boundary", "reduce", "latency", "input"};
+    static const char *const effect[] = {"boundary", "reduce", "latency", "input", "control"};
+    const uint64_t n = sizeof effect / sizeof *effect;
     for (uint64_t i = 0; i < CASES; i++) {
         struct random_case c;
         random_case_draw(&c, 3000 + i, false);
         const int64_t with = end_of(&c);
-        random_case_add(&c, "cluster.effects.%s=off", effect[i % 4]);
+        random_case_add(&c, "cluster.effects.%s=off", effect[i % n]);
         const int64_t without = end_of(&c);
         if (without > with) tell(&c, "a mechanism gains time", with, without);
         CU_ASSERT(without <= with);
@@ -94,6 +98,7 @@ TEST(run_invariants, more_layers_are_slower)
     for (uint64_t i = 0; i < CASES / 2; i++) {
         struct random_case c;
         random_case_draw(&c, 4000 + i, false);
+        random_case_add(&c, "cluster.effects.input=off"); /* a starved step takes its input */
         random_case_add(&c, "model.num_hidden_layers=2");
         const int64_t two = end_of(&c);
         random_case_add(&c, "model.num_hidden_layers=5");
@@ -141,6 +146,7 @@ TEST(run_invariants, a_straggler_of_a_compute_bound_step_costs_its_factor)
                                 "cluster.effects.reduce=off",
                                 "cluster.effects.latency=off",
                                 "cluster.effects.input=off",
+                                "cluster.effects.control=off",
                                 "cluster.memoryx.link_rate=1 PB/s",
                                 "cluster.swarmx.link_rate=1 PB/s",
                                 "cluster.wafer.io_rate=1 PB/s",
@@ -223,14 +229,17 @@ struct jitter_case {
     int64_t compute_ps; /* without jitter */
 };
 
-static void set_up_jitter(struct jitter_case *j)
+/* @p key: which jitter. */
+static void set_up_jitter(struct jitter_case *j, const char *key)
 {
-    const char *const sets[] = {"cluster.jitter=0.01", "model.hidden_size=512", NULL};
+    char set[64];
+    const char *const sets[] = {set, "model.hidden_size=512", NULL};
+    (void)snprintf(set, sizeof set, "cluster.%s=0.01", key);
     *j = (struct jitter_case){.model = NULL};
     T_OK(small_config_init(&j->config, 1, sets));
     T_OK(model_create(&j->model, &j->config.params, HW_STREAM_BLOCK));
     j->still = j->config.cluster;
-    j->still.jitter = 0;
+    j->still.jitter = j->still.jitter_stage = j->still.jitter_system = 0;
     j->hw.cluster = &j->config.cluster;
     j->hw_still.cluster = &j->still;
     T_OK(cycles_plan_wafer(&j->plan, &j->hw, j->model, 6, CONF_NULL, true));
@@ -265,7 +274,7 @@ TEST(run_invariants, the_slowest_of_many_takes_what_order_statistics_say)
         double mean;
     } expected[] = {{2, 0.5642}, {4, 1.0294}, {16, 1.7660}, {64, 2.3437}};
     struct jitter_case j;
-    set_up_jitter(&j);
+    set_up_jitter(&j, "jitter");
     for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
         double sum = 0;
         for (int step = 0; step < DRAWS; step++)
@@ -279,11 +288,53 @@ TEST(run_invariants, the_slowest_of_many_takes_what_order_statistics_say)
 TEST(run_invariants, jitter_of_a_pair_of_steps_cancels)
 {
     struct jitter_case j;
-    set_up_jitter(&j);
-    for (int step = 0; step < DRAWS; step += 2) {
-        const int64_t pair = cost_with(&j.hw, j.model, &j.plan, 5, step).compute_ps +
-                             cost_with(&j.hw, j.model, &j.plan, 5, step + 1).compute_ps;
-        CU_ASSERT(llabs(pair - 2 * j.compute_ps) <= 2);
+    static const char *const key[] = {"jitter", "jitter_stage"};
+    for (int k = 0; k < 2; k++) {
+        set_up_jitter(&j, key[k]);
+        for (int step = 0; step < DRAWS; step += 2) {
+            const int64_t pair = cost_with(&j.hw, j.model, &j.plan, 5, step).compute_ps +
+                                 cost_with(&j.hw, j.model, &j.plan, 5, step + 1).compute_ps;
+            CU_ASSERT(llabs(pair - 2 * j.compute_ps) <= 2);
+        }
+        tear_down_jitter(&j);
     }
+}
+
+/* Systems differ by as much as the constant says, the first one not at all, and by the same in all
+ * steps.  The deviation of 400 samples has a standard error of 3.5 %. */
+TEST(run_invariants, systems_differ_and_stay_as_they_are)
+{
+    struct jitter_case j;
+    double squares = 0;
+    set_up_jitter(&j, "jitter_system");
+    T_EQ(cost_with(&j.hw, j.model, &j.plan, 0, 1).compute_ps, j.compute_ps);
+    for (int w = 1; w <= DRAWS; w++) {
+        const int64_t ps = cost_with(&j.hw, j.model, &j.plan, w, 0).compute_ps;
+        const double z = ((double)ps / (double)j.compute_ps - 1) / 0.01;
+        squares += z * z;
+        T_EQ(cost_with(&j.hw, j.model, &j.plan, w, 7).compute_ps, ps);
+    }
+    CU_ASSERT(fabs(sqrt(squares / DRAWS) - 1) < 0.11);
+    tear_down_jitter(&j);
+}
+
+/* Transfers of a step have deviates of their own, which no other jitter shares. */
+TEST(run_invariants, stages_differ_from_each_other)
+{
+    struct jitter_case j;
+    double squares = 0;
+    set_up_jitter(&j, "jitter_stage");
+    for (int transfer = 0; transfer < DRAWS; transfer++) {
+        const struct wafer_task task = {.wafer = 3,
+                                        .seed = 3,
+                                        .stage = 1,
+                                        .transfer = transfer,
+                                        .backward = true,
+                                        .n_samples = 6};
+        const int64_t ps = wafer_cost_of(&j.hw, j.model, &j.plan, &task).compute_ps;
+        const double z = ((double)ps / (double)j.compute_ps - 1) / 0.01;
+        squares += z * z;
+    }
+    CU_ASSERT(fabs(sqrt(squares / DRAWS) - 1) < 0.11);
     tear_down_jitter(&j);
 }

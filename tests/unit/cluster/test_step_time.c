@@ -37,9 +37,10 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
  * The wafer begins a stage with its first byte and ends it when it has computed, when the last
  * byte has drained, and (backward) when the gradient has left through the link up, which starts
  * with the first finished row f_k:
- *     begin_i = max(end_{i-1}, sent_i + L), begin_0 also after the samples have come in
+ *     begin_i = max(end_{i-1}, sent_i + L)
  *     end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + spill_i / io)
  *     up_i = max(end_i, max(min(begin_i + l + f_i, end_i), up_{i-1}) + g_s / R); end_i := up_i.
+ * The step ends when the samples of the next one have come in, which began when it did.
  * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
  * stages are updated in forward order after the fixed latency u at rate U:
  *     r_0 = max(r_last of the step before, last gradient + u) + n_0 / U,  r_s = r_{s-1} + n_s / U.
@@ -51,7 +52,7 @@ struct form {
     const struct cycles_plan *plan;
     struct hw hw;
     int64_t n_samples;
-    int64_t down_free, up_free, now, reduced, updating, fed;
+    int64_t down_free, up_free, now, reduced, updating;
     int64_t ready[MOST_STAGES];
 };
 
@@ -93,7 +94,7 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t bytes = (f->model->format == NUM_BF16 ? 2 : 4) * f->model->stage[stage].n_elems;
     const int64_t sent = most(f->ready[stage], f->down_free);
     f->down_free = sent + duration(bytes, mx->link_rate_bytes_per_s);
-    const int64_t begin = most(most(f->now, f->fed), sent + mx->link_latency_ps);
+    const int64_t begin = most(f->now, sent + mx->link_latency_ps);
     const int64_t cycles = cycles_stage(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
     const int64_t spill = cycles_spill_bytes(f->model, f->plan, stage, f->n_samples);
     f->now = begin + wafer->stage_latency_ps + cycles_ps(f, cycles);
@@ -124,13 +125,15 @@ static int64_t form_step(struct form *f)
     const int n = f->model->n_stages;
     const int64_t rate = f->cluster->memoryx.link_rate_bytes_per_s;
     const struct hw_feed *input = &f->cluster->input;
-    f->fed = f->now +
-             duration(f->n_samples * f->model->T * input->bytes_per_token, input->rate_bytes_per_s);
+    const int64_t tokens = f->n_samples * f->model->T, start = f->now;
+    const int64_t fed = most(duration(tokens * input->bytes_per_token, input->rate_bytes_per_s),
+                             duration(tokens, input->workers * input->worker_tokens_per_s));
     for (int s = 0; s < n; s++)
         form_transfer(f, s, false);
     f->up_free = most(f->up_free, f->now) + duration(STREAM_LOSS_BYTES, rate);
     for (int s = n - 1; s >= 0; s--)
         form_transfer(f, s, true);
+    f->now = most(f->now, start + fed);
     f->up_free = most(f->up_free, f->now) + duration(STREAM_SIGNAL_BYTES, rate);
     form_update(f);
     return f->now;
@@ -142,12 +145,14 @@ static void check_form(const char *const *sets)
     struct small_result r;
     struct cycles_plan plan;
     struct form f = {.plan = &plan};
+    struct hw_machine effective;
     struct model *model = NULL;
     T_OK(small_config_init(&c, 1, sets));
     T_OK(small_run_alone(&c, STEPS, NULL, &r));
     T_OK(model_create(&model, &c.params, c.cluster.stream.granularity));
     CU_ASSERT_FATAL(model->n_stages <= MOST_STAGES);
-    f.cluster = f.hw.cluster = &c.cluster;
+    hw_apply_effects(&effective, &c.cluster);
+    f.cluster = f.hw.cluster = &effective;
     f.model = model;
     f.n_samples = c.params.train_input.batch_size;
     T_OK(cycles_plan_wafer(&plan, &f.hw, model, f.n_samples, CONF_NULL, true));
@@ -172,6 +177,88 @@ TEST(run_time, one_wafer_is_the_closed_form)
     check_form((const char *const[]){ALONE, micro, LARGER,
                                      "cluster.memoryx.update_rate=1e6 params/s",
                                      "model.share_embedding_weights=false", NULL});
+    check_form(
+        (const char *const[]){ALONE, micro, LARGER, "cluster.input.worker_rate=10000", NULL});
+    check_form((const char *const[]){ALONE, micro, LARGER, "cluster.swarmx.header=500 B",
+                                     "cluster.input.rate=1 MB/s", NULL});
+}
+
+/* ---- servers and coordination ---------------------------------------------------------------- */
+
+static struct memoryx_batch steady_step(int64_t num_csx, const char *const *sets)
+{
+    struct small_result r;
+    run_with(num_csx, sets, STEPS, &r);
+    return r.batch[STEPS - 1];
+}
+
+/* Where the workers are slow, a step takes what they take: 8 samples of 256 tokens for each of six
+ * systems; with two nodes for six systems three times as long. */
+TEST(run_time, a_starved_step_takes_what_its_input_takes)
+{
+#define STARVED LARGER, "cluster.input.worker_rate=1000", "cluster.input.workers_per_node=1"
+    const int64_t input_ps = 8LL * 256 * 1000000000;
+    struct memoryx_batch b = steady_step(6, (const char *const[]){STARVED, NULL});
+    T_EQ(b.time_ps, input_ps);
+    CU_ASSERT(b.breakdown.input_wait_ps > input_ps / 2);
+    b = steady_step(6, (const char *const[]){STARVED, "cluster.input.nodes=2", NULL});
+    T_EQ(b.time_ps, duration(8 * 256, 1000 / 3));
+    b = steady_step(6, (const char *const[]){STARVED, "cluster.input.workers_per_node=4",
+                                             "runconfig.num_workers_per_csx=4", NULL});
+    T_EQ(b.time_ps, input_ps / 4);
+    b = steady_step(
+        6, (const char *const[]){STARVED, "cluster.faults+=slow_input:wafer=4,factor=2", NULL});
+    T_EQ(b.time_ps, 2 * input_ps);
+}
+
+/* Where nothing else holds a step back, it begins later by what the coordinator takes. */
+TEST(run_time, coordination_delays_the_step_of_several_systems)
+{
+    const char *const at_once[] = {LARGER, "cluster.effects.control=off",
+                                   "cluster.effects.boundary=off", "cluster.effects.reduce=off",
+                                   NULL};
+    const char *const slow[] = {LARGER, "cluster.control.latency=1 s",
+                                "cluster.effects.boundary=off", "cluster.effects.reduce=off", NULL};
+    const int64_t more_ps = steady_step(6, slow).time_ps - steady_step(6, at_once).time_ps;
+    /* 2 x 1 s and 6 x 20 us, less what the first weights took anyway. */
+    CU_ASSERT(more_ps > 1990000000000 && more_ps <= 2000120000000);
+    T_EQ(steady_step(1, slow).time_ps, steady_step(1, at_once).time_ps);
+}
+
+/* The step after a checkpoint begins when it is written. */
+TEST(run_time, a_checkpoint_holds_up_the_next_step)
+{
+    const char *const sets[] = {LARGER, "runconfig.checkpoint_steps=2",
+                                "cluster.checkpoint.rate=1e6 params/s", NULL};
+    const char *const none[] = {LARGER, "cluster.effects.checkpoint=off",
+                                "runconfig.checkpoint_steps=2", NULL};
+    struct small_config c;
+    struct model *model;
+    struct small_result with, without;
+    T_OK(small_config_init(&c, 3, sets));
+    T_OK(model_create(&model, &c.params, HW_STREAM_BLOCK));
+    run_with(3, sets, STEPS, &with);
+    run_with(3, none, STEPS, &without);
+    const int64_t pause_ps = duration(model->n_params, 1000000);
+    const int64_t more_ps = with.batch[2].time_ps - without.batch[2].time_ps;
+    T_EQ(with.batch[1].end.ps, without.batch[1].end.ps);
+    CU_ASSERT(more_ps > pause_ps / 10 * 9 && more_ps < pause_ps / 10 * 11);
+    T_EQ(with.batch[5].end.ps - with.batch[4].end.ps, with.batch[3].time_ps);
+    model_destroy(&model);
+    small_config_fini(&c);
+}
+
+/* Storing costs a packet's or a message's time in every node, and crowded ports a part of them. */
+TEST(run_time, stored_packets_and_crowded_ports_cost_time)
+{
+#define AT_ONCE LARGER, "cluster.effects.control=off" /* which would hide a part of it */
+    const char *const cut[] = {AT_ONCE, NULL};
+    const char *const packet[] = {AT_ONCE, "cluster.swarmx.forwarding=packet", NULL};
+    const char *const message[] = {AT_ONCE, "cluster.swarmx.forwarding=message", NULL};
+    const char *const crowded[] = {AT_ONCE, "cluster.memoryx.incast=0.5", NULL};
+    const int64_t cut_ps = steady_step(6, cut).time_ps, packet_ps = steady_step(6, packet).time_ps;
+    CU_ASSERT(packet_ps > cut_ps && steady_step(6, message).time_ps > packet_ps);
+    CU_ASSERT(steady_step(6, crowded).time_ps > cut_ps);
 }
 
 /* ---- any cluster ----------------------------------------------------------------------------- */

@@ -59,17 +59,17 @@ TEST(conf_table, a_row_is_parsed_checked_and_defaulted)
               "t.yaml:1:8: tank.dept: unknown key; hint: did you mean tank.depth?");
 }
 
-static void check_text(struct conf_text *t, const char *expected)
+static void check_text(struct wsc_text *t, const char *expected)
 {
     char *text = NULL;
-    T_OK(conf_text_take(t, &text));
+    T_OK(wsc_text_take(t, &text));
     T_STR(text, expected);
     wsc_free(text);
 }
 
 TEST(conf_table, a_row_is_documented)
 {
-    struct conf_text t = {0};
+    struct wsc_text t = {0};
     conf_table_markdown(&t, &table, NULL, NULL);
     check_text(&t,
                "| key | value | unit | default | range | status | meaning |\n"
@@ -81,7 +81,7 @@ TEST(conf_table, a_row_is_documented)
 TEST(conf_table, a_row_is_written)
 {
     const struct dummy two = {2048};
-    struct conf_text t = {0};
+    struct wsc_text t = {0};
     conf_table_write(&t, &table, &two, NULL);
     check_text(&t, "tank:\n    depth: 2 KiB\n");
 }
@@ -156,13 +156,13 @@ TEST(conf_table, a_variant_has_keys_of_its_own)
 TEST(conf_table, a_variant_is_written_and_documented)
 {
     const struct fish pike = {3, 700, false}, nameless = {CONF_NULL, 1, false};
-    struct conf_text t = {0};
-    conf_record_write(&t, &fishes, 0, &pike);
+    struct wsc_text t = {0};
+    conf_record_write(&t, &fishes, 0, &pike, NULL);
     check_text(&t, "{kind: pike, length: 3, n_teeth: 700}");
-    t = (struct conf_text){0};
-    conf_record_write(&t, &fishes, 0, &nameless);
+    t = (struct wsc_text){0};
+    conf_record_write(&t, &fishes, 0, &nameless, NULL);
     check_text(&t, "{kind: pike, n_teeth: 1}");
-    t = (struct conf_text){0};
+    t = (struct wsc_text){0};
     conf_variants_markdown(&t, &fishes);
     check_text(&t,
                "| `kind` | key | value | unit | default | range | status | meaning |\n"

@@ -177,7 +177,7 @@ static enum wsc_err open_model(struct forward *f, const char *checkpoint, const 
     char *bytes = NULL;
     size_t n = 0;
     TRY(conf_read_file(params, &bytes, &n));
-    const struct conf_set narrow_off = {"model.mixed_precision=false"};
+    const struct conf_set narrow_off = {.text = "model.mixed_precision=false"};
     enum wsc_err rc = zoo_params_parse(&f->params, params, bytes, n, &narrow_off, 1);
     wsc_free(bytes);
     TRY(rc);

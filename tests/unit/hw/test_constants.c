@@ -10,7 +10,7 @@
 static struct hw_machine with_set(const char *text)
 {
     struct hw_machine c;
-    const struct conf_set set = {text};
+    const struct conf_set set = {.text = text};
     T_OK(hw_machine_parse(&c, NULL, NULL, 0, &set, 1));
     return c;
 }
@@ -57,7 +57,7 @@ TEST(hw_constants, uncertainty_is_a_percentage_a_range_or_by_kind)
 static void check_bad(const char *set, const char *why)
 {
     struct hw_machine c;
-    const struct conf_set one = {set};
+    const struct conf_set one = {.text = set};
     T_EQ(hw_machine_parse(&c, NULL, NULL, 0, &one, 1), WSC_CONFIG);
     if (!strstr(wsc_err_message(), why)) T_STR(wsc_err_message(), why);
     hw_machine_fini(&c);

@@ -40,7 +40,7 @@ TEST(hw_faults, they_come_and_go_with_their_steps)
     struct hw_faults *f = NULL;
     static const double factor[] = {1, 1, 1, 3, 6, 2, 2};
     T_OK(plan(&f, &c, 100, 1));
-    const struct hw hw = {&c, f};
+    const struct hw hw = {.cluster = &c, .faults = f};
     for (int64_t step = 0; step < 7; step++) {
         hw_faults_move(f, step);
         T_NEAR(hw_straggler(&hw, 2), factor[step], 0);
@@ -67,7 +67,7 @@ TEST(hw_faults, what_is_lost_stays_lost)
     struct hw_machine c = cluster_with(fault);
     struct hw_faults *f = NULL;
     T_OK(plan(&f, &c, 100, 1));
-    const struct hw hw = {&c, f};
+    const struct hw hw = {.cluster = &c, .faults = f};
     hw_faults_move(f, 2);
     T_EQ(hw_recovery_ps(&hw, 0), c.recovery.detection_ps + c.recovery.redistribution_ps);
     hw_faults_move(f, 4); /* a node and a shard at once: the longer one counts */

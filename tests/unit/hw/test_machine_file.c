@@ -78,10 +78,11 @@ TEST(hw_machine, set_changes_the_value_and_says_so)
 {
     struct hw_machine a, b;
     const struct conf_set sets[] = {
-        {"cluster.wafer.clock=850 MHz"},
-        {"model.hidden_size=64"},
-        {"cluster.name=mine"},
-        {"cluster.stream.granularity={value: matrix, kind: derived, source: a test}"}};
+        {.text = "cluster.wafer.clock=850 MHz"},
+        {.text = "model.hidden_size=64"},
+        {.text = "cluster.name=mine"},
+        {.text =
+             "cluster.stream.granularity={.text = value: matrix, kind: derived, source: a test}"}};
     T_OK(hw_machine_parse(&a, NULL, NULL, 0, NULL, 0));
     T_OK(hw_machine_parse(&b, NULL, NULL, 0, sets, 4));
     T_EQ(b.wafer.clock_hz, 850000000);
@@ -99,8 +100,8 @@ TEST(hw_machine, set_changes_the_value_and_says_so)
 TEST(hw_machine, hash_is_of_values_alone)
 {
     struct hw_machine a, b;
-    const struct conf_set same[] = {{"cluster.wafer.clock=1100 MHz"},
-                                    {"cluster.wafer.io_rate=1200 Gb/s"}};
+    const struct conf_set same[] = {{.text = "cluster.wafer.clock=1100 MHz"},
+                                    {.text = "cluster.wafer.io_rate=1200 Gb/s"}};
     T_OK(hw_machine_parse(&a, NULL, NULL, 0, NULL, 0));
     T_OK(hw_machine_parse(&b, NULL, NULL, 0, same, 2));
     CU_ASSERT_EQUAL(a.hash, b.hash);

@@ -75,7 +75,7 @@ TEST(job_metrics, every_value_parses_back)
 {
     struct job_metrics *m;
     struct job_logged_step s = step_of(1);
-    T_OK(job_metrics_open(&m, case_path("parse/back"), -1));
+    T_OK(job_metrics_open(&m, case_path("parse/back"), (struct job_kept){-1, -1}));
     T_OK(job_metrics_step(m, &s));
     s.has_hash = true;
     s.weights_hash = 0xabcULL;
@@ -95,7 +95,7 @@ TEST(job_metrics, every_value_parses_back)
 TEST(job_metrics, eval_line_has_its_own_fields)
 {
     struct job_metrics *m;
-    T_OK(job_metrics_open(&m, case_path("eval"), -1));
+    T_OK(job_metrics_open(&m, case_path("eval"), (struct job_kept){-1, -1}));
     T_OK(job_metrics_eval(m, 20, 2.5, 0.25, 12.182493960703473, 64));
     job_metrics_close(&m);
     T_STR(case_read(case_path("eval/metrics.jsonl")),
@@ -107,7 +107,7 @@ TEST(job_metrics, non_finite_is_refused_and_nothing_is_written)
 {
     struct job_metrics *m;
     struct job_logged_step s = step_of(7);
-    T_OK(job_metrics_open(&m, case_path("nan"), -1));
+    T_OK(job_metrics_open(&m, case_path("nan"), (struct job_kept){-1, -1}));
     s.grad_norm = NAN;
     CU_ASSERT_EQUAL(job_metrics_step(m, &s), WSC_NUMERIC);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "grad_norm is "));
@@ -120,7 +120,7 @@ static void resume_torn(void)
 {
     struct job_metrics *m;
     struct job_logged_step s = step_of(21);
-    T_OK(job_metrics_open(&m, case_path("resume"), 20));
+    T_OK(job_metrics_open(&m, case_path("resume"), (struct job_kept){20, 20}));
     T_OK(job_metrics_step(m, &s));
     job_metrics_close(&m);
 }
@@ -140,13 +140,28 @@ TEST(job_metrics, resume_keeps_whole_lines_up_to_its_step)
     CU_ASSERT_PTR_NULL(strstr(text, "\"lo\n"));
 }
 
+/* A run that was killed after it had repeated an evaluation, before its next checkpoint. */
+TEST(job_metrics, resume_drops_the_evaluation_that_it_repeats)
+{
+    struct job_metrics *m;
+    T_OK(wsc_file_mkdir(case_path("again")));
+    case_write(case_path("again/metrics.jsonl"),
+               "{\"step\": 10, \"eval_loss\": 1.0}\n{\"step\": 20, \"loss\": 1.0}\n"
+               "{\"step\": 20, \"eval_loss\": 1.0}\n");
+    T_OK(job_metrics_open(&m, case_path("again"), (struct job_kept){20, 19}));
+    job_metrics_close(&m);
+    T_STR(case_read(case_path("again/metrics.jsonl")),
+          "{\"step\": 10, \"eval_loss\": 1.0}\n{\"step\": 20, \"loss\": 1.0}\n");
+}
+
 TEST(job_metrics, a_foreign_line_in_the_middle_is_an_error_and_the_file_stays)
 {
     const char *text = "{\"step\": 1}\nnot ours\n{\"step\": 2}\n";
     struct job_metrics *m;
     T_OK(wsc_file_mkdir(case_path("foreign")));
     case_write(case_path("foreign/metrics.jsonl"), text);
-    CU_ASSERT_EQUAL(job_metrics_open(&m, case_path("foreign"), 5), WSC_FORMAT);
+    CU_ASSERT_EQUAL(job_metrics_open(&m, case_path("foreign"), (struct job_kept){5, 5}),
+                    WSC_FORMAT);
     CU_ASSERT_PTR_NULL(m);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "metrics.jsonl:2:"));
     T_STR(case_read(case_path("foreign/metrics.jsonl")), text);
@@ -157,7 +172,7 @@ TEST(job_metrics, a_fresh_start_is_empty)
     struct job_metrics *m;
     T_OK(wsc_file_mkdir(case_path("fresh")));
     case_write(case_path("fresh/metrics.jsonl"), "{\"step\": 0}\n{\"step\": 1}\n");
-    T_OK(job_metrics_open(&m, case_path("fresh"), -1));
+    T_OK(job_metrics_open(&m, case_path("fresh"), (struct job_kept){-1, -1}));
     job_metrics_close(&m);
     T_STR(case_read(case_path("fresh/metrics.jsonl")), "");
 }
@@ -168,7 +183,7 @@ TEST(job_metrics, a_line_that_does_not_fit_leaves_nothing_behind)
     struct job_metrics *m;
     struct rlimit before, small;
     struct job_logged_step s = step_of(2);
-    T_OK(job_metrics_open(&m, case_path("full"), -1));
+    T_OK(job_metrics_open(&m, case_path("full"), (struct job_kept){-1, -1}));
     T_OK(job_metrics_eval(m, 1, 1, 0, 2, 3));
     size_t size = strlen(case_read(case_path("full/metrics.jsonl")));
     CU_ASSERT_FATAL(!getrlimit(RLIMIT_FSIZE, &before));
@@ -192,7 +207,7 @@ TEST(job_metrics, a_step_without_values_has_no_loss)
     struct job_logged_step s = step_of(1);
     char path[512], line[4096] = "";
     s.has_values = false;
-    T_OK(job_metrics_open(&m, test_tmpdir(), -1));
+    T_OK(job_metrics_open(&m, test_tmpdir(), (struct job_kept){-1, -1}));
     T_OK(job_metrics_step(m, &s));
     job_metrics_close(&m);
     (void)snprintf(path, sizeof path, "%s/metrics.jsonl", test_tmpdir());

@@ -250,7 +250,6 @@ TEST(kernel_rows, a_new_operation_is_one_row)
     static const struct kernels_shapes shapes = {dummy_sample, dummy_describe};
     const struct kernels_row row = {.name = "dummy",
                                     .summary = "a test",
-                                    .algos = "",
                                     .options = "--tokens --samples --features",
                                     .tolerance = 1e-5,
                                     .sizes = dummy_sizes,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The exchange among shards: everybody gets what shard 0 made of all parts, at the time that the
- * links say; a round of no size takes none; a failure of the combination leaves nothing behind. */
+ * links say; a round of no size takes none; a failure of the combination leaks nothing. */
 #include "../../../src/memoryx/memoryx_exchange.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
@@ -61,7 +61,8 @@ static WSC_CHECKED enum wsc_err exchange(int n, const struct memoryx_round *roun
     struct cluster *cluster = NULL;
     (void)snprintf(shards, sizeof shards, "cluster.memoryx.shards=%d", n);
     const char *const sets[] = {shards, "cluster.memoryx.link_rate=1 GB/s",
-                                "cluster.memoryx.link_latency=1 us", NULL};
+                                "cluster.memoryx.link_latency=1 us", "cluster.swarmx.header=0 B",
+                                NULL};
     TRY(small_config_init(&c, 2, sets));
     TRY(comm_create(&comm, false));
     TRY(cluster_create(&cluster, comm, &c.params, &c.cluster, false, &hooks));

@@ -83,8 +83,8 @@ TEST(mesh_threads, every_tree_counts_the_same)
 
 enum { GO = 8, W = 4, H = 6 };
 
-/* Everybody waits for the neighbour below; two rows besides reach outside their memory when they
- * are told to. */
+/* Everybody waits for the neighbour below; two rows besides reach outside their memory when the
+ * case says so. */
 static enum wsc_err wait_or_reach(struct mesh_pe *pe, uint32_t data)
 {
     const int *reach = mesh_user(pe);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Every scheduler, step by step, against PyTorch or the formula in double precision;
  * tests/fixtures/make_schedules.py made the rates. */
-#include "../../../src/model/model_tensors.h"
+#include "../../../src/model/model_lr_scale.h"
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
@@ -65,7 +65,7 @@ static void check_dump(const struct zoo_params *p, const double *rate, int n)
 static void check_case(const char *name, const char *yaml, const double *rate, int n)
 {
     char lr[YAML_BYTES + 32], wd[YAML_BYTES + 32];
-    const struct conf_set sets[] = {{lr}, {wd}};
+    const struct conf_set sets[] = {{.text = lr}, {.text = wd}};
     struct zoo_params p;
     (void)snprintf(lr, sizeof lr, "optimizer.learning_rate=%s", yaml);
     (void)snprintf(wd, sizeof wd, "optimizer.weight_decay=%s", yaml);

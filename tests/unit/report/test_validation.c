@@ -21,6 +21,8 @@ static struct validation_figure ref[N_ROWS] = {{.id = "a,1",
                                                 .num_csx = 2,
                                                 .global_batch = 8,
                                                 .kind = VALIDATION_KIND_CALIBRATION,
+                                                .site = "here",
+                                                .family = "few",
                                                 .low = 90,
                                                 .high = 130,
                                                 .tolerance = "10 %",
@@ -50,6 +52,8 @@ static struct validation_table make(struct validation_prediction row[2])
 {
     row[0] = (struct validation_prediction){.ref = &ref[0],
                                             .predicted = 128,
+                                            .band_low = 64,
+                                            .band_high = 256,
                                             .neutral = 80,
                                             .sensitivity = {0.02},
                                             .step_time_ps = 1000,
@@ -73,6 +77,10 @@ static struct validation_table make(struct validation_prediction row[2])
                                      .n_figures = N_ROWS,
                                      .calibrated = {&latency},
                                      .n_calibrated = 1,
+                                     .fitted_deviation = 0.08,
+                                     .site_deviation = 0.14,
+                                     .n_banded = 4,
+                                     .n_inside = 3,
                                      .command = "wsc validate"};
 }
 
@@ -104,8 +112,13 @@ TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
         "25.0 %", /* neutral share */
         "no apples here",
         "3 apples",
-        "1 fitted, 0 outside the tolerance; mean speed error 21.9 %, worst 21.9 %.",
-        "1 predicted, 1 outside the tolerance; mean speed error 0.0 %",
+        "1 rows fitted, 0 of them outside their tolerance; speed error of the 1 measurements among "
+        "them: median 21.9 %, mean 21.9 %, worst 21.9 %.",
+        "64..256",
+        "1 rows never fitted, 1 of them outside their tolerance.\n",
+        "3 of 4 measurements that were never fitted (75 %) lie inside the 90 % band of their "
+        "prediction: spread by the uncertain constants, 8.0 % of the fitted rows, 14.0 % between "
+        "sites.",
         "wafer.stage_latency = 2 ms: fitted on something."};
     const char *text = case_capture(1, print);
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
@@ -118,16 +131,16 @@ TEST(validation, files_hold_the_same)
     const struct validation_table v = make(row);
     T_OK(report_validation_write(case_path("validation"), &v));
     const char *csv = case_read(case_path("validation/validation.csv"));
-    check_says(csv, "id,quantity,unit,published,predicted,speed_error_percent,band_low,band_high,"
-                    "kind,source,holds,");
-    check_says(
-        csv,
-        "\n\"a,1\",time,h,100.0,128.0,-21.875,90.0,130.0,calibration,\"a \"\"paper\"\"\",yes,80.0,"
-        "25.0,0.2,0.25,2,8,4,2,1000,500,200,50,40,100,10,50,30,15,5,0.02\n");
-    check_says(csv, "\nb,boundary,s,0.0,0.2,,0.0,0.1,validation,s,no,");
+    check_says(csv, "id,quantity,unit,published,predicted,speed_error_percent,accepted_low,"
+                    "accepted_high,band_low,band_high,kind,site,family,source,holds,");
+    check_says(csv, "\n\"a,1\",time,h,100.0,128.0,-21.875,90.0,130.0,64.0,256.0,calibration,here,"
+                    "few,\"a \"\"paper\"\"\",yes,80.0,"
+                    "25.0,0.2,0.25,2,8,4,2,1000,500,200,50,40,100,10,50,30,15,5,0.02\n");
+    check_says(csv, "\nb,boundary,s,0.0,0.2,,0.0,0.1,64.0,256.0,validation,,,s,no,");
     CU_ASSERT_PTR_NULL(strstr(csv, "apples"));
     const char *markdown = case_read(case_path("validation/validation.md"));
-    check_says(markdown, "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | fitted | 80 | +25.0 % |");
+    check_says(markdown,
+               "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | 64..256 | fitted | 80 | +25.0 % |");
     check_says(markdown, "    wsc validate\n");
     check_says(markdown, "| c | 3 apples | no apples here |");
     check_says(markdown, "![predicted over published](validation.png)");
@@ -166,6 +179,38 @@ static struct validation_fit make_fit(void)
         .objective = 1,
         .objective_before = 2,
         .n_evaluations = 7};
+}
+
+static void print_protocol(void)
+{
+    struct validation_left_out row[] = {
+        {&ref[0], 0.0487901641694320, 0.0953101798043249, NAN}}; /* ln 1.05, ln 1.1 */
+    const struct validation_protocol p = {.left_out = row,
+                                          .n_left_out = 1,
+                                          .rms_fitted = 0.05,
+                                          .rms_without_row = 0.06,
+                                          .rms_without_family = 0.075,
+                                          .freedom = {{.n_free = 0, .fitted = 0.3},
+                                                      {.n_free = 1,
+                                                       .value = {"3 ms"},
+                                                       .fitted = 0.05,
+                                                       .never_fitted = 0.2,
+                                                       .worst_never_fitted = 0.9}},
+                                          .n_freedoms = 2};
+    T_OK(report_protocol_print(&p));
+}
+
+TEST(validation, a_protocol_says_what_rows_are_worth_that_were_left_out)
+{
+    const char *text = case_capture(1, print_protocol);
+    check_says(text, "a,1");
+    check_says(text, "-4.8 %"); /* a time 5 % too long */
+    check_says(text, "-9.1 %");
+    check_says(text, "1.95"); /* ln 1.1 / ln 1.05 */
+    check_says(text, "6.0 % without the row (1.20 times), 7.5 % without its family (1.50 times)");
+    check_says(text, "all neutral");
+    check_says(text, "wafer.stage_latency = 3 ms");
+    check_says(text, "90.0 %");
 }
 
 static void print_fit(void)

@@ -86,7 +86,7 @@ TEST(scaling_values, what_is_wrong_is_told)
 
 /* ---- mechanisms ------------------------------------------------------------------------------ */
 
-/* All, each of five off, none; every variant is the sweep of a cluster with that switch. */
+/* All, each one off, none; every variant is the sweep of a cluster with that switch. */
 TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
 {
     static const char *const name[] = {"all",
@@ -95,13 +95,16 @@ TEST(scaling_study, effects_are_sweeps_with_a_switch_off)
                                        "without latency",
                                        "without jitter",
                                        "without input",
+                                       "without activation servers",
+                                       "without network",
+                                       "without control",
                                        "none of them"};
     struct scaling_variant *v;
     struct scaling_row *row;
     int n;
     const struct scaling_sweep sweep = set_up((const char *const[]){"cluster.jitter=0.02", NULL});
     T_OK(scaling_effects(&sweep, &v, &n));
-    T_EQ(n, 7);
+    T_EQ(n, sizeof name / sizeof *name);
     for (int i = 0; i < n; i++)
         T_STR(v[i].name, name[i]);
     T_OK(scaling_run(&sweep, &row));
@@ -168,7 +171,8 @@ TEST(scaling_study, a_sweep_has_a_curve_for_each_value)
     struct scaling_values values;
     struct scaling_variant *v;
     int n;
-    const struct scaling_sweep sweep = set_up(NULL);
+    const struct scaling_sweep sweep =
+        set_up((const char *const[]){"cluster.effects.control=off", NULL});
     T_OK(scaling_values_parse(&values, "cluster.swarmx.link_latency=1us,100us,10ms"));
     T_OK(scaling_vary(&sweep, &values, &v, &n));
     T_EQ(n, 3);
@@ -250,11 +254,13 @@ TEST(scaling_training, tokens_are_a_number_or_per_parameter)
         T_EQ(scaling_tokens_parse(bad[i], &tokens, &per_param), WSC_USAGE);
 }
 
+static const struct scaling_breaks no_breaks;
+
 /* The loss that the law expects for @p flop FLOPs. */
 static double expected_loss(double flop)
 {
     const struct scaling_row row = {.tokens_per_s = 1, .flop_per_token_hoffmann = flop};
-    return scaling_training(&row, 1, 0).loss;
+    return scaling_training(&row, 1, 0, &no_breaks).loss;
 }
 
 /* 10 tokens/s, 2 J and 8 or 9 FLOP per token: 1000 tokens take 100 s, 2 kJ, 8000 or 9000 FLOP. */
@@ -267,14 +273,54 @@ TEST(scaling_training, time_energy_and_flop)
                                     .joules_per_token = 2,
                                     .flop_per_token = 8,
                                     .flop_per_token_hoffmann = 9};
-    struct scaling_training t = scaling_training(&row, 1000, 0);
+    struct scaling_training t = scaling_training(&row, 1000, 0, &no_breaks);
     T_NEAR(t.seconds, 100, 1e-15);
     T_NEAR(t.joules, 2000, 1e-15);
     T_NEAR(t.flop, 8000, 1e-15);
     T_NEAR(t.flop_hoffmann, 9000, 1e-15);
     T_NEAR(t.loss, expected_loss(9000), 1e-15);
-    t = scaling_training(&row, 0, 20);
+    t = scaling_training(&row, 0, 20, &no_breaks);
     T_NEAR(t.tokens, 1000, 1e-15);
+}
+
+/* 100 s of steps, a checkpoint of 2 s after each 10 s: ten segments of 12 s.  With one failure in
+ * 50 s and 5 s to restart each takes (50 + 5) (exp(12 / 50) - 1) = 14.9187 s. */
+TEST(scaling_training, checkpoints_and_failures_add_time)
+{
+    const struct scaling_row row = {.tokens_per_s = 10, .joules_per_token = 2};
+    struct scaling_breaks b = {.checkpoint_s = 2, .interval_s = 10};
+    struct scaling_training t = scaling_training(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 120, 1e-12);
+    T_NEAR(t.checkpoint_s, 20, 1e-12);
+    T_NEAR(t.restart_s, 0, 1e-9);
+    T_NEAR(t.joules, 2400, 1e-9);
+    b.failures_per_s = 0.02;
+    b.restart_s = 5;
+    t = scaling_training(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 550 * expm1(0.24), 1e-9);
+    T_NEAR(t.restart_s, t.seconds - 120, 1e-9);
+    b.interval_s = 0; /* nothing is saved: a failure begins the whole training again */
+    t = scaling_training(&row, 1000, 0, &b);
+    T_NEAR(t.seconds, 55 * expm1(2), 1e-9);
+    T_NEAR(t.checkpoint_s, 0, 0);
+}
+
+/* The constants of the machine, and their switches. */
+TEST(scaling_training, breaks_come_from_the_machine)
+{
+    const struct scaling_sweep sweep = set_up((const char *const[]){
+        "cluster.checkpoint.rate=10 params/s", "cluster.reliability.mtbf_hours=2",
+        "cluster.reliability.restart=3 s", "runconfig.checkpoint_steps=7", NULL});
+    const struct scaling_row row = {.params = 50, .num_csx = 4, .step_time_ps = 2000000000000};
+    struct scaling_breaks b = scaling_breaks_of(sweep.cluster, sweep.model[0].params, &row);
+    T_NEAR(b.checkpoint_s, 5, 1e-12);
+    T_NEAR(b.interval_s, 14, 1e-12);
+    T_NEAR(b.failures_per_s, 4.0 / 7200, 1e-15);
+    T_NEAR(b.restart_s, 3, 1e-12);
+    config.cluster.effects.checkpoint = config.cluster.effects.restarts = false;
+    b = scaling_breaks_of(sweep.cluster, sweep.model[0].params, &row);
+    T_NEAR(b.checkpoint_s + b.failures_per_s, 0, 0);
+    tear_down();
 }
 
 /* Training FLOPs and Pile test loss of the family, Dey et al. 2023, arXiv 2304.03208, table of

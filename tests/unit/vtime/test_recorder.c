@@ -82,7 +82,7 @@ TEST(vtime_recorder, times_do_not_depend_on_it)
         T_EQ(vtime_join(&r, t[0], t[1]).ps, vtime_max(t[0], t[1]).ps);
         T_EQ(send_one(&r, NULL, t[0]).last.ps, send_one(NULL, NULL, t[0]).last.ps);
     }
-    /* What is taken is gone, and numbers go on. */
+    /* What is taken is gone, and numbers continue. */
     struct vtime_recorder taken;
     const int64_t n = r.n_events;
     vtime_recorder_take(&r, &taken);

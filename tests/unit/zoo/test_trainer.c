@@ -17,7 +17,7 @@ static enum wsc_err parse_file(struct zoo_params *p, const char *path, const cha
 {
     char *bytes = NULL;
     size_t n = 0;
-    const struct conf_set sets[] = {{set ? set : ""}};
+    const struct conf_set sets[] = {{.text = set ? set : ""}};
     memset(p, 0, sizeof *p);
     TRY(conf_read_file(path, &bytes, &n));
     enum wsc_err rc = zoo_params_parse(p, path, bytes, n, sets, set ? 1 : 0);
@@ -27,7 +27,7 @@ static enum wsc_err parse_file(struct zoo_params *p, const char *path, const cha
 
 static enum wsc_err parse_text(struct zoo_params *p, const char *text, const char *set)
 {
-    const struct conf_set sets[] = {{set ? set : ""}};
+    const struct conf_set sets[] = {{.text = set ? set : ""}};
     return zoo_params_parse(p, "t.yaml", text, strlen(text), sets, set ? 1 : 0);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+/* What other modules write with: units, tables, folders, files that appear whole. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
-#include "report_case.h"
 
 #include <wsc/file.h>
 #include <wsc/mem.h>
@@ -9,13 +10,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- units, tables, folders -------------------------------------------------------------------
- */
-
-TEST(report_units, three_significant_digits)
+TEST(out_units, three_significant_digits)
 {
     static const struct {
         double value;
@@ -64,19 +61,7 @@ TEST(out_table, columns_align)
                                         "  longer      1\n");
 }
 
-TEST(report_file, mkdir_makes_parents_and_accepts_what_is_there)
-{
-    struct stat info;
-    T_OK(wsc_file_mkdir(case_path("a/b//c/")));
-    T_OK(wsc_file_mkdir(case_path("a/b/c")));
-    CU_ASSERT(!stat(case_path("a/b/c"), &info) && S_ISDIR(info.st_mode));
-    case_write(case_path("a/file"), "x");
-    CU_ASSERT_EQUAL(wsc_file_mkdir(case_path("a/file")), WSC_IO);
-    CU_ASSERT_EQUAL(wsc_file_mkdir("/proc/none/x"), WSC_IO);
-    CU_ASSERT_EQUAL(wsc_file_mkdir(""), WSC_IO);
-}
-
-TEST(report_file, write_replaces_and_leaves_nothing_beside)
+TEST(out_file, write_replaces_and_leaves_nothing_beside)
 {
     T_OK(wsc_file_mkdir(case_path("write")));
     T_OK(out_write_text(case_path("write/f"), "one"));
@@ -90,13 +75,13 @@ TEST(report_file, write_replaces_and_leaves_nothing_beside)
     CU_ASSERT_EQUAL(rmdir(case_path("write")), 0); /* fails when a temporary file is left */
 }
 
-TEST(report_file, version_names_the_program)
+TEST(out_file, version_names_the_program)
 {
     CU_ASSERT(!strncmp(out_version(), "wsc ", 4));
     CU_ASSERT(strchr(out_version(), '(') != NULL);
 }
 
-TEST(report_file, no_memory_is_kept)
+TEST(out_file, no_memory_is_kept)
 {
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc reproduce`: published tables and figures drawn again from predictions: the exhibits of
+ * exhibits.yaml, their rows, their curves.  Under mpirun the ranks share the points of the curves;
+ * rank 0 prints and writes. */
+#include "cmd.h"
+#include "comparison.h"
+#include "process.h"
+#include "requests.h"
+
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+#include <limits.h>
+#include <stdio.h>
+
+static bool leads(const struct app_call *call)
+{
+    return !call->comm || comm_rank(call->comm) == 0;
+}
+
+static enum wsc_err agree(const struct app_call *call, enum wsc_err rc)
+{
+    bool mine;
+    return call->comm ? comm_agree(call->comm, rc, &mine) : rc;
+}
+
+static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comparison *c,
+                                  struct validation_exhibits *e)
+{
+    char path[PATH_MAX + 16];
+    TRY(app_comparison_open(c, &o->config, &o->figures));
+    (void)snprintf(path, sizeof path, "%s/exhibits.yaml", c->reference_dir);
+    TRY(validation_exhibits_read(path, e));
+    return o->only ? validation_exhibits_keep(e, o->only) : WSC_OK;
+}
+
+static enum wsc_err write(const struct app_reproduce *o, const struct validation_reproduction *r)
+{
+    const struct validation_table *v = &r->result.report;
+    int outside = 0, compared = 0;
+    TRY(report_reproduction_print(r));
+    TRY(report_reproduction_write(o->out, r));
+    for (int i = 0; i < v->n_rows; i++) {
+        const bool context = v->row[i].ref->kind == VALIDATION_KIND_CONTEXT;
+        compared += !context;
+        outside += !context && !validation_prediction_holds(&v->row[i]);
+    }
+    (void)printf("\n%d of %d predictions lie outside what their row accepts\nWrote "
+                 "%s/reproduction.html, reproduction.pdf, and of each exhibit CSV, SVG and PNG\n",
+                 outside, compared, o->out);
+    return WSC_OK;
+}
+
+static enum wsc_err reproduce(const struct app_call *call, struct app_comparison *c,
+                              struct validation_exhibits *e, struct validation_reproduction *r)
+{
+    const struct app_reproduce *o = call->request;
+    TRY(agree(call, open_exhibits(o, c, e)));
+    if (!leads(call)) c->comparison.progress = NULL;
+    if (leads(call)) out_progress_start("reproduce", c->comparison.n_refs);
+    enum wsc_err rc = validation_reproduce(&c->comparison, e, call->comm, r);
+    out_progress_end();
+    TRY(rc);
+    r->command = app_command_line();
+    return agree(call, leads(call) ? write(o, r) : WSC_OK);
+}
+
+enum wsc_err app_run_reproduce(struct app_call *call)
+{
+    struct validation_reproduction r = {0};
+    struct validation_exhibits e = {0};
+    struct app_comparison *c;
+    TRY_NEW(c, WSC_MEM_APP, 1);
+    wsc_log_quiet(!leads(call));
+    enum wsc_err rc = app_reported_once(call->comm, reproduce(call, c, &e, &r));
+    validation_reproduction_fini(&r);
+    validation_exhibits_fini(&e);
+    app_comparison_fini(c);
+    wsc_free(c);
+    return rc;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The tables of an exhibit as texts: published against predicted figures, figures that are only
+ * shown, points of the curves.  Where they go is for exhibit_page.c, exhibit_pdf.c and
+ * exhibit_files.c. */
+#include "exhibit_output.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* Columns as in "model|systems>", where > aligns to the right; room for @p rows rows. */
+static WSC_CHECKED enum wsc_err begin(struct report_cells *c, const char *const *head,
+                                      const char *align, int rows)
+{
+    *c = (struct report_cells){.n_columns = (int)strlen(align)};
+    memcpy(c->align, align, strlen(align) + 1);
+    for (int i = 0; i < c->n_columns; i++)
+        c->head[i] = head[i];
+    TRY_NEW(c->text, WSC_MEM_REPORT, rows + 1);
+    return WSC_OK;
+}
+
+/* The text of a cell of the last row. */
+__attribute__((format(printf, 3, 4))) static void put(struct report_cells *c, int column,
+                                                      const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(c->text[c->n_rows - 1][column], REPORT_CELL_SIZE, fmt, ap);
+    va_end(ap);
+}
+
+void report_cells_fini(struct report_cells *c)
+{
+    wsc_free(c->text);
+    *c = (struct report_cells){0};
+}
+
+static const char *unit_of(const struct validation_figure *f)
+{
+    return strcmp(f->unit, "1") != 0 ? f->unit : "";
+}
+
+/* Whether a row is inside what it accepts; rows of kind context accept anything. */
+static const char *within(const struct validation_prediction *p)
+{
+    if (p->ref->kind == VALIDATION_KIND_CONTEXT) return "";
+    return validation_prediction_holds(p) ? "yes" : "NO";
+}
+
+enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation_reproduced *r)
+{
+    static const char *const kind[] = {[VALIDATION_KIND_CALIBRATION] = "fitted",
+                                       [VALIDATION_KIND_VALIDATION] = "predicted",
+                                       [VALIDATION_KIND_CONTEXT] = "not compared"};
+    static const char *const head[] = {"row",       "systems",   "batch",  "unit",
+                                       "published", "predicted", "error",  "accepted",
+                                       "within",    "kind",      "release"};
+    TRY(begin(c, head, "lrrlrrrrlll", r->n_rows));
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct validation_prediction *p = r->row[i];
+        const double error = validation_speed_error(p->ref, p->predicted);
+        int k = 0;
+        c->n_rows++;
+        put(c, k++, "%s", p->ref->id);
+        put(c, k++, "%lld", (long long)p->ref->num_csx);
+        put(c, k++, "%lld", (long long)p->ref->global_batch);
+        put(c, k++, "%s", unit_of(p->ref));
+        put(c, k++, "%.4g", p->ref->value);
+        put(c, k++, "%.4g", p->predicted);
+        if (isfinite(error))
+            put(c, k++, "%+.1f %%", 100 * error);
+        else
+            put(c, k++, "-");
+        put(c, k++, "%s", p->ref->tolerance);
+        put(c, k++, "%s", within(p));
+        put(c, k++, "%s", kind[p->ref->kind]);
+        put(c, k++, "%s", p->ref->release);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err report_exhibit_context(struct report_cells *c, const struct validation_reproduced *r)
+{
+    static const char *const head[] = {"row", "published", "conditions", "not predicted because"};
+    TRY(begin(c, head, "lrll", r->n_context));
+    for (int i = 0; i < r->n_context; i++) {
+        const struct validation_figure *f = r->context[i];
+        c->n_rows++;
+        put(c, 0, "%s", f->id);
+        put(c, 1, "%.4g %s", f->value, unit_of(f));
+        put(c, 2, "%.*s", REPORT_CELL_SIZE - 1, f->conditions);
+        put(c, 3, "%s", f->reason);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err report_exhibit_points(struct report_cells *c, const struct validation_reproduced *r)
+{
+    static const char *const head[] = {"model",    "systems", "batch",      "micro-batch", "step",
+                                       "tokens/s", "band",    "efficiency", "of peak",     ""};
+    int n = 0;
+    for (int k = 0; k < r->n_curves; k++)
+        n += r->curve[k].n;
+    TRY(begin(c, head, "lrrrrrrrrl", n));
+    for (int k = 0; k < r->n_curves; k++) {
+        const struct validation_curve *curve = &r->curve[k];
+        for (int i = 0; i < curve->n; i++) {
+            const struct scaling_row *row = &curve->row[i];
+            const int64_t measured = r->exhibit->measured_to;
+            char step[32], rate[32];
+            out_step_time(step, sizeof step, row->step_time_ps);
+            out_si(rate, sizeof rate, row->tokens_per_s);
+            c->n_rows++;
+            put(c, 0, "%s", curve->model);
+            put(c, 1, "%lld", (long long)row->num_csx);
+            put(c, 2, "%lld", (long long)row->global_batch);
+            put(c, 3, "%lld", (long long)row->micro_batch);
+            put(c, 4, "%s", step);
+            put(c, 5, "%s", rate);
+            put(c, 6, "%+.1f..%+.1f %%", 100 * (curve->below[i] - 1), 100 * (curve->above[i] - 1));
+            put(c, 7, "%.2f %%", 100 * row->efficiency);
+            put(c, 8, "%.1f %%", 100 * row->mfu);
+            put(c, 9, "%s", measured && row->num_csx > measured ? "projected" : "");
+        }
+    }
+    return WSC_OK;
+}

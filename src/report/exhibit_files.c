@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files of `wsc reproduce`: for each exhibit the rows and the points of its curves as CSV with
+ * all digits and its picture, then the page and the PDF; and the tables on stdout. */
+#include "exhibit_output.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static void add_real(struct wsc_text *t, double value)
+{
+    char text[OUT_REAL_SIZE];
+    wsc_text_add(t, ",");
+    if (!isfinite(value)) return;
+    out_real(text, value);
+    wsc_text_add(t, "%s", text);
+}
+
+static WSC_CHECKED enum wsc_err write_as(struct wsc_text *t, const char *dir, const char *id,
+                                         const char *end)
+{
+    char name[96];
+    (void)snprintf(name, sizeof name, "%.60s%s.csv", id, end);
+    return out_text_write(t, dir, name);
+}
+
+static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validation_reproduced *r)
+{
+    struct wsc_text t = {0};
+    if (!r->n_rows) return WSC_OK;
+    wsc_text_add(&t, "id,quantity,unit,kind,num_csx,global_batch,micro_batch,published,predicted,"
+                     "speed_error_percent,band_low,band_high,source\n");
+    for (int i = 0; i < r->n_rows; i++) {
+        const struct validation_prediction *p = r->row[i];
+        const struct validation_figure *f = p->ref;
+        out_text_csv(&t, f->id);
+        wsc_text_add(&t, ",%s,%s,%s,%lld,%lld,%lld", validation_quantity_name(f->quantity), f->unit,
+                     validation_kind_name(f->kind), (long long)f->num_csx,
+                     (long long)f->global_batch, (long long)p->micro_batch);
+        add_real(&t, f->value);
+        add_real(&t, p->predicted);
+        add_real(&t, 100 * validation_speed_error(f, p->predicted));
+        add_real(&t, f->low);
+        add_real(&t, f->high);
+        wsc_text_add(&t, ",");
+        out_text_csv(&t, f->source);
+        wsc_text_add(&t, "\n");
+    }
+    return write_as(&t, dir, r->exhibit->id, "");
+}
+
+static WSC_CHECKED enum wsc_err write_points(const char *dir, const struct validation_reproduced *r)
+{
+    struct wsc_text t = {0};
+    if (!r->n_curves) return WSC_OK;
+    wsc_text_add(&t, "model,num_csx,global_batch,micro_batch,step_time_ps,tokens_per_s,band_low,"
+                     "band_high,speedup,efficiency,mfu\n");
+    for (int k = 0; k < r->n_curves; k++) {
+        const struct validation_curve *c = &r->curve[k];
+        for (int i = 0; i < c->n; i++) {
+            const struct scaling_row *row = &c->row[i];
+            out_text_csv(&t, c->model);
+            wsc_text_add(&t, ",%lld,%lld,%lld,%lld", (long long)row->num_csx,
+                         (long long)row->global_batch, (long long)row->micro_batch,
+                         (long long)row->step_time_ps);
+            add_real(&t, row->tokens_per_s);
+            add_real(&t, row->tokens_per_s * c->below[i]);
+            add_real(&t, row->tokens_per_s * c->above[i]);
+            add_real(&t, row->speedup);
+            add_real(&t, row->efficiency);
+            add_real(&t, row->mfu);
+            wsc_text_add(&t, "\n");
+        }
+    }
+    return write_as(&t, dir, r->exhibit->id, "_curves");
+}
+
+/* ---- stdout ---------------------------------------------------------------------------------- */
+
+static WSC_CHECKED enum wsc_err print_cells(const struct report_cells *c)
+{
+    struct out_table *table;
+    TRY(out_table_new(&table, c->align, c->head));
+    for (int k = 0; k < c->n_rows; k++)
+        for (int i = 0; i < c->n_columns; i++)
+            out_table_cell(table, "%s", c->text[k][i]);
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+enum wsc_err report_reproduction_print(const struct validation_reproduction *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        struct report_cells rows = {0}, points = {0};
+        (void)printf("%s%s: %s\n", i ? "\n" : "", r->item[i].exhibit->id,
+                     r->item[i].exhibit->title);
+        enum wsc_err rc = report_exhibit_rows(&rows, &r->item[i]);
+        if (!rc && rows.n_rows) rc = print_cells(&rows);
+        if (!rc) rc = report_exhibit_points(&points, &r->item[i]);
+        if (!rc && points.n_rows) rc = print_cells(&points);
+        report_cells_fini(&rows);
+        report_cells_fini(&points);
+        if (rc) return rc;
+    }
+    return WSC_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+enum wsc_err report_reproduction_write(const char *dir, const struct validation_reproduction *r)
+{
+    enum wsc_err pictures = WSC_OK;
+    TRY(wsc_file_mkdir(dir));
+    for (int i = 0; i < r->n; i++) {
+        TRY(write_rows(dir, &r->item[i]));
+        TRY(write_points(dir, &r->item[i]));
+        const enum wsc_err rc = report_exhibit_draw(dir, &r->item[i]);
+        if (rc) pictures = rc;
+    }
+    TRY(report_exhibits_page(dir, r));
+    TRY(report_exhibits_pdf(dir, r));
+    return pictures;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A whole training at the rate of a steady-state step: its time with the checkpoints that it writes
+ * and the failures that it meets, its energy and FLOPs, and the loss that a published scaling law
+ * expects.  The time with failures is that of Daly 2006, "A higher order estimate of the optimum
+ * checkpoint interval for restart dumps", Future Generation Computer Systems 22: failures are a
+ * Poisson process, and each one repeats what was done since the checkpoint before.  Called by
+ * `wsc scale --tokens`. */
+#include <wsc/scaling.h>
+
+#include <math.h>
+
+/* ---- checkpoints and failures ---------------------------------------------------------------- */
+
+static const double ps_per_s = 1e12;
+
+struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
+                                        const struct zoo_params *params,
+                                        const struct scaling_row *row)
+{
+    struct hw_machine c;
+    hw_apply_effects(&c, cluster);
+    const double rate = (double)c.checkpoint.rate_params_per_s;
+    const double step_s = (double)row->step_time_ps / ps_per_s;
+    return (struct scaling_breaks){
+        .checkpoint_s = rate > 0 ? (double)row->params / rate : 0,
+        .interval_s = (double)params->runconfig.checkpoint_steps * step_s,
+        .failures_per_s = c.reliability.mtbf_hours > 0
+                              ? (double)row->num_csx / (c.reliability.mtbf_hours * 3600)
+                              : 0,
+        .restart_s = (double)c.reliability.restart_ps / ps_per_s};
+}
+
+/* Seconds until @p work_s seconds are done without a failure among them, when each failure begins
+ * them again after a restart: (1 / rate + restart) (exp(rate work) - 1). */
+static double with_failures(const struct scaling_breaks *b, double work_s)
+{
+    if (!(b->failures_per_s > 0)) return work_s;
+    return (1 / b->failures_per_s + b->restart_s) * expm1(b->failures_per_s * work_s);
+}
+
+/* Adds what checkpoints and failures take to the seconds of the steps alone. */
+static void add_breaks(struct scaling_training *t, const struct scaling_breaks *b)
+{
+    const bool saves = b->interval_s > 0 && b->interval_s < t->seconds;
+    const double work_s = t->seconds;
+    const double segments = saves ? work_s / b->interval_s : 1;
+    const double segment_s = saves ? b->interval_s + b->checkpoint_s : work_s;
+    t->checkpoint_s = saves ? segments * b->checkpoint_s : 0;
+    t->seconds = segments * with_failures(b, segment_s);
+    t->restart_s = t->seconds - work_s - t->checkpoint_s;
+}
+
+/* ---- the training ---------------------------------------------------------------------------- */
+
+/* Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
+ *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter:
+ *  (flop / 5.984e22)^-0.0737 + 0.5066.
+ *  Source: Dey et al. 2023, "Cerebras-GPT", arXiv 2304.03208, section 3.1: a fit to 111M .. 6.7B,
+ *  documented, said to be within 0.5 % at 13B. */
+static double expected_loss(double flop)
+{
+    const double scale = 5.984e22, exponent = -0.0737, irreducible = 0.5066;
+    return pow(flop / scale, exponent) + irreducible;
+}
+
+struct scaling_training scaling_training(const struct scaling_row *row, double tokens,
+                                         double per_param, const struct scaling_breaks *breaks)
+{
+    struct scaling_training t = {.model = row->model,
+                                 .params = row->params,
+                                 .num_csx = row->num_csx,
+                                 .tokens =
+                                     per_param > 0 ? per_param * (double)row->params : tokens};
+    const double steps_s = t.tokens / row->tokens_per_s;
+    t.seconds = steps_s;
+    add_breaks(&t, breaks);
+    t.joules = t.tokens * row->joules_per_token * (t.seconds / steps_s);
+    t.flop = row->flop_per_token * t.tokens;
+    t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
+    t.loss = expected_loss(t.flop_hoffmann);
+    return t;
+}

@@ -1,0 +1,11 @@
+/** What an opened file holds: datasets and values without one, of any version of cstorch's
+ *  layout. */
+#ifndef WSC_STORE_CHECKPOINT_LISTING_H
+#define WSC_STORE_CHECKPOINT_LISTING_H
+#include "checkpoint_entries.h"
+
+#include <wsc/err.h>
+
+/** Add all that an opened file holds. */
+enum wsc_err store_list(struct store_file *f) WSC_CHECKED;
+#endif

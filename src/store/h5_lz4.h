@@ -1,0 +1,13 @@
+/** HDF5's filter for LZ4, by which cstorch stores tensors.  It is registered once for the process
+ * and told what chunks must expand to. */
+#ifndef WSC_STORE_H5_LZ4_H
+#define WSC_STORE_H5_LZ4_H
+#include "h5_info.h"
+
+/** Registered number of LZ4, by which cstorch stores what has a rank. */
+enum { STORE_LZ4_FILTER = 32004 };
+/** Let HDF5 read filter STORE_LZ4_FILTER. */
+void store_lz4_register(void);
+/** Before every read of a dataset: what its chunks must expand to. */
+void store_lz4_expect(const struct store_info *info);
+#endif

@@ -1,0 +1,17 @@
+/** What a group of ranks agrees on while it writes one file: failures, sums, the driver of
+ *  HDF5. */
+#ifndef WSC_STORE_WRITER_GROUP_H
+#define WSC_STORE_WRITER_GROUP_H
+#include <wsc/err.h>
+#include <wsc/store.h>
+
+#include <hdf5.h>
+#include <stdint.h>
+
+/** Wait for all, and fail on all when one failed. */
+enum wsc_err store_group_agree(const struct store_group *g, enum wsc_err mine) WSC_CHECKED;
+/** Add up @p x over the ranks, element by element, modulo 2^64. */
+enum wsc_err store_group_sum(const struct store_group *g, uint64_t *x, int n) WSC_CHECKED;
+/** Let @p fapl use the group's communicator. */
+enum wsc_err store_group_driver(const struct store_group *g, hid_t fapl) WSC_CHECKED;
+#endif

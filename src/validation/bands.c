@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The uncertainty of each prediction: its spread when all uncertain constants of the machine move
+ * inside their ranges together (Latin hypercube, McKay, Beckman and Conover 1979), and the band
+ * that follows from it, from the deviation of the fitted rows and from that between sites.  Called
+ * by validate.c for each row; the share of unfitted rows inside their band is printed. */
+#include "validation_impl.h"
+
+#include <wsc/hash.h>
+#include <wsc/rng.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { N_SAMPLES = 8 };
+
+/* Standard deviation of ln(rate) between sites and releases since 2.0, from figures alone: two logs
+ * of GPT-2 small (ln 516.4 / 494.3 = 0.044) and two of BERT-large at batch 1024 (ln 5311 / 4044 =
+ * 0.27, whose heads differ); the root of the mean of half their squares. */
+static const double BETWEEN_SITES = 0.137;
+static const double NINETY_PERCENT = 1.645; /* standard deviations of a normal distribution */
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* The stratum of sample @p s for the constant @p key: a permutation of 0 .. N_SAMPLES - 1. */
+static int stratum(const char *key, int s)
+{
+    const uint64_t seed = wsc_hash64(key, strlen(key), 0);
+    int order[N_SAMPLES];
+    for (int i = 0; i < N_SAMPLES; i++)
+        order[i] = i;
+    for (int i = N_SAMPLES - 1; i > 0; i--) {
+        const uint64_t bits = wsc_rng_u64(seed, wsc_rng_stream(WSC_RNG_SAMPLE, 0), (uint64_t)i);
+        const int k = (int)(bits % (uint64_t)(i + 1));
+        const int moving = order[i];
+        order[i] = order[k];
+        order[k] = moving;
+    }
+    return order[s];
+}
+
+/* The middle of a stratum; ranges that begin above 0 are walked in the logarithm. */
+static double value_at(const struct hw_source *source, int s)
+{
+    const double share = (stratum(source->key, s) + 0.5) / N_SAMPLES;
+    if (source->low > 0) return source->low * pow(source->high / source->low, share);
+    return source->low + share * (source->high - source->low);
+}
+
+/* Machine @p s of the sample; jitter has no mean on one system and would cost many steps. */
+static WSC_CHECKED enum wsc_err sample_machine(const struct validation_case *item, int s,
+                                               struct hw_machine *out)
+{
+    const struct hw_machine *c = item->cluster;
+    *out = *c; /* a shallow copy: only numbers differ */
+    for (int i = 0; i < c->n_sources; i++) {
+        struct hw_constant constant;
+        if (!(c->source[i].low < c->source[i].high)) continue;
+        TRY(hw_constant_find(c->source[i].key, &constant));
+        TRY(hw_constant_set(&constant, out, value_at(&c->source[i], s)));
+    }
+    if (item->ref->num_csx == 1) out->effects.jitter = false;
+    return WSC_OK;
+}
+
+enum wsc_err validation_spread(const struct validation_case *item, double predicted,
+                               double *deviation)
+{
+    double squares = 0;
+    int n = 0;
+    for (int s = 0; s < N_SAMPLES; s++) {
+        struct hw_machine cluster;
+        double value;
+        TRY(sample_machine(item, s, &cluster));
+        enum wsc_err rc = validation_predict(item, &cluster, &value, NULL);
+        if (rc == WSC_CAPACITY) continue; /* a machine that the model does not fit */
+        TRY(rc);
+        if (!(value > 0) || !(predicted > 0)) continue;
+        const double r = log(value / predicted);
+        squares += r * r;
+        n++;
+    }
+    *deviation = n ? sqrt(squares / n) : NAN;
+    return WSC_OK;
+}
+
+/* ---- bands ----------------------------------------------------------------------------------- */
+
+/* Ratios of two predictions: what a site or the form of the model adds is in both. */
+static bool is_ratio(const struct validation_figure *f)
+{
+    return f->quantity == VALIDATION_SPEEDUP || f->quantity == VALIDATION_EFFICIENCY;
+}
+
+/* Deviation of the fitted rows, with the degrees of freedom; the site that they are of. */
+static double fitted_deviation(const struct validation_table *v, const char **site)
+{
+    double squares = 0;
+    int n = -v->n_calibrated;
+    *site = "";
+    for (int i = 0; i < v->n_rows; i++) {
+        const struct validation_prediction *p = &v->row[i];
+        const double speed = validation_speed(p->ref, p->predicted);
+        if (p->ref->kind != VALIDATION_KIND_CALIBRATION || !(speed > 0)) continue;
+        squares += log(speed) * log(speed);
+        *site = p->ref->site;
+        n++;
+    }
+    return n > 0 ? sqrt(squares / n) : 0;
+}
+
+void validation_set_bands(struct validation_table *v, struct validation_prediction *row)
+{
+    const char *site;
+    v->fitted_deviation = fitted_deviation(v, &site);
+    v->site_deviation = BETWEEN_SITES;
+    for (int i = 0; i < v->n_rows; i++) {
+        struct validation_prediction *p = &row[i];
+        const double form = is_ratio(p->ref) ? 0 : v->fitted_deviation;
+        const bool elsewhere = !is_ratio(p->ref) && strcmp(p->ref->site, site) != 0;
+        const double sites = elsewhere ? BETWEEN_SITES : 0;
+        const double all = sqrt(p->spread * p->spread + form * form + sites * sites);
+        p->band_low = p->predicted * exp(-NINETY_PERCENT * all);
+        p->band_high = p->predicted * exp(NINETY_PERCENT * all);
+        const bool counts =
+            p->ref->kind == VALIDATION_KIND_VALIDATION && validation_figure_measured(p->ref);
+        v->n_banded += counts;
+        v->n_inside += counts && p->ref->value >= p->band_low && p->ref->value <= p->band_high;
+    }
+}

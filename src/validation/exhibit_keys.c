@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads benchmarks/reference/exhibits.yaml: a list of exhibits, each a record whose picture decides
+ * which keys it has.  exhibit_curves.c simulates what they ask for. */
+#include <wsc/validation_exhibits.h>
+
+#include <wsc/conf.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- lists of whole numbers ------------------------------------------------------------------ */
+
+static void read_counts(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *field)
+{
+    struct validation_counts *out = field;
+    char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    (void)snprintf(path, sizeof path, "%.80s.%s", p->prefix ? p->prefix : "", key->path);
+    if (node->kind != CONF_NODE_LIST || node->n < 1 || node->n > VALIDATION_MAX_COUNTS) {
+        conf_diag_error(p->diag, node->pos, path, "expected a list of 1 to %d numbers, got %s",
+                        VALIDATION_MAX_COUNTS, conf_node_describe(node, shown));
+        return;
+    }
+    *out = (struct validation_counts){.n = node->n};
+    for (int i = 0; i < node->n; i++) {
+        const struct conf_node *item = node->entry[i].value;
+        const bool number =
+            item->kind == CONF_NODE_SCALAR && !wsc_units_int(item->text, &out->item[i]);
+        if (number && out->item[i] >= key->min && out->item[i] <= key->max &&
+            (!i || out->item[i] > out->item[i - 1]))
+            continue;
+        conf_diag_error(p->diag, item->pos, path,
+                        "expected whole numbers from %.0f to %.0f, rising, got %s", key->min,
+                        key->max, conf_node_describe(item, shown));
+        return;
+    }
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+#define AT(n)   .path = #n, .offset = offsetof(struct validation_exhibit, n)
+#define TEXT(n) AT(n), .type = CONF_T_STRING
+#define COUNTS(n)                                                                                  \
+    AT(n), .type = CONF_T_SPECIAL, .read = read_counts, .form = "list of numbers", .required = true
+/* clang-format off */
+#define ALL \
+    {.path = "picture", .type = CONF_T_ANY}, \
+    {TEXT(id), .required = true, .doc = "begins the names of its files"}, \
+    {TEXT(title), .required = true, .doc = "heading"}, \
+    {TEXT(note), .nullable = true, .doc = "conditions"}
+#define CURVES \
+    {TEXT(rows), .nullable = true, .doc = "rows of the published figures, with `*`"}, \
+    {TEXT(models), .required = true, .doc = "names of params files"}, \
+    {TEXT(cluster), .required = true, .doc = "name of a machine file"}, \
+    {TEXT(set), .nullable = true, .doc = "overrides, separated by `;`"}, \
+    {AT(msl), .type = CONF_T_INT, .max = 1e9, .fallback = "0", .doc = "tokens of a sequence"}
+static const struct conf_variant pictures[VALIDATION_N_PICTURES] = {
+    [VALIDATION_RATIOS] = {"ratios", .doc = "predicted over published speed", CONF_KEYS(
+        ALL, {TEXT(rows), .required = true, .doc = "rows of the published figures, with `*`"})},
+    [VALIDATION_BATCHES] = {"batches", .doc = "time of a step against the batch", CONF_KEYS(
+        ALL, CURVES, {COUNTS(batch), .min = 1, .max = 1e6, .doc = "sequences of a step"})},
+    [VALIDATION_SYSTEMS] = {"systems", .doc = "throughput against the number of systems", CONF_KEYS(
+        ALL, CURVES, {COUNTS(num_csx), .min = 1, .max = 4096, .doc = "numbers of systems"},
+        {AT(batch_per_csx), .type = CONF_T_INT, .max = 1e6, .fallback = "0",
+         .doc = "sequences of a step and system; 0: of the params"},
+        {AT(measured_to), .type = CONF_T_INT, .max = 4096, .fallback = "0",
+         .doc = "largest number of systems that was measured"})},
+};
+/* clang-format on */
+static const struct conf_variants variants = {
+    .selector = "picture", .variant = pictures, .n = VALIDATION_N_PICTURES};
+
+static void read_exhibit(struct conf_parse *p, const char *path, const struct conf_node *node,
+                         struct validation_exhibit *out)
+{
+    const struct conf_node *picture = conf_node_find(node, "picture");
+    char full[CONF_MAX_PATH];
+    (void)snprintf(full, sizeof full, "%.150s.picture", path);
+    if (!picture) {
+        conf_diag_error(p->diag, node->pos, full,
+                        "required key is missing; hint: ratios, batches or systems");
+        return;
+    }
+    out->picture = conf_variant_read(p, &variants, full, picture);
+    if (out->picture < 0) return;
+    const struct conf_variant *v = &pictures[out->picture];
+    const struct conf_record record = {
+        .path = path, .map = node, .key = v->key, .n = v->n, .out = out};
+    (void)conf_record_read(p, &record);
+}
+
+static void check_ids(struct conf_parse *p, const struct conf_node *list,
+                      const struct validation_exhibits *e)
+{
+    for (int i = 0; i < e->n; i++)
+        for (int k = 0; k < i; k++)
+            if (e->item[i].id && e->item[k].id && !strcmp(e->item[i].id, e->item[k].id))
+                conf_diag_error(p->diag, list->entry[i].value->pos, NULL,
+                                "a second exhibit with the id %.40s", e->item[i].id);
+}
+
+static void read_list(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *field)
+{
+    enum { MOST = 128 };
+    struct validation_exhibits *e = field;
+    char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
+    if (node->kind != CONF_NODE_LIST || node->n < 1 || node->n > MOST) {
+        conf_diag_error(p->diag, node->pos, key->path, "expected a list of 1 to %d maps, got %s",
+                        MOST, conf_node_describe(node, shown));
+        return;
+    }
+    e->item = wsc_alloc(WSC_MEM_SCALING, (size_t)node->n, sizeof *e->item);
+    p->diag->no_memory = p->diag->no_memory || !e->item;
+    for (int i = 0; e->item && i < node->n; i++) {
+        (void)snprintf(path, sizeof path, "%s[%d]", key->path, i);
+        read_exhibit(p, path, node->entry[i].value, &e->item[e->n++]);
+    }
+    check_ids(p, node, e);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static const struct conf_key keys[] = {{.path = "exhibits",
+                                        .type = CONF_T_SPECIAL,
+                                        .read = read_list,
+                                        .form = "list of exhibits",
+                                        .required = true,
+                                        .doc = "published tables and figures"}};
+static const struct conf_table table = {.key = keys, .n = sizeof keys / sizeof *keys};
+
+static void read_tree(struct validation_exhibits *out, const struct conf_doc *doc,
+                      struct conf_diag *d)
+{
+    struct conf_rows rows = {0};
+    struct conf_parse p = {
+        .table = &table, .diag = d, .out = (char *)out, .seen = rows.seen, .given = rows.given};
+    conf_keys_read(&p, doc->root, conf_key_read);
+    conf_keys_defaults(&p, doc->root);
+}
+
+enum wsc_err validation_exhibits_read(const char *path, struct validation_exhibits *out)
+{
+    struct conf_doc doc = {0};
+    struct conf_diag d = {.file = path};
+    char *bytes = NULL;
+    size_t n = 0;
+    *out = (struct validation_exhibits){0};
+    TRY(conf_read_file(path, &bytes, &n));
+    if (conf_doc_parse(&doc, &d, bytes, n, CONF_DUPLICATE_IS_ERROR)) read_tree(out, &doc, &d);
+    enum wsc_err rc = conf_diag_finish(&d);
+    conf_doc_fini(&doc);
+    wsc_free(bytes);
+    return rc;
+}
+
+static void free_exhibit(struct validation_exhibit *e)
+{
+    wsc_free(e->id);
+    wsc_free(e->title);
+    wsc_free(e->note);
+    wsc_free(e->rows);
+    wsc_free(e->models);
+    wsc_free(e->cluster);
+    wsc_free(e->set);
+}
+
+void validation_exhibits_fini(struct validation_exhibits *e)
+{
+    for (int i = 0; i < e->n; i++)
+        free_exhibit(&e->item[i]);
+    wsc_free(e->item);
+    *e = (struct validation_exhibits){0};
+}
+
+/* ---- a choice -------------------------------------------------------------------------------- */
+
+/* True when the first @p n bytes of @p name are an item of the list @p ids. */
+static bool is_listed(const char *ids, const char *id)
+{
+    const size_t n = strlen(id);
+    for (const char *p = ids; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
+        if (strcspn(p, ",") == n && !strncmp(p, id, n)) return true;
+    return false;
+}
+
+static WSC_CHECKED enum wsc_err check_listed(const struct validation_exhibits *e, const char *ids)
+{
+    char known[1024] = "";
+    size_t used = 0;
+    for (int i = 0; i < e->n; i++) {
+        const int n =
+            snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", e->item[i].id);
+        if (n > 0 && used + (size_t)n < sizeof known) used += (size_t)n;
+    }
+    for (const char *p = ids; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
+        char id[64];
+        int found = 0;
+        (void)snprintf(id, sizeof id, "%.*s", (int)strcspn(p, ","), p);
+        for (int i = 0; i < e->n; i++)
+            found += !strcmp(e->item[i].id, id);
+        if (!found)
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "\"%s\": no exhibit of that name", id),
+                                "one of %s", known);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err validation_exhibits_keep(struct validation_exhibits *e, const char *ids)
+{
+    int kept = 0;
+    TRY(check_listed(e, ids));
+    for (int i = 0; i < e->n; i++) {
+        if (is_listed(ids, e->item[i].id))
+            e->item[kept++] = e->item[i];
+        else
+            free_exhibit(&e->item[i]);
+    }
+    e->n = kept;
+    return WSC_OK;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How far a fit may be trusted: every fitted row predicted by the fit without it and by the fit
+ * without its family (leave-one-out and leave-group-out, Stone 1974), and the errors of fitted and
+ * unfitted rows against the number of free constants.  Called by `wsc calibrate --leave-one-out`;
+ * residuals that several fits share are computed once (calibrate.c). */
+#include "validation_impl.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <string.h>
+
+/* ---- rows left out --------------------------------------------------------------------------- */
+
+/* The residual of case @p i when the cases that @p out marks are not fitted. */
+static WSC_CHECKED enum wsc_err residual_without(struct validation_job *job, const bool *out, int i,
+                                                 double *residual)
+{
+    struct validation_solution r;
+    int n = 0;
+    for (int k = 0; k < job->cases->n; k++)
+        n += !out[k];
+    *residual = NAN;
+    if (n < job->n) return WSC_OK; /* too few rows for the constants */
+    TRY(validation_job_fit(job, out, &r));
+    *residual = r.residual[i];
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err leave_out(struct validation_job *job, int i,
+                                          struct validation_left_out *row)
+{
+    const struct validation_case *item = job->cases->item;
+    bool out[VALIDATION_MAX_POINTS] = {false};
+    out[i] = true;
+    TRY(residual_without(job, out, i, &row->without_row));
+    for (int k = 0; k < job->cases->n; k++)
+        out[k] = !strcmp(item[k].ref->family, item[i].ref->family);
+    return residual_without(job, out, i, &row->without_family);
+}
+
+/* Root of the mean square; without the rows that have no value. */
+static double rms(const struct validation_left_out *row, int n, size_t offset)
+{
+    double squares = 0;
+    int known = 0;
+    for (int i = 0; i < n; i++) {
+        double r;
+        memcpy(&r, (const char *)&row[i] + offset, sizeof r);
+        if (isnan(r)) continue;
+        squares += r * r;
+        known++;
+    }
+    return known ? sqrt(squares / known) : NAN;
+}
+
+static WSC_CHECKED enum wsc_err leave_rows_out(struct validation_job *job,
+                                               struct validation_protocol *out)
+{
+    struct validation_solution all;
+    const int n = job->cases->n;
+    TRY(validation_job_fit(job, NULL, &all));
+    TRY_NEW(out->left_out, WSC_MEM_SCALING, n);
+    out->n_left_out = n;
+    for (int i = 0; i < n; i++) {
+        struct validation_left_out *row = &out->left_out[i];
+        row->ref = job->cases->item[i].ref;
+        row->fitted = all.residual[i];
+        TRY(leave_out(job, i, row));
+    }
+    out->rms_fitted = rms(out->left_out, n, offsetof(struct validation_left_out, fitted));
+    out->rms_without_row = rms(out->left_out, n, offsetof(struct validation_left_out, without_row));
+    out->rms_without_family =
+        rms(out->left_out, n, offsetof(struct validation_left_out, without_family));
+    return WSC_OK;
+}
+
+/* ---- number of free constants ---------------------------------------------------------------- */
+
+/* Mean and largest absolute speed error of the measured rows among @p cases. */
+static void errors_of(const struct validation_cases *cases, const double *residual, double *mean,
+                      double *worst)
+{
+    int n = 0;
+    *mean = *worst = 0;
+    for (int i = 0; i < cases->n; i++) {
+        const struct validation_figure *ref = cases->item[i].ref;
+        if (!validation_figure_measured(ref)) continue;
+        const double error = fabs(validation_speed_error(ref, ref->value * exp(residual[i])));
+        *mean += error;
+        *worst = fmax(*worst, error);
+        n++;
+    }
+    if (n) *mean /= n;
+}
+
+/* The first @p n_free constants of the table fitted on @p fitted. */
+static WSC_CHECKED enum wsc_err free_some(const struct validation_cases *fitted,
+                                          const struct validation_cases *others, struct comm *comm,
+                                          int n_free, struct validation_freedom *out)
+{
+    int n;
+    const struct validation_fittable *f = validation_fittables(&n);
+    const char *path[VALIDATION_MAX_CALIBRATED] = {NULL};
+    struct validation_job job = {.cases = fitted, .comm = comm, .others_neutral = true};
+    struct validation_solution r = {.n_evaluations = 0};
+    double residual[VALIDATION_MAX_POINTS] = {0}, worst;
+    enum wsc_err rc = WSC_OK;
+    for (int k = 0; k < n_free; k++)
+        path[k] = f[k].path;
+    if (n_free) TRY(validation_job_name(&job, path, n_free));
+    out->n_free = n_free;
+    TRY_GOTO(n_free ? validation_job_fit(&job, NULL, &r)
+                    : validation_job_residuals(&job, r.x, r.residual),
+             cleanup);
+    errors_of(fitted, r.residual, &out->fitted, &worst);
+    for (int k = 0; k < n_free; k++)
+        validation_job_write(&job, k, r.x[k], out->value[k], sizeof out->value[k]);
+    job.cases = others;
+    job.n_seen = 0;
+    TRY_GOTO(validation_job_residuals(&job, r.x, residual), cleanup);
+    errors_of(others, residual, &out->never_fitted, &out->worst_never_fitted);
+cleanup:
+    validation_job_fini(&job);
+    return rc;
+}
+
+static WSC_CHECKED enum wsc_err free_constants(const struct validation_cases *fitted,
+                                               const struct validation_cases *others,
+                                               struct comm *comm, struct validation_protocol *out)
+{
+    int n;
+    (void)validation_fittables(&n);
+    if (others->n > VALIDATION_MAX_POINTS)
+        return WSC_RAISE(WSC_CONFIG, "more than %d figures to compare", VALIDATION_MAX_POINTS);
+    for (int k = 0; k <= n && k <= fitted->n; k++) {
+        TRY(free_some(fitted, others, comm, k, &out->freedom[k]));
+        out->n_freedoms = k + 1;
+    }
+    return WSC_OK;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+enum wsc_err validation_leave_one_out(const struct validation_comparison *comparison,
+                                      const char *const *path, int n_paths,
+                                      struct validation_protocol *out)
+{
+    struct validation_cases *fitted = NULL, *others = NULL;
+    struct validation_job job = {.comm = comparison->comm};
+    enum wsc_err rc;
+    *out = (struct validation_protocol){.n_left_out = 0};
+    TRY(validation_job_name(&job, path, n_paths));
+    TRY_GOTO(validation_cases_load(&fitted, comparison, 1U << VALIDATION_KIND_CALIBRATION),
+             cleanup);
+    TRY_GOTO(validation_cases_load(&others, comparison, 1U << VALIDATION_KIND_VALIDATION), cleanup);
+    job.cases = fitted;
+    TRY_GOTO(leave_rows_out(&job, out), cleanup);
+    TRY_GOTO(free_constants(fitted, others, comparison->comm, out), cleanup);
+cleanup:
+    validation_job_fini(&job);
+    validation_cases_free(&fitted);
+    validation_cases_free(&others);
+    return rc;
+}
+
+void validation_protocol_fini(struct validation_protocol *p)
+{
+    wsc_free(p->left_out);
+    *p = (struct validation_protocol){.n_left_out = 0};
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc reproduce` as users run it: published numbers come from the rows and from nowhere else,
+ * curves are those of `wsc scale`, ranks share the work without a change of a byte. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define REFERENCE "benchmarks/reference"
+
+/* A folder of reference files with two exhibits of a small model and one row. */
+static const char *reference(const char *published)
+{
+    const char *dir = job_path("reference");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("mkdir -p %s && head -n 1 " REFERENCE "/single_system.csv > %s/rows.csv && "
+                 "grep '^usc_256m_b128,' " REFERENCE "/single_system.csv | sed 's/,157,/,%s,/' "
+                 ">> %s/rows.csv && "
+                 "printf 'exhibits:\\n"
+                 "  - {id: hours, picture: ratios, title: Hours, rows: usc_*}\\n"
+                 "  - {id: curve, picture: systems, title: Curve, rows: usc_*, models: gpt3_256m, "
+                 "cluster: cs2, num_csx: [1, 2, 4], measured_to: 2}\\n"
+                 "  - {id: batches, picture: batches, title: Batches, models: gpt3_111m, "
+                 "cluster: cs2, batch: [30, 60]}\\n' > %s/exhibits.yaml",
+                 dir, dir, published, dir, dir));
+    return dir;
+}
+
+static void read_field(const char *file, int line, int column, char *text, size_t size)
+{
+    struct spawn_result r;
+    spawn_run(&r, "sed -n %dp %s | cut -d, -f%d | tr -d '\\n'", line, file, column);
+    T_EQ(r.status, 0);
+    (void)snprintf(text, size, "%s", r.out);
+    spawn_free(&r);
+}
+
+enum { PUBLISHED = 8, PREDICTED = 9, ERROR_PERCENT = 10 };
+
+TEST(reproduce, published_numbers_are_those_of_the_rows)
+{
+    char before[3][40], after[3][40], file[256];
+    const char *out = job_path("reproduced");
+    for (int i = 0; i < 2; i++) {
+        CU_ASSERT_TRUE_FATAL(spawn_ok("\"$WSC\" reproduce --reference %s --out %s --only hours",
+                                      reference(i ? "314" : "157"), out));
+        (void)snprintf(file, sizeof file, "%s/hours.csv", out);
+        for (int k = 0; k < 3; k++)
+            read_field(file, 2, PUBLISHED + k, i ? after[k] : before[k], sizeof before[k]);
+    }
+    T_STR(before[0], "157.0");
+    T_STR(after[0], "314.0");
+    T_STR(before[1], after[1]);
+    CU_ASSERT_STRING_NOT_EQUAL(before[2], after[2]);
+}
+
+TEST(reproduce, curves_are_those_of_scale)
+{
+    char here[40], there[40], file[256];
+    const char *out = job_path("reproduced"), *scale = job_path("scaled");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("\"$WSC\" reproduce --reference %s --out %s --only curve", reference("157"), out));
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("\"$WSC\" scale --params configs/params/gpt3_256m.yaml --num_csx 1,2,4 --out %s "
+                 "--cluster configs/cluster/cs2.yaml",
+                 scale));
+    for (int line = 2; line <= 4; line++) {
+        struct spawn_result r;
+        (void)snprintf(file, sizeof file, "%s/curve_curves.csv", out);
+        read_field(file, line, 6, here, sizeof here);
+        spawn_run(&r,
+                  "awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == \"tokens_per_s\") c = "
+                  "i } NR == %d { printf \"%%s\", $c }' %s/scaling.csv",
+                  line, scale);
+        (void)snprintf(there, sizeof there, "%s", r.out);
+        spawn_free(&r);
+        T_STR(here, there);
+    }
+}
+
+TEST(reproduce, ranks_change_no_byte)
+{
+    const char *one = job_path("one"), *two = job_path("two"), *from = reference("157");
+    CU_ASSERT_TRUE_FATAL(spawn_ok("\"$WSC\" reproduce --reference %s --out %s", from, one));
+    CU_ASSERT_TRUE_FATAL(spawn_ok(
+        "mpirun --quiet -n 2 \"$WSC\" reproduce --reference %s --out %s 2>/dev/null", from, two));
+    CU_ASSERT_TRUE(
+        spawn_ok("for f in %s/*.csv %s/*.gp; do cmp $f %s/$(basename $f); done", one, one, two));
+}
+
+/* One file without network, and a PDF with a page for each exhibit. */
+TEST(reproduce, page_and_pdf_are_whole)
+{
+    const char *out = job_path("reproduced");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("\"$WSC\" reproduce --reference %s --out %s", reference("157"), out));
+    CU_ASSERT_TRUE(spawn_ok("! grep -E \"(src|href)=.?(https?:)?//\" %s/reproduction.html", out));
+    CU_ASSERT_TRUE(spawn_ok("test $(grep -c '<h2>' %s/reproduction.html) -ge 5", out));
+    CU_ASSERT_TRUE(spawn_ok("test $(grep -c '<svg' %s/reproduction.html) -eq 3", out));
+    CU_ASSERT_TRUE(spawn_ok("test $(strings %s/reproduction.pdf | grep -c '/Type /Page$') -eq 3 || "
+                            "test $(strings %s/reproduction.pdf | grep -c '/Type /Page ') -eq 3",
+                            out, out));
+}
+
+TEST(reproduce, what_is_wrong_is_named)
+{
+    struct spawn_result r;
+    const char *dir = reference("157");
+    spawn_run(&r, "\"$WSC\" reproduce --reference %s --out %s --only pie", dir, job_path("x"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "one of hours, curve, batches"));
+    spawn_free(&r);
+    spawn_run(&r,
+              "sed -i 's/rows: usc_\\*}/rows: alcf_*}/' %s/exhibits.yaml && "
+              "\"$WSC\" reproduce --reference %s --out %s",
+              dir, dir, job_path("x"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "exhibit hours: no published figure matches \"alcf_*\""));
+    spawn_free(&r);
+}

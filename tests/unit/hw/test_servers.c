@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the systems of a cluster share: input workers, activation servers, the coordinator; and what
+ * packets leave of the rates of links.  Expected values by hand. */
+#include "../../support/test.h"
+#include "../model/model_case.h"
+
+#include <wsc/hw.h>
+
+#include <string.h>
+
+enum { MS = 1000000000 };
+
+static struct hw_machine with_workers(void)
+{
+    struct hw_machine c = model_case_cs2();
+    c.effects.input = true;
+    c.input = (struct hw_feed){.rate_bytes_per_s = 1000000000,
+                               .bytes_per_token = 12,
+                               .workers = 2,
+                               .workers_per_node = 4,
+                               .worker_tokens_per_s = 1000000};
+    return c;
+}
+
+/* 2 workers make 2 M tokens/s; the port carries 83.3 M.  One node of 4 workers for 4 systems leaves
+ * one worker for each. */
+TEST(hw_servers, input_is_made_by_workers)
+{
+    struct hw_machine c = with_workers();
+    struct hw hw = {.cluster = &c};
+    T_EQ(hw_input_ps(&hw, 0, 20000), 10LL * MS);
+    c.input.workers = 8; /* more than the node runs */
+    T_EQ(hw_input_ps(&hw, 0, 20000), 5LL * MS);
+    c.input.workers = 2;
+    hw.n_csx = 4;
+    T_EQ(hw_input_ps(&hw, 0, 20000), 10LL * MS); /* a node for each */
+    c.input.nodes = 2;
+    T_EQ(hw_input_ps(&hw, 0, 20000), 10LL * MS); /* 8 workers for 4 systems */
+    c.input.nodes = 1;
+    T_EQ(hw_input_ps(&hw, 0, 20000), 20LL * MS);
+    c.effects.input = false;
+    T_EQ(hw_input_ps(&hw, 0, 20000), 0);
+}
+
+/* 1 GB/s of one port for 12 B a token; a node that four systems share leaves a quarter. */
+TEST(hw_servers, input_passes_the_port_of_a_node)
+{
+    struct hw_machine c = with_workers();
+    struct hw hw = {.cluster = &c, .n_csx = 4};
+    c.input.worker_tokens_per_s = 0; /* no limit */
+    T_EQ(hw_input_ps(&hw, 0, 1000000), 12LL * MS);
+    c.input.nodes = 1;
+    T_EQ(hw_input_ps(&hw, 0, 1000000), 48LL * MS);
+}
+
+TEST(hw_servers, spilled_activations_take_the_narrowest_way)
+{
+    struct hw_machine c = model_case_cs2();
+    struct hw hw = {.cluster = &c, .n_csx = 8};
+    const int64_t gb = 1000000000;
+    T_EQ(hw_spill_rate(&hw), c.wafer.io_rate_bytes_per_s);
+    c.activation.rate_bytes_per_s = 100 * gb;
+    T_EQ(hw_spill_rate(&hw), 100 * gb);
+    c.activation.nodes = 2; /* a quarter of a node for each */
+    T_EQ(hw_spill_rate(&hw), 25 * gb);
+    c.activation.nodes = 8;
+    c.activation.servers = 3;
+    c.activation.server_rate_bytes_per_s = 12 * gb;
+    T_EQ(hw_spill_rate(&hw), 36 * gb);
+    T_NEAR(hw_spill_cycles(&hw, 36e9), (double)c.wafer.clock_hz, 1e-12);
+}
+
+TEST(hw_servers, one_system_needs_no_coordination)
+{
+    struct hw_machine c = model_case_cs2();
+    struct hw hw = {.cluster = &c, .n_csx = 1};
+    c.control = (struct hw_control){.latency_ps = 100, .per_system_ps = 7};
+    T_EQ(hw_control_ps(&hw), 0);
+    hw.n_csx = 2;
+    T_EQ(hw_control_ps(&hw), 214);
+    hw.n_csx = 64;
+    T_EQ(hw_control_ps(&hw), 648);
+}
+
+/* 4096 of 4178 bytes are payload; without the network's mechanisms all of them. */
+TEST(hw_servers, headers_take_their_part_of_links)
+{
+    struct hw_machine c, out;
+    T_OK(hw_machine_parse(&c, NULL, NULL, 0, NULL, 0));
+    T_EQ(c.swarmx.header_bytes, 82);
+    hw_apply_effects(&out, &c);
+    T_EQ(out.memoryx.link_rate_bytes_per_s, 12500000000LL * 4096 / 4178);
+    T_EQ(out.swarmx.link_rate_bytes_per_s, 150000000000LL * 4096 / 4178);
+    T_EQ(out.wafer.io_rate_bytes_per_s, 150000000000LL * 4096 / 4178);
+    c.effects.network = false;
+    hw_apply_effects(&out, &c);
+    T_EQ(out.memoryx.link_rate_bytes_per_s, 12500000000LL);
+    T_EQ(out.swarmx.link_rate_bytes_per_s, 150000000000LL);
+    hw_machine_fini(&c);
+}
+
+/* A packet of 4096 bytes on one of 12 planes of 150 GB/s. */
+TEST(hw_servers, a_stored_packet_takes_its_time_on_a_plane)
+{
+    struct hw_machine c;
+    const struct hw hw = {.cluster = &c};
+    T_OK(hw_machine_parse(&c, NULL, NULL, 0, NULL, 0));
+    T_EQ(hw_packet_ps(&hw, 150000000000LL), 0);
+    c.swarmx.forwarding = HW_STORE_PACKET;
+    T_EQ(hw_packet_ps(&hw, 150000000000LL), 327680);
+    hw_machine_fini(&c);
+}
+
+/* Each switch makes what belongs to it neutral. */
+TEST(hw_servers, mechanisms_are_switched_off)
+{
+    struct hw_machine c, out;
+    const char *name;
+    bool *on;
+    T_OK(hw_machine_parse(&c, NULL, NULL, 0, NULL, 0));
+    for (int i = 0; (on = hw_effect(&c, i, &name)); i++) {
+        CU_ASSERT(*on && strlen(name) > 3);
+        *on = false;
+    }
+    c.effects.checkpoint = c.effects.restarts = false;
+    hw_apply_effects(&out, &c);
+    const struct hw hw = {.cluster = &out, .n_csx = 64};
+    T_EQ(hw_control_ps(&hw) + hw_input_ps(&hw, 3, 1000000), 0);
+    T_EQ(hw_spill_rate(&hw), out.wafer.io_rate_bytes_per_s);
+    T_EQ(out.checkpoint.rate_params_per_s, 0);
+    CU_ASSERT(out.reliability.mtbf_hours == 0 && out.jitter == 0 && out.memoryx.incast == 1);
+    hw_machine_fini(&c);
+}
