@@ -18,7 +18,7 @@ static double keys(const struct cycles_layout *l)
 /** Per key one AXPY for each feature of the PE. */
 static double key_axpys(const struct cycles_layout *l)
 {
-    return keys(l) * l->heads.k * cycles_axpy(l, l->q_mean);
+    return keys(l) * l->heads.k * cycles_axpy_arrival(l, l->q_mean);
 }
 
 /** The first key to the first row and down again, then along half of the head's columns. */
@@ -31,16 +31,18 @@ static double latency(const struct cycles_layout *l)
  *  one that keeps the key's scores, which is the same for many keys. */
 static double contract_features(const struct cycles_layout *l)
 {
-    const double ends = 1.5 * (l->q_mean - l->loop - l->setup), passing = 0.4 * l->q_mean - 2;
-    const double chain = fmax(0, fmax(ends, passing));
+    const double ends = fmax(l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0, 0.5);
+    const double by_data = ends * l->q_mean - l->start / 2;
+    const double in_loop = fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2);
+    const double chain = fmax(0, l->by_data ? by_data : in_loop);
     return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
 }
 
-/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs, between
- *  which the first column passes the next row on. */
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs.  In a loop
+ *  of them the first column passes the next row on, in their gaps and beyond. */
 static double contract_keys(const struct cycles_layout *l)
 {
-    const double pass = fmax(0, l->q_mean - (l->loop + l->setup) / 3);
+    const double pass = l->by_data ? l->relay : fmax(0, l->q_mean - l->start / 3);
     const double receive = l->head_cols > 1 ? l->q_mean + pass : 0;
     return key_axpys(l) + keys(l) * receive + latency(l);
 }
