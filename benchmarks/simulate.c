@@ -54,7 +54,7 @@ static enum wsc_err load(struct bench *b, const char *folder)
         TRY(rc);
         b->model[i] = (struct scaling_model){file_of[i], &b->params[i]};
     }
-    const struct conf_set alike = {"cluster.jitter=0"};
+    const struct conf_set alike = {.text = "cluster.jitter=0"};
     return hw_machine_parse(&b->cluster, NULL, NULL, 0, &alike, 1);
 }
 

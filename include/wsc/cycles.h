@@ -43,6 +43,7 @@ struct cycles_plan {
                               unless the size was given by number */
     /** What of a block stays in memory for the backward pass. */
     enum cycles_keep keep;
+    int slices;                       /**< parts in which the filter features of a block pass */
     bool recompute;                   /**< keep != CYCLES_KEEP_ALL */
     int64_t act_bytes_per_sequence;   /**< kept between forward and backward, all blocks */
     int64_t work_bytes_per_sequence;  /**< live at the peak of one block, beside the kept ones */

@@ -47,6 +47,10 @@ struct cycles_layout {
     /** Cycles: start of a multiply-add, of an addition, of a copy; from one operation of a loop to
      *  the next; one exponential; one division. */
     double setup, setup_add, setup_copy, loop, exp, divide;
+    double start;  /**< of a multiply-add whose scalar arrives, beside its elements */
+    bool by_data;  /**< arriving data start it; otherwise scalar code, in a loop */
+    double masked; /**< of the scores that the mask hides, the share that is computed */
+    double slices; /**< parts of the filter features that pass one after the other */
     double factor; /**< on the cycles of a stage */
     double relay;  /**< cycles of one PE in a chain of receive, add, send */
     /** Cycles from router to router, and between router and PE. */
@@ -67,7 +71,8 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
                         int lanes, int64_t n_sequences);
 
 /** Change the layout to that of the mesh programs: instead of a band of rows for each sequence, the
- *  tokens of @p n_sequences sequences are distributed round-robin over all rows. */
+ *  tokens of @p n_sequences sequences are distributed round-robin over all rows; scalar code starts
+ *  each multiply-add; scores that the mask hides are skipped. */
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences);
 
 /** Columns that collect in turns what they send, and as many such groups: a control wavelet has

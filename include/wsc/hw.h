@@ -123,6 +123,8 @@ struct hw_machine {
         int64_t vector_setup_fp32_cycles; /**< start of a multiply-add, 32-bit operands */
         int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
         int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */
+        double arrival_cycles;       /**< from one operation that arriving data start to the next,
+                                          beside its elements */
         int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
                                           the start: operand addresses, the scalar */
         int64_t hop_cycles;          /**< router to router */
@@ -130,9 +132,12 @@ struct hw_machine {
         int64_t exp_cycles;          /**< one exponential on one PE */
         int64_t divide_cycles;       /**< one division or square root on one PE */
         int64_t io_rate_bytes_per_s; /**< one direction */
-        /** fixed start cost of a stage The one constant that is calibrated in cs2.yaml. */
+        /** Share of the attention scores behind the mask that is computed, 0 to 1. */
+        double masked_scores;
+        /** Fixed cost of starting a stage in the forward pass; calibrated in cs2.yaml. */
         int64_t stage_latency_ps;
-        /** on the cycles of all kernels; 1: as the formulas say One of the constants that may be
+        int64_t stage_latency_backward_ps; /**< fixed cost of starting one in the backward pass */
+        /** On the cycles of all kernels; 1: as the formulas say.  One of the constants that may be
          *  calibrated; 0.1 to 10. */
         double kernel_factor;
         int64_t peak_flop_per_s; /**< dense 16-bit, for MFU only */

@@ -140,7 +140,7 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       validation_skipped_fn skipped) WSC_CHECKED;
 
 /** Most constants that are fitted together. */
-enum { VALIDATION_MAX_CALIBRATED = 4 };
+enum { VALIDATION_MAX_CALIBRATED = 5 };
 /** A published figure and what the emulator makes of it. */
 struct validation_prediction {
     const struct validation_figure *ref; /**< borrowed */
@@ -263,9 +263,9 @@ struct validation_calibration {
     const struct validation_figure **point; /**< owned */
     double *residual;                       /**< owned */
 };
-/** Fit the @p n_paths constants @p path (wafer.stage_latency, memoryx.update_rate,
- * wafer.kernel_factor) to the rows of kind calibration: least squares of ln(predicted / published),
- * with Huber's function so that no single row decides.
+/** Fit the @p n_paths constants @p path (wafer.stage_latency, wafer.arrival_cycles,
+ * wafer.simd_fmachs, memoryx.update_rate, wafer.kernel_factor) to the rows of kind calibration:
+ * least squares of ln(predicted / published), with Huber's function so that no single row decides.
  *  @p out borrows from the comparison; validation_calibration_fini() it also after an error. */
 enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
                                   const char *const *path, int n_paths,

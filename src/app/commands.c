@@ -64,7 +64,7 @@ const struct app_command app_commands[] = {
               "cluster file based on the machine.",
      .examples = "  wsc calibrate --out out/fitted.yaml\n"
                  "  wsc calibrate --out out/three.yaml \\\n"
-                 "      --fit wafer.stage_latency,memoryx.update_rate,wafer.kernel_factor\n"
+                 "      --fit wafer.stage_latency,wafer.arrival_cycles,wafer.simd_fmachs\n"
                  "  wsc calibrate --out out/fitted.yaml --leave_one_out\n",
      .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_calibrate),

@@ -121,7 +121,8 @@ const struct app_option app_options[] = {
      .help = "predict each fitted row without it and without its family, and fit with 0 to 4 "
              "constants"},
     {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
-     .help = "constants to fit, of wafer.stage_latency, memoryx.update_rate, wafer.kernel_factor"},
+     .help = "constants to fit, of wafer.stage_latency, wafer.arrival_cycles, wafer.simd_fmachs, "
+             "memoryx.update_rate, wafer.kernel_factor"},
     {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
      .help = "of a list of trainers, run this one alone", .preset_why = "all, one after another"},
     {APP_ON_RUN, "mode", APP_TEXT, "MODE", .key = "runconfig.mode",

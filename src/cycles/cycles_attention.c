@@ -18,7 +18,7 @@ static double keys(const struct cycles_layout *l)
 /** Per key one AXPY for each feature of the PE. */
 static double key_axpys(const struct cycles_layout *l)
 {
-    return keys(l) * l->heads.k * cycles_axpy(l, l->q_mean);
+    return keys(l) * l->heads.k * cycles_axpy_arrival(l, l->q_mean);
 }
 
 /** The first key to the first row and down again, then along half of the head's columns. */
@@ -32,7 +32,7 @@ static double latency(const struct cycles_layout *l)
 static double contract_features(const struct cycles_layout *l)
 {
     const double ends = l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0;
-    const double chain = fmax(0, fmax(ends, 0.5) * l->q_mean - (l->loop + l->setup) / 2);
+    const double chain = fmax(0, fmax(ends, 0.5) * l->q_mean - l->start / 2);
     return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
 }
 

@@ -30,7 +30,7 @@ static double rows_of_text(const struct cycles_layout *l, double keys)
 /** Scores of a query with the keys of a PE, then the sums over the columns of its head. */
 static double cached_scores(const struct cycles_layout *l, double held)
 {
-    return l->heads.k * cycles_axpy(l, held) +
+    return l->heads.k * cycles_axpy_arrival(l, held) +
            cycles_row_sum(l, l->head_cols, l->heads_per_pe * held);
 }
 

@@ -29,6 +29,9 @@ static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum nu
     l->setup_add = (double)w->vector_setup_add_cycles;
     l->setup_copy = (double)w->vector_setup_copy_cycles;
     l->loop = (double)w->vector_loop_cycles;
+    l->start = w->arrival_cycles;
+    l->by_data = true;
+    l->masked = w->masked_scores;
     l->exp = (double)w->exp_cycles;
     l->divide = (double)w->divide_cycles;
     l->hop = (double)w->hop_cycles;
@@ -45,9 +48,15 @@ static double filters(const struct cycles_layout *l)
     return l->filter.k * (double)model_active_ffns(l->model);
 }
 
+/** Hidden values that are live in a sliced feed-forward network: h, dy, the norm's output, 32-bit
+ * sums of its gradient. */
+enum { SLICED_HIDDEN = 5 };
+
 double cycles_live_ffn(const struct cycles_layout *l)
 {
-    return 2 * l->hidden.k + (l->model->gated ? 5 : 3) * filters(l);
+    const double all = (l->model->gated ? 5 : 3) * filters(l);
+    if (l->slices > 1) return SLICED_HIDDEN * l->hidden.k + ceil(all / l->slices);
+    return 2 * l->hidden.k + all;
 }
 
 double cycles_live_attention(const struct cycles_layout *l)
@@ -57,8 +66,14 @@ double cycles_live_attention(const struct cycles_layout *l)
 
 static double room_of(const struct cycles_layout *l)
 {
-    double ffn = cycles_live_ffn(l), attention = cycles_live_attention(l);
-    return fmax(ffn, attention) - fmax(ffn - filters(l), attention);
+    const double ffn = cycles_live_ffn(l), attention = cycles_live_attention(l);
+    const double dropped = floor(filters(l) / l->slices);
+    return fmax(ffn, attention) - fmax(ffn - dropped, attention);
+}
+
+static void set_room(struct cycles_layout *l)
+{
+    l->room = l->t * (CYCLES_SUM_VECTORS + room_of(l) * l->value);
 }
 
 /** A head has columns of its own, or shares one. */
@@ -90,13 +105,17 @@ static void set_sequences(struct cycles_layout *l)
     const struct model *m = l->model;
     l->q = ceil(l->t / l->seqs);
     l->seq_rows = fmin(l->rows, ceil(l->tokens / l->q));
-    l->q_mean = m->causal ? (l->q + 1) / 2 * seen(l) : l->q;
-    l->room = l->t * (CYCLES_SUM_VECTORS + room_of(l) * l->value);
+    const double seen_q = m->causal ? (l->q + 1) / 2 * seen(l) : l->q;
+    l->q_mean = seen_q + l->masked * (l->q - seen_q);
+    set_room(l);
 }
 
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
 {
     l->seqs = (double)n_sequences;
+    l->start = l->loop + l->setup;
+    l->by_data = false;
+    l->masked = 0;
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
 }
@@ -117,7 +136,8 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     const struct hw_wafer *w = &hw->cluster->wafer;
     WSC_CHECK(lanes >= 1 && lanes <= w->pe_cols && n_sequences >= 1, "%d lanes, %lld sequences",
               lanes, (long long)n_sequences);
-    *l = (struct cycles_layout){.model = model, .lanes = lanes, .rows = (double)w->pe_rows};
+    *l = (struct cycles_layout){
+        .model = model, .lanes = lanes, .rows = (double)w->pe_rows, .slices = 1};
     set_rates(l, w, model->format);
     l->cols = floor((double)w->pe_cols / lanes);
     l->hidden = cycles_side_of(l, model->C);
@@ -125,6 +145,12 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     set_heads(l);
     l->texts = ceil((double)n_sequences / lanes);
     spread_tokens(l, (double)model->T, (double)model->head_tokens);
+}
+
+void cycles_layout_slice(struct cycles_layout *l, int slices)
+{
+    l->slices = fmax(1, slices);
+    set_room(l);
 }
 
 void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
@@ -141,8 +167,10 @@ void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              int64_t n_sequences)
 {
     cycles_layout_init(l, hw, model, plan->lanes, n_sequences);
+    cycles_layout_slice(l, plan->slices);
     if (plan->micro_batch <= n_sequences) return;
     struct cycles_layout whole;
     cycles_layout_init(&whole, hw, model, plan->lanes, plan->micro_batch);
+    cycles_layout_slice(&whole, plan->slices);
     l->room = whole.room;
 }

@@ -14,6 +14,10 @@ void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
                              int64_t n_sequences);
 
+/** Let the filter features pass in @p slices parts (0 and 1: at once), so that less of them is
+ * live; the plan decides. */
+void cycles_layout_slice(struct cycles_layout *l, int slices);
+
 /** Values per token of a PE at the two peaks of a block's backward: feed-forward (h, p, act, d act,
  *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is
  *  not live, which leaves room for the sums. */

@@ -68,13 +68,13 @@ static double ffn0_product(const struct cycles_layout *l)
 
 static double ffn1_product(const struct cycles_layout *l)
 {
-    return cycles_product(l, &l->filter, (double)l->model->C);
+    return cycles_product_sliced(l, &l->filter, (double)l->model->C);
 }
 
 static double ffn0_gradients(const struct cycles_layout *l)
 {
     const double matrices = l->model->gated ? 2 : 1;
-    return matrices * (cycles_product(l, &l->filter, (double)l->model->C) +
+    return matrices * (cycles_product_sliced(l, &l->filter, (double)l->model->C) +
                        cycles_weight_gradient(l, &l->hidden, &l->filter));
 }
 

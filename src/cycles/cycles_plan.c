@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { MAX_LANES = 64, SUM_BYTES = CYCLES_SUM_VECTORS * 4 };
+enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = CYCLES_SUM_VECTORS * 4 };
 
 /** One question to the planner. */
 struct task {
@@ -56,7 +56,7 @@ static double live_backward(const struct cycles_layout *l, enum cycles_keep keep
     double ffn = cycles_live_ffn(l) + (r->output ? l->hidden.k + qkv + l->heads.k : 0);
     double attention = cycles_live_attention(l);
     if (resident) {
-        ffn -= l->hidden.k + kept.filter; /* h, or x when only x is kept */
+        ffn -= l->hidden.k + floor(kept.filter / l->slices); /* h, or x when only x is kept */
         attention -= kept.rest - (r->output ? 0 : l->hidden.k);
     }
     return fmax(ffn, attention);
@@ -70,8 +70,10 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
     const struct kept kept = kept_on_pe(l, keep);
     const double filter = kept_on_pe(l, CYCLES_KEEP_ALL).filter;
     struct cycles_plan_bytes b = {0};
-    /* Forward alone: h, its norm, p, act, or x, its norm, q k v, a. */
-    double forward = fmax(2 * l->hidden.k + filter + filter / (l->model->gated ? 2 : 1),
+    /* Forward alone: h, its norm, p, act, in slices also 32-bit sums, or x, its norm, q k v, a. */
+    const double passing = filter + filter / (l->model->gated ? 2 : 1);
+    const double sums = l->slices > 1 ? 2 * l->hidden.k : 0;
+    double forward = fmax(2 * l->hidden.k + sums + ceil(passing / l->slices),
                           2 * l->hidden.k + l->heads.k * (1 + l->qkv));
     double live = training ? live_backward(l, keep, resident) : forward;
     b.work = l->t * (value * live + SUM_BYTES);
@@ -97,6 +99,7 @@ static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n
 {
     struct cycles_layout l;
     cycles_layout_init(&l, task->hw, task->model, p->lanes, n);
+    cycles_layout_slice(&l, p->slices);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
@@ -123,6 +126,7 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
     double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
     int64_t L = task->model->L;
     cycles_layout_init(&l, task->hw, task->model, p->lanes, p->micro_batch);
+    cycles_layout_slice(&l, p->slices);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
     if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
@@ -139,12 +143,14 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences)
 {
     struct cycles_layout l;
-    double sum = 0, weight = (double)num_format_bytes(model->format), latency;
+    const struct hw_wafer *w = &hw->cluster->wafer;
+    const double cycles_per_ps = 1e-12 * (double)w->clock_hz;
+    const double latency = (double)w->stage_latency_ps * cycles_per_ps;
+    const double latency_backward = (double)w->stage_latency_backward_ps * cycles_per_ps;
+    double sum = 0, weight = (double)num_format_bytes(model->format);
     int per_layer = (model->n_stages - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
-    latency =
-        (double)hw->cluster->wafer.stage_latency_ps * 1e-12 * (double)hw->cluster->wafer.clock_hz;
     /* Blocks are alike: embedding, the stages of block 0 L times, head. */
     for (int i = 0; i < per_layer + 2; i++) {
         int stage = i <= per_layer ? i : model->n_stages - 1;
@@ -158,7 +164,7 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
         struct cycles_breakdown b = cycles_layout_stage(&l, s, plan->keep, true);
         io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
         io = fmax(io, hw_spill_cycles(hw, spill));
-        sum += times * (latency + fmax(cycles_total(&b), io));
+        sum += times * (latency_backward + fmax(cycles_total(&b), io));
     }
     return sum;
 }
@@ -184,21 +190,32 @@ static double step_cycles(const struct task *task, const struct cycles_plan *p)
                cycles_plan_micro_batch(task->hw, task->model, p, task->training, p->micro_batch);
 }
 
-/** Try one way; keep it in @p best when it is faster. */
-static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, bool resident,
-                     struct cycles_plan *best)
+/** Try one way; keep it in @p best when it is faster.  True when all that is wanted fits at once.
+ */
+static bool try_slices(const struct task *task, const struct cycles_plan *way, bool resident,
+                       struct cycles_plan *best)
 {
-    struct cycles_plan p = {.lanes = lanes, .keep = keep};
+    struct cycles_plan p = *way;
     int64_t most = task->micro_batch;
     if (most == 0)
         most = largest(task, &p, resident);
     else if (!fits(task, &p, resident ? most : 1, resident))
-        return;
-    if (most == 0) return;
+        return false;
+    if (most == 0) return false;
     set_micro_batches(task, &p, most);
     set_bytes(task, &p, resident);
     p.step_cycles = step_cycles(task, &p);
     if (best->lanes == 0 || p.step_cycles < best->step_cycles) *best = p;
+    return p.n_micro == 1 && (resident || fits(task, &p, most, false));
+}
+
+/** The filter features at once, or in slices where they take too much memory. */
+static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, bool resident,
+                     struct cycles_plan *best)
+{
+    struct cycles_plan p = {.lanes = lanes, .keep = keep};
+    for (p.slices = 1; p.slices <= MAX_SLICES; p.slices *= 2)
+        if (try_slices(task, &p, resident, best)) return;
 }
 
 static WSC_CHECKED enum wsc_err too_large(const struct task *task)

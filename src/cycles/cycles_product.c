@@ -25,22 +25,29 @@ static double gap(const struct cycles_layout *l)
  *  each time and its end, where it gets a second one, once in @p cols. */
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
-    const double hidden = gap(l) / 3;
+    const double hidden = l->start / 3;
     return fmax(0, (cols > 1 ? 1 + 2 / cols : 1) * n / l->add - hidden);
 }
 
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
  *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
- *  Outputs end at the columns in turn, at those that hold some; the first one of a turn waits for
- *  the chain. */
+ *  Outputs end at the columns in turn, at those that hold some; in scalar code the first one of a
+ *  turn waits for the chain. */
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out)
 {
-    double item = in->k * cycles_axpy(l, l->t) + chain_share(l, l->cols, l->t);
+    double item = in->k * cycles_axpy_arrival(l, l->t) + chain_share(l, l->cols, l->t);
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
     double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
     item = fmax(item, l->t);
-    return n_out * item + chain + (turns - 1) * fmax(0, chain - item) + ceil(l->t / l->add) +
-           l->rows * l->hop;
+    const double waits = l->by_data ? 0 : (turns - 1) * fmax(0, chain - item);
+    return n_out * item + chain + waits + ceil(l->t / l->add) + l->rows * l->hop;
+}
+
+double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
+                             double n_out)
+{
+    const struct cycles_side part = {in->n / l->slices, ceil(in->k / l->slices)};
+    return l->slices * cycles_product(l, &part, n_out);
 }
 
 /* ---- sums over tokens ------------------------------------------------------------------------ */
@@ -122,8 +129,21 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
-double cycles_outer(const struct cycles_layout *l, double n, double held,
-                    const struct cycles_side *sent, double cols)
+/** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
+ * the row and starts an AXPY over the @p held features, whose sums then leave down the column, an
+ *  addition on each PE and as many for the lanes. */
+static double outer_by_data(const struct cycles_layout *l, double n, double held,
+                            const struct cycles_side *sent, double cols)
+{
+    const double way = l->lanes > 1 ? 2 : 1;
+    const double added = fmax(0, way * held / l->add - l->start / 3);
+    const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + added;
+    return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
+}
+
+/** Block by block, scalar code starting each AXPY. */
+static double outer_in_blocks(const struct cycles_layout *l, double n, double held,
+                              const struct cycles_side *sent, double cols)
 {
     const double blocks = blocks_of(l, held, sent), whole = ceil(blocks) - 1;
     const struct block last = block_of(l, held, sent, whole);
@@ -142,6 +162,13 @@ double cycles_outer(const struct cycles_layout *l, double n, double held,
     far.last += near * columns;
     return sum + equal_blocks(l, n, held, &first, columns, near) +
            equal_blocks(l, n, held, &far, columns, whole - near);
+}
+
+double cycles_outer(const struct cycles_layout *l, double n, double held,
+                    const struct cycles_side *sent, double cols)
+{
+    const double blocks = outer_in_blocks(l, n, held, sent, cols);
+    return l->by_data ? fmin(blocks, outer_by_data(l, n, held, sent, cols)) : blocks;
 }
 
 bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
@@ -163,6 +190,9 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
 {
     const bool columns = cycles_by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
+    const double one = l->by_data ? outer_by_data(l, l->t, held->k, sent, l->cols) : INFINITY;
+    if (one <= outer_in_blocks(l, l->t, held->k, sent, l->cols))
+        return l->t * cycles_axpy_arrival(l, held->k);
     struct block b = block_of(l, held->k, sent, 0);
     return block_cycles(l, l->t, held->k, &b, l->cols) - held->k * b.words;
 }

@@ -1,9 +1,13 @@
-/** Sums over tokens block by block: weight gradients, and the gradients of keys and values, whose
- *  results do not fit a PE at once. */
+/** Products in slices, and sums over tokens block by block or result by result: weight gradients,
+ *  and the gradients of keys and values, whose results do not fit a PE at once. */
 #ifndef WSC_CYCLES_PRODUCT_H
 #define WSC_CYCLES_PRODUCT_H
 #include <wsc/cycles_ops.h>
 
+/** cycles_product() of the feed-forward network's second matrix: when the filter features pass in
+ *  slices, each slice gives sums of all outputs. */
+double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
+                             double n_out);
 /** From the start of a weight gradient to its first word at the edge. */
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
                          const struct cycles_side *out);

@@ -55,6 +55,11 @@ double cycles_axpy(const struct cycles_layout *l, double n)
     return n > 0 ? l->loop + l->setup + ceil(n / l->mac) : 0;
 }
 
+double cycles_axpy_arrival(const struct cycles_layout *l, double n)
+{
+    return n > 0 ? l->start + ceil(n / l->mac) : 0;
+}
+
 /* ---- along rows and columns ------------------------------------------------------------------ */
 
 /** @p words words of each PE are added up toward the middle of @p cols columns, where those from

@@ -18,7 +18,10 @@ double cycles_mul_tiles(const struct cycles_layout *l, double n);
 double cycles_sum(const struct cycles_layout *l, double n);
 /** Scalar code of @p cycles an element. */
 double cycles_map(const struct cycles_layout *l, double n, double cycles);
+/** One multiply-add of @p n elements by a scalar that lies in memory, in a loop. */
 double cycles_axpy(const struct cycles_layout *l, double n);
+/** One multiply-add of @p n elements by a scalar that arrives on the fabric. */
+double cycles_axpy_arrival(const struct cycles_layout *l, double n);
 /** One vector of @p words words per PE is summed over @p cols columns, and sent back to all. */
 double cycles_row_sum(const struct cycles_layout *l, double cols, double words);
 /** Vectors of @p words words a PE that leave at the edge, added up over the rows and lanes. */

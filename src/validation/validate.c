@@ -15,6 +15,13 @@ const struct validation_fittable *validation_fittables(int *n)
 {
     static const struct validation_fittable table[] = {
         {.path = "wafer.stage_latency", .neutral = 0, .low = 0, .high = 1e11, .step = 5e8},
+        {.path = "wafer.arrival_cycles", .neutral = 0, .low = 0, .high = 22, .step = 1},
+        {.path = "wafer.simd_fmachs",
+         .neutral = 2,
+         .low = 0.5,
+         .high = 4,
+         .step = 0.1,
+         .by_machine = true},
         {.path = "memoryx.update_rate",
          .neutral = 1e18,
          .low = 1e7,
@@ -41,6 +48,7 @@ enum wsc_err validation_set_neutral(struct hw_machine *machine)
     const struct validation_fittable *f = validation_fittables(&n);
     for (int i = 0; i < n; i++) {
         struct hw_constant constant;
+        if (f[i].by_machine) continue;
         TRY(hw_constant_find(f[i].path, &constant));
         TRY(hw_constant_set(&constant, machine, f[i].neutral));
     }

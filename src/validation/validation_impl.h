@@ -109,6 +109,7 @@ enum wsc_err validation_least_squares(const struct validation_problem *problem,
 struct validation_fittable {
     const char *path; /**< without `cluster.` */
     double neutral;   /**< base units */
+    bool by_machine;  /**< no value has no effect: what the file says is neutral */
     double low, high; /**< bounds of a fit, base units */
     double step;      /**< first step of the search, in x */
     bool inverse;     /**< the search moves in x = 1 / value */

@@ -70,7 +70,8 @@ static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan
     const int64_t n = task->n_samples;
     return n > 0 && p->n_samples == n && p->tokens.n_new == task->tokens.n_new &&
            p->tokens.n_cached == task->tokens.n_cached && p->lanes == plan->lanes &&
-           p->micro_batch == plan->micro_batch && p->keep == plan->keep;
+           p->micro_batch == plan->micro_batch && p->keep == plan->keep &&
+           p->slices == plan->slices;
 }
 
 /* By the analytical model, which takes longer than all else that a message costs the host. */
@@ -83,7 +84,8 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
                             .tokens = task->tokens,
                             .lanes = plan->lanes,
                             .micro_batch = plan->micro_batch,
-                            .keep = plan->keep};
+                            .keep = plan->keep,
+                            .slices = plan->slices};
     p.cycles = task->tokens.n_new ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n)
                                   : cycles_stage(hw, model, plan, task->stage, task->backward, n);
     if (task->backward) p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n);
@@ -104,7 +106,8 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t millionths = jitter_millionths(hw, task);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {
-        .latency_ps = c->wafer.stage_latency_ps,
+        .latency_ps =
+            task->backward ? c->wafer.stage_latency_backward_ps : c->wafer.stage_latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
         .spill_ps = vtime_duration_ps(spilled, hw_spill_rate(hw))};

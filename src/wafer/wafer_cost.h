@@ -12,6 +12,7 @@ struct wafer_price {
     int lanes;
     int64_t micro_batch;
     enum cycles_keep keep;
+    int slices;
     int64_t cycles, first_gradient;
 };
 /* Normal deviates that hold for all stages of a pair of steps, computed before, and for what. */

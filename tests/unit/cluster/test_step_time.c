@@ -79,7 +79,7 @@ static void form_gradient(struct form *f, int stage, int64_t begin)
 {
     const struct hw_memoryx *mx = &f->cluster->memoryx;
     int64_t rows = cycles_first_gradient(&f->hw, f->model, f->plan, stage, f->n_samples);
-    int64_t first = begin + f->cluster->wafer.stage_latency_ps + cycles_ps(f, rows);
+    int64_t first = begin + f->cluster->wafer.stage_latency_backward_ps + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
     f->up_free = most(f->now, most(first, f->up_free) + duration(bytes, mx->link_rate_bytes_per_s));
@@ -97,7 +97,8 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t begin = most(f->now, sent + mx->link_latency_ps);
     const int64_t cycles = cycles_stage(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
     const int64_t spill = cycles_spill_bytes(f->model, f->plan, stage, f->n_samples);
-    f->now = begin + wafer->stage_latency_ps + cycles_ps(f, cycles);
+    const int64_t start = backward ? wafer->stage_latency_backward_ps : wafer->stage_latency_ps;
+    f->now = begin + start + cycles_ps(f, cycles);
     f->now = most(f->now, f->down_free + mx->link_latency_ps + hw_drain_ps(&f->hw));
     f->now = most(f->now, begin + duration(spill, wafer->io_rate_bytes_per_s));
     if (backward) form_gradient(f, stage, begin);
@@ -173,7 +174,8 @@ TEST(run_time, one_wafer_is_the_closed_form)
     check_form(
         (const char *const[]){ALONE, micro, LARGER, "cluster.stream.granularity=matrix", NULL});
     check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.link_rate=1 GB/s",
-                                     "cluster.wafer.stage_latency=3 us", NULL});
+                                     "cluster.wafer.stage_latency=3 us",
+                                     "cluster.wafer.stage_latency_backward=2 us", NULL});
     check_form((const char *const[]){ALONE, micro, LARGER,
                                      "cluster.memoryx.update_rate=1e6 params/s",
                                      "model.share_embedding_weights=false", NULL});
@@ -319,6 +321,7 @@ static const struct {
     {"cluster.swarmx.latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
     {"cluster.swarmx.add_latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
     {"cluster.wafer.stage_latency", {"1 ms", "10 us", "100 ns", "0 ps"}},
+    {"cluster.wafer.stage_latency_backward", {"1 ms", "10 us", "100 ns", "0 ps"}},
 };
 
 static void check_better(int i, int num_csx, const char *grain)

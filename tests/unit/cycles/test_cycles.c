@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/cycles/cycles_product.h"
 #include "../../../src/cycles/cycles_vector.h"
 #include "cycles_case.h"
 
@@ -35,6 +36,7 @@ TEST(cycles, small_numbers_by_hand)
     w->pe_rows = 2;
     w->vector_setup_cycles = w->vector_setup_add_cycles = w->vector_setup_copy_cycles = 1;
     w->vector_loop_cycles = 2;
+    w->arrival_cycles = 3;
     w->simd_fmachs = w->simd_fadds = w->simd_fmuls = w->simd_faddh = 1;
     cycles_layout_init(&l, &r.hw, r.model, 1, 1);
     T_NEAR(cycles_axpy(&l, 3), 6, 0);
@@ -43,6 +45,58 @@ TEST(cycles, small_numbers_by_hand)
     /* 6 -> 5: outputs of 2 AXPYs and 5/3 3 - 1 of the chain, 16; the chain's way 2.5 6 = 15 once,
      * as an output takes longer; 3 sums at the end, 2 rows for the first weight. */
     T_NEAR(cycles_product(&l, &l.hidden, 5), 5 * 16 + 15 + 3 + 2, 1e-12);
+    model_destroy(&r.model);
+}
+
+/* The same grid with a start of 1 by arrival: an AXPY of t takes 4 instead of 6, one of 2 features
+ * 3, and 5/3 3 - 1/3 of the chain show. */
+TEST(cycles, arriving_data_start_operations_sooner_than_a_loop)
+{
+    struct rig r;
+    struct cycles_layout l;
+    rig_open(&r, (struct model_case){6, 1, 2, 24, 6}, HW_STREAM_BLOCK);
+    struct hw_wafer *w = &r.cluster.wafer;
+    w->pe_cols = 3;
+    w->pe_rows = 2;
+    w->vector_setup_cycles = 1;
+    w->vector_loop_cycles = 2;
+    w->arrival_cycles = 1;
+    w->simd_fmachs = w->simd_fadds = 1;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 1);
+    T_NEAR(cycles_axpy(&l, 3), 6, 0);
+    T_NEAR(cycles_axpy_arrival(&l, 3), 4, 0);
+    T_NEAR(cycles_axpy_arrival(&l, 0), 0, 0);
+    const double item = 2 * 4 + 5 - 1.0 / 3; /* 12 2/3, less than the chain's 15 */
+    T_NEAR(cycles_product(&l, &l.hidden, 5), 5 * item + 15 + 3 + 2, 1e-12);
+    /* dW, 6 x 6, column by column: 3 tokens of 3 cycles and 2 sums less 1/3 each; 3 columns to
+     * cross and two ramps; the latency of the way up. */
+    const double columns = 6 * (3 * 3 + 2 - 1.0 / 3) + 3 + 2 * 2;
+    T_NEAR(cycles_weight_gradient(&l, &l.hidden, &l.hidden), columns + cycles_gradient_latency(&l),
+           1e-12);
+    T_NEAR(cycles_first_rows(&l, &l.hidden, &l.hidden), 3 * 3, 1e-12);
+    /* The programs of the mesh loop in scalar code, and turns wait for the chain. */
+    const double by_data = cycles_product(&l, &l.hidden, 6);
+    cycles_layout_round_robin(&l, 1);
+    T_NEAR(cycles_axpy_arrival(&l, 3), cycles_axpy(&l, 3), 0);
+    CU_ASSERT(cycles_product(&l, &l.hidden, 6) > by_data);
+    CU_ASSERT(cycles_weight_gradient(&l, &l.hidden, &l.hidden) > columns);
+    model_destroy(&r.model);
+}
+
+TEST(cycles, hidden_scores_cost_what_the_machine_says)
+{
+    struct rig r;
+    struct cycles_layout l;
+    rig_open(&r, (struct model_case){6, 1, 2, 24, 6}, HW_STREAM_BLOCK);
+    r.cluster.wafer.pe_rows = 2;
+    const double q_mean[] = {2, 2.5, 3}; /* of 3 queries: (3 + 1) / 2, half of the rest, all */
+    for (int i = 0; i < 3; i++) {
+        r.cluster.wafer.masked_scores = i / 2.0;
+        cycles_layout_init(&l, &r.hw, r.model, 1, 1);
+        T_NEAR(l.q_mean, q_mean[i], 1e-12);
+    }
+    cycles_layout_round_robin(&l, 1); /* the mesh skips them */
+    T_NEAR(l.q_mean, 2, 1e-12);
     model_destroy(&r.model);
 }
 
@@ -66,6 +120,7 @@ TEST(cycles, an_encoder_pays_for_the_whole_square_and_little_head)
     rig_open(&causal, bert_large, HW_STREAM_BLOCK);
     rig_open_encoder(&masked, bert_large, ZOO_MASKED_LM);
     rig_open_encoder(&classes, bert_large, ZOO_CLASSIFICATION);
+    causal.cluster.wafer.masked_scores = 0; /* where hidden scores are skipped */
     for (int back = 0; back < 2; back++) {
         int head = causal.model->n_stages - 1;
         CU_ASSERT(cycles_stage(&masked.hw, masked.model, &p, 1, back, 1024) >
@@ -140,7 +195,7 @@ TEST(cycles, a_link_carries_one_sum_a_cycle)
     struct rig r;
     struct cycles_layout l;
     rig_open(&r, (struct model_case){750, 1, 1, 750, 994}, HW_STREAM_BLOCK);
-    r.cluster.wafer.vector_setup_cycles = r.cluster.wafer.vector_loop_cycles = 0;
+    r.cluster.wafer.arrival_cycles = 0;
     r.cluster.wafer.simd_fmachs = r.cluster.wafer.simd_fadds = 1000;
     cycles_layout_init(&l, &r.hw, r.model, 1, 64);
     const double chain = (750 + 10 - 3.5) * 6; /* ten outputs end on ten columns */
@@ -179,10 +234,10 @@ TEST(cycles, a_better_pe_is_never_slower)
     BETTER(w->simd_faddh *= 2);
     BETTER(w->exp_cycles -= 1);
     BETTER(w->divide_cycles -= 1);
-    BETTER(w->vector_setup_cycles -= 1);
     BETTER(w->vector_setup_add_cycles -= 1);
     BETTER(w->vector_setup_copy_cycles -= 1);
-    BETTER(w->vector_loop_cycles -= 1);
+    BETTER(w->arrival_cycles -= 1);
+    BETTER(w->masked_scores = 0);
     BETTER(w->ramp_cycles -= 1);
     BETTER(w->pe_rows *= 2);
     T_EQ(whole(&r, &p, 100), base);

@@ -33,6 +33,7 @@ TEST(cycles_cached, small_numbers_by_hand)
     w->pe_rows = 2;
     w->vector_setup_cycles = w->vector_setup_add_cycles = w->vector_setup_copy_cycles = 1;
     w->vector_loop_cycles = 2;
+    w->arrival_cycles = 3;
     w->simd_fmachs = w->simd_fadds = w->simd_fmuls = w->simd_faddh = 1;
     cycles_layout_init_tokens(&l, &r.hw, r.model, 1, 1, &tokens);
     T_NEAR(l.t, 1, 0);

@@ -35,6 +35,7 @@ static const char *const sets[] = {"cluster.memoryx.shards=1",
                                    "cluster.memoryx.update_latency=3us",
                                    "cluster.memoryx.update_rate=1000000000000 params/s",
                                    "cluster.wafer.stage_latency=50us",
+                                   "cluster.wafer.stage_latency_backward=50us",
                                    "cluster.stream.prefetch_window=1GB",
                                    "cluster.effects.input=off",
                                    NULL};
