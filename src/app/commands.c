@@ -78,7 +78,7 @@ const struct app_command app_commands[] = {
               "benchmarks/reference/exhibits.yaml, and writes a table and a picture of each, one "
               "page (reproduction.html) and one PDF with all of them.",
      .examples = "  wsc reproduce --out out/reproduction\n"
-                 "  wsc reproduce --out out/bert --only bert_batches\n",
+                 "  wsc reproduce --out out/bert --only bert_pretraining\n",
      .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_reproduce),
      .run = app_run_reproduce},
