@@ -43,7 +43,7 @@ static enum wsc_err parse_sets(char *lines)
     size_t n;
     for (char *line = strsep(&rest, "\n"); line && *line && n_sets < MAX_SETS;
          line = strsep(&rest, "\n"))
-        sets[n_sets++].text = line;
+        sets[n_sets++] = (struct conf_set){.text = line};
     TRY(conf_read_file("configs/params/tiny.yaml", &tiny, &n));
     enum wsc_err rc = parse_params("tiny.yaml", tiny, n, sets, n_sets);
     if (!rc) rc = parse_cluster(NULL, NULL, 0, sets, n_sets);
