@@ -200,7 +200,6 @@ TEST(validate, latency_and_neutral_by_hand)
     struct validation_figure ref[N_POINTS];
     struct validation_result v;
     make_points(ref);
-    ref[2].micro_batch = CONF_NULL; /* without a latency two would be faster */
     const struct validation_comparison c = comparison_of(&ref[2], 1, sets, 4);
     T_OK(validation_run(&c, &v));
     const struct validation_prediction *p = &v.report.row[0];
@@ -210,9 +209,9 @@ TEST(validate, latency_and_neutral_by_hand)
     /* A tenth more: 14 times 0.3 ms on the step. */
     const double step = (double)p->step_time_ps;
     T_NEAR(p->sensitivity[0], step / (step + 14 * 0.3e9) - 1, 1e-6);
-    /* Neutral: without the starts, and hardly more else. */
-    const double neutral_ps = 64 / p->neutral * 1e12;
-    CU_ASSERT(neutral_ps < step - 14 * 3e9 && neutral_ps > 0.9 * (step - 14 * 3e9));
+    /* Neutral: without the starts; the first weights of a stage may then be waited for. */
+    const double neutral_ps = 64 / p->neutral * 1e12, rest_ps = step - 14 * 3e9;
+    CU_ASSERT(neutral_ps > 0.9 * rest_ps && neutral_ps < 1.1 * rest_ps);
     CU_ASSERT(p->mfu_neutral > p->mfu);
     validation_result_fini(&v);
 }
