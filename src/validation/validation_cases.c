@@ -77,7 +77,7 @@ static int collect_sets(const struct validation_comparison *c, char *text,
 {
     int n = 0;
     for (char *item = strsep(&text, ";"); item && n < MAX_SETS; item = strsep(&text, ";"))
-        if (*item) set[n++].text = item;
+        if (*item) set[n++] = (struct conf_set){.text = item};
     for (int i = 0; i < c->n_sets && n < MAX_SETS; i++)
         set[n++] = c->sets[i];
     return n;

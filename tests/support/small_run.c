@@ -37,7 +37,7 @@ static const char text[] = "train_input:\n"
 
 enum wsc_err small_config_init(struct small_config *c, int64_t num_csx, const char *const *sets)
 {
-    struct conf_set all[SMALL_MAX_SETS + 5];
+    struct conf_set all[SMALL_MAX_SETS + 5] = {0};
     char csx[48];
     int n = 0;
     memset(c, 0, sizeof *c);

@@ -13,7 +13,7 @@ enum { WAFERS = 8, NODES = 3, SHARDS = 4 };
 static struct hw_machine cluster_with(const char *const *fault)
 {
     struct hw_machine c;
-    struct conf_set set[8];
+    struct conf_set set[8] = {0};
     char text[8][120];
     int n = 0;
     for (; fault[n]; n++) {
