@@ -87,7 +87,7 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
 {
     const struct validation_figure *ref = item->ref;
     char path[PATH_MAX], set_text[sizeof ref->set];
-    struct conf_set set[MAX_SETS];
+    struct conf_set set[MAX_SETS] = {0};
     char *bytes = NULL;
     size_t n = 0;
     (void)snprintf(path, sizeof path, "%s/%s.yaml", c->params_dir, ref->model);

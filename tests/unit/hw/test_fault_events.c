@@ -18,7 +18,7 @@ static struct hw_machine cluster_with(const char *const *fault)
     int n = 0;
     for (; fault[n]; n++) {
         (void)snprintf(text[n], sizeof text[n], "cluster.faults+=%s", fault[n]);
-        set[n].text = text[n];
+        set[n] = (struct conf_set){.text = text[n]};
     }
     T_OK(hw_machine_parse(&c, NULL, NULL, 0, set, n));
     return c;
