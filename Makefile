@@ -165,7 +165,7 @@ lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/pro
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
 	$(Q)mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \
 	  --std=c11 -j $(JOBS) --cppcheck-build-dir=build/cppcheck -D_GNU_SOURCE -Iinclude --suppress=missingIncludeSystem src
-	$(Q)shellcheck -x $(shell find mpi_launch tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
+	$(Q)shellcheck -x $(shell find mpi_launch packaging tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
 ## format: rewrite the sources with clang-format
 format:
 	$(Q)clang-format -i $(sources)
@@ -188,12 +188,12 @@ docs: all
 	$(Q)build/wsc --help-config > docs/CONFIG.md
 	$(Q)sh tests/lint/layer_picture.sh update
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
-## install: to DESTDIR/PREFIX (default /usr/local)
+## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
-	$(Q)install -D $(BUILD)/bin/wsc $(DESTDIR)$(PREFIX)/bin/wsc
-	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc && cp -r configs mpi_launch $(DESTDIR)$(PREFIX)/share/wsc/
-	$(Q)install -d $(DESTDIR)$(PREFIX)/share/wsc/reference
-	$(Q)install -m 644 benchmarks/reference/*.csv $(DESTDIR)$(PREFIX)/share/wsc/reference/
+	$(Q)DESTDIR='$(DESTDIR)' PKGS='$(PKGS)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
+## uninstall: remove what install made there
+uninstall:
+	$(Q)DESTDIR='$(DESTDIR)' sh packaging/install.sh uninstall '$(PREFIX)'
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build
@@ -202,6 +202,6 @@ help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
 .PHONY: all test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps \
-        bench benches docs install clean help FORCE
+        bench benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

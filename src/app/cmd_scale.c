@@ -92,8 +92,9 @@ static enum wsc_err read_points(const struct scale *c, struct validation_point *
     int n_rows;
     if (c->o->points) return validation_points_read(c->o->points, points, n);
     if (!app_find_folder(APP_REFERENCE, dir, sizeof dir)) {
-        WSC_WARNING("published points are left out: there is no folder of them beside the program; "
-                    "hint: --points FILE");
+        WSC_WARNING("published points are left out: there is no folder of them %s; "
+                    "hint: --points FILE",
+                    app_find_place());
         return WSC_OK;
     }
     TRY(app_read_references(dir, &rows, &n_rows));
@@ -115,8 +116,10 @@ static enum wsc_err select_points(const struct scale *c, const struct scaling_ro
     char dir[PATH_MAX] = "";
     if (!*n) return WSC_OK;
     if (!c->o->points && !app_find_folder(APP_CLUSTER, dir, sizeof dir))
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "the folder of machine files is not beside the "
-                                                  "program, and published points name some"),
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "the folder of machine files is not %s, and "
+                                      "published points name some",
+                                      app_find_place()),
                             "--points FILE");
     return validation_points_select(point, n, &c->sweep, row, dir, warn_of_skipped);
 }

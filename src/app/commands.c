@@ -44,7 +44,8 @@ const struct app_command app_commands[] = {
      .bit = APP_ON_VALIDATE,
      .summary = "predict published figures and print the error of each",
      .usage = "validate --out DIR [options]\n"
-              "wsc validate --mesh [--pairs N] [--seed S] [--json]",
+              "wsc validate --mesh [--pairs N] [--seed S] [--json]\n"
+              "wsc validate --mesh --wafer [--csv FILE] [--json]",
      .about = "Predicts every published figure of benchmarks/reference and prints the error, the "
               "rows that constants were fitted on, the parts of the predicted steps, and the "
               "predictions of the same machine with its calibrated constants at neutral values. "
@@ -77,7 +78,7 @@ const struct app_command app_commands[] = {
               "benchmarks/reference/exhibits.yaml, and writes a table and a picture of each, one "
               "page (reproduction.html) and one PDF with all of them.",
      .examples = "  wsc reproduce --out out/reproduction\n"
-                 "  wsc reproduce --out out/bert --only bert_batches\n",
+                 "  wsc reproduce --out out/bert --only bert_pretraining\n",
      .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_reproduce),
      .run = app_run_reproduce},

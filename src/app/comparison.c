@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files that come with the program, beside it in the source tree or where it was installed, and the
- * comparison with published figures that `wsc validate` and `wsc calibrate` make of them. */
+/* The comparison with published figures that `wsc validate`, `wsc calibrate` and `wsc reproduce`
+ * make of files that come with the program (shipped.c) or that the user names. */
 #include "comparison.h"
 #include "user_files.h"
 
@@ -11,33 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-enum { PLACES = 2 };
-
-/* From the folder of the program: build/VARIANT/bin of the source tree, PREFIX/bin. */
-static const char *const place[APP_N_SHIPPED][PLACES] = {
-    [APP_REFERENCE] = {"../../../benchmarks/reference", "../share/wsc/reference"},
-    [APP_PARAMS] = {"../../../configs/params", "../share/wsc/configs/params"},
-    [APP_CLUSTER] = {"../../../configs/cluster", "../share/wsc/configs/cluster"}};
-
-bool app_find_folder(enum app_shipped folder, char *path, size_t size)
-{
-    char exe[PATH_MAX], found[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n <= 0) return false;
-    exe[n] = '\0';
-    char *slash = strrchr(exe, '/');
-    if (slash) *slash = '\0';
-    for (int i = 0; i < PLACES; i++) {
-        char name[2 * PATH_MAX];
-        (void)snprintf(name, sizeof name, "%s/%s", exe, place[folder][i]);
-        if (!realpath(name, found) || strlen(found) >= size) continue;
-        memcpy(path, found, strlen(found) + 1);
-        return true;
-    }
-    return false;
-}
 
 /* ---- published figures ----------------------------------------------------------------------- */
 
@@ -83,8 +56,9 @@ static enum wsc_err need_folder(const char *given, enum app_shipped folder, cons
         return WSC_OK;
     }
     if (app_find_folder(folder, path, PATH_MAX)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "the folder of %s is not beside the program", option),
-                        "--%s DIR", option);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG, "the folder of %s is not %s", option, app_find_place()), "--%s DIR",
+        option);
 }
 
 /* The published row that is being predicted. */

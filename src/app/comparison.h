@@ -1,20 +1,17 @@
-/** Files that come with the program, and the comparison with published figures.
+/** The comparison with published figures.
  *
  *  `wsc scale` draws the figures; `wsc validate` and `wsc calibrate` compare with them.
  */
 #ifndef WSC_APP_COMPARISON_H
 #define WSC_APP_COMPARISON_H
 #include "requests.h"
+#include "shipped.h"
 
 #include <wsc/hw.h>
 #include <wsc/validation.h>
 
 #include <limits.h>
 
-enum app_shipped { APP_REFERENCE, APP_PARAMS, APP_CLUSTER, APP_N_SHIPPED };
-/** Find a folder that comes with the program, in the source tree or where it was installed; false
- *  when it is not there. */
-bool app_find_folder(enum app_shipped folder, char *path, size_t size);
 /** Read all *.csv of @p dir, by name; *@p rows is owned by the caller. */
 enum wsc_err app_read_references(const char *dir, struct validation_figure **rows,
                                  int *n) WSC_CHECKED;
