@@ -132,6 +132,27 @@ TEST(kernels_wafer, the_model_holds_on_strips_of_the_wafer)
     }
 }
 
+/* A machine file may say what rate is sustained; the emulated PE keeps the documented one. */
+TEST(kernels_wafer, the_model_has_the_rate_of_the_emulated_pe)
+{
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct programs_case c = {.hw = &hw,
+                              .w = 16,
+                              .h = 1,
+                              .samples = 1,
+                              .tokens = 90,
+                              .m = 16,
+                              .k = 64,
+                              .format = NUM_BF16};
+    struct programs_result documented, sustained;
+    T_OK(kernels_row_run(row_of("linear"), &c, &documented));
+    cluster.wafer.simd_fmachs = 1.5;
+    T_OK(kernels_row_run(row_of("linear"), &c, &sustained));
+    T_NEAR(sustained.form, documented.form, 0);
+    T_EQ(sustained.stats.cycles, documented.stats.cycles);
+}
+
 /* ---- 16-bit values --------------------------------------------------------------------------- */
 
 TEST(kernels_wafer, every_operation_has_16_bit_values)
