@@ -260,10 +260,8 @@ const char *kernels_wafer_kernel(int i)
 
 enum wsc_err kernels_wafer_pair(const struct hw *hw, int i, struct kernels_wafer_pair *out)
 {
-    static const char *const continued[] = {[KERNELS_WHOLE] = "",
-                                            [KERNELS_OUTPUTS] = "outputs",
-                                            [KERNELS_TOKENS] = "tokens",
-                                            [KERNELS_ROWS] = "rows"};
+    static const char *const continued[] = {
+        [KERNELS_WHOLE] = "", [KERNELS_OUTPUTS] = "outputs", [KERNELS_TOKENS] = "tokens"};
     struct subject s;
     WSC_CHECK(subject_of(i, &s), "wafer case %d of %d", i, kernels_wafer_count());
     struct programs_case c = case_of(&s, hw);
